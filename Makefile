@@ -1,0 +1,68 @@
+# Everything a newcomer needs: `make demo` and `make test` set up all they use.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+RUST := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
+EXTRAS := spark,tui,arrow,remote,dev
+
+.PHONY: help setup demo test check unit bench conformance clean need-cargo need-java
+
+help:
+	@echo "make demo         set up, then the main job on sample data, on embedded Spark"
+	@echo "make test         set up, then all checks and all tests"
+	@echo "make check        formatters, linters, types, layers"
+	@echo "make unit         the tests that need no Java"
+	@echo "make conformance  the JSON cases, ours and the public suite where it is there"
+	@echo "make bench        the benchmarks, with the figures the README states"
+	@echo "make clean        remove all that was built"
+
+setup: $(READY)
+
+$(READY): pyproject.toml $(RUST) | need-cargo
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+		|| { echo "headrace needs Python 3.11 or later; run: make PYTHON=python3.12"; exit 1; }
+	$(BIN)/python -m pip install -q --upgrade pip
+	$(BIN)/python -m pip install -q 'maturin>=1.9,<2'
+	VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/maturin develop -q --release --extras $(EXTRAS)
+	@touch $@
+
+demo: need-java setup
+	rm -rf target/demo
+	$(BIN)/headrace demo target/demo
+
+test: need-java check
+	cargo test -q --workspace --locked
+	$(BIN)/pytest -q
+
+unit: setup
+	$(BIN)/pytest -q -m "not spark"
+
+check: setup
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+	$(BIN)/python -m mypy.stubtest headrace._native
+	$(BIN)/lint-imports
+	git ls-files -z --cached --others --exclude-standard | xargs -0 $(BIN)/codespell
+	cargo fmt --all --check
+	cargo clippy -q --workspace --all-targets --locked -- -D warnings
+
+conformance: setup
+	cargo test -q --locked -p headrace-core json
+	$(BIN)/pytest -q tests/conformance
+
+bench: setup
+	VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/maturin develop -q --release --extras $(EXTRAS),bench
+	$(BIN)/python -m benchmarks
+
+clean:
+	cargo clean -q
+	rm -rf $(VENV) python/headrace/_native*.so
+
+need-cargo:
+	@command -v cargo >/dev/null || { echo "cargo is missing: install Rust 1.88 or later from rustup.rs (Debian: apt-get install rustup && rustup default stable)"; exit 1; }
+
+need-java:
+	@command -v java >/dev/null || test -x "$$JAVA_HOME/bin/java" || { echo "Java 17 or later is missing: install it (Debian: apt-get install openjdk-17-jre-headless; macOS: brew install openjdk@17)"; exit 1; }

@@ -1,0 +1,26 @@
+"""The table of suites: the command line and the tests read it.
+
+It stands apart from them, so that a probe loads no more than its own suite.
+"""
+
+from benchmarks.suites import (
+    first_page,
+    index_sizes,
+    random_row,
+    row_index,
+    rss_flat,
+    second_open,
+    startup,
+    tail,
+)
+
+SUITES = (
+    row_index.SUITE,
+    index_sizes.SUITE,
+    rss_flat.SUITE,
+    first_page.SUITE,
+    second_open.SUITE,
+    random_row.SUITE,
+    tail.SUITE,
+    startup.SUITE,
+)

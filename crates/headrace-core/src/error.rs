@@ -1,0 +1,66 @@
+//! What can go wrong below Python, and where.
+
+use std::{error, fmt, io};
+
+/// The core's result.
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// A failure with the byte at which it shows.
+#[derive(Debug)]
+pub enum Error {
+    /// The operating system refused.
+    Io(io::Error),
+    /// Compressed bytes cannot be decoded; `offset` counts compressed bytes.
+    Damaged {
+        /// How much of the compressed input had been taken.
+        offset: u64,
+        /// What the decoder said.
+        reason: String,
+    },
+    /// The file is no longer the one that was opened.
+    Changed {
+        /// The byte that could not be read.
+        offset: u64,
+        /// What changed.
+        reason: String,
+    },
+    /// A sidecar file cannot be used; the data is not in doubt.
+    Sidecar {
+        /// The byte of the sidecar that does not fit.
+        offset: u64,
+        /// What does not fit.
+        reason: String,
+    },
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Io(error) => error.fmt(f),
+            Self::Damaged { offset, reason }
+            | Self::Changed { offset, reason }
+            | Self::Sidecar { offset, reason } => write!(f, "{reason} (byte {offset})"),
+        }
+    }
+}
+
+impl error::Error for Error {}
+
+impl From<io::Error> for Error {
+    /// `Read` can only speak `io::Error`, so our own errors travel inside one.
+    fn from(error: io::Error) -> Self {
+        match error.downcast::<Self>() {
+            Ok(ours) => ours,
+            Err(error) => Self::Io(error),
+        }
+    }
+}
+
+impl From<Error> for io::Error {
+    fn from(error: Error) -> Self {
+        match error {
+            Error::Io(error) => error,
+            ours => Self::other(ours),
+        }
+    }
+}

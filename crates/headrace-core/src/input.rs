@@ -1,0 +1,194 @@
+//! Positional reading.
+//!
+//! Data is read with `pread` and never through a mapping: a mapped file that
+//! somebody truncates kills the process, a short `pread` is an error we can name.
+
+use std::{
+    fs::File,
+    io::{self, Read},
+    os::unix::fs::{FileExt, MetadataExt},
+    path::Path,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+};
+
+use crate::Error;
+
+/// What a file looked like: enough to notice that it is another one now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stat {
+    /// Bytes.
+    pub size: u64,
+    /// Last change of the content, in nanoseconds since the epoch.
+    pub mtime_ns: i64,
+    /// Last change of content or metadata; users cannot set it back.
+    pub ctime_ns: i64,
+}
+
+/// Bytes that can be read at any position, by several threads at once.
+pub trait ReadAt: Send + Sync {
+    /// Read into `buffer` from `offset` on; 0 means the end.
+    ///
+    /// # Errors
+    /// Whatever the operating system says.
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize>;
+
+    /// What the file looks like now.
+    ///
+    /// # Errors
+    /// Whatever the operating system says.
+    fn stat(&self) -> io::Result<Stat>;
+}
+
+impl ReadAt for File {
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+        FileExt::read_at(self, buffer, offset)
+    }
+
+    fn stat(&self) -> io::Result<Stat> {
+        let metadata = self.metadata()?;
+        let nanoseconds = |seconds: i64, rest: i64| seconds * 1_000_000_000 + rest;
+        Ok(Stat {
+            size: metadata.size(),
+            mtime_ns: nanoseconds(metadata.mtime(), metadata.mtime_nsec()),
+            ctime_ns: nanoseconds(metadata.ctime(), metadata.ctime_nsec()),
+        })
+    }
+}
+
+impl ReadAt for Vec<u8> {
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+        let start = usize::try_from(offset).map_or(self.len(), |offset| offset.min(self.len()));
+        let count = buffer.len().min(self.len() - start);
+        buffer[..count].copy_from_slice(&self[start..start + count]);
+        Ok(count)
+    }
+
+    fn stat(&self) -> io::Result<Stat> {
+        Ok(Stat { size: self.len() as u64, mtime_ns: 0, ctime_ns: 0 })
+    }
+}
+
+/// An opened input that counts the bytes read from it.
+pub struct DataFile {
+    input: Box<dyn ReadAt>,
+    bytes_read: AtomicU64,
+}
+
+impl DataFile {
+    /// Open a local file for reading.
+    ///
+    /// # Errors
+    /// Whatever the operating system says.
+    pub fn open(path: &Path) -> io::Result<Self> {
+        Ok(Self::new(File::open(path)?))
+    }
+
+    /// Read from `input`.
+    pub fn new(input: impl ReadAt + 'static) -> Self {
+        Self { input: Box::new(input), bytes_read: AtomicU64::new(0) }
+    }
+
+    /// All bytes ever read through this handle.
+    pub fn bytes_read(&self) -> u64 {
+        self.bytes_read.load(Ordering::Relaxed)
+    }
+
+    /// What the file looks like now.
+    ///
+    /// # Errors
+    /// Whatever the operating system says.
+    pub fn stat(&self) -> io::Result<Stat> {
+        self.input.stat()
+    }
+
+    /// One positional read, repeated when interrupted; 0 means the end.
+    ///
+    /// # Errors
+    /// Whatever the operating system says.
+    pub fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+        loop {
+            match self.input.read_at(buffer, offset) {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+                Ok(count) => {
+                    self.bytes_read.fetch_add(count as u64, Ordering::Relaxed);
+                    return Ok(count);
+                }
+            }
+        }
+    }
+
+    /// Fill all of `buffer`; a file that ends earlier has shrunk.
+    ///
+    /// # Errors
+    /// [`Error::Changed`] where the file ends too early.
+    pub fn read_exact_at(&self, buffer: &mut [u8], offset: u64) -> crate::Result<()> {
+        let mut done = 0;
+        while done < buffer.len() {
+            match self.read_at(&mut buffer[done..], offset + done as u64)? {
+                0 => return Err(shrank(offset + done as u64)),
+                count => done += count,
+            }
+        }
+        Ok(())
+    }
+}
+
+fn shrank(offset: u64) -> Error {
+    Error::Changed { offset, reason: "the file became shorter while it was being read".into() }
+}
+
+/// Reads `[offset, end)` of a file in order.
+pub struct RangeReader {
+    file: Arc<DataFile>,
+    offset: u64,
+    end: u64,
+}
+
+impl RangeReader {
+    /// A reader of the bytes from `offset` up to `end`, which the file had when it was opened.
+    pub fn new(file: Arc<DataFile>, offset: u64, end: u64) -> Self {
+        Self { file, offset, end }
+    }
+}
+
+impl Read for RangeReader {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let left = usize::try_from(self.end.saturating_sub(self.offset)).unwrap_or(usize::MAX);
+        let wanted = buffer.len().min(left);
+        if wanted == 0 {
+            return Ok(0);
+        }
+        match self.file.read_at(&mut buffer[..wanted], self.offset)? {
+            0 => Err(shrank(self.offset).into()),
+            count => {
+                self.offset += count as u64;
+                Ok(count)
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_range_ends_where_it_was_told_to() {
+        let file = Arc::new(DataFile::new(b"0123456789".to_vec()));
+        let mut text = String::new();
+        RangeReader::new(Arc::clone(&file), 3, 7).read_to_string(&mut text).unwrap();
+        assert_eq!(text, "3456");
+        assert_eq!(file.bytes_read(), 4);
+    }
+
+    #[test]
+    fn a_file_that_shrank_is_an_error_with_its_position() {
+        let file = Arc::new(DataFile::new(b"0123".to_vec()));
+        let error = RangeReader::new(file, 0, 10).read_to_end(&mut Vec::new()).unwrap_err();
+        assert!(matches!(Error::from(error), Error::Changed { offset: 4, .. }));
+    }
+}

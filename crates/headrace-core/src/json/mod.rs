@@ -1,0 +1,69 @@
+//! What a row must be, and walking through it.
+//!
+//! A row is one JSON value of any kind, in UTF-8, exactly as RFC 8259 has it.
+//! What that document leaves open is decided here: a number may have any
+//! magnitude and is handed on as text; half a surrogate pair is refused; a
+//! repeated key is not an error; a byte order mark outside a string is one,
+//! since the reader of a file takes off the one that may begin it.
+//!
+//! [`walk`] is the only JSON grammar in headrace: whatever counts, builds or
+//! skips values does so through a [`Visitor`], so all of them agree on which
+//! rows are good.
+
+mod error;
+mod escape;
+mod token;
+mod walk;
+
+#[cfg(test)]
+mod against_serde_json;
+#[cfg(test)]
+mod verdicts;
+
+pub use error::{Inside, JsonError, Reason};
+pub use escape::unescape;
+pub use walk::{Visitor, walk};
+
+/// The greatest depth [`Limits`] can allow.
+pub const MAX_DEPTH: u32 = 1000;
+
+/// The longest text of a number. Every finite double written out in full is shorter.
+pub const MAX_NUMBER_BYTES: usize = 1100;
+
+/// How much a row may ask of those who read it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// Arrays and objects open at once; above [`MAX_DEPTH`] it counts as that.
+    pub max_depth: u32,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { max_depth: 256 }
+    }
+}
+
+/// Check a line in full: grammar, UTF-8, surrogates and limits.
+///
+/// A blank line is an error here; ask [`is_blank`] first where it is not one.
+///
+/// ```
+/// # use headrace_core::json::{Limits, check};
+/// assert_eq!(check(br#"{"big": 1e400}"#, &Limits::default()), Ok(()));
+/// let error = check(b"[1, 2", &Limits::default()).unwrap_err();
+/// assert_eq!(error.to_string(), "unexpected end of the line inside an array (byte 5)");
+/// ```
+///
+/// # Errors
+///
+/// The first thing wrong with the line, as [`walk`] finds it.
+pub fn check(line: &[u8], limits: &Limits) -> Result<(), JsonError> {
+    struct Ignore;
+    impl Visitor for Ignore {}
+    walk(line, limits, &mut Ignore)
+}
+
+/// Whether a line holds nothing but JSON's whitespace.
+pub fn is_blank(line: &[u8]) -> bool {
+    line.iter().all(|&byte| token::is_space(byte))
+}

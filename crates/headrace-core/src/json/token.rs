@@ -1,0 +1,140 @@
+//! Finding the end of a token: whitespace, a string, a number, a literal.
+//!
+//! The functions take the whole line and a position in it, so that the offsets
+//! in their errors need no translation.
+
+use super::MAX_NUMBER_BYTES;
+use super::error::{Inside, JsonError, Reason};
+use super::escape;
+
+/// A string that has been checked.
+pub(super) struct Quoted {
+    /// The position of the closing quote.
+    pub(super) close: usize,
+    pub(super) has_escapes: bool,
+}
+
+/// A number that has been checked.
+pub(super) struct Number {
+    /// The position after the last byte.
+    pub(super) end: usize,
+    pub(super) is_integer: bool,
+}
+
+#[inline]
+pub(super) fn is_space(byte: u8) -> bool {
+    matches!(byte, b' ' | b'\t' | b'\n' | b'\r')
+}
+
+/// The position of the first byte at or after `at` that is not whitespace.
+#[inline]
+pub(super) fn skip_space(bytes: &[u8], mut at: usize) -> usize {
+    while bytes.get(at).is_some_and(|&byte| is_space(byte)) {
+        at += 1;
+    }
+    at
+}
+
+/// The string whose first byte after the opening quote is at `at`.
+#[inline]
+pub(super) fn string(bytes: &[u8], mut at: usize) -> Result<Quoted, JsonError> {
+    let mut has_escapes = false;
+    loop {
+        at = skip_plain(bytes, at);
+        match bytes.get(at) {
+            Some(b'"') => return Ok(Quoted { close: at, has_escapes }),
+            Some(b'\\') => {
+                let (_, len) = escape::decode(bytes, at)?;
+                at += len;
+                has_escapes = true;
+            }
+            Some(_) => return Err(JsonError::new(at, Reason::ControlCharacter)),
+            None => return Err(JsonError::cut_short(bytes, Inside::String)),
+        }
+    }
+}
+
+/// The position of the first quote, backslash or control character.
+///
+/// Eight bytes at a time: most strings of a row are too short for wider steps,
+/// or for calling a search function, to pay.
+#[inline]
+fn skip_plain(bytes: &[u8], mut at: usize) -> usize {
+    while let Some(chunk) = bytes.get(at..).and_then(<[u8]>::first_chunk) {
+        let hits = not_plain(u64::from_le_bytes(*chunk));
+        if hits != 0 {
+            return at + hits.trailing_zeros() as usize / 8;
+        }
+        at += 8;
+    }
+    while bytes.get(at).is_some_and(|&byte| byte != b'"' && byte != b'\\' && byte >= b' ') {
+        at += 1;
+    }
+    at
+}
+
+/// Bytes to stop at, as top bits. Only the lowest one set can be relied on:
+/// the subtractions borrow from the bytes above a hit.
+#[inline]
+fn not_plain(word: u64) -> u64 {
+    const EACH: u64 = 0x0101_0101_0101_0101;
+    let quote = word ^ (EACH * 0x22);
+    let backslash = word ^ (EACH * 0x5C);
+    let hits = (quote.wrapping_sub(EACH) & !quote)
+        | (backslash.wrapping_sub(EACH) & !backslash)
+        | (word.wrapping_sub(EACH * 0x20) & !word);
+    hits & (EACH * 0x80)
+}
+
+/// The number that begins at `start`, with a minus sign or a digit.
+#[inline]
+pub(super) fn number(bytes: &[u8], start: usize) -> Result<Number, JsonError> {
+    let integer = start + usize::from(bytes.get(start) == Some(&b'-'));
+    let mut at = digits(bytes, integer)?;
+    if bytes.get(integer) == Some(&b'0') && at > integer + 1 {
+        return Err(JsonError::new(integer, Reason::LeadingZero));
+    }
+    let mut is_integer = true;
+    if bytes.get(at) == Some(&b'.') {
+        at = digits(bytes, at + 1)?;
+        is_integer = false;
+    }
+    if let Some(b'e' | b'E') = bytes.get(at) {
+        let signed = matches!(bytes.get(at + 1), Some(b'+' | b'-'));
+        at = digits(bytes, at + 1 + usize::from(signed))?;
+        is_integer = false;
+    }
+    if at - start > MAX_NUMBER_BYTES {
+        return Err(JsonError::new(start, Reason::NumberTooLong));
+    }
+    Ok(Number { end: at, is_integer })
+}
+
+/// The position after at least one digit.
+#[inline]
+fn digits(bytes: &[u8], start: usize) -> Result<usize, JsonError> {
+    let mut at = start;
+    while bytes.get(at).is_some_and(u8::is_ascii_digit) {
+        at += 1;
+    }
+    if at > start {
+        Ok(at)
+    } else if at < bytes.len() {
+        Err(JsonError::new(at, Reason::MissingDigit))
+    } else {
+        Err(JsonError::cut_short(bytes, Inside::Number))
+    }
+}
+
+/// The position after `word`, one of JSON's three, which begins at `at`.
+#[inline]
+pub(super) fn literal(bytes: &[u8], at: usize, word: &[u8]) -> Result<usize, JsonError> {
+    let rest = &bytes[at..];
+    if rest.starts_with(word) {
+        Ok(at + word.len())
+    } else if word.starts_with(rest) {
+        Err(JsonError::cut_short(bytes, Inside::Literal))
+    } else {
+        Err(JsonError::new(at, Reason::ExpectedValue))
+    }
+}

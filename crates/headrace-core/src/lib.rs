@@ -1,0 +1,16 @@
+//! The byte loops of Headrace.
+//!
+//! Finding rows, reading them, checking them, decompressing them. No Python and
+//! no threads: whoever calls decides where the work runs, and every loop can be
+//! driven over a byte slice.
+
+#![forbid(unsafe_code)]
+
+pub mod codec;
+pub mod error;
+pub mod input;
+pub mod json;
+pub mod rows;
+pub mod tally;
+
+pub use error::{Error, Result};

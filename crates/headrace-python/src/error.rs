@@ -1,0 +1,23 @@
+//! Errors of the core as Python exceptions.
+
+use headrace_core::Error;
+use pyo3::{PyErr, create_exception, exceptions::PyException};
+
+create_exception!(headrace._native, KernelError, PyException, "(kind, offset, reason)");
+
+/// The Python exception for an error of the core. An exception that a Python
+/// reader raised below the core comes back as itself.
+pub(crate) fn to_python(error: Error) -> PyErr {
+    let (kind, offset, reason) = match error {
+        Error::Io(error) => {
+            return match error.downcast::<PyErr>() {
+                Ok(raised) => raised,
+                Err(error) => error.into(),
+            };
+        }
+        Error::Damaged { offset, reason } => ("damaged", offset, reason),
+        Error::Changed { offset, reason } => ("changed", offset, reason),
+        Error::Sidecar { offset, reason } => ("sidecar", offset, reason),
+    };
+    KernelError::new_err((kind, offset, reason))
+}

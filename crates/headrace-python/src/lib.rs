@@ -1,0 +1,42 @@
+//! `headrace._native`: the core, seen from Python.
+//!
+//! Translation only: borrow, release the GIL, call the core, convert. What the
+//! functions mean is said in the core; how Python code should call them, in
+//! `headrace.kernel`. `python/headrace/_native.pyi` is the contract.
+
+#![forbid(unsafe_code)]
+
+mod batch;
+mod error;
+mod index;
+mod source;
+mod stream;
+mod tally;
+mod values;
+
+use pyo3::pymodule;
+
+#[pymodule]
+mod _native {
+    use pyo3::prelude::*;
+
+    #[pymodule_export]
+    use crate::batch::RowBatch;
+    #[pymodule_export]
+    use crate::error::KernelError;
+    #[pymodule_export]
+    use crate::index::{IndexBuild, RowIndex, reach_back};
+    #[pymodule_export]
+    use crate::source::{File, Reader, codecs, sniff};
+    #[pymodule_export]
+    use crate::stream::{RowStream, count_rows};
+    #[pymodule_export]
+    use crate::tally::Tally;
+    #[pymodule_export]
+    use crate::values::parse;
+
+    #[pymodule_init]
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        module.add("__version__", env!("CARGO_PKG_VERSION"))
+    }
+}

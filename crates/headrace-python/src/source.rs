@@ -1,0 +1,195 @@
+//! Where bytes come from: files by position, and readers in order.
+
+use std::{
+    io::{self, Read},
+    os::fd::AsFd,
+    path::PathBuf,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use headrace_core::{
+    codec::{self, CODECS, Codec, Input},
+    input::{DataFile, RangeReader, ReadAt, Stat},
+    rows::checkpoint_file::Fingerprint,
+};
+use pyo3::{
+    exceptions::PyValueError,
+    prelude::*,
+    types::{PyBytes, PyList},
+};
+
+use crate::error::to_python;
+
+/// The name of the codec of a file that begins with `head`.
+#[pyfunction]
+pub(crate) fn sniff(head: &[u8]) -> &'static str {
+    codec::sniff(head).name
+}
+
+/// The names of all codecs.
+#[pyfunction]
+pub(crate) fn codecs(py: Python<'_>) -> PyResult<Bound<'_, PyList>> {
+    PyList::new(py, CODECS.iter().map(|codec| codec.name))
+}
+
+pub(crate) fn codec_named(name: &str) -> PyResult<&'static Codec> {
+    codec::by_name(name).ok_or_else(|| PyValueError::new_err(format!("no codec {name:?}")))
+}
+
+/// A file read by position.
+#[pyclass(frozen, module = "headrace._native")]
+pub(crate) struct File {
+    pub(crate) data: Arc<DataFile>,
+}
+
+#[pymethods]
+impl File {
+    #[new]
+    fn open(py: Python<'_>, path: PathBuf) -> PyResult<Self> {
+        let data = py.detach(|| DataFile::open(&path))?;
+        Ok(Self { data: Arc::new(data) })
+    }
+
+    /// A file read through `read_at(offset, length) -> bytes`.
+    #[staticmethod]
+    fn remote(read_at: Py<PyAny>, size: u64, mtime_ns: i64) -> Self {
+        let stat = Stat { size, mtime_ns, ctime_ns: 0 };
+        Self { data: Arc::new(DataFile::new(Remote { read_at, stat })) }
+    }
+
+    /// Size, and times of the last change of content and of metadata in nanoseconds.
+    fn stat(&self, py: Python<'_>) -> PyResult<(u64, i64, i64)> {
+        let stat = py.detach(|| self.data.stat())?;
+        Ok((stat.size, stat.mtime_ns, stat.ctime_ns))
+    }
+
+    /// At most `length` bytes from `offset`, fewer at the end of the file.
+    fn read_at<'py>(
+        &self,
+        py: Python<'py>,
+        offset: u64,
+        length: usize,
+    ) -> PyResult<Bound<'py, PyBytes>> {
+        let mut buffer = vec![0; length];
+        let count = py.detach(|| {
+            let mut done = 0;
+            while done < length {
+                match self.data.read_at(&mut buffer[done..], offset + done as u64)? {
+                    0 => break,
+                    count => done += count,
+                }
+            }
+            io::Result::Ok(done)
+        });
+        let count = count.map_err(|error| to_python(error.into()))?;
+        Ok(PyBytes::new(py, &buffer[..count]))
+    }
+
+    /// Hashes of the first and the last bytes of the first `size` bytes.
+    fn fingerprint(&self, py: Python<'_>, size: u64) -> PyResult<(String, String)> {
+        let stat = Stat { size, mtime_ns: 0, ctime_ns: 0 };
+        let taken = py.detach(|| Fingerprint::take(&self.data, stat)).map_err(to_python)?;
+        Ok((format!("{:016x}", taken.head_hash), format!("{:016x}", taken.tail_hash)))
+    }
+
+    /// All bytes ever read through this object.
+    #[getter]
+    fn bytes_read(&self) -> u64 {
+        self.data.bytes_read()
+    }
+}
+
+struct Remote {
+    read_at: Py<PyAny>,
+    stat: Stat,
+}
+
+impl ReadAt for Remote {
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+        Python::attach(|py| {
+            let bytes = self.read_at.bind(py).call1((offset, buffer.len()))?;
+            copy_out(&bytes, buffer)
+        })
+        .map_err(io::Error::other)
+    }
+
+    fn stat(&self) -> io::Result<Stat> {
+        Ok(self.stat)
+    }
+}
+
+/// Bytes in order, once: a pipe.
+#[pyclass(frozen, module = "headrace._native")]
+pub(crate) struct Reader {
+    input: Mutex<Option<Input>>,
+}
+
+#[pymethods]
+impl Reader {
+    /// A pipe or device by its path.
+    #[new]
+    fn open(py: Python<'_>, path: PathBuf) -> PyResult<Self> {
+        let file = py.detach(|| std::fs::File::open(&path))?;
+        Ok(Self::new(Box::new(file)))
+    }
+
+    /// Standard input.
+    #[staticmethod]
+    fn stdin() -> PyResult<Self> {
+        let file = std::fs::File::from(io::stdin().as_fd().try_clone_to_owned()?);
+        Ok(Self::new(Box::new(file)))
+    }
+
+    /// The first `length` bytes of what is to come; they stay unread.
+    fn peek<'py>(&self, py: Python<'py>, length: u64) -> PyResult<Bound<'py, PyBytes>> {
+        let mut input = self.take()?;
+        let (head, result) = py.detach(|| {
+            let mut head = Vec::new();
+            let result = input.by_ref().take(length).read_to_end(&mut head);
+            (head, result)
+        });
+        result?;
+        let bytes = PyBytes::new(py, &head);
+        *self.lock() = Some(Box::new(io::Cursor::new(head).chain(input)));
+        Ok(bytes)
+    }
+}
+
+impl Reader {
+    fn new(input: Input) -> Self {
+        Self { input: Mutex::new(Some(input)) }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<Input>> {
+        self.input.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn take(&self) -> PyResult<Input> {
+        self.lock().take().ok_or_else(|| PyValueError::new_err("a pipe can be read only once"))
+    }
+}
+
+/// Anything rows can be read from.
+#[derive(FromPyObject)]
+pub(crate) enum Source<'py> {
+    File(PyRef<'py, File>),
+    Reader(PyRef<'py, Reader>),
+}
+
+impl Source<'_> {
+    /// The decoded bytes of `[offset, end)`, counted before decoding; a pipe has no positions.
+    pub(crate) fn input(&self, codec: &str, offset: u64, end: u64) -> PyResult<Input> {
+        let raw: Input = match self {
+            Self::File(file) => Box::new(RangeReader::new(Arc::clone(&file.data), offset, end)),
+            Self::Reader(reader) => reader.take()?,
+        };
+        Ok(codec::decode(codec_named(codec)?, raw)?)
+    }
+}
+
+fn copy_out(bytes: &Bound<'_, PyAny>, buffer: &mut [u8]) -> PyResult<usize> {
+    let bytes: &[u8] = bytes.extract()?;
+    let count = bytes.len().min(buffer.len());
+    buffer[..count].copy_from_slice(&bytes[..count]);
+    Ok(count)
+}

@@ -1,0 +1,81 @@
+//! Rows in order.
+
+use std::sync::{Mutex, PoisonError};
+
+use headrace_core::{codec::Input, rows};
+use pyo3::prelude::*;
+
+use crate::{
+    batch::RowBatch,
+    error::to_python,
+    source::{File, Source},
+};
+
+/// The rows of a source whose first byte lies in `[start, end)`.
+#[pyclass(frozen, module = "headrace._native")]
+pub(crate) struct RowStream {
+    pub(crate) rows: Mutex<rows::RowStream<Input>>,
+}
+
+#[pymethods]
+impl RowStream {
+    /// `size` is how far a file may be read; `start` and `end` cut plain files into fragments.
+    #[new]
+    #[pyo3(signature = (source, codec, *, size, start = 0, end = u64::MAX, first_row = 0, max_line))]
+    fn new(
+        py: Python<'_>,
+        source: Source<'_>,
+        codec: &str,
+        size: u64,
+        start: u64,
+        end: u64,
+        first_row: u64,
+        max_line: usize,
+    ) -> PyResult<Self> {
+        let from = start.saturating_sub(1);
+        let input = source.input(codec, from, size)?;
+        let mut rows = rows::RowStream::new(input, from, first_row, end, max_line);
+        if start > 0 {
+            py.detach(|| rows.skip_partial_row()).map_err(to_python)?;
+        }
+        Ok(Self { rows: Mutex::new(rows) })
+    }
+
+    /// Pass over `count` rows, or all there are.
+    fn skip_rows(&self, py: Python<'_>, count: u64) -> PyResult<()> {
+        py.detach(|| self.lock().skip_rows(count)).map_err(to_python)
+    }
+
+    /// The next rows, at most `max_rows` and about `max_bytes`; `None` after the last.
+    fn next_batch(
+        &self,
+        py: Python<'_>,
+        max_rows: usize,
+        max_bytes: usize,
+    ) -> PyResult<Option<RowBatch>> {
+        py.detach(|| {
+            let mut batch = rows::RowBatch::default();
+            let any = self.lock().next_batch(&mut batch, max_rows, max_bytes)?;
+            Ok(any.then(|| RowBatch::new(batch)))
+        })
+        .map_err(to_python)
+    }
+}
+
+impl RowStream {
+    pub(crate) fn lock(&self) -> std::sync::MutexGuard<'_, rows::RowStream<Input>> {
+        self.rows.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// How many rows of a plain file begin in `[start, end)`; the file ends at `size`.
+#[pyfunction]
+pub(crate) fn count_rows(
+    py: Python<'_>,
+    file: &File,
+    size: u64,
+    start: u64,
+    end: u64,
+) -> PyResult<u64> {
+    py.detach(|| rows::count_starts(&file.data, size, start, end)).map_err(to_python)
+}

@@ -1,0 +1,53 @@
+"""An engine for newline-delimited JSON.
+
+    import headrace as hr
+
+    ds = hr.open("events.jsonl.gz")
+    ds[12345], ds.tail(5), len(ds)
+
+What is public is listed below and loaded when first used, so that importing
+the package, and with it the start of every command, costs next to nothing.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from headrace.api.dataset import Dataset, open
+    from headrace.api.row_indexer import RowIndexer
+    from headrace.errors import HeadraceError
+    from headrace.kernel.tally import BadLine, Stats
+    from headrace.kernel.version import __version__
+
+_HOMES = {
+    "BadLine": "headrace.kernel.tally",
+    "Dataset": "headrace.api.dataset",
+    "HeadraceError": "headrace.errors",
+    "RowIndexer": "headrace.api.row_indexer",
+    "Stats": "headrace.kernel.tally",
+    "__version__": "headrace.kernel.version",
+    "open": "headrace.api.dataset",
+}
+
+__all__ = [
+    "BadLine",
+    "Dataset",
+    "HeadraceError",
+    "RowIndexer",
+    "Stats",
+    "__version__",
+    "open",
+]
+
+
+def __getattr__(name: str) -> object:
+    home = _HOMES.get(name)
+    if home is None:
+        raise AttributeError(f"module 'headrace' has no attribute {name!r}")
+    return getattr(import_module(home), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -1,0 +1,1 @@
+"""The public Python API: what users import, composed from the layers below."""

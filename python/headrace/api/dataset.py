@@ -1,0 +1,393 @@
+"""A data set: the rows of one or more sources as one sequence."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Literal,
+    Self,
+    TypeAlias,
+    TypeVar,
+    cast,
+    overload,
+)
+
+from headrace.engines.local import scan
+from headrace.errors import (
+    BadRowError,
+    LineTooLongError,
+    RowOutOfRangeError,
+    UsageError,
+)
+from headrace.kernel.tally import Stats, Tally
+from headrace.kernel.values import DEEPEST, MAX_DEPTH
+from headrace.store.checkpoints import Keeping
+from headrace.store.row_file import RowFile, RowOptions
+from headrace.store.sizes import parse_size
+from headrace.store.source import expand, total_size
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from types import TracebackType
+
+    from headrace.kernel.rows import RowBatch
+    from headrace.store.source import Source, SourceSpec
+
+    Progress: TypeAlias = Callable[[int, int | None], None]
+
+T_co = TypeVar("T_co", covariant=True)
+OnError = Literal["abort", "skip"]
+
+MAX_LINE = 64 << 20
+"""The longest line that is read, unless told otherwise."""
+
+_NEAR_END = 1000
+"""Rows this close to the end are reached from there, without an index."""
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Rows of one source that were read together.
+
+    `numbered`: `rows.first_row` is the number of the first row in its source; from
+    the end of a file, rows are read without being counted.
+    """
+
+    path: str
+    rows: RowBatch
+    numbered: bool
+
+    def line(self, position: int) -> int | None:
+        """Return the line number of a row, counted from 1, if it is known."""
+        return self.rows.first_row + position + 1 if self.numbered else None
+
+
+@overload
+def open(
+    source: SourceSpec,
+    *,
+    raw: Literal[False] = False,
+    max_line: int | str = MAX_LINE,
+    max_depth: int = MAX_DEPTH,
+    index_dir: str | os.PathLike[str] | None = None,
+    persist: bool = True,
+) -> Dataset[Any]: ...
+
+
+@overload
+def open(
+    source: SourceSpec,
+    *,
+    raw: Literal[True],
+    max_line: int | str = MAX_LINE,
+    max_depth: int = MAX_DEPTH,
+    index_dir: str | os.PathLike[str] | None = None,
+    persist: bool = True,
+) -> Dataset[bytes]: ...
+
+
+def open(
+    source: SourceSpec,
+    *,
+    raw: bool = False,
+    max_line: int | str = MAX_LINE,
+    max_depth: int = MAX_DEPTH,
+    index_dir: str | os.PathLike[str] | None = None,
+    persist: bool = True,
+) -> Dataset[Any]:
+    """Open files, globs, directories, URLs or ``-`` as one sequence of rows.
+
+    Rows are JSON values, or with `raw` the bytes of the line. Compression is seen
+    from the content. Nothing is read yet but the first bytes of each file. Where
+    the rows of a large file begin is kept beside it, in `index_dir` if given, and
+    not at all without `persist`.
+    """
+    if not 1 <= max_depth <= DEEPEST:
+        raise UsageError(f"max_depth {max_depth}: it can be from 1 to {DEEPEST}")
+    directory = None if index_dir is None else os.fspath(index_dir)
+    options = RowOptions(parse_size(max_line), Keeping(persist, directory))
+    return Dataset(tuple(expand(source)), options, max_depth=max_depth, raw=raw)
+
+
+class Dataset(Sequence[T_co]):
+    """The rows of some sources, in order, as a lazy sequence.
+
+    Every line is a row; a blank one is None (``b""`` or white space in `raw`).
+    A data set can be pickled and used after a fork: the other process opens the
+    sources again, and only in the state they had here.
+    """
+
+    def __init__(
+        self,
+        sources: tuple[Source, ...],
+        options: RowOptions,
+        *,
+        max_depth: int,
+        raw: bool,
+    ) -> None:
+        self.sources = sources
+        self._options = options
+        self._max_depth = max_depth
+        self._is_raw = raw
+        self._files: tuple[RowFile, ...] = ()
+        self._pid = 0
+
+    @property
+    def raw(self) -> Dataset[bytes]:
+        """The same rows as bytes, without their line endings."""
+        raw: Dataset[bytes] = Dataset(
+            self.sources, self._options, max_depth=self._max_depth, raw=True
+        )
+        raw._files, raw._pid = self._open(), self._pid
+        return raw
+
+    def _open(self) -> tuple[RowFile, ...]:
+        # A forked child must not use what threads of its parent were holding.
+        if self._pid != os.getpid():
+            self._pid = os.getpid()
+            self._files = tuple(
+                RowFile(source, self._options) for source in self.sources
+            )
+        return self._files
+
+    # A sequence
+
+    def __len__(self) -> int:
+        return sum(file.total() for file in self._open())
+
+    @overload
+    def __getitem__(self, index: int) -> T_co: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[T_co]: ...
+    def __getitem__(self, index: int | slice) -> T_co | list[T_co]:
+        if isinstance(index, slice):
+            return self._slice(index)
+        if -_NEAR_END <= index < 0:
+            rows = self.tail_batches(-index)
+            if sum(len(batch.rows) for batch in rows) == -index:
+                return self._first(rows[0])
+        elif index < 0:
+            index += len(self)
+        if index >= 0:
+            row = index
+            for file in self._open():
+                if found := file.read(row, 1):
+                    return self._first(
+                        Batch(file.source.location, found, numbered=True)
+                    )
+                row -= file.total()
+        raise RowOutOfRangeError(self._name(), index, len(self))
+
+    def _first(self, batch: Batch) -> T_co:
+        return next(self._decoded(batch))
+
+    def _slice(self, index: slice) -> list[T_co]:
+        start, stop, step = index.start, index.stop, index.step
+        if (
+            start is not None
+            and -_NEAR_END <= start < 0
+            and (stop, step) == (None, None)
+        ):
+            return self.tail(-start)
+        forward = (step or 1) > 0 and (start or 0) >= 0
+        if forward and stop is not None and stop >= 0:
+            return list(islice(self.rows(start or 0, stop), None, None, step))
+        wanted = range(len(self))[index]
+        if wanted.step > 0:
+            return list(
+                islice(self.rows(wanted.start, wanted.stop), None, None, wanted.step)
+            )
+        ascending = wanted[::-1]
+        return self._slice(slice(ascending.start, ascending.stop, ascending.step))[::-1]
+
+    def __iter__(self) -> Iterator[T_co]:
+        return self.rows()
+
+    def __reversed__(self) -> Iterator[T_co]:
+        for file in reversed(self._open()):
+            for run in file.backwards():
+                yield from reversed(
+                    list(
+                        self._decoded(Batch(file.source.location, run, numbered=False))
+                    )
+                )
+
+    def __repr__(self) -> str:
+        kind = ", raw" if self._is_raw else ""
+        return f"<headrace.Dataset {self._name()}{kind}>"
+
+    def _name(self) -> str:
+        first = self.sources[0].location
+        return (
+            first
+            if len(self.sources) == 1
+            else f"{first} and {len(self.sources) - 1} more"
+        )
+
+    # Ranges
+
+    def rows(self, start: int = 0, stop: int | None = None) -> Iterator[T_co]:
+        """Yield rows `start` up to `stop`, holding only a few of them."""
+        for batch in self.batches(start, stop):
+            yield from self._decoded(batch)
+
+    def head(self, n: int = 10) -> list[T_co]:
+        """Return the first `n` rows."""
+        return list(self.rows(0, n))
+
+    def tail(self, n: int = 10) -> list[T_co]:
+        """Return the last `n` rows; of plain files only the end is read."""
+        return [row for batch in self.tail_batches(n) for row in self._decoded(batch)]
+
+    def records(self, on_error: OnError = "abort") -> Iterator[Any]:
+        """Yield the values of all rows that are not blank.
+
+        A line that is bad or too long raises, or is passed over with ``"skip"``;
+        `stats` counts such lines.
+        """
+        for batch in self.batches():
+            position: int | None = 0
+            while position is not None:
+                values, refused = batch.rows.values(
+                    self._max_depth, start=position, skip_blank=True
+                )
+                yield from values
+                if refused is not None and on_error == "abort":
+                    raise self._refusal(batch, *refused)
+                position = None if refused is None else refused[0] + 1
+
+    def batches(self, start: int = 0, stop: int | None = None) -> Iterator[Batch]:
+        """Yield rows `start` up to `stop` as they were read, some thousand at a time."""
+        if start < 0 or (stop is not None and stop < 0):
+            raise UsageError(f"rows {start} to {stop}: rows are counted from 0")
+        files = self._open()
+        for file in files:
+            row = start
+            for rows in file.batches(start, stop):
+                yield Batch(file.source.location, rows, numbered=True)
+                row += len(rows)
+            # A range that began in this file has passed all of it; how many rows a
+            # file has is asked only if the range may begin behind it.
+            if row == stop or file is files[-1]:
+                return
+            total = row if row > start else file.total()
+            start = max(start - total, 0)
+            stop = None if stop is None else stop - total
+
+    def tail_batches(self, n: int) -> list[Batch]:
+        """Return the last `n` rows as they were read."""
+        if n < 0:
+            raise UsageError(f"tail {n}: how many rows cannot be negative")
+        found: list[Batch] = []
+        left = n
+        for file in reversed(self._open()):
+            if left == 0:
+                break
+            runs = file.tail(left)
+            surplus = sum(map(len, runs)) - left
+            if surplus > 0:
+                runs[0] = runs[0].slice(surplus, len(runs[0]))
+            path, numbered = file.source.location, not file.source.seekable
+            found[:0] = [Batch(path, rows, numbered) for rows in runs]
+            left -= sum(map(len, runs))
+        return found
+
+    # Everything
+
+    def count(self, progress: Progress = lambda _done, _total: None) -> int:
+        """Count the rows. Unlike ``len``, it does not keep what comes out of a pipe."""
+        size = total_size(self.sources)
+        total = before = 0
+        for file in self._open():
+
+            def report(done: int, before: int = before) -> None:
+                progress(before + done, size)
+
+            total += file.total(report, use_up=True)
+            before += 0 if file.source.is_pipe else file.source.size
+        return total
+
+    def stats(
+        self,
+        threads: int | None = None,
+        progress: Progress = lambda _done, _total: None,
+    ) -> Stats:
+        """Check every line, in parallel, and count them by kind."""
+        if any(source.is_pipe for source in self.sources):
+            return self._stats_in_order()
+        size = total_size(self.sources)
+        return scan.tally(
+            self.sources,
+            max_line=self._options.max_line,
+            max_depth=self._max_depth,
+            threads=threads,
+            progress=lambda done: progress(done, size),
+        )
+
+    def _stats_in_order(self) -> Stats:
+        total = Stats()
+        for file in self._open():
+            counted = Tally(file.source.location, self._max_depth)
+            for rows in file.batches():
+                counted.add(rows)
+            total += counted.stats
+        return total
+
+    # Decoding
+
+    def _decoded(self, batch: Batch) -> Iterator[T_co]:
+        if not self._is_raw:
+            values, refused = batch.rows.values(self._max_depth)
+            yield from cast("list[T_co]", values)
+            if refused is not None:
+                raise self._refusal(batch, *refused)
+            return
+        for position, content in enumerate(batch.rows.contents()):
+            if content is None:
+                raise self._refusal(batch, position, batch.rows.offsets[position], "")
+            yield cast("T_co", content)
+
+    def _refusal(
+        self, batch: Batch, position: int, offset: int, reason: str
+    ) -> BadRowError | LineTooLongError:
+        line = batch.line(position)
+        length = dict(batch.rows.too_long).get(position)
+        if length is None:
+            return BadRowError(batch.path, line, offset, reason)
+        limit = self._options.max_line
+        return LineTooLongError(batch.path, line, offset, length, limit)
+
+    # What is open
+
+    def bytes_read(self) -> int:
+        """Return how many bytes of the sources were read so far."""
+        return sum(file.bytes_read() for file in self._files)
+
+    def close(self) -> None:
+        """End the work in the background and close the files; the next use opens them again."""
+        if self._pid == os.getpid():
+            for file in self._files:
+                file.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def __getstate__(self) -> dict[str, Any]:
+        if pipe := next((source for source in self.sources if source.is_pipe), None):
+            raise UsageError(
+                f"{pipe.location}: a pipe cannot be sent to another process"
+            )
+        return {**self.__dict__, "_files": (), "_pid": 0}

@@ -1,0 +1,132 @@
+"""The demonstration: a sample read in several ways, whose answers must agree.
+
+Each part is a *step*: what was done, what came out, and the checks that must
+hold. Showing steps is left to the caller.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from headrace.api.dataset import open as open_dataset
+from headrace.api.sample import MAX_LINE
+from headrace.store.sizes import format_size
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pyspark.sql import SparkSession
+
+    from headrace.api.sample import Sample, SampleFile
+
+_SHOWN_CHARACTERS = 60
+_SHOWN_BAD_LINES = 3
+_SPLITS = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """Two numbers that must be the same."""
+
+    claim: str
+    found: int
+    expected: int
+
+    @property
+    def holds(self) -> bool:
+        """Say whether they are."""
+        return self.found == self.expected
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One part of the demonstration."""
+
+    title: str
+    shown: tuple[str, ...]
+    checks: tuple[Check, ...] = ()
+
+
+def local_steps(sample: Sample) -> Iterator[Step]:
+    """Say what was written, and read it through a `Dataset`."""
+    yield Step(
+        f"sample data in {sample.events.path.parent}",
+        tuple(
+            f"{file.path.name:<16}{file.lines:>10,} lines"
+            f"{format_size(file.path.stat().st_size):>12}"
+            for file in sample.files
+        ),
+    )
+    for file in (sample.events, sample.events_gzip):
+        yield _rows(file)
+        yield _kinds(file)
+
+
+def spark_steps(sample: Sample, spark: SparkSession) -> Iterator[Step]:
+    """Read the events with Spark, in several splits where they can be split."""
+    from headrace.engines.spark.totals import totals
+
+    for file in (sample.events, sample.events_gzip):
+        size = file.path.stat().st_size
+        found = totals(
+            spark,
+            str(file.path.absolute()),
+            partition_bytes=size // _SPLITS + 1,
+            max_line=MAX_LINE,
+        )
+        yield Step(
+            f"{file.path.name} with Spark",
+            (f"{found.lines:,} lines, splits: {found.partitions}",),
+            (
+                Check("lines Spark found", found.lines, file.lines),
+                Check("different (_file, _row)", found.distinct, file.lines),
+                Check("too long, so _raw is null", found.too_long, file.too_long),
+                Check("bytes in _raw", found.content_bytes, file.content_bytes),
+            ),
+        )
+
+
+def _rows(file: SampleFile) -> Step:
+    middle = file.lines * 2 // 3
+    with open_dataset(file.path, raw=True, max_line=MAX_LINE) as dataset:
+        count = dataset.count()
+        return Step(
+            f"rows of {file.path.name}",
+            (
+                f"count      {count:,}",
+                f"head       {_shown(dataset.head(1)[0])}",
+                f"row {middle:<6} {_shown(dataset[middle])}",
+                f"tail       {_shown(dataset.tail(1)[0])}",
+            ),
+            (Check("lines counted", count, file.lines),),
+        )
+
+
+def _kinds(file: SampleFile) -> Step:
+    with open_dataset(file.path, max_line=MAX_LINE) as dataset:
+        stats = dataset.stats()
+    together = stats.records + stats.blank + stats.bad + stats.too_long
+    return Step(
+        f"lines of {file.path.name}",
+        (
+            f"{stats.lines:,} lines = {stats.records:,} records + {stats.blank} blank"
+            f" + {stats.bad} bad + {stats.too_long} too long",
+            *(
+                f"line {bad.line:,}, byte {bad.offset:,}: {bad.reason}"
+                for bad in stats.first_bad[:_SHOWN_BAD_LINES]
+            ),
+        ),
+        (
+            Check("records + blank + bad + too long", together, stats.lines),
+            Check("records", stats.records, file.records),
+            Check("blank lines", stats.blank, file.blank),
+            Check("bad lines", stats.bad, file.bad),
+            Check("lines that are too long", stats.too_long, file.too_long),
+        ),
+    )
+
+
+def _shown(row: bytes | None) -> str:
+    text = (row or b"").decode(errors="replace")
+    return text if len(text) <= _SHOWN_CHARACTERS else f"{text[:_SHOWN_CHARACTERS]}…"

@@ -1,0 +1,101 @@
+"""The row index by itself, for those who bring their own reader."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from headrace.errors import UsageError
+from headrace.kernel.rows import IndexBuild, RowIndex, reading
+from headrace.store.index_job import IndexJob
+from headrace.store.opened import OpenedFile
+from headrace.store.row_file import INTERVAL
+from headrace.store.source import expand
+
+if TYPE_CHECKING:
+    import os
+
+
+class RowIndexer:
+    """Finds where every thousandth row of a plain file begins.
+
+    `build_index` scans the file, once; `start` does the same in the background.
+    All else may be asked at any time and from any thread: while the scan is
+    running, it answers for the part already scanned.
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        (source,) = expand(path)
+        if not source.seekable:
+            reason = f"{source.location}: only plain files have rows at byte offsets"
+            raise UsageError(reason)
+        opened = OpenedFile(source)
+        self._size = source.size
+        self._index = RowIndex(INTERVAL)
+        with reading(source.location):
+            build = IndexBuild(
+                opened.file, source.codec, size=source.size, index=self._index
+            )
+        self._job = IndexJob(source.location, self._index, build, opened.check)
+        self._begun = False
+
+    def build_index(self) -> None:
+        """Scan the whole file. Call it once, from one thread."""
+        self._begin()
+        self._job.run()
+
+    def start(self) -> None:
+        """Scan in the background; see `wait` and `wait_for_first_page`."""
+        self._begin()
+        self._job.start()
+
+    def _begin(self) -> None:
+        if self._begun:
+            raise UsageError(
+                "the index of a file is built once; make another RowIndexer"
+            )
+        self._begun = True
+
+    def get_checkpoint(self, row: int) -> tuple[int, int]:
+        """Return the byte offset of the nearest row known, and how many rows to skip there."""
+        if row < 0:
+            raise UsageError(f"row {row}: rows are counted from 0")
+        return self._index.checkpoint(row)
+
+    def checkpoints(self) -> list[int]:
+        """Return the byte offset of each row 0, 1000, 2000, … known."""
+        return self._index.checkpoints()
+
+    @property
+    def total_rows(self) -> int:
+        """Rows found so far."""
+        return self._index.total_rows
+
+    @property
+    def file_path(self) -> str:
+        """The file, as it was given."""
+        return self._job.path
+
+    @property
+    def complete(self) -> bool:
+        """Whether the whole file has been scanned."""
+        return self._index.complete
+
+    @property
+    def progress(self) -> tuple[int, int]:
+        """Bytes scanned, and bytes in all."""
+        return self._index.scanned, self._size
+
+    def wait(self, timeout: float | None = None) -> bool:
+        """Wait for the end of the scan, however it ends; false when out of time.
+
+        Raises what the scan failed with.
+        """
+        return self._job.wait(timeout=timeout)
+
+    def wait_for_first_page(self, timeout: float | None = None) -> bool:
+        """Wait until there is something to show, or never will be."""
+        return self._job.wait_for_first_page(timeout)
+
+    def cancel(self) -> None:
+        """End the scan. What was found stays."""
+        self._job.cancel()

@@ -1,0 +1,149 @@
+"""Accounting for the lines a command read: each is a record, blank, bad or too long.
+
+Lines are checked only where somebody wants to know, for ``--stats`` or
+``--strict``. A row that is too long cannot be printed, so that is always said.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from headrace.errors import LineTooLongError
+from headrace.kernel.tally import FIRST_BAD, Stats, Tally
+from headrace.kernel.values import MAX_DEPTH, InvalidJsonError, parse
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+    from collections.abc import Iterable
+
+    from headrace.api.dataset import Batch
+    from headrace.api.follow import Rows
+    from headrace.cli.output import Console
+
+BLANK = b" \t\r\n"
+
+
+class Place(NamedTuple):
+    """Where a line is bad. From the end of a file, lines are not counted."""
+
+    path: str
+    line: int | None
+    offset: int
+    reason: str
+
+    def __str__(self) -> str:
+        line = "" if self.line is None else f"line {self.line}, "
+        return f"{self.path}: {line}byte {self.offset}: {self.reason}"
+
+
+class Account:
+    """The lines of one command."""
+
+    def __init__(self, options: Namespace, console: Console) -> None:
+        self._console = console
+        self._wanted: bool = options.stats
+        self._strict: bool = options.strict
+        self._limit: int = options.max_line
+        self._stats = Stats()
+        self._bad: list[Place] = []
+
+    @property
+    def checking(self) -> bool:
+        """Whether somebody wants to know what kind each line is."""
+        return self._wanted or self._strict
+
+    @property
+    def refused(self) -> bool:
+        """Whether ``--strict`` has something against the lines so far."""
+        return self._strict and bool(self._bad)
+
+    def add(self, batch: Batch) -> None:
+        """Account for rows of a data set."""
+        for position, length in batch.rows.too_long:
+            offset = batch.rows.offsets[position]
+            self._warn(batch.path, batch.line(position), offset, length)
+        if self.checking:
+            tally = Tally(batch.path, MAX_DEPTH)
+            tally.add(batch.rows)
+            self.add_stats(tally.stats, numbered=batch.numbered)
+
+    def add_followed(self, path: str, rows: Rows) -> None:
+        """Account for rows of a followed file, whose lines are not counted."""
+        for position, length in rows.too_long:
+            self._warn(path, None, rows.offsets[position], length)
+        if self.checking:
+            stats, bad = _check(path, rows)
+            self._add(stats, bad)
+
+    def add_stats(self, stats: Stats, *, numbered: bool = True) -> None:
+        """Account for lines that were counted elsewhere."""
+        bad = (
+            Place(bad.path, bad.line if numbered else None, bad.offset, bad.reason)
+            for bad in stats.first_bad
+        )
+        self._add(stats, bad)
+
+    def report(self) -> None:
+        """Say what ``--stats`` asks for, also of work that was cut short."""
+        if not self._wanted:
+            return
+        counts = {
+            "lines": self._stats.lines,
+            "records": self._stats.records,
+            "blank": self._stats.blank,
+            "bad": self._stats.bad,
+            "too_long": self._stats.too_long,
+        }
+        said = " / ".join(
+            f"{name.replace('_', ' ')} {count}" for name, count in counts.items()
+        )
+        self._console.emit(
+            "stats",
+            "\n  ".join([said, *map(str, self._bad)]),
+            **counts,
+            first_bad=[bad._asdict() for bad in self._bad],
+        )
+
+    def verdict(self) -> int:
+        """Give the exit code, which only ``--strict`` makes a failure."""
+        if not self.refused:
+            return 0
+        first = self._bad[0]
+        self._console.emit(
+            "error",
+            f"{first}; --strict allows no such line",
+            error="BadRowError",
+            **first._asdict(),
+        )
+        return 1
+
+    def _add(self, stats: Stats, bad: Iterable[Place]) -> None:
+        self._stats += stats
+        self._bad = [*self._bad, *bad][:FIRST_BAD]
+
+    def _warn(self, path: str, line: int | None, offset: int, length: int) -> None:
+        long = LineTooLongError(path, line, offset, length, self._limit)
+        self._console.emit("line_too_long", str(long), **vars(long))
+
+
+def _check(path: str, rows: Rows) -> tuple[Stats, list[Place]]:
+    """Tell the kinds of rows that are Python's, not the core's."""
+    records = blank = 0
+    too_long = dict(rows.too_long)
+    bad = []
+    for position, row in enumerate(rows.rows):
+        offset = rows.offsets[position]
+        if row is None:
+            reason = f"{too_long[position]} bytes long, over the limit"
+            bad.append(Place(path, None, offset, reason))
+        elif not row.strip(BLANK):
+            blank += 1
+        else:
+            try:
+                parse(row)
+            except InvalidJsonError as error:
+                bad.append(Place(path, None, offset + error.offset, error.reason))
+            else:
+                records += 1
+    wrong = len(bad) - len(too_long)
+    return Stats(len(rows), records, blank, wrong, len(too_long)), bad

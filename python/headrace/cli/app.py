@@ -1,0 +1,111 @@
+"""The entry point: from the words typed to an exit code.
+
+0 is success, 1 failure, 2 a command line that makes no sense, 130 an interrupt.
+A reader that goes away, as with ``| head -1``, is a success: it got what it wanted.
+``headrace --version`` is answered before anything else is imported.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+TYPE_CHECKING = False  # `typing` alone would double the time to say the version
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from headrace.cli.output import Console
+    from headrace.cli.table import Entry
+
+FAILURE = 1
+USAGE = 2
+INTERRUPTED = 130
+
+HELP = frozenset({"-h", "--help"})
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command line and give its exit code."""
+    arguments = sys.argv[1:] if argv is None else argv
+    try:
+        if arguments and arguments[0] in {"-V", "--version"}:
+            return _say_version()
+        return _main(arguments)
+    except KeyboardInterrupt:
+        return INTERRUPTED
+
+
+def _say_version() -> int:
+    from headrace import __version__
+
+    try:
+        os.write(1, f"headrace {__version__}\n".encode())
+    except BrokenPipeError:
+        return 0
+    except OSError:
+        return FAILURE
+    return 0
+
+
+def _main(arguments: Sequence[str]) -> int:
+    from headrace.cli.output import Console, OutputClosedError
+    from headrace.errors import HeadraceError, UsageError
+
+    console = Console()
+    try:
+        try:
+            code = _dispatch(arguments, console)
+            console.flush()
+        except UsageError as error:
+            console.fail(error)
+            return USAGE
+        except (HeadraceError, OSError) as error:
+            console.fail(error)
+            return FAILURE
+    except OutputClosedError:
+        console.abandon()
+        return 0
+    return code
+
+
+def _dispatch(arguments: Sequence[str], console: Console) -> int:
+    from headrace.cli.arguments import build, parse
+    from headrace.cli.options import events_asked
+    from headrace.cli.table import load
+
+    console.json = events_asked(arguments) == "json"
+    name, *rest = arguments or _nothing_asked()
+    if name in HELP:
+        name, rest = "help", []
+    entry = _find(name)
+    command = load(entry)
+    if not HELP.isdisjoint(rest):
+        console.text(build(entry, command).format_help())
+        return 0
+    options = parse(entry, command, rest)
+    console.quiet = vars(options).get("quiet", False)
+    return command.run(options, console)
+
+
+def _nothing_asked() -> Sequence[str]:
+    """Help a person; a program that asks nothing has made a mistake."""
+    if sys.stdout is not None and sys.stdout.isatty():
+        return ["help"]
+    from headrace.errors import UsageError
+
+    raise UsageError("give a command; see `headrace --help`")
+
+
+def _find(name: str) -> Entry:
+    from headrace.cli import table
+    from headrace.errors import UsageError
+
+    entry = table.find(name)
+    if entry is not None:
+        return entry
+
+    from difflib import get_close_matches
+
+    near = get_close_matches(name, [each.name for each in table.COMMANDS], n=1)
+    hint = f"did you mean `headrace {near[0]}`?" if near else "see `headrace --help`"
+    raise UsageError(f"there is no command {name!r}; {hint}")

@@ -1,0 +1,204 @@
+"""What a command accepts, as data, and the parser made from it.
+
+Completions and the reference read the data, so they know every option without
+looking inside `argparse`, and do not change with its version.
+"""
+
+from __future__ import annotations
+
+import re
+from argparse import (
+    ArgumentParser,
+    ArgumentTypeError,
+    Namespace,
+    RawDescriptionHelpFormatter,
+)
+from math import isfinite
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, NoReturn, TypeAlias
+
+from headrace.errors import UsageError
+from headrace.store.sizes import parse_size
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from headrace.cli.table import Command, Entry
+
+Kind: TypeAlias = Literal[
+    "switch",
+    "choice",
+    "text",
+    "file",
+    "directory",
+    "rows",
+    "number",
+    "seconds",
+    "size",
+]
+"""What stands for an argument: nothing, or a value of this kind."""
+
+Arity: TypeAlias = Literal["one", "optional", "many"]
+
+
+class Argument(NamedTuple):
+    """One thing a command accepts: an option if it has flags, else a positional."""
+
+    name: str
+    kind: Kind
+    help: str
+    flags: tuple[str, ...] = ()
+    metavar: str = ""
+    choices: tuple[str, ...] = ()
+    default: object = None
+    arity: Arity = "one"
+
+    @property
+    def value(self) -> str:
+        """How help writes the value: its choices, or what it stands for."""
+        return "|".join(self.choices) if self.choices else self.metavar
+
+    @property
+    def spelling(self) -> str:
+        """How help writes the argument.
+
+        >>> Argument("rows", "number", "", ("-n", "--rows"), "N").spelling
+        '-n, --rows N'
+        >>> Argument("files", "file", "", metavar="FILE", arity="many").spelling
+        '[FILE ...]'
+        """
+        if self.flags:
+            return " ".join(filter(None, (", ".join(self.flags), self.value)))
+        match self.arity:
+            case "one":
+                return self.value
+            case "optional":
+                return f"[{self.value}]"
+            case "many":
+                return f"[{self.value} ...]"
+
+
+HELP = Argument("help", "switch", "show this help and exit", ("-h", "--help"))
+
+ROWS = re.compile(r"(-?\d+)|(-?\d+)?:(-?\d+)?")
+
+
+class Rows(NamedTuple):
+    """Rows by number, as in ``list[start:stop]``; one row if `single`."""
+
+    start: int | None
+    stop: int | None = None
+    single: bool = False
+
+
+def rows(text: str) -> Rows:
+    """Read ``N`` or ``N:M``.
+
+    >>> rows("7"), rows("-5:")
+    (Rows(start=7, stop=None, single=True), Rows(start=-5, stop=None, single=False))
+    """
+    found = ROWS.fullmatch(text.strip())
+    if found is None:
+        raise ArgumentTypeError(f"{text!r} is not a row number N or a range N:M")
+    row, start, stop = (None if part is None else int(part) for part in found.groups())
+    return Rows(start, stop) if row is None else Rows(row, single=True)
+
+
+def number(text: str) -> int:
+    """Read a number of rows: 0 or more."""
+    if not text.strip().isdecimal():
+        raise ArgumentTypeError(f"{text!r} is not a whole number, 0 or more")
+    return int(text)
+
+
+def seconds(text: str) -> float:
+    """Read a time to wait: more than 0."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
+    if not isfinite(value) or value <= 0:
+        raise ArgumentTypeError(f"{text!r} is not a number of seconds above 0")
+    return value
+
+
+def size(text: str) -> int:
+    """Read a size in bytes, such as ``64KiB``."""
+    try:
+        return parse_size(text)
+    except (UsageError, ValueError) as error:
+        raise ArgumentTypeError(str(error)) from error
+
+
+READ: dict[Kind, Callable[[str], object]] = {
+    "rows": rows,
+    "number": number,
+    "seconds": seconds,
+    "size": size,
+}
+
+
+class _Parser(ArgumentParser):
+    """A parser that raises where `argparse` would print and exit."""
+
+    def error(self, message: str) -> NoReturn:
+        raise UsageError(f"{message}; see `{self.prog} --help`")
+
+
+def build(entry: Entry, command: Command) -> ArgumentParser:
+    """Make the parser of one command."""
+    parser = _Parser(
+        prog=f"headrace {entry.name}",
+        description="\n\n".join(describe(entry, command)),
+        formatter_class=RawDescriptionHelpFormatter,
+        add_help=False,
+        allow_abbrev=False,
+    )
+    for argument in (*command.ARGUMENTS, HELP):
+        names = argument.flags or (argument.name,)
+        parser.add_argument(*names, **_settings(argument))
+    return parser
+
+
+def describe(entry: Entry, command: Command) -> Iterable[str]:
+    """Give the paragraphs above the list of options; the examples come first."""
+    yield f"{entry.summary[0].upper()}{entry.summary[1:]}."
+    if command.EXAMPLES:
+        lines = [f"  {line}\n      {does}" for line, does in command.EXAMPLES]
+        yield "\n".join(["examples:", *lines])
+    if command.ABOUT:
+        yield command.ABOUT
+
+
+def parse(entry: Entry, command: Command, arguments: Sequence[str]) -> Namespace:
+    """Read the arguments of a command; options may stand anywhere among them."""
+    if any(argument.kind == "rows" for argument in command.ARGUMENTS):
+        arguments = [_shield(argument) for argument in arguments]
+    return build(entry, command).parse_intermixed_args(arguments)
+
+
+def _shield(argument: str) -> str:
+    # A range like `-5:` would be taken for an option. A space before it makes it
+    # a value; `rows` strips it again.
+    negative = argument.startswith("-") and argument != "-"
+    return f" {argument}" if negative and ROWS.fullmatch(argument) else argument
+
+
+def _settings(argument: Argument) -> dict[str, Any]:
+    settings: dict[str, Any] = {"help": argument.help.replace("%", "%%")}
+    if argument.flags:
+        settings["dest"] = argument.name
+    if argument.kind == "switch":
+        return settings | {"action": "store_true"}
+    if argument.choices:
+        settings["choices"] = argument.choices
+    if argument.kind in READ:
+        settings["type"] = READ[argument.kind]
+    settings["default"] = argument.default
+    settings["metavar"] = argument.value
+    match argument.arity:
+        case "one":
+            return settings
+        case "optional":
+            return settings | {"nargs": "?"}
+        case "many":
+            return settings | {"nargs": "*"}

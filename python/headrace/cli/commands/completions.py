@@ -1,0 +1,34 @@
+"""``headrace completions``: print the completion script of a shell."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from headrace.cli.arguments import Argument
+from headrace.cli.shells import SHELLS
+from headrace.cli.table import Example
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+
+    from headrace.cli.output import Console
+
+ABOUT = """\
+The script completes commands, options, their values and file names. It is made
+from the table of commands of this version and needs nothing while it runs.
+
+  bash   source <(headrace completions bash)           in ~/.bashrc
+  zsh    source <(headrace completions zsh)            in ~/.zshrc, after compinit
+  fish   headrace completions fish | source            in config.fish"""
+
+EXAMPLES = (Example("source <(headrace completions bash)", "complete in this bash"),)
+
+ARGUMENTS = (
+    Argument("shell", "choice", "the shell to make it for", choices=tuple(SHELLS)),
+)
+
+
+def run(options: Namespace, console: Console) -> int:
+    """Print the script."""
+    console.text(SHELLS[options.shell]())
+    return 0

@@ -1,0 +1,85 @@
+"""``headrace count``: how many lines there are."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from headrace.cli.arguments import Argument
+from headrace.cli.options import FILES, OPTIONS
+from headrace.cli.table import Example
+from headrace.errors import HeadraceError
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+    from collections.abc import Sequence
+
+    from headrace.cli.accounting import Account
+    from headrace.cli.output import Console
+
+ABOUT = """\
+Every line counts, also a blank or bad one, and a last one without a line end.
+--stats tells them apart, which means checking each in full."""
+
+EXAMPLES = (
+    Example("headrace count app.jsonl", "the number of lines"),
+    Example("headrace count --per-file 'logs/*.jsonl'", "of each file by itself"),
+    Example("headrace count --stats logs", "and how many are bad, with the first ones"),
+    Example("gzip -dc app.jsonl.gz | headrace count", "of standard input"),
+)
+
+ARGUMENTS = (
+    FILES,
+    Argument(
+        "per_file",
+        "switch",
+        "print each file's count, a tab and its path",
+        ("--per-file",),
+    ),
+    *OPTIONS,
+)
+
+
+def run(options: Namespace, console: Console) -> int:
+    """Print the number of lines."""
+    from headrace.cli.accounting import Account
+    from headrace.cli.reading import files
+
+    account = Account(options, console)
+    if options.per_file:
+        failed = _count_each(files(options), options, console, account)
+    else:
+        console.text(f"{_count(files(options), options, console, account)}\n")
+        failed = False
+    account.report()
+    return account.verdict() or int(failed)
+
+
+def _count_each(
+    files: Sequence[str], options: Namespace, console: Console, account: Account
+) -> bool:
+    """Print each count; a file that cannot be read does not stop the others."""
+    from headrace.store.source import expand
+
+    failed = False
+    for source in expand(files):
+        try:
+            count = _count(source.location, options, console, account)
+        except (HeadraceError, OSError) as error:
+            console.fail(error)
+            failed = True
+        else:
+            console.text(f"{count}\t{source.location}\n")
+    return failed
+
+
+def _count(
+    files: str | Sequence[str], options: Namespace, console: Console, account: Account
+) -> int:
+    from headrace.cli.reading import open_dataset
+
+    with open_dataset(options, files) as dataset, console.progress() as report:
+        if not account.checking:
+            return dataset.count(report)
+        stats = dataset.stats(progress=report)
+    account.add_stats(stats)
+    return stats.lines

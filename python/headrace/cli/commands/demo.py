@@ -1,0 +1,93 @@
+"""``headrace demo``: sample data, read back in every way, with the sums compared."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from headrace.cli.arguments import Argument
+from headrace.cli.table import Example
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+    from collections.abc import Iterable
+
+    from headrace.api.demo import Step
+    from headrace.cli.output import Console
+
+ABOUT = """\
+The data is the same on every machine and has every kind of odd line: broken ones,
+blank ones, CRLF, text that is not UTF-8, one line that is too long, a last line
+without an end. Each answer is compared with what was written; the exit code is 1
+if one differs."""
+
+EXAMPLES = (
+    Example("headrace demo", "write ./headrace-demo and read it, also with Spark"),
+    Example("headrace demo --no-spark", "where there is no Java"),
+)
+
+ARGUMENTS = (
+    Argument(
+        "directory",
+        "directory",
+        "where to write the sample (./headrace-demo)",
+        metavar="DIR",
+        arity="optional",
+        default="headrace-demo",
+    ),
+    Argument(
+        "rows", "number", "lines of events (20000)", ("--rows",), "N", default=20_000
+    ),
+    Argument("no_spark", "switch", "leave Spark out", ("--no-spark",)),
+    Argument(
+        "master",
+        "text",
+        "where Spark runs (local[*,4])",
+        ("--master",),
+        "URL",
+        default="local[*,4]",
+    ),
+    Argument("force", "switch", "write into DIR whatever it holds", ("--force",)),
+)
+
+# For a run of seconds over a few megabytes.
+_SMALL = {
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+    "spark.sql.shuffle.partitions": "4",
+}
+
+
+def run(options: Namespace, console: Console) -> int:
+    """Show the steps as they happen."""
+    from headrace.api.demo import local_steps, spark_steps
+    from headrace.api.sample import write_sample
+    from headrace.spark import ensure_java, session
+
+    console.live = True
+    if not options.no_spark:
+        ensure_java()
+    sample = write_sample(Path(options.directory), options.rows, force=options.force)
+    failed = _show(local_steps(sample), console)
+    if not options.no_spark:
+        console.text(f"starting Spark at {options.master}\n\n")
+        spark = session(options.master, **_SMALL)
+        try:
+            failed += _show(spark_steps(sample, spark), console)
+        finally:
+            spark.stop()
+    console.text(f"{failed} checks failed\n" if failed else "all checks hold\n")
+    return 1 if failed else 0
+
+
+def _show(steps: Iterable[Step], console: Console) -> int:
+    failed = 0
+    for step in steps:
+        console.text(f"{step.title}\n")
+        for line in step.shown:
+            console.text(f"  {line}\n")
+        for check in step.checks:
+            verdict = "ok" if check.holds else f"WRONG, not {check.expected:,}"
+            console.text(f"  {check.claim}: {check.found:,} {verdict}\n")
+            failed += not check.holds
+        console.text("\n")
+    return failed

@@ -1,0 +1,73 @@
+"""``headrace row``: rows by number."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from headrace.cli.arguments import Argument
+from headrace.cli.options import FILE, OPTIONS
+from headrace.cli.table import Example
+from headrace.errors import RowOutOfRangeError
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+    from collections.abc import Iterable
+
+    from headrace.api.dataset import Batch, Dataset
+    from headrace.cli.output import Console
+
+ABOUT = """\
+Rows are numbered from 0; a negative number counts from the end. N:M are the rows
+from N up to, but not with, M; either may be left out. A range may reach past the
+end, a single row may not.
+
+Once a large file was read to its end, where its rows begin is kept beside it (see
+--index-dir and --no-index), and any row is found at once."""
+
+EXAMPLES = (
+    Example("headrace row app.jsonl 0", "the first row"),
+    Example("headrace row app.jsonl -1", "the last row"),
+    Example("headrace row app.jsonl 20:23", "rows 20, 21 and 22"),
+    Example("headrace row app.jsonl -5:", "the last five"),
+)
+
+ARGUMENTS = (
+    FILE,
+    Argument("rows", "rows", "the row, or the range of rows", metavar="N[:M]"),
+    *OPTIONS,
+)
+
+
+def run(options: Namespace, console: Console) -> int:
+    """Print the rows asked for."""
+    from headrace.cli.reading import print_rows
+
+    choose = _one if options.rows.single else _some
+    return print_rows(
+        lambda dataset: choose(dataset, options), options.file, options, console
+    )
+
+
+def _one(dataset: Dataset[bytes], options: Namespace) -> Iterable[Batch]:
+    row: int = options.rows.start
+    if row >= 0:
+        found = list(dataset.batches(row, row + 1))
+    else:
+        found = dataset.tail_batches(-row)
+        if sum(len(batch.rows) for batch in found) < -row:
+            found = []
+        found = [replace(batch, rows=batch.rows.slice(0, 1)) for batch in found[:1]]
+    if not found:
+        raise RowOutOfRangeError(options.file, row, len(dataset))
+    return found
+
+
+def _some(dataset: Dataset[bytes], options: Namespace) -> Iterable[Batch]:
+    start, stop, _single = options.rows
+    if start is not None and start < 0 and stop is None:
+        return dataset.tail_batches(-start)
+    if (start or 0) < 0 or (stop or 0) < 0:
+        wanted = range(len(dataset))[start:stop]
+        start, stop = wanted.start, wanted.stop
+    return dataset.batches(start or 0, stop)

@@ -1,0 +1,147 @@
+"""``headrace tail``: the last rows, and those still to come."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING
+
+from headrace.cli.arguments import Argument
+from headrace.cli.options import FILES, OPTIONS
+from headrace.cli.table import Example
+from headrace.errors import UsageError
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+    from collections.abc import Iterator, Sequence
+
+    from headrace.api.follow import Change
+    from headrace.cli.accounting import Account
+    from headrace.cli.output import Console
+
+ABOUT = """\
+Several files are one sequence of rows: these are the last of all. Of a plain file
+only the end is read.
+
+With -f the file is followed by name: through rotation, where the rest of the old
+file is printed before the new one, and through truncation, where the file is read
+again from its start. Only complete rows are printed, each as it comes. One plain
+file can be followed; of standard input, every row is passed on as it comes."""
+
+EXAMPLES = (
+    Example("headrace tail app.jsonl", "the last 10 rows"),
+    Example("headrace tail -n 1 'logs/*.jsonl'", "the very last row of all files"),
+    Example("headrace tail -f app.jsonl", "and go on with those still to come"),
+    Example("headrace tail -n 0 -F later.jsonl", "wait for a file, then follow it"),
+)
+
+ARGUMENTS = (
+    FILES,
+    Argument(
+        "rows",
+        "number",
+        "how many rows (10 unless told)",
+        ("-n", "--rows"),
+        metavar="N",
+        default=10,
+    ),
+    Argument("follow", "switch", "go on with rows that are added", ("-f", "--follow")),
+    Argument(
+        "wait",
+        "switch",
+        "follow, and wait for the file if it is not there yet",
+        ("-F", "--wait"),
+    ),
+    Argument(
+        "poll",
+        "seconds",
+        "how often to look at a followed file (0.2 unless told)",
+        ("--poll",),
+        metavar="SECONDS",
+        default=0.2,
+    ),
+    *OPTIONS,
+)
+
+
+def run(options: Namespace, console: Console) -> int:
+    """Print the last rows, and go on if asked to."""
+    from headrace.cli.reading import files, print_rows
+
+    if options.follow or options.wait:
+        return _follow(files(options), options, console)
+    return print_rows(
+        lambda dataset: dataset.tail_batches(options.rows),
+        files(options),
+        options,
+        console,
+    )
+
+
+def _follow(files: Sequence[str], options: Namespace, console: Console) -> int:
+    from headrace.cli.accounting import Account
+
+    account = Account(options, console)
+    console.live = True
+    path = _only(files)
+    changes = _changes(path, options)
+    try:
+        for change in changes:
+            _show(path, change, console, account)
+            if account.refused:
+                break
+    finally:
+        account.report()
+    return account.verdict()
+
+
+def _changes(path: str, options: Namespace) -> Iterator[Change]:
+    from headrace.api.follow import stream, watch
+    from headrace.store.source import STDIN
+
+    if path == STDIN:
+        return stream(sys.stdin.fileno(), max_line=options.max_line)
+    return watch(
+        path,
+        last=options.rows,
+        max_line=options.max_line,
+        poll=options.poll,
+        wait=options.wait,
+    )
+
+
+def _show(path: str, change: Change, console: Console, account: Account) -> None:
+    from headrace.api.follow import Rotated, Rows, Truncated, Waiting
+
+    match change:
+        case Rows():
+            account.add_followed(path, change)
+            console.rows(row for row in change.rows if row is not None)
+        case Waiting():
+            console.emit("waiting", f"{path}: not there yet; waiting for it", path=path)
+        case Rotated():
+            said = f"{path}: rotated; going on with the new file"
+            console.emit("rotated", said, path=path)
+        case Truncated(dropped):
+            rest = f", {dropped} bytes of an unfinished row dropped" if dropped else ""
+            said = f"{path}: truncated; reading it again from its start{rest}"
+            console.emit("truncated", said, path=path, dropped=dropped)
+
+
+def _only(files: Sequence[str]) -> str:
+    """Take the one file that can be followed, or say why it cannot be."""
+    from glob import has_magic
+
+    from headrace.store.remote import is_url
+
+    if len(files) > 1:
+        raise UsageError(
+            f"only one file can be followed, not {len(files)}; "
+            "start a `headrace tail -f` for each"
+        )
+    (path,) = files
+    if is_url(path):
+        raise UsageError(f"{path}: a URL cannot be followed; copy the file first")
+    if has_magic(path) and not os.path.lexists(path):
+        raise UsageError(f"{path}: a pattern cannot be followed; name one file")
+    return path

@@ -1,0 +1,71 @@
+"""The table of events: everything a command says that is not data.
+
+With ``--events json`` each is one JSON object on a line of standard error, with
+``event`` and ``message`` and the fields named here; as text, the message alone.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, NamedTuple, TypeAlias
+
+EventName: TypeAlias = Literal[
+    "progress",
+    "line_too_long",
+    "waiting",
+    "rotated",
+    "truncated",
+    "stats",
+    "error",
+]
+
+
+class Event(NamedTuple):
+    """One kind of event; `quiet` if ``--quiet`` silences it.
+
+    `prefix` stands before the message where the event is text.
+    """
+
+    name: EventName
+    doc: str
+    fields: tuple[str, ...]
+    quiet: bool = True
+    prefix: str = "headrace: "
+
+
+EVENTS: tuple[Event, ...] = (
+    Event(
+        "progress",
+        "how far the work is, in bytes of the source; as text, a bar on a terminal",
+        ("done", "total"),
+    ),
+    Event(
+        "line_too_long",
+        "a row was left out, because it is longer than `--max-line`",
+        ("path", "line", "offset", "length", "limit"),
+        prefix="headrace: warning: ",
+    ),
+    Event("waiting", "a file to follow is not there yet", ("path",)),
+    Event(
+        "rotated",
+        "a followed file was replaced by another; its last rows were printed",
+        ("path",),
+    ),
+    Event(
+        "truncated",
+        "a followed file was cut or rewritten and is read again from its start",
+        ("path", "dropped"),
+    ),
+    Event(
+        "stats",
+        "the lines the command read, by kind, and the first bad ones",
+        ("lines", "records", "blank", "bad", "too_long", "first_bad"),
+        quiet=False,
+        prefix="",
+    ),
+    Event(
+        "error",
+        "why the command failed; the other fields are those of the error",
+        ("error",),
+        quiet=False,
+    ),
+)

@@ -1,0 +1,79 @@
+"""The arguments every command that reads has in common."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from headrace.cli.arguments import Argument
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+FILE = Argument(
+    "file",
+    "file",
+    "a file, a directory, a quoted pattern, a URL, or - for standard input; "
+    "compressed or not",
+    metavar="FILE",
+)
+
+FILES = FILE._replace(
+    name="files",
+    help="files, directories, quoted patterns, URLs, or - for standard input, read "
+    "one after the other; compressed or not; standard input if there is none",
+    arity="many",
+)
+
+OPTIONS = (
+    Argument(
+        "stats",
+        "switch",
+        "after the work, say how many lines were read: records, blank, bad, too "
+        "long, and where the first bad ones are",
+        ("--stats",),
+    ),
+    Argument("strict", "switch", "fail if a line is bad or too long", ("--strict",)),
+    Argument(
+        "max_line",
+        "size",
+        "leave out rows longer than this (64MiB unless told)",
+        ("--max-line",),
+        metavar="SIZE",
+        default=64 << 20,
+    ),
+    Argument(
+        "index_dir",
+        "directory",
+        "keep checkpoints of large files here, not beside them",
+        ("--index-dir",),
+        metavar="DIR",
+    ),
+    Argument(
+        "no_index",
+        "switch",
+        "neither read nor write checkpoints on disk",
+        ("--no-index",),
+    ),
+    Argument(
+        "events",
+        "choice",
+        "how to say on standard error what is not data (text unless told)",
+        ("--events",),
+        choices=("text", "json"),
+        default="text",
+    ),
+    Argument("quiet", "switch", "no progress and no warnings", ("-q", "--quiet")),
+)
+
+
+def events_asked(arguments: Sequence[str]) -> str:
+    """Find the form of events, also in a command line that makes no sense.
+
+    >>> events_asked(["count", "--events", "json", "--no-such-option"])
+    'json'
+    """
+    for option, value in pairwise([*arguments, ""]):
+        if option == "--events=json" or (option, value) == ("--events", "json"):
+            return "json"
+    return "text"

@@ -1,0 +1,61 @@
+"""How far the work is, for a person or for a program.
+
+Short work shows nothing at all: a bar that flashes up tells nobody anything.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from headrace.store.sizes import format_size
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+PATIENCE = 0.5
+"""Seconds of work before anything is shown."""
+
+BAR_EVERY = 0.1
+EVENT_EVERY = 0.5
+
+
+class Pace:
+    """Lets a call through when the work has lasted a while, then now and then."""
+
+    def __init__(self, every: float, clock: Callable[[], float]) -> None:
+        self._clock = clock
+        self._every = every
+        self.started = clock()
+        self._next = self.started + PATIENCE
+
+    def due(self) -> bool:
+        """Say whether to report now."""
+        now = self._clock()
+        if now < self._next:
+            return False
+        self._next = now + self._every
+        return True
+
+    def elapsed(self) -> float:
+        """Seconds since the work began."""
+        return self._clock() - self.started
+
+
+def bar(done: int, total: int | None, seconds: float, columns: int) -> str:
+    """Draw one line of at most `columns` characters.
+
+    >>> bar(1 << 20, 4 << 20, 2.0, 80)
+    '[######                  ]  25%  1 MiB of 4 MiB  512 KiB/s  6 s left'
+    >>> bar(1 << 20, None, 2.0, 80)
+    '1 MiB  512 KiB/s'
+    """
+    rate = done / seconds if seconds > 0 else 0.0
+    speed = f"{format_size(int(rate))}/s"
+    if not total:
+        return f"{format_size(done)}  {speed}"[:columns]
+    share = min(done / total, 1.0)
+    left = f"  {(total - done) / rate:.0f} s left" if 0 < done <= total else ""
+    text = f"{share:4.0%}  {format_size(done)} of {format_size(total)}  {speed}{left}"
+    width = min(24, columns - len(text) - 4)
+    blocks = f"[{'#' * int(share * width):{width}}] " if width >= 4 else ""
+    return f"{blocks}{text}"[:columns]

@@ -1,0 +1,86 @@
+"""Reading FILEs as the options ask, and printing rows.
+
+Imported when a command runs, not when its help is shown.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING
+
+import headrace
+from headrace.cli.accounting import Account
+from headrace.cli.output import OutputClosedError
+from headrace.cli.progress import BAR_EVERY
+from headrace.errors import UsageError
+from headrace.store.source import STDIN, total_size
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from headrace.api.dataset import Batch, Dataset
+    from headrace.cli.output import Console, Progress
+
+
+def files(options: Namespace) -> list[str]:
+    """List the FILEs asked for: standard input if there are none."""
+    if options.files:
+        return list(options.files)
+    if sys.stdin is None or sys.stdin.isatty():
+        raise UsageError("give a FILE, or - to read what you type")
+    return [STDIN]
+
+
+def open_dataset(options: Namespace, files: str | Sequence[str]) -> Dataset[bytes]:
+    """Open FILEs as the options ask."""
+    return headrace.open(
+        files,
+        raw=True,
+        max_line=options.max_line,
+        index_dir=options.index_dir,
+        persist=not options.no_index,
+    )
+
+
+def print_rows(
+    choose: Callable[[Dataset[bytes]], Iterable[Batch]],
+    files: str | Sequence[str],
+    options: Namespace,
+    console: Console,
+) -> int:
+    """Print the rows that `choose` takes from FILEs, and give the exit code."""
+    account = Account(options, console)
+    with open_dataset(options, files) as dataset:
+        console.live = any(source.is_pipe for source in dataset.sources)
+        try:
+            with console.progress() as report, _watching(dataset, report):
+                for batch in choose(dataset):
+                    account.add(batch)
+                    console.write(batch.rows.lines())
+        finally:
+            account.report()
+    return account.verdict()
+
+
+@contextmanager
+def _watching(dataset: Dataset[bytes], report: Progress) -> Iterator[None]:
+    """Report how much is read, from beside: whoever waits for a row cannot."""
+    total = total_size(dataset.sources)
+    done = threading.Event()
+
+    def watch() -> None:
+        # Whoever writes the rows will notice as well that nobody reads them.
+        with suppress(OutputClosedError):
+            while not done.wait(BAR_EVERY):
+                report(dataset.bytes_read(), total)
+
+    watcher = threading.Thread(target=watch)
+    watcher.start()
+    try:
+        yield
+    finally:
+        done.set()
+        watcher.join()

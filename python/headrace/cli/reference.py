@@ -1,0 +1,106 @@
+"""``python -m headrace.cli.reference`` prints docs/cli.md, made from the tables."""
+
+from __future__ import annotations
+
+from textwrap import dedent
+from typing import TYPE_CHECKING
+
+from headrace.cli.arguments import HELP
+from headrace.cli.events import EVENTS
+from headrace.cli.output import Console
+from headrace.cli.table import COMMANDS, load
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from headrace.cli.arguments import Argument
+    from headrace.cli.table import Command, Entry
+
+INTRODUCTION = """\
+# The command line
+
+<!-- Made by `python -m headrace.cli.reference`; change the tables, not this file. -->
+
+Data goes to standard output, everything else to standard error. A row is printed as
+it stands in the file, with `\\n` after it. Rows are numbered from 0, lines in messages
+from 1.
+
+`FILE` is a file, a directory (its `*.jsonl*` and `*.ndjson*` files in order), a quoted
+pattern such as `'logs/**/*.jsonl'`, a URL, or `-` for standard input. Compression is
+seen in the content, not in the name. Several files are one sequence of rows.
+
+| exit code | meaning |
+|---|---|
+| 0 | success, also when the reader of a pipe goes away |
+| 1 | failure, or a bad line with `--strict` |
+| 2 | a command line that makes no sense |
+| 130 | interrupted |
+
+| command | what it does |
+|---|---|
+"""
+
+
+def reference() -> str:
+    """Make the whole document."""
+    rows = "".join(f"| [`{name}`](#{name}) | {does} |\n" for name, does in COMMANDS)
+    sections = [_section(entry, load(entry)) for entry in COMMANDS]
+    return "\n".join([INTRODUCTION + rows, *sections, _events()])
+
+
+def _section(entry: Entry, command: Command) -> str:
+    return "\n".join(_lines(entry, command))
+
+
+def _lines(entry: Entry, command: Command) -> Iterator[str]:
+    yield f"## {entry.name}\n"
+    yield f"{entry.summary[0].upper()}{entry.summary[1:]}.\n"
+    positionals = [each for each in command.ARGUMENTS if not each.flags]
+    usage = ["headrace", entry.name, "[OPTION ...]"]
+    yield "```console"
+    yield " ".join([*usage, *(each.spelling for each in positionals)])
+    yield "```\n"
+    if command.ABOUT:
+        yield f"{command.ABOUT}\n"
+    if command.EXAMPLES:
+        yield "| example | what it does |\n|---|---|"
+        for line, does in command.EXAMPLES:
+            yield f"| {_code(line)} | {does} |"
+        yield ""
+    yield "| argument | meaning |\n|---|---|"
+    for argument in _in_order(command.ARGUMENTS):
+        yield f"| {_code(argument.spelling)} | {argument.help} |"
+    yield ""
+
+
+def _in_order(arguments: Iterable[Argument]) -> list[Argument]:
+    return sorted([*arguments, HELP], key=lambda argument: bool(argument.flags))
+
+
+def _events() -> str:
+    rows = "".join(
+        f"| `{event.name}` | {', '.join(f'`{field}`' for field in event.fields)} "
+        f"| {event.doc} |\n"
+        for event in EVENTS
+    )
+    return (
+        dedent("""\
+        ## Events
+
+        With `--events json` every line of standard error is one JSON object with
+        `event`, `message` and these fields:
+
+        | event | fields | meaning |
+        |---|---|---|
+        """)
+        + rows
+    )
+
+
+def _code(text: str) -> str:
+    escaped = text.replace("|", "\\|")
+    return f"`{escaped}`"
+
+
+if __name__ == "__main__":
+    Console().text(reference())

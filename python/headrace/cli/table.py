@@ -1,0 +1,70 @@
+"""The table of commands, which help, completions, reference and tests read.
+
+A command is one entry here and one module ``headrace.cli.commands.<name>``. The
+entry holds what a list of commands shows, so that only the module of the command
+that was asked for is ever imported.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, NamedTuple, Protocol, cast
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+
+    from headrace.cli.arguments import Argument
+    from headrace.cli.output import Console
+
+
+class Entry(NamedTuple):
+    """A command as a list of commands shows it."""
+
+    name: str
+    summary: str
+
+
+class Example(NamedTuple):
+    """A command line and what it does. The tests run it."""
+
+    line: str
+    does: str
+
+
+class Command(Protocol):
+    """What the module of a command offers."""
+
+    ABOUT: str
+    """Paragraphs for the help, after the summary; "" if there is nothing to add."""
+
+    EXAMPLES: tuple[Example, ...]
+    ARGUMENTS: tuple[Argument, ...]
+
+    def run(self, options: Namespace, console: Console) -> int:
+        """Do the work and give the exit code: 0, or 1 where ``--strict`` objects.
+
+        Anything that fails is raised; `headrace.cli.app` says it and ends with 1,
+        with 2 for a `UsageError`.
+        """
+        ...
+
+
+COMMANDS: tuple[Entry, ...] = (
+    Entry("count", "count the lines"),
+    Entry("head", "print the first rows"),
+    Entry("tail", "print the last rows, and with -f those still to come"),
+    Entry("row", "print one row, or a range of rows, by number"),
+    Entry("demo", "make sample data and read it back with the row commands and Spark"),
+    Entry("completions", "print the completion script of a shell"),
+    Entry("help", "show the help of a command"),
+)
+
+
+def find(name: str) -> Entry | None:
+    """Return the entry called `name`, if there is one."""
+    return next((entry for entry in COMMANDS if entry.name == name), None)
+
+
+def load(entry: Entry) -> Command:
+    """Import the module of a command."""
+    return cast("Command", import_module(f"headrace.cli.commands.{entry.name}"))

@@ -1,0 +1,1 @@
+"""What runs fragments: threads of this process, or tasks of Spark."""

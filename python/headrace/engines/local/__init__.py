@@ -1,0 +1,1 @@
+"""The local engine: fragments run in threads, with the GIL released in the kernel."""

@@ -1,0 +1,65 @@
+"""Checking every line of some sources, in parallel.
+
+Plain files are cut into fragments that threads take one after the other; the
+results are put together in order, so that they do not depend on the cuts.
+"""
+
+from __future__ import annotations
+
+import os
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import TYPE_CHECKING
+
+from headrace.engines.fragment_rows import rows_of
+from headrace.kernel.tally import Stats, Tally
+from headrace.physical.fragment import fragments
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from headrace.physical.fragment import Fragment
+    from headrace.store.source import Source
+
+FRAGMENT_BYTES = 32 << 20
+
+
+def tally(
+    sources: Iterable[Source],
+    *,
+    max_line: int,
+    max_depth: int,
+    threads: int | None = None,
+    fragment_bytes: int = FRAGMENT_BYTES,
+    progress: Callable[[int], None] = lambda _bytes: None,
+) -> Stats:
+    """Count the lines of all sources by kind.
+
+    `progress` is told, now and then, how many bytes are done. Pipes have no
+    fragments; whoever has one open counts it.
+    """
+    parts = [fragments(source, fragment_bytes) for source in sources]
+    count = partial(_tally_fragment, max_line=max_line, max_depth=max_depth)
+    total, done = Stats(), 0
+    with ThreadPoolExecutor(threads or os.cpu_count()) as pool:
+        pending = [[pool.submit(count, part) for part in file] for file in parts]
+        try:
+            for file, results in zip(parts, pending, strict=True):
+                of_file = Stats()
+                for part, result in zip(file, results, strict=True):
+                    of_file += result.result().after(of_file.lines)
+                    done += part.end - part.start
+                    progress(done)
+                total += of_file
+        except BaseException:
+            pool.shutdown(cancel_futures=True)
+            raise
+    return total
+
+
+def _tally_fragment(fragment: Fragment, *, max_line: int, max_depth: int) -> Stats:
+    rows = rows_of(fragment, max_line)
+    counted = Tally(fragment.source.location, max_depth)
+    while rows.count_into(counted):
+        pass
+    return counted.stats

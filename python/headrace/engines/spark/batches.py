@@ -1,0 +1,117 @@
+"""A fragment's rows as Arrow batches.
+
+The kernel gives a batch of lines as two buffers, which become the Arrow column
+as they are: no line is a Python object here. This runs in every task.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from headrace.engines.fragment_rows import rows_of
+from headrace.engines.spark.splits import first_row
+from headrace.errors import BadRowError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from headrace.engines.spark.columns import Column
+    from headrace.kernel.rows import RowBatch
+    from headrace.physical.fragment import Fragment
+
+MOST_ROWS = 1 << 16
+"""How many rows a batch has at most, however short they are."""
+
+_ARROW_TYPES = {"string": pa.string(), "bigint": pa.int64(), "binary": pa.binary()}
+
+
+def read_fragment(
+    fragment: Fragment, columns: Sequence[Column], *, max_line: int, batch_bytes: int
+) -> Iterator[pa.RecordBatch]:
+    """Read the rows that begin in `fragment`, each batch of the schema `columns`.
+
+    A line longer than `max_line` is a row whose ``_raw`` is null.
+    """
+    schema = arrow_schema(columns)
+    rows = rows_of(fragment, max_line)
+    while (batch := rows.next_batch(MOST_ROWS, batch_bytes)) is not None:
+        arrays = [_array(column, batch, fragment) for column in columns]
+        yield pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def arrow_schema(columns: Sequence[Column]) -> pa.Schema:
+    """Return the one Arrow schema that Spark takes for `columns`."""
+    return pa.schema(
+        [
+            pa.field(column.name, _ARROW_TYPES[column.type], nullable=column.nullable)
+            for column in columns
+        ]
+    )
+
+
+def _array(column: Column, batch: RowBatch, fragment: Fragment) -> pa.Array:
+    match column.name, column.type:
+        case "_file", _:
+            return pa.repeat(pa.scalar(_spelled(fragment.source.location)), len(batch))
+        case "_offset", _:
+            offsets = pa.py_buffer(batch.offsets_buffer())
+            return pa.Array.from_buffers(pa.int64(), len(batch), [None, offsets])
+        case "_row", _:
+            ones = pa.repeat(pa.scalar(1), len(batch))
+            return pc.cumulative_sum(ones, start=batch.first_row - 1)
+        case "_raw", "string":
+            return _text(batch, fragment)
+        case _:
+            return _lines(batch, pa.binary())
+
+
+def _spelled(path: str) -> str:
+    """Return `path` as text: a file may be called by bytes that are none."""
+    return os.fsencode(path).decode(errors="backslashreplace")
+
+
+def _lines(batch: RowBatch, arrow_type: pa.DataType) -> pa.Array:
+    offsets, data = batch.arrow_buffers()
+    buffers = [_validity(batch), pa.py_buffer(offsets), pa.py_buffer(data)]
+    return pa.Array.from_buffers(arrow_type, len(batch), buffers)
+
+
+def _validity(batch: RowBatch) -> pa.Buffer | None:
+    """Return Arrow's bitmap of the rows that are not null; None if all are not."""
+    if not batch.too_long:
+        return None
+    bits = bytearray(b"\xff" * ((len(batch) + 7) // 8))
+    for row, _length in batch.too_long:
+        bits[row // 8] &= ~(1 << row % 8)
+    return pa.py_buffer(bytes(bits))
+
+
+def _text(batch: RowBatch, fragment: Fragment) -> pa.Array:
+    text = _lines(batch, pa.string())
+    try:
+        # Spark takes the bytes of a string on trust.
+        text.validate(full=True)
+    except pa.ArrowInvalid:
+        raise _not_utf8(batch, fragment) from None
+    return text
+
+
+def _not_utf8(batch: RowBatch, fragment: Fragment) -> BadRowError:
+    for index, line in enumerate(batch.contents()):
+        try:
+            (line or b"").decode()
+        except UnicodeDecodeError as error:
+            # Where rows were not numbered, a batch counts from its fragment.
+            rows_before = first_row(fragment) - (fragment.first_row or 0)
+            return BadRowError(
+                fragment.source.location,
+                rows_before + batch.first_row + index + 1,
+                batch.offsets[index],
+                f"byte {error.start} of the line is not UTF-8, so it cannot be a "
+                "string; the schema may say `_raw binary`",
+            )
+    raise AssertionError("Arrow refused text that Python takes")

@@ -1,0 +1,100 @@
+"""Which bytes each task of a Spark read gets.
+
+The fragments are those of a local scan; here they are only numbered and packed.
+A *partition* is what one task reads: a run of fragments, in the order of the
+files, of at most `ReadOptions.partition_bytes` together, so that a folder of
+small files does not become a task for each.
+
+This runs once for a DataFrame, on the driver.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from fnmatch import fnmatchcase
+from itertools import accumulate
+from pathlib import Path, PurePath
+from typing import TYPE_CHECKING, TypeAlias
+
+from headrace.engines.fragment_rows import count_rows_of
+from headrace.errors import UsageError
+from headrace.physical.fragment import Fragment, fragments
+from headrace.store.source import Source, expand
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from headrace.engines.spark.options import ReadOptions
+
+Partition: TypeAlias = tuple[Fragment, ...]
+
+_FILE_URL = re.compile(r"^file:(//(localhost)?(?=/))?")
+
+
+def plan(options: ReadOptions, *, number_rows: bool) -> list[Partition]:
+    """List the partitions of a read.
+
+    With `number_rows` every fragment knows its first row. For a file of several
+    fragments that means counting its lines; otherwise nothing is read here.
+    """
+    files = [fragments(source, options.partition_bytes) for source in _sources(options)]
+    if number_rows:
+        files = _numbered(files)
+    flat = (fragment for file in files for fragment in file)
+    return list(_packed(flat, options.partition_bytes))
+
+
+def first_row(fragment: Fragment) -> int:
+    """Return the number of the first row of `fragment`, counting if nobody has."""
+    if fragment.first_row is not None or fragment.start == 0:
+        return fragment.first_row or 0
+    return count_rows_of(replace(fragment, start=0, end=fragment.start))
+
+
+def _sources(options: ReadOptions) -> Iterator[Source]:
+    # Spark's users may write a local path as file:/data or file:///data.
+    paths = [_FILE_URL.sub("", path) for path in options.paths]
+    for source in expand(paths):
+        if source.is_pipe:
+            raise UsageError(f"{source.location}: Spark cannot read a pipe; use a file")
+        name = PurePath(source.location).name
+        if options.name_glob is not None and not fnmatchcase(name, options.name_glob):
+            continue
+        if source.kind == "file":
+            # Each task has a working directory of its own.
+            yield replace(source, location=str(Path(source.location).absolute()))
+        else:
+            yield source
+
+
+def _numbered(files: list[list[Fragment]]) -> list[list[Fragment]]:
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        # No fragment follows the last of a file, so nobody asks for its rows.
+        counts = [pool.map(count_rows_of, file[:-1]) for file in files]
+        return [
+            [
+                replace(fragment, first_row=first)
+                for fragment, first in zip(
+                    file, accumulate(counted, initial=0), strict=True
+                )
+            ]
+            for file, counted in zip(files, counts, strict=True)
+            if file
+        ]
+
+
+def _packed(split: Iterable[Fragment], most_bytes: int) -> Iterator[Partition]:
+    packed: list[Fragment] = []
+    packed_bytes = 0
+    for fragment in split:
+        fragment_bytes = fragment.end - fragment.start
+        if packed and packed_bytes + fragment_bytes > most_bytes:
+            yield tuple(packed)
+            packed, packed_bytes = [], 0
+        packed.append(fragment)
+        packed_bytes += fragment_bytes
+    if packed:
+        yield tuple(packed)

@@ -1,0 +1,169 @@
+"""Every exception that headrace raises on purpose.
+
+Each says where, what, and what to do. All fields go to ``Exception.__init__`` and
+the text is made in ``__str__``, so that an error survives the way from a Spark
+executor to the driver.
+"""
+
+from __future__ import annotations
+
+
+class HeadraceError(Exception):
+    """The base of all of them."""
+
+
+class UsageError(HeadraceError):
+    """The call itself is wrong; nothing was read."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+    def __str__(self) -> str:
+        return self.reason
+
+
+class SourceNotFoundError(HeadraceError, FileNotFoundError):
+    """There is no such file, or a pattern that matches none."""
+
+    def __init__(self, path: str) -> None:
+        super().__init__(path)
+        self.path = path
+
+    def __str__(self) -> str:
+        if any(sign in self.path for sign in "*?["):
+            return f"{self.path}: no file matches this pattern"
+        return f"{self.path}: no such file; check the path"
+
+
+class UnreadableError(HeadraceError, OSError):
+    """The operating system, or a remote store, does not let us read."""
+
+    def __init__(self, path: str, reason: str) -> None:
+        super().__init__(path, reason)
+        self.path = path
+        self.reason = reason
+
+    def __str__(self) -> str:
+        return f"{self.path}: cannot be read: {self.reason}"
+
+
+class NotNdjsonError(HeadraceError):
+    """What is there is not newline-delimited JSON in UTF-8."""
+
+    def __init__(self, path: str, reason: str) -> None:
+        super().__init__(path, reason)
+        self.path = path
+        self.reason = reason
+
+    def __str__(self) -> str:
+        return f"{self.path}: {self.reason}"
+
+
+class DamagedSourceError(HeadraceError):
+    """Compressed data ends early or cannot be decoded; rows before it were delivered."""
+
+    def __init__(self, path: str, offset: int, reason: str) -> None:
+        super().__init__(path, offset, reason)
+        self.path = path
+        self.offset = offset
+        self.reason = reason
+
+    def __str__(self) -> str:
+        return (
+            f"{self.path}: {self.reason} (compressed byte {self.offset}); "
+            "the rows before it are whole, fetch or write the file again for the rest"
+        )
+
+
+class SourceChangedError(HeadraceError):
+    """The file is no longer the one that was opened."""
+
+    def __init__(self, path: str, offset: int, reason: str) -> None:
+        super().__init__(path, offset, reason)
+        self.path = path
+        self.offset = offset
+        self.reason = reason
+
+    def __str__(self) -> str:
+        return f"{self.path}: {self.reason} (byte {self.offset}); open it again"
+
+
+class BadRowError(HeadraceError, ValueError):
+    """A line is not one JSON value. `line` is None where it was not counted."""
+
+    def __init__(self, path: str, line: int | None, offset: int, reason: str) -> None:
+        super().__init__(path, line, offset, reason)
+        self.path = path
+        self.line = line
+        self.offset = offset
+        self.reason = reason
+
+    def __str__(self) -> str:
+        line = "" if self.line is None else f"line {self.line}, "
+        return (
+            f"{self.path}: {line}byte {self.offset}: {self.reason}; "
+            "`.raw` gives the bytes, `.records(on_error='skip')` passes over it"
+        )
+
+
+class LineTooLongError(HeadraceError, ValueError):
+    """A line is over the limit. `line` is None where it was not counted."""
+
+    def __init__(
+        self, path: str, line: int | None, offset: int, length: int, limit: int
+    ) -> None:
+        super().__init__(path, line, offset, length, limit)
+        self.path = path
+        self.line = line
+        self.offset = offset
+        self.length = length
+        self.limit = limit
+
+    def __str__(self) -> str:
+        line = "" if self.line is None else f"line {self.line}, "
+        return (
+            f"{self.path}: {line}byte {self.offset}: {self.length} bytes long, over the "
+            f"limit of {self.limit}; raise it with max_line (--max-line)"
+        )
+
+
+class RowOutOfRangeError(HeadraceError, IndexError):
+    """A row number beyond the last row."""
+
+    def __init__(self, path: str, row: int, total: int) -> None:
+        super().__init__(path, row, total)
+        self.path = path
+        self.row = row
+        self.total = total
+
+    def __str__(self) -> str:
+        last = f"the last is row {self.total - 1}" if self.total else "there are none"
+        return f"{self.path}: no row {self.row}; of {self.total} rows {last}"
+
+
+class MissingExtraError(HeadraceError, ImportError):
+    """A package that only one feature needs is not installed."""
+
+    def __init__(self, extra: str, package: str) -> None:
+        super().__init__(extra, package)
+        self.extra = extra
+        self.package = package
+
+    def __str__(self) -> str:
+        return f"{self.package} is not installed; run: pip install 'headrace[{self.extra}]'"
+
+
+class JavaNotFoundError(HeadraceError):
+    """Spark cannot be started without Java."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+    def __str__(self) -> str:
+        return (
+            f"Spark needs Java 17 or later, but {self.reason}; install it "
+            "(Debian, Ubuntu: apt-get install openjdk-17-jre-headless; "
+            "macOS: brew install openjdk@17) or set JAVA_HOME"
+        )

@@ -1,0 +1,89 @@
+"""Accounting for lines: each is a record, blank, bad or too long."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from headrace import _native
+
+if TYPE_CHECKING:
+    from headrace.kernel.rows import RowBatch, RowStream
+
+FIRST_BAD = 10
+"""How many bad lines are remembered with their place."""
+
+
+@dataclass(frozen=True, slots=True)
+class BadLine:
+    """A line that is no record. `line` counts from 1; `offset` is where it goes wrong."""
+
+    path: str
+    line: int
+    offset: int
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{self.path}: line {self.line}, byte {self.offset}: {self.reason}"
+
+
+@dataclass(frozen=True, slots=True)
+class Stats:
+    """Lines by kind; lines = records + blank + bad + too_long.
+
+    >>> str(Stats(lines=3, records=2, blank=1))
+    '3 lines = 2 records + 1 blank + 0 bad + 0 too long'
+    """
+
+    lines: int = 0
+    records: int = 0
+    blank: int = 0
+    bad: int = 0
+    too_long: int = 0
+    first_bad: tuple[BadLine, ...] = ()
+
+    def __add__(self, other: Stats) -> Stats:
+        return Stats(
+            self.lines + other.lines,
+            self.records + other.records,
+            self.blank + other.blank,
+            self.bad + other.bad,
+            self.too_long + other.too_long,
+            (self.first_bad + other.first_bad)[:FIRST_BAD],
+        )
+
+    def after(self, rows: int) -> Stats:
+        """Return the same with `rows` more lines in front of them."""
+        moved = (replace(bad, line=bad.line + rows) for bad in self.first_bad)
+        return replace(self, first_bad=tuple(moved))
+
+    def __str__(self) -> str:
+        return (
+            f"{self.lines} lines = {self.records} records + {self.blank} blank "
+            f"+ {self.bad} bad + {self.too_long} too long"
+        )
+
+
+class Tally:
+    """Counts the lines of one file by kind."""
+
+    def __init__(self, path: str, max_depth: int) -> None:
+        self._path = path
+        self._native = _native.Tally(max_depth)
+
+    def add(self, batch: RowBatch) -> None:
+        """Count the rows of a batch."""
+        self._native.add(batch)
+
+    def advance(self, stream: RowStream) -> bool:
+        """Count some thousand rows of a stream; false when there are no more."""
+        return self._native.advance(stream)
+
+    @property
+    def stats(self) -> Stats:
+        """What was counted so far."""
+        bad = (
+            BadLine(self._path, row + 1, offset, reason)
+            for row, offset, reason in self._native.first_bad
+        )
+        return Stats(*self._native.counts, first_bad=tuple(bad))

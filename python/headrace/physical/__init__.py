@@ -1,0 +1,1 @@
+"""How the work is cut up: plain data, decided without opening a file."""

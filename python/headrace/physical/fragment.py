@@ -1,0 +1,49 @@
+"""Cutting sources into fragments.
+
+A *fragment* is one byte range of one file, as plain data: the unit that both
+engines schedule, threads of this process and tasks of Spark. It owns the rows
+whose first byte lies in it, so every row has one owner wherever the cuts fall,
+and nobody need look at the file to make them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from headrace.errors import UsageError
+
+if TYPE_CHECKING:
+    from headrace.store.source import Source
+
+
+@dataclass(frozen=True, slots=True)
+class Fragment:
+    """The rows of a source that begin in ``[start, end)``.
+
+    `first_row` is the number of the first one, where somebody has counted.
+    """
+
+    source: Source
+    start: int
+    end: int
+    first_row: int | None = None
+
+
+def fragments(source: Source, target_bytes: int) -> list[Fragment]:
+    """Cut a file into fragments of `target_bytes`, the last one shorter.
+
+    Compressed files cannot be entered in the middle: they are one fragment.
+
+    >>> from headrace.store.source import Source
+    >>> file = Source("a.jsonl", "file", size=250)
+    >>> [(part.start, part.end) for part in fragments(file, 100)]
+    [(0, 100), (100, 200), (200, 250)]
+    """
+    if source.is_pipe:
+        raise UsageError(f"{source.location}: a pipe cannot be read in parts")
+    step = max(target_bytes, 1) if source.seekable else max(source.size, 1)
+    return [
+        Fragment(source, start, min(start + step, source.size))
+        for start in range(0, source.size, step)
+    ]

@@ -1,0 +1,129 @@
+"""Keeping row indexes: which sidecar belongs to a file, and whether it fits.
+
+A sidecar is derived and may vanish at any time. It is used only if size, times
+and both ends of the data are what they were when it was made; if the data has
+only grown it is extended; anything else means scanning again. A file that is not
+ours is never touched. Format: docs/formats/checkpoints.md.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from headrace.errors import HeadraceError
+from headrace.kernel.rows import RowIndex, reading
+from headrace.store.atomic import write_atomically
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from headrace.store.opened import OpenedFile
+    from headrace.store.source import Source
+
+SUFFIX = ".ckpt"
+SMALLEST_KEPT = 8 << 20
+"""Smaller files are scanned again: that takes no longer than looking for a sidecar."""
+
+_OURS = b'"magic":"NDCK"'
+
+
+@dataclass(frozen=True, slots=True)
+class Keeping:
+    """Whether and where row indexes are kept; `directory` None: wherever it can be."""
+
+    enabled: bool = True
+    directory: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A sidecar's index, and whether it covers all of the file."""
+
+    index: RowIndex
+    whole: bool
+
+
+def load(source: Source, opened: OpenedFile, keeping: Keeping) -> Found | None:
+    """Return the kept index of a file, if there is one that fits."""
+    if not _worth_keeping(source, keeping):
+        return None
+    for path in _places(source, keeping):
+        with suppress(HeadraceError), reading(str(path)):
+            if found := _fitting(path, source, opened):
+                return found
+    return None
+
+
+def save(
+    source: Source, opened: OpenedFile, index: RowIndex, keeping: Keeping
+) -> Path | None:
+    """Keep a finished index; None if that is not wanted, or nowhere possible."""
+    if not _worth_keeping(source, keeping):
+        return None
+    _size, mtime_ns, ctime_ns = opened.stat()
+    if mtime_ns != source.mtime_ns:
+        # It has grown meanwhile. A time that no file has makes the next user look closer.
+        ctime_ns = 0
+    stat = (source.size, source.mtime_ns, ctime_ns)
+    with reading(source.location):
+        content = index.encode(opened.file, stat, source.codec)
+    for path in _places(source, keeping):
+        if _is_foreign(path):
+            continue
+        with suppress(OSError):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            write_atomically(path, content)
+            return path
+    return None
+
+
+def _worth_keeping(source: Source, keeping: Keeping) -> bool:
+    return keeping.enabled and source.kind == "file" and source.size > SMALLEST_KEPT
+
+
+def _fitting(path: Path, source: Source, opened: OpenedFile) -> Found | None:
+    index, made = RowIndex.load(path)
+    size, mtime_ns, ctime_ns, head, tail, codec = made
+    if codec != source.codec or size > source.size:
+        return None
+    if size == source.size:
+        now = opened.stat()
+        same = now == (size, mtime_ns, ctime_ns) and source.ends == (head, tail)
+        return Found(index, whole=True) if same else None
+    if codec == "none" and opened.file.fingerprint(size) == (head, tail):
+        return Found(index.resume(), whole=False)
+    return None
+
+
+def _places(source: Source, keeping: Keeping) -> Iterator[Path]:
+    """List where the sidecar of a file may be, the best place first."""
+    data = Path(source.location).absolute()
+    if keeping.directory is not None:
+        yield _named_by_path(Path(keeping.directory), data)
+        return
+    yield data.with_name(data.name + SUFFIX)
+    if shared := os.environ.get("HEADRACE_INDEX_DIR"):
+        yield _named_by_path(Path(shared), data)
+    cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    yield _named_by_path(Path(cache) / "headrace", data)
+
+
+def _named_by_path(directory: Path, data: Path) -> Path:
+    digest = hashlib.sha256(os.fsencode(data.resolve())).hexdigest()[:16]
+    return directory / f"{data.name}-{digest}{SUFFIX}"
+
+
+def _is_foreign(path: Path) -> bool:
+    """Whether something is there that is not a sidecar of ours."""
+    try:
+        with path.open("rb") as file:
+            return _OURS not in file.read(512)
+    except FileNotFoundError:
+        return False
+    except OSError:
+        return True

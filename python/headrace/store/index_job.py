@@ -1,0 +1,164 @@
+"""Building a row index while others already read from it.
+
+A job scans in slices, with the GIL released inside each, and tells those who
+wait after every slice how far it is. It ends exactly once, as done, failed or
+cancelled, and each of these wakes everybody, so nobody waits for ever.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from typing import TYPE_CHECKING
+
+from headrace.errors import HeadraceError
+from headrace.kernel.rows import reading
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from headrace.kernel.rows import File, IndexBuild, RowIndex
+
+SLICE_BYTES = 16 << 20
+FIRST_SLICE_BYTES = 1 << 20
+"""The first page should not wait for a whole slice."""
+
+
+class IndexJob:
+    """One scan of one source into one row index."""
+
+    def __init__(
+        self,
+        path: str,
+        index: RowIndex,
+        build: IndexBuild,
+        on_done: Callable[[], None] = lambda: None,
+    ) -> None:
+        self.path = path
+        self.index = index
+        self._build = build
+        self._on_done = on_done
+        self._changed = threading.Condition()
+        self._running = threading.Lock()
+        self._cancelled = False
+        self._ended = False
+        self._error: HeadraceError | None = None
+        self._thread: threading.Thread | None = None
+
+    @property
+    def copy(self) -> File | None:
+        """The file that the decoded bytes go to, if they are kept."""
+        return self._build.copy
+
+    @property
+    def ended(self) -> bool:
+        """Whether the job is done, failed or cancelled."""
+        return self._ended
+
+    @property
+    def cancelled(self) -> bool:
+        """Whether somebody has cancelled it."""
+        return self._cancelled
+
+    @property
+    def error(self) -> HeadraceError | None:
+        """Why it failed, if it did."""
+        return self._error
+
+    def start(self) -> None:
+        """Scan in the background."""
+        if self._thread is None:
+            name = f"headrace-index-{self.path}"
+            self._thread = threading.Thread(target=self._run_quietly, name=name)
+            self._thread.start()
+
+    def run(
+        self, until_row: int | None = None, tick: Callable[[], None] = lambda: None
+    ) -> None:
+        """Scan here until row `until_row` is known, or to the end.
+
+        `tick` is called each time the job has come further.
+        """
+        with self._running:
+            slice_bytes = FIRST_SLICE_BYTES
+            while not self._ended and not self._knows(until_row):
+                self._advance(slice_bytes)
+                slice_bytes = SLICE_BYTES
+                tick()
+        self._raise_failure(until_row)
+
+    def wait(
+        self,
+        until_row: int | None = None,
+        timeout: float | None = None,
+        tick: Callable[[], None] = lambda: None,
+    ) -> bool:
+        """Wait until row `until_row` is known or the job has ended; false when out of time.
+
+        `tick` is called each time the job has come further.
+        """
+        deadline = None if timeout is None else time.monotonic() + timeout
+        with self._changed:
+            while not self._ended and not self._knows(until_row):
+                left = None if deadline is None else deadline - time.monotonic()
+                if left is not None and left <= 0:
+                    return False
+                self._changed.wait(left)
+                tick()
+        self._raise_failure(until_row)
+        return True
+
+    def wait_for_first_page(self, timeout: float | None = None) -> bool:
+        """Wait until something is known of the file: rows, bytes, or that it has ended."""
+        with self._changed:
+            return self._changed.wait_for(
+                lambda: self._ended or self.index.scanned > 0, timeout
+            )
+
+    def cancel(self) -> None:
+        """End the job; it has ended when this returns."""
+        self._cancelled = True
+        thread = self._thread
+        if thread is not None and thread is not threading.current_thread():
+            thread.join()
+        self._end()
+
+    def _raise_failure(self, until_row: int | None) -> None:
+        # Rows found before the failure are as good as any.
+        if self._error is not None and not self._knows(until_row):
+            raise self._error
+
+    def _knows(self, row: int | None) -> bool:
+        return row is not None and self.index.total_rows > row
+
+    def _run_quietly(self) -> None:
+        # A thread that Python waits for at exit: it must notice that.
+        main = threading.main_thread()
+        slice_bytes = FIRST_SLICE_BYTES
+        with self._running:
+            while not self._ended and main.is_alive():
+                self._advance(slice_bytes)
+                slice_bytes = SLICE_BYTES
+
+    def _advance(self, slice_bytes: int) -> None:
+        if self._cancelled:
+            self._end()
+            return
+        try:
+            with reading(self.path):
+                more = self._build.advance(slice_bytes)
+            if not more:
+                self._on_done()
+        except HeadraceError as error:
+            self._error = error
+            more = False
+        if more:
+            with self._changed:
+                self._changed.notify_all()
+        else:
+            self._end()
+
+    def _end(self) -> None:
+        with self._changed:
+            self._ended = True
+            self._changed.notify_all()

@@ -1,0 +1,128 @@
+"""An opened source, and the rows in it.
+
+Opening checks that the file is still the one that was named, and every batch of
+rows is followed by the same question. A file that only grew is read up to the
+size it had; one that became shorter or was rewritten in place is an error.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from headrace.errors import SourceChangedError
+from headrace.kernel.rows import (
+    END,
+    File,
+    Reader,
+    RowBatch,
+    RowStream,
+    reading,
+    sniff,
+)
+from headrace.store import remote
+from headrace.store.source import HEAD_BYTES, refuse_other_encodings
+
+if TYPE_CHECKING:
+    from headrace.kernel.tally import Tally
+    from headrace.store.source import Source
+
+
+class OpenedFile:
+    """A file that can be read by position, in the state its source was pinned to."""
+
+    def __init__(self, source: Source) -> None:
+        self.source = source
+        self.path = source.location
+        with reading(self.path):
+            if source.kind == "remote":
+                self.file = remote.open_file(self.path)
+            else:
+                self.file = File(self.path)
+        self._seen = (source.size, source.mtime_ns)
+        self.check()
+
+    def stat(self) -> tuple[int, int, int]:
+        """Return size, mtime and ctime, in nanoseconds, as they are now."""
+        with reading(self.path):
+            return self.file.stat()
+
+    def check(self) -> None:
+        """Raise if the bytes that belong to us are not what they were."""
+        size, mtime_ns, _ctime_ns = self.stat()
+        if (size, mtime_ns) == self._seen:
+            return
+        pinned = self.source.size
+        if size < pinned:
+            reason = f"the file became shorter: {pinned} bytes when opened, now {size}"
+            raise SourceChangedError(self.path, size, reason)
+        with reading(self.path):
+            ends = self.file.fingerprint(pinned)
+        if size == self._seen[0] or ends != self.source.ends:
+            raise SourceChangedError(
+                self.path, 0, "the file was changed since it was opened"
+            )
+        self._seen = (size, mtime_ns)
+
+
+class Rows:
+    """Rows in order. Whole rows before a failure are delivered before it is raised."""
+
+    def __init__(self, path: str, stream: RowStream, opened: OpenedFile | None) -> None:
+        self.path = path
+        self._stream = stream
+        self._opened = opened
+
+    def skip(self, count: int) -> None:
+        """Pass over `count` rows."""
+        with reading(self.path):
+            self._stream.skip_rows(count)
+
+    def next_batch(self, max_rows: int, max_bytes: int) -> RowBatch | None:
+        """Return the next rows, None after the last."""
+        with reading(self.path):
+            batch = self._stream.next_batch(max_rows, max_bytes)
+        self._check()
+        return batch
+
+    def count_into(self, tally: Tally) -> bool:
+        """Let `tally` look at some thousand rows; false after the last."""
+        with reading(self.path):
+            more = tally.advance(self._stream)
+        self._check()
+        return more
+
+    def _check(self) -> None:
+        if self._opened is not None:
+            self._opened.check()
+
+
+def rows_from(
+    opened: OpenedFile,
+    max_line: int,
+    *,
+    start: int = 0,
+    end: int = END,
+    first_row: int = 0,
+) -> Rows:
+    """Return the rows of a file that begin in ``[start, end)``."""
+    with reading(opened.path):
+        stream = RowStream(
+            opened.file,
+            opened.source.codec,
+            size=opened.source.size,
+            start=start,
+            end=end,
+            first_row=first_row,
+            max_line=max_line,
+        )
+    return Rows(opened.path, stream, opened)
+
+
+def open_pipe(source: Source) -> tuple[Reader, str]:
+    """Open a pipe; what comes out of it tells its codec."""
+    with reading(source.location):
+        stdin = source.kind == "stdin"
+        reader = Reader.stdin() if stdin else Reader(source.location)
+        head = reader.peek(HEAD_BYTES)
+    refuse_other_encodings(source.location, head)
+    return reader, sniff(head)

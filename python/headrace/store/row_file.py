@@ -1,0 +1,344 @@
+"""The rows of one source: by number, in order, and from the end.
+
+Rows of a plain file are read where they lie, found through its row index, which
+is built in the background when first needed. A compressed file or a pipe cannot
+be entered in the middle: read in order it is decoded on the fly; to reach rows
+by number, what was decoded so far is kept in a nameless temporary file, and the
+rows are read from there.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import threading
+from collections import deque
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
+
+from headrace.errors import SourceChangedError, UsageError
+from headrace.kernel.rows import (
+    END,
+    File,
+    IndexBuild,
+    Reader,
+    RowBatch,
+    RowIndex,
+    RowStream,
+    SidecarError,
+    reach_back,
+    reading,
+)
+from headrace.store import checkpoints
+from headrace.store.index_job import IndexJob
+from headrace.store.opened import OpenedFile, Rows, open_pipe, rows_from
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from headrace.store.checkpoints import Keeping
+    from headrace.store.source import Source
+
+    Progress: TypeAlias = Callable[[int], None]
+
+INTERVAL = 1000
+"""Rows from one checkpoint to the next."""
+
+BATCH_ROWS = 4096
+BATCH_BYTES = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class RowOptions:
+    """What a reader of rows can choose."""
+
+    max_line: int
+    keeping: Keeping
+
+
+@dataclass(frozen=True, slots=True)
+class _Indexed:
+    """A row index, and the file that its offsets are in.
+
+    Without a job it was kept from an earlier time. `copied`: the file holds what
+    was decoded so far, and the job goes on when more is needed.
+    """
+
+    index: RowIndex
+    file: File
+    job: IndexJob | None
+    copied: bool
+
+
+class RowFile:
+    """One source in one process; nothing is opened before it is needed."""
+
+    def __init__(self, source: Source, options: RowOptions) -> None:
+        self.source = source
+        self._options = options
+        self._lock = threading.RLock()
+        self._opened: OpenedFile | None = None
+        self._indexed: _Indexed | None = None
+        self._total: int | None = None
+        self._pipe_taken = False
+
+    # In order
+
+    def batches(self, start: int = 0, stop: int | None = None) -> Iterator[RowBatch]:
+        """Yield the rows from number `start` up to `stop`."""
+        rows = None
+        if self._in_order(start):
+            rows = self._rows()
+            rows.skip(start)
+        while stop is None or start < stop:
+            count = BATCH_ROWS if stop is None else min(stop - start, BATCH_ROWS)
+            batch = (
+                rows.next_batch(count, BATCH_BYTES)
+                if rows is not None
+                else self.read(start, count)
+            )
+            if not batch:
+                return
+            yield batch
+            start += len(batch)
+
+    def _in_order(self, start: int) -> bool:
+        """Whether reading from the front is the way to reach row `start`."""
+        if self._indexed is not None and self._indexed.copied:
+            return False
+        return start < INTERVAL or not self.source.seekable
+
+    def _rows(self) -> Rows:
+        if not self.source.is_pipe:
+            return rows_from(self._open(), self._options.max_line)
+        reader, codec = self._take_pipe()
+        with reading(self.source.location):
+            max_line = self._options.max_line
+            stream = RowStream(reader, codec, size=END, max_line=max_line)
+        return Rows(self.source.location, stream, None)
+
+    # By number
+
+    def read(self, first: int, count: int) -> RowBatch:
+        """Read up to `count` rows from number `first` on; none beyond the last row."""
+        try:
+            return self._read(first, count)
+        except SidecarError as error:
+            if self._indexed is None or self._indexed.job is not None:
+                # We made the index ourselves, so the file is not what it was.
+                reason = "the file was changed while open"
+                raise SourceChangedError(self.source.location, 0, reason) from error
+            with self._lock:
+                self._indexed = self._index_in_place(look_for_kept=False)
+            return self._read(first, count)
+
+    def _read(self, first: int, count: int) -> RowBatch:
+        indexed = self._reach(first)
+        index = indexed.index
+        size = self.source.size
+        if indexed.copied:
+            size = index.scanned
+            if not index.complete:
+                # Behind the last whole row stands the beginning of another.
+                count = min(count, max(index.total_rows - first, 0))
+        with reading(self.source.location):
+            batch = index.read(
+                indexed.file,
+                size=size,
+                first=first,
+                count=count,
+                max_line=self._options.max_line,
+                max_bytes=BATCH_BYTES,
+            )
+        if self._opened is not None:
+            self._opened.check()
+        return batch
+
+    def _reach(self, row: int) -> _Indexed:
+        """Wait until row `row` is known, or known not to be."""
+        indexed = self._index()
+        if indexed.job is not None:
+            if indexed.copied:
+                indexed.job.run(row)
+            else:
+                indexed.job.start()
+                indexed.job.wait(row)
+        return indexed
+
+    def total(
+        self, progress: Progress = lambda _bytes: None, *, use_up: bool = False
+    ) -> int:
+        """Count all rows. What comes out of a pipe is kept, unless it may be used up."""
+        if (
+            self.source.seekable
+            or self._indexed
+            or (self.source.is_pipe and not use_up)
+        ):
+            indexed = self._index()
+            if indexed.job is not None:
+                self._finish(indexed.job, progress, here=indexed.copied)
+            return indexed.index.total_rows
+        if self._total is None:
+            self._total = self._count_decoded(progress)
+        return self._total
+
+    def _count_decoded(self, progress: Progress) -> int:
+        opened = None if self.source.is_pipe else self._open()
+        if opened is not None:
+            kept = checkpoints.load(self.source, opened, self._options.keeping)
+            if kept is not None:
+                return kept.index.total_rows
+        index = RowIndex(INTERVAL)
+        job = self._job(index, None)
+        self._finish(job, progress, here=True)
+        return index.total_rows
+
+    def _finish(self, job: IndexJob, progress: Progress, *, here: bool) -> None:
+        opened = self._opened
+
+        def tick() -> None:
+            progress(opened.file.bytes_read if opened else job.index.scanned)
+
+        if here:
+            job.run(tick=tick)
+        else:
+            job.start()
+            job.wait(tick=tick)
+
+    # From the end
+
+    def tail(self, count: int) -> list[RowBatch]:
+        """Read the last `count` rows."""
+        if self._by_position():
+            return list(self._tail_by_position(count))
+        last: deque[RowBatch] = deque()
+        held = 0
+        for batch in self.batches():
+            last.append(batch)
+            held += len(batch)
+            while last and held - len(last[0]) >= count:
+                held -= len(last.popleft())
+        return list(last)
+
+    def backwards(self) -> Iterator[RowBatch]:
+        """Yield runs of rows, the last run first; in a run rows stand in order."""
+        if not self._by_position():
+            self._finish_copy()
+        file, end = self._positions()
+        while end > 0:
+            with reading(self.source.location):
+                start, _rows = reach_back(file, end, BATCH_ROWS, BATCH_BYTES)
+            yield from reversed(list(self._run(file, start, end)))
+            end = start
+
+    def _finish_copy(self) -> None:
+        job = self._index().job
+        if job is not None:
+            job.run()
+
+    def _by_position(self) -> bool:
+        """Whether the end of the rows can be read without reading all before it."""
+        if self.source.seekable:
+            return True
+        indexed = self._indexed
+        return indexed is not None and indexed.copied and indexed.index.complete
+
+    def _positions(self) -> tuple[File, int]:
+        if self.source.seekable:
+            return self._open().file, self.source.size
+        indexed = self._index()
+        return indexed.file, indexed.index.scanned
+
+    def _tail_by_position(self, count: int) -> Iterator[RowBatch]:
+        file, end = self._positions()
+        with reading(self.source.location):
+            start, _rows = reach_back(file, end, count, END)
+        yield from self._run(file, start, end)
+
+    def _run(self, file: File, start: int, end: int) -> Iterator[RowBatch]:
+        """Yield the rows that begin in ``[start, end)``. Their numbers are not known."""
+        with reading(self.source.location):
+            max_line = self._options.max_line
+            stream = RowStream(
+                file, "none", size=end, start=start, end=end, max_line=max_line
+            )
+        rows = Rows(self.source.location, stream, self._opened)
+        while (batch := rows.next_batch(BATCH_ROWS, BATCH_BYTES)) is not None:
+            yield batch
+
+    # What is open
+
+    def bytes_read(self) -> int:
+        """Return how many bytes of the source were read so far."""
+        return 0 if self._opened is None else self._opened.file.bytes_read
+
+    def close(self) -> None:
+        """End the work in the background and let go of everything."""
+        with self._lock:
+            if self._indexed is not None and self._indexed.job is not None:
+                self._indexed.job.cancel()
+            self._indexed = None
+            self._opened = None
+
+    def _open(self) -> OpenedFile:
+        with self._lock:
+            if self._opened is None:
+                self._opened = OpenedFile(self.source)
+            return self._opened
+
+    def _take_pipe(self) -> tuple[Reader, str]:
+        with self._lock:
+            if self._pipe_taken:
+                reason = f"{self.source.location}: a pipe can be read only once"
+                raise UsageError(reason)
+            self._pipe_taken = True
+        return open_pipe(self.source)
+
+    def _index(self) -> _Indexed:
+        if self._indexed is None:
+            with self._lock:
+                if self._indexed is None:
+                    in_place = self.source.seekable
+                    self._indexed = (
+                        self._index_in_place() if in_place else self._index_copy()
+                    )
+        return self._indexed
+
+    def _index_in_place(self, *, look_for_kept: bool = True) -> _Indexed:
+        opened = self._open()
+        kept = None
+        if look_for_kept:
+            kept = checkpoints.load(self.source, opened, self._options.keeping)
+        if kept is not None and kept.whole:
+            return _Indexed(kept.index, opened.file, None, copied=False)
+        index = RowIndex(INTERVAL) if kept is None else kept.index
+        return _Indexed(index, opened.file, self._job(index, None), copied=False)
+
+    def _index_copy(self) -> _Indexed:
+        directory = os.environ.get("HEADRACE_SPOOL_DIR") or tempfile.gettempdir()
+        index = RowIndex(INTERVAL)
+        job = self._job(index, directory)
+        file = job.copy
+        if file is None:
+            raise AssertionError("a job with a directory makes a copy")
+        return _Indexed(index, file, job, copied=True)
+
+    def _job(self, index: RowIndex, copy_dir: str | None) -> IndexJob:
+        source = self.source
+        opened = None if source.is_pipe else self._open()
+        data: File | Reader
+        if opened is None:
+            data, codec = self._take_pipe()
+        else:
+            data, codec = opened.file, source.codec
+        with reading(source.location):
+            build = IndexBuild(
+                data, codec, size=source.size, index=index, copy_dir=copy_dir
+            )
+
+        def keep() -> None:
+            if opened is not None:
+                opened.check()
+                checkpoints.save(source, opened, index, self._options.keeping)
+
+        return IndexJob(source.location, index, build, keep)

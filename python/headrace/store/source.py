@@ -1,0 +1,176 @@
+"""What can be read: files, globs, directories, pipes and URLs.
+
+A *source* is one of them, pinned: its size and time of change are those it had
+when it was named. Whoever reads it later, in this process or in a Spark task,
+reads that state or gets an error.
+"""
+
+from __future__ import annotations
+
+import glob
+import os
+import stat
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+from headrace.errors import NotNdjsonError, SourceNotFoundError, UsageError
+from headrace.kernel.rows import END, File, reading, sniff
+from headrace.store import remote
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+Kind: TypeAlias = Literal["file", "remote", "pipe", "stdin"]
+SourceSpec: TypeAlias = "str | os.PathLike[str] | Sequence[str | os.PathLike[str]]"
+
+STDIN = "-"
+
+_DATA_NAMES = ("*.jsonl*", "*.ndjson*")
+_SIDECAR_SUFFIXES = (".ckpt", ".idx", ".jnx", ".graph", ".bak")
+HEAD_BYTES = 16
+"""How many first bytes tell what a file is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """One file or pipe. A pipe's codec is found when it is read, and it has no size.
+
+    `ends` are hashes of its first and last bytes: a file that has grown since is
+    the same file only if they still hold.
+    """
+
+    location: str
+    kind: Kind
+    codec: str = "none"
+    size: int = END
+    mtime_ns: int = 0
+    ends: tuple[str, str] = ("", "")
+
+    @property
+    def seekable(self) -> bool:
+        """Whether rows can be read by position: plain files, here or remote."""
+        return self.codec == "none" and self.kind in ("file", "remote")
+
+    @property
+    def is_pipe(self) -> bool:
+        """Whether it can be read only once."""
+        return self.kind in ("pipe", "stdin")
+
+
+def expand(spec: SourceSpec) -> list[Source]:
+    """List the sources that `spec` names, in order; a source may come twice."""
+    if isinstance(spec, (str, os.PathLike)):
+        spec = [spec]
+    sources = [source for one in spec for source in _expand_one(os.fspath(one))]
+    if not sources:
+        raise UsageError("no source was given")
+    if sum(source.kind == "stdin" for source in sources) > 1:
+        raise UsageError("standard input can be read only once")
+    return sources
+
+
+def _expand_one(location: str) -> Iterator[Source]:
+    if location == STDIN:
+        yield Source(STDIN, "stdin")
+    elif remote.is_url(location):
+        yield from map(_remote, remote.find(location))
+    elif Path(location).is_dir():
+        yield from map(_local, _data_files(Path(location)))
+    elif os.path.lexists(location) or not glob.has_magic(location):
+        yield _local(location)
+    else:
+        matches = sorted(glob.iglob(location, recursive=True))  # noqa: PTH207, a Path has no globs that begin at the root
+        found = [match for match in matches if _is_data(match)]
+        if not found:
+            raise SourceNotFoundError(location)
+        yield from map(_local, found)
+
+
+def _data_files(directory: Path) -> list[str]:
+    """List the data files of a directory, by name.
+
+    A directory that a log or a set of shards lives in has rules of its own about
+    which of its files count; reading them all would give rows twice.
+    """
+    with reading(str(directory)):
+        names = sorted(path.name for path in directory.iterdir())
+    if {"manifest.json", "LOCK"} <= set(names):
+        raise NotNdjsonError(
+            str(directory), "a log partition; it cannot be read as files"
+        )
+    if any(fnmatchcase(name, "*.meta-*.json") for name in names):
+        raise NotNdjsonError(
+            str(directory), "a set of shards; it cannot be read as files"
+        )
+    data = [name for name in names if _is_data_name(name)]
+    if not data:
+        reason = "no NDJSON in this directory; looked for *.jsonl* and *.ndjson*"
+        raise NotNdjsonError(str(directory), reason)
+    return [str(directory / name) for name in data]
+
+
+def _is_data_name(name: str) -> bool:
+    return (
+        not name.startswith((".", "_"))
+        and not name.endswith(_SIDECAR_SUFFIXES)
+        and any(fnmatchcase(name, pattern) for pattern in _DATA_NAMES)
+    )
+
+
+def _is_data(path: str) -> bool:
+    """Whether a match of a glob is meant: no directory, no sidecar, nothing hidden."""
+    name = Path(path).name
+    hidden = name.startswith((".", "_")) or name.endswith(_SIDECAR_SUFFIXES)
+    return not hidden and not Path(path).is_dir()
+
+
+def _local(location: str) -> Source:
+    with reading(location):
+        if not stat.S_ISREG(Path(location).stat().st_mode):
+            return Source(location, "pipe")
+        return _sniffed(location, "file", File(location))
+
+
+def _remote(url: str) -> Source:
+    with reading(url):
+        return _sniffed(url, "remote", remote.open_file(url))
+
+
+def _sniffed(location: str, kind: Kind, file: File) -> Source:
+    size, mtime_ns, _ctime_ns = file.stat()
+    head = file.read_at(0, min(size, HEAD_BYTES))
+    refuse_other_encodings(location, head)
+    ends = file.fingerprint(size)
+    return Source(location, kind, sniff(head), size, mtime_ns, ends)
+
+
+_MARKS = (
+    (b"\xff\xfe\x00\x00", "UTF-32"),
+    (b"\x00\x00\xfe\xff", "UTF-32"),
+    (b"\xff\xfe", "UTF-16"),
+    (b"\xfe\xff", "UTF-16"),
+)
+
+
+def refuse_other_encodings(location: str, head: bytes) -> None:
+    """Raise if a file that begins with `head` is text, but not in UTF-8."""
+    encoding = next((name for mark, name in _MARKS if head.startswith(mark)), None)
+    if encoding is None and len(head) >= 4:
+        # ASCII in UTF-16 has a zero in every other place; four zeros are no text.
+        zeros = [byte == 0 for byte in head[:4]]
+        if zeros in ([False, True] * 2, [True, False] * 2):
+            encoding = "UTF-16"
+    if encoding is not None:
+        reason = (
+            f"it is {encoding}, and NDJSON is UTF-8; "
+            f"convert it: iconv -f {encoding} -t UTF-8 FILE"
+        )
+        raise NotNdjsonError(location, reason)
+
+
+def total_size(sources: Iterable[Source]) -> int | None:
+    """Return the bytes of all sources on disk, None if a pipe is among them."""
+    sizes = [source.size for source in sources]
+    return None if END in sizes else sum(sizes)

@@ -1,0 +1,110 @@
+"""Progress: nothing for short work, then a bar that goes away, or events."""
+
+import os
+import pty
+import re
+import threading
+import time
+from contextlib import suppress
+
+import pytest
+
+from headrace.cli.output import Console
+from headrace.cli.progress import bar
+
+
+class Clock:
+    """A clock that stands still until told."""
+
+    def __init__(self):
+        self.now = 100.0
+
+    def __call__(self):
+        return self.now
+
+
+@pytest.fixture
+def clock():
+    return Clock()
+
+
+def test_nothing_is_said_of_short_work(clock, capsys):
+    console = Console(clock)
+    console.json = True
+    with console.progress() as report:
+        for step in range(49):
+            clock.now = 100 + step / 100
+            report(step, 50)
+    assert capsys.readouterr().err == ""
+
+
+def test_events_come_every_half_second(clock, capsys):
+    console = Console(clock)
+    console.json = True
+    with console.progress() as report:
+        for step in range(201):
+            clock.now = 100 + step / 100
+            report(step, 200)
+    events = capsys.readouterr().err.splitlines()
+    assert [
+        re.search(r'"done": (\d+), "total": 200', event)[1] for event in events
+    ] == [
+        "50",
+        "100",
+        "150",
+        "200",
+    ]
+
+
+@pytest.mark.parametrize("silence", ["quiet", "no terminal"])
+def test_no_bar(clock, capsys, silence):
+    console = Console(clock)
+    console.quiet = console.json = silence == "quiet"
+    with console.progress() as report:
+        clock.now += 10
+        report(1, 2)
+    assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize("columns", [10, 20, 40, 60, 79, 200])
+@pytest.mark.parametrize("total", [None, 0, 100, 10**13])
+def test_a_bar_fits_its_line(columns, total):
+    for done in (0, 50, 100, 10**12):
+        assert len(bar(done, total, 3.0, columns)) <= columns
+
+
+@pytest.fixture
+def terminal():
+    """A terminal: where to write, and what was written there."""
+    controller, end = pty.openpty()
+    seen = bytearray()
+
+    def watch():
+        # The last end being closed is an error here, not the end of a file.
+        with suppress(OSError):
+            while data := os.read(controller, 4096):
+                seen.extend(data)
+
+    watcher = threading.Thread(target=watch)
+    watcher.start()
+    yield end, seen
+    os.close(end)
+    watcher.join()
+    os.close(controller)
+
+
+def test_a_bar_is_shown_on_a_terminal_and_goes_away(start, terminal, wait_for):
+    end, seen = terminal
+    child = start(
+        "count", "-", stderr=end, env=os.environ | {"TERM": "xterm"}, text=False
+    )
+    rows = 0
+    while b"/s" not in seen and rows < 100_000_000:
+        child.stdin.write(b'{"a":1}\n' * 100_000)
+        rows += 100_000
+        time.sleep(0.01)
+    child.stdin.close()
+    assert child.stdout.read() == b"%d\n" % rows
+    assert child.wait(timeout=20) == 0
+    wait_for(lambda: seen.endswith(b"\r\x1b[K"))
+    assert re.search(rb"\r\x1b\[K[\d.]+ MiB  [\d.]+ MiB/s", seen)

@@ -1,0 +1,86 @@
+"""The tables of commands and events, and what is made from them."""
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+from typing import get_args
+
+import pytest
+
+from headrace.cli.arguments import HELP, build
+from headrace.cli.events import EVENTS, EventName
+from headrace.cli.reference import reference
+from headrace.cli.table import COMMANDS, load
+
+ROOT = Path(__file__).parents[2]
+NAMES = [entry.name for entry in COMMANDS]
+
+
+def test_every_command_has_one_entry_and_one_module():
+    folder = ROOT / "python/headrace/cli/commands"
+    modules = {path.stem for path in folder.glob("*.py")} - {"__init__"}
+    assert len(modules) > 5
+    assert sorted(NAMES) == sorted(modules)
+    assert len(set(NAMES)) == len(NAMES)
+
+
+@pytest.mark.parametrize("entry", COMMANDS, ids=NAMES)
+def test_a_command_is_complete(entry):
+    command = load(entry)
+    assert command.EXAMPLES
+    assert callable(command.run)
+    assert entry.summary[0].islower()
+    assert not entry.summary.endswith(".")
+    flags = [flag for each in (*command.ARGUMENTS, HELP) for flag in each.flags]
+    assert len(set(flags)) == len(flags)
+    assert all(re.fullmatch(r"-[a-zA-Z]|--[a-z]+(-[a-z]+)*", flag) for flag in flags)
+    assert all(each.help for each in command.ARGUMENTS)
+    assert build(entry, command).format_help()
+
+
+def test_every_event_is_in_the_table():
+    assert [event.name for event in EVENTS] == list(get_args(EventName))
+
+
+def test_the_reference_is_up_to_date():
+    path = ROOT / "docs/cli.md"
+    assert path.read_text() == reference(), (
+        "run: python -m headrace.cli.reference > docs/cli.md"
+    )
+
+
+EXAMPLES = [
+    pytest.param(example.line, id=example.line)
+    for entry in COMMANDS
+    for example in load(entry).EXAMPLES
+    if entry.name != "demo"
+]
+
+
+@pytest.fixture
+def playground(numbers, tmp_path):
+    """The files the examples speak of."""
+    numbers(30, "app.jsonl")
+    numbers(30, "logs/a.jsonl")
+    numbers(30, "logs/b.jsonl")
+    subprocess.run(["gzip", "-k", "app.jsonl"], cwd=tmp_path, check=True)
+    return tmp_path
+
+
+@pytest.mark.skipif(shutil.which("bash") is None, reason="the examples are for bash")
+@pytest.mark.parametrize("line", EXAMPLES)
+def test_an_example_works(playground, on_path, line):
+    endless = re.search(r" -[fF]\b", line)
+    script = f"timeout --foreground -s INT 2 {line}" if endless else line
+    done = subprocess.run(
+        ["bash", "-c", script],
+        cwd=playground,
+        env=on_path,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        check=False,
+    )
+    # What `timeout` had to end is reported as 124.
+    assert done.returncode == (124 if endless else 0), done.stderr.decode()
+    assert done.stdout or "later" in line or line.startswith("source")

@@ -1,0 +1,1 @@
+"""Slow, obvious code that the fast code is compared with."""

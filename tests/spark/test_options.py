@@ -1,0 +1,73 @@
+"""The options of a read."""
+
+from pathlib import Path
+
+import pytest
+
+from headrace.engines.spark.options import OPTIONS, ReadOptions, read_options
+from headrace.errors import UsageError
+
+pytestmark = pytest.mark.spark
+
+MANUAL = Path(__file__).parents[2] / "docs" / "spark.md"
+
+
+def test_defaults():
+    assert read_options({"path": "a.jsonl"}) == ReadOptions(
+        paths=("a.jsonl",),
+        name_glob=None,
+        partition_bytes=64 << 20,
+        max_line=64 << 20,
+        batch_bytes=4 << 20,
+    )
+
+
+def test_names_have_no_case_and_sizes_have_units():
+    options = {
+        "PATHS": '["a b.jsonl", "ü/*.gz"]',
+        "pathglobfilter": "*.gz",
+        "maxPartitionBytes": "128MiB",
+        "MAXLINEBYTES": "1024",
+        "maxBatchBytes": "64KiB",
+    }
+    assert read_options(options) == ReadOptions(
+        paths=("a b.jsonl", "ü/*.gz"),
+        name_glob="*.gz",
+        partition_bytes=128 << 20,
+        max_line=1024,
+        batch_bytes=64 << 10,
+    )
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        pytest.param({}, r"needs a path: .load\(path\)", id="no path"),
+        pytest.param({"paths": '"a"'}, "not a JSON list", id="paths is no list"),
+        pytest.param({"paths": "[]"}, "needs a path", id="paths is empty"),
+        pytest.param(
+            {"path": "a", "maxPartitionByte": "1", "multiLine": "true"},
+            "no option maxpartitionbyte, multiline; there are path, paths, "
+            "pathGlobFilter, maxPartitionBytes, maxLineBytes, maxBatchBytes",
+            id="unknown",
+        ),
+        pytest.param({"path": "a", "maxLineBytes": "0"}, "from 1 to", id="zero"),
+        pytest.param(
+            {"path": "a", "maxBatchBytes": "3GiB"}, "maxBatchBytes is 3GiB", id="huge"
+        ),
+        pytest.param(
+            {"path": "a", "maxBatchBytes": "many"}, "maxBatchBytes", id="not a size"
+        ),
+    ],
+)
+def test_refused(options, message):
+    with pytest.raises(UsageError, match=message):
+        read_options(options)
+
+
+def test_the_manual_has_every_option_with_its_meaning():
+    manual = MANUAL.read_text(encoding="utf-8")
+    assert OPTIONS
+    for option in OPTIONS:
+        assert f"| `{option.name}` | " in manual
+        assert option.doc in manual

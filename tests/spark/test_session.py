@@ -1,0 +1,160 @@
+"""Sessions, registration and discovery."""
+
+import subprocess
+import sys
+import textwrap
+
+import pytest
+from pyspark.sql.datasource import DataSource
+
+import headrace.spark
+import pyspark_headrace
+from headrace.engines.spark.session import settings
+from headrace.errors import MissingExtraError, UsageError
+
+pytestmark = pytest.mark.spark
+
+
+def run(program, *arguments):
+    """Run a Python program in a process of its own and give what it printed."""
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(program), *map(str, arguments)],
+        capture_output=True,
+        encoding="utf-8",
+        timeout=100,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done
+
+
+def test_the_public_names():
+    assert headrace.spark.__all__ == ["ensure_java", "register", "session"]
+
+
+def test_importing_headrace_imports_no_spark():
+    run(
+        """
+        import sys, headrace, headrace.spark, headrace.engines.spark.java
+        assert not {"pyspark", "pyarrow", "py4j"} & set(sys.modules), sys.modules
+        """
+    )
+
+
+@pytest.mark.parametrize("missing", ["pyspark", "pyarrow"])
+def test_a_missing_extra_is_named(monkeypatch, missing):
+    for module in list(sys.modules):
+        if module.partition(".")[0] == missing or module.startswith(
+            "headrace.engines.spark."
+        ):
+            monkeypatch.delitem(sys.modules, module)
+    monkeypatch.setitem(sys.modules, missing, None)
+    with pytest.raises(MissingExtraError, match=r"headrace\[spark\]") as caught:
+        headrace.spark.session()
+    assert missing in str(caught.value)
+
+
+def test_the_module_spark_discovers():
+    assert issubclass(pyspark_headrace.DefaultSource, DataSource)
+    assert pyspark_headrace.DefaultSource.name() == "headrace"
+
+
+def test_spark_finds_the_format_by_itself(tmp_path):
+    path = tmp_path / "a.jsonl"
+    path.write_bytes(b"1\n2\n3")
+    done = run(
+        """
+        import os, sys
+        os.environ["PYSPARK_PYTHON"] = sys.executable
+        from pyspark.sql import SparkSession
+        spark = (
+            SparkSession.builder.master("local[1,4]")
+            .config("spark.ui.enabled", "false")
+            .config("spark.driver.bindAddress", "127.0.0.1")
+            .config("spark.driver.host", "127.0.0.1")
+            .config("spark.driver.extraJavaOptions", "-XX:TieredStopAtLevel=1")
+            .getOrCreate()
+        )
+        print(spark.read.format("headrace").load(sys.argv[1]).count())
+        """,
+        path,
+    )
+    assert done.stdout == "3\n"
+
+
+def test_a_session_is_quiet(tmp_path):
+    path = tmp_path / "a.jsonl"
+    path.write_bytes(b"1\n2\n3")
+    done = run(
+        """
+        import sys, headrace.spark
+        quick = {"spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1"}
+        spark = headrace.spark.session("local[1,4]", **quick)
+        print(spark.read.format("headrace").load(sys.argv[1]).count())
+        try:
+            spark.read.format("headrace").load("missing.jsonl").count()
+        except Exception as error:
+            print(type(error).__name__)
+        spark.stop()
+        """,
+        path,
+    )
+    assert done.stdout == "3\nAnalysisException\n"
+    # Java itself says this, before any setting is read.
+    lines = done.stderr.splitlines()
+    assert [line for line in lines if "incubator modules" not in line] == []
+
+
+def test_asking_again_gives_the_same_session(spark):
+    spark.conf.set("spark.sql.session.timeZone", "Asia/Tokyo")
+    again = headrace.spark.session("local[2,4]", **{"spark.sql.ansi.enabled": True})
+    assert again.sparkContext is spark.sparkContext
+    assert again.conf.get("spark.sql.session.timeZone") == "Asia/Tokyo"
+    spark.conf.set("spark.sql.session.timeZone", "UTC")
+
+
+def test_another_master_is_refused_while_one_runs(spark):
+    with pytest.raises(UsageError, match=r"already runs .* at local\[2,4\]"):
+        headrace.spark.session("local[1]")
+
+
+def test_a_master_that_is_none_is_a_usage_error():
+    done = run(
+        """
+        import headrace.spark
+        from headrace.errors import UsageError
+        try:
+            headrace.spark.session("nonsense")
+        except UsageError as error:
+            print(error)
+        """
+    )
+    assert done.stdout.startswith("Spark did not start at nonsense: ")
+
+
+def test_registering_again_is_harmless(spark, tmp_path):
+    path = tmp_path / "a.jsonl"
+    path.write_bytes(b"1\n")
+    headrace.spark.register(spark)
+    headrace.spark.register(spark.newSession())
+    assert spark.read.format("headrace").load(str(path)).count() == 1
+
+
+def test_settings_of_the_caller_win():
+    chosen = settings(
+        "local[2]",
+        {
+            "spark.ui.enabled": True,
+            "spark.sql.shuffle.partitions": 3,
+            "spark.driver.extraJavaOptions": "-Xss4m",
+        },
+    )
+    assert chosen["spark.ui.enabled"] == "true"
+    assert chosen["spark.sql.shuffle.partitions"] == "3"
+    assert chosen["spark.driver.extraJavaOptions"].endswith(" -Xss4m")
+    assert chosen["spark.sql.session.timeZone"] == "UTC"
+
+
+def test_only_an_embedded_spark_is_tied_to_this_machine():
+    assert settings("local[*,4]", {})["spark.driver.host"] == "127.0.0.1"
+    assert "spark.driver.host" not in settings("spark://example.org:7077", {})

@@ -1,0 +1,284 @@
+"""The row index: what it answers, and how its build ends."""
+
+import threading
+import time
+
+import pytest
+
+import headrace
+from headrace import RowIndexer
+from headrace.errors import (
+    HeadraceError,
+    SourceChangedError,
+    SourceNotFoundError,
+    UsageError,
+)
+from headrace.kernel.rows import IndexBuild, RowIndex
+from headrace.store.index_job import IndexJob
+
+
+@pytest.fixture
+def write(tmp_path):
+    def write(data, name="data.jsonl"):
+        path = tmp_path / name
+        path.write_bytes(data)
+        return path
+
+    return write
+
+
+def built(path):
+    indexer = RowIndexer(path)
+    indexer.build_index()
+    return indexer
+
+
+TEN_THOUSAND = b"".join(b'{"id": %d}\n' % row for row in range(10_000))
+
+
+@pytest.mark.parametrize(
+    ("data", "rows", "checkpoints"),
+    [
+        pytest.param(b'{"id": 1}\n{"id": 2}\n', 2, [0], id="one object a line"),
+        pytest.param(b'{"id": 1}\r\n{"id": 2}\r\n', 2, [0], id="CRLF"),
+        pytest.param(b"1\r\n2\n3\r\n4", 4, [0], id="mixed endings"),
+        pytest.param(b"", 0, [0], id="empty file"),
+        pytest.param(b'{"id": 1}', 1, [0], id="one row, no newline"),
+        pytest.param(b'{"a": "line1\\nline2"}\n{}\n', 2, [0], id="escaped newline"),
+        pytest.param('{"a": "ä€😀"}\n{}\n'.encode(), 2, [0], id="UTF-8"),
+        pytest.param(b"\n\n{}\n\n\n{}\n", 6, [0], id="blank lines"),
+        pytest.param(b"  \n\t\n{}\n", 3, [0], id="white space lines"),
+        pytest.param(b'{"a": "unclosed\n{}\n{}\n', 3, [0], id="an unclosed quote"),
+        pytest.param(b"\n" * 1000, 1000, [0, 1000], id="exactly one interval"),
+        pytest.param(b"\r\n" * 2001, 2001, [0, 2000, 4000], id="CRLF over intervals"),
+    ],
+)
+def test_rows_and_checkpoints(write, data, rows, checkpoints):
+    indexer = built(write(data))
+    assert indexer.total_rows == rows
+    assert indexer.checkpoints() == checkpoints
+    assert indexer.complete
+
+
+def test_checkpoints_of_ten_thousand_rows(write):
+    path = write(TEN_THOUSAND)
+    indexer = built(path)
+    starts = [
+        TEN_THOUSAND.index(b'{"id": %d}\n' % row) for row in range(0, 10_000, 1000)
+    ]
+    assert indexer.checkpoints() == [*starts, len(TEN_THOUSAND)]
+    assert indexer.get_checkpoint(1000) == (11_890, 0)
+    assert indexer.get_checkpoint(1999) == (11_890, 999)
+    assert indexer.get_checkpoint(0) == (0, 0)
+    assert indexer.file_path == str(path)
+
+
+def test_a_row_beyond_the_end_has_the_last_checkpoint_and_a_far_skip(write):
+    indexer = built(write(b"{}\n" * 1500))
+    assert indexer.get_checkpoint(2**62) == (3000, 2**62 - 1000)
+
+
+def test_a_negative_row_is_refused(write):
+    with pytest.raises(UsageError, match="row -1"):
+        built(write(b"{}\n")).get_checkpoint(-1)
+
+
+def test_an_index_is_built_once(write):
+    indexer = built(write(b"{}\n"))
+    with pytest.raises(UsageError, match="once"):
+        indexer.build_index()
+    with pytest.raises(UsageError, match="once"):
+        indexer.start()
+
+
+@pytest.mark.parametrize("length", [1 << 20, (1 << 20) + 1, 3 << 20])
+def test_lines_longer_than_the_read_buffer(write, length):
+    path = write(b'{"a": "' + b"x\\n" * (length // 3) + b'"}\n{"b": 1}\n')
+    assert built(path).total_rows == 2
+    ds = headrace.open(path)
+    assert ds[1] == {"b": 1}
+    assert ds[0]["a"].count("\n") == length // 3
+
+
+def test_missing_file_and_wrong_kind(write, tmp_path):
+    with pytest.raises(SourceNotFoundError, match="no such file"):
+        RowIndexer(tmp_path / "none.jsonl")
+    import gzip
+
+    with pytest.raises(UsageError, match="plain files"):
+        RowIndexer(write(gzip.compress(b"{}\n"), "data.jsonl.gz"))
+
+
+# The build in the background
+
+
+def test_rows_can_be_read_while_the_build_goes_on(write):
+    """Answers during the build are those of the part already scanned, and never wrong."""
+    path = write(TEN_THOUSAND * 20)
+    expected = [
+        TEN_THOUSAND.index(b'{"id": %d}\n' % row) for row in range(0, 10_000, 1000)
+    ]
+    indexer = RowIndexer(path)
+    assert indexer.get_checkpoint(5000) == (0, 5000)
+    seen = []
+    indexer.start()
+    while not indexer.complete:
+        offset, skip = indexer.get_checkpoint(5000)
+        seen.append((offset, skip))
+        assert indexer.total_rows <= 200_000
+    assert indexer.wait(10)
+    seen.append(indexer.get_checkpoint(5000))
+    assert seen[-1] == (expected[5], 0)
+    assert {(offset, 5000 - skip) for offset, skip in seen} <= {
+        (start, row * 1000) for row, start in enumerate(expected[:6])
+    }
+
+
+@pytest.mark.parametrize("data", [b"", b"{}\n" * 10, TEN_THOUSAND])
+def test_the_first_page_is_signalled(write, data):
+    indexer = RowIndexer(write(data))
+    assert not indexer.wait_for_first_page(0)
+    indexer.start()
+    assert indexer.wait_for_first_page(10)
+    assert indexer.wait(10)
+
+
+def test_the_first_page_does_not_wait_for_a_thousand_rows(write):
+    """A first chunk of long lines is a page already."""
+    indexer = RowIndexer(write(b"x" * (4 << 20)))
+    indexer.start()
+    assert indexer.wait_for_first_page(10)
+    assert indexer.wait(10)
+
+
+class _Endless:
+    """A build that goes on until it is told to stop."""
+
+    copy = None
+
+    def __init__(self, index):
+        self.steps = 0
+
+    def advance(self, max_bytes):
+        self.steps += 1
+        time.sleep(0.001)
+        return True
+
+
+def test_cancelling_ends_every_wait():
+    index = RowIndex(1000)
+    job = IndexJob("endless", index, _Endless(index))
+    ended = []
+    waiting = [
+        threading.Thread(target=lambda: ended.append(job.wait(10**9))),
+        threading.Thread(target=lambda: ended.append(job.wait_for_first_page())),
+    ]
+    for thread in waiting:
+        thread.start()
+    job.start()
+    time.sleep(0.02)
+    job.cancel()
+    for thread in waiting:
+        thread.join(10)
+        assert not thread.is_alive()
+    assert ended == [True, True]
+    assert job.ended
+    assert job.cancelled
+
+
+def test_cancelling_before_the_start_ends_every_wait(write):
+    indexer = RowIndexer(write(TEN_THOUSAND))
+    indexer.cancel()
+    assert indexer.wait_for_first_page(0)
+    assert indexer.wait(0)
+    assert not indexer.complete
+
+
+def test_no_step_of_a_cancelled_build_comes_later():
+    index = RowIndex(1000)
+    build = _Endless(index)
+    job = IndexJob("endless", index, build)
+    job.start()
+    job.cancel()
+    steps = build.steps
+    time.sleep(0.02)
+    assert build.steps == steps
+
+
+def test_waiting_for_a_build_that_ended_meanwhile_returns_at_once(write):
+    indexer = built(write(b"{}\n"))
+    assert indexer.wait(0)
+    assert indexer.wait_for_first_page(0)
+
+
+class _Failing:
+    copy = None
+
+    def advance(self, max_bytes):
+        raise OSError(5, "Input/output error")
+
+
+def test_an_error_ends_every_wait_and_is_raised_there():
+    job = IndexJob("data.jsonl", RowIndex(1000), _Failing())
+    job.start()
+    assert job.wait_for_first_page(10)
+    with pytest.raises(
+        HeadraceError, match=r"data\.jsonl: cannot be read: Input/output"
+    ):
+        job.wait(timeout=10)
+    with pytest.raises(HeadraceError):
+        job.run()
+    assert job.ended
+
+
+def test_a_file_that_shrinks_during_the_build_is_an_error(write):
+    path = write(TEN_THOUSAND)
+    indexer = RowIndexer(path)
+    with path.open("r+b") as file:
+        file.truncate(100)
+    with pytest.raises(SourceChangedError, match="became shorter"):
+        indexer.build_index()
+
+
+def test_a_file_that_grows_is_indexed_up_to_where_it_was(write):
+    path = write(b"1\n2")
+    indexer = RowIndexer(path)
+    with path.open("ab") as file:
+        file.write(b"3\n4\n")
+    indexer.build_index()
+    assert indexer.total_rows == 2
+    assert indexer.progress == (3, 3)
+
+
+def test_the_build_releases_the_gil(tmp_path):
+    """Another thread sees how far one single call into the core has come."""
+    from headrace.kernel.rows import File
+
+    path = tmp_path / "sparse.jsonl"
+    size = 256 << 20
+    with path.open("wb") as file:
+        file.truncate(size)
+    index = RowIndex(1000)
+    build = IndexBuild(File(path), "none", size=size, index=index)
+    scan = threading.Thread(target=build.advance, args=(size,))
+    scan.start()
+    while index.scanned == 0 and scan.is_alive():
+        pass
+    seen = index.scanned
+    scan.join()
+    assert 0 < seen < size
+
+
+def test_a_copy_holds_the_decoded_bytes(write, tmp_path):
+    import gzip
+
+    from headrace.kernel.rows import File
+
+    path = write(gzip.compress(TEN_THOUSAND))
+    index = RowIndex(1000)
+    size = path.stat().st_size
+    build = IndexBuild(File(path), "gzip", size=size, index=index, copy_dir=tmp_path)
+    while build.advance(1 << 20):
+        pass
+    assert build.copy.read_at(0, len(TEN_THOUSAND) + 1) == TEN_THOUSAND
+    assert [entry.name for entry in tmp_path.iterdir()] == ["data.jsonl"]
