@@ -172,6 +172,7 @@ def test_a_file_that_grows_under_a_frame_keeps_the_rows_it_had(load, tmp_path):
     path = tmp_path / "growing.jsonl"
     path.write_bytes(b"1\n2\n")
     frame = load(path)
+    assert frame.count() == 2
     path.write_bytes(b"1\n2\n3\n")
     assert frame.count() == 2
     assert load(path).count() == 3

@@ -17,7 +17,6 @@ from typing import (
     overload,
 )
 
-from headrace.engines.local import scan
 from headrace.errors import (
     BadRowError,
     LineTooLongError,
@@ -320,6 +319,8 @@ class Dataset(Sequence[T_co]):
         """Check every line, in parallel, and count them by kind."""
         if any(source.is_pipe for source in self.sources):
             return self._stats_in_order()
+        from headrace.engines.local import scan
+
         size = total_size(self.sources)
         return scan.tally(
             self.sources,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import secrets
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -17,7 +16,7 @@ def write_atomically(path: Path, content: bytes) -> None:
     The content goes to a file of its own beside `path` first, so several writers
     at once do not meet, and whoever reads sees an old or a new file, never a part.
     """
-    temporary = path.with_name(f".{path.name}.tmp-{os.getpid()}-{secrets.token_hex(4)}")
+    temporary = path.with_name(f".{path.name}.tmp-{os.getpid()}-{os.urandom(4).hex()}")
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
     descriptor = os.open(temporary, flags, 0o666)
     try:

@@ -8,7 +8,6 @@ ours is never touched. Format: docs/formats/checkpoints.md.
 
 from __future__ import annotations
 
-import hashlib
 import os
 from contextlib import suppress
 from dataclasses import dataclass
@@ -114,6 +113,8 @@ def _places(source: Source, keeping: Keeping) -> Iterator[Path]:
 
 
 def _named_by_path(directory: Path, data: Path) -> Path:
+    import hashlib
+
     digest = hashlib.sha256(os.fsencode(data.resolve())).hexdigest()[:16]
     return directory / f"{data.name}-{digest}{SUFFIX}"
 

@@ -10,7 +10,6 @@ rows are read from there.
 from __future__ import annotations
 
 import os
-import tempfile
 import threading
 from collections import deque
 from dataclasses import dataclass
@@ -315,6 +314,8 @@ class RowFile:
         return _Indexed(index, opened.file, self._job(index, None), copied=False)
 
     def _index_copy(self) -> _Indexed:
+        import tempfile
+
         directory = os.environ.get("HEADRACE_SPOOL_DIR") or tempfile.gettempdir()
         index = RowIndex(INTERVAL)
         job = self._job(index, directory)
