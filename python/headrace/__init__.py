@@ -11,11 +11,10 @@ the package, and with it the start of every command, costs next to nothing.
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING
-
+TYPE_CHECKING = False  # `typing` alone would double the time to say the version
 if TYPE_CHECKING:
     from headrace.api.dataset import Dataset, open
+    from headrace.api.follow import follow
     from headrace.api.row_indexer import RowIndexer
     from headrace.errors import HeadraceError
     from headrace.kernel.tally import BadLine, Stats
@@ -28,6 +27,7 @@ _HOMES = {
     "RowIndexer": "headrace.api.row_indexer",
     "Stats": "headrace.kernel.tally",
     "__version__": "headrace.kernel.version",
+    "follow": "headrace.api.follow",
     "open": "headrace.api.dataset",
 }
 
@@ -38,6 +38,7 @@ __all__ = [
     "RowIndexer",
     "Stats",
     "__version__",
+    "follow",
     "open",
 ]
 
@@ -46,6 +47,8 @@ def __getattr__(name: str) -> object:
     home = _HOMES.get(name)
     if home is None:
         raise AttributeError(f"module 'headrace' has no attribute {name!r}")
+    from importlib import import_module
+
     return getattr(import_module(home), name)
 
 

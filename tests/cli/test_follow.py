@@ -1,6 +1,7 @@
 """The state machine of following: what each course of events gives, step by step."""
 
 import os
+from pathlib import Path
 
 import pytest
 
@@ -107,6 +108,47 @@ def test_the_old_file_is_read_on_until_the_new_one_has_content(path):
     assert seen(follower) == [[b"2"]]
     append(path, b"3\n")
     assert seen(follower) == [Rotated(), [b"3"]]
+
+
+def test_a_file_seen_empty_is_read_though_its_name_is_gone(path):
+    path.write_bytes(b"1\n")
+    follower = start(path)
+    seen(follower)
+    path.rename(path.with_suffix(".1"))
+    path.touch()
+    assert seen(follower) == []
+    append(path, b"2\nrest")
+    path.rename(path.with_suffix(".2"))
+    path.write_bytes(b"3\n")
+    assert seen(follower) == [Rotated(), [b"2"], [b"rest"], Rotated(), [b"3"]]
+
+
+def test_a_name_that_comes_back_is_read_on(path):
+    path.write_bytes(b"1\n")
+    follower = start(path)
+    assert seen(follower) == [[b"1"]]
+    path.rename(path.with_suffix(".1"))
+    assert seen(follower) == []
+    path.with_suffix(".1").rename(path)
+    append(path, b"2\n")
+    assert seen(follower) == [[b"2"]]
+
+
+def open_files():
+    return len(list(Path("/dev/fd").iterdir()))
+
+
+def test_no_file_stays_open(path):
+    before = open_files()
+    path.write_bytes(b"1\n")
+    follower = start(path)
+    for number in range(20):
+        seen(follower)
+        path.rename(path.with_suffix(f".{number}"))
+        path.write_bytes(b"2\n" if number % 3 else b"")
+    assert open_files() <= before + 3
+    follower.close()
+    assert open_files() == before
 
 
 def test_a_deleted_file_is_waited_for(path):

@@ -4,6 +4,8 @@ import gzip
 
 import pytest
 
+from headrace.cli import reading
+
 
 def rows(*numbers):
     return [b'{"n":%d}' % n for n in numbers]
@@ -70,6 +72,24 @@ def test_row(headrace, process, numbers, compressed, asked, expected, form):
         outcome = headrace("row", compressed(form, content), asked)
     assert (outcome.code, outcome.err) == (0, "")
     assert outcome.rows == rows(*expected)
+
+
+@pytest.mark.parametrize("most", [0, 3, 100])
+@pytest.mark.parametrize(
+    "asked", ["-1", "-3", "-4", "-25", "-26", "-3:", "-4:", "-26:"]
+)
+def test_near_and_far_from_the_end_are_the_same(
+    headrace, numbers, monkeypatch, asked, most
+):
+    monkeypatch.setattr(reading, "MOST_HELD", most)
+    outcome = headrace("row", numbers(25), asked)
+    first, *_ = asked.split(":")
+    if asked == "-26":
+        assert outcome.code == 1
+    else:
+        start = max(25 + int(first), 0)
+        end = 25 if ":" in asked else start + 1
+        assert outcome.rows == rows(*range(start, end))
 
 
 @pytest.mark.parametrize("asked", ["25", "-26", "1000000000000"])

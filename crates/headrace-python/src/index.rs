@@ -194,16 +194,19 @@ impl IndexBuild {
 }
 
 /// Where the run of rows begins that ends at `end`, and how many rows it holds: `max_rows`,
-/// or fewer once it is longer than `max_bytes`, but at least one.
+/// or fewer once it is longer than `max_bytes` or reaches `start`, but at least one.
 #[pyfunction]
+#[pyo3(signature = (file, *, start = 0, end, max_rows, max_bytes))]
 pub(crate) fn reach_back(
     py: Python<'_>,
     file: &File,
+    start: u64,
     end: u64,
     max_rows: u64,
     max_bytes: u64,
 ) -> PyResult<(u64, u64)> {
-    let reach =
-        py.detach(|| rows::reach_back(&file.data, end, max_rows, max_bytes)).map_err(to_python)?;
+    let reach = py
+        .detach(|| rows::reach_back(&file.data, start, end, max_rows, max_bytes))
+        .map_err(to_python)?;
     Ok((reach.offset, reach.rows))
 }

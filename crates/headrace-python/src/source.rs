@@ -130,25 +130,21 @@ impl Reader {
     #[new]
     fn open(py: Python<'_>, path: PathBuf) -> PyResult<Self> {
         let file = py.detach(|| std::fs::File::open(&path))?;
-        Ok(Self::new(Box::new(file)))
+        Ok(Self::new(Box::new(Pipe(file))))
     }
 
     /// Standard input.
     #[staticmethod]
     fn stdin() -> PyResult<Self> {
         let file = std::fs::File::from(io::stdin().as_fd().try_clone_to_owned()?);
-        Ok(Self::new(Box::new(file)))
+        Ok(Self::new(Box::new(Pipe(file))))
     }
 
-    /// The first `length` bytes of what is to come; they stay unread.
-    fn peek<'py>(&self, py: Python<'py>, length: u64) -> PyResult<Bound<'py, PyBytes>> {
+    /// The first `length` bytes of what is to come; they stay unread. Fewer if a row ends
+    /// before: a pipe may hold no more than one short row for a long time.
+    fn peek<'py>(&self, py: Python<'py>, length: usize) -> PyResult<Bound<'py, PyBytes>> {
         let mut input = self.take()?;
-        let (head, result) = py.detach(|| {
-            let mut head = Vec::new();
-            let result = input.by_ref().take(length).read_to_end(&mut head);
-            (head, result)
-        });
-        result?;
+        let head = py.detach(|| peek(&mut input, length))?;
         let bytes = PyBytes::new(py, &head);
         *self.lock() = Some(Box::new(io::Cursor::new(head).chain(input)));
         Ok(bytes)
@@ -166,6 +162,35 @@ impl Reader {
 
     fn take(&self) -> PyResult<Input> {
         self.lock().take().ok_or_else(|| PyValueError::new_err("a pipe can be read only once"))
+    }
+}
+
+fn peek(input: &mut Input, length: usize) -> io::Result<Vec<u8>> {
+    let mut head = Vec::new();
+    // A zero byte before the newline is no text: that head must be whole.
+    while head.len() < length && (head.contains(&0) || !head.contains(&b'\n')) {
+        let mut byte = [0];
+        if input.read(&mut byte)? == 0 {
+            break;
+        }
+        head.push(byte[0]);
+    }
+    Ok(head)
+}
+
+/// A pipe, which may keep its reader waiting for ever: Ctrl-C must end that.
+struct Pipe(std::fs::File);
+
+impl Read for Pipe {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        loop {
+            match self.0.read(buffer) {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {
+                    Python::attach(|py| py.check_signals().map_err(io::Error::other))?;
+                }
+                done => return done,
+            }
+        }
     }
 }
 

@@ -35,6 +35,9 @@ impl RowStream {
         let from = start.saturating_sub(1);
         let input = source.input(codec, from, size)?;
         let mut rows = rows::RowStream::new(input, from, first_row, end, max_line);
+        if matches!(source, Source::Reader(_)) {
+            rows = rows.live();
+        }
         if start > 0 {
             py.detach(|| rows.skip_partial_row()).map_err(to_python)?;
         }

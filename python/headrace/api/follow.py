@@ -13,6 +13,7 @@ from __future__ import annotations
 import os
 import stat
 import time
+from collections import deque
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
@@ -134,92 +135,44 @@ class Splitter:
             del self._held[:-1]
 
 
-class Follower:
-    """One file name and how far it has been read.
+class _OpenFile:
+    """One file, held open whatever becomes of its name, and how far it was read."""
 
-    Reading begins at `start_offset`, which must be the start of a row, or else
-    with the `last` complete rows; a file that was not there yet, at its start.
-    """
-
-    def __init__(
-        self,
-        path: str,
-        *,
-        start_offset: int | None = None,
-        last: int = 0,
-        max_line: int,
-        wait: bool = False,
-    ) -> None:
-        self._path = path
+    def __init__(self, path: str, max_line: int) -> None:
         self._max_line = max_line
-        self._splitter = Splitter(max_line)
-        self._file: int | None = None
-        self._identity = (0, 0)
-        self._waiting_said = False
-        if self._open():
-            self._begin(start_offset, last)
-        elif not wait:
-            raise SourceNotFoundError(path)
-
-    def poll(self) -> Iterator[Change]:
-        """Give what has happened since the last look; never wait."""
-        if self._file is None and not self._open():
-            if not self._waiting_said:
-                self._waiting_said = True
-                yield Waiting()
-            return
-        yield from self._read()
-        if not self._replaced():
-            return
-        # The old file may have grown until the moment its name was taken.
-        yield from self._read()
-        if rest := self._splitter.finish():
-            yield rest
-        self.close()
-        yield Rotated()
-        if self._open():
-            yield from self._read()
-
-    def close(self) -> None:
-        """Close the file; the next look opens it anew."""
-        if self._file is not None:
-            os.close(self._file)
-            self._file = None
-
-    def _open(self) -> bool:
-        try:
-            # A pipe must not make us wait for its writer before it is refused.
-            self._file = os.open(self._path, os.O_RDONLY | os.O_NONBLOCK)
-        except FileNotFoundError:
-            return False
-        self._rewind()
+        # A pipe must not make us wait for its writer before it is refused.
+        self._file = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
         status = os.fstat(self._file)
-        self._identity = (status.st_dev, status.st_ino)
+        self._offset = 0
+        self._probe = b""
+        self._seen: tuple[int, int] | None = None
+        self._splitter = Splitter(max_line)
         try:
             if not stat.S_ISREG(status.st_mode):
-                raise UsageError(f"{self._path}: only a regular file can be followed")
-            _refuse_compressed(self._path, os.pread(self._file, HEAD, 0))
+                raise UsageError(f"{path}: only a regular file can be followed")
+            _refuse_compressed(path, os.pread(self._file, HEAD, 0))
         except HeadraceError:
             self.close()
             raise
-        return True
 
-    def _rewind(self, offset: int = 0, probe: bytes = b"") -> None:
-        self._offset = offset
-        self._probe = probe
-        self._seen: tuple[int, int] | None = None
-        self._splitter = Splitter(self._max_line, offset)
-
-    def _begin(self, start_offset: int | None, last: int) -> None:
-        assert self._file is not None
+    def begin(self, start_offset: int | None, last: int) -> None:
+        """Go to `start_offset`, or else before the `last` complete rows."""
         offset = start_offset
         if offset is None:
             offset = _start_of_last(self._file, last)
         size = min(PROBE, offset)
         self._rewind(offset, os.pread(self._file, size, offset - size))
 
-    def _read(self) -> Iterator[Change]:
-        assert self._file is not None
+    def has_name(self, path: str) -> bool:
+        """Whether `path` still stands for this file."""
+        return os.path.samestat(Path(path).stat(), os.fstat(self._file))
+
+    def is_empty(self) -> bool:
+        """Whether nothing has been written to it yet."""
+        return os.fstat(self._file).st_size == 0
+
+    def read(self) -> Iterator[Change]:
+        """Give the rows that have become complete."""
         while True:
             status = os.fstat(self._file)
             if self._seen == (status.st_size, status.st_mtime_ns):
@@ -238,14 +191,85 @@ class Follower:
             if rows := self._splitter.feed(block[probe:]):
                 yield rows
 
-    def _replaced(self) -> bool:
+    def finish(self) -> Rows:
+        """Give the unfinished row at the end: nobody will finish it."""
+        return self._splitter.finish()
+
+    def close(self) -> None:
+        """Let go of the file."""
+        os.close(self._file)
+
+    def _rewind(self, offset: int = 0, probe: bytes = b"") -> None:
+        self._offset = offset
+        self._probe = probe
+        self._seen = None
+        self._splitter = Splitter(self._max_line, offset)
+
+
+class Follower:
+    """One file name, and the files it has stood for.
+
+    Reading begins at `start_offset`, which must be the start of a row, or else
+    with the `last` complete rows; a file that was not there yet, at its start.
+    """
+
+    def __init__(
+        self,
+        path: str,
+        *,
+        start_offset: int | None = None,
+        last: int = 0,
+        max_line: int,
+        wait: bool = False,
+    ) -> None:
+        self._path = path
+        self._max_line = max_line
+        self._waiting_said = False
+        # The file being read, and those that have taken its name since.
+        self._files: deque[_OpenFile] = deque()
+        self._look()
+        if self._files:
+            self._files[0].begin(start_offset, last)
+        elif not wait:
+            raise SourceNotFoundError(path)
+
+    def poll(self) -> Iterator[Change]:
+        """Give what has happened since the last look; never wait."""
+        self._look()
+        if not self._files:
+            if not self._waiting_said:
+                self._waiting_said = True
+                yield Waiting()
+            return
+        yield from self._files[0].read()
+        while self._superseded():
+            # It may have grown until the moment we saw its successor.
+            yield from self._files[0].read()
+            if rest := self._files[0].finish():
+                yield rest
+            self._files.popleft().close()
+            yield Rotated()
+            yield from self._files[0].read()
+
+    def close(self) -> None:
+        """Let go of all files."""
+        while self._files:
+            self._files.pop().close()
+
+    def _look(self) -> None:
+        """Open the file that has the name now, so that it cannot get away."""
         try:
-            status = Path(self._path).stat()
+            if self._files and self._files[-1].has_name(self._path):
+                return
+            found = _OpenFile(self._path, self._max_line)
         except FileNotFoundError:
-            return False
-        # While the new file is empty, its writer still writes to the old one.
-        other = (status.st_dev, status.st_ino) != self._identity
-        return other and status.st_size > 0
+            return
+        self._files.append(found)
+
+    def _superseded(self) -> bool:
+        # While its successor is empty, a writer may still hold the old file.
+        successors = len(self._files) - 1
+        return successors > 1 or (successors == 1 and not self._files[1].is_empty())
 
 
 def watch(

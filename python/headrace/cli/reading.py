@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from headrace.api.dataset import Batch, Dataset
     from headrace.cli.output import Console, Progress
 
+MOST_HELD = 100_000
+"""Rows from the end of a file that are read into memory."""
+
 
 def files(options: Namespace) -> list[str]:
     """List the FILEs asked for: standard input if there are none."""
@@ -63,6 +66,14 @@ def print_rows(
         finally:
             account.report()
     return account.verdict()
+
+
+def last_rows(dataset: Dataset[bytes], count: int) -> Iterable[Batch]:
+    """Give the last rows: few from the end, many in order, so that none are held."""
+    if count <= MOST_HELD:
+        return dataset.tail_batches(count)
+    total = len(dataset)
+    return dataset.batches(max(total - count, 0), total)
 
 
 @contextmanager

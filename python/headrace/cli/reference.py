@@ -5,8 +5,8 @@ from __future__ import annotations
 from textwrap import dedent
 from typing import TYPE_CHECKING
 
-from headrace.cli.arguments import HELP
 from headrace.cli.events import EVENTS
+from headrace.cli.options import OPTIONS
 from headrace.cli.output import Console
 from headrace.cli.table import COMMANDS, load
 
@@ -45,7 +45,8 @@ def reference() -> str:
     """Make the whole document."""
     rows = "".join(f"| [`{name}`](#{name}) | {does} |\n" for name, does in COMMANDS)
     sections = [_section(entry, load(entry)) for entry in COMMANDS]
-    return "\n".join([INTRODUCTION + rows, *sections, _events()])
+    options = f"## Options\n\nOf every command that reads:\n\n{_table(OPTIONS)}"
+    return "\n".join([INTRODUCTION + rows, *sections, options, _events()])
 
 
 def _section(entry: Entry, command: Command) -> str:
@@ -67,14 +68,15 @@ def _lines(entry: Entry, command: Command) -> Iterator[str]:
         for line, does in command.EXAMPLES:
             yield f"| {_code(line)} | {does} |"
         yield ""
-    yield "| argument | meaning |\n|---|---|"
-    for argument in _in_order(command.ARGUMENTS):
-        yield f"| {_code(argument.spelling)} | {argument.help} |"
-    yield ""
+    own = [each for each in command.ARGUMENTS if each not in OPTIONS]
+    yield _table(sorted(own, key=lambda argument: bool(argument.flags)))
+    if len(own) < len(command.ARGUMENTS):
+        yield "And the [options of every command that reads](#options).\n"
 
 
-def _in_order(arguments: Iterable[Argument]) -> list[Argument]:
-    return sorted([*arguments, HELP], key=lambda argument: bool(argument.flags))
+def _table(arguments: Iterable[Argument]) -> str:
+    rows = [f"| {_code(each.spelling)} | {each.help} |\n" for each in arguments]
+    return "".join(["| argument | meaning |\n|---|---|\n", *rows])
 
 
 def _events() -> str:

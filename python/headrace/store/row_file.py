@@ -226,7 +226,9 @@ class RowFile:
         file, end = self._positions()
         while end > 0:
             with reading(self.source.location):
-                start, _rows = reach_back(file, end, BATCH_ROWS, BATCH_BYTES)
+                start, _rows = reach_back(
+                    file, end=end, max_rows=BATCH_ROWS, max_bytes=BATCH_BYTES
+                )
             yield from reversed(list(self._run(file, start, end)))
             end = start
 
@@ -251,7 +253,7 @@ class RowFile:
     def _tail_by_position(self, count: int) -> Iterator[RowBatch]:
         file, end = self._positions()
         with reading(self.source.location):
-            start, _rows = reach_back(file, end, count, END)
+            start, _rows = reach_back(file, end=end, max_rows=count, max_bytes=END)
         yield from self._run(file, start, end)
 
     def _run(self, file: File, start: int, end: int) -> Iterator[RowBatch]:
@@ -269,7 +271,9 @@ class RowFile:
 
     def bytes_read(self) -> int:
         """Return how many bytes of the source were read so far."""
-        return 0 if self._opened is None else self._opened.file.bytes_read
+        if self._opened is not None:
+            return self._opened.file.bytes_read
+        return 0 if self._indexed is None else self._indexed.index.scanned
 
     def close(self) -> None:
         """End the work in the background and let go of everything."""

@@ -17,21 +17,27 @@ pub struct Reach {
 }
 
 /// The run of rows that ends at `end`, the end of the file or the start of a row:
-/// `max_rows` of them, fewer once it is longer than `max_bytes` or the file begins,
-/// but at least one.
+/// `max_rows` of them, fewer once it is longer than `max_bytes` or reaches `start`,
+/// which is the start of a row, but at least one.
 ///
 /// # Errors
 /// What reading says.
-pub fn reach_back(file: &DataFile, end: u64, max_rows: u64, max_bytes: u64) -> Result<Reach> {
+pub fn reach_back(
+    file: &DataFile,
+    start: u64,
+    end: u64,
+    max_rows: u64,
+    max_bytes: u64,
+) -> Result<Reach> {
     let mut reach = Reach { offset: end, rows: 0 };
-    if end == 0 || max_rows == 0 {
+    if end <= start || max_rows == 0 {
         return Ok(reach);
     }
     let mut window = vec![0; WINDOW_BYTES];
     // The newline that ends the last row of the run begins no row of it.
     let mut top = end - 1;
-    while top > 0 {
-        let bottom = top.saturating_sub(WINDOW_BYTES as u64);
+    while top > start {
+        let bottom = top.saturating_sub(WINDOW_BYTES as u64).max(start);
         let length = usize::try_from(top - bottom).unwrap_or(WINDOW_BYTES);
         file.read_exact_at(&mut window[..length], bottom)?;
         for newline in memrchr_iter(b'\n', &window[..length]) {
@@ -42,7 +48,7 @@ pub fn reach_back(file: &DataFile, end: u64, max_rows: u64, max_bytes: u64) -> R
         }
         top = bottom;
     }
-    Ok(Reach { offset: 0, rows: reach.rows + 1 })
+    Ok(Reach { offset: start, rows: reach.rows + 1 })
 }
 
 #[cfg(test)]
@@ -53,7 +59,7 @@ mod tests {
 
     fn reach(data: &[u8], rows: u64) -> Reach {
         let file = DataFile::new(data.to_vec());
-        reach_back(&file, data.len() as u64, rows, u64::MAX).unwrap()
+        reach_back(&file, 0, data.len() as u64, rows, u64::MAX).unwrap()
     }
 
     #[test]
@@ -66,11 +72,19 @@ mod tests {
     }
 
     #[test]
+    fn nothing_before_the_start_is_looked_at() {
+        let file = DataFile::new(b"1\n2\n3\n4".to_vec());
+        assert_eq!(reach_back(&file, 4, 7, 9, u64::MAX).unwrap(), Reach { offset: 4, rows: 2 });
+        assert_eq!(reach_back(&file, 7, 7, 9, u64::MAX).unwrap(), Reach { offset: 7, rows: 0 });
+        assert_eq!(file.bytes_read(), 2);
+    }
+
+    #[test]
     fn little_is_read_of_a_large_file() {
         let data = b"{\"id\": 1234567, \"name\": \"somebody\"}\n".repeat(100_000);
         let file = DataFile::new(data);
         let end = file.stat().unwrap().size;
-        assert_eq!(reach_back(&file, end, 100, u64::MAX).unwrap().rows, 100);
+        assert_eq!(reach_back(&file, 0, end, 100, u64::MAX).unwrap().rows, 100);
         assert_eq!(file.bytes_read(), WINDOW_BYTES as u64);
     }
 
@@ -88,7 +102,7 @@ mod tests {
             let file = DataFile::new(data.clone());
             let (mut end, mut rows) = (data.len() as u64, 0);
             while end > 0 {
-                let reach = reach_back(&file, end, max_rows, u64::MAX).unwrap();
+                let reach = reach_back(&file, 0, end, max_rows, u64::MAX).unwrap();
                 prop_assert!(reach.rows >= 1 && reach.rows <= max_rows);
                 let run = &data[usize::try_from(reach.offset).unwrap()..usize::try_from(end).unwrap()];
                 prop_assert_eq!(run.split_inclusive(|&byte| byte == b'\n').count() as u64, reach.rows);

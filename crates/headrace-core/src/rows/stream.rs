@@ -46,6 +46,7 @@ pub struct RowStream<R> {
     end: u64,
     max_line: usize,
     read_size: usize,
+    live: bool,
     input_ended: bool,
     failure: Option<Error>,
 }
@@ -64,9 +65,17 @@ impl<R: Read> RowStream<R> {
             end,
             max_line,
             read_size: FIRST_READ,
+            live: false,
             input_ended: false,
             failure: None,
         }
+    }
+
+    /// Give out rows as they come: a batch never waits for input while it has rows.
+    #[must_use]
+    pub fn live(mut self) -> Self {
+        self.live = true;
+        self
     }
 
     /// Use the memory of an earlier stream.
@@ -230,6 +239,11 @@ impl<R: Read> RowStream<R> {
         }
     }
 
+    /// Whether a whole row has been read already.
+    fn row_is_there(&self) -> bool {
+        memchr(b'\n', &self.buffer[self.begin..self.filled]).is_some()
+    }
+
     /// Add rows to `batch` until it holds `max_rows` or `max_bytes`; false when there are none.
     ///
     /// # Errors
@@ -242,6 +256,9 @@ impl<R: Read> RowStream<R> {
     ) -> Result<bool> {
         batch.clear(self.number);
         while batch.len() < max_rows && batch.data.len() < max_bytes {
+            if self.live && !batch.is_empty() && !self.row_is_there() {
+                break;
+            }
             match self.next_row() {
                 Ok(Some(row)) => batch.push(row),
                 Ok(None) => break,
@@ -416,6 +433,32 @@ mod tests {
         assert_eq!(batch.data, b"12");
         let error = stream.next_batch(&mut batch, 100, 100).unwrap_err();
         assert!(matches!(error, Error::Damaged { offset: 9, .. }));
+    }
+
+    /// Hands out one piece a read.
+    struct Pieces(Vec<&'static [u8]>);
+
+    impl Read for Pieces {
+        fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+            let piece = if self.0.is_empty() { &[] } else { self.0.remove(0) };
+            buffer[..piece.len()].copy_from_slice(piece);
+            Ok(piece.len())
+        }
+    }
+
+    #[test]
+    fn a_live_stream_gives_rows_as_they_come() {
+        let pieces = Pieces(vec![b"1\n2\n3", b"3\n", b"4"]);
+        let mut stream = RowStream::new(pieces, 0, 0, u64::MAX, 100).live();
+        let mut batch = RowBatch::default();
+        let mut came = Vec::new();
+        while stream.next_batch(&mut batch, 100, 100).unwrap() {
+            came.push(batch.iter().map(|row| row.content.to_vec()).collect::<Vec<_>>());
+        }
+        assert_eq!(
+            came,
+            [vec![b"1".to_vec(), b"2".to_vec()], vec![b"33".to_vec()], vec![b"4".to_vec()]]
+        );
     }
 
     #[test]

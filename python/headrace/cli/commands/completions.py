@@ -17,9 +17,9 @@ ABOUT = """\
 The script completes commands, options, their values and file names. It is made
 from the table of commands of this version and needs nothing while it runs.
 
-  bash   source <(headrace completions bash)           in ~/.bashrc
-  zsh    source <(headrace completions zsh)            in ~/.zshrc, after compinit
-  fish   headrace completions fish | source            in config.fish"""
+    bash   source <(headrace completions bash)           in ~/.bashrc
+    zsh    source <(headrace completions zsh)            in ~/.zshrc, after compinit
+    fish   headrace completions fish | source            in config.fish"""
 
 EXAMPLES = (Example("source <(headrace completions bash)", "complete in this bash"),)
 

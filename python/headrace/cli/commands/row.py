@@ -54,19 +54,30 @@ def _one(dataset: Dataset[bytes], options: Namespace) -> Iterable[Batch]:
     if row >= 0:
         found = list(dataset.batches(row, row + 1))
     else:
-        found = dataset.tail_batches(-row)
-        if sum(len(batch.rows) for batch in found) < -row:
-            found = []
-        found = [replace(batch, rows=batch.rows.slice(0, 1)) for batch in found[:1]]
+        found = _from_the_end(dataset, -row)
     if not found:
         raise RowOutOfRangeError(options.file, row, len(dataset))
     return found
 
 
+def _from_the_end(dataset: Dataset[bytes], distance: int) -> list[Batch]:
+    from headrace.cli.reading import MOST_HELD
+
+    if distance > MOST_HELD:
+        row = len(dataset) - distance
+        return list(dataset.batches(row, row + 1)) if row >= 0 else []
+    found = dataset.tail_batches(distance)
+    if sum(len(batch.rows) for batch in found) < distance:
+        return []
+    return [replace(found[0], rows=found[0].rows.slice(0, 1))]
+
+
 def _some(dataset: Dataset[bytes], options: Namespace) -> Iterable[Batch]:
+    from headrace.cli.reading import last_rows
+
     start, stop, _single = options.rows
     if start is not None and start < 0 and stop is None:
-        return dataset.tail_batches(-start)
+        return last_rows(dataset, -start)
     if (start or 0) < 0 or (stop or 0) < 0:
         wanted = range(len(dataset))[start:stop]
         start, stop = wanted.start, wanted.stop

@@ -66,12 +66,12 @@ ARGUMENTS = (
 
 def run(options: Namespace, console: Console) -> int:
     """Print the last rows, and go on if asked to."""
-    from headrace.cli.reading import files, print_rows
+    from headrace.cli.reading import files, last_rows, print_rows
 
     if options.follow or options.wait:
         return _follow(files(options), options, console)
     return print_rows(
-        lambda dataset: dataset.tail_batches(options.rows),
+        lambda dataset: last_rows(dataset, options.rows),
         files(options),
         options,
         console,
