@@ -143,7 +143,9 @@ def test_small_files_are_packed_in_order(tmp_path):
     for number in range(10):
         (tmp_path / f"{number}.jsonl").write_bytes(b"12345678\n")
     planned = reader(tmp_path, maxPartitionBytes="30").partitions()
-    names = [[part.source.location[-7] for part in partition.value] for partition in planned]
+    names = [
+        [part.source.location[-7] for part in partition.value] for partition in planned
+    ]
     assert names == [list("012"), list("345"), list("678"), list("9")]
 
 
