@@ -1,21 +1,16 @@
 """The state machine of following: what each course of events gives, step by step."""
 
+import gzip
 import os
+from itertools import count
 from pathlib import Path
 
 import pytest
 
 from headrace.api import follow as following
-from headrace.api.follow import (
-    Follower,
-    Rotated,
-    Rows,
-    Splitter,
-    Truncated,
-    Waiting,
-    follow,
-)
-from headrace.errors import SourceNotFoundError, UsageError
+from headrace.api.follow import Follower, Rotated, Truncated, Waiting, follow
+from headrace.errors import NotNdjsonError, SourceNotFoundError, UsageError
+from headrace.kernel.rows import File, RowBatch
 
 LIMIT = 1 << 20
 
@@ -28,7 +23,7 @@ def path(tmp_path):
 def seen(follower):
     """What one look gives: rows as a list, other changes as they are."""
     return [
-        change.rows if isinstance(change, Rows) else change
+        change.contents() if isinstance(change, RowBatch) else change
         for change in follower.poll()
     ]
 
@@ -67,15 +62,24 @@ def test_a_row_comes_when_its_line_end_comes(path):
         pytest.param(b"1\n\n\n", 2, [b"", b""], id="blank rows are rows"),
     ],
 )
-@pytest.mark.parametrize("block", [1, 2, 3, following.BLOCK])
+@pytest.mark.parametrize("step", [1, 2, 3, following.STEP])
 def test_it_begins_with_the_last_complete_rows(
-    path, monkeypatch, content, last, expected, block
+    path, monkeypatch, content, last, expected, step
 ):
-    monkeypatch.setattr(following, "BLOCK", block)
+    monkeypatch.setattr(following, "STEP", step)
     path.write_bytes(content)
     follower = start(path, start_offset=None, last=last)
     rows = [row for change in seen(follower) for row in change]
     assert rows == expected
+
+
+@pytest.mark.parametrize("length", [65_535, 65_536, 300_000, 1_000_000])
+def test_it_begins_with_long_rows_too(path, length):
+    long = b"x" * length
+    path.write_bytes(b"1\n" + long + b"\n3\n" + long)
+    assert seen(start(path, start_offset=None, last=1)) == [[b"3"]]
+    changes = seen(start(path, start_offset=None, last=2))
+    assert [row for batch in changes for row in batch] == [long, b"3"]
 
 
 def test_an_unfinished_row_it_began_with_is_completed(path):
@@ -93,6 +97,23 @@ def test_a_rotated_file_is_drained_before_the_new_one(path):
     append(path, b"2\nrest")
     path.rename(path.with_suffix(".1"))
     path.write_bytes(b"3\n")
+    assert seen(follower) == [[b"2"], [b"rest"], Rotated(), [b"3"]]
+
+
+def test_what_came_before_the_new_file_was_seen_is_not_lost(path, monkeypatch):
+    path.write_bytes(b"1\n")
+    follower = start(path)
+    assert seen(follower) == [[b"1"]]
+    old = path.rename(path.with_suffix(".1"))
+    path.write_bytes(b"3\n")
+    superseded = follower._superseded
+
+    def late():
+        monkeypatch.undo()
+        append(old, b"2\nrest")
+        return superseded()
+
+    monkeypatch.setattr(follower, "_superseded", late)
     assert seen(follower) == [[b"2"], [b"rest"], Rotated(), [b"3"]]
 
 
@@ -182,6 +203,95 @@ def test_a_cut_or_rewritten_file_is_read_from_its_start(path, before, after):
     assert seen(follower)[-1][-1] == b"9"
 
 
+class CutWhileRead:
+    """A file that changes at one of our reads, as if by somebody else."""
+
+    def __init__(self, file, change, at):
+        self._file = file
+        self._change = change
+        self._left = at
+
+    def is_untouched(self):
+        return self._left > 0
+
+    def __getattr__(self, name):
+        def call(*arguments):
+            self._left -= 1
+            if self._left == 0:
+                self._change()
+            return getattr(self._file, name)(*arguments)
+
+        return call
+
+
+def test_a_file_cut_between_two_reads_gives_no_row_that_is_not_there(path, monkeypatch):
+    """At whichever read it happens: first the old rows, then all the new ones."""
+    old = [b"%d" % number for number in range(100, 140)]
+    new = [b"%d" % number for number in range(500, 590)]
+
+    def rewrite():
+        path.write_bytes(b"\n".join([*new, b""]))
+
+    for name in ("reach_back", "RowStream"):
+        real = getattr(following, name)
+
+        def unwrapped(file, *arguments, real=real, **options):
+            file.stat()
+            return real(file._file, *arguments, **options)
+
+        monkeypatch.setattr(following, name, unwrapped)
+    monkeypatch.setattr(following, "STEP", 30)
+    for at in range(1, 1000):
+        path.write_bytes(b"\n".join([*old, b"rest"]))
+        os.utime(path, (1, 1))
+        follower = start(path, start_offset=20)
+        opened = follower._files[0]
+        opened._file = CutWhileRead(opened._file, rewrite, at)
+        changes = [*seen(follower), *seen(follower)]
+        if opened._file.is_untouched():
+            assert [row for batch in changes for row in batch] == old[5:]
+            break
+        (cut,) = (n for n, each in enumerate(changes) if isinstance(each, Truncated))
+        before = [row for batch in changes[:cut] for row in batch]
+        assert before == old[5 : 5 + len(before)], f"cut at read {at}"
+        after = [row for batch in changes[cut + 1 :] for row in batch]
+        assert after == new, f"cut at read {at}"
+    assert at > 20
+
+
+def test_a_file_that_was_shorter_for_a_moment_loses_no_row(path):
+    rows = [b"%d" % number for number in range(100_000)]
+    content = b"\n".join([*rows, b""])
+    path.write_bytes(content)
+    for at in range(30):
+        reads = count()
+
+        def read_at(offset, length, reads=reads, at=at):
+            return b"" if next(reads) == at else content[offset : offset + length]
+
+        follower = start(path)
+        follower._files[0]._file = File.remote(read_at, len(content), 0)
+        given = []
+        for change in [*seen(follower), *seen(follower)]:
+            # Where it was shorter than what we had read, all comes again.
+            given = [] if isinstance(change, Truncated) else given + change
+        assert given == rows, f"at read {at}"
+
+
+def test_a_place_behind_the_end_of_the_file_is_a_truncation(path):
+    path.write_bytes(b"1\n2\n")
+    follower = start(path, start_offset=100)
+    assert seen(follower) == [Truncated(dropped=0), [b"1", b"2"]]
+
+
+def test_a_touched_file_gives_nothing(path):
+    path.write_bytes(b"1\nrest")
+    follower = start(path)
+    assert seen(follower) == [[b"1"]]
+    os.utime(path, (1, 1))
+    assert seen(follower) == []
+
+
 def test_a_file_that_is_not_there_is_an_error(path):
     with pytest.raises(SourceNotFoundError):
         start(path)
@@ -206,13 +316,62 @@ def test_a_directory_is_refused(tmp_path):
         start(tmp_path)
 
 
-def split(blocks, max_line=LIMIT):
-    splitter = Splitter(max_line)
-    parts = [*(splitter.feed(block) for block in blocks), splitter.finish()]
-    rows = [row for part in parts for row in part.rows]
-    offsets = [offset for part in parts for offset in part.offsets]
-    lengths = [length for part in parts for _, length in part.too_long]
+@pytest.mark.parametrize(
+    ("content", "error"),
+    [
+        pytest.param(gzip.compress(b"1\n"), UsageError, id="compressed"),
+        pytest.param("1\n".encode("utf-16"), NotNdjsonError, id="UTF-16"),
+    ],
+)
+def test_what_is_no_plain_text_is_refused_and_not_left_open(path, content, error):
+    before = open_files()
+    path.write_bytes(content)
+    with pytest.raises(error):
+        start(path)
+    assert open_files() == before
+
+
+def test_the_file_opened_is_the_one_it_is_taken_for(path, monkeypatch):
+    """The name may stand for another file between two calls of ours."""
+    path.write_bytes(b"1\n")
+    real = os.fstat
+
+    def rotate(descriptor):
+        monkeypatch.undo()
+        path.rename(path.with_suffix(".1"))
+        path.write_bytes(b"2\n")
+        return real(descriptor)
+
+    monkeypatch.setattr(os, "fstat", rotate)
+    assert seen(start(path)) == [[b"1"], Rotated(), [b"2"]]
+
+
+def arriving(path, blocks, max_line=LIMIT):
+    """Rows, offsets and too long lengths of a file that grows block by block.
+
+    After the last block the file is rotated, so that the rest is a row too.
+    """
+    path.unlink(missing_ok=True)
+    path.touch()
+    follower = start(path, max_line=max_line)
+    changes = []
+    for block in blocks:
+        append(path, block)
+        changes += follower.poll()
+    path.unlink()
+    path.write_bytes(b"the next file\n")
+    changes += follower.poll()
+    follower.close()
+    *batches, rotated, _next = changes
+    assert rotated == Rotated()
+    rows = [row for batch in batches for row in batch.contents()]
+    offsets = [offset for batch in batches for offset in batch.offsets]
+    lengths = [length for batch in batches for _, length in batch.too_long]
     return rows, offsets, lengths
+
+
+def pieces(content, size):
+    return [content[at : at + size] for at in range(0, len(content), size)]
 
 
 @pytest.mark.parametrize(
@@ -230,28 +389,70 @@ def split(blocks, max_line=LIMIT):
         ),
     ],
 )
-def test_rows_do_not_depend_on_where_blocks_end(content, rows, offsets):
+@pytest.mark.parametrize("step", [1, 2, following.STEP])
+def test_rows_do_not_depend_on_where_blocks_end(
+    path, monkeypatch, content, rows, offsets, step
+):
+    monkeypatch.setattr(following, "STEP", step)
     for size in range(1, len(content) + 1):
-        blocks = [content[at : at + size] for at in range(0, len(content), size)]
-        assert split(blocks) == (rows, offsets, []), f"blocks of {size}"
+        outcome = arriving(path, pieces(content, size))
+        assert outcome == (rows, offsets, []), f"blocks of {size}"
 
 
-def test_a_row_that_is_too_long_is_counted_and_its_neighbours_stay():
+@pytest.mark.parametrize("step", [1, 7, following.STEP])
+def test_a_row_that_is_too_long_is_counted_and_its_neighbours_stay(
+    path, monkeypatch, step
+):
+    monkeypatch.setattr(following, "STEP", step)
     content = b"a\n" + b"x" * 40 + b"\r\n" + b"y" * 8 + b"\r\nb\n" + b"z" * 9
     for size in range(1, len(content) + 1):
-        blocks = [content[at : at + size] for at in range(0, len(content), size)]
-        rows, offsets, lengths = split(blocks, max_line=8)
+        rows, offsets, lengths = arriving(path, pieces(content, size), max_line=8)
         assert rows == [b"a", None, b"y" * 8, b"b", None], f"blocks of {size}"
         assert offsets == [0, 2, 44, 54, 56]
         assert lengths == [40, 9]
 
 
-def test_an_endless_line_is_not_kept():
-    splitter = Splitter(max_line=100)
+def test_a_row_over_the_limit_that_comes_in_pieces_comes_once(path):
+    path.write_bytes(b"1\n")
+    follower = start(path, max_line=100)
+    assert seen(follower) == [[b"1"]]
     for _ in range(1000):
-        splitter.feed(b"x" * 1000)
-        assert len(splitter._held) <= 1
-    assert splitter.feed(b"\n").too_long == [(0, 1_000_000)]
+        append(path, b"x" * 1000)
+        assert seen(follower) == []
+    append(path, b"\n2\n")
+    (batch,) = follower.poll()
+    assert batch.contents() == [None, b"2"]
+    assert batch.offsets == [2, 1_000_003]
+    assert batch.too_long == [(0, 1_000_000)]
+
+
+def test_a_line_that_grows_in_small_steps_is_not_searched_again_and_again(path):
+    steps, piece = 400, b"x" * 20_000
+    path.write_bytes(b"1\n")
+    follower = start(path, max_line=steps * len(piece))
+    assert seen(follower) == [[b"1"]]
+    file = follower._files[0]._file
+    for _ in range(steps):
+        append(path, piece)
+        assert seen(follower) == []
+    # Each byte once, and at each look both ends of what is known already.
+    looking = steps * (len(piece) + 4 * 4096)
+    assert file.bytes_read <= looking + 1000
+    append(path, b"\n")
+    assert seen(follower) == [[steps * piece]]
+    assert file.bytes_read <= looking + steps * len(piece) + 100_000
+
+
+def test_a_large_file_comes_in_parts_and_is_hardly_read_twice(path):
+    rows = [b'{"n":%d,"x":"%s"}' % (n, b"y" * (n % 500)) for n in range(20_000)]
+    path.write_bytes(b"\n".join([*rows, b"rest"]))
+    follower = start(path)
+    changes = seen(follower)
+    assert [row for batch in changes for row in batch] == rows
+    part = following.STEP + len(max(rows, key=len))
+    assert max(len(b"\n".join(batch)) for batch in changes) <= part
+    size = path.stat().st_size
+    assert follower._files[0]._file.bytes_read < 1.4 * size
 
 
 def test_follow_gives_rows_for_ever(path):

@@ -1,5 +1,8 @@
 """Accounting: every line a command read is a record, blank, bad or too long."""
 
+import json
+import signal
+
 import pytest
 
 CONTENT = b'{"a":1}\n\n  \n{bad\n"%s"\n[1,2]\n\xff\n{"b":2}' % (b"x" * 200)
@@ -138,3 +141,28 @@ def test_stats_of_a_pipe(process):
     outcome = process("count", "--stats", "--events=json", stdin=b"1\n{\n\n")
     stats = stats_of(outcome)
     assert (stats["records"], stats["bad"], stats["blank"]) == (1, 1, 1)
+
+
+def test_stats_of_a_followed_pipe(process):
+    words = ("tail", "-f", "-", "--stats", "--max-line", "100", "--events=json")
+    outcome = process(*words, stdin=CONTENT)
+    stats = stats_of(outcome)
+    assert {name: stats[name] for name in ALL} == ALL
+    assert [bad["line"] for bad in stats["first_bad"]] == [4, 5, 7]
+
+
+def test_stats_of_a_followed_file(headrace, start, mixed):
+    """They are those of every command, but that lines have no number."""
+    mixed.write_bytes(b"\xef\xbb\xbf" + CONTENT + b"\n")
+    words = ("--stats", "--max-line", "100", "--events=json", mixed)
+    expected = stats_of(headrace("head", *words))
+    for bad in expected["first_bad"]:
+        bad["line"] = None
+    del expected["message"]
+    child = start("tail", "-f", *words)
+    assert child.stdout.read(1000)
+    child.send_signal(signal.SIGINT)
+    assert child.wait(timeout=5) == 130
+    too_long, stats = map(json.loads, child.stderr)
+    assert too_long["event"] == "line_too_long"
+    assert stats.items() >= expected.items()

@@ -1,7 +1,12 @@
 """tail -f as a person uses it: a process, a file that changes, Ctrl-C."""
 
 import gzip
+import os
+import re
 import signal
+import sys
+import time
+from pathlib import Path
 
 import pytest
 
@@ -80,13 +85,30 @@ def test_a_missing_file_is_an_error_or_waited_for(tail, process, tmp_path):
 def test_standard_input_is_passed_on(tail):
     child = tail("-f", "-")
     child.stdin.write(b"1\n2\n3")
-    assert child.stdout.read(100) == b"1\n2\n"
+    assert read_exactly(child.stdout, b"1\n2\n")
     child.stdin.write(b"4\n5")
     assert child.stdout.read(100) == b"34\n"
     child.stdin.close()
     assert child.stdout.read(100) == b"5\n"
     assert child.wait(timeout=5) == 0
     child.stdin = None
+
+
+def test_compressed_standard_input_is_passed_on(tail):
+    child = tail("-f", "-")
+    child.stdin.write(gzip.compress(b"1\n2\n3"))
+    child.stdin.close()
+    assert read_exactly(child.stdout, b"1\n2\n3\n")
+    assert child.wait(timeout=5) == 0
+    child.stdin = None
+
+
+def test_strict_ends_standard_input_at_the_first_bad_row(tail):
+    child = tail("-f", "-", "--strict")
+    child.stdin.write(b"1\n{bad\n")
+    assert read_exactly(child.stdout, b"1\n{bad\n")
+    assert child.wait(timeout=5) == 1
+    assert b"-: line 2, byte 3: " in child.stderr.read()
 
 
 def test_an_interrupt_on_standard_input(tail):
@@ -128,6 +150,22 @@ def test_long_rows_and_stats(tail, path):
     assert "--max-line" in warning
     assert stats == "lines 4 / records 1 / blank 1 / bad 1 / too long 1"
     assert [place.split(": ")[1] for place in bad] == ["byte 6", "byte 20"]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="asks /proc")
+def test_an_endless_line_is_not_kept(tail, path):
+    child = tail("-f", "-n1", path, "--max-line", "100")
+    assert child.stdout.read(100) == b"3\n"
+    for size in range(1, 9):
+        # Grown without writing: so long a line, and nobody has it in memory.
+        os.truncate(path, size << 25)
+        time.sleep(0.05)
+    append(path, b"\n4\n")
+    assert read_exactly(child.stdout, b"4\n")
+    status = Path(f"/proc/{child.pid}/status").read_text()
+    (peak,) = re.findall(r"VmHWM:\s+(\d+) kB", status)
+    assert int(peak) < 100_000
+    assert f"{(8 << 25) - 6} bytes long" in stop(child)
 
 
 def test_strict_ends_at_the_first_bad_row(tail, path):

@@ -2,10 +2,10 @@
 
 `Follower.poll` looks once and never waits, so that every course of events can be
 played through in a test; `watch` looks again and again. A row is given out when
-its line end has come, so nobody sees half a row. Only the name is followed: when
-it stands for another file (*rotation*), the old one is read to its end first. A
-file that lost bytes we had already read (*truncation*) is read again from its
-start.
+its line end has come, so nobody sees half a row; until then nothing of it is
+kept, it is read when it is whole. Only the name is followed: when it stands for
+another file (*rotation*), the old one is read to its end first. A file that lost
+bytes we had already looked at (*truncation*) is read again from its start.
 """
 
 from __future__ import annotations
@@ -14,40 +14,34 @@ import os
 import stat
 import time
 from collections import deque
-from dataclasses import dataclass, field
+from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
-from headrace.errors import HeadraceError, SourceNotFoundError, UsageError
-from headrace.kernel.rows import sniff
+from headrace.errors import (
+    SourceChangedError,
+    SourceNotFoundError,
+    UnreadableError,
+    UsageError,
+)
+from headrace.kernel.rows import (
+    END,
+    File,
+    RowBatch,
+    RowStream,
+    reach_back,
+    reading,
+    sniff,
+)
 from headrace.store.sizes import parse_size
-from headrace.store.source import refuse_other_encodings
+from headrace.store.source import HEAD_BYTES, refuse_other_encodings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-BLOCK = 1 << 18
-HEAD = 16
-BOM = b"\xef\xbb\xbf"
-
-PROBE = 256
-"""Bytes before the next ones, compared at each read: a file that was cut and has
-grown past our place since does not go unnoticed."""
-
-
-@dataclass(slots=True)
-class Rows:
-    """Rows in file order; None stands for one that was too long.
-
-    `too_long` has the position in `rows` and the length of each of those.
-    """
-
-    rows: list[bytes | None] = field(default_factory=list)
-    offsets: list[int] = field(default_factory=list)
-    too_long: list[tuple[int, int]] = field(default_factory=list)
-
-    def __len__(self) -> int:
-        return len(self.rows)
+STEP = 1 << 18
+"""Bytes looked at before asking again whether the file is still the same."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,139 +65,145 @@ class Truncated:
     dropped: int
 
 
-Change: TypeAlias = Rows | Waiting | Rotated | Truncated
+Notice: TypeAlias = Waiting | Rotated | Truncated
+Change: TypeAlias = RowBatch | Notice
 
 
-class Splitter:
-    """Cuts blocks into rows, and holds back what has no line end yet.
+@dataclass(frozen=True, slots=True)
+class _Step:
+    """What was read up to some byte.
 
-    Never more than `max_line` and one block are held, however long the line.
+    The rows complete before it, where they end, and what the file is known by.
     """
 
-    def __init__(self, max_line: int, offset: int = 0) -> None:
-        self._max_line = max_line
-        self._start = offset
-        self._held = bytearray()
-        self._let_go = 0
-
-    @property
-    def unfinished(self) -> int:
-        """Bytes of the row that has no line end yet."""
-        return self._let_go + len(self._held)
-
-    def feed(self, block: bytes) -> Rows:
-        """Take the next bytes and give the rows they complete."""
-        *lines, rest = block.split(b"\n")
-        rows = Rows()
-        for line in lines:
-            self._complete(line, rows, line_end=1)
-        self._hold(rest)
-        return rows
-
-    def finish(self) -> Rows:
-        """Give what is held back as the last row: no line end will come."""
-        rows = Rows()
-        if self.unfinished:
-            self._complete(b"", rows, line_end=0)
-        return rows
-
-    def _complete(self, line: bytes, rows: Rows, *, line_end: int) -> None:
-        end = self._start + self.unfinished + len(line) + line_end
-        if self._held:
-            line = bytes(self._held) + line
-        if self._start == 0 and not self._let_go:
-            line = line.removeprefix(BOM)
-        if line_end:
-            line = line.removesuffix(b"\r")
-        length = self._let_go + len(line)
-        if length > self._max_line:
-            rows.too_long.append((len(rows), length))
-            rows.rows.append(None)
-        else:
-            rows.rows.append(line)
-        rows.offsets.append(self._start)
-        self._start = end
-        self._held.clear()
-        self._let_go = 0
-
-    def _hold(self, rest: bytes) -> None:
-        self._held += rest
-        # Too long even without BOM and "\r". The last byte stays, for it may be
-        # that "\r".
-        if self.unfinished > self._max_line + len(BOM) + 1:
-            self._let_go += len(self._held) - 1
-            del self._held[:-1]
+    rows: RowBatch | None
+    complete_end: int
+    ends: tuple[str, str]
 
 
 class _OpenFile:
-    """One file, held open whatever becomes of its name, and how far it was read."""
+    """One file, held open whatever becomes of its name, and how far we are in it.
+
+    Rows before `_offset`, the start of a row, were given out. Up to `_looked`
+    there is no line end behind that, and none can appear there any more, so that
+    a line which grows in small steps is not searched from its start each time.
+    """
 
     def __init__(self, path: str, max_line: int) -> None:
+        self._path = path
         self._max_line = max_line
-        # A pipe must not make us wait for its writer before it is refused.
-        self._file = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
-        status = os.fstat(self._file)
-        self._offset = 0
-        self._probe = b""
-        self._seen: tuple[int, int] | None = None
-        self._splitter = Splitter(max_line)
-        try:
-            if not stat.S_ISREG(status.st_mode):
-                raise UsageError(f"{path}: only a regular file can be followed")
-            _refuse_compressed(path, os.pread(self._file, HEAD, 0))
-        except HeadraceError:
-            self.close()
-            raise
+        self._file, self._identity = _open(path)
+        self._offset = self._looked = 0
+        self._ends: tuple[str, str] | None = None
+        self._seen: tuple[int, int, int] | None = None
+        with reading(path):
+            _refuse_compressed(path, self._file.read_at(0, HEAD_BYTES))
+        self._go_to(0)
 
     def begin(self, start_offset: int | None, last: int) -> None:
         """Go to `start_offset`, or else before the `last` complete rows."""
         offset = start_offset
         if offset is None:
-            offset = _start_of_last(self._file, last)
-        size = min(PROBE, offset)
-        self._rewind(offset, os.pread(self._file, size, offset - size))
+            with reading(self._path):
+                size, _mtime_ns, _ctime_ns = self._file.stat()
+                end = self._complete_end(size)
+                offset, _rows = reach_back(
+                    self._file, end=end, max_rows=last, max_bytes=END
+                )
+        self._go_to(offset)
 
-    def has_name(self, path: str) -> bool:
-        """Whether `path` still stands for this file."""
-        return os.path.samestat(Path(path).stat(), os.fstat(self._file))
+    def has_name(self) -> bool:
+        """Whether its name still stands for this file."""
+        with reading(self._path):
+            return self._identity == _identity(Path(self._path).stat())
 
     def is_empty(self) -> bool:
         """Whether nothing has been written to it yet."""
-        return os.fstat(self._file).st_size == 0
+        return self._state()[0] == 0
 
-    def read(self) -> Iterator[Change]:
+    def read(self) -> Iterator[RowBatch | Truncated]:
         """Give the rows that have become complete."""
-        while True:
-            status = os.fstat(self._file)
-            if self._seen == (status.st_size, status.st_mtime_ns):
+        while (state := self._state()) != self._seen:
+            size, _mtime_ns, _ctime_ns = state
+            end = min(size, self._looked + STEP)
+            step = self._look_up_to(end)
+            # Asked after reading, so that the answer holds for what was read.
+            if self._is_cut():
+                dropped = self._looked - self._offset
+                self._go_to(0)
+                yield Truncated(dropped)
+            elif step is None:
+                # Nothing we looked at is lost; what is left, the next look tells.
                 return
-            probe = len(self._probe)
-            block = os.pread(self._file, probe + BLOCK, self._offset - probe)
-            if status.st_size < self._offset or block[:probe] != self._probe:
-                yield Truncated(self._splitter.unfinished)
-                self._rewind()
-                continue
-            if len(block) == probe:
-                self._seen = (status.st_size, status.st_mtime_ns)
-                return
-            self._offset += len(block) - probe
-            self._probe = block[-PROBE:]
-            if rows := self._splitter.feed(block[probe:]):
-                yield rows
+            else:
+                self._offset, self._looked = step.complete_end, end
+                self._ends = step.ends
+                self._seen = state if end == size else None
+                if step.rows:
+                    yield step.rows
 
-    def finish(self) -> Rows:
+    def finish(self) -> RowBatch | None:
         """Give the unfinished row at the end: nobody will finish it."""
-        return self._splitter.finish()
+        with suppress(SourceChangedError), reading(self._path):
+            return self._rows(self._looked)
+        return None
 
-    def close(self) -> None:
-        """Let go of the file."""
-        os.close(self._file)
-
-    def _rewind(self, offset: int = 0, probe: bytes = b"") -> None:
-        self._offset = offset
-        self._probe = probe
+    def _go_to(self, offset: int) -> None:
+        self._offset = self._looked = offset
+        self._ends = self._ends_now()
         self._seen = None
-        self._splitter = Splitter(self._max_line, offset)
+
+    def _state(self) -> tuple[int, int, int]:
+        with reading(self._path):
+            return self._file.stat()
+
+    def _look_up_to(self, end: int) -> _Step | None:
+        """Read the rows complete before `end`; None if the file ends earlier now."""
+        with suppress(SourceChangedError), reading(self._path):
+            complete_end = self._complete_end(end)
+            rows = self._rows(complete_end)
+            return _Step(rows, complete_end, self._file.fingerprint(end))
+        return None
+
+    def _complete_end(self, end: int) -> int:
+        """Find where the last row ends that is complete before `end`."""
+        # There begins the row that the next byte, the one at `end`, belongs to;
+        # if no line end is found, `_looked` itself comes back.
+        start, _rows = reach_back(
+            self._file, start=self._looked, end=end + 1, max_rows=1, max_bytes=END
+        )
+        return start if start > self._looked else self._offset
+
+    def _rows(self, end: int) -> RowBatch | None:
+        """Read all rows up to `end`: no more bytes than a step and one row."""
+        if end <= self._offset:
+            return None
+        stream = RowStream(
+            self._file,
+            "none",
+            size=end,
+            start=self._offset,
+            end=end,
+            max_line=self._max_line,
+        )
+        rows = stream.next_batch(END, END)
+        # A failure behind whole rows is told by the call after them.
+        stream.next_batch(END, END)
+        return rows
+
+    def _is_cut(self) -> bool:
+        """Whether the bytes up to `_looked` are not those we looked at.
+
+        Both ends of them are compared: a file that was cut and has grown past our
+        place since does not go unnoticed.
+        """
+        ends = self._ends_now()
+        return ends is None or ends != self._ends
+
+    def _ends_now(self) -> tuple[str, str] | None:
+        with suppress(SourceChangedError), reading(self._path):
+            return self._file.fingerprint(self._looked)
+        return None
 
 
 class Follower:
@@ -247,24 +247,19 @@ class Follower:
             yield from self._files[0].read()
             if rest := self._files[0].finish():
                 yield rest
-            self._files.popleft().close()
+            self._files.popleft()
             yield Rotated()
             yield from self._files[0].read()
 
     def close(self) -> None:
         """Let go of all files."""
-        while self._files:
-            self._files.pop().close()
+        self._files.clear()
 
     def _look(self) -> None:
         """Open the file that has the name now, so that it cannot get away."""
-        try:
-            if self._files and self._files[-1].has_name(self._path):
-                return
-            found = _OpenFile(self._path, self._max_line)
-        except FileNotFoundError:
-            return
-        self._files.append(found)
+        with suppress(SourceNotFoundError):
+            if not self._files or not self._files[-1].has_name():
+                self._files.append(_OpenFile(self._path, self._max_line))
 
     def _superseded(self) -> bool:
         # While its successor is empty, a writer may still hold the old file.
@@ -326,22 +321,36 @@ def follow(
         path, start_offset, last=last, max_line=max_line, poll=poll, wait=wait
     )
     for change in changes:
-        if isinstance(change, Rows):
-            yield from (row for row in change.rows if row is not None)
+        if isinstance(change, RowBatch):
+            yield from (row for row in change.contents() if row is not None)
 
 
-def stream(file: int, *, max_line: int | str = "64MiB") -> Iterator[Rows]:
-    """Give the rows of a pipe as they come, until it ends."""
-    splitter = Splitter(parse_size(max_line))
-    first = True
-    while block := os.read(file, BLOCK):
-        if first:
-            _refuse_compressed("-", block[:HEAD])
-            first = False
-        if rows := splitter.feed(block):
-            yield rows
-    if rest := splitter.finish():
-        yield rest
+def _open(path: str) -> tuple[File, tuple[int, int]]:
+    """Open a regular file, and tell which one it is."""
+    with reading(path):
+        # A pipe must not make us wait for its writer before it is refused.
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+        try:
+            status = os.fstat(descriptor)
+            if not stat.S_ISREG(status.st_mode):
+                raise UsageError(f"{path}: only a regular file can be followed")
+            return _by_descriptor(path, descriptor), _identity(status)
+        finally:
+            os.close(descriptor)
+
+
+def _by_descriptor(path: str, descriptor: int) -> File:
+    # Not by the name: it may stand for another file by now.
+    name = f"/dev/fd/{descriptor}"
+    try:
+        return File(name)
+    except FileNotFoundError as error:
+        # The file is there, so this must not pass for a file to wait for.
+        raise UnreadableError(path, "/dev/fd is missing; mount /proc") from error
+
+
+def _identity(status: os.stat_result) -> tuple[int, int]:
+    return status.st_dev, status.st_ino
 
 
 def _refuse_compressed(path: str, head: bytes) -> None:
@@ -350,19 +359,3 @@ def _refuse_compressed(path: str, head: bytes) -> None:
         reason = "compressed data cannot be followed; leave out -f"
         raise UsageError(f"{path}: {codec}: {reason}")
     refuse_other_encodings(path, head)
-
-
-def _start_of_last(file: int, rows: int) -> int:
-    """Where the last `rows` complete rows begin."""
-    line_ends = rows + 1
-    end = os.fstat(file).st_size
-    while end > 0:
-        start = max(end - BLOCK, 0)
-        block = os.pread(file, end - start, start)
-        at = len(block)
-        while (at := block.rfind(b"\n", 0, at)) >= 0:
-            line_ends -= 1
-            if line_ends == 0:
-                return start + at + 1
-        end = start
-    return 0

@@ -10,17 +10,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from headrace.errors import LineTooLongError
 from headrace.kernel.tally import FIRST_BAD, Stats, Tally
-from headrace.kernel.values import MAX_DEPTH, InvalidJsonError, parse
+from headrace.kernel.values import MAX_DEPTH
 
 if TYPE_CHECKING:
     from argparse import Namespace
-    from collections.abc import Iterable
 
     from headrace.api.dataset import Batch
-    from headrace.api.follow import Rows
     from headrace.cli.output import Console
-
-BLANK = b" \t\r\n"
 
 
 class Place(NamedTuple):
@@ -67,21 +63,14 @@ class Account:
             tally.add(batch.rows)
             self.add_stats(tally.stats, numbered=batch.numbered)
 
-    def add_followed(self, path: str, rows: Rows) -> None:
-        """Account for rows of a followed file, whose lines are not counted."""
-        for position, length in rows.too_long:
-            self._warn(path, None, rows.offsets[position], length)
-        if self.checking:
-            stats, bad = _check(path, rows)
-            self._add(stats, bad)
-
     def add_stats(self, stats: Stats, *, numbered: bool = True) -> None:
         """Account for lines that were counted elsewhere."""
-        bad = (
+        places = (
             Place(bad.path, bad.line if numbered else None, bad.offset, bad.reason)
             for bad in stats.first_bad
         )
-        self._add(stats, bad)
+        self._stats += stats
+        self._bad = [*self._bad, *places][:FIRST_BAD]
 
     def report(self) -> None:
         """Say what ``--stats`` asks for, also of work that was cut short."""
@@ -117,33 +106,6 @@ class Account:
         )
         return 1
 
-    def _add(self, stats: Stats, bad: Iterable[Place]) -> None:
-        self._stats += stats
-        self._bad = [*self._bad, *bad][:FIRST_BAD]
-
     def _warn(self, path: str, line: int | None, offset: int, length: int) -> None:
         long = LineTooLongError(path, line, offset, length, self._limit)
         self._console.emit("line_too_long", str(long), **vars(long))
-
-
-def _check(path: str, rows: Rows) -> tuple[Stats, list[Place]]:
-    """Tell the kinds of rows that are Python's, not the core's."""
-    records = blank = 0
-    too_long = dict(rows.too_long)
-    bad = []
-    for position, row in enumerate(rows.rows):
-        offset = rows.offsets[position]
-        if row is None:
-            reason = f"{too_long[position]} bytes long, over the limit"
-            bad.append(Place(path, None, offset, reason))
-        elif not row.strip(BLANK):
-            blank += 1
-        else:
-            try:
-                parse(row)
-            except InvalidJsonError as error:
-                bad.append(Place(path, None, offset + error.offset, error.reason))
-            else:
-                records += 1
-    wrong = len(bad) - len(too_long)
-    return Stats(len(rows), records, blank, wrong, len(too_long)), bad

@@ -19,7 +19,7 @@ from headrace.cli.progress import BAR_EVERY, EVENT_EVERY, Pace, bar
 from headrace.errors import HeadraceError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterator
     from typing import TextIO, TypeAlias
 
     from headrace.cli.events import EventName
@@ -47,10 +47,6 @@ class Console:
         self._data_begun = False
         # Progress is told from beside the work.
         self._lock = threading.RLock()
-
-    def rows(self, rows: Iterable[bytes]) -> None:
-        """Write rows, each with its line end."""
-        self.write(b"\n".join([*rows, b""]))
 
     def text(self, text: str) -> None:
         """Write text as data. A path in it leaves with the bytes it has on disk."""

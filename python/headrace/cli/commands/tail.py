@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from typing import TYPE_CHECKING
 
 from headrace.cli.arguments import Argument
@@ -15,7 +14,8 @@ if TYPE_CHECKING:
     from argparse import Namespace
     from collections.abc import Iterator, Sequence
 
-    from headrace.api.follow import Change
+    from headrace.api.dataset import Batch
+    from headrace.api.follow import Notice
     from headrace.cli.accounting import Account
     from headrace.cli.output import Console
 
@@ -95,28 +95,38 @@ def _follow(files: Sequence[str], options: Namespace, console: Console) -> int:
     return account.verdict()
 
 
-def _changes(path: str, options: Namespace) -> Iterator[Change]:
-    from headrace.api.follow import stream, watch
+def _changes(path: str, options: Namespace) -> Iterator[Batch | Notice]:
+    from headrace.api.dataset import Batch
+    from headrace.api.follow import watch
+    from headrace.cli.reading import open_dataset
+    from headrace.kernel.rows import RowBatch
     from headrace.store.source import STDIN
 
     if path == STDIN:
-        return stream(sys.stdin.fileno(), max_line=options.max_line)
-    return watch(
+        return open_dataset(options, path).batches()
+    changes = watch(
         path,
         last=options.rows,
         max_line=options.max_line,
         poll=options.poll,
         wait=options.wait,
     )
+    return (
+        Batch(path, change, numbered=False) if isinstance(change, RowBatch) else change
+        for change in changes
+    )
 
 
-def _show(path: str, change: Change, console: Console, account: Account) -> None:
-    from headrace.api.follow import Rotated, Rows, Truncated, Waiting
+def _show(
+    path: str, change: Batch | Notice, console: Console, account: Account
+) -> None:
+    from headrace.api.dataset import Batch
+    from headrace.api.follow import Rotated, Truncated, Waiting
 
     match change:
-        case Rows():
-            account.add_followed(path, change)
-            console.rows(row for row in change.rows if row is not None)
+        case Batch():
+            account.add(change)
+            console.write(change.rows.lines())
         case Waiting():
             console.emit("waiting", f"{path}: not there yet; waiting for it", path=path)
         case Rotated():
