@@ -49,9 +49,14 @@ check: setup
 	cargo fmt --all --check
 	cargo clippy -q --workspace --all-targets --locked -- -D warnings
 
+# make conformance CASES="FILE ...": cases of the query language, written as data.
 conformance: setup
+ifdef CASES
+	$(BIN)/python -m tests.conformance.cases $(CASES)
+else
 	cargo test -q --locked -p headrace-core json
 	$(BIN)/pytest -q tests/conformance
+endif
 
 bench: setup
 	VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/maturin develop -q --release --extras $(EXTRAS),bench

@@ -6,12 +6,16 @@ __all__ = [
     "File",
     "IndexBuild",
     "KernelError",
+    "Program",
     "Reader",
     "RowBatch",
     "RowIndex",
+    "RowQuery",
     "RowStream",
+    "StreamQuery",
     "Tally",
     "__version__",
+    "builtins",
     "codecs",
     "count_rows",
     "parse",
@@ -23,6 +27,17 @@ __version__: str
 
 class KernelError(Exception): ...
 
+def builtins() -> list[
+    tuple[
+        str,
+        list[str],
+        str,
+        list[tuple[str, str, bool]],
+        int,
+        str,
+        list[tuple[str, str, str]],
+    ]
+]: ...
 def codecs() -> list[str]: ...
 def sniff(head: bytes) -> str: ...
 def parse(line: bytes, max_depth: int = 256) -> object: ...
@@ -49,6 +64,8 @@ class Reader:
     def __new__(cls, path: str | PathLike[str]) -> Reader: ...
     @staticmethod
     def stdin() -> Reader: ...
+    @staticmethod
+    def of_bytes(data: bytes) -> Reader: ...
     def peek(self, length: int) -> bytes: ...
 
 @final
@@ -137,3 +154,53 @@ class IndexBuild:
     def advance(self, max_bytes: int) -> bool: ...
     @property
     def copy(self) -> File | None: ...
+
+@final
+class Program:
+    def __new__(cls, code: bytes) -> Program: ...
+    def evaluate(self, document: bytes, max_depth: int) -> bytes: ...
+
+@final
+class RowQuery:
+    def __new__(
+        cls,
+        program: Program,
+        *,
+        output: str,
+        nulls: bool,
+        limit: int,
+        max_depth: int,
+    ) -> RowQuery: ...
+    def answer(
+        self, batch: RowBatch, start: int, reverse: bool
+    ) -> tuple[bytes, int, tuple[int, int, tuple[int, int] | None, str] | None]: ...
+    @property
+    def done(self) -> bool: ...
+    @property
+    def counts(self) -> tuple[int, int, int, int, int]: ...
+
+@final
+class StreamQuery:
+    def __new__(
+        cls,
+        stages: list[tuple[str, bytes | None, int]],
+        *,
+        reduction: str,
+        limit: int,
+        nulls: bool,
+        max_memory: int,
+        max_depth: int,
+    ) -> StreamQuery: ...
+    def take(
+        self, batch: RowBatch, start: int, reverse: bool
+    ) -> tuple[
+        bytes,
+        int,
+        tuple[int, int, tuple[int, int] | None, str] | None,
+        int | None,
+    ]: ...
+    def finish(self) -> bytes: ...
+    @property
+    def done(self) -> bool: ...
+    @property
+    def counts(self) -> tuple[int, int, int, int, int]: ...

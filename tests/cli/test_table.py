@@ -61,7 +61,12 @@ EXAMPLES = [
 @pytest.fixture
 def playground(numbers, tmp_path):
     """The files the examples speak of."""
-    numbers(30, "app.jsonl")
+    levels = ("info", "error")
+    app = [
+        b'{"id":%d,"level":"%s","ms":%d}\n' % (n, levels[n % 2].encode(), n * 40)
+        for n in range(30)
+    ]
+    (tmp_path / "app.jsonl").write_bytes(b"".join(app))
     numbers(30, "logs/a.jsonl")
     numbers(30, "logs/b.jsonl")
     subprocess.run(["gzip", "-k", "app.jsonl"], cwd=tmp_path, check=True)

@@ -10,7 +10,9 @@ pub mod codec;
 pub mod error;
 pub mod input;
 pub mod json;
+pub mod query;
 pub mod rows;
 pub mod tally;
+pub mod value;
 
 pub use error::{Error, Result};

@@ -9,6 +9,7 @@
 mod batch;
 mod error;
 mod index;
+mod query;
 mod source;
 mod stream;
 mod tally;
@@ -26,6 +27,8 @@ mod _native {
     use crate::error::KernelError;
     #[pymodule_export]
     use crate::index::{IndexBuild, RowIndex, reach_back};
+    #[pymodule_export]
+    use crate::query::{Program, RowQuery, StreamQuery, builtins};
     #[pymodule_export]
     use crate::source::{File, Reader, codecs, sniff};
     #[pymodule_export]

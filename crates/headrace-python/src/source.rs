@@ -140,6 +140,12 @@ impl Reader {
         Ok(Self::new(Box::new(Pipe(file))))
     }
 
+    /// Bytes that are there already.
+    #[staticmethod]
+    fn of_bytes(data: Vec<u8>) -> Self {
+        Self::new(Box::new(io::Cursor::new(data)))
+    }
+
     /// The first `length` bytes of what is to come; they stay unread. Fewer if a row ends
     /// before: a pipe may hold no more than one short row for a long time.
     fn peek<'py>(&self, py: Python<'py>, length: usize) -> PyResult<Bound<'py, PyBytes>> {

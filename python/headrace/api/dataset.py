@@ -34,6 +34,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from types import TracebackType
 
+    from headrace.api.query import QueryResult
+    from headrace.engines.local.query import OnError as QueryOnError
     from headrace.kernel.rows import RowBatch
     from headrace.store.source import Source, SourceSpec
 
@@ -295,6 +297,51 @@ class Dataset(Sequence[T_co]):
             found[:0] = [Batch(path, rows, numbered) for rows in runs]
             left -= sum(map(len, runs))
         return found
+
+    # Questions
+
+    def query(
+        self,
+        query: str,
+        *,
+        mode: Literal["row", "stream"] = "row",
+        output: Literal["answer", "match"] = "answer",
+        nulls: bool = False,
+        on_error: QueryOnError = "abort",
+        limit: int | None = None,
+        max_depth: int | None = None,
+        memory: int | str = "1GiB",
+        reverse: bool = False,
+        distinct_by: str | None = None,
+    ) -> QueryResult:
+        """Ask a question; nothing is read before its answers are.
+
+        Every row is asked by itself, ``$`` is the row. In the mode ``"stream"``, and
+        in a query that begins with ``$.rows()``, the question is about all rows.
+        Answers that are null are none unless `nulls`. The output ``"match"`` gives the
+        rows whose answer is truthy, as they are. With `reverse` the last row is first;
+        with `distinct_by`, a query too, only the first row of each key is asked.
+        """
+        from headrace.api.query import QueryResult
+        from headrace.engines.local.query import QueryOptions
+        from headrace.physical.query_plan import StreamPlan, plan_query
+
+        depth = self._max_depth if max_depth is None else max_depth
+        if not 1 <= depth <= DEEPEST:
+            raise UsageError(f"max_depth {depth}: it can be from 1 to {DEEPEST}")
+        plan = plan_query(query, stream=mode == "stream", distinct_by=distinct_by)
+        if isinstance(plan, StreamPlan):
+            if output == "match":
+                raise UsageError("matches are about each row, not about all rows")
+            backwards = reverse != plan.reverse
+        else:
+            backwards = reverse
+        if backwards and any(source.is_pipe for source in self.sources):
+            raise UsageError("a pipe has no end to begin from; save it to a file first")
+        options = QueryOptions(
+            output, nulls, on_error, limit, depth, parse_size(memory), reverse
+        )
+        return QueryResult(plan, self._open(), options)
 
     # Everything
 

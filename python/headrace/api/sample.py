@@ -208,7 +208,7 @@ def _write(
     path: Path, lines: list[_Line], encode: Callable[[bytes], bytes] = bytes
 ) -> SampleFile:
     text = b"".join(line.content + line.ending for line in lines)
-    write_atomically(path, encode(text))
+    write_atomically(path, [encode(text)])
     kinds = Counter(line.kind for line in lines)
     return SampleFile(
         path=path,

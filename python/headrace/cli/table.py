@@ -54,6 +54,8 @@ COMMANDS: tuple[Entry, ...] = (
     Entry("head", "print the first rows"),
     Entry("tail", "print the last rows, and with -f those still to come"),
     Entry("row", "print one row, or a range of rows, by number"),
+    Entry("query", "ask every row a question, or all rows one"),
+    Entry("functions", "explain the functions of the query language"),
     Entry("demo", "make sample data and read it back with the row commands and Spark"),
     Entry("completions", "print the completion script of a shell"),
     Entry("help", "show the help of a command"),

@@ -7,11 +7,12 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from pathlib import Path
 
 
-def write_atomically(path: Path, content: bytes) -> None:
-    """Replace `path` by `content` in one instant, durably.
+def write_atomically(path: Path, content: Iterable[bytes]) -> None:
+    """Replace `path` by the pieces of `content` in one instant, durably.
 
     The content goes to a file of its own beside `path` first, so several writers
     at once do not meet, and whoever reads sees an old or a new file, never a part.
@@ -21,7 +22,7 @@ def write_atomically(path: Path, content: bytes) -> None:
     descriptor = os.open(temporary, flags, 0o666)
     try:
         with os.fdopen(descriptor, "wb") as file:
-            file.write(content)
+            file.writelines(content)
             file.flush()
             os.fsync(descriptor)
         temporary.replace(path)

@@ -76,7 +76,7 @@ def save(
             continue
         with suppress(OSError):
             path.parent.mkdir(parents=True, exist_ok=True)
-            write_atomically(path, content)
+            write_atomically(path, [content])
             return path
     return None
 

@@ -223,7 +223,7 @@ class RowFile:
         """Yield runs of rows, the last run first; in a run rows stand in order."""
         if not self._by_position():
             self._finish_copy()
-        file, end = self._positions()
+        file, end = self.positions()
         while end > 0:
             with reading(self.source.location):
                 start, _rows = reach_back(
@@ -244,14 +244,15 @@ class RowFile:
         indexed = self._indexed
         return indexed is not None and indexed.copied and indexed.index.complete
 
-    def _positions(self) -> tuple[File, int]:
+    def positions(self) -> tuple[File, int]:
+        """Return the file that has the rows at their offsets, and its size."""
         if self.source.seekable:
             return self._open().file, self.source.size
         indexed = self._index()
         return indexed.file, indexed.index.scanned
 
     def _tail_by_position(self, count: int) -> Iterator[RowBatch]:
-        file, end = self._positions()
+        file, end = self.positions()
         with reading(self.source.location):
             start, _rows = reach_back(file, end=end, max_rows=count, max_bytes=END)
         yield from self._run(file, start, end)

@@ -61,6 +61,8 @@ pub enum Reason {
     Utf16,
     /// A byte order mark outside a string.
     ByteOrderMark,
+    /// More bytes than positions in a line can count.
+    LineTooLong,
 }
 
 /// What the line was in the middle of when it ended.
@@ -124,6 +126,7 @@ impl fmt::Display for Reason {
             Self::LoneSurrogate => "a lone surrogate escape",
             Self::TooDeep(limit) => return write!(f, "nested deeper than {limit} levels"),
             Self::InvalidUtf8 => "invalid UTF-8",
+            Self::LineTooLong => "the line is longer than 4 GiB",
             Self::Utf16 => "this looks like UTF-16 (convert it to UTF-8)",
             Self::ByteOrderMark => "a byte order mark (only a file may begin with one)",
         })

@@ -60,7 +60,7 @@ impl Default for Limits {
 pub fn check(line: &[u8], limits: &Limits) -> Result<(), JsonError> {
     struct Ignore;
     impl Visitor for Ignore {}
-    walk(line, limits, &mut Ignore)
+    walk(line, limits, &mut Ignore).map(|_| ())
 }
 
 /// Whether a line holds nothing but JSON's whitespace.

@@ -50,15 +50,19 @@ pub trait Visitor {
     fn end_array(&mut self) {}
 }
 
-/// Check a line in full and hand its parts to `visitor`.
+/// Check a line in full, hand its parts to `visitor`, and return it as text.
 ///
 /// # Errors
 ///
 /// The first thing wrong with the line. Invalid UTF-8 anywhere in it comes
 /// before anything else, and no event is delivered then.
-pub fn walk<V: Visitor>(line: &[u8], limits: &Limits, visitor: &mut V) -> Result<(), JsonError> {
+pub fn walk<'l, V: Visitor>(
+    line: &'l [u8],
+    limits: &Limits,
+    visitor: &mut V,
+) -> Result<&'l str, JsonError> {
     match simdutf8::basic::from_utf8(line) {
-        Ok(text) => walk_text(text, *limits, visitor),
+        Ok(text) => walk_text(text, *limits, visitor).map(|()| text),
         Err(_) => Err(invalid_utf8(line)),
     }
     .map_err(|error| explain(line, error))

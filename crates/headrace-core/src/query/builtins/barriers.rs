@@ -1,0 +1,781 @@
+//! Several elements seen together: sorted, grouped, cut up.
+//!
+//! What can do without the elements that come later passes on what it has; only sorting and
+//! grouping wait for the last one.
+
+use std::{cmp::Ordering, collections::VecDeque};
+
+use bumpalo::{
+    Bump,
+    collections::{String as BumpString, Vec as BumpVec},
+};
+
+use super::{
+    Builtin, Parameter, Run, Size,
+    elements::{accepted, count_of},
+    limited,
+};
+use crate::{
+    query::{
+        Arg, ExprId, Fault, Machine,
+        deep::{Fields, Seen},
+        machine::{Evaluated, Flow, Sink},
+        numbers::shown,
+    },
+    value::{Entry, Kind, Value, compare, text_of},
+};
+
+pub(super) static BUILTINS: &[Builtin] = &[
+    Builtin {
+        name: "sort",
+        aliases: &["sort_by"],
+        group: "Sorting and grouping",
+        parameters: &[Parameter::EachRest("key")],
+        required: 0,
+        doc: "The elements in order: null, false, true, numbers, texts, arrays, objects. By keys if there are any, one with a minus in front downwards, equal ones as they come; or by a lambda that says whether its first element goes before its second.",
+        examples: &[
+            ["[3, 1, 2].sort()", "null", "[1, 2, 3]"],
+            [
+                "$.sort(-city, age).map(name)",
+                r#"[{"name": "Ada", "city": "Rom", "age": 36}, {"name": "Bob", "city": "Ulm", "age": 9}, {"name": "Cy", "city": "Ulm", "age": 7}]"#,
+                r#"["Cy", "Bob", "Ada"]"#,
+            ],
+            ["[3, 1, 2].sort((a, b) => a > b)", "null", "[3, 2, 1]"],
+            [r#"["b", 2, null, "a", true].sort()"#, "null", r#"[null, true, 2, "a", "b"]"#],
+        ],
+        run: Run::Stage(sort),
+    },
+    Builtin {
+        name: "reverse",
+        aliases: &[],
+        group: "Sorting and grouping",
+        parameters: &[],
+        required: 0,
+        doc: "The elements, or the characters of a text, from the last to the first.",
+        examples: &[
+            ["[3, 1, 2].reverse()", "null", "[2, 1, 3]"],
+            [r#""abc".reverse()"#, "null", r#""cba""#],
+            ["null.reverse()", "null", "[]"],
+        ],
+        run: Run::Reduce(reverse),
+    },
+    Builtin {
+        name: "unique",
+        aliases: &["distinct"],
+        group: "Sorting and grouping",
+        parameters: &[],
+        required: 0,
+        doc: "Every element that is not equal to one before it.",
+        examples: &[
+            ["[1, 2, 1, 1.0].unique()", "null", "[1, 2]"],
+            [r#"[1, "1"].unique()"#, "null", r#"[1, "1"]"#],
+            ["null.unique()", "null", "[]"],
+        ],
+        run: Run::Stage(unique),
+    },
+    Builtin {
+        name: "unique_by",
+        aliases: &["distinct_by"],
+        group: "Sorting and grouping",
+        parameters: &[Parameter::Each("key")],
+        required: 1,
+        doc: "Every element whose key is not equal to that of one before it.",
+        examples: &[[
+            "$.unique_by(city).map(name)",
+            r#"[{"name": "Ada", "city": "Rom"}, {"name": "Bob", "city": "Ulm"}, {"name": "Cy", "city": "Ulm"}]"#,
+            r#"["Ada", "Bob"]"#,
+        ]],
+        run: Run::Stage(unique_by),
+    },
+    Builtin {
+        name: "group_by",
+        aliases: &[],
+        group: "Sorting and grouping",
+        parameters: &[Parameter::Each("key")],
+        required: 1,
+        doc: "An object with an array of elements for each key, in the order the keys first come. Keys that are no texts become texts.",
+        examples: &[
+            ["[1, 2, 3].group_by(@ % 2)", "null", r#"{"1": [1, 3], "0": [2]}"#],
+            ["$.group_by(a)", r#"[{"a": "x"}, {}]"#, r#"{"x": [{"a": "x"}], "null": [{}]}"#],
+            ["null.group_by(@)", "null", "{}"],
+        ],
+        run: Run::Reduce(group_by),
+    },
+    Builtin {
+        name: "count_by",
+        aliases: &[],
+        group: "Sorting and grouping",
+        parameters: &[Parameter::Each("key")],
+        required: 1,
+        doc: "An object with the number of elements for each key, in the order the keys first come.",
+        examples: &[
+            ["$.count_by(a)", r#"[{"a": "x"}, {"a": "y"}, {"a": "x"}]"#, r#"{"x": 2, "y": 1}"#],
+            ["[].count_by(@)", "null", "{}"],
+        ],
+        run: Run::Reduce(count_by),
+    },
+    Builtin {
+        name: "index_by",
+        aliases: &[],
+        group: "Sorting and grouping",
+        parameters: &[Parameter::Each("key")],
+        required: 1,
+        doc: "An object with the last element for each key, in the order the keys first come.",
+        examples: &[[
+            "$.index_by(id)",
+            r#"[{"id": 1}, {"id": 2}, {"id": 1, "n": 5}]"#,
+            r#"{"1": {"id": 1, "n": 5}, "2": {"id": 2}}"#,
+        ]],
+        run: Run::Reduce(index_by),
+    },
+    Builtin {
+        name: "partition",
+        aliases: &[],
+        group: "Sorting and grouping",
+        parameters: &[Parameter::EachRest("condition")],
+        required: 1,
+        doc: "Two arrays: the elements for which every condition is truthy, and the others.",
+        examples: &[
+            ["[3, 1, 2].partition(@ > 1)", "null", "[[3, 2], [1]]"],
+            ["null.partition(@)", "null", "[[], []]"],
+        ],
+        run: Run::Reduce(partition),
+    },
+    Builtin {
+        name: "flatten",
+        aliases: &[],
+        group: "Sorting and grouping",
+        parameters: &[Parameter::Value("depth")],
+        required: 0,
+        doc: "The elements of the arrays among the elements instead of these arrays; with a depth, so many times.",
+        examples: &[
+            ["[[1, [2]], 3].flatten()", "null", "[1, [2], 3]"],
+            ["[[1, [2]], 3].flatten(2)", "null", "[1, 2, 3]"],
+        ],
+        run: Run::Stage(flatten),
+    },
+    Builtin {
+        name: "chunk",
+        aliases: &["batch"],
+        group: "Sorting and grouping",
+        parameters: &[Parameter::Value("size")],
+        required: 1,
+        doc: "Arrays of so many elements each, the last one of what is left; the elements themselves for a size of 0.",
+        examples: &[
+            ["[1, 2, 3].chunk(2)", "null", "[[1, 2], [3]]"],
+            ["[1, 2].chunk(0)", "null", "[1, 2]"],
+        ],
+        run: Run::Stage(chunk),
+    },
+    Builtin {
+        name: "window",
+        aliases: &[],
+        group: "Sorting and grouping",
+        parameters: &[Parameter::Value("size")],
+        required: 1,
+        doc: "An array of so many elements from each element on, as long as there are that many; the elements themselves for a size of 0.",
+        examples: &[
+            ["[1, 2, 3].window(2)", "null", "[[1, 2], [2, 3]]"],
+            ["[1, 2].window(3)", "null", "[]"],
+        ],
+        run: Run::Stage(window),
+    },
+    Builtin {
+        name: "enumerate",
+        aliases: &[],
+        group: "Sorting and grouping",
+        parameters: &[],
+        required: 0,
+        doc: "An object for each element: its position as `index`, and itself as `value`.",
+        examples: &[[
+            r#"["a", "b"].enumerate()"#,
+            "null",
+            r#"[{"index": 0, "value": "a"}, {"index": 1, "value": "b"}]"#,
+        ]],
+        run: Run::Stage(enumerate),
+    },
+    Builtin {
+        name: "pairwise",
+        aliases: &[],
+        group: "Sorting and grouping",
+        parameters: &[],
+        required: 0,
+        doc: "Each element with the one behind it.",
+        examples: &[
+            ["[1, 2, 3].pairwise()", "null", "[[1, 2], [2, 3]]"],
+            ["[1].pairwise()", "null", "[]"],
+        ],
+        run: Run::Stage(pairwise),
+    },
+    Builtin {
+        name: "group_shape",
+        aliases: &[],
+        group: "Sorting and grouping",
+        parameters: &[Parameter::Each("by"), Parameter::Each("shape")],
+        required: 0,
+        doc: "As `group_by`, each group then replaced by what the second expression makes of it. Without a key, objects with the same keys belong together, under those keys in order and with commas between them.",
+        examples: &[
+            [
+                "$.group_shape(g, @.sum(n))",
+                r#"[{"g": "a", "n": 1}, {"g": "a", "n": 2}]"#,
+                r#"{"a": 3}"#,
+            ],
+            [
+                "$.group_shape()",
+                r#"[{"b": 1, "a": 2}, {"a": 3}, {"a": 4, "b": 5}]"#,
+                r#"{"a,b": [{"b": 1, "a": 2}, {"a": 4, "b": 5}], "a": [{"a": 3}]}"#,
+            ],
+        ],
+        run: Run::Reduce(group_shape),
+    },
+    Builtin {
+        name: "explode",
+        aliases: &[],
+        group: "Sorting and grouping",
+        parameters: &[Parameter::Name("field")],
+        required: 1,
+        doc: "An object for each element of the array in a field, with that element in the field; other elements as they are.",
+        examples: &[[
+            "$.explode(t)",
+            r#"[{"a": 1, "t": [1, 2]}, {"a": 2, "t": []}, {"a": 3}]"#,
+            r#"[{"a": 1, "t": 1}, {"a": 1, "t": 2}, {"a": 3}]"#,
+        ]],
+        run: Run::Stage(explode),
+    },
+    Builtin {
+        name: "implode",
+        aliases: &[],
+        group: "Sorting and grouping",
+        parameters: &[Parameter::Name("field")],
+        required: 1,
+        doc: "One object for all that are equal but for a field, with an array of what was in the field; what is no object stays as it is.",
+        examples: &[[
+            "$.implode(t)",
+            r#"[{"a": 1, "t": 1}, {"a": 2, "t": 3}, {"a": 1, "t": 2}]"#,
+            r#"[{"a": 1, "t": [1, 2]}, {"a": 2, "t": [3]}]"#,
+        ]],
+        run: Run::Stage(implode),
+    },
+];
+
+fn sort<'r, 'p>(
+    machine: &mut Machine<'p, 'r>,
+    receiver: ExprId,
+    args: &'p [Arg],
+    sink: &mut Sink<'_, 'p, 'r>,
+) -> Evaluated<'r, Flow> {
+    let elements = machine.elements(receiver)?;
+    let sorted = match args {
+        [arg] if arg.params.len() == 2 => {
+            let mut before = |left: Value<'r>, right: Value<'r>| {
+                let before = machine.apply_all(arg, &[left, right])?;
+                if before.kind() == Kind::Number {
+                    let shown = shown(before, machine.arena);
+                    return Err(Fault::new(format!(
+                        "the lambda of a sort says whether its first element goes before its second, not {shown}"
+                    )));
+                }
+                Ok(before.truthy(machine.arena))
+            };
+            merge_sorted(elements.to_vec(), &mut before)?
+        }
+        _ => sorted_by_keys(machine, args, &elements)?,
+    };
+    for element in sorted {
+        if sink(machine, element)? == Flow::Stop {
+            return Ok(Flow::Stop);
+        }
+    }
+    Ok(Flow::Continue)
+}
+
+fn sorted_by_keys<'r, 'p>(
+    machine: &mut Machine<'p, 'r>,
+    args: &'p [Arg],
+    elements: &[Value<'r>],
+) -> Evaluated<'r, Vec<Value<'r>>> {
+    let arena = machine.arena;
+    let per_element = args.len().max(1);
+    let mut descending = vec![false; per_element];
+    let mut keys = Vec::with_capacity(elements.len() * per_element);
+    for element in elements {
+        for (arg, descending) in args.iter().zip(&mut descending) {
+            let key;
+            (key, *descending) = machine.sort_key(arg, *element)?;
+            keys.push(comparable(key, arena));
+        }
+        if args.is_empty() {
+            keys.push(comparable(*element, arena));
+        }
+    }
+    let mut sorted: Vec<_> = keys.chunks(per_element).zip(elements).collect();
+    sorted.sort_by(|(left, _), (right, _)| {
+        let orders = left.iter().zip(*right).zip(&descending).map(|((left, right), descending)| {
+            let order = order(*left, *right, arena);
+            if *descending { order.reverse() } else { order }
+        });
+        orders.into_iter().find(|order| order.is_ne()).unwrap_or(Ordering::Equal)
+    });
+    Ok(sorted.into_iter().map(|(_, element)| *element).collect())
+}
+
+/// [`compare`], with a short way for what most keys are.
+fn order<'r>(left: Value<'r>, right: Value<'r>, arena: &'r Bump) -> Ordering {
+    match (left, right) {
+        (Value::Int(left), Value::Int(right)) => left.cmp(&right),
+        (Value::Str(left), Value::Str(right)) => left.cmp(right),
+        _ => compare(left, right, arena),
+    }
+}
+
+/// A value that is decoded once, not each time it is compared.
+fn comparable<'r>(value: Value<'r>, arena: &'r Bump) -> Value<'r> {
+    match value.kind() {
+        Kind::Array | Kind::Object => value.copied(arena, arena),
+        _ => value.resolved(arena),
+    }
+}
+
+/// A stable sort that gets along with any answers: those of a query need not make up an
+/// order, which the sort of the standard library insists on.
+fn merge_sorted<T: Copy, E>(
+    mut elements: Vec<T>,
+    before: &mut impl FnMut(T, T) -> Result<bool, E>,
+) -> Result<Vec<T>, E> {
+    let mut run = 1;
+    while run < elements.len() {
+        let mut merged = Vec::with_capacity(elements.len());
+        for pair in elements.chunks(2 * run) {
+            let (mut left, mut right) = pair.split_at(run.min(pair.len()));
+            while let ([first, rest @ ..], [second, others @ ..]) = (left, right) {
+                // Where the answer is yes both ways, as of `<=` for equal ones, they stay.
+                if before(*second, *first)? && !before(*first, *second)? {
+                    merged.push(*second);
+                    right = others;
+                } else {
+                    merged.push(*first);
+                    left = rest;
+                }
+            }
+            merged.extend_from_slice(left);
+            merged.extend_from_slice(right);
+        }
+        elements = merged;
+        run *= 2;
+    }
+    Ok(elements)
+}
+
+fn reverse<'r, 'p>(machine: &mut Machine<'p, 'r>, receiver: ExprId, _: &'p [Arg]) -> Evaluated<'r> {
+    let arena = machine.arena;
+    let receiver = machine.eval(receiver)?;
+    if let Some(text) = receiver.as_str(arena) {
+        let reversed = BumpString::from_iter_in(text.chars().rev(), arena);
+        return Ok(Value::Str(reversed.into_bump_str()));
+    }
+    let mut elements = BumpVec::new_in(arena);
+    match receiver.as_array(arena) {
+        Some(values) => elements.extend(values.iter().rev().copied()),
+        None if receiver.is_null() => {}
+        None => elements.push(receiver),
+    }
+    Ok(Value::Array(elements.into_bump_slice()))
+}
+
+fn unique<'r, 'p>(
+    machine: &mut Machine<'p, 'r>,
+    receiver: ExprId,
+    _: &'p [Arg],
+    sink: &mut Sink<'_, 'p, 'r>,
+) -> Evaluated<'r, Flow> {
+    let mut seen = Seen::new(machine.arena);
+    machine.each(receiver, &mut |machine, element| {
+        if seen.insert(element) { sink(machine, element) } else { Ok(Flow::Continue) }
+    })
+}
+
+fn unique_by<'r, 'p>(
+    machine: &mut Machine<'p, 'r>,
+    receiver: ExprId,
+    args: &'p [Arg],
+    sink: &mut Sink<'_, 'p, 'r>,
+) -> Evaluated<'r, Flow> {
+    let mut seen = Seen::new(machine.arena);
+    machine.each(receiver, &mut |machine, element| {
+        let key = machine.apply(&args[0], element)?;
+        if seen.insert(key) { sink(machine, element) } else { Ok(Flow::Continue) }
+    })
+}
+
+/// What is kept for each key, once all elements with their keys were handed to `note`.
+fn by_key<'r, 'p, T>(
+    machine: &mut Machine<'p, 'r>,
+    receiver: ExprId,
+    key: &mut dyn FnMut(&mut Machine<'p, 'r>, Value<'r>) -> Evaluated<'r, &'r str>,
+    note: &mut dyn FnMut(Option<&mut T>, Value<'r>) -> Option<T>,
+) -> Evaluated<'r, BumpVec<'r, (&'r str, T)>> {
+    let mut kept = Fields::new(machine.arena);
+    machine.each(receiver, &mut |machine, element| {
+        let key = key(machine, element)?;
+        if let Some(first) = note(kept.get_mut(key), element) {
+            kept.put(key, first);
+        }
+        Ok(Flow::Continue)
+    })?;
+    Ok(kept.into_entries())
+}
+
+/// The key that an argument gives, as the key of an object.
+fn key_text<'r, 'p>(
+    arg: &'p Arg,
+) -> impl FnMut(&mut Machine<'p, 'r>, Value<'r>) -> Evaluated<'r, &'r str> {
+    |machine, element| Ok(text_of(machine.apply(arg, element)?, machine.arena))
+}
+
+/// The elements of each key.
+fn grouped<'r, 'p>(
+    machine: &mut Machine<'p, 'r>,
+    receiver: ExprId,
+    key: &mut dyn FnMut(&mut Machine<'p, 'r>, Value<'r>) -> Evaluated<'r, &'r str>,
+) -> Evaluated<'r, Vec<Entry<'r>>> {
+    let arena = machine.arena;
+    let groups = by_key(machine, receiver, key, &mut |group, element| match group {
+        None => Some(vec![element]),
+        Some(group) => {
+            group.push(element);
+            None
+        }
+    })?;
+    let arrays = groups.into_iter().map(|(key, group)| {
+        let group: &'r [Value<'r>] = arena.alloc_slice_copy(&group);
+        (key, Value::Array(group))
+    });
+    Ok(arrays.collect())
+}
+
+fn group_by<'r, 'p>(
+    machine: &mut Machine<'p, 'r>,
+    receiver: ExprId,
+    args: &'p [Arg],
+) -> Evaluated<'r> {
+    let groups = grouped(machine, receiver, &mut key_text(&args[0]))?;
+    Ok(Value::Object(machine.arena.alloc_slice_copy(&groups)))
+}
+
+fn count_by<'r, 'p>(
+    machine: &mut Machine<'p, 'r>,
+    receiver: ExprId,
+    args: &'p [Arg],
+) -> Evaluated<'r> {
+    let counts = by_key(machine, receiver, &mut key_text(&args[0]), &mut |count, _| match count {
+        None => Some(1),
+        Some(count) => {
+            *count += 1;
+            None
+        }
+    })?;
+    let entries = counts.into_iter().map(|(key, count)| (key, Value::Int(count)));
+    Ok(Value::Object(BumpVec::from_iter_in(entries, machine.arena).into_bump_slice()))
+}
+
+fn index_by<'r, 'p>(
+    machine: &mut Machine<'p, 'r>,
+    receiver: ExprId,
+    args: &'p [Arg],
+) -> Evaluated<'r> {
+    let entries =
+        by_key(machine, receiver, &mut key_text(&args[0]), &mut |_, element| Some(element))?;
+    Ok(Value::Object(entries.into_bump_slice()))
+}
+
+fn partition<'r, 'p>(
+    machine: &mut Machine<'p, 'r>,
+    receiver: ExprId,
+    args: &'p [Arg],
+) -> Evaluated<'r> {
+    let arena = machine.arena;
+    let (mut matching, mut others) = (Vec::new(), Vec::new());
+    machine.each(receiver, &mut |machine, element| {
+        let side = if accepted(machine, args, element)? { &mut matching } else { &mut others };
+        side.push(element);
+        Ok(Flow::Continue)
+    })?;
+    let sides = [matching, others].map(|side| Value::Array(arena.alloc_slice_copy(&side)));
+    Ok(Value::Array(arena.alloc_slice_copy(&sides)))
+}
+
+fn flatten<'r, 'p>(
+    machine: &mut Machine<'p, 'r>,
+    receiver: ExprId,
+    args: &'p [Arg],
+    sink: &mut Sink<'_, 'p, 'r>,
+) -> Evaluated<'r, Flow> {
+    let depth = args.first().map_or(Ok(1), |arg| count_of(machine, arg))?;
+    machine.each(receiver, &mut |machine, element| push_flat(machine, element, depth, sink))
+}
+
+fn push_flat<'r, 'p>(
+    machine: &mut Machine<'p, 'r>,
+    value: Value<'r>,
+    depth: usize,
+    sink: &mut Sink<'_, 'p, 'r>,
+) -> Evaluated<'r, Flow> {
+    if depth == 0 || value.kind() != Kind::Array {
+        return sink(machine, value);
+    }
+    machine.each_of(value, &mut |machine, element| push_flat(machine, element, depth - 1, sink))
+}
+
+fn chunk<'r, 'p>(
+    machine: &mut Machine<'p, 'r>,
+    receiver: ExprId,
+    args: &'p [Arg],
+    sink: &mut Sink<'_, 'p, 'r>,
+) -> Evaluated<'r, Flow> {
+    let size = count_of(machine, &args[0])?;
+    if size == 0 {
+        return machine.each(receiver, sink);
+    }
+    let mut open = Vec::new();
+    let flow = machine.each(receiver, &mut |machine, element| {
+        open.push(element);
+        if open.len() < size {
+            return Ok(Flow::Continue);
+        }
+        let full = Value::Array(machine.arena.alloc_slice_copy(&open));
+        open.clear();
+        sink(machine, full)
+    })?;
+    if flow == Flow::Stop || open.is_empty() {
+        return Ok(flow);
+    }
+    let rest = Value::Array(machine.arena.alloc_slice_copy(&open));
+    sink(machine, rest)
+}
+
+fn window<'r, 'p>(
+    machine: &mut Machine<'p, 'r>,
+    receiver: ExprId,
+    args: &'p [Arg],
+    sink: &mut Sink<'_, 'p, 'r>,
+) -> Evaluated<'r, Flow> {
+    let size = count_of(machine, &args[0])?;
+    if size == 0 {
+        return machine.each(receiver, sink);
+    }
+    push_windows(machine, receiver, size, sink)
+}
+
+fn pairwise<'r, 'p>(
+    machine: &mut Machine<'p, 'r>,
+    receiver: ExprId,
+    _: &'p [Arg],
+    sink: &mut Sink<'_, 'p, 'r>,
+) -> Evaluated<'r, Flow> {
+    push_windows(machine, receiver, 2, sink)
+}
+
+fn push_windows<'r, 'p>(
+    machine: &mut Machine<'p, 'r>,
+    receiver: ExprId,
+    size: usize,
+    sink: &mut Sink<'_, 'p, 'r>,
+) -> Evaluated<'r, Flow> {
+    let mut open = VecDeque::new();
+    let mut copied = 0_usize;
+    machine.each(receiver, &mut |machine, element| {
+        open.push_back(element);
+        if open.len() < size {
+            return Ok(Flow::Continue);
+        }
+        // Every element is in as many windows as they are wide.
+        copied = copied.saturating_add(size);
+        limited(Size::Elements(copied))?;
+        let full = BumpVec::from_iter_in(open.iter().copied(), machine.arena);
+        open.pop_front();
+        sink(machine, Value::Array(full.into_bump_slice()))
+    })
+}
+
+fn enumerate<'r, 'p>(
+    machine: &mut Machine<'p, 'r>,
+    receiver: ExprId,
+    _: &'p [Arg],
+    sink: &mut Sink<'_, 'p, 'r>,
+) -> Evaluated<'r, Flow> {
+    let mut index = 0;
+    machine.each(receiver, &mut |machine, element| {
+        let record = [("index", Value::Int(index)), ("value", element)];
+        index += 1;
+        let record = Value::Object(machine.arena.alloc_slice_copy(&record));
+        sink(machine, record)
+    })
+}
+
+fn group_shape<'r, 'p>(
+    machine: &mut Machine<'p, 'r>,
+    receiver: ExprId,
+    args: &'p [Arg],
+) -> Evaluated<'r> {
+    let named = |name: &str| args.iter().find(|arg| arg.name.as_deref() == Some(name));
+    let mut others = args.iter().filter(|arg| arg.name.is_none());
+    let by = named("by").or_else(|| others.next());
+    let shape = named("shape").or_else(|| others.next());
+    let mut groups = match by {
+        Some(arg) => grouped(machine, receiver, &mut key_text(arg))?,
+        None => grouped(machine, receiver, &mut |machine, element| {
+            Ok(shape_of(element, machine.arena))
+        })?,
+    };
+    if let Some(shape) = shape {
+        for group in &mut groups {
+            group.1 = machine.apply(shape, group.1)?;
+        }
+    }
+    Ok(Value::Object(machine.arena.alloc_slice_copy(&groups)))
+}
+
+/// The keys of an object in order, with commas between them; of nothing else any.
+fn shape_of<'r>(value: Value<'r>, arena: &'r Bump) -> &'r str {
+    let mut keys: Vec<_> =
+        value.as_object(arena).unwrap_or(&[]).iter().map(|entry| entry.0).collect();
+    keys.sort_unstable();
+    arena.alloc_str(&keys.join(","))
+}
+
+/// The name of a field.
+pub(super) fn field_of<'r, 'p>(
+    machine: &mut Machine<'p, 'r>,
+    arg: &'p Arg,
+) -> Evaluated<'r, &'r str> {
+    let name = machine.value_of(arg)?;
+    name.as_str(machine.arena).ok_or_else(|| {
+        Fault::new(format!(
+            "the name of a field must be a text, not {}",
+            shown(name, machine.arena)
+        ))
+    })
+}
+
+fn explode<'r, 'p>(
+    machine: &mut Machine<'p, 'r>,
+    receiver: ExprId,
+    args: &'p [Arg],
+    sink: &mut Sink<'_, 'p, 'r>,
+) -> Evaluated<'r, Flow> {
+    let field = field_of(machine, &args[0])?;
+    let mut copied = 0_usize;
+    machine.each(receiver, &mut |machine, element| {
+        let arena = machine.arena;
+        let inner = element.get(field).and_then(|value| value.as_array(arena));
+        let (Some(entries), Some(inner)) = (element.as_object(arena), inner) else {
+            return sink(machine, element);
+        };
+        for value in inner {
+            copied = copied.saturating_add(entries.len());
+            limited(Size::Elements(copied))?;
+            let row = with_field(entries, field, *value, arena);
+            if sink(machine, row)? == Flow::Stop {
+                return Ok(Flow::Stop);
+            }
+        }
+        Ok(Flow::Continue)
+    })
+}
+
+/// An object with another value in a field, which goes to the end if it was not there.
+fn with_field<'r>(
+    entries: &[Entry<'r>],
+    field: &'r str,
+    value: Value<'r>,
+    arena: &'r Bump,
+) -> Value<'r> {
+    let mut row = BumpVec::with_capacity_in(entries.len() + 1, arena);
+    row.extend_from_slice(entries);
+    match row.iter_mut().find(|entry| entry.0 == field) {
+        Some(entry) => entry.1 = value,
+        None => row.push((field, value)),
+    }
+    Value::Object(row.into_bump_slice())
+}
+
+fn implode<'r, 'p>(
+    machine: &mut Machine<'p, 'r>,
+    receiver: ExprId,
+    args: &'p [Arg],
+    sink: &mut Sink<'_, 'p, 'r>,
+) -> Evaluated<'r, Flow> {
+    let arena = machine.arena;
+    let field = field_of(machine, &args[0])?;
+    let mut seen = Seen::new(arena);
+    // The first of each kind with what all of them have in the field; of the others only themselves.
+    let mut kept: Vec<(Value<'r>, Option<Vec<Value<'r>>>)> = Vec::new();
+    let mut places = Vec::new();
+    machine.each(receiver, &mut |_, element| {
+        let Some(entries) = element.as_object(arena) else {
+            kept.push((element, None));
+            return Ok(Flow::Continue);
+        };
+        let rest = entries.iter().copied().filter(|entry| entry.0 != field);
+        let rest = Value::Object(BumpVec::from_iter_in(rest, arena).into_bump_slice());
+        let value = element.get(field).unwrap_or(Value::Null);
+        let earlier = seen.position(rest).and_then(|at| places.get(at).copied());
+        if let Some((_, Some(values))) = earlier.and_then(|at: usize| kept.get_mut(at)) {
+            values.push(value);
+        } else {
+            seen.insert(rest);
+            places.push(kept.len());
+            kept.push((element, Some(vec![value])));
+        }
+        Ok(Flow::Continue)
+    })?;
+    for (element, values) in kept {
+        let row = match (values, element.as_object(arena)) {
+            (Some(values), Some(entries)) => {
+                with_field(entries, field, Value::Array(arena.alloc_slice_copy(&values)), arena)
+            }
+            _ => element,
+        };
+        if sink(machine, row)? == Flow::Stop {
+            return Ok(Flow::Stop);
+        }
+    }
+    Ok(Flow::Continue)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sorted(elements: &[u32], before: impl Fn(u32, u32) -> bool) -> Vec<u32> {
+        let mut before = |left, right| Ok::<_, ()>(before(left, right));
+        merge_sorted(elements.to_vec(), &mut before).unwrap()
+    }
+
+    #[test]
+    fn a_comparator_sorts_and_keeps_equal_ones_as_they_come() {
+        for length in 0..70 {
+            let elements: Vec<u32> = (0..length).map(|at| at * 7919 % 101).collect();
+            let mut expected = elements.clone();
+            expected.sort_by_key(|element| element / 10);
+            assert_eq!(sorted(&elements, |left, right| left / 10 < right / 10), expected);
+            assert_eq!(sorted(&elements, |left, right| left / 10 <= right / 10), expected);
+        }
+    }
+
+    #[test]
+    fn answers_that_are_no_order_lose_nothing() {
+        let elements: Vec<u32> = (0..100).collect();
+        for answer in [true, false] {
+            assert_eq!(sorted(&elements, |_, _| answer), elements);
+        }
+        let mut mixed = sorted(&elements, |left, right| (left * 31 + right * 17) % 5 < 2);
+        mixed.sort_unstable();
+        assert_eq!(mixed, elements);
+    }
+
+    #[test]
+    fn a_comparator_that_fails_ends_the_sort() {
+        assert_eq!(merge_sorted(vec![1, 2], &mut |_, _| Err("no")), Err("no"));
+    }
+}

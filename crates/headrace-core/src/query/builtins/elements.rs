@@ -1,0 +1,602 @@
+//! Going over elements: which of them, and how many.
+
+use std::collections::VecDeque;
+
+use bumpalo::collections::Vec as BumpVec;
+
+use super::{Builtin, Parameter, Run};
+use crate::{
+    query::{
+        Arg, ExprId, Fault, Machine,
+        machine::{Evaluated, Flow, Sink},
+        numbers::{double, shown},
+    },
+    value::{Value, equal},
+};
+
+pub(super) static BUILTINS: &[Builtin] = &[
+    Builtin {
+        name: "filter",
+        aliases: &["find_all"],
+        group: "Elements",
+        parameters: &[Parameter::EachRest("condition")],
+        required: 1,
+        doc: "The elements for which every condition is truthy.",
+        examples: &[
+            ["[3, 1, 2].filter(@ > 1)", "null", "[3, 2]"],
+            ["$.a.filter(b)", r#"{"a": {"b": true}}"#, r#"[{"b": true}]"#],
+            ["$.a.filter(b)", "{}", "[]"],
+            [
+                "$.filter(age > 30).map(name)",
+                r#"[{"name": "Ada", "age": 36}, {"name": "Bob"}]"#,
+                r#"["Ada"]"#,
+            ],
+        ],
+        run: Run::Stage(filter),
+    },
+    Builtin {
+        name: "map",
+        aliases: &[],
+        group: "Elements",
+        parameters: &[Parameter::Each("expression")],
+        required: 1,
+        doc: "The expression for each element.",
+        examples: &[
+            ["[1, 2].map(@ * 2)", "null", "[2, 4]"],
+            ["$.map(name)", r#"[{"name": "Ada"}, {}]"#, r#"["Ada", null]"#],
+            ["5.map(@ + 1)", "null", "[6]"],
+            ["null.map(@)", "null", "[]"],
+        ],
+        run: Run::Stage(map),
+    },
+    Builtin {
+        name: "take",
+        aliases: &[],
+        group: "Elements",
+        parameters: &[Parameter::Value("count")],
+        required: 1,
+        doc: "The first elements, as many as asked for; nothing behind them is evaluated.",
+        examples: &[["[3, 1, 2].take(2)", "null", "[3, 1]"], ["[1].take(-1)", "null", "[]"]],
+        run: Run::Stage(take),
+    },
+    Builtin {
+        name: "find",
+        aliases: &["find_first"],
+        group: "Elements",
+        parameters: &[Parameter::EachRest("condition")],
+        required: 1,
+        doc: "The first element for which every condition is truthy, or null.",
+        examples: &[["[1, 2, 3].find(@ > 1)", "null", "2"], ["[1].find(@ > 1)", "null", "null"]],
+        run: Run::Reduce(find),
+    },
+    Builtin {
+        name: "flat_map",
+        aliases: &[],
+        group: "Elements",
+        parameters: &[Parameter::Each("expression")],
+        required: 1,
+        doc: "The expression for each element, with the elements of arrays instead of the arrays; null gives nothing.",
+        examples: &[
+            ["[[1], [2, 3]].flat_map(@)", "null", "[1, 2, 3]"],
+            [
+                "$.flat_map(tags)",
+                r#"[{"tags": ["a", "b"]}, {"tags": "c"}, {}]"#,
+                r#"["a", "b", "c"]"#,
+            ],
+        ],
+        run: Run::Stage(flat_map),
+    },
+    Builtin {
+        name: "find_one",
+        aliases: &[],
+        group: "Elements",
+        parameters: &[Parameter::EachRest("condition")],
+        required: 1,
+        doc: "The only element for which every condition is truthy; an error if there is none, or another.",
+        examples: &[
+            ["[1, 2, 3].find_one(@ == 2)", "null", "2"],
+            ["[1, 2, 3].find_one(@ > 1)", "null", "error"],
+            ["[1].find_one(@ > 1)", "null", "error"],
+        ],
+        run: Run::Reduce(find_one),
+    },
+    Builtin {
+        name: "find_index",
+        aliases: &[],
+        group: "Elements",
+        parameters: &[Parameter::EachRest("condition")],
+        required: 1,
+        doc: "The position of the first element for which every condition is truthy, or null.",
+        examples: &[
+            ["[5, 6].find_index(@ == 6)", "null", "1"],
+            ["[5, 6].find_index(@ > 6)", "null", "null"],
+        ],
+        run: Run::Reduce(find_index),
+    },
+    Builtin {
+        name: "indices_where",
+        aliases: &[],
+        group: "Elements",
+        parameters: &[Parameter::EachRest("condition")],
+        required: 1,
+        doc: "The positions of all elements for which every condition is truthy.",
+        examples: &[
+            ["[3, 1, 2].indices_where(@ > 1)", "null", "[0, 2]"],
+            ["null.indices_where(@ > 1)", "null", "[]"],
+        ],
+        run: Run::Stage(indices_where),
+    },
+    Builtin {
+        name: "any",
+        aliases: &["exists"],
+        group: "Elements",
+        parameters: &[Parameter::EachRest("condition")],
+        required: 1,
+        doc: "Whether every condition is truthy for one element at least; nothing behind it is evaluated.",
+        examples: &[
+            ["[1, 3].any(@ > 2)", "null", "true"],
+            ["[].any(@ > 2)", "null", "false"],
+            ["null.any(true)", "null", "false"],
+        ],
+        run: Run::Reduce(any),
+    },
+    Builtin {
+        name: "all",
+        aliases: &[],
+        group: "Elements",
+        parameters: &[Parameter::EachRest("condition")],
+        required: 1,
+        doc: "Whether every condition is truthy for every element; nothing behind the first that fails is evaluated.",
+        examples: &[
+            ["[1, 3].all(@ > 0)", "null", "true"],
+            ["[1, 3].all(@ > 1)", "null", "false"],
+            ["[].all(@ > 0)", "null", "true"],
+        ],
+        run: Run::Reduce(all),
+    },
+    Builtin {
+        name: "skip",
+        aliases: &["drop"],
+        group: "Elements",
+        parameters: &[Parameter::Value("count")],
+        required: 1,
+        doc: "All elements but the first, as many as said.",
+        examples: &[
+            ["[1, 2, 3].skip(1)", "null", "[2, 3]"],
+            ["[1].skip(9)", "null", "[]"],
+            ["[1].skip(\"one\")", "null", "error"],
+        ],
+        run: Run::Stage(skip),
+    },
+    Builtin {
+        name: "take_while",
+        aliases: &["takewhile"],
+        group: "Elements",
+        parameters: &[Parameter::EachRest("condition")],
+        required: 1,
+        doc: "The elements in front of the first for which a condition is not truthy.",
+        examples: &[
+            ["[1, 2, 3, 1].take_while(@ < 3)", "null", "[1, 2]"],
+            ["null.take_while(true)", "null", "[]"],
+        ],
+        run: Run::Stage(take_while),
+    },
+    Builtin {
+        name: "drop_while",
+        aliases: &["dropwhile"],
+        group: "Elements",
+        parameters: &[Parameter::EachRest("condition")],
+        required: 1,
+        doc: "The elements from the first on for which a condition is not truthy.",
+        examples: &[
+            ["[1, 2, 3, 1].drop_while(@ < 3)", "null", "[3, 1]"],
+            ["[1, 2].drop_while(true)", "null", "[]"],
+        ],
+        run: Run::Stage(drop_while),
+    },
+    Builtin {
+        name: "first",
+        aliases: &[],
+        group: "Elements",
+        parameters: &[Parameter::Value("count")],
+        required: 0,
+        doc: "The first element, or null; with a count, an array of so many. Nothing behind is evaluated.",
+        examples: &[
+            ["[3, 1, 2].first()", "null", "3"],
+            ["[3, 1, 2].first(2)", "null", "[3, 1]"],
+            ["[].first()", "null", "null"],
+        ],
+        run: Run::Reduce(first),
+    },
+    Builtin {
+        name: "last",
+        aliases: &[],
+        group: "Elements",
+        parameters: &[Parameter::Value("count")],
+        required: 0,
+        doc: "The last element, or null; with a count, an array of so many, in their order.",
+        examples: &[
+            ["[3, 1, 2].last()", "null", "2"],
+            ["[3, 1, 2].last(2)", "null", "[1, 2]"],
+            ["null.last()", "null", "null"],
+        ],
+        run: Run::Reduce(last),
+    },
+    Builtin {
+        name: "nth",
+        aliases: &[],
+        group: "Elements",
+        parameters: &[Parameter::Value("position")],
+        required: 1,
+        doc: "The element at a position, counted from 0, or back from -1 for the last; null where there is none.",
+        examples: &[
+            ["[3, 1, 2].nth(1)", "null", "1"],
+            ["[3, 1, 2].nth(-1)", "null", "2"],
+            ["[3, 1, 2].nth(-9)", "null", "null"],
+        ],
+        run: Run::Reduce(nth),
+    },
+    Builtin {
+        name: "compact",
+        aliases: &[],
+        group: "Elements",
+        parameters: &[],
+        required: 0,
+        doc: "All elements that are not null.",
+        examples: &[
+            ["[1, null, 0, false].compact()", "null", "[1, 0, false]"],
+            ["null.compact()", "null", "[]"],
+        ],
+        run: Run::Stage(compact),
+    },
+    Builtin {
+        name: "remove",
+        aliases: &[],
+        group: "Elements",
+        parameters: &[Parameter::Either("value or condition")],
+        required: 1,
+        doc: "All elements but those equal to a value, or those for which a condition is truthy.",
+        examples: &[
+            ["[1, 0, 2, 0.0].remove(0)", "null", "[1, 2]"],
+            ["[1, -1, 2].remove(@ < 0)", "null", "[1, 2]"],
+        ],
+        run: Run::Stage(remove),
+    },
+    Builtin {
+        name: "collect",
+        aliases: &[],
+        group: "Elements",
+        parameters: &[],
+        required: 0,
+        doc: "An array stays as it is, null becomes an empty one, any other value an array of itself.",
+        examples: &[
+            ["[1, 2].collect()", "null", "[1, 2]"],
+            ["5.collect()", "null", "[5]"],
+            ["null.collect()", "null", "[]"],
+        ],
+        run: Run::Stage(collect),
+    },
+];
+
+pub(super) fn filter<'r, 'p>(
+    machine: &mut Machine<'p, 'r>,
+    receiver: ExprId,
+    args: &'p [Arg],
+    sink: &mut Sink<'_, 'p, 'r>,
+) -> Evaluated<'r, Flow> {
+    machine.each(receiver, &mut |machine, element| {
+        if accepted(machine, args, element)? { sink(machine, element) } else { Ok(Flow::Continue) }
+    })
+}
+
+/// Whether all conditions hold for an element.
+pub(super) fn accepted<'r, 'p>(
+    machine: &mut Machine<'p, 'r>,
+    args: &'p [Arg],
+    element: Value<'r>,
+) -> Evaluated<'r, bool> {
+    for arg in args {
+        if !machine.accepts(arg, element)? {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+fn map<'r, 'p>(
+    machine: &mut Machine<'p, 'r>,
+    receiver: ExprId,
+    args: &'p [Arg],
+    sink: &mut Sink<'_, 'p, 'r>,
+) -> Evaluated<'r, Flow> {
+    machine.each(receiver, &mut |machine, element| {
+        let mapped = machine.apply(&args[0], element)?;
+        sink(machine, mapped)
+    })
+}
+
+fn take<'r, 'p>(
+    machine: &mut Machine<'p, 'r>,
+    receiver: ExprId,
+    args: &'p [Arg],
+    sink: &mut Sink<'_, 'p, 'r>,
+) -> Evaluated<'r, Flow> {
+    let mut left = count_of(machine, &args[0])?;
+    if left == 0 {
+        return Ok(Flow::Continue);
+    }
+    let mut stopped = Flow::Continue;
+    machine.each(receiver, &mut |machine, element| {
+        left -= 1;
+        stopped = sink(machine, element)?;
+        Ok(if left == 0 { Flow::Stop } else { stopped })
+    })?;
+    // Having taken enough here does not mean that whoever comes behind has enough.
+    Ok(stopped)
+}
+
+/// A number of elements: not negative, without fraction.
+pub(super) fn count_of<'r, 'p>(
+    machine: &mut Machine<'p, 'r>,
+    arg: &'p Arg,
+) -> Evaluated<'r, usize> {
+    let value = machine.value_of(arg)?.resolved(machine.arena);
+    match double(value) {
+        #[allow(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "saturates, as it should"
+        )]
+        Some(count) => Ok(count.max(0.0) as usize),
+        None => {
+            Err(Fault::new(format!("how many must be a number, not a {}", value.kind().name())))
+        }
+    }
+}
+
+fn find<'r, 'p>(machine: &mut Machine<'p, 'r>, receiver: ExprId, args: &'p [Arg]) -> Evaluated<'r> {
+    let mut found = Value::Null;
+    machine.each(receiver, &mut |machine, element| {
+        if accepted(machine, args, element)? {
+            found = element;
+            return Ok(Flow::Stop);
+        }
+        Ok(Flow::Continue)
+    })?;
+    Ok(found)
+}
+
+fn flat_map<'r, 'p>(
+    machine: &mut Machine<'p, 'r>,
+    receiver: ExprId,
+    args: &'p [Arg],
+    sink: &mut Sink<'_, 'p, 'r>,
+) -> Evaluated<'r, Flow> {
+    machine.each(receiver, &mut |machine, element| {
+        let mapped = machine.apply(&args[0], element)?;
+        machine.each_of(mapped, sink)
+    })
+}
+
+fn find_one<'r, 'p>(
+    machine: &mut Machine<'p, 'r>,
+    receiver: ExprId,
+    args: &'p [Arg],
+) -> Evaluated<'r> {
+    let mut found = None;
+    let flow = machine.each(receiver, &mut |machine, element| {
+        if !accepted(machine, args, element)? {
+            return Ok(Flow::Continue);
+        }
+        if found.replace(element).is_some() {
+            return Ok(Flow::Stop);
+        }
+        Ok(Flow::Continue)
+    })?;
+    match found {
+        Some(found) if flow == Flow::Continue => Ok(found),
+        Some(_) => Err(Fault::new("find_one wants exactly one element, but more than one matches")),
+        None => Err(Fault::new("find_one wants exactly one element, but none matches")),
+    }
+}
+
+fn find_index<'r, 'p>(
+    machine: &mut Machine<'p, 'r>,
+    receiver: ExprId,
+    args: &'p [Arg],
+) -> Evaluated<'r> {
+    let mut found = Value::Null;
+    indices_where(machine, receiver, args, &mut |_, index| {
+        found = index;
+        Ok(Flow::Stop)
+    })?;
+    Ok(found)
+}
+
+fn indices_where<'r, 'p>(
+    machine: &mut Machine<'p, 'r>,
+    receiver: ExprId,
+    args: &'p [Arg],
+    sink: &mut Sink<'_, 'p, 'r>,
+) -> Evaluated<'r, Flow> {
+    let mut at = 0..;
+    machine.each(receiver, &mut |machine, element| {
+        let index = Value::Int(at.next().unwrap_or(i64::MAX));
+        if accepted(machine, args, element)? { sink(machine, index) } else { Ok(Flow::Continue) }
+    })
+}
+
+fn any<'r, 'p>(machine: &mut Machine<'p, 'r>, receiver: ExprId, args: &'p [Arg]) -> Evaluated<'r> {
+    let flow = filter(machine, receiver, args, &mut |_, _| Ok(Flow::Stop))?;
+    Ok(Value::Bool(flow == Flow::Stop))
+}
+
+fn all<'r, 'p>(machine: &mut Machine<'p, 'r>, receiver: ExprId, args: &'p [Arg]) -> Evaluated<'r> {
+    let flow = machine.each(receiver, &mut |machine, element| {
+        Ok(if accepted(machine, args, element)? { Flow::Continue } else { Flow::Stop })
+    })?;
+    Ok(Value::Bool(flow == Flow::Continue))
+}
+
+fn skip<'r, 'p>(
+    machine: &mut Machine<'p, 'r>,
+    receiver: ExprId,
+    args: &'p [Arg],
+    sink: &mut Sink<'_, 'p, 'r>,
+) -> Evaluated<'r, Flow> {
+    let mut left = count_of(machine, &args[0])?;
+    machine.each(receiver, &mut |machine, element| {
+        if left == 0 {
+            return sink(machine, element);
+        }
+        left -= 1;
+        Ok(Flow::Continue)
+    })
+}
+
+fn take_while<'r, 'p>(
+    machine: &mut Machine<'p, 'r>,
+    receiver: ExprId,
+    args: &'p [Arg],
+    sink: &mut Sink<'_, 'p, 'r>,
+) -> Evaluated<'r, Flow> {
+    let mut stopped = Flow::Continue;
+    machine.each(receiver, &mut |machine, element| {
+        if !accepted(machine, args, element)? {
+            return Ok(Flow::Stop);
+        }
+        stopped = sink(machine, element)?;
+        Ok(stopped)
+    })?;
+    // As in `take`: the end of the prefix is not the end for whoever comes behind.
+    Ok(stopped)
+}
+
+fn drop_while<'r, 'p>(
+    machine: &mut Machine<'p, 'r>,
+    receiver: ExprId,
+    args: &'p [Arg],
+    sink: &mut Sink<'_, 'p, 'r>,
+) -> Evaluated<'r, Flow> {
+    let mut dropping = true;
+    machine.each(receiver, &mut |machine, element| {
+        dropping = dropping && accepted(machine, args, element)?;
+        if dropping { Ok(Flow::Continue) } else { sink(machine, element) }
+    })
+}
+
+fn first<'r, 'p>(
+    machine: &mut Machine<'p, 'r>,
+    receiver: ExprId,
+    args: &'p [Arg],
+) -> Evaluated<'r> {
+    if !args.is_empty() {
+        let mut elements = BumpVec::new_in(machine.arena);
+        take(machine, receiver, args, &mut |_, element| {
+            elements.push(element);
+            Ok(Flow::Continue)
+        })?;
+        return Ok(Value::Array(elements.into_bump_slice()));
+    }
+    let mut first = Value::Null;
+    machine.each(receiver, &mut |_, element| {
+        first = element;
+        Ok(Flow::Stop)
+    })?;
+    Ok(first)
+}
+
+fn last<'r, 'p>(machine: &mut Machine<'p, 'r>, receiver: ExprId, args: &'p [Arg]) -> Evaluated<'r> {
+    let count = args.first().map(|arg| count_of(machine, arg)).transpose()?;
+    let elements = ending(machine, receiver, count.unwrap_or(1))?;
+    match count {
+        None => Ok(elements.front().copied().unwrap_or(Value::Null)),
+        Some(_) => {
+            Ok(Value::Array(BumpVec::from_iter_in(elements, machine.arena).into_bump_slice()))
+        }
+    }
+}
+
+/// The last elements, `count` of them if there are that many.
+fn ending<'r>(
+    machine: &mut Machine<'_, 'r>,
+    receiver: ExprId,
+    count: usize,
+) -> Evaluated<'r, VecDeque<Value<'r>>> {
+    let mut elements = VecDeque::new();
+    machine.each(receiver, &mut |_, element| {
+        elements.push_back(element);
+        if elements.len() > count {
+            elements.pop_front();
+        }
+        Ok(Flow::Continue)
+    })?;
+    Ok(elements)
+}
+
+fn nth<'r, 'p>(machine: &mut Machine<'p, 'r>, receiver: ExprId, args: &'p [Arg]) -> Evaluated<'r> {
+    let position = machine.value_of(&args[0])?.resolved(machine.arena);
+    let Some(position) = double(position) else {
+        let shown = shown(position, machine.arena);
+        return Err(Fault::new(format!("nth takes a number as the position, not {shown}")));
+    };
+    #[allow(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "saturates, beyond the end of anything"
+    )]
+    let distance = position.trunc().abs() as usize;
+    if position <= -1.0 {
+        let elements = ending(machine, receiver, distance)?;
+        let found = if elements.len() == distance { elements.front() } else { None };
+        return Ok(found.copied().unwrap_or(Value::Null));
+    }
+    let mut left = distance;
+    let mut found = Value::Null;
+    machine.each(receiver, &mut |_, element| {
+        if left == 0 {
+            found = element;
+            return Ok(Flow::Stop);
+        }
+        left -= 1;
+        Ok(Flow::Continue)
+    })?;
+    Ok(found)
+}
+
+fn compact<'r, 'p>(
+    machine: &mut Machine<'p, 'r>,
+    receiver: ExprId,
+    _: &'p [Arg],
+    sink: &mut Sink<'_, 'p, 'r>,
+) -> Evaluated<'r, Flow> {
+    machine.each(receiver, &mut |machine, element| {
+        if element.is_null() { Ok(Flow::Continue) } else { sink(machine, element) }
+    })
+}
+
+fn remove<'r, 'p>(
+    machine: &mut Machine<'p, 'r>,
+    receiver: ExprId,
+    args: &'p [Arg],
+    sink: &mut Sink<'_, 'p, 'r>,
+) -> Evaluated<'r, Flow> {
+    let arg = &args[0];
+    let unwanted = if arg.per_element { None } else { Some(machine.value_of(arg)?) };
+    machine.each(receiver, &mut |machine, element| {
+        let removed = match unwanted {
+            Some(unwanted) => equal(element, unwanted, machine.arena),
+            None => machine.accepts(arg, element)?,
+        };
+        if removed { Ok(Flow::Continue) } else { sink(machine, element) }
+    })
+}
+
+fn collect<'r, 'p>(
+    machine: &mut Machine<'p, 'r>,
+    receiver: ExprId,
+    _: &'p [Arg],
+    sink: &mut Sink<'_, 'p, 'r>,
+) -> Evaluated<'r, Flow> {
+    machine.each(receiver, sink)
+}

@@ -1,0 +1,175 @@
+//! Every builtin, in one table.
+//!
+//! Name resolution, the list of functions, the manual and the tests read the table. To add
+//! a builtin: one function in the file of its group, and one entry in that file's list.
+
+mod arrays;
+mod barriers;
+mod convert;
+mod draft;
+mod elements;
+mod globals;
+mod objects;
+mod output;
+mod paths;
+mod patterns;
+mod predicates;
+mod recursive;
+mod reducers;
+mod search;
+mod spelling;
+mod text;
+mod windows;
+mod writes;
+
+use super::{
+    Arg, ExprId, Fault, Machine,
+    machine::{Evaluated, Flow, Sink},
+};
+use crate::value::Value;
+
+/// A function or method of the language.
+pub struct Builtin {
+    /// As it is called.
+    pub name: &'static str,
+    /// Other names for it.
+    pub aliases: &'static [&'static str],
+    /// The chapter of the manual it stands in.
+    pub group: &'static str,
+    /// What its arguments are.
+    pub parameters: &'static [Parameter],
+    /// How many arguments it must have at least.
+    pub required: usize,
+    /// What it does, in a sentence or two.
+    pub doc: &'static str,
+    /// A query, the document it is asked of, and its answer; `error` for a query that fails.
+    pub examples: &'static [[&'static str; 3]],
+    /// What it does, for the machine.
+    pub run: Run,
+}
+
+impl std::fmt::Debug for Builtin {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.name.fmt(f)
+    }
+}
+
+/// What an argument is. The last one may be repeated if the builtin takes more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Parameter {
+    /// A value, evaluated once, where the call stands.
+    Value(&'static str),
+    /// An expression, evaluated for each element, which is its `@`.
+    Each(&'static str),
+    /// A value if it says nothing of elements, else an expression for each.
+    Either(&'static str),
+    /// A bare name or a text; a bare name means itself.
+    Name(&'static str),
+    /// As [`Parameter::Each`], any number of times.
+    EachRest(&'static str),
+    /// As [`Parameter::Name`], any number of times; `alias: name` where the builtin allows it.
+    NameRest(&'static str),
+    /// As [`Parameter::Value`], any number of times.
+    ValueRest(&'static str),
+}
+
+/// How a builtin runs.
+#[derive(Clone, Copy)]
+pub enum Run {
+    /// Over the value before it.
+    Value(for<'a, 'p, 'r> fn(&'a mut Machine<'p, 'r>, Value<'r>, &'p [Arg]) -> Evaluated<'r>),
+    /// Over the elements before it, one by one, giving elements.
+    Stage(
+        for<'a, 's, 'p, 'r> fn(
+            &'a mut Machine<'p, 'r>,
+            ExprId,
+            &'p [Arg],
+            &'a mut Sink<'s, 'p, 'r>,
+        ) -> Evaluated<'r, Flow>,
+    ),
+    /// Over the elements before it, one by one, giving a value.
+    Reduce(for<'a, 'p, 'r> fn(&'a mut Machine<'p, 'r>, ExprId, &'p [Arg]) -> Evaluated<'r>),
+}
+
+/// All builtins, group by group.
+pub static BUILTINS: &[&[Builtin]] = &[
+    elements::BUILTINS,
+    reducers::BUILTINS,
+    barriers::BUILTINS,
+    windows::BUILTINS,
+    arrays::BUILTINS,
+    objects::BUILTINS,
+    paths::BUILTINS,
+    predicates::BUILTINS,
+    text::BUILTINS,
+    spelling::BUILTINS,
+    search::BUILTINS,
+    patterns::BUILTINS,
+    convert::BUILTINS,
+    output::BUILTINS,
+    recursive::BUILTINS,
+    writes::BUILTINS,
+    globals::BUILTINS,
+];
+
+/// The builtin of that name or alias.
+pub fn find(name: &str) -> Option<&'static Builtin> {
+    BUILTINS
+        .iter()
+        .flat_map(|group| group.iter())
+        .find(|builtin| builtin.name == name || builtin.aliases.contains(&name))
+}
+
+/// How large a result is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Size {
+    /// Of a text.
+    Bytes(usize),
+    /// Of an array.
+    Elements(usize),
+}
+
+/// Refuse a result that is larger than anybody wants, before it takes the memory.
+///
+/// # Errors
+/// More than 256 MiB of text, or 50 million elements.
+pub(super) fn limited(size: Size) -> Result<(), Fault> {
+    const MAX_BYTES: usize = 256 << 20;
+    const MAX_ELEMENTS: usize = 50_000_000;
+    match size {
+        Size::Bytes(bytes) if bytes > MAX_BYTES => {
+            Err(Fault::new("the result would be a text of more than 256 MiB"))
+        }
+        Size::Elements(elements) if elements > MAX_ELEMENTS => {
+            Err(Fault::new("the result would have more than 50 million elements"))
+        }
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::*;
+
+    #[test]
+    fn no_name_stands_for_two_builtins() {
+        let mut names = HashSet::new();
+        for builtin in BUILTINS.iter().flat_map(|group| group.iter()) {
+            for name in std::iter::once(&builtin.name).chain(builtin.aliases) {
+                assert!(names.insert(*name), "{name}");
+            }
+        }
+        assert!(!names.is_empty());
+    }
+
+    #[test]
+    fn every_builtin_says_what_it_does_and_shows_it() {
+        for builtin in BUILTINS.iter().flat_map(|group| group.iter()) {
+            assert!(builtin.doc.ends_with('.'), "{}", builtin.name);
+            assert!(!builtin.examples.is_empty(), "{}", builtin.name);
+            assert!(builtin.required <= builtin.parameters.len(), "{}", builtin.name);
+        }
+    }
+}

@@ -1,0 +1,517 @@
+//! Paths as text: `a.b[0].c`, or `a/b/0/c`.
+
+use bumpalo::{
+    Bump,
+    collections::{String as BumpString, Vec as BumpVec},
+};
+
+use super::{Builtin, Parameter, Run};
+use crate::{
+    json,
+    query::{
+        Arg, Fault, Machine,
+        deep::Fields,
+        machine::Evaluated,
+        numbers,
+        patch::{Patch, PathStep, position},
+    },
+    value::{Kind, Value, text_of},
+};
+
+pub(super) static BUILTINS: &[Builtin] = &[
+    Builtin {
+        name: "get_path",
+        aliases: &[],
+        group: "Paths",
+        parameters: &[Parameter::Name("path")],
+        required: 1,
+        doc: "The value that a path leads to, or null. A path is text: `a.b[0].c` or `a/b/0/c`.",
+        examples: &[
+            [r#"$.get_path("a.b[1].c")"#, r#"{"a": {"b": [{"c": 1}, {"c": 2}]}}"#, "2"],
+            [r#"$.get_path("a/b/-1/c")"#, r#"{"a": {"b": [{"c": 1}, {"c": 2}]}}"#, "2"],
+            [r#"$.get_path("$['a.b'].c")"#, r#"{"a.b": {"c": 1}}"#, "1"],
+            [r#"$.get_path("a.z")"#, r#"{"a": 5}"#, "null"],
+            [r#"$.get_path("a[x]")"#, r#"{"a": 5}"#, "error"],
+        ],
+        run: Run::Value(get_path),
+    },
+    Builtin {
+        name: "has_path",
+        aliases: &[],
+        group: "Paths",
+        parameters: &[Parameter::Name("path")],
+        required: 1,
+        doc: "Whether a path leads to a value other than null.",
+        examples: &[
+            [r#"$.has_path("a.b")"#, r#"{"a": {"b": false}}"#, "true"],
+            [r#"$.has_path("a.b")"#, r#"{"a": {"b": null}}"#, "false"],
+            [r#"$.has_path("a.b")"#, r#"{"a": [1]}"#, "false"],
+        ],
+        run: Run::Value(has_path),
+    },
+    Builtin {
+        name: "set_path",
+        aliases: &[],
+        group: "Paths",
+        parameters: &[Parameter::Name("path"), Parameter::Value("value")],
+        required: 2,
+        doc: "The value with another one where the path leads to. Objects that are missing on \
+              the way are made; an element that is not there is not.",
+        examples: &[
+            [r#"$.set_path("a.b.c", 1)"#, r#"{"a": {}}"#, r#"{"a": {"b": {"c": 1}}}"#],
+            [r#"$.set_path("a[0]", 1)"#, r#"{"a": [5, 6]}"#, r#"{"a": [1, 6]}"#],
+            [r#"$.set_path("a[2]", 1)"#, r#"{"a": [5, 6]}"#, r#"{"a": [5, 6]}"#],
+            [
+                r#"$.set_path("a[*].b", 1)"#,
+                r#"{"a": [{}, {"c": 2}]}"#,
+                r#"{"a": [{"b": 1}, {"c": 2, "b": 1}]}"#,
+            ],
+        ],
+        run: Run::Value(set_path),
+    },
+    Builtin {
+        name: "del_path",
+        aliases: &[],
+        group: "Paths",
+        parameters: &[Parameter::Name("path")],
+        required: 1,
+        doc: "The value without what the path leads to.",
+        examples: &[
+            [r#"$.del_path("a.b")"#, r#"{"a": {"b": 1, "c": 2}}"#, r#"{"a": {"c": 2}}"#],
+            [r#"$.del_path("a.z")"#, r#"{"a": {"b": 1}}"#, r#"{"a": {"b": 1}}"#],
+        ],
+        run: Run::Value(del_paths),
+    },
+    Builtin {
+        name: "del_paths",
+        aliases: &[],
+        group: "Paths",
+        parameters: &[Parameter::NameRest("paths")],
+        required: 1,
+        doc: "The value without what any of the paths leads to. Paths may come as arrays, too; \
+              elements are counted as they stood before anything was deleted.",
+        examples: &[
+            [r#"$.del_paths("a", "b.c")"#, r#"{"a": 1, "b": {"c": 2}}"#, r#"{"b": {}}"#],
+            [r#"$.del_paths(["[0]", "[1]"])"#, "[1, 2, 3]", "[3]"],
+        ],
+        run: Run::Value(del_paths),
+    },
+    Builtin {
+        name: "flatten_keys",
+        aliases: &[],
+        group: "Paths",
+        parameters: &[Parameter::Value("separator")],
+        required: 0,
+        doc: "An object without objects inside: their keys are joined by the separator, which \
+              is `.` unless given. Arrays and empty objects stay as they are.",
+        examples: &[
+            [
+                "$.flatten_keys()",
+                r#"{"a": {"b": 1, "c": [{"d": 2}]}}"#,
+                r#"{"a.b": 1, "a.c": [{"d": 2}]}"#,
+            ],
+            [r#"$.flatten_keys("/")"#, r#"{"a": {"b": {}}}"#, r#"{"a/b": {}}"#],
+            ["$.flatten_keys()", "5", "5"],
+        ],
+        run: Run::Value(flatten_keys),
+    },
+    Builtin {
+        name: "unflatten_keys",
+        aliases: &[],
+        group: "Paths",
+        parameters: &[Parameter::Value("separator")],
+        required: 0,
+        doc: "The opposite of `flatten_keys`: keys are split at the separator, which is `.` \
+              unless given. A key that leads through a value which is no object is left out.",
+        examples: &[
+            ["$.unflatten_keys()", r#"{"a.b": 1, "a.c": 2}"#, r#"{"a": {"b": 1, "c": 2}}"#],
+            [r#"$.unflatten_keys("/")"#, r#"{"a/b": 1, "c.d": 2}"#, r#"{"a": {"b": 1}, "c.d": 2}"#],
+            ["$.unflatten_keys()", r#"{"a": 1, "a.b": 2}"#, r#"{"a": 1}"#],
+        ],
+        run: Run::Value(unflatten_keys),
+    },
+];
+
+fn get_path<'r, 'p>(
+    machine: &mut Machine<'p, 'r>,
+    receiver: Value<'r>,
+    args: &'p [Arg],
+) -> Evaluated<'r> {
+    let path = argument(machine, &args[0])?;
+    let steps = readable(path, machine.arena)?;
+    Ok(follow(receiver, &steps, machine.arena).unwrap_or(Value::Null))
+}
+
+fn has_path<'r, 'p>(
+    machine: &mut Machine<'p, 'r>,
+    receiver: Value<'r>,
+    args: &'p [Arg],
+) -> Evaluated<'r> {
+    Ok(Value::Bool(!get_path(machine, receiver, args)?.is_null()))
+}
+
+fn set_path<'r, 'p>(
+    machine: &mut Machine<'p, 'r>,
+    receiver: Value<'r>,
+    args: &'p [Arg],
+) -> Evaluated<'r> {
+    let path = argument(machine, &args[0])?;
+    let value = machine.value_of(&args[1])?;
+    let steps = parse(path, machine.arena)?;
+    let mut edited = Patch::new(receiver);
+    edited.set(machine, &steps, &mut |_, _| Ok(value))?;
+    Ok(edited.finish(machine.arena))
+}
+
+fn del_paths<'r, 'p>(
+    machine: &mut Machine<'p, 'r>,
+    receiver: Value<'r>,
+    args: &'p [Arg],
+) -> Evaluated<'r> {
+    let arena = machine.arena;
+    let mut edited = Patch::new(receiver);
+    for arg in args {
+        let value = machine.value_of(arg)?;
+        for path in value.as_array(arena).unwrap_or(&[value]) {
+            let steps = parse(text(*path, arena)?, arena)?;
+            edited.delete(machine, &steps)?;
+        }
+    }
+    Ok(edited.finish(arena))
+}
+
+fn flatten_keys<'r, 'p>(
+    machine: &mut Machine<'p, 'r>,
+    receiver: Value<'r>,
+    args: &'p [Arg],
+) -> Evaluated<'r> {
+    let separator = separator(machine, args)?;
+    if receiver.kind() != Kind::Object {
+        return Ok(receiver);
+    }
+    let mut flat = Fields::new(machine.arena);
+    let mut prefix = String::new();
+    flatten(receiver, &mut prefix, separator, &mut flat, machine.arena);
+    Ok(flat.into_object())
+}
+
+fn flatten<'r>(
+    object: Value<'r>,
+    prefix: &mut String,
+    separator: &str,
+    flat: &mut Fields<'r, Value<'r>>,
+    arena: &'r Bump,
+) {
+    let length = prefix.len();
+    for (key, value) in object.as_object(arena).unwrap_or(&[]) {
+        prefix.push_str(key);
+        if value.kind() == Kind::Object && value.truthy(arena) {
+            prefix.push_str(separator);
+            flatten(*value, prefix, separator, flat, arena);
+        } else {
+            flat.put(arena.alloc_str(prefix), *value);
+        }
+        prefix.truncate(length);
+    }
+}
+
+fn unflatten_keys<'r, 'p>(
+    machine: &mut Machine<'p, 'r>,
+    receiver: Value<'r>,
+    args: &'p [Arg],
+) -> Evaluated<'r> {
+    let arena = machine.arena;
+    let separator = separator(machine, args)?;
+    if separator.is_empty() {
+        return Err(Fault::new("the separator of keys must not be empty"));
+    }
+    let Some(entries) = receiver.as_object(arena) else { return Ok(receiver) };
+    let mut tree = Fields::new(arena);
+    for (key, value) in entries {
+        grow(&mut tree, key, *value, separator, arena)?;
+    }
+    Ok(grown(tree, arena))
+}
+
+/// A value, or an object that keys with the same beginning are put into.
+enum Tree<'r> {
+    Leaf(Value<'r>),
+    Branch(Fields<'r, Tree<'r>>),
+}
+
+/// Put a value where its key says.
+fn grow<'r>(
+    mut tree: &mut Fields<'r, Tree<'r>>,
+    key: &'r str,
+    value: Value<'r>,
+    separator: &str,
+    arena: &'r Bump,
+) -> Result<(), Fault> {
+    let mut rest = key;
+    let mut depth = 0;
+    while let Some((part, behind)) = rest.split_once(separator) {
+        depth += 1;
+        if depth == json::MAX_DEPTH {
+            return Err(too_long(depth));
+        }
+        if tree.get_mut(part).is_none() {
+            tree.put(part, Tree::Branch(Fields::new(arena)));
+        }
+        let Some(Tree::Branch(branch)) = tree.get_mut(part) else { return Ok(()) };
+        tree = branch;
+        rest = behind;
+    }
+    tree.put(rest, Tree::Leaf(value));
+    Ok(())
+}
+
+fn grown<'r>(tree: Fields<'r, Tree<'r>>, arena: &'r Bump) -> Value<'r> {
+    let entries = tree.into_entries();
+    let mut object = BumpVec::with_capacity_in(entries.len(), arena);
+    object.extend(entries.into_iter().map(|(key, value)| match value {
+        Tree::Leaf(value) => (key, value),
+        Tree::Branch(branch) => (key, grown(branch, arena)),
+    }));
+    Value::Object(object.into_bump_slice())
+}
+
+fn separator<'r, 'p>(machine: &mut Machine<'p, 'r>, args: &'p [Arg]) -> Evaluated<'r, &'r str> {
+    match args.first() {
+        None => Ok("."),
+        Some(arg) => {
+            let value = machine.value_of(arg)?;
+            Ok(text_of(value, machine.arena))
+        }
+    }
+}
+
+/// The path that an argument is.
+pub(super) fn argument<'r, 'p>(
+    machine: &mut Machine<'p, 'r>,
+    arg: &'p Arg,
+) -> Evaluated<'r, &'r str> {
+    let value = machine.value_of(arg)?;
+    text(value, machine.arena)
+}
+
+fn text<'r>(path: Value<'r>, arena: &'r Bump) -> Result<&'r str, Fault> {
+    path.as_str(arena).ok_or_else(|| {
+        Fault::new(format!("a path is a string, not {}", numbers::shown(path, arena)))
+    })
+}
+
+/// What the steps lead to; `None` if there is nothing.
+pub(super) fn follow<'r>(
+    mut value: Value<'r>,
+    steps: &[PathStep<'_>],
+    arena: &'r Bump,
+) -> Option<Value<'r>> {
+    let element = |of: Value<'r>, at: i64| {
+        let elements = of.as_array(arena)?;
+        elements.get(position(at, elements.len())?).copied()
+    };
+    for step in steps {
+        value = match *step {
+            PathStep::Index(at) => element(value, at)?,
+            PathStep::Segment(text) if value.kind() == Kind::Array => {
+                element(value, text.parse().ok()?)?
+            }
+            PathStep::Field(key) | PathStep::Segment(key) => value.get(key)?,
+            // `readable` lets none of these through.
+            PathStep::Each(_) | PathStep::Descend(_) => return None,
+        };
+    }
+    Some(value)
+}
+
+/// The steps of a path that leads to one place at most.
+pub(super) fn readable<'r>(
+    path: &'r str,
+    arena: &'r Bump,
+) -> Result<BumpVec<'r, PathStep<'r>>, Fault> {
+    let steps = parse(path, arena)?;
+    if steps.contains(&PathStep::Each(None)) {
+        return Err(not_a_path(path, "[*] leads to many places, and only one can be read"));
+    }
+    Ok(steps)
+}
+
+/// The steps of a path.
+///
+/// Steps stand between dots, or between slashes if there is one outside of brackets; a
+/// number counts elements where there is an array. `[0]`, `[-1]`, `["any key"]` and `[*]` may
+/// follow each step, and `$` may stand in front.
+pub(super) fn parse<'r>(
+    path: &'r str,
+    arena: &'r Bump,
+) -> Result<BumpVec<'r, PathStep<'r>>, Fault> {
+    let mut steps = BumpVec::new_in(arena);
+    let mut rest = match path.strip_prefix('$') {
+        Some(rest) if rest.is_empty() || rest.starts_with(['.', '/', '[']) => rest,
+        _ => path,
+    };
+    let separator = separator_of(rest);
+    while !rest.is_empty() {
+        let (step, behind) = if let Some(rest) = rest.strip_prefix(separator) {
+            (None, rest)
+        } else if let Some(rest) = rest.strip_prefix('[') {
+            let (step, behind) = bracket(rest, arena).map_err(|reason| not_a_path(path, reason))?;
+            (Some(step), behind)
+        } else {
+            let end = rest.find([separator, '[']).unwrap_or(rest.len());
+            (Some(PathStep::Segment(&rest[..end])), &rest[end..])
+        };
+        steps.extend(step);
+        if steps.len() >= json::MAX_DEPTH as usize {
+            return Err(too_long(json::MAX_DEPTH));
+        }
+        rest = behind;
+    }
+    Ok(steps)
+}
+
+/// What stands between the steps of a path.
+fn separator_of(path: &str) -> char {
+    let mut rest = path;
+    while let Some(at) = rest.find(['/', '[']) {
+        if rest[at..].starts_with('/') {
+            return '/';
+        }
+        rest = quoted(&rest[at + 1..]).map_or(&rest[at + 1..], |quoted| quoted.1);
+    }
+    '.'
+}
+
+/// The step that begins behind a bracket, and what comes behind it.
+fn bracket<'r>(path: &'r str, arena: &'r Bump) -> Result<(PathStep<'r>, &'r str), &'static str> {
+    if let Some((raw, behind)) = quoted(path) {
+        let behind = behind.strip_prefix(']').ok_or("a bracket is not closed")?;
+        return Ok((PathStep::Field(unescaped(raw, arena)), behind));
+    }
+    let (inside, behind) = path.split_once(']').ok_or("a bracket is not closed")?;
+    let step = if inside == "*" {
+        PathStep::Each(None)
+    } else {
+        PathStep::Index(inside.parse().map_err(|_| "a bracket holds neither a number nor a text")?)
+    };
+    Ok((step, behind))
+}
+
+/// What stands between quotes at the beginning of a text, and what comes behind them.
+fn quoted(text: &str) -> Option<(&str, &str)> {
+    let quote = text.chars().next().filter(|first| matches!(first, '"' | '\''))?;
+    let body = &text[1..];
+    let mut escaped = false;
+    let end = body.find(|character: char| {
+        let ends = character == quote && !escaped;
+        escaped = character == '\\' && !escaped;
+        ends
+    })?;
+    Some((&body[..end], &body[end + 1..]))
+}
+
+/// A backslash stands for the character behind it.
+fn unescaped<'r>(raw: &'r str, arena: &'r Bump) -> &'r str {
+    if !raw.contains('\\') {
+        return raw;
+    }
+    let mut text = BumpString::with_capacity_in(raw.len(), arena);
+    let mut characters = raw.chars();
+    while let Some(character) = characters.next() {
+        text.extend(if character == '\\' { characters.next() } else { Some(character) });
+    }
+    text.into_bump_str()
+}
+
+/// Append an element's position to a path.
+pub(super) fn append_index(path: &mut String, at: usize) {
+    path.push('[');
+    path.push_str(&at.to_string());
+    path.push(']');
+}
+
+/// Append a key to a path so that `parse` reads it back.
+pub(super) fn append_key(path: &mut String, key: &str) {
+    let plain = key.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_')
+        && key.chars().all(|other| other.is_ascii_alphanumeric() || matches!(other, '_' | '-'));
+    if plain {
+        path.push('.');
+        path.push_str(key);
+        return;
+    }
+    path.push_str("[\"");
+    for character in key.chars() {
+        if matches!(character, '"' | '\\') {
+            path.push('\\');
+        }
+        path.push(character);
+    }
+    path.push_str("\"]");
+}
+
+fn not_a_path(path: &str, reason: &str) -> Fault {
+    Fault::new(format!("{path} is not a path that can be followed: {reason}"))
+}
+
+fn too_long(steps: u32) -> Fault {
+    Fault::new(format!("the path is too long: it has {steps} steps or more"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_are_read_step_by_step() {
+        use PathStep::{Each, Field, Index, Segment};
+        let arena = Bump::new();
+        for (path, steps) in [
+            ("", &[][..]),
+            ("$", &[]),
+            ("a", &[Segment("a")]),
+            ("$.a", &[Segment("a")]),
+            ("$a", &[Segment("$a")]),
+            ("a.b[0].c", &[Segment("a"), Segment("b"), Index(0), Segment("c")]),
+            ("a/b/0/c.d", &[Segment("a"), Segment("b"), Segment("0"), Segment("c.d")]),
+            ("/a/b", &[Segment("a"), Segment("b")]),
+            ("a[-1][2]", &[Segment("a"), Index(-1), Index(2)]),
+            ("a[*].b", &[Segment("a"), Each(None), Segment("b")]),
+            (r#"["x/y"].z"#, &[Field("x/y"), Segment("z")]),
+            (r#"["a\"\\[]"]"#, &[Field(r#"a"\[]"#)]),
+            ("['']", &[Field("")]),
+        ] {
+            assert_eq!(
+                parse(path, &arena).map(|steps| steps.to_vec()),
+                Ok(steps.to_vec()),
+                "{path}"
+            );
+        }
+    }
+
+    #[test]
+    fn what_is_no_path_is_refused() {
+        let arena = Bump::new();
+        for path in
+            ["a[", "a[0", "a[x]", "a[]", "a['b]", "a['b'", "a['b'x]", "a[9999999999999999999]"]
+        {
+            assert!(parse(path, &arena).is_err(), "{path}");
+        }
+        assert!(parse(arena.alloc_str(&"a.".repeat(1000)), &arena).is_err());
+        assert!(readable("a[*]", &arena).is_err());
+    }
+
+    #[test]
+    fn any_key_can_be_appended_and_read_back() {
+        let arena = Bump::new();
+        for key in
+            ["a", "a-b", "", "0", "a.b", "a/b", "[0]", "*", "\"", "\\", "'", "\\\"]", "é", "$"]
+        {
+            let mut path = "$".to_owned();
+            append_key(&mut path, key);
+            let steps = parse(arena.alloc_str(&path), &arena).map(|steps| steps.to_vec());
+            let plain = path.starts_with("$.");
+            let step = if plain { PathStep::Segment(key) } else { PathStep::Field(key) };
+            assert_eq!(steps, Ok(vec![step]), "{path}");
+        }
+    }
+}

@@ -1,0 +1,237 @@
+//! Regular expressions.
+//!
+//! The syntax is that of the Rust crate `regex`: no look-around, no references back, and
+//! every match takes linear time. A pattern matches anywhere in the text unless it is
+//! anchored. One that is written in the query is compiled once.
+
+use std::borrow::Cow;
+
+use bumpalo::collections::Vec as BumpVec;
+use regex::{Captures, Regex};
+
+use super::{
+    Builtin, Parameter, Run, Size,
+    draft::{text_argument, texts, written},
+    limited,
+    search::tested,
+};
+use crate::{
+    query::{Arg, Fault, Machine, machine::Evaluated, regex::compile},
+    value::{Kind, Value},
+};
+
+pub(super) static BUILTINS: &[Builtin] = &[
+    Builtin {
+        name: "re_match",
+        aliases: &[],
+        group: "Patterns",
+        parameters: &[Parameter::Value("pattern")],
+        required: 1,
+        doc: "Whether the pattern matches somewhere in the text.",
+        examples: &[
+            [r#""a1".re_match("\d")"#, "null", "true"],
+            [r#""a1".re_match("^\d")"#, "null", "false"],
+            [r#"$.re_match("\d")"#, "1", "false"],
+            [r#""a".re_match("(")"#, "null", "error"],
+        ],
+        run: Run::Value(|machine, receiver, args| {
+            if receiver.kind() != Kind::String {
+                return Ok(tested(machine, receiver, |_| false));
+            }
+            let regex = pattern(machine, &args[0])?;
+            Ok(tested(machine, receiver, |text| regex.is_match(text)))
+        }),
+    },
+    Builtin {
+        name: "match_first",
+        aliases: &[],
+        group: "Patterns",
+        parameters: &[Parameter::Value("pattern")],
+        required: 1,
+        doc: "The first part of the text that the pattern matches, or null.",
+        examples: &[
+            [r#""a12b3".match_first("\d+")"#, "null", r#""12""#],
+            [r#""a".match_first("\d")"#, "null", "null"],
+        ],
+        run: Run::Value(match_first),
+    },
+    Builtin {
+        name: "match_all",
+        aliases: &[],
+        group: "Patterns",
+        parameters: &[Parameter::Value("pattern")],
+        required: 1,
+        doc: "Every part of the text that the pattern matches.",
+        examples: &[
+            [r#""a12b3".match_all("\d+")"#, "null", r#"["12", "3"]"#],
+            [r#"$.match_all("\d+")"#, "123", "null"],
+        ],
+        run: Run::Value(match_all),
+    },
+    Builtin {
+        name: "captures",
+        aliases: &[],
+        group: "Patterns",
+        parameters: &[Parameter::Value("pattern")],
+        required: 1,
+        doc: "The first match and what each group of the pattern matched in it, null for a \
+              group that took no part; null if nothing matches.",
+        examples: &[
+            [r#""k=v".captures("(\w)=(\w)")"#, "null", r#"["k=v", "k", "v"]"#],
+            [r#""ab".captures("(a)(x)?")"#, "null", r#"["a", "a", null]"#],
+            [r#""x".captures("(\d)")"#, "null", "null"],
+        ],
+        run: Run::Value(captures),
+    },
+    Builtin {
+        name: "captures_all",
+        aliases: &[],
+        group: "Patterns",
+        parameters: &[Parameter::Value("pattern")],
+        required: 1,
+        doc: "Every match with its groups, each as `captures` gives it.",
+        examples: &[[
+            r#""a=1,b=2".captures_all("(\w)=(\d)")"#,
+            "null",
+            r#"[["a=1", "a", "1"], ["b=2", "b", "2"]]"#,
+        ]],
+        run: Run::Value(captures_all),
+    },
+    Builtin {
+        name: "replace_re",
+        aliases: &[],
+        group: "Patterns",
+        parameters: &[Parameter::Value("pattern"), Parameter::Value("with")],
+        required: 2,
+        doc: "The text with another one in place of the first match. In it `$1`, `$name` and \
+              `${name}` stand for what a group matched, `$$` for a dollar sign.",
+        examples: &[
+            [r##""a1b2".replace_re("\d", "#")"##, "null", r#""a#b2""#],
+            [r#""a1".replace_re("([a-z])(\d)", "$2$1")"#, "null", r#""1a""#],
+            [r#"$.replace_re("\d", "")"#, "5", "5"],
+        ],
+        run: Run::Value(|machine, receiver, args| replaced(machine, receiver, args, 1)),
+    },
+    Builtin {
+        name: "replace_all_re",
+        aliases: &[],
+        group: "Patterns",
+        parameters: &[Parameter::Value("pattern"), Parameter::Value("with")],
+        required: 2,
+        doc: "The text with another one in place of every match; see replace_re.",
+        examples: &[[r##""a1b2".replace_all_re("\d", "#")"##, "null", r#""a#b#""#]],
+        run: Run::Value(|machine, receiver, args| replaced(machine, receiver, args, usize::MAX)),
+    },
+    Builtin {
+        name: "split_re",
+        aliases: &[],
+        group: "Patterns",
+        parameters: &[Parameter::Value("pattern")],
+        required: 1,
+        doc: "The parts of the text between the matches.",
+        examples: &[[r#""a1b22c".split_re("\d+")"#, "null", r#"["a", "b", "c"]"#]],
+        run: Run::Value(|machine, receiver, args| {
+            let Some(text) = receiver.as_str(machine.arena) else { return Ok(receiver) };
+            let regex = pattern(machine, &args[0])?;
+            texts(regex.split(text), machine.arena)
+        }),
+    },
+];
+
+/// The pattern of an argument, compiled beforehand or now.
+fn pattern<'p, 'r>(machine: &mut Machine<'p, 'r>, arg: &'p Arg) -> Evaluated<'r, Cow<'p, Regex>> {
+    if let Some(regex) = &arg.regex {
+        return Ok(Cow::Borrowed(regex));
+    }
+    compile(text_argument(machine, arg)?).map(Cow::Owned).map_err(Fault::new)
+}
+
+fn match_first<'p, 'r>(
+    machine: &mut Machine<'p, 'r>,
+    receiver: Value<'r>,
+    args: &'p [Arg],
+) -> Evaluated<'r> {
+    let Some(text) = receiver.as_str(machine.arena) else { return Ok(Value::Null) };
+    let found = pattern(machine, &args[0])?.find(text);
+    Ok(found.map_or(Value::Null, |found| Value::Str(found.as_str())))
+}
+
+fn match_all<'p, 'r>(
+    machine: &mut Machine<'p, 'r>,
+    receiver: Value<'r>,
+    args: &'p [Arg],
+) -> Evaluated<'r> {
+    let Some(text) = receiver.as_str(machine.arena) else { return Ok(Value::Null) };
+    let regex = pattern(machine, &args[0])?;
+    texts(regex.find_iter(text).map(|found| found.as_str()), machine.arena)
+}
+
+fn captures<'p, 'r>(
+    machine: &mut Machine<'p, 'r>,
+    receiver: Value<'r>,
+    args: &'p [Arg],
+) -> Evaluated<'r> {
+    let Some(text) = receiver.as_str(machine.arena) else { return Ok(Value::Null) };
+    let captures = pattern(machine, &args[0])?.captures(text);
+    Ok(captures.map_or(Value::Null, |captures| groups(machine, &captures)))
+}
+
+fn captures_all<'p, 'r>(
+    machine: &mut Machine<'p, 'r>,
+    receiver: Value<'r>,
+    args: &'p [Arg],
+) -> Evaluated<'r> {
+    let Some(text) = receiver.as_str(machine.arena) else { return Ok(Value::Null) };
+    let regex = pattern(machine, &args[0])?;
+    let mut all = BumpVec::new_in(machine.arena);
+    for captures in regex.captures_iter(text) {
+        all.push(groups(machine, &captures));
+        limited(Size::Elements(all.len().saturating_mul(captures.len())))?;
+    }
+    Ok(Value::Array(all.into_bump_slice()))
+}
+
+/// A match and its groups.
+fn groups<'r>(machine: &Machine<'_, 'r>, captures: &Captures<'r>) -> Value<'r> {
+    let groups = captures.iter().map(|group| match group {
+        Some(group) => Value::Str(group.as_str()),
+        None => Value::Null,
+    });
+    Value::Array(BumpVec::from_iter_in(groups, machine.arena).into_bump_slice())
+}
+
+fn replaced<'p, 'r>(
+    machine: &mut Machine<'p, 'r>,
+    receiver: Value<'r>,
+    args: &'p [Arg],
+    most: usize,
+) -> Evaluated<'r> {
+    let Some(text) = receiver.as_str(machine.arena) else { return Ok(receiver) };
+    let regex = pattern(machine, &args[0])?;
+    let with = text_argument(machine, &args[1])?;
+    written(machine, |draft| {
+        let mut done = 0;
+        if with.contains('$') {
+            let references = with.matches('$').count();
+            let mut expanded = String::new();
+            for captures in regex.captures_iter(text).take(most) {
+                let place = captures.get_match().range();
+                draft.push_str(text.get(done..place.start).unwrap_or_default())?;
+                // A group lies within the match, so this is the most that can come of it.
+                limited(Size::Bytes(place.len().saturating_mul(references)))?;
+                expanded.clear();
+                captures.expand(with, &mut expanded);
+                draft.push_str(&expanded)?;
+                done = place.end;
+            }
+        } else {
+            // Groups nobody asks for cost time to find.
+            for place in regex.find_iter(text).take(most) {
+                draft.push_str(text.get(done..place.start()).unwrap_or_default())?;
+                draft.push_str(with)?;
+                done = place.end();
+            }
+        }
+        draft.push_str(text.get(done..).unwrap_or_default())
+    })
+}

@@ -1,0 +1,413 @@
+//! One value from all elements.
+
+use std::cmp::Ordering;
+
+use super::{Builtin, Parameter, Run};
+use crate::{
+    json::MAX_DEPTH,
+    query::{
+        Arg, Distinct, ExprId, Fault, Machine, Sum,
+        deep::{Growth, limited},
+        machine::{Evaluated, Flow, Sink},
+        numbers::{double, finite, shown},
+    },
+    value::{Kind, Value, compare},
+};
+
+pub(super) static BUILTINS: &[Builtin] = &[
+    Builtin {
+        name: "count",
+        aliases: &[],
+        group: "Reducers",
+        parameters: &[Parameter::EachRest("condition")],
+        required: 0,
+        doc: "How many elements there are, or for how many of them every condition is truthy.",
+        examples: &[
+            ["[3, 1, 2].count()", "null", "3"],
+            ["[3, 1, 2].count(@ > 1)", "null", "2"],
+            [r#""abc".count()"#, "null", "1"],
+            ["null.count()", "null", "0"],
+        ],
+        run: Run::Reduce(count),
+    },
+    Builtin {
+        name: "len",
+        aliases: &[],
+        group: "Reducers",
+        parameters: &[],
+        required: 0,
+        doc: "The elements of an array, the keys of an object or the characters of a text, counted; null for null.",
+        examples: &[
+            ["[3, 1, 2].len()", "null", "3"],
+            [r#""häß".len()"#, "null", "3"],
+            ["$.len()", r#"{"a": 1, "b": 2}"#, "2"],
+            ["null.len()", "null", "null"],
+            ["5.len()", "null", "error"],
+        ],
+        run: Run::Reduce(len),
+    },
+    Builtin {
+        name: "sum",
+        aliases: &[],
+        group: "Reducers",
+        parameters: &[Parameter::Each("expression")],
+        required: 0,
+        doc: "The total of all numbers, exact and rounded once at the end; an integer if all of them are and it fits. What is no number does not count.",
+        examples: &[
+            ["[3, 1, 2].sum()", "null", "6"],
+            ["$.sum(price)", r#"[{"price": 0.1}, {"price": 0.2}, {}]"#, "0.30000000000000004"],
+            [r#"[1, "a", null, 2.5].sum()"#, "null", "3.5"],
+            ["[].sum()", "null", "0"],
+        ],
+        run: Run::Reduce(sum),
+    },
+    Builtin {
+        name: "avg",
+        aliases: &[],
+        group: "Reducers",
+        parameters: &[Parameter::Each("expression")],
+        required: 0,
+        doc: "The mean of all numbers, or null if there are none. What is no number does not count.",
+        examples: &[
+            ["[3, 1, null].avg()", "null", "2.0"],
+            ["$.avg(price)", r#"[{"price": 1}, {"price": 2}]"#, "1.5"],
+            ["[].avg()", "null", "null"],
+        ],
+        run: Run::Reduce(avg),
+    },
+    Builtin {
+        name: "min",
+        aliases: &[],
+        group: "Reducers",
+        parameters: &[Parameter::Each("expression")],
+        required: 0,
+        doc: "The smallest number, as it is written, or null if there is none.",
+        examples: &[
+            ["[3, 1, 2.5].min()", "null", "1"],
+            ["$.min(price)", r#"[{"price": 4.50}, {"price": "free"}]"#, "4.50"],
+            [r#"["a"].min()"#, "null", "null"],
+        ],
+        run: Run::Reduce(min),
+    },
+    Builtin {
+        name: "max",
+        aliases: &[],
+        group: "Reducers",
+        parameters: &[Parameter::Each("expression")],
+        required: 0,
+        doc: "The largest number, as it is written, or null if there is none.",
+        examples: &[
+            ["[3, 1, 2.5].max()", "null", "3"],
+            ["$.max(price)", r#"[{"price": 4}, {"price": 5}]"#, "5"],
+            ["null.max()", "null", "null"],
+        ],
+        run: Run::Reduce(max),
+    },
+    Builtin {
+        name: "min_by",
+        aliases: &[],
+        group: "Reducers",
+        parameters: &[Parameter::Each("key")],
+        required: 1,
+        doc: "The element with the smallest key in the order of `sort`, the first of several; null if there are none.",
+        examples: &[
+            [
+                "$.min_by(age).name",
+                r#"[{"name": "Ada", "age": 36}, {"name": "Bob", "age": 9}]"#,
+                r#""Bob""#,
+            ],
+            [r#"["abc", "a", "b"].min_by(@.len())"#, "null", r#""a""#],
+            ["[].min_by(@)", "null", "null"],
+        ],
+        run: Run::Reduce(min_by),
+    },
+    Builtin {
+        name: "max_by",
+        aliases: &[],
+        group: "Reducers",
+        parameters: &[Parameter::Each("key")],
+        required: 1,
+        doc: "The element with the largest key in the order of `sort`, the first of several; null if there are none.",
+        examples: &[
+            ["$.max_by(age).name", r#"[{"name": "Ada", "age": 36}, {"name": "Bob"}]"#, r#""Ada""#],
+            ["[].max_by(@)", "null", "null"],
+        ],
+        run: Run::Reduce(max_by),
+    },
+    Builtin {
+        name: "fold",
+        aliases: &["reduce"],
+        group: "Reducers",
+        parameters: &[Parameter::Either("initial"), Parameter::Each("step")],
+        required: 1,
+        doc: "Go on from an initial value, or else from the first element: the step makes a new one of it and each element.",
+        examples: &[
+            ["[1, 2, 3].fold(10, (a, x) => a + x)", "null", "16"],
+            ["[1, 2, 3].fold((a, x) => a * x)", "null", "6"],
+            ["[].fold((a, x) => a * x)", "null", "null"],
+        ],
+        run: Run::Reduce(fold),
+    },
+    Builtin {
+        name: "accumulate",
+        aliases: &[],
+        group: "Reducers",
+        parameters: &[Parameter::Either("initial"), Parameter::Each("step")],
+        required: 1,
+        doc: "As `fold`, but an array of the values after each element.",
+        examples: &[
+            ["[1, 2, 3].accumulate((a, x) => a + x)", "null", "[1, 3, 6]"],
+            ["[1, 2, 3].accumulate(10, (a, x) => a + x)", "null", "[11, 13, 16]"],
+            ["null.accumulate((a, x) => a + x)", "null", "[]"],
+        ],
+        run: Run::Stage(accumulate),
+    },
+    Builtin {
+        name: "approx_count_distinct",
+        aliases: &[],
+        group: "Reducers",
+        parameters: &[Parameter::Each("expression")],
+        required: 0,
+        doc: "About how many different values there are, in little memory: exact up to 4096, then within about 1 percent.",
+        examples: &[
+            [r#"[1, 1.0, 2, "1"].approx_count_distinct()"#, "null", "3"],
+            ["$.approx_count_distinct(a)", r#"[{"a": 1}, {"a": 1}]"#, "1"],
+            ["[].approx_count_distinct()", "null", "0"],
+        ],
+        run: Run::Reduce(approx_count_distinct),
+    },
+];
+
+fn count<'r, 'p>(
+    machine: &mut Machine<'p, 'r>,
+    receiver: ExprId,
+    args: &'p [Arg],
+) -> Evaluated<'r> {
+    let mut count = 0;
+    super::elements::filter(machine, receiver, args, &mut |_, _| {
+        count += 1;
+        Ok(Flow::Continue)
+    })?;
+    Ok(Value::Int(count))
+}
+
+fn len<'r, 'p>(machine: &mut Machine<'p, 'r>, receiver: ExprId, args: &'p [Arg]) -> Evaluated<'r> {
+    // The elements need not be kept to be counted.
+    if machine.is_stream(receiver) {
+        return count(machine, receiver, args);
+    }
+    let arena = machine.arena;
+    let value = machine.eval(receiver)?;
+    let length = match value.kind() {
+        Kind::Null => return Ok(Value::Null),
+        Kind::String => value.as_str(arena).map(|text| text.chars().count()),
+        Kind::Array => match value {
+            // An array of the row knows how long it is; its elements need not be looked up.
+            Value::Node(node) => Some(node.len()),
+            _ => value.as_array(arena).map(<[_]>::len),
+        },
+        Kind::Object => value.as_object(arena).map(<[_]>::len),
+        Kind::Bool | Kind::Number => None,
+    };
+    match length.map(i64::try_from) {
+        Some(Ok(length)) => Ok(Value::Int(length)),
+        _ => Err(Fault::new(format!(
+            "len takes an array, an object or a text, not {}",
+            shown(value, arena)
+        ))),
+    }
+}
+
+/// What a reducer takes of an element: the element, or what its argument says.
+fn taken<'r, 'p>(
+    machine: &mut Machine<'p, 'r>,
+    args: &'p [Arg],
+    element: Value<'r>,
+) -> Evaluated<'r> {
+    args.first().map_or(Ok(element), |arg| machine.apply(arg, element))
+}
+
+/// Add a number of the data; true if it is one.
+pub(super) fn add(sum: &mut Sum, value: Value<'_>) -> Result<bool, Fault> {
+    match value {
+        Value::Int(number) => sum.add_integer(number),
+        Value::Float(_) | Value::Big(_) => match double(value) {
+            Some(number) => sum.add_double(number),
+            None => return Err(Fault::new("a number is too large to be added")),
+        },
+        _ => return Ok(false),
+    }
+    Ok(true)
+}
+
+/// The total of all numbers, and how many there are.
+fn total<'r, 'p>(
+    machine: &mut Machine<'p, 'r>,
+    receiver: ExprId,
+    args: &'p [Arg],
+) -> Evaluated<'r, (Sum, u64)> {
+    let mut sum = Sum::new();
+    let mut count = 0;
+    machine.each(receiver, &mut |machine, element| {
+        let value = taken(machine, args, element)?.resolved(machine.arena);
+        count += u64::from(add(&mut sum, value)?);
+        Ok(Flow::Continue)
+    })?;
+    Ok((sum, count))
+}
+
+fn sum<'r, 'p>(machine: &mut Machine<'p, 'r>, receiver: ExprId, args: &'p [Arg]) -> Evaluated<'r> {
+    let (sum, _) = total(machine, receiver, args)?;
+    sum.integer().map_or_else(|| finite(sum.double()), |total| Ok(Value::Int(total)))
+}
+
+fn avg<'r, 'p>(machine: &mut Machine<'p, 'r>, receiver: ExprId, args: &'p [Arg]) -> Evaluated<'r> {
+    let (sum, count) = total(machine, receiver, args)?;
+    if count == 0 {
+        return Ok(Value::Null);
+    }
+    #[allow(clippy::cast_precision_loss, reason = "nobody has 2^53 elements")]
+    finite(sum.double() / count as f64)
+}
+
+fn min<'r, 'p>(machine: &mut Machine<'p, 'r>, receiver: ExprId, args: &'p [Arg]) -> Evaluated<'r> {
+    extreme(machine, receiver, args, Ordering::Less)
+}
+
+fn max<'r, 'p>(machine: &mut Machine<'p, 'r>, receiver: ExprId, args: &'p [Arg]) -> Evaluated<'r> {
+    extreme(machine, receiver, args, Ordering::Greater)
+}
+
+/// The first number that no other is `beyond`.
+fn extreme<'r, 'p>(
+    machine: &mut Machine<'p, 'r>,
+    receiver: ExprId,
+    args: &'p [Arg],
+    beyond: Ordering,
+) -> Evaluated<'r> {
+    let mut best = Best::new(beyond);
+    machine.each(receiver, &mut |machine, element| {
+        let value = taken(machine, args, element)?;
+        if value.kind() == Kind::Number {
+            best.consider(machine, value, value);
+        }
+        Ok(Flow::Continue)
+    })?;
+    Ok(best.value)
+}
+
+fn min_by<'r, 'p>(
+    machine: &mut Machine<'p, 'r>,
+    receiver: ExprId,
+    args: &'p [Arg],
+) -> Evaluated<'r> {
+    extreme_by(machine, receiver, args, Ordering::Less)
+}
+
+fn max_by<'r, 'p>(
+    machine: &mut Machine<'p, 'r>,
+    receiver: ExprId,
+    args: &'p [Arg],
+) -> Evaluated<'r> {
+    extreme_by(machine, receiver, args, Ordering::Greater)
+}
+
+fn extreme_by<'r, 'p>(
+    machine: &mut Machine<'p, 'r>,
+    receiver: ExprId,
+    args: &'p [Arg],
+    beyond: Ordering,
+) -> Evaluated<'r> {
+    let mut best = Best::new(beyond);
+    machine.each(receiver, &mut |machine, element| {
+        let key = taken(machine, args, element)?;
+        best.consider(machine, key, element);
+        Ok(Flow::Continue)
+    })?;
+    Ok(best.value)
+}
+
+/// The first value whose key no other is beyond.
+struct Best<'r> {
+    beyond: Ordering,
+    key: Option<Value<'r>>,
+    value: Value<'r>,
+}
+
+impl<'r> Best<'r> {
+    fn new(beyond: Ordering) -> Self {
+        Self { beyond, key: None, value: Value::Null }
+    }
+
+    fn consider(&mut self, machine: &Machine<'_, 'r>, key: Value<'r>, value: Value<'r>) {
+        let key = key.resolved(machine.arena);
+        let better = |best| compare(key, best, machine.arena) == self.beyond;
+        if self.key.is_none_or(better) {
+            (self.key, self.value) = (Some(key), value);
+        }
+    }
+}
+
+fn fold<'r, 'p>(machine: &mut Machine<'p, 'r>, receiver: ExprId, args: &'p [Arg]) -> Evaluated<'r> {
+    let (mut folded, step) = beginning(machine, args)?;
+    let mut growth = Growth::default();
+    machine.each(receiver, &mut |machine, element| {
+        let value = advanced(machine, step, folded, element)?;
+        growth.check(value, machine.arena)?;
+        folded = Some(value);
+        Ok(Flow::Continue)
+    })?;
+    let folded = folded.unwrap_or(Value::Null);
+    limited(folded, MAX_DEPTH, machine.arena)?;
+    Ok(folded)
+}
+
+fn accumulate<'r, 'p>(
+    machine: &mut Machine<'p, 'r>,
+    receiver: ExprId,
+    args: &'p [Arg],
+    sink: &mut Sink<'_, 'p, 'r>,
+) -> Evaluated<'r, Flow> {
+    let (mut folded, step) = beginning(machine, args)?;
+    let mut growth = Growth::default();
+    machine.each(receiver, &mut |machine, element| {
+        let value = advanced(machine, step, folded, element)?;
+        growth.check(value, machine.arena)?;
+        folded = Some(value);
+        sink(machine, value)
+    })
+}
+
+/// The initial value, if there is one, and the step.
+fn beginning<'r, 'p>(
+    machine: &mut Machine<'p, 'r>,
+    args: &'p [Arg],
+) -> Evaluated<'r, (Option<Value<'r>>, &'p Arg)> {
+    match args {
+        [initial, step, ..] => Ok((Some(machine.value_of(initial)?), step)),
+        _ => Ok((None, &args[0])),
+    }
+}
+
+fn advanced<'r, 'p>(
+    machine: &mut Machine<'p, 'r>,
+    step: &'p Arg,
+    folded: Option<Value<'r>>,
+    element: Value<'r>,
+) -> Evaluated<'r> {
+    folded.map_or(Ok(element), |folded| machine.apply_all(step, &[folded, element]))
+}
+
+fn approx_count_distinct<'r, 'p>(
+    machine: &mut Machine<'p, 'r>,
+    receiver: ExprId,
+    args: &'p [Arg],
+) -> Evaluated<'r> {
+    let mut distinct = Distinct::new();
+    machine.each(receiver, &mut |machine, element| {
+        let value = taken(machine, args, element)?;
+        distinct.add(value, machine.arena);
+        Ok(Flow::Continue)
+    })?;
+    Ok(Value::Int(i64::try_from(distinct.count()).unwrap_or(i64::MAX)))
+}

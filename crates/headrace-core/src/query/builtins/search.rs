@@ -1,0 +1,262 @@
+//! Looking into text: what it contains, where, and what it consists of.
+//!
+//! Asked of anything but text, a test is false and every other question null.
+
+use super::{
+    Builtin, Parameter, Run,
+    draft::{text_argument, texts},
+};
+use crate::{
+    query::{
+        Arg, Fault, Machine,
+        machine::Evaluated,
+        numbers::{count, shown},
+    },
+    value::{Kind, Value},
+};
+
+pub(super) static BUILTINS: &[Builtin] = &[
+    Builtin {
+        name: "starts_with",
+        aliases: &[],
+        group: "Text",
+        parameters: &[Parameter::Value("prefix")],
+        required: 1,
+        doc: "Whether the text begins with the prefix.",
+        examples: &[
+            [r#""abc".starts_with("ab")"#, "null", "true"],
+            [r#"$.starts_with("ab")"#, "7", "false"],
+            [r#"$.starts_with("ab")"#, "null", "null"],
+        ],
+        run: Run::Value(|machine, receiver, args| {
+            compared(machine, receiver, &args[0], |text, prefix| text.starts_with(prefix))
+        }),
+    },
+    Builtin {
+        name: "ends_with",
+        aliases: &[],
+        group: "Text",
+        parameters: &[Parameter::Value("suffix")],
+        required: 1,
+        doc: "Whether the text ends with the suffix.",
+        examples: &[[r#""abc".ends_with("bc")"#, "null", "true"]],
+        run: Run::Value(|machine, receiver, args| {
+            compared(machine, receiver, &args[0], |text, suffix| text.ends_with(suffix))
+        }),
+    },
+    Builtin {
+        name: "matches",
+        aliases: &[],
+        group: "Text",
+        parameters: &[Parameter::Value("part")],
+        required: 1,
+        doc: "Whether the text contains `part`, taken literally; see re_match for patterns.",
+        examples: &[
+            [r#""banana".matches("nan")"#, "null", "true"],
+            [r#""banana".matches("n.n")"#, "null", "false"],
+        ],
+        run: Run::Value(|machine, receiver, args| {
+            compared(machine, receiver, &args[0], |text, part| text.contains(part))
+        }),
+    },
+    Builtin {
+        name: "contains_any",
+        aliases: &[],
+        group: "Text",
+        parameters: &[Parameter::Value("parts")],
+        required: 1,
+        doc: "Whether the text contains at least one of the parts.",
+        examples: &[
+            [r#""abc".contains_any(["z", "b"])"#, "null", "true"],
+            [r#""abc".contains_any([])"#, "null", "false"],
+        ],
+        run: Run::Value(|machine, receiver, args| {
+            let parts = parts_argument(machine, receiver, &args[0])?;
+            Ok(tested(machine, receiver, |text| parts.iter().any(|part| text.contains(part))))
+        }),
+    },
+    Builtin {
+        name: "contains_all",
+        aliases: &[],
+        group: "Text",
+        parameters: &[Parameter::Value("parts")],
+        required: 1,
+        doc: "Whether the text contains every one of the parts.",
+        examples: &[[r#""abc".contains_all(["a", "z"])"#, "null", "false"]],
+        run: Run::Value(|machine, receiver, args| {
+            let parts = parts_argument(machine, receiver, &args[0])?;
+            Ok(tested(machine, receiver, |text| parts.iter().all(|part| text.contains(part))))
+        }),
+    },
+    Builtin {
+        name: "index_of",
+        aliases: &[],
+        group: "Text",
+        parameters: &[Parameter::Value("part")],
+        required: 1,
+        doc: "Before how many characters the first occurrence of `part` begins; -1 if there is \
+              none.",
+        examples: &[
+            [r#""banana".index_of("an")"#, "null", "1"],
+            [r#""éa".index_of("a")"#, "null", "1"],
+            [r#""banana".index_of("x")"#, "null", "-1"],
+        ],
+        run: Run::Value(|machine, receiver, args| {
+            position(machine, receiver, &args[0], |text, part| text.find(part))
+        }),
+    },
+    Builtin {
+        name: "last_index_of",
+        aliases: &[],
+        group: "Text",
+        parameters: &[Parameter::Value("part")],
+        required: 1,
+        doc: "Where the last occurrence of `part` begins, counted in characters; -1 if there is \
+              none.",
+        examples: &[[r#""banana".last_index_of("an")"#, "null", "3"]],
+        run: Run::Value(|machine, receiver, args| {
+            position(machine, receiver, &args[0], |text, part| text.rfind(part))
+        }),
+    },
+    Builtin {
+        name: "scan",
+        aliases: &[],
+        group: "Text",
+        parameters: &[Parameter::Value("part")],
+        required: 1,
+        doc: "Every occurrence of `part`, taken literally; see match_all for patterns.",
+        examples: &[
+            [r#""banana".scan("an")"#, "null", r#"["an", "an"]"#],
+            [r#""a1b2".scan("\d")"#, "null", "[]"],
+        ],
+        run: Run::Value(|machine, receiver, args| {
+            let Some(text) = receiver.as_str(machine.arena) else { return Ok(Value::Null) };
+            let part = text_argument(machine, &args[0])?;
+            texts(text.matches(part), machine.arena)
+        }),
+    },
+    Builtin {
+        name: "byte_len",
+        aliases: &[],
+        group: "Text",
+        parameters: &[],
+        required: 0,
+        doc: "How many bytes the text takes in UTF-8.",
+        examples: &[[r#""aé".byte_len()"#, "null", "3"], ["$.byte_len()", "7", "null"]],
+        run: Run::Value(|machine, receiver, _| {
+            Ok(receiver.as_str(machine.arena).map_or(Value::Null, |text| count(text.len())))
+        }),
+    },
+    Builtin {
+        name: "is_blank",
+        aliases: &[],
+        group: "Text",
+        parameters: &[],
+        required: 0,
+        doc: "Whether the text is empty or white space only.",
+        examples: &[
+            [r#"" ".is_blank()"#, "null", "true"],
+            [r#""a".is_blank()"#, "null", "false"],
+            ["$.is_blank()", "0", "false"],
+        ],
+        run: Run::Value(|machine, receiver, _| {
+            Ok(tested(machine, receiver, |text| text.trim().is_empty()))
+        }),
+    },
+    Builtin {
+        name: "is_numeric",
+        aliases: &[],
+        group: "Text",
+        parameters: &[],
+        required: 0,
+        doc: "Whether the text consists of the digits 0 to 9 and is not empty.",
+        examples: &[
+            [r#""123".is_numeric()"#, "null", "true"],
+            [r#""1.5".is_numeric()"#, "null", "false"],
+        ],
+        run: Run::Value(|machine, receiver, _| {
+            let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+            Ok(tested(machine, receiver, |text| !text.is_empty() && digits(text)))
+        }),
+    },
+    Builtin {
+        name: "is_alpha",
+        aliases: &[],
+        group: "Text",
+        parameters: &[],
+        required: 0,
+        doc: "Whether the text consists of letters and is not empty.",
+        examples: &[
+            [r#""né".is_alpha()"#, "null", "true"],
+            [r#""a1".is_alpha()"#, "null", "false"],
+        ],
+        run: Run::Value(|machine, receiver, _| {
+            let letters = |text: &str| text.chars().all(char::is_alphabetic);
+            Ok(tested(machine, receiver, |text| !text.is_empty() && letters(text)))
+        }),
+    },
+    Builtin {
+        name: "is_ascii",
+        aliases: &[],
+        group: "Text",
+        parameters: &[],
+        required: 0,
+        doc: "Whether the text consists of ASCII characters.",
+        examples: &[[r#""a".is_ascii()"#, "null", "true"], [r#""é".is_ascii()"#, "null", "false"]],
+        run: Run::Value(|machine, receiver, _| Ok(tested(machine, receiver, str::is_ascii))),
+    },
+];
+
+/// Whether a text is as asked. Anything else is not, and of null nothing is known.
+pub(super) fn tested<'r>(
+    machine: &Machine<'_, 'r>,
+    receiver: Value<'r>,
+    test: impl FnOnce(&str) -> bool,
+) -> Value<'r> {
+    if receiver.is_null() {
+        return Value::Null;
+    }
+    Value::Bool(receiver.as_str(machine.arena).is_some_and(test))
+}
+
+/// As [`tested`], with a text to compare it with.
+fn compared<'p, 'r>(
+    machine: &mut Machine<'p, 'r>,
+    receiver: Value<'r>,
+    arg: &'p Arg,
+    test: fn(&str, &str) -> bool,
+) -> Evaluated<'r> {
+    let with = if receiver.kind() == Kind::String { text_argument(machine, arg)? } else { "" };
+    Ok(tested(machine, receiver, |text| test(text, with)))
+}
+
+/// Before how many characters a part begins; -1 if there is no such part.
+fn position<'p, 'r>(
+    machine: &mut Machine<'p, 'r>,
+    receiver: Value<'r>,
+    arg: &'p Arg,
+    find: fn(&str, &str) -> Option<usize>,
+) -> Evaluated<'r> {
+    let Some(text) = receiver.as_str(machine.arena) else { return Ok(Value::Null) };
+    let part = text_argument(machine, arg)?;
+    let before = find(text, part).and_then(|at| text.get(..at));
+    Ok(before.map_or(Value::Int(-1), |before| count(before.chars().count())))
+}
+
+/// The parts to look for, if there is text to look in.
+fn parts_argument<'p, 'r>(
+    machine: &mut Machine<'p, 'r>,
+    receiver: Value<'r>,
+    arg: &'p Arg,
+) -> Evaluated<'r, Vec<&'r str>> {
+    if receiver.kind() != Kind::String {
+        return Ok(Vec::new());
+    }
+    let value = machine.value_of(arg)?;
+    let arena = machine.arena;
+    let wrong = |value| {
+        Fault::new(format!("the argument must be an array of strings, not {}", shown(value, arena)))
+    };
+    let parts = value.as_array(arena).ok_or_else(|| wrong(value))?;
+    parts.iter().map(|part| part.as_str(arena).ok_or_else(|| wrong(*part))).collect()
+}

@@ -1,0 +1,149 @@
+//! Writing, as methods that give the new value.
+//!
+//! At the end of a chain that starts at `$`, the same names change the whole document
+//! instead: the compiler makes a patch of such a chain.
+
+use super::{Builtin, Parameter, Run, objects, paths};
+use crate::{
+    query::{Arg, Machine, machine::Evaluated, patch::Patch},
+    value::{Kind, Value},
+};
+
+pub(super) static BUILTINS: &[Builtin] = &[
+    Builtin {
+        name: "set",
+        aliases: &[],
+        group: "Writes",
+        parameters: &[Parameter::Value("value")],
+        required: 1,
+        doc: "The value given. After a path from `$`: the document with it in that place.",
+        examples: &[
+            ["$.a | set(6)", r#"{"a": 5}"#, "6"],
+            ["$.a.b.set(6)", r#"{"c": 1}"#, r#"{"c": 1, "a": {"b": 6}}"#],
+            ["$.a[*].b.set(0)", r#"{"a": [{"b": 1}, {}]}"#, r#"{"a": [{"b": 0}, {"b": 0}]}"#],
+        ],
+        run: Run::Value(set),
+    },
+    Builtin {
+        name: "modify",
+        aliases: &[],
+        group: "Writes",
+        parameters: &[Parameter::Each("expression")],
+        required: 1,
+        doc: "The expression of the value. After a path from `$`: the document with it in the \
+              place of each value there.",
+        examples: &[
+            ["$.a | modify(@ + 1)", r#"{"a": 5}"#, "6"],
+            ["$.a.modify(@ + 1)", r#"{"a": 5}"#, r#"{"a": 6}"#],
+            [
+                "$..n.modify(@ * 10)",
+                r#"{"n": 1, "a": [{"n": 2}]}"#,
+                r#"{"n": 10, "a": [{"n": 20}]}"#,
+            ],
+        ],
+        run: Run::Value(modify),
+    },
+    Builtin {
+        name: "update",
+        aliases: &[],
+        group: "Writes",
+        parameters: &[Parameter::Either("path_or_expression"), Parameter::Each("expression")],
+        required: 1,
+        doc: "The expression of the value; with a path such as `a.b[*].c` before it, the value \
+              with the expression of what is there in its place.",
+        examples: &[
+            ["5.update(@ + 1)", "null", "6"],
+            [
+                r#"$.update("a.b", @ + 1)"#,
+                r#"{"a": {"b": 1}, "c": 2}"#,
+                r#"{"a": {"b": 2}, "c": 2}"#,
+            ],
+            [
+                r#"$.update("a[*].n", n => n * 2)"#,
+                r#"{"a": [{"n": 1}, {"n": 2}]}"#,
+                r#"{"a": [{"n": 2}, {"n": 4}]}"#,
+            ],
+            ["$.update({a: a + 1, b: DELETE})", r#"{"a": 1, "b": 2}"#, r#"{"a": 2}"#],
+        ],
+        run: Run::Value(update),
+    },
+    Builtin {
+        name: "delete",
+        aliases: &[],
+        group: "Writes",
+        parameters: &[],
+        required: 0,
+        doc: "Null. After a path from `$`: the document without what is there.",
+        examples: &[
+            ["$.a.b.delete()", r#"{"a": {"b": 1, "c": 2}}"#, r#"{"a": {"c": 2}}"#],
+            ["$.a[* if @ > 1].delete()", r#"{"a": [1, 2, 3]}"#, r#"{"a": [1]}"#],
+            ["$.nope.delete()", r#"{"a": 1}"#, r#"{"a": 1}"#],
+        ],
+        run: Run::Value(delete),
+    },
+    Builtin {
+        name: "unset",
+        aliases: &[],
+        group: "Writes",
+        parameters: &[Parameter::Name("key")],
+        required: 1,
+        doc: "An object without this key. After a path from `$`: the document with that object \
+              in its place.",
+        examples: &[
+            ["{a: 1, b: 2}.unset(a)", "null", r#"{"b": 2}"#],
+            [r#"$.a.unset("b")"#, r#"{"a": {"b": 1, "c": 2}}"#, r#"{"a": {"c": 2}}"#],
+            ["5.unset(a)", "null", "5"],
+        ],
+        run: Run::Value(unset),
+    },
+];
+
+fn set<'r, 'p>(
+    machine: &mut Machine<'p, 'r>,
+    _receiver: Value<'r>,
+    args: &'p [Arg],
+) -> Evaluated<'r> {
+    machine.value_of(&args[0])
+}
+
+fn modify<'r, 'p>(
+    machine: &mut Machine<'p, 'r>,
+    receiver: Value<'r>,
+    args: &'p [Arg],
+) -> Evaluated<'r> {
+    machine.apply(&args[0], receiver)
+}
+
+fn update<'r, 'p>(
+    machine: &mut Machine<'p, 'r>,
+    receiver: Value<'r>,
+    args: &'p [Arg],
+) -> Evaluated<'r> {
+    let [path, expression, ..] = args else { return modify(machine, receiver, args) };
+    let path = paths::argument(machine, path)?;
+    let steps = paths::parse(path, machine.arena)?;
+    let mut edited = Patch::new(receiver);
+    edited.set(machine, &steps, &mut |machine, old| machine.apply(expression, old))?;
+    Ok(edited.finish(machine.arena))
+}
+
+#[allow(clippy::unnecessary_wraps, reason = "the table has one type of function")]
+fn delete<'r, 'p>(
+    _machine: &mut Machine<'p, 'r>,
+    _receiver: Value<'r>,
+    _args: &'p [Arg],
+) -> Evaluated<'r> {
+    Ok(Value::Null)
+}
+
+fn unset<'r, 'p>(
+    machine: &mut Machine<'p, 'r>,
+    receiver: Value<'r>,
+    args: &'p [Arg],
+) -> Evaluated<'r> {
+    if receiver.kind() != Kind::Object {
+        return Ok(receiver);
+    }
+    let key = objects::name(machine, &args[0])?;
+    Ok(objects::retained(receiver, machine.arena, |entry| entry.0 != key))
+}

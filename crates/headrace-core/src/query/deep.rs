@@ -1,0 +1,335 @@
+//! Going through a value and all that is in it, in the order it is written.
+
+use std::{
+    collections::HashMap,
+    hash::{BuildHasher, Hasher, RandomState},
+};
+
+use bumpalo::{Bump, collections::Vec as BumpVec};
+
+use super::{
+    Fault, Machine,
+    machine::{Evaluated, Flow},
+    pattern,
+    program::Arm,
+};
+use crate::{
+    json,
+    value::{Entry, Kind, Value, equal, same_key_hash},
+};
+
+/// Visit a value and everything inside it, each before what it contains.
+pub(super) fn visit<'r>(
+    value: Value<'r>,
+    arena: &'r Bump,
+    visitor: &mut dyn FnMut(Value<'r>) -> Evaluated<'r, Flow>,
+) -> Evaluated<'r, Flow> {
+    if visitor(value)? == Flow::Stop {
+        return Ok(Flow::Stop);
+    }
+    for child in children(value, arena) {
+        if visit(child, arena, visitor)? == Flow::Stop {
+            return Ok(Flow::Stop);
+        }
+    }
+    Ok(Flow::Continue)
+}
+
+/// The values directly inside a value.
+pub(super) fn children<'r>(value: Value<'r>, arena: &'r Bump) -> impl Iterator<Item = Value<'r>> {
+    let elements = value.as_array(arena).unwrap_or(&[]).iter().copied();
+    let entries = value.as_object(arena).unwrap_or(&[]).iter().map(|entry| entry.1);
+    elements.chain(entries)
+}
+
+/// Every value under `key`, however deep; every value of all without a key.
+pub(super) fn descend<'r>(value: Value<'r>, key: Option<&str>, arena: &'r Bump) -> Value<'r> {
+    let mut found = BumpVec::new_in(arena);
+    // The visitor never fails, so neither does the visit.
+    let _ = visit(value, arena, &mut |node| {
+        match key {
+            Some(key) => found.extend(node.get(key)),
+            None => found.push(node),
+        }
+        Ok(Flow::Continue)
+    });
+    Value::Array(found.into_bump_slice())
+}
+
+/// The truthy results of the first matching arm of every node, or the first of them.
+pub(super) fn matches<'r>(
+    machine: &mut Machine<'_, 'r>,
+    value: Value<'r>,
+    arms: &[Arm],
+    first: bool,
+) -> Evaluated<'r> {
+    let arena = machine.arena;
+    let mut found = BumpVec::new_in(arena);
+    visit(value, arena, &mut |node| {
+        if let Some(result) = pattern::first_arm(machine, arms, node)?
+            && result.truthy(arena)
+        {
+            found.push(result);
+            if first {
+                return Ok(Flow::Stop);
+            }
+        }
+        Ok(Flow::Continue)
+    })?;
+    if first {
+        return Ok(found.first().copied().unwrap_or(Value::Null));
+    }
+    Ok(Value::Array(found.into_bump_slice()))
+}
+
+/// Refuse a value that a query has made larger than a row can be.
+///
+/// Whatever goes through values is recursive; this is what bounds it. The number of nodes is
+/// bounded as well, since `[@, @]` doubles it without taking memory.
+///
+/// # Errors
+/// More than `levels` containers inside each other, or 50 million nodes.
+pub(super) fn limited<'r>(value: Value<'r>, levels: u32, arena: &'r Bump) -> Result<(), Fault> {
+    within(value, levels, &mut 50_000_000, arena)
+}
+
+fn within<'r>(
+    value: Value<'r>,
+    levels: u32,
+    nodes: &mut u32,
+    arena: &'r Bump,
+) -> Result<(), Fault> {
+    // A part of the row is no deeper than rows may be.
+    let (size, opaque) = match value {
+        Value::Node(node) => (node.parts(), true),
+        _ => (1, false),
+    };
+    *nodes = nodes
+        .checked_sub(size)
+        .ok_or_else(|| Fault::new("the result would have more than 50 million nodes"))?;
+    if opaque || !matches!(value.kind(), Kind::Array | Kind::Object) {
+        return Ok(());
+    }
+    let inside = levels.checked_sub(1).ok_or_else(|| {
+        let most = json::MAX_DEPTH;
+        Fault::new(format!("the result would be nested deeper than {most} levels"))
+    })?;
+    children(value, arena).try_for_each(|child| within(child, inside, nodes, arena))
+}
+
+/// Watches a value that is made of itself again and again.
+///
+/// Looking at all of it each time would take longer than making it, so it is looked at
+/// when it has been made twice as often as at the last look.
+#[derive(Default)]
+pub(super) struct Growth(u64);
+
+impl Growth {
+    /// Count one more making of `value`.
+    ///
+    /// # Errors
+    /// See [`limited`].
+    pub(super) fn check<'r>(&mut self, value: Value<'r>, arena: &'r Bump) -> Result<(), Fault> {
+        self.0 += 1;
+        if self.0.is_power_of_two() { limited(value, json::MAX_DEPTH, arena) } else { Ok(()) }
+    }
+}
+
+/// What happens where two objects that are laid over each other both have an array.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Arrays {
+    Append,
+    Replace,
+}
+
+/// Entries with those of `added` laid over: objects are merged, arrays appended to each other.
+pub(super) fn spread<'r>(
+    entries: &[Entry<'r>],
+    added: Value<'r>,
+    arena: &'r Bump,
+) -> &'r [Entry<'r>] {
+    overlaid(entries, added.as_object(arena).unwrap_or(&[]), Arrays::Append, arena)
+}
+
+/// Entries with others laid over; objects under one key are merged.
+pub(super) fn overlaid<'r>(
+    below: &[Entry<'r>],
+    above: &[Entry<'r>],
+    arrays: Arrays,
+    arena: &'r Bump,
+) -> &'r [Entry<'r>] {
+    let mut fields = Fields::with(below.iter().copied(), arena);
+    for (key, value) in above {
+        match fields.get_mut(key) {
+            Some(slot) => *slot = overlaid_value(*slot, *value, arrays, arena),
+            None => fields.put(key, *value),
+        }
+    }
+    fields.into_entries().into_bump_slice()
+}
+
+fn overlaid_value<'r>(
+    below: Value<'r>,
+    above: Value<'r>,
+    arrays: Arrays,
+    arena: &'r Bump,
+) -> Value<'r> {
+    if let (Some(below), Some(above)) = (below.as_object(arena), above.as_object(arena)) {
+        return Value::Object(overlaid(below, above, arrays, arena));
+    }
+    if arrays == Arrays::Append
+        && let (Some(below), Some(above)) = (below.as_array(arena), above.as_array(arena))
+    {
+        let mut both = BumpVec::from_iter_in(below.iter().copied(), arena);
+        both.extend_from_slice(above);
+        return Value::Array(both.into_bump_slice());
+    }
+    above
+}
+
+/// Above this many keys, a hash table finds one faster than looking at each.
+const FEW_KEYS: usize = 32;
+
+/// Keys in the order they first came, each with what was put under it last.
+///
+/// Keys come from the data, so the hashes are seeded: nobody can choose keys that collide.
+pub(super) struct Fields<'r, T> {
+    entries: BumpVec<'r, (&'r str, T)>,
+    /// Where each key is, once there are more than a few.
+    places: HashMap<&'r str, usize>,
+}
+
+impl<'r, T> Fields<'r, T> {
+    pub(super) fn new(arena: &'r Bump) -> Self {
+        Self { entries: BumpVec::new_in(arena), places: HashMap::new() }
+    }
+
+    /// With entries whose keys are all different.
+    pub(super) fn with(entries: impl Iterator<Item = (&'r str, T)>, arena: &'r Bump) -> Self {
+        let mut fields = Self::new(arena);
+        for (key, value) in entries {
+            fields.push(key, value);
+        }
+        fields
+    }
+
+    pub(super) fn get_mut(&mut self, key: &str) -> Option<&mut T> {
+        let at = self.position(key)?;
+        self.entries.get_mut(at).map(|entry| &mut entry.1)
+    }
+
+    /// Put a value under a key: in the place the key has already, or at the end.
+    pub(super) fn put(&mut self, key: &'r str, value: T) {
+        match self.get_mut(key) {
+            Some(slot) => *slot = value,
+            None => self.push(key, value),
+        }
+    }
+
+    pub(super) fn into_entries(self) -> BumpVec<'r, (&'r str, T)> {
+        self.entries
+    }
+
+    fn position(&self, key: &str) -> Option<usize> {
+        if self.entries.len() > FEW_KEYS {
+            self.places.get(key).copied()
+        } else {
+            self.entries.iter().position(|entry| entry.0 == key)
+        }
+    }
+
+    fn push(&mut self, key: &'r str, value: T) {
+        self.entries.push((key, value));
+        match self.entries.len() {
+            few if few <= FEW_KEYS => {}
+            // One too many to look at each: from now on the table knows all of them.
+            many if many == FEW_KEYS + 1 => {
+                self.places
+                    .extend(self.entries.iter().enumerate().map(|(at, entry)| (entry.0, at)));
+            }
+            many => {
+                self.places.insert(key, many - 1);
+            }
+        }
+    }
+}
+
+impl<'r> Fields<'r, Value<'r>> {
+    pub(super) fn into_object(self) -> Value<'r> {
+        Value::Object(self.entries.into_bump_slice())
+    }
+}
+
+/// Values that were seen already, by the equality of the language.
+///
+/// Keys come from the data, so the hashes are seeded: nobody can choose keys that collide.
+pub(super) struct Seen<'r> {
+    arena: &'r Bump,
+    hasher: RandomState,
+    places: HashMap<u64, Vec<usize>>,
+    values: Vec<Value<'r>>,
+}
+
+impl<'r> Seen<'r> {
+    pub(super) fn new(arena: &'r Bump) -> Self {
+        Self { arena, hasher: RandomState::new(), places: HashMap::new(), values: Vec::new() }
+    }
+
+    /// Remember a value; false if it was there.
+    pub(super) fn insert(&mut self, value: Value<'r>) -> bool {
+        let hash = self.hash(value);
+        let places = self.places.entry(hash).or_default();
+        if places.iter().any(|at| equal(self.values[*at], value, self.arena)) {
+            return false;
+        }
+        places.push(self.values.len());
+        self.values.push(value);
+        true
+    }
+
+    /// How many different values came before this one did.
+    pub(super) fn position(&self, value: Value<'r>) -> Option<usize> {
+        let places = self.places.get(&self.hash(value))?;
+        places.iter().copied().find(|at| equal(self.values[*at], value, self.arena))
+    }
+
+    fn hash(&self, value: Value<'r>) -> u64 {
+        let mut hasher = self.hasher.build_hasher();
+        same_key_hash(value, &mut hasher, self.arena);
+        hasher.finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_keeps_its_place_and_its_last_value_among_few_and_many() {
+        let arena = Bump::new();
+        for count in [1, FEW_KEYS, FEW_KEYS + 1, 3 * FEW_KEYS] {
+            let mut fields = Fields::new(&arena);
+            for round in 0..2 {
+                for number in 0..count {
+                    fields.put(arena.alloc_str(&number.to_string()), (round, number));
+                }
+            }
+            let entries = fields.into_entries();
+            assert_eq!(entries.len(), count);
+            for (at, (key, value)) in entries.iter().enumerate() {
+                assert_eq!((*key, *value), (at.to_string().as_str(), (1, at)));
+            }
+        }
+    }
+
+    #[test]
+    fn nesting_is_limited_by_containers_not_by_what_they_hold() {
+        let arena = Bump::new();
+        let mut value = Value::Int(1);
+        for levels in 1..=json::MAX_DEPTH {
+            value = Value::Array(arena.alloc_slice_copy(&[value, Value::Null]));
+            assert!(limited(value, levels, &arena).is_ok());
+            assert!(limited(value, levels - 1, &arena).is_err());
+        }
+    }
+}

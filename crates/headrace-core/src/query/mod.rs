@@ -1,0 +1,31 @@
+//! The query language: one evaluator over one row at a time.
+//!
+//! A [`Program`] is compiled once and shared. A [`Machine`] evaluates it over one row,
+//! in the arena of that row. Whatever runs queries, per row, over the stream of all
+//! rows, backwards or on a cluster, runs this.
+
+pub mod builtins;
+mod deep;
+mod distinct;
+mod fault;
+mod machine;
+mod numbers;
+mod over_rows;
+mod patch;
+mod pattern;
+mod per_row;
+mod program;
+mod regex;
+mod stages;
+mod strings;
+mod sum;
+
+pub use builtins::{BUILTINS, Builtin, Parameter};
+pub use distinct::Distinct;
+pub use fault::Fault;
+pub use machine::{Evaluated, Flow, Machine, Sink};
+pub use over_rows::{Obstacle, OverRows, Reduction, StreamCounts};
+pub use per_row::{Counts, Output, PerRow, Refusal, Writing};
+pub use program::{Arg, ExprId, MAX_DEPTH, Malformed, Program, VERSION, decode};
+pub use stages::{Stage, Stages};
+pub use sum::Sum;

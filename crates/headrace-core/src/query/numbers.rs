@@ -1,0 +1,116 @@
+//! Arithmetic.
+//!
+//! Integers stay exact; a result that no i64 holds becomes a double. A result that is
+//! no finite number is an error, never an infinity.
+
+use bumpalo::Bump;
+
+use super::{Fault, program::Operator};
+use crate::value::{Kind, Value, text_of};
+
+pub(super) fn arithmetic<'r>(
+    operator: Operator,
+    left: Value<'r>,
+    right: Value<'r>,
+    arena: &'r Bump,
+) -> Result<Value<'r>, Fault> {
+    let (left, right) = (left.resolved(arena), right.resolved(arena));
+    if let (Value::Int(left), Value::Int(right)) = (left, right)
+        && let Some(result) = integers(operator, left, right)?
+    {
+        return Ok(Value::Int(result));
+    }
+    let (Some(a), Some(b)) = (double(left), double(right)) else {
+        return Err(mismatch(operator, left, right, arena));
+    };
+    doubles(operator, a, b)
+}
+
+/// `None` where the result is not an integer, or none that fits.
+fn integers(operator: Operator, left: i64, right: i64) -> Result<Option<i64>, Fault> {
+    Ok(match operator {
+        Operator::Add => left.checked_add(right),
+        Operator::Subtract => left.checked_sub(right),
+        Operator::Multiply => left.checked_mul(right),
+        Operator::Remainder if right == 0 => return Err(Fault::new("division by zero")),
+        // i64::MIN % -1 overflows on the way to 0.
+        Operator::Remainder => Some(left.checked_rem(right).unwrap_or(0)),
+        _ => None,
+    })
+}
+
+fn doubles<'r>(operator: Operator, left: f64, right: f64) -> Result<Value<'r>, Fault> {
+    if right == 0.0 && matches!(operator, Operator::Divide | Operator::Remainder) {
+        return Err(Fault::new("division by zero"));
+    }
+    let result = match operator {
+        Operator::Add => left + right,
+        Operator::Subtract => left - right,
+        Operator::Multiply => left * right,
+        Operator::Divide => left / right,
+        _ => left % right,
+    };
+    finite(result)
+}
+
+/// A double as a value.
+pub(super) fn finite<'r>(value: f64) -> Result<Value<'r>, Fault> {
+    if value.is_finite() {
+        Ok(Value::Float(value))
+    } else {
+        Err(Fault::new("the result is too large for a number"))
+    }
+}
+
+/// Any number as a double; a text beyond it only if it rounds to a finite one.
+pub(super) fn double(value: Value<'_>) -> Option<f64> {
+    match value {
+        #[allow(clippy::cast_precision_loss, reason = "that is what a double is")]
+        Value::Int(value) => Some(value as f64),
+        Value::Float(value) => Some(value),
+        Value::Big(text) => text.parse().ok().filter(|value: &f64| value.is_finite()),
+        _ => None,
+    }
+}
+
+/// How many there are of something.
+pub(super) fn count<'r>(count: usize) -> Value<'r> {
+    Value::Int(i64::try_from(count).unwrap_or(i64::MAX))
+}
+
+/// A double without fraction as an integer, if one holds it.
+pub(super) fn whole<'r>(value: f64) -> Value<'r> {
+    #[allow(clippy::cast_precision_loss, reason = "2^63 is a double")]
+    let limit = -(i64::MIN as f64);
+    if (-limit..limit).contains(&value) {
+        #[allow(clippy::cast_possible_truncation, reason = "in range, and without fraction")]
+        Value::Int(value as i64)
+    } else {
+        Value::Float(value)
+    }
+}
+
+fn mismatch<'r>(operator: Operator, left: Value<'r>, right: Value<'r>, arena: &'r Bump) -> Fault {
+    let sign = match operator {
+        Operator::Add => '+',
+        Operator::Subtract => '-',
+        Operator::Multiply => '*',
+        Operator::Divide => '/',
+        _ => '%',
+    };
+    Fault::new(format!("{} {sign} {} cannot be computed", shown(left, arena), shown(right, arena)))
+}
+
+/// A value in an error message: its kind, and if it is short itself.
+pub(super) fn shown<'r>(value: Value<'r>, arena: &'r Bump) -> String {
+    const LONGEST: usize = 40;
+    if value.is_null() {
+        return "null".to_owned();
+    }
+    let kind = value.kind().name();
+    if matches!(value.kind(), Kind::Array | Kind::Object) {
+        return format!("{kind} value");
+    }
+    let text = text_of(value, arena);
+    if text.chars().count() > LONGEST { format!("{kind} value") } else { format!("{kind} {text}") }
+}

@@ -1,0 +1,306 @@
+//! A query over the stream of all rows.
+//!
+//! What can be done row by row is done row by row: the program gives the elements that
+//! a row contributes, and they go into one of a few states that do not grow with the
+//! number of rows. Only what truly needs all elements at once collects them, as JSON
+//! text, up to a limit of memory; the rest of the query is then asked of that array.
+
+use std::collections::VecDeque;
+
+use bumpalo::Bump;
+
+use super::{Fault, Flow, Refusal, Stage, Stages, Sum, numbers, per_row::write_line};
+use crate::{
+    json::{self, Limits},
+    rows::Row,
+    value::{Document, Kind, Tape, Value, compare, write_json},
+};
+
+/// What becomes of the elements.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reduction {
+    /// A line of output each, at most so many; null only if it is wanted.
+    Lines(u64, bool),
+    /// An array of them all, or of the first so many.
+    Collect(u64),
+    /// An array of the last so many.
+    Last(u64),
+    /// How many there are.
+    Count,
+    /// The total of the numbers among them.
+    Sum,
+    /// Their mean.
+    Average,
+    /// The smallest number among them.
+    Min,
+    /// The largest number among them.
+    Max,
+}
+
+/// Counts of rows; `rows` is the sum of all others.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct StreamCounts {
+    /// All rows that were looked at.
+    pub rows: u64,
+    /// Rows that contributed elements.
+    pub used: u64,
+    /// Rows that contributed none.
+    pub filtered: u64,
+    /// Rows that were passed over: bad, too long, or not computable.
+    pub skipped: u64,
+    /// Rows with nothing in them.
+    pub blank: u64,
+}
+
+/// Why a stream cannot be gone through.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Obstacle {
+    /// A row has no answer; the next can be asked.
+    Row(Refusal),
+    /// The elements take more memory than they may.
+    Memory(u64),
+}
+
+/// A run over all rows.
+pub struct OverRows {
+    stages: Stages,
+    state: State,
+    max_memory: u64,
+    limits: Limits,
+    arena: Bump,
+    tape: Tape,
+    done: bool,
+    /// What was counted so far.
+    pub counts: StreamCounts,
+}
+
+enum State {
+    Lines {
+        text: Vec<u8>,
+        left: u64,
+        nulls: bool,
+    },
+    Collect {
+        text: Vec<u8>,
+        elements: u64,
+        limit: u64,
+    },
+    Last {
+        texts: VecDeque<Vec<u8>>,
+        bytes: u64,
+        limit: u64,
+    },
+    Count(u64),
+    Sum(Box<Sum>),
+    Average(Box<Sum>, u64),
+    /// The best number so far, as JSON, and whether a smaller one is better.
+    Extreme(Option<Vec<u8>>, bool),
+}
+
+impl OverRows {
+    /// A run that has seen no rows.
+    pub fn new(stages: Vec<Stage>, reduction: Reduction, max_memory: u64, limits: Limits) -> Self {
+        let state = match reduction {
+            Reduction::Lines(left, nulls) => State::Lines { text: Vec::new(), left, nulls },
+            Reduction::Collect(limit) => State::Collect { text: vec![b'['], elements: 0, limit },
+            Reduction::Last(limit) => State::Last { texts: VecDeque::new(), bytes: 0, limit },
+            Reduction::Count => State::Count(0),
+            Reduction::Sum => State::Sum(Box::new(Sum::new())),
+            Reduction::Average => State::Average(Box::new(Sum::new()), 0),
+            Reduction::Min => State::Extreme(None, true),
+            Reduction::Max => State::Extreme(None, false),
+        };
+        let done = matches!(
+            state,
+            State::Lines { left: 0, .. }
+                | State::Collect { limit: 0, .. }
+                | State::Last { limit: 0, .. }
+        );
+        Self {
+            stages: Stages::new(stages),
+            state,
+            max_memory,
+            limits,
+            arena: Bump::new(),
+            tape: Tape::default(),
+            done,
+            counts: StreamCounts::default(),
+        }
+    }
+
+    /// Whether no further row can change the result.
+    pub fn done(&self) -> bool {
+        self.done || self.stages.ended()
+    }
+
+    /// The lines of output so far; they are not given again.
+    pub fn take_lines(&mut self) -> Vec<u8> {
+        match &mut self.state {
+            State::Lines { text, .. } => std::mem::take(text),
+            _ => Vec::new(),
+        }
+    }
+
+    /// Take in the elements that a row contributes.
+    ///
+    /// # Errors
+    /// Why there are none.
+    pub fn row(&mut self, row: Row<'_>) -> Result<(), Obstacle> {
+        self.counts.rows += 1;
+        let result = self.elements(row);
+        self.arena.reset();
+        if result.is_err() {
+            self.counts.skipped += 1;
+        }
+        result?;
+        let held = self.stages.key_bytes()
+            + match &self.state {
+                State::Collect { text, .. } => text.len() as u64,
+                State::Last { bytes, .. } => *bytes,
+                _ => 0,
+            };
+        if held > self.max_memory { Err(Obstacle::Memory(self.max_memory)) } else { Ok(()) }
+    }
+
+    fn elements(&mut self, row: Row<'_>) -> Result<(), Obstacle> {
+        let refusal = |offset, span, reason| {
+            Obstacle::Row(Refusal { number: row.number, offset, span, reason })
+        };
+        if let Some(length) = row.too_long {
+            return Err(refusal(row.offset, None, format!("{length} bytes long, over the limit")));
+        }
+        if json::is_blank(row.content) {
+            self.counts.blank += 1;
+            return Ok(());
+        }
+        let start = row.content_offset();
+        let document = self.tape.parse(row.content, &self.limits).map_err(|error| {
+            refusal(start + error.offset as u64, None, error.reason.to_string())
+        })?;
+        let (state, done, arena) = (&mut self.state, &mut self.done, &self.arena);
+        let mut taken = 0_u64;
+        let pushed = self.stages.push(document.root(), arena, &mut |element| {
+            taken += 1;
+            *done = state.take(element, document, arena)?;
+            Ok(if *done { Flow::Stop } else { Flow::Continue })
+        });
+        if let Err(failed) = pushed {
+            let span = self.stages.span(&failed);
+            return Err(refusal(start, span, failed.1.reason));
+        }
+        if taken > 0 {
+            self.counts.used += 1;
+        } else {
+            self.counts.filtered += 1;
+        }
+        Ok(())
+    }
+
+    /// The result, as JSON.
+    ///
+    /// # Errors
+    /// When the total is no finite number.
+    pub fn finish(self) -> Result<Vec<u8>, Fault> {
+        let arena = Bump::new();
+        let value = match self.state {
+            State::Lines { text, .. } => return Ok(text),
+            State::Collect { mut text, .. } => {
+                text.push(b']');
+                return Ok(text);
+            }
+            State::Last { texts, .. } => {
+                let texts: Vec<_> = texts.into_iter().collect();
+                return Ok([b"[", texts.join(&b","[..]).as_slice(), b"]"].concat());
+            }
+            State::Extreme(best, _) => return Ok(best.unwrap_or_else(|| b"null".to_vec())),
+            State::Count(count) => Value::Int(i64::try_from(count).unwrap_or(i64::MAX)),
+            State::Sum(sum) => total(&sum)?,
+            State::Average(_, 0) => Value::Null,
+            #[allow(clippy::cast_precision_loss, reason = "a mean is a double")]
+            State::Average(sum, count) => numbers::finite(sum.double() / count as f64)?,
+        };
+        let mut text = Vec::new();
+        write_json(value, &mut text, &arena);
+        Ok(text)
+    }
+}
+
+fn total<'r>(sum: &Sum) -> Result<Value<'r>, Fault> {
+    match sum.integer() {
+        Some(total) => Ok(Value::Int(total)),
+        None => numbers::finite(sum.double()),
+    }
+}
+
+impl State {
+    /// Take one element; true if no further one can change the result.
+    fn take<'r>(
+        &mut self,
+        element: Value<'r>,
+        row: Document<'r>,
+        arena: &'r Bump,
+    ) -> Result<bool, Fault> {
+        match self {
+            Self::Lines { text, left, nulls } => {
+                if *nulls || !element.is_null() {
+                    write_line(element, row, text, arena);
+                    *left -= 1;
+                }
+                return Ok(*left == 0);
+            }
+            Self::Collect { text, elements, limit } => {
+                if *elements > 0 {
+                    text.push(b',');
+                }
+                write_json(element, text, arena);
+                *elements += 1;
+                return Ok(*elements >= *limit);
+            }
+            Self::Last { texts, bytes, limit } => {
+                let mut text = Vec::new();
+                write_json(element, &mut text, arena);
+                *bytes += text.len() as u64;
+                texts.push_back(text);
+                if texts.len() as u64 > *limit {
+                    *bytes -= texts.pop_front().map_or(0, |first| first.len() as u64);
+                }
+            }
+            Self::Count(count) => *count += 1,
+            Self::Sum(sum) => {
+                add(sum, element, arena)?;
+            }
+            Self::Average(sum, count) => *count += u64::from(add(sum, element, arena)?),
+            Self::Extreme(best, smaller) => {
+                if element.kind() == Kind::Number
+                    && better(element, best.as_deref(), *smaller, arena)
+                {
+                    let text = best.get_or_insert_default();
+                    text.clear();
+                    write_json(element, text, arena);
+                }
+            }
+        }
+        Ok(false)
+    }
+}
+
+/// Add a number; false if it is none.
+fn add<'r>(sum: &mut Sum, element: Value<'r>, arena: &'r Bump) -> Result<bool, Fault> {
+    match element.resolved(arena) {
+        Value::Int(value) => sum.add_integer(value),
+        Value::Float(value) => sum.add_double(value),
+        Value::Big(text) => match numbers::double(Value::Big(text)) {
+            Some(value) => sum.add_double(value),
+            None => return Err(Fault::new(format!("{text} is too large to add"))),
+        },
+        _ => return Ok(false),
+    }
+    Ok(true)
+}
+
+fn better<'r>(element: Value<'r>, best: Option<&[u8]>, smaller: bool, arena: &'r Bump) -> bool {
+    let Some(best) = best.and_then(|text| std::str::from_utf8(text).ok()) else { return true };
+    let is_integer = !best.contains(['.', 'e', 'E']);
+    let order = compare(element, crate::value::number(arena.alloc_str(best), is_integer), arena);
+    if smaller { order.is_lt() } else { order.is_gt() }
+}

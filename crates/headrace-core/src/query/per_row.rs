@@ -1,0 +1,187 @@
+//! A query over rows, each by itself.
+//!
+//! All memory is used again from row to row: in steady state nothing is allocated.
+
+use bumpalo::Bump;
+
+use super::{Flow, Machine, Program};
+use crate::{
+    json::{self, Limits},
+    rows::Row,
+    value::{Document, Tape, Value, write_json},
+};
+
+/// What is written for a row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Output {
+    /// The answer.
+    Answer,
+    /// The elements of the answer, each a line of its own.
+    Elements,
+    /// The row as it is, if the answer is truthy.
+    Match,
+}
+
+/// Counts of rows; `rows` is the sum of all others.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// All rows.
+    pub rows: u64,
+    /// Rows that gave a line of output.
+    pub emitted: u64,
+    /// Rows whose answer was null, or that did not match.
+    pub filtered: u64,
+    /// Rows that were passed over: bad, too long, or not computable.
+    pub skipped: u64,
+    /// Rows with nothing in them.
+    pub blank: u64,
+}
+
+/// Why a row has no answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refusal {
+    /// Which row.
+    pub number: u64,
+    /// The byte of the source that is to blame.
+    pub offset: u64,
+    /// Where in the query, if the row itself is good.
+    pub span: Option<(u32, u32)>,
+    /// Why.
+    pub reason: String,
+}
+
+/// What a run writes.
+#[derive(Clone, Copy, Debug)]
+pub struct Writing {
+    /// What is written for a row.
+    pub output: Output,
+    /// Whether null is written as well.
+    pub nulls: bool,
+    /// The most lines that are written.
+    pub limit: u64,
+}
+
+/// Runs a program over one row after the other.
+pub struct PerRow {
+    writing: Writing,
+    limits: Limits,
+    arena: Bump,
+    tape: Tape,
+    lines: u64,
+    /// What was counted so far.
+    pub counts: Counts,
+}
+
+impl PerRow {
+    /// A run that has seen no rows.
+    pub fn new(writing: Writing, limits: Limits) -> Self {
+        Self {
+            writing,
+            limits,
+            arena: Bump::new(),
+            tape: Tape::default(),
+            lines: 0,
+            counts: Counts::default(),
+        }
+    }
+
+    /// Whether all lines have been written that were asked for.
+    pub fn done(&self) -> bool {
+        self.lines >= self.writing.limit
+    }
+
+    /// Append the lines for a row to `out`.
+    ///
+    /// # Errors
+    /// Why there are none; the row is counted as skipped and the next can be asked.
+    pub fn row(
+        &mut self,
+        program: &Program,
+        row: Row<'_>,
+        out: &mut Vec<u8>,
+    ) -> Result<(), Refusal> {
+        self.counts.rows += 1;
+        let before = out.len();
+        let result = self.lines(program, row, out);
+        self.arena.reset();
+        match result {
+            Ok(None) => self.counts.blank += 1,
+            Ok(Some(0)) => self.counts.filtered += 1,
+            Ok(Some(lines)) => {
+                self.counts.emitted += 1;
+                self.lines += lines;
+            }
+            Err(refusal) => {
+                out.truncate(before);
+                self.counts.skipped += 1;
+                return Err(refusal);
+            }
+        }
+        Ok(())
+    }
+
+    /// How many lines were written; `None` for a blank row.
+    fn lines(
+        &mut self,
+        program: &Program,
+        row: Row<'_>,
+        out: &mut Vec<u8>,
+    ) -> Result<Option<u64>, Refusal> {
+        let refusal = |offset: u64, span, reason: String| Refusal {
+            number: row.number,
+            offset,
+            span,
+            reason,
+        };
+        if let Some(length) = row.too_long {
+            return Err(refusal(row.offset, None, format!("{length} bytes long, over the limit")));
+        }
+        if json::is_blank(row.content) {
+            return Ok(None);
+        }
+        let start = row.content_offset();
+        let document = self.tape.parse(row.content, &self.limits).map_err(|error| {
+            refusal(start + error.offset as u64, None, error.reason.to_string())
+        })?;
+        let Writing { output, nulls, limit } = self.writing;
+        let (arena, left) = (&self.arena, limit - self.lines);
+        let mut lines = 0;
+        let mut write = |value: Value<'_>, out: &mut Vec<u8>| {
+            if nulls || !value.is_null() {
+                lines += 1;
+                write_line(value, document, out, arena);
+            }
+            if lines < left { Flow::Continue } else { Flow::Stop }
+        };
+        let mut machine = Machine::new(program, arena, document.root());
+        let written = match output {
+            Output::Elements => machine.each(program.root(), &mut |_, value| Ok(write(value, out))),
+            Output::Answer => machine.run().map(|value| write(value, out)),
+            Output::Match => machine.run().map(|value| {
+                if value.truthy(arena) { write(document.root(), out) } else { Flow::Continue }
+            }),
+        };
+        match written {
+            Ok(_) => Ok(Some(lines)),
+            Err(fault) => {
+                Err(refusal(start, fault.expr.map(|expr| program.span(expr)), fault.reason))
+            }
+        }
+    }
+}
+
+/// Append a value and a newline. The row itself keeps every byte but the space around it.
+pub(super) fn write_line<'r>(
+    value: Value<'r>,
+    row: Document<'r>,
+    out: &mut Vec<u8>,
+    arena: &'r Bump,
+) {
+    match value {
+        Value::Node(node) if node.is_all_of(row) => {
+            out.extend_from_slice(row.line().trim_ascii().as_bytes());
+        }
+        value => write_json(value, out, arena),
+    }
+    out.push(b'\n');
+}

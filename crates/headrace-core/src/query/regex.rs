@@ -1,0 +1,24 @@
+//! Regular expressions of a bounded size, matched in linear time.
+
+use regex::{Regex, RegexBuilder};
+
+/// The most memory a compiled pattern may take.
+const MAX_BYTES: usize = 10 << 20;
+
+/// Compile a pattern.
+///
+/// # Errors
+/// What is wrong with the pattern, in one line.
+pub(super) fn compile(pattern: &str) -> Result<Regex, String> {
+    RegexBuilder::new(pattern).size_limit(MAX_BYTES).build().map_err(|error| match error {
+        regex::Error::CompiledTooBig(limit) => {
+            format!("the pattern is too large: it takes more than {limit} bytes")
+        }
+        error => {
+            // The last line of the library's message says what; those before draw a picture.
+            let text = error.to_string();
+            let reason = text.lines().last().unwrap_or_default().trim();
+            format!("bad pattern: {}", reason.trim_start_matches("error: "))
+        }
+    })
+}

@@ -1,0 +1,67 @@
+//! What operators, casts and f-strings do with text.
+
+use std::fmt::Write;
+
+use bumpalo::{Bump, collections::String as BumpString};
+
+use crate::value::{Value, text_of};
+
+/// `~=`: one contains the other, whatever the case.
+pub(super) fn alike<'r>(left: Value<'r>, right: Value<'r>, arena: &'r Bump) -> bool {
+    let (left, right) = (text_of(left, arena).to_lowercase(), text_of(right, arena).to_lowercase());
+    left.contains(&right) || right.contains(&left)
+}
+
+/// What `as int` and `as float` make a number of; `None` where they cannot.
+pub(super) fn cast_number(value: Value<'_>) -> Option<f64> {
+    match value {
+        Value::Null => Some(0.0),
+        Value::Bool(value) => Some(f64::from(u8::from(value))),
+        Value::Str(text) => parse_number(text),
+        number => super::numbers::double(number),
+    }
+}
+
+/// A text that is a number and nothing else.
+pub(super) fn parse_number(text: &str) -> Option<f64> {
+    let digits = text.strip_prefix(['-', '+']).unwrap_or(text);
+    // Rust would take "inf" and "nan" as well.
+    let numeric = digits.starts_with(|first: char| first.is_ascii_digit() || first == '.');
+    numeric.then(|| text.parse().ok()).flatten().filter(|value: &f64| value.is_finite())
+}
+
+/// Append a value as an f-string's spec asks. A spec that makes no sense is ignored.
+pub(super) fn formatted<'r>(
+    value: Value<'r>,
+    spec: &str,
+    out: &mut BumpString<'r>,
+    arena: &'r Bump,
+) {
+    let plain = text_of(value, arena);
+    let width = |digits: &str| digits.parse::<usize>().ok().filter(|width| *width <= MAX_WIDTH);
+    if let Some(places) =
+        spec.strip_prefix('.').and_then(|rest| rest.strip_suffix('f')).and_then(width)
+        && let Some(number) = value.as_f64(arena)
+    {
+        let _ = write!(out, "{number:.places$}");
+    } else if spec == "d"
+        && let Some(number) = value.as_f64(arena)
+    {
+        out.push_str(text_of(super::numbers::whole(number.trunc()), arena));
+    } else if let Some(width) = spec.strip_prefix('>').and_then(width) {
+        let _ = write!(out, "{plain:>width$}");
+    } else if let Some(width) = spec.strip_prefix('<').and_then(width) {
+        let _ = write!(out, "{plain:<width$}");
+    } else if let Some(width) = spec.strip_prefix('^').and_then(width) {
+        let _ = write!(out, "{plain:^width$}");
+    } else if let (Some(width), Value::Int(number)) =
+        (spec.strip_prefix('0').and_then(width), value.resolved(arena))
+    {
+        let _ = write!(out, "{number:0width$}");
+    } else {
+        out.push_str(plain);
+    }
+}
+
+/// No field of a text needs to be wider.
+const MAX_WIDTH: usize = 10_000;

@@ -1,0 +1,302 @@
+//! Queries: the table of builtins, and programs run over rows.
+
+use std::{
+    collections::HashSet,
+    sync::{Mutex, PoisonError},
+};
+
+use bumpalo::Bump;
+use headrace_core::{
+    json::Limits,
+    query::{
+        self, BUILTINS, Machine, Obstacle, Output, OverRows, Parameter, PerRow, Reduction, Refusal,
+        Stage, StreamCounts, Writing,
+    },
+    value::{Tape, write_json},
+};
+use pyo3::{exceptions::PyValueError, prelude::*, types::PyBytes};
+
+use crate::{batch::RowBatch, error::KernelError};
+
+type Row =
+    (String, Vec<String>, String, Vec<(String, String, bool)>, usize, String, Vec<[String; 3]>);
+
+/// Name, aliases, group, parameters, required, doc and examples of every builtin.
+#[pyfunction]
+pub(crate) fn builtins() -> Vec<Row> {
+    let all = BUILTINS.iter().flat_map(|group| group.iter());
+    all.map(|builtin| {
+        (
+            builtin.name.to_owned(),
+            builtin.aliases.iter().map(ToString::to_string).collect(),
+            builtin.group.to_owned(),
+            builtin.parameters.iter().copied().map(parameter).collect(),
+            builtin.required,
+            builtin.doc.to_owned(),
+            builtin.examples.iter().map(|example| example.map(ToOwned::to_owned)).collect(),
+        )
+    })
+    .collect()
+}
+
+fn parameter(parameter: Parameter) -> (String, String, bool) {
+    let (kind, name, repeated) = match parameter {
+        Parameter::Value(name) => ("value", name, false),
+        Parameter::Each(name) => ("each", name, false),
+        Parameter::Either(name) => ("either", name, false),
+        Parameter::Name(name) => ("name", name, false),
+        Parameter::EachRest(name) => ("each", name, true),
+        Parameter::NameRest(name) => ("name", name, true),
+        Parameter::ValueRest(name) => ("value", name, true),
+    };
+    (kind.to_owned(), name.to_owned(), repeated)
+}
+
+/// A compiled query.
+#[pyclass(frozen, module = "headrace._native")]
+pub(crate) struct Program {
+    program: query::Program,
+}
+
+#[pymethods]
+impl Program {
+    #[new]
+    fn new(code: &[u8]) -> PyResult<Self> {
+        let program =
+            query::decode(code).map_err(|malformed| PyValueError::new_err(malformed.0))?;
+        Ok(Self { program })
+    }
+
+    /// The answer over one document, as JSON.
+    fn evaluate<'py>(
+        &self,
+        py: Python<'py>,
+        document: &[u8],
+        max_depth: u32,
+    ) -> PyResult<Bound<'py, PyBytes>> {
+        let answer = py.detach(|| {
+            let arena = Bump::new();
+            let mut tape = Tape::default();
+            let document = tape
+                .parse(document, &Limits { max_depth })
+                .map_err(|error| ("json", error.offset as u64, error.reason.to_string()))?;
+            let mut machine = Machine::new(&self.program, &arena, document.root());
+            let value = machine.run().map_err(|fault| {
+                let (start, _) = fault.expr.map_or((0, 0), |expr| self.program.span(expr));
+                ("query", u64::from(start), fault.reason)
+            })?;
+            let mut out = Vec::new();
+            write_json(value, &mut out, &arena);
+            Ok(out)
+        });
+        match answer {
+            Ok(answer) => Ok(PyBytes::new(py, &answer)),
+            Err(error) => Err(KernelError::new_err::<(&str, u64, String)>(error)),
+        }
+    }
+}
+
+/// Row, byte, where in the query, reason.
+type Refused = (u64, u64, Option<(u32, u32)>, String);
+
+fn refused(refusal: Refusal) -> Refused {
+    (refusal.number, refusal.offset, refusal.span, refusal.reason)
+}
+
+/// A query over rows, each by itself.
+#[pyclass(frozen, module = "headrace._native")]
+pub(crate) struct RowQuery {
+    program: Py<Program>,
+    run: Mutex<PerRow>,
+}
+
+#[pymethods]
+impl RowQuery {
+    /// `output` is "answer", "elements" or "match"; no more than `limit` lines are given.
+    #[new]
+    #[pyo3(signature = (program, *, output, nulls, limit, max_depth))]
+    fn new(
+        program: Py<Program>,
+        output: &str,
+        nulls: bool,
+        limit: u64,
+        max_depth: u32,
+    ) -> PyResult<Self> {
+        let output = match output {
+            "answer" => Output::Answer,
+            "elements" => Output::Elements,
+            "match" => Output::Match,
+            _ => return Err(PyValueError::new_err(format!("no output {output:?}"))),
+        };
+        let run = PerRow::new(Writing { output, nulls, limit }, Limits { max_depth });
+        Ok(Self { program, run: Mutex::new(run) })
+    }
+
+    /// Answers for the rows of a batch from position `start` on, or from there to the front in
+    /// `reverse`: the lines, the position behind the last row that was asked, and that row's
+    /// refusal, if it has no answer.
+    fn answer<'py>(
+        &self,
+        py: Python<'py>,
+        batch: &RowBatch,
+        start: usize,
+        reverse: bool,
+    ) -> (Bound<'py, PyBytes>, usize, Option<Refused>) {
+        let program = &self.program.get().program;
+        let (out, asked, refusal) = py.detach(|| {
+            let mut run = self.run.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut out = Vec::new();
+            let mut asked = start;
+            let mut ask = |row| {
+                asked += 1;
+                run.row(program, row, &mut out).map(|()| run.done())
+            };
+            let ended = if reverse {
+                let rows: Vec<_> = batch.rows.iter().collect();
+                rows.into_iter().rev().skip(start).map(&mut ask).find(|asked| *asked != Ok(false))
+            } else {
+                batch.rows.iter().skip(start).map(&mut ask).find(|asked| *asked != Ok(false))
+            };
+            (out, asked, ended.and_then(std::result::Result::err))
+        });
+        (PyBytes::new(py, &out), asked, refusal.map(refused))
+    }
+
+    /// Whether all lines have been given that were asked for.
+    #[getter]
+    fn done(&self) -> bool {
+        self.run.lock().unwrap_or_else(PoisonError::into_inner).done()
+    }
+
+    /// Rows, emitted, filtered, skipped, blank.
+    #[getter]
+    fn counts(&self) -> (u64, u64, u64, u64, u64) {
+        let counts = self.run.lock().unwrap_or_else(PoisonError::into_inner).counts;
+        (counts.rows, counts.emitted, counts.filtered, counts.skipped, counts.blank)
+    }
+}
+
+/// A stage of a stream: its kind, the code of its program or how many, as it needs.
+type StageCode = (String, Option<Vec<u8>>, u64);
+
+fn stage((kind, code, count): StageCode) -> PyResult<Stage> {
+    let program = || {
+        let code = code.as_deref().unwrap_or_default();
+        query::decode(code).map_err(|malformed| PyValueError::new_err(malformed.0))
+    };
+    Ok(match kind.as_str() {
+        "each" => Stage::Each(program()?),
+        "distinct" => Stage::Distinct(program()?, HashSet::new()),
+        "take" => Stage::Take(count),
+        "skip" => Stage::Skip(count),
+        "take_while" => Stage::TakeWhile(program()?),
+        "drop_while" => Stage::DropWhile(program()?, false),
+        _ => return Err(PyValueError::new_err(format!("no stage {kind:?}"))),
+    })
+}
+
+/// A query over the stream of all rows.
+#[pyclass(frozen, module = "headrace._native")]
+pub(crate) struct StreamQuery {
+    run: Mutex<Option<OverRows>>,
+}
+
+#[pymethods]
+impl StreamQuery {
+    /// `reduction` is "lines", "collect", "last", "count", "sum", "avg", "min" or "max"; `limit`
+    /// is how many elements the first three are about.
+    #[new]
+    #[pyo3(signature = (stages, *, reduction, limit, nulls, max_memory, max_depth))]
+    fn new(
+        stages: Vec<StageCode>,
+        reduction: &str,
+        limit: u64,
+        nulls: bool,
+        max_memory: u64,
+        max_depth: u32,
+    ) -> PyResult<Self> {
+        let reduction = match reduction {
+            "lines" => Reduction::Lines(limit, nulls),
+            "collect" => Reduction::Collect(limit),
+            "last" => Reduction::Last(limit),
+            "count" => Reduction::Count,
+            "sum" => Reduction::Sum,
+            "avg" => Reduction::Average,
+            "min" => Reduction::Min,
+            "max" => Reduction::Max,
+            _ => return Err(PyValueError::new_err(format!("no reduction {reduction:?}"))),
+        };
+        let stages = stages.into_iter().map(stage).collect::<PyResult<_>>()?;
+        let run = OverRows::new(stages, reduction, max_memory, Limits { max_depth });
+        Ok(Self { run: Mutex::new(Some(run)) })
+    }
+
+    /// Take in the rows of a batch from position `start` on, or from there to the front in
+    /// `reverse`: lines of output, the position behind the last row that was looked at, that
+    /// row's refusal, if it has no answer, and how much memory was too much, if it was.
+    fn take<'py>(
+        &self,
+        py: Python<'py>,
+        batch: &RowBatch,
+        start: usize,
+        reverse: bool,
+    ) -> (Bound<'py, PyBytes>, usize, Option<Refused>, Option<u64>) {
+        let (lines, asked, refusal, memory) = py.detach(|| {
+            let mut slot = self.run.lock().unwrap_or_else(PoisonError::into_inner);
+            let Some(run) = slot.as_mut() else { return (Vec::new(), start, None, None) };
+            let (asked, obstacle) = take_rows(run, batch, start, reverse);
+            let lines = run.take_lines();
+            match obstacle {
+                None => (lines, asked, None, None),
+                Some(Obstacle::Row(refusal)) => (lines, asked, Some(refused(refusal)), None),
+                Some(Obstacle::Memory(most)) => (lines, asked, None, Some(most)),
+            }
+        });
+        (PyBytes::new(py, &lines), asked, refusal, memory)
+    }
+
+    /// Whether no further row can change the result.
+    #[getter]
+    fn done(&self) -> bool {
+        self.run.lock().unwrap_or_else(PoisonError::into_inner).as_ref().is_none_or(OverRows::done)
+    }
+
+    /// Rows, used, filtered, skipped, blank.
+    #[getter]
+    fn counts(&self) -> (u64, u64, u64, u64, u64) {
+        let slot = self.run.lock().unwrap_or_else(PoisonError::into_inner);
+        let counts = slot.as_ref().map_or_else(StreamCounts::default, |run| run.counts);
+        (counts.rows, counts.used, counts.filtered, counts.skipped, counts.blank)
+    }
+
+    /// The result, as JSON. This ends the run.
+    fn finish<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        let run = self.run.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let run = run.ok_or_else(|| PyValueError::new_err("the run has ended"))?;
+        match run.finish() {
+            Ok(text) => Ok(PyBytes::new(py, &text)),
+            Err(fault) => Err(KernelError::new_err(("query", 0, fault.reason))),
+        }
+    }
+}
+
+/// The position behind the last row that was looked at, and what it stopped at.
+fn take_rows(
+    run: &mut OverRows,
+    batch: &RowBatch,
+    start: usize,
+    reverse: bool,
+) -> (usize, Option<Obstacle>) {
+    let rows: Vec<_> = batch.rows.iter().collect();
+    let count = rows.len();
+    for position in start..count {
+        if run.done() {
+            return (position, None);
+        }
+        let at = if reverse { count - 1 - position } else { position };
+        if let Err(obstacle) = run.row(rows[at]) {
+            return (position + 1, Some(obstacle));
+        }
+    }
+    (count, None)
+}

@@ -1,0 +1,51 @@
+"""``headrace functions``: what the query language has to offer."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from headrace.cli.arguments import Argument
+from headrace.cli.table import Example
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+
+    from headrace.cli.output import Console
+
+ABOUT = """\
+Without a name, every function in a line; with one, what it does and examples. All of
+it stands in docs/functions.md."""
+
+EXAMPLES = (
+    Example("headrace functions", "all of them"),
+    Example("headrace functions unique_by", "one of them, with examples"),
+)
+
+ARGUMENTS = (
+    Argument(
+        "name", "text", "the function to explain", metavar="NAME", arity="optional"
+    ),
+)
+
+
+def run(options: Namespace, console: Console) -> int:
+    """Print the functions."""
+    from difflib import get_close_matches
+
+    from headrace.api.functions import all_functions, described
+    from headrace.errors import UsageError
+    from headrace.kernel.builtins import builtins
+
+    if options.name is None:
+        functions = all_functions()
+        width = max(len(builtin.name) for builtin in functions)
+        for builtin in functions:
+            console.text(f"{builtin.name:{width}}  {builtin.doc}\n")
+        return 0
+    found = builtins().get(options.name)
+    if found is None:
+        near = get_close_matches(options.name, builtins(), n=1)
+        hint = f"; did you mean {near[0]}?" if near else ""
+        raise UsageError(f"there is no function {options.name}{hint}")
+    console.text(described(found))
+    return 0

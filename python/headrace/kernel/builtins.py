@@ -1,0 +1,70 @@
+"""The builtins of the query language, as the core's table has them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from typing import Literal, TypeAlias, cast
+
+from headrace import _native
+
+ParameterKind: TypeAlias = Literal["value", "each", "either", "name"]
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """One parameter; `repeated`: it takes all arguments that are left."""
+
+    kind: ParameterKind
+    name: str
+    repeated: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """A query, the document it is asked of, and its answer, or ``error``."""
+
+    query: str
+    document: str
+    answer: str
+
+
+@dataclass(frozen=True, slots=True)
+class Builtin:
+    """A function or method of the language."""
+
+    name: str
+    aliases: tuple[str, ...]
+    group: str
+    parameters: tuple[Parameter, ...]
+    required: int
+    doc: str
+    examples: tuple[Example, ...]
+
+    def parameter(self, position: int) -> Parameter | None:
+        """Return what the argument at `position` is; None if there may be none."""
+        if position < len(self.parameters):
+            return self.parameters[position]
+        last = self.parameters[-1] if self.parameters else None
+        return last if last is not None and last.repeated else None
+
+
+@cache
+def builtins() -> dict[str, Builtin]:
+    """Return every builtin under its name and its aliases."""
+    table: dict[str, Builtin] = {}
+    for name, aliases, group, parameters, required, doc, examples in _native.builtins():
+        builtin = Builtin(
+            name,
+            tuple(aliases),
+            group,
+            tuple(
+                Parameter(cast("ParameterKind", kind), parameter, repeated)
+                for kind, parameter, repeated in parameters
+            ),
+            required,
+            doc,
+            tuple(Example(*example) for example in examples),
+        )
+        table.update(dict.fromkeys([name, *aliases], builtin))
+    return table

@@ -1,0 +1,207 @@
+"""Compiled queries, run by the core."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+from headrace import _native
+from headrace.errors import HeadraceError
+from headrace.kernel.rows import END, Reader, RowStream
+from headrace.kernel.values import InvalidJsonError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from headrace.kernel.rows import RowBatch
+
+Output: TypeAlias = Literal["answer", "elements", "match"]
+"""The answer, its elements, or the row itself if the answer is truthy."""
+
+
+class QueryFailedError(HeadraceError):
+    """A query met a value it cannot be computed on. `offset` is where in the query."""
+
+    def __init__(self, query: str, offset: int, reason: str) -> None:
+        super().__init__(query, offset, reason)
+        self.query = query
+        self.offset = offset
+        self.reason = reason
+
+    def __str__(self) -> str:
+        near = self.query[self.offset : self.offset + 40]
+        return f"{self.reason}, at column {self.offset + 1} of the query: {near}"
+
+
+StageCode: TypeAlias = tuple[str, bytes | None, int]
+"""A stage of a stream: its kind, the code of its program, how many."""
+
+
+class Program:
+    """A query that is ready to run."""
+
+    def __init__(self, query: str, code: bytes) -> None:
+        self.query = query
+        try:
+            self.native = _native.Program(code)
+        except ValueError as error:
+            raise QueryFailedError(query, 0, str(error)) from None
+
+    def evaluate(self, document: bytes, max_depth: int) -> bytes:
+        """Return the answer over one document, as JSON."""
+        try:
+            return self.native.evaluate(document, max_depth)
+        except _native.KernelError as error:
+            kind, offset, reason = error.args
+            if kind == "query":
+                raise QueryFailedError(self.query, offset, reason) from None
+            raise InvalidJsonError(offset, reason) from None
+
+    def lines(
+        self, document: bytes, *, nulls: bool, limit: int | None, max_depth: int
+    ) -> bytes:
+        """Return the elements of the answer over one document, each a line of JSON."""
+        query = RowQuery(
+            self, output="elements", nulls=nulls, limit=limit, max_depth=max_depth
+        )
+        batch = RowStream(
+            Reader.of_bytes(document), "none", size=END, max_line=len(document)
+        ).next_batch(1, len(document))
+        return b"" if batch is None else query.answer(batch, 0).lines
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """Rows of a query; rows = emitted + filtered + skipped + blank.
+
+    Over the stream of all rows, `emitted` are those that the answer is made of.
+    """
+
+    rows: int = 0
+    emitted: int = 0
+    filtered: int = 0
+    skipped: int = 0
+    blank: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """A row that has no answer. `column` is where in the query, if the row is good."""
+
+    row: int
+    offset: int
+    reason: str
+    column: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """Lines of output, and the row at which the batch was left, if at one."""
+
+    lines: bytes
+    asked: int
+    refused: Refused | None
+
+
+class RowQuery:
+    """A query over rows, each by itself."""
+
+    def __init__(
+        self,
+        program: Program,
+        *,
+        output: Output,
+        nulls: bool,
+        limit: int | None,
+        max_depth: int,
+    ) -> None:
+        self._native = _native.RowQuery(
+            program.native,
+            output=output,
+            nulls=nulls,
+            limit=END if limit is None else limit,
+            max_depth=max_depth,
+        )
+
+    def answer(self, batch: RowBatch, start: int, *, reverse: bool = False) -> Answers:
+        """Ask the rows of a batch from position `start` on; stops at one without answer."""
+        lines, asked, refused = self._native.answer(batch, start, reverse)
+        return Answers(lines, asked, None if refused is None else _refused(*refused))
+
+    @property
+    def done(self) -> bool:
+        """Whether all lines have been given that were asked for."""
+        return self._native.done
+
+    @property
+    def counts(self) -> Counts:
+        """What was counted so far."""
+        return Counts(*self._native.counts)
+
+
+def _refused(
+    row: int, offset: int, span: tuple[int, int] | None, reason: str
+) -> Refused:
+    return Refused(row, offset, reason, None if span is None else span[0] + 1)
+
+
+class MemoryExceededError(HeadraceError):
+    """A query needs all its elements at once, and they are too many."""
+
+    def __init__(self, limit: int) -> None:
+        super().__init__(limit)
+        self.limit = limit
+
+    def __str__(self) -> str:
+        return (
+            f"the query must hold more than {self.limit} bytes of elements at once; "
+            "raise --memory, filter before it sorts or groups, or use --engine spark"
+        )
+
+
+class StreamQuery:
+    """A query over the stream of all rows: the part that is done row by row."""
+
+    def __init__(
+        self,
+        stages: Sequence[StageCode],
+        *,
+        reduction: str,
+        limit: int | None,
+        nulls: bool,
+        max_memory: int,
+        max_depth: int,
+    ) -> None:
+        self._native = _native.StreamQuery(
+            list(stages),
+            reduction=reduction,
+            limit=END if limit is None else limit,
+            nulls=nulls,
+            max_memory=max_memory,
+            max_depth=max_depth,
+        )
+
+    def answer(self, batch: RowBatch, start: int, *, reverse: bool = False) -> Answers:
+        """Take in the rows of a batch from position `start` on."""
+        lines, asked, refused, too_much = self._native.take(batch, start, reverse)
+        if too_much is not None:
+            raise MemoryExceededError(too_much)
+        return Answers(lines, asked, None if refused is None else _refused(*refused))
+
+    def finish(self) -> bytes:
+        """Return what the rows were reduced to, as JSON."""
+        try:
+            return self._native.finish()
+        except _native.KernelError as error:
+            _kind, offset, reason = error.args
+            raise QueryFailedError("", offset, reason) from None
+
+    @property
+    def done(self) -> bool:
+        """Whether no further row can change the result."""
+        return self._native.done
+
+    @property
+    def counts(self) -> Counts:
+        """What was counted so far."""
+        return Counts(*self._native.counts)

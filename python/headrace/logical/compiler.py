@@ -1,0 +1,656 @@
+"""Compiling a query into a program for the core.
+
+Names are resolved here, and here only: a bare name is the innermost variable of
+that name, else a field of ``@``; a call is a builtin, or an error before any row
+is read. What the language writes in several ways, the program has once: an inline
+filter is `filter`, ``has`` is `includes`, ``[*].a`` is `map`, and so on.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from difflib import get_close_matches
+from typing import TYPE_CHECKING
+
+from headrace.kernel.builtins import Builtin, builtins
+from headrace.logical import construction, patterns, writes
+from headrace.logical.errors import QueryMeaningError
+from headrace.logical.program import (
+    KINDS,
+    OPERATORS,
+    TARGETS,
+    Id,
+    ProgramWriter,
+    Tag,
+    constant,
+    flag,
+    many,
+    number,
+    option,
+    text,
+)
+from headrace.logical.scope import Macro, Scope
+from headrace.query import ast
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+_DEEP = {"find": "deep_find", "shape": "deep_shape", "like": "deep_like"}
+
+
+def compile_query(source: str, tree: ast.Node) -> bytes:
+    """Return the program of a query; `source` is its text, for errors."""
+    compiler = Compiler(source)
+    compiler.expression(tree, Scope())
+    return compiler.writer.finish()
+
+
+class Compiler:
+    """Adds the expressions of one query to one program."""
+
+    def __init__(self, source: str) -> None:
+        self.source = source
+        self.writer = ProgramWriter()
+
+    # Expressions
+
+    def expression(self, node: ast.Node, scope: Scope) -> Id:  # noqa: C901, a table of kinds
+        """Add an expression and all it consists of."""
+        span = node.span
+        match node:
+            case ast.Literal():
+                return self.constant(node.value, span)
+            case ast.Root():
+                return self.root(scope, span)
+            case ast.Current():
+                return self.writer.add(Tag.CURRENT, span)
+            case ast.Source():
+                raise self.error(node, f"there is no source @{node.name}")
+            case ast.Name():
+                return self._name(node, scope)
+            case ast.Delete():
+                raise self.error(node, "DELETE can only be the value of a change")
+            case ast.Path():
+                return self._path(node, scope)
+            case ast.Call():
+                return self._call(node, scope)
+            case ast.Negate():
+                return self._negate(node, scope)
+            case ast.Not():
+                return self.writer.add(Tag.NOT, span, self.part(node.operand, scope))
+            case ast.Binary() | ast.Compare():
+                return self.binary(node.operator, node.left, node.right, scope, span)
+            case ast.And():
+                return self._chain(Tag.AND, node.operands, scope, span)
+            case ast.Or():
+                return self._chain(Tag.OR, node.operands, scope, span)
+            case ast.Coalesce():
+                return self._chain(Tag.COALESCE, node.operands, scope, span)
+            case ast.Contains():
+                container = self.expression(node.container, scope)
+                item = self.argument(self.expression(node.item, scope))
+                return self.builtin("includes", container, [item], span)
+            case ast.ContainsAll():
+                return self._contains_all(node, scope)
+            case ast.IsKind():
+                kind = bytes([KINDS.index(node.kind)])
+                test = self.writer.add(
+                    Tag.IS, span, self.part(node.operand, scope), kind
+                )
+                return (
+                    self.writer.add(Tag.NOT, span, number(test))
+                    if node.negated
+                    else test
+                )
+            case ast.Cast():
+                to = "float" if node.to == "number" else str(node.to)
+                target = bytes([TARGETS.index(to)])
+                return self.writer.add(
+                    Tag.CAST, span, self.part(node.operand, scope), target
+                )
+            case ast.Conditional():
+                parts = (node.test, node.then, node.otherwise)
+                return self.writer.add(
+                    Tag.CONDITIONAL, span, *[self.part(part, scope) for part in parts]
+                )
+            case ast.Try():
+                risky, other = (
+                    self.part(node.body, scope),
+                    self.part(node.otherwise, scope),
+                )
+                return self.writer.add(Tag.TRY, span, risky, other)
+            case ast.Pipe():
+                return self._pipe(node, scope)
+            case ast.Let():
+                return self._let(node.bindings, node.body, scope)
+            case ast.Lambda():
+                raise self.error(node, "a lambda can only be an argument")
+            case ast.Match():
+                subject = self.part(node.subject, scope)
+                return self.writer.add(
+                    Tag.MATCH, span, subject, patterns.arms(self, node.arms, scope)
+                )
+            case ast.ArrayLiteral():
+                return construction.array(self, node, scope)
+            case ast.ObjectLiteral():
+                return construction.an_object(self, node, scope)
+            case ast.ArrayComprehension() | ast.ObjectComprehension():
+                return construction.comprehension(self, node, scope)
+            case ast.FString():
+                return construction.fstring(self, node, scope)
+            case ast.Patch():
+                return writes.patch(self, node, scope)
+
+    def part(self, node: ast.Node, scope: Scope) -> bytes:
+        """Add an expression and return the reference to it."""
+        return number(self.expression(node, scope))
+
+    def optional_part(self, node: ast.Node | None, scope: Scope) -> bytes:
+        """Add an expression that may be absent, and return the reference to it."""
+        return flag(0) if node is None else flag(1) + self.part(node, scope)
+
+    def constant(self, value: ast.Scalar, span: ast.Span) -> Id:
+        """Add a literal."""
+        return self.writer.add(Tag.CONST, span, constant(value))
+
+    def variable(self, variable: int, span: ast.Span) -> Id:
+        """Add the value of a variable."""
+        return self.writer.add(Tag.VARIABLE, span, number(variable))
+
+    def root(self, scope: Scope, span: ast.Span) -> Id:
+        """Add what ``$`` stands for."""
+        if scope.row is None:
+            return self.writer.add(Tag.ROOT, span)
+        return self.variable(scope.row, span)
+
+    def let(self, variable: int, value: Id, body: Id, span: ast.Span) -> Id:
+        """Add a body that sees a value in a variable."""
+        return self.writer.add(
+            Tag.LET, span, number(variable), number(value), number(body)
+        )
+
+    def with_current(self, value: Id, body: Id, span: ast.Span) -> Id:
+        """Add a body that sees a value as ``@``."""
+        return self.writer.add(Tag.WITH, span, number(value), number(body))
+
+    def field(self, of: Id, name: str, span: ast.Span) -> Id:
+        """Add the value under a key."""
+        return self.writer.add(Tag.FIELD, span, number(of), text(name))
+
+    def index(self, of: Id, index: Id, span: ast.Span) -> Id:
+        """Add an element, or the value under a key that is computed."""
+        return self.writer.add(Tag.INDEX, span, number(of), number(index))
+
+    def binary(
+        self,
+        operator: str,
+        left: ast.Node,
+        right: ast.Node,
+        scope: Scope,
+        span: ast.Span,
+    ) -> Id:
+        """Add an operator with its two sides."""
+        sides = self.part(left, scope), self.part(right, scope)
+        return self.writer.add(
+            Tag.BINARY, span, bytes([OPERATORS.index(operator)]), *sides
+        )
+
+    def error(
+        self, node: ast.Located, reason: str, hint: str = ""
+    ) -> QueryMeaningError:
+        """Return an error at a part of the query."""
+        return QueryMeaningError(self.source, node.span.start, reason, hint)
+
+    def _name(self, node: ast.Name, scope: Scope) -> Id:
+        match scope.names.get(node.name):
+            case int() as variable:
+                return self.variable(variable, node.span)
+            case Macro():
+                raise self.error(
+                    node, f"{node.name} is a lambda: it can only be an argument"
+                )
+            case None:
+                current = self.writer.add(Tag.CURRENT, node.span)
+                return self.field(current, node.name, node.span)
+
+    def _negate(self, node: ast.Negate, scope: Scope) -> Id:
+        if isinstance(node.operand, ast.Literal):
+            value = node.operand.value
+            # -9223372036854775808 is an integer, though its digits alone are not.
+            if isinstance(value, int) and not isinstance(value, bool):
+                return self.constant(-value, node.span)
+        return self.writer.add(Tag.NEGATE, node.span, self.part(node.operand, scope))
+
+    def _chain(
+        self, tag: Tag, operands: Sequence[ast.Node], scope: Scope, span: ast.Span
+    ) -> Id:
+        # From the right, so that the first is evaluated first and may end it.
+        *rest, last = [self.expression(operand, scope) for operand in operands]
+        for left in reversed(rest):
+            last = self.writer.add(tag, span, number(left), number(last))
+        return last
+
+    def _contains_all(self, node: ast.ContainsAll, scope: Scope) -> Id:
+        container = self.expression(node.container, scope)
+        items = [self.constant(item.value, item.span) for item in node.items]
+        array = self.writer.add(
+            Tag.ARRAY, node.span, many([number(item) + flag(0) for item in items])
+        )
+        return self.builtin("has_all", container, [self.argument(array)], node.span)
+
+    # Paths
+
+    def _path(self, node: ast.Path, scope: Scope) -> Id:
+        if (
+            scope.row is None
+            and (written := writes.chain(self, node, scope)) is not None
+        ):
+            return written
+        if isinstance(node.base, ast.Root) and self._begins_with_rows(node):
+            return self._rows(node, scope)
+        return self.steps(self.expression(node.base, scope), node.steps, scope)
+
+    def steps(self, of: Id, steps: Sequence[ast.Step], scope: Scope) -> Id:
+        """Add a value taken through steps."""
+        for position, step in enumerate(steps):
+            if isinstance(step, ast.Each):
+                return self._each(of, step, steps[position + 1 :], scope)
+            of = self._step(of, step, scope)
+        return of
+
+    def _step(self, of: Id, step: ast.Step, scope: Scope) -> Id:  # noqa: C901, a table of kinds
+        span = step.span
+        match step:
+            case ast.Field():
+                return self.field(of, step.name, span)
+            case ast.Index():
+                return self.index(of, self.constant(step.index, span), span)
+            case ast.Slice():
+                bounds = [
+                    option(bound, lambda bound: number(self.constant(bound, span)))
+                    for bound in (step.start, step.stop, step.step)
+                ]
+                return self.writer.add(Tag.SLICE, span, number(of), *bounds)
+            case ast.Computed():
+                return self.index(of, self.expression(step.key, scope), span)
+            case ast.InlineFilter():
+                condition = self.each_argument(step.predicate, scope)
+                return self.builtin("filter", of, [condition], span)
+            case ast.Descend():
+                return self.writer.add(
+                    Tag.DESCEND, span, number(of), option(step.key, text)
+                )
+            case ast.Method():
+                return self.method(of, step, scope)
+            case ast.DeepMethod():
+                return self._deep_method(of, step, scope)
+            case ast.DeepMatch():
+                arms = patterns.arms(self, step.arms, scope)
+                return self.writer.add(
+                    Tag.DEEP_MATCH, span, number(of), arms, flag(step.first)
+                )
+            case ast.ExactlyOne():
+                return self.writer.add(Tag.ONE, span, number(of))
+            case ast.Each():
+                return self._each(of, step, (), scope)
+
+    def _each(
+        self, of: Id, step: ast.Each, rest: Sequence[ast.Step], scope: Scope
+    ) -> Id:
+        if step.condition is not None:
+            condition = self.each_argument(step.condition, scope)
+            of = self.builtin("filter", of, [condition], step.span)
+        if step.body is not None:
+            body = self.each_argument(step.body, scope)
+        elif rest:
+            current = self.writer.add(Tag.CURRENT, step.span)
+            body = self.argument(self.steps(current, rest, scope), per_element=True)
+        else:
+            return of
+        return self.builtin("map", of, [body], step.span)
+
+    def _begins_with_rows(self, node: ast.Path) -> bool:
+        first = node.steps[0]
+        return isinstance(first, ast.Method) and first.name == "rows" and not first.args
+
+    def _rows(self, node: ast.Path, scope: Scope) -> Id:
+        """Add ``$.rows()``: its elements, or the document itself as the only row."""
+        root = self.root(scope, node.span)
+        every = self.writer.add(Tag.CURRENT, node.span)
+        rows = self.builtin(
+            "map", root, [self.argument(every, per_element=True)], node.span
+        )
+        return self.steps(
+            rows, node.steps[1:], Scope(scope.names, row=self.writer.variable())
+        )
+
+    # Calls
+
+    def _call(self, node: ast.Call, scope: Scope) -> Id:
+        name = "chain" if node.name == "join" else node.name
+        builtin = self.find(name, node)
+        if not node.args:
+            tag = Tag.CONST if name == "now" else Tag.CURRENT
+            parts = [constant(None)] if tag is Tag.CONST else []
+            receiver = self.writer.add(tag, node.span, *parts)
+            return self._call_builtin(builtin, receiver, (), scope, node)
+        first, *rest = node.args
+        if first.name is not None:
+            raise self.error(first, "the first argument cannot have a name")
+        receiver = self.expression(first.value, scope)
+        return self._call_builtin(builtin, receiver, tuple(rest), scope, node)
+
+    def method(self, of: Id, step: ast.Method, scope: Scope) -> Id:
+        """Add a method call; with ``?``, null has no methods and stays null."""
+        builtin = self.find(step.name, step)
+        args = self._shape(step) if builtin.name == "deep_shape" else step.args
+        if not step.optional:
+            return self._call_builtin(builtin, of, args, scope, step)
+        span = step.span
+        variable = self.writer.variable()
+        receiver = self.variable(variable, span)
+        called = self._call_builtin(builtin, receiver, args, scope, step)
+        null = bytes([KINDS.index("null")])
+        is_null = self.writer.add(Tag.IS, span, number(receiver), null)
+        chosen = self.writer.add(
+            Tag.CONDITIONAL, span, number(is_null), number(receiver), number(called)
+        )
+        return self.let(variable, of, chosen, span)
+
+    def _deep_method(self, of: Id, step: ast.DeepMethod, scope: Scope) -> Id:
+        name = _DEEP.get(step.name)
+        if name is None:
+            hint = f"there are ..{', ..'.join(_DEEP)} and ..match"
+            raise self.error(step, f"there is no deep method ..{step.name}", hint)
+        args = self._shape(step) if name == "deep_shape" else step.args
+        return self._call_builtin(self.find(name, step), of, args, scope, step)
+
+    def _shape(self, step: ast.Method | ast.DeepMethod) -> Sequence[ast.Arg]:
+        match step.args:
+            case (ast.Arg(value=ast.ObjectLiteral(entries=entries)),) if all(
+                isinstance(entry, ast.Shorthand) for entry in entries
+            ):
+                return [
+                    ast.Arg(ast.Literal(entry.name, span=entry.span), span=entry.span)
+                    for entry in entries
+                    if isinstance(entry, ast.Shorthand)
+                ]
+            case _:
+                return step.args
+
+    def find(self, name: str, node: ast.Located) -> Builtin:
+        """Return a builtin by its name."""
+        table = builtins()
+        if (builtin := table.get(name)) is not None:
+            return builtin
+        near = get_close_matches(name, table, n=1)
+        hint = f"did you mean {near[0]}?" if near else ""
+        raise self.error(node, f"unknown function {name}", hint)
+
+    def _call_builtin(
+        self,
+        builtin: Builtin,
+        receiver: Id,
+        args: Sequence[ast.Arg],
+        scope: Scope,
+        node: ast.Located,
+    ) -> Id:
+        if len(args) < builtin.required:
+            wanted = ", ".join(parameter.name for parameter in builtin.parameters)
+            reason = (
+                f"{builtin.name} takes {builtin.required} or more arguments: {wanted}"
+            )
+            raise self.error(node, reason)
+        encoded = [
+            self._builtin_argument(builtin, position, arg, scope)
+            for position, arg in enumerate(args)
+        ]
+        return self.builtin(builtin.name, receiver, encoded, node.span)
+
+    def _builtin_argument(
+        self, builtin: Builtin, position: int, arg: ast.Arg, scope: Scope
+    ) -> bytes:
+        parameter = builtin.parameter(position)
+        if parameter is None:
+            if arg.name is None:
+                most = len(builtin.parameters)
+                raise self.error(arg, f"{builtin.name} takes at most {most} arguments")
+            return self.argument(self.expression(arg.value, scope), name=arg.name)
+        if arg.name is not None and parameter.kind != "name":
+            if parameter.kind == "each":
+                return self.each_argument(arg.value, scope, name=arg.name)
+            return self.argument(self.expression(arg.value, scope), name=arg.name)
+        match parameter.kind:
+            case "each":
+                return self.each_argument(arg.value, scope)
+            case "either" if self._is_per_element(arg.value, scope):
+                return self.each_argument(arg.value, scope)
+            case "name" if isinstance(arg.value, ast.Name):
+                name = self.constant(arg.value.name, arg.span)
+                return self.argument(name, name=arg.name)
+            case _:
+                pattern = None
+                if parameter.name == "pattern" and isinstance(arg.value, ast.Literal):
+                    value = arg.value.value
+                    pattern = value if isinstance(value, str) else None
+                body = self.expression(arg.value, scope)
+                return self.argument(body, name=arg.name, regex=pattern)
+
+    def _is_per_element(self, node: ast.Node, scope: Scope) -> bool:
+        """Whether an argument says something of the element it is given."""
+        if isinstance(node, ast.Lambda):
+            return True
+        if isinstance(node, ast.Name) and isinstance(scope.names.get(node.name), Macro):
+            return True
+        return any(
+            isinstance(part, ast.Current)
+            or (isinstance(part, ast.Name) and part.name not in scope.names)
+            for part in ast.walk(node)
+        )
+
+    def builtin(
+        self, name: str, receiver: Id, args: Sequence[bytes], span: ast.Span
+    ) -> Id:
+        """Add a call with arguments that are encoded already."""
+        return self.writer.add(Tag.CALL, span, text(name), number(receiver), many(args))
+
+    def argument(
+        self,
+        body: Id,
+        *,
+        name: str | None = None,
+        params: Sequence[int] = (),
+        per_element: bool = False,
+        regex: str | None = None,
+    ) -> bytes:
+        """Encode an argument."""
+        return (
+            option(name, text)
+            + many([number(param) for param in params])
+            + number(body)
+            + flag(per_element)
+            + option(regex, text)
+        )
+
+    def each_argument(
+        self, node: ast.Node, scope: Scope, *, name: str | None = None
+    ) -> bytes:
+        """Encode an argument that is evaluated for each element."""
+        if isinstance(node, ast.Name) and isinstance(
+            macro := scope.names.get(node.name), Macro
+        ):
+            node, scope = macro.function, macro.scope
+        if not isinstance(node, ast.Lambda):
+            body = self._field_or_method(node, scope)
+            if body is None:
+                body = self._for_row(node, scope)
+            return self.argument(body, name=name, per_element=True)
+        params = [self.writer.variable() for _ in node.params]
+        body = self.destructured(
+            list(zip(node.params, params, strict=True)),
+            scope,
+            lambda inner: self._for_row(node.body, inner),
+        )
+        return self.argument(body, name=name, params=params, per_element=True)
+
+    def _field_or_method(self, node: ast.Node, scope: Scope) -> Id | None:
+        """Add ``len`` of ``map(len)``: a field of objects, the method of anything else."""
+        if not isinstance(node, ast.Name) or node.name in scope.names:
+            return None
+        builtin = builtins().get(node.name)
+        if builtin is None or builtin.required:
+            return None
+        span = node.span
+        current = self.writer.add(Tag.CURRENT, span)
+        kind = bytes([KINDS.index("object")])
+        is_object = self.writer.add(Tag.IS, span, number(current), kind)
+        found = self.field(current, node.name, span)
+        called = self.builtin(builtin.name, current, [], span)
+        return self.writer.add(
+            Tag.CONDITIONAL, span, number(is_object), number(found), number(called)
+        )
+
+    def _for_row(self, node: ast.Node, scope: Scope) -> Id:
+        """Add an expression for an element; in a stage over rows, ``$`` is that element."""
+        body = self.expression(node, scope)
+        if scope.row is None:
+            return body
+        current = self.writer.add(Tag.CURRENT, node.span)
+        return self.let(scope.row, current, body, node.span)
+
+    # Variables
+
+    def destructured(
+        self,
+        targets: Sequence[tuple[ast.Variable | ast.Items | ast.Fields, int]],
+        scope: Scope,
+        body: Callable[[Scope], Id],
+    ) -> Id:
+        """Add a body that sees the parts of values which are in variables already."""
+        parts: list[tuple[int, Id, ast.Span]] = []
+        for target, variable in targets:
+            if isinstance(target, ast.Variable):
+                scope = scope.binding(**{target.name: variable})
+                continue
+            for name, value in self._parts(target, variable):
+                inner = self.writer.variable()
+                parts.append((inner, value, target.span))
+                scope = scope.binding(**{name: inner})
+        result = body(scope)
+        for inner, value, span in reversed(parts):
+            result = self.let(inner, value, result, span)
+        return result
+
+    def _parts(
+        self, target: ast.Items | ast.Fields, variable: int
+    ) -> list[tuple[str, Id]]:
+        span = target.span
+        of = self.variable(variable, span)
+        found = []
+        for position, name in enumerate(target.names):
+            if isinstance(target, ast.Items):
+                value = self.index(of, self.constant(position, span), span)
+            else:
+                value = self.field(of, name, span)
+            found.append((name, value))
+        if target.rest is not None:
+            found.append((target.rest, self._rest(target, of)))
+        return found
+
+    def _rest(self, target: ast.Items | ast.Fields, of: Id) -> Id:
+        span = target.span
+        if isinstance(target, ast.Items):
+            start = number(self.constant(len(target.names), span))
+            return self.writer.add(
+                Tag.SLICE, span, number(of), b"\x01" + start, b"\x00", b"\x00"
+            )
+        names = [self.argument(self.constant(name, span)) for name in target.names]
+        return self.builtin("omit", of, names, span)
+
+    def _let(self, bindings: Sequence[ast.Binding], body: ast.Node, scope: Scope) -> Id:
+        if not bindings:
+            return self.expression(body, scope)
+        binding, *rest = bindings
+        if isinstance(binding.value, ast.Lambda):
+            if not isinstance(binding.target, ast.Variable):
+                raise self.error(binding, "a lambda has no elements to name")
+            macro = Macro(binding.value, scope)
+            return self._let(rest, body, scope.binding(**{binding.target.name: macro}))
+        value = self.expression(binding.value, scope)
+        variable = self.writer.variable()
+        if writes.is_chain(binding.value):
+            scope = replace(scope, written=variable)
+        inside = self.destructured(
+            [(binding.target, variable)],
+            scope,
+            lambda inner: self._let(rest, body, inner),
+        )
+        return self.let(variable, value, inside, binding.span)
+
+    def _pipe(self, node: ast.Pipe, scope: Scope) -> Id:
+        first, stages = node.first, node.stages
+        if (
+            scope.row is None
+            and isinstance(first, ast.Path)
+            and writes.go_on(stages[0], first)
+        ):
+            # Writes to one value, one after the other, are about that whole value.
+            document = self.expression(first.base, scope)
+            value = writes.chain_on(self, document, first, scope)
+            return self._stages(value, stages, scope, written=first)
+        return self._stages(self.expression(first, scope), stages, scope, written=None)
+
+    def _stages(
+        self,
+        value: Id,
+        stages: Sequence[ast.Node | ast.Bind],
+        scope: Scope,
+        *,
+        written: ast.Path | None,
+    ) -> Id:
+        """Add stages one after the other.
+
+        `written`: the write that gave the value, which a further write to the same
+        goes on with.
+        """
+        for position, stage in enumerate(stages):
+            rest = stages[position + 1 :]
+            if isinstance(stage, ast.Bind):
+                return self._bind(value, stage, rest, scope, written=written)
+            if written is not None and writes.go_on(stage, written):
+                current = self.writer.add(Tag.CURRENT, stage.span)
+                body = writes.chain_on(self, current, stage, scope)
+            else:
+                written = None
+                body = self._stage(stage, scope)
+            value = self.with_current(value, body, stage.span)
+        return value
+
+    def _stage(self, stage: ast.Node, scope: Scope) -> Id:
+        is_method = (
+            isinstance(stage, ast.Name)
+            and stage.name not in scope.names
+            and stage.name in builtins()
+        )
+        if is_method and isinstance(stage, ast.Name):
+            current = self.writer.add(Tag.CURRENT, stage.span)
+            return self.method(current, ast.Method(stage.name, span=stage.span), scope)
+        return self.expression(stage, scope)
+
+    def _bind(
+        self,
+        value: Id,
+        bind: ast.Bind,
+        rest: Sequence[ast.Node | ast.Bind],
+        scope: Scope,
+        *,
+        written: ast.Path | None,
+    ) -> Id:
+        variable = self.writer.variable()
+        again = self.variable(variable, bind.span)
+        inside = self.destructured(
+            [(bind.target, variable)],
+            scope,
+            lambda inner: self._stages(again, rest, inner, written=written),
+        )
+        return self.let(variable, value, inside, bind.span)

@@ -1,0 +1,90 @@
+"""Patterns of ``match``, encoded."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from headrace.logical.program import KINDS, constant, flag, many, number, option, text
+from headrace.query import ast
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from headrace.logical.compiler import Compiler
+    from headrace.logical.program import ProgramWriter
+    from headrace.logical.scope import Scope
+
+
+def arms(compiler: Compiler, all_arms: Sequence[ast.Arm], scope: Scope) -> bytes:
+    """Encode arms, each with the names its pattern binds in sight."""
+    return many([_arm(compiler, arm, scope) for arm in all_arms])
+
+
+def _arm(compiler: Compiler, arm: ast.Arm, scope: Scope) -> bytes:
+    names = Names(compiler.writer)
+    pattern = encode(arm.pattern, names)
+    inner = scope.binding(**names.variables)
+    guard = compiler.optional_part(arm.guard, inner)
+    return pattern + guard + compiler.part(arm.body, inner)
+
+
+@dataclass(slots=True)
+class Names:
+    """The variables of a pattern. Alternatives bind the same names in the same ones."""
+
+    writer: ProgramWriter
+    variables: dict[str, int] = field(default_factory=dict)
+
+    def slot(self, name: str) -> bytes:
+        """Encode the variable of a name."""
+        if name not in self.variables:
+            self.variables[name] = self.writer.variable()
+        return number(self.variables[name])
+
+
+def encode(pattern: ast.Pattern, names: Names) -> bytes:
+    """Encode a pattern; the names it binds are added to `names`."""
+    match pattern:
+        case ast.AnyValue():
+            return b"\x00"
+        case ast.Capture():
+            return b"\x01" + names.slot(pattern.name)
+        case ast.Equals():
+            return b"\x02" + constant(pattern.literal.value)
+        case ast.OfKind():
+            return _kind(pattern, names)
+        case ast.InRange():
+            bounds = [
+                constant(float(bound))[1:] for bound in (pattern.low, pattern.high)
+            ]
+            return b"\x04" + b"".join(bounds) + flag(pattern.inclusive)
+        case ast.ObjectPattern():
+            return _object(pattern, names)
+        case ast.ArrayPattern():
+            return _array(pattern, names)
+        case ast.OneOf():
+            return b"\x07" + many(
+                [encode(each, names) for each in pattern.alternatives]
+            )
+
+
+def _kind(pattern: ast.OfKind, names: Names) -> bytes:
+    kind = bytes([3, KINDS.index(pattern.kind)])
+    if pattern.name is None:
+        return kind
+    return b"\x08" + many([kind, b"\x01" + names.slot(pattern.name)])
+
+
+def _object(pattern: ast.ObjectPattern, names: Names) -> bytes:
+    fields = [text(each.key) + encode(each.pattern, names) for each in pattern.fields]
+    rest = None if pattern.rest is None else pattern.rest.name
+    return b"\x05" + many(fields) + option(rest, names.slot)
+
+
+def _array(pattern: ast.ArrayPattern, names: Names) -> bytes:
+    items = [encode(item, names) for item in pattern.items]
+    rest = flag(0)
+    if pattern.rest is not None:
+        rest = flag(1) + option(pattern.rest.name, names.slot)
+    return b"\x06" + many(items) + rest

@@ -1,0 +1,147 @@
+"""Writing a program for the core, expression by expression.
+
+The format is described where it is read, in the core's ``query/program.rs``. Every
+method adds one expression and gives its number; an expression can refer only to
+those that were added before it.
+"""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass, field
+from decimal import Decimal
+from enum import IntEnum
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from headrace.query.ast import Scalar, Span
+
+Id: TypeAlias = int
+T = TypeVar("T")
+
+VERSION = 1
+
+_I64 = range(-(1 << 63), 1 << 63)
+
+
+class Tag(IntEnum):
+    """Which expression it is."""
+
+    CONST = 0
+    ROOT = 1
+    CURRENT = 2
+    VARIABLE = 3
+    FIELD = 4
+    INDEX = 5
+    SLICE = 6
+    DESCEND = 7
+    NEGATE = 8
+    NOT = 9
+    BINARY = 10
+    AND = 11
+    OR = 12
+    COALESCE = 13
+    IS = 14
+    CAST = 15
+    CONDITIONAL = 16
+    TRY = 17
+    LET = 18
+    WITH = 19
+    ARRAY = 20
+    OBJECT = 21
+    TEXT = 22
+    ONE = 23
+    CALL = 24
+    MATCH = 25
+    DEEP_MATCH = 26
+    COMPREHENSION = 27
+    PATCH = 28
+
+
+OPERATORS = ("+", "-", "*", "/", "%", "==", "!=", "<", "<=", ">", ">=", "~=")
+KINDS = ("null", "bool", "number", "string", "array", "object")
+TARGETS = ("int", "float", "string", "bool", "array", "object", "null")
+
+
+def number(value: int) -> bytes:
+    """Encode a number that is not negative."""
+    encoded = bytearray()
+    while value >= 0x80:
+        encoded.append(value & 0x7F | 0x80)
+        value >>= 7
+    encoded.append(value)
+    return bytes(encoded)
+
+
+def signed(value: int) -> bytes:
+    r"""Encode a number of either sign.
+
+    >>> signed(-1), signed(1)
+    (b'\x01', b'\x02')
+    """
+    return number(value << 1 if value >= 0 else (-value << 1) - 1)
+
+
+def text(value: str) -> bytes:
+    """Encode a text."""
+    encoded = value.encode()
+    return number(len(encoded)) + encoded
+
+
+def flag(value: object) -> bytes:
+    """Encode yes or no."""
+    return b"\x01" if value else b"\x00"
+
+
+def option(value: T | None, encode: Callable[[T], bytes]) -> bytes:
+    """Encode what may be absent."""
+    return b"\x00" if value is None else b"\x01" + encode(value)
+
+
+def many(encoded: Sequence[bytes]) -> bytes:
+    """Encode a list of what is encoded already."""
+    return number(len(encoded)) + b"".join(encoded)
+
+
+def constant(value: Scalar) -> bytes:
+    """Encode a literal."""
+    match value:
+        case None:
+            return b"\x00"
+        case bool():
+            return b"\x02" if value else b"\x01"
+        case int() if value in _I64:
+            return b"\x03" + signed(value)
+        case float():
+            return b"\x04" + struct.pack("<d", value)
+        case int() | Decimal():
+            return b"\x05" + text(str(value))
+        case str():
+            return b"\x06" + text(value)
+
+
+@dataclass(slots=True)
+class ProgramWriter:
+    """A program under construction."""
+
+    _exprs: list[bytes] = field(default_factory=list)
+    _variables: int = 0
+
+    def variable(self) -> int:
+        """Make a variable that nothing else uses."""
+        self._variables += 1
+        return self._variables - 1
+
+    def add(self, tag: Tag, span: Span, *parts: bytes) -> Id:
+        """Add an expression."""
+        place = number(span.start) + number(span.end)
+        self._exprs.append(bytes([tag]) + place + b"".join(parts))
+        return len(self._exprs) - 1
+
+    def finish(self) -> bytes:
+        """Return the program; its last expression is the query."""
+        head = b"HRQP" + bytes([VERSION])
+        counts = number(self._variables) + number(len(self._exprs))
+        return head + counts + b"".join(self._exprs)

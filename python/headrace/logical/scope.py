@@ -1,0 +1,43 @@
+"""What the names in sight stand for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, TypeAlias
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from headrace.query.ast import Lambda
+
+
+@dataclass(frozen=True, slots=True)
+class Macro:
+    """A lambda under a name: usable only as an argument, with the scope it was made in."""
+
+    function: Lambda
+    scope: Scope
+
+
+Meaning: TypeAlias = int | Macro
+"""The number of a variable, or a named lambda."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """The names in sight.
+
+    `row`: ``$`` means the current row, as inside the stages of ``$.rows()``. It is
+    the variable that holds the row.
+
+    `written`: the variable that holds the document after earlier writes, which
+    further writes to the document go on with.
+    """
+
+    names: Mapping[str, Meaning] = field(default_factory=dict)
+    row: int | None = None
+    written: int | None = None
+
+    def binding(self, **names: Meaning) -> Scope:
+        """Return this scope with more names in sight."""
+        return replace(self, names={**self.names, **names})

@@ -1,0 +1,286 @@
+"""Planning a query over the stream of all rows.
+
+The query is cut in three. The first part is done element by element, beginning
+with the rows: these are its *stages*. What comes out of them is *reduced* to
+something that does not grow with the number of rows, wherever the query allows
+that. The *rest* of the query is asked of the result. Any cut is right; a good one
+holds less.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+from headrace.query import ast
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+Reduction: TypeAlias = Literal[
+    "lines", "collect", "last", "count", "sum", "avg", "min", "max"
+]
+"""What becomes of the elements: each a line of output, an array, or a number."""
+
+_ROW_LOCAL = frozenset({"filter", "find_all", "map", "flat_map", "compact"})
+_NUMBERS: dict[str, Reduction] = {
+    "sum": "sum",
+    "avg": "avg",
+    "min": "min",
+    "max": "max",
+}
+_GIVES_ELEMENTS = _ROW_LOCAL | {
+    "accumulate", "batch", "chunk", "cummax", "cummin", "diff_window", "distinct",
+    "distinct_by", "drop", "drop_while", "dropwhile", "enumerate", "explode",
+    "flatten", "implode", "lag", "lead", "pairwise", "pct_change", "remove",
+    "reverse", "rolling_avg", "rolling_max", "rolling_min", "rolling_sum", "skip",
+    "sort", "sort_by", "take", "take_while", "takewhile", "unique", "unique_by",
+    "window", "zscore",
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class StreamStage:
+    """What happens to each element; `program` is asked of it, as its document."""
+
+    kind: Literal["each", "distinct", "take", "skip", "take_while", "drop_while"]
+    program: ast.Node | None = None
+    count: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class StreamPlan:
+    """A query over all rows.
+
+    `limit` is how many elements are needed. `rest` is asked of what the reduction
+    gives, None if that is the answer. `spread`: the answer is an array whose
+    elements are lines of output. `reverse`: rows come from the last to the first.
+    """
+
+    stages: tuple[StreamStage, ...]
+    reduction: Reduction
+    limit: int | None = None
+    rest: ast.Node | None = None
+    spread: bool = False
+    reverse: bool = False
+
+
+def plan_stream(tree: ast.Node, *, whole: bool) -> StreamPlan | None:
+    """Plan a query over all rows; None if it is about each row by itself.
+
+    `whole`: ``$`` is the array of all rows. Otherwise only a query with
+    ``$.rows()`` is about the stream.
+    """
+    match tree:
+        case ast.Path(base=ast.Root(), steps=(ast.Method("rows", ()), *steps)):
+            reverse = bool(steps) and _is_call(steps[0], "reverse")
+            planner = _Planner(row_is_root=True)
+            return replace(planner.plan(steps[reverse:]), reverse=reverse)
+        case ast.Root() if whole:
+            return StreamPlan((), "lines")
+        case ast.Path(base=ast.Root()) if whole:
+            return _Planner(row_is_root=False).plan(tree.steps)
+        case _ if whole or _mentions_rows(tree):
+            return StreamPlan((), "collect", rest=tree)
+        case _:
+            return None
+
+
+def _mentions_rows(tree: ast.Node) -> bool:
+    return any(
+        isinstance(node, ast.Path)
+        and isinstance(node.base, ast.Root)
+        and _is_call(node.steps[0], "rows")
+        for node in ast.walk(tree)
+    )
+
+
+def _is_call(step: ast.Step, name: str) -> bool:
+    return isinstance(step, ast.Method) and step.name == name and not step.args
+
+
+class _Planner:
+    """Takes steps over the rows one by one.
+
+    `row_is_root`: in the arguments of the steps ``$`` is the element. Otherwise it is
+    the array of all rows, and a step that mentions it needs them all.
+    """
+
+    def __init__(self, *, row_is_root: bool) -> None:
+        self._row_is_root = row_is_root
+        self._stages: list[StreamStage] = []
+        self._local: list[ast.Step] = []
+
+    def plan(self, steps: Sequence[ast.Step]) -> StreamPlan:
+        """Plan all steps."""
+        for position, step in enumerate(steps):
+            rest = steps[position + 1 :]
+            if not self._row_is_root and _mentions_root(step):
+                return self._collect([step, *rest])
+            if isinstance(step, ast.Each) and step.body is None:
+                # All that follows is about each element.
+                self._local += steps[position:]
+                return self._lines()
+            if self._pass(step):
+                continue
+            return self._reduce(step, rest)
+        return self._lines()
+
+    def _pass(self, step: ast.Step) -> bool:
+        """Make a step a stage, if it can be done element by element."""
+        match step:
+            case ast.InlineFilter() | ast.Each():
+                self._local.append(step)
+            case ast.Method() if step.name in _ROW_LOCAL:
+                self._local.append(step)
+            case ast.Method(
+                "take" | "skip" | "drop", (ast.Arg(ast.Literal(int(count))),)
+            ):
+                kind: Literal["take", "skip"] = (
+                    "take" if step.name == "take" else "skip"
+                )
+                self._stage(StreamStage(kind, count=count))
+            case ast.Method("unique" | "distinct", ()):
+                self._stage(StreamStage("distinct", ast.Current()))
+            case ast.Method("unique_by" | "distinct_by", (arg,)):
+                self._stage(StreamStage("distinct", _about_element(arg.value)))
+            case ast.Method("take_while" | "takewhile", (arg,)):
+                self._stage(StreamStage("take_while", _about_element(arg.value)))
+            case ast.Method("drop_while" | "dropwhile", (arg,)):
+                self._stage(StreamStage("drop_while", _about_element(arg.value)))
+            case _:
+                return False
+        return True
+
+    def _stage(self, stage: StreamStage) -> None:
+        self._flush()
+        self._stages.append(stage)
+
+    def _flush(self) -> None:
+        """Make one stage of the steps that are about each element by itself."""
+        if self._local:
+            element = ast.ArrayLiteral((ast.Root(),))
+            each = ast.Path(element, tuple(self._local))
+            self._stages.append(StreamStage("each", each))
+            self._local = []
+
+    def _finish(self, reduction: Reduction) -> StreamPlan:
+        self._flush()
+        return StreamPlan(tuple(self._stages), reduction)
+
+    def _lines(self) -> StreamPlan:
+        return self._finish("lines")
+
+    def _collect(self, rest: Sequence[ast.Step]) -> StreamPlan:
+        plan = replace(self._finish("collect"), rest=self._rest(rest))
+        return replace(plan, spread=_gives_elements(rest[-1]))
+
+    def _rest(self, steps: Sequence[ast.Step]) -> ast.Node:
+        # Behind rows(), ``$`` in the arguments still is the element.
+        rows = (ast.Method("rows"),) if self._row_is_root else ()
+        return ast.Path(ast.Root(), (*rows, *steps))
+
+    def _reduce(self, step: ast.Step, rest: Sequence[ast.Step]) -> StreamPlan:
+        """Plan the first step that needs more than one element at a time."""
+        if isinstance(step, ast.Method):
+            arguments = tuple(arg.value for arg in step.args)
+            for plan in (self._bounded, self._counted):
+                if found := plan(step, arguments, rest):
+                    return found
+        return self._collect([step, *rest])
+
+    def _bounded(
+        self,
+        step: ast.Method,
+        arguments: tuple[ast.Node, ...],
+        rest: Sequence[ast.Step],
+    ) -> StreamPlan | None:
+        """Plan what needs only the first, or the last, so many elements."""
+        count = _literal_count(arguments)
+        is_counted = count is not None
+        match step.name:
+            case "first" if is_counted:
+                return replace(self._collect([step, *rest]), limit=count)
+            case "last" if is_counted:
+                plan = self._collect([step, *rest])
+                return replace(plan, reduction="last", limit=count)
+            case "find" | "find_first" if arguments:
+                self._local.append(replace(step, name="filter"))
+                first = ast.Method("first", span=step.span)
+                return replace(self._collect([first, *rest]), limit=1)
+            case "find_one" if arguments:
+                self._local.append(replace(step, name="filter"))
+                # One more than there may be proves that there are too many.
+                every = ast.Arg(ast.Literal(value=True))
+                one = replace(step, args=(every,))
+                return replace(self._collect([one, *rest]), limit=2)
+            case "any" | "exists" if arguments:
+                self._local.append(replace(step, name="filter"))
+                return self._any(rest)
+            case _:
+                return None
+
+    def _counted(
+        self,
+        step: ast.Method,
+        arguments: tuple[ast.Node, ...],
+        rest: Sequence[ast.Step],
+    ) -> StreamPlan | None:
+        """Plan what makes one number of all elements."""
+        further = ast.Path(ast.Root(), tuple(rest)) if rest else None
+        if step.name == "count" or (step.name == "len" and not arguments):
+            if arguments:
+                self._local.append(replace(step, name="filter"))
+            return replace(self._finish("count"), rest=further)
+        reduction = _NUMBERS.get(step.name)
+        if reduction is None or len(arguments) > 1:
+            return None
+        if arguments:
+            self._local.append(replace(step, name="map"))
+        return replace(self._finish(reduction), rest=further)
+
+    def _any(self, rest: Sequence[ast.Step]) -> StreamPlan:
+        """Plan whether any element is left, asked of at most one."""
+        length = ast.Path(ast.Root(), (ast.Method("len"),))
+        test: ast.Node = ast.Compare(
+            ast.CompareOperator.GREATER, length, ast.Literal(0)
+        )
+        if rest:
+            test = ast.Path(test, tuple(rest))
+        return replace(self._finish("collect"), limit=1, rest=test)
+
+
+def _literal_count(arguments: tuple[ast.Node, ...]) -> int | None:
+    """Return how many elements were asked for; one if nothing was said."""
+    match arguments:
+        case ():
+            return 1
+        case (ast.Literal(value=int(count)),):
+            return count
+        case _:
+            return None
+
+
+def _about_element(argument: ast.Node) -> ast.Node:
+    """Return an argument as a query about the element."""
+    if not isinstance(argument, ast.Lambda) or len(argument.params) != 1:
+        return argument
+    (param,) = argument.params
+    return ast.Let((ast.Binding(param, ast.Root()),), argument.body)
+
+
+def _mentions_root(step: ast.Step) -> bool:
+    return any(isinstance(node, ast.Root) for node in ast.walk(step))
+
+
+def _gives_elements(step: ast.Step) -> bool:
+    """Whether a step gives a stream and not one value."""
+    match step:
+        case ast.Method("first" | "last", args):
+            return bool(args)
+        case ast.Method():
+            return step.name in _GIVES_ELEMENTS
+        case ast.Slice() | ast.InlineFilter() | ast.Each():
+            return True
+        case _:
+            return False

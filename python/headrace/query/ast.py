@@ -1,0 +1,765 @@
+"""The tree of a query.
+
+An *expression* (`Node`) gives a value. A `Path` is an expression followed by
+*steps*, kept as one flat tuple: ``$.a[0].b.map(c)`` is four steps on `Root`, and a
+path in parentheses is the base of another one, which matters where a step applies
+to each element (`Each`). Chains of ``and``, ``or``, ``??`` and ``|`` are flat as
+well, so the depth of a tree is the depth a reader sees.
+
+What only has another spelling is the same tree: ``.f`` is ``@.f``, ``["f"]`` is
+``.f``, ``lambda x: e`` is ``x => e``, ``x in xs`` is ``xs has x``, ``has(k)`` and
+``missing(k)`` are ``@.has(k)`` and ``@.missing(k)``, and right after a pipe ``f(a)``
+is ``@.f(a)``. A name is only a name here: whether it is a variable, a field or a
+builtin is decided by whoever knows the builtins.
+
+All parts are frozen and compare by what they mean; `span` is where they were
+written and never compared. Comparing, hashing and pickling recurse as Python does:
+for trees of any depth, compare or send the text.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, fields
+from decimal import Decimal
+from enum import StrEnum
+from typing import TYPE_CHECKING, TypeAlias, TypeGuard, get_args
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+Number: TypeAlias = int | float | Decimal
+"""An int of any size; a Decimal where no finite double can hold the number."""
+
+Scalar: TypeAlias = Number | str | bool | None
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """The characters from `start` up to `end` of the query text."""
+
+    start: int
+    end: int
+
+
+NOWHERE = Span(0, 0)
+"""The span of a part that nobody wrote."""
+
+
+@dataclass(frozen=True, slots=True)
+class Located:
+    """Whatever has a place in the query text: expressions and their parts."""
+
+    span: Span = field(default=NOWHERE, compare=False, repr=False, kw_only=True)
+
+
+class Kind(StrEnum):
+    """What ``is`` and patterns tell apart; ints and floats are both numbers."""
+
+    NUMBER = "number"
+    STRING = "string"
+    ARRAY = "array"
+    OBJECT = "object"
+    BOOL = "bool"
+    NULL = "null"
+
+
+class CastType(StrEnum):
+    """What ``as`` converts to."""
+
+    INT = "int"
+    FLOAT = "float"
+    NUMBER = "number"
+    STRING = "string"
+    BOOL = "bool"
+    ARRAY = "array"
+    OBJECT = "object"
+    NULL = "null"
+
+
+class BinaryOperator(StrEnum):
+    """Arithmetic, and joining of strings and arrays."""
+
+    ADD = "+"
+    SUBTRACT = "-"
+    MULTIPLY = "*"
+    DIVIDE = "/"
+    REMAINDER = "%"
+
+
+class CompareOperator(StrEnum):
+    """Comparisons; `RESEMBLES` is containment either way, whatever the case."""
+
+    EQUAL = "=="
+    NOT_EQUAL = "!="
+    LESS = "<"
+    LESS_OR_EQUAL = "<="
+    GREATER = ">"
+    GREATER_OR_EQUAL = ">="
+    RESEMBLES = "~="
+
+
+# Leaves
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Literal(Located):
+    """A value that stands in the query. Numbers are not negative: see `Negate`."""
+
+    value: Scalar
+
+    # Python's 1, 1.0 and True are equal, ours are three different literals.
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Literal):
+            return NotImplemented
+        return self._identity() == other._identity()
+
+    def __hash__(self) -> int:
+        return hash(self._identity())
+
+    def _identity(self) -> tuple[type, Scalar]:
+        return type(self.value), self.value
+
+
+@dataclass(frozen=True, slots=True)
+class Root(Located):
+    """``$``: the document, the row, or in stream mode all rows."""
+
+
+@dataclass(frozen=True, slots=True)
+class Current(Located):
+    """``@``: the value that the innermost argument, stage or filter is about."""
+
+
+@dataclass(frozen=True, slots=True)
+class Source(Located):
+    """``@name``: all rows of the source that was given this name."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Name(Located):
+    """A bare word: the innermost variable of that name, else a field of `@`.
+
+    As a stage of a pipe, a builtin's name is that method without arguments.
+    """
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Delete(Located):
+    """``DELETE``: as the value of a write, removes what is there."""
+
+
+# Paths and calls
+
+
+@dataclass(frozen=True, slots=True)
+class Path(Located):
+    """The value of `base`, taken through the steps one after the other."""
+
+    base: Node
+    steps: tuple[Step, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Arg(Located):
+    """One argument; `name` if it was given by name."""
+
+    value: Node
+    name: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Call(Located):
+    """A function called without a receiver, as ``range(3)`` or ``len(xs)``."""
+
+    name: str
+    args: tuple[Arg, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Field(Located):
+    """The value under a key. `optional` was asked for with ``?``."""
+
+    name: str
+    optional: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Index(Located):
+    """The element at a position; a negative one counts from the end."""
+
+    index: int
+
+
+@dataclass(frozen=True, slots=True)
+class Slice(Located):
+    """The elements from `start` up to `stop`, as Python counts them."""
+
+    start: int | None = None
+    stop: int | None = None
+    step: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Computed(Located):
+    """The field or element that the value of `key` names.
+
+    A literal key is never here but a `Field` or an `Index`.
+    """
+
+    key: Node
+
+
+@dataclass(frozen=True, slots=True)
+class Each(Located):
+    """The elements for which `condition` holds, if there is one.
+
+    With a `body`, its value for each of them (`@` is the element), and no step
+    follows. Without, all steps that follow in this path apply to each element.
+    """
+
+    condition: Node | None = None
+    body: Node | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class InlineFilter(Located):
+    """The elements for which `predicate` holds, as a value: nothing is mapped."""
+
+    predicate: Node
+
+
+@dataclass(frozen=True, slots=True)
+class Descend(Located):
+    """Every value under `key` at any depth; without a key, every node."""
+
+    key: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Method(Located):
+    """A method called on the value. `optional`: null gives null, no error."""
+
+    name: str
+    args: tuple[Arg, ...] = ()
+    optional: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class DeepMethod(Located):
+    """A search through all nodes: ``..find(p)``, ``..shape({a})``, ``..like({a: 1})``."""
+
+    name: str
+    args: tuple[Arg, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class DeepMatch(Located):
+    """What the arms give for every node, if truthy; `first`: only the first such."""
+
+    arms: tuple[Arm, ...]
+    first: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ExactlyOne(Located):
+    """``!``: the only element of an array, an error if there are more or none."""
+
+
+# Operators
+
+
+@dataclass(frozen=True, slots=True)
+class Negate(Located):
+    """The number with the other sign; as a sort key, the other direction."""
+
+    operand: Node
+
+
+@dataclass(frozen=True, slots=True)
+class Binary(Located):
+    """Arithmetic on two values."""
+
+    operator: BinaryOperator
+    left: Node
+    right: Node
+
+
+@dataclass(frozen=True, slots=True)
+class Compare(Located):
+    """Whether two values stand in this relation."""
+
+    operator: CompareOperator
+    left: Node
+    right: Node
+
+
+@dataclass(frozen=True, slots=True)
+class Not(Located):
+    """False if the operand is truthy, else true."""
+
+    operand: Node
+
+
+@dataclass(frozen=True, slots=True)
+class And(Located):
+    """Whether all of two or more operands are truthy; stops at the first that is not."""
+
+    operands: tuple[Node, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Or(Located):
+    """The first truthy value of two or more operands, else the last value."""
+
+    operands: tuple[Node, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Coalesce(Located):
+    """The first value of two or more operands that is not null, else null."""
+
+    operands: tuple[Node, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Contains(Located):
+    """Whether `container` includes `item`: an element, a key, a part of a string."""
+
+    container: Node
+    item: Node
+
+
+@dataclass(frozen=True, slots=True)
+class ContainsAll(Located):
+    """Whether `container` includes every one of the literals (here also negative)."""
+
+    container: Node
+    items: tuple[Literal, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class IsKind(Located):
+    """Whether a value is of this kind, or with `negated` is not."""
+
+    operand: Node
+    kind: Kind
+    negated: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Cast(Located):
+    """A value converted, an error where that is impossible."""
+
+    operand: Node
+    to: CastType
+
+
+# Control flow and variables
+
+
+@dataclass(frozen=True, slots=True)
+class Conditional(Located):
+    """`then` if `test` is truthy, else `otherwise`; only one of them is evaluated."""
+
+    test: Node
+    then: Node
+    otherwise: Node
+
+
+@dataclass(frozen=True, slots=True)
+class Try(Located):
+    """`body`, or `otherwise` where `body` is null or fails."""
+
+    body: Node
+    otherwise: Node
+
+
+@dataclass(frozen=True, slots=True)
+class Variable(Located):
+    """Gives the whole value one name."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Items(Located):
+    """Gives the elements of an array names by position, `rest` what remains."""
+
+    names: tuple[str, ...]
+    rest: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Fields(Located):
+    """Gives the fields of an object their own names, `rest` the remaining ones."""
+
+    names: tuple[str, ...]
+    rest: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Bind(Located):
+    """A stage that names its input for the later stages and passes it on."""
+
+    target: Variable | Items | Fields
+
+
+@dataclass(frozen=True, slots=True)
+class Pipe(Located):
+    """`first`, then every stage with `@` as the value of the one before."""
+
+    first: Node
+    stages: tuple[Node | Bind, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Binding(Located):
+    """A value under one name, or its elements under several (no rest)."""
+
+    target: Variable | Items
+    value: Node
+
+
+@dataclass(frozen=True, slots=True)
+class Let(Located):
+    """`body` with the bindings in sight; each sees those before it."""
+
+    bindings: tuple[Binding, ...]
+    body: Node
+
+
+@dataclass(frozen=True, slots=True)
+class Lambda(Located):
+    """An argument that names what it is given; not a value by itself."""
+
+    params: tuple[Variable | Items, ...]
+    body: Node
+
+
+@dataclass(frozen=True, slots=True)
+class Arm(Located):
+    """`body`, for a value that fits `pattern` and makes `guard` truthy."""
+
+    pattern: Pattern
+    body: Node
+    guard: Node | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Match(Located):
+    """The first arm that takes the value of `subject`; an error if none does."""
+
+    subject: Node
+    arms: tuple[Arm, ...]
+
+
+# Construction
+
+
+@dataclass(frozen=True, slots=True)
+class Spread(Located):
+    """The elements or fields of a value, in place of the value.
+
+    `deep`, in objects only: nested objects are merged, arrays joined.
+    """
+
+    value: Node
+    deep: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ArrayLiteral(Located):
+    """A new array."""
+
+    items: tuple[Node | Spread, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Entry(Located):
+    """A field of a new object.
+
+    Left out if there is a `condition` that does not hold, or if it is `optional`
+    and the value null.
+    """
+
+    key: str
+    value: Node
+    optional: bool = False
+    condition: Node | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ComputedEntry(Located):
+    """A field whose key is the text of a value."""
+
+    key: Node
+    value: Node
+    condition: Node | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Shorthand(Located):
+    """A field with the key `name` and the value of `Name(name)`; left out if null."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectLiteral(Located):
+    """A new object; of equal keys the last wins, at the place of the first."""
+
+    entries: tuple[Entry | ComputedEntry | Shorthand | Spread, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class For(Located):
+    """One loop of a comprehension: one or two names, the conditions all hold."""
+
+    names: tuple[str, ...]
+    source: Node
+    conditions: tuple[Node, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ArrayComprehension(Located):
+    """A value for each turn of the loops, the last one innermost.
+
+    `distinct`: of equal values only the first.
+    """
+
+    item: Node
+    loops: tuple[For, ...]
+    distinct: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectComprehension(Located):
+    """A field for each turn of the loops; of equal keys the last wins."""
+
+    key: Node
+    value: Node
+    loops: tuple[For, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Text(Located):
+    """The fixed part of an f-string, braces no longer doubled."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Interpolation(Located):
+    """A value as text, formatted as `spec` says (what followed the colon)."""
+
+    value: Node
+    spec: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FString(Located):
+    """Text with values in it; no two `Text` are neighbours, none is empty."""
+
+    parts: tuple[Text | Interpolation, ...]
+
+
+# Writes
+
+
+@dataclass(frozen=True, slots=True)
+class Write(Located):
+    """A new value for what `path` leads to; its first step is a `Field`.
+
+    In `value`, `@` is the old one. `condition` is about the whole target.
+    """
+
+    path: tuple[Field | Index | Each | Descend, ...]
+    value: Node
+    condition: Node | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Patch(Located):
+    """`target` with all writes made; each of them reads it as it was before."""
+
+    target: Node
+    writes: tuple[Write, ...]
+
+
+# Patterns
+
+
+@dataclass(frozen=True, slots=True)
+class AnyValue(Located):
+    """``_``: fits everything."""
+
+
+@dataclass(frozen=True, slots=True)
+class Equals(Located):
+    """Fits what equals the literal, which here may be a negative number."""
+
+    literal: Literal
+
+
+@dataclass(frozen=True, slots=True)
+class InRange(Located):
+    """Fits numbers from `low` up to `high`, which itself fits if `inclusive`."""
+
+    low: Number
+    high: Number
+    inclusive: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class OfKind(Located):
+    """Fits values of one kind, and names them if there is a name."""
+
+    kind: Kind
+    name: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Capture(Located):
+    """Fits everything, and names it."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Rest(Located):
+    """What the pattern around it leaves over, named if there is a name."""
+
+    name: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FieldPattern(Located):
+    """A key that must be there, with a value that fits."""
+
+    key: str
+    pattern: Pattern
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectPattern(Located):
+    """Fits objects with these fields; others may be there, `rest` or not."""
+
+    fields: tuple[FieldPattern, ...]
+    rest: Rest | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ArrayPattern(Located):
+    """Fits arrays of these elements; longer ones only if there is a `rest`."""
+
+    items: tuple[Pattern, ...]
+    rest: Rest | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class OneOf(Located):
+    """Fits what one of the alternatives fits, the first wins; all bind the same names."""
+
+    alternatives: tuple[Pattern, ...]
+
+
+Pattern: TypeAlias = (
+    AnyValue
+    | Equals
+    | InRange
+    | OfKind
+    | Capture
+    | ObjectPattern
+    | ArrayPattern
+    | OneOf
+)
+
+Step: TypeAlias = (
+    Field
+    | Index
+    | Slice
+    | Computed
+    | Each
+    | InlineFilter
+    | Descend
+    | Method
+    | DeepMethod
+    | DeepMatch
+    | ExactlyOne
+)
+
+Node: TypeAlias = (
+    Literal
+    | Root
+    | Current
+    | Source
+    | Name
+    | Delete
+    | Path
+    | Call
+    | Negate
+    | Binary
+    | Compare
+    | Not
+    | And
+    | Or
+    | Coalesce
+    | Contains
+    | ContainsAll
+    | IsKind
+    | Cast
+    | Conditional
+    | Try
+    | Pipe
+    | Let
+    | Lambda
+    | Match
+    | ArrayLiteral
+    | ObjectLiteral
+    | ArrayComprehension
+    | ObjectComprehension
+    | FString
+    | Patch
+)
+
+_NODES = frozenset(get_args(Node))
+
+
+def is_node(thing: object) -> TypeGuard[Node]:
+    """Tell expressions from their parts: steps, arguments, entries, patterns."""
+    return type(thing) in _NODES
+
+
+def children(part: Located) -> Iterator[Node]:
+    """Yield the expressions directly inside an expression, a step or another part.
+
+    >>> list(children(Path(Root(), (Field("a"), Method("len", (Arg(Name("b")),))))))
+    [Root(), Name(name='b')]
+    """
+    waiting: list[object] = [part]
+    while waiting:
+        thing = waiting.pop()
+        if is_node(thing) and thing is not part:
+            yield thing
+        elif isinstance(thing, tuple):
+            waiting.extend(reversed(thing))
+        elif isinstance(thing, Located):
+            values = [getattr(thing, each.name) for each in fields(thing)]
+            waiting.extend(reversed(values))
+
+
+def walk(part: Located) -> Iterator[Node]:
+    """Yield all expressions inside `part` and `part` itself, outer before inner.
+
+    >>> [type(node).__name__ for node in walk(Not(And((Name("a"), Root()))))]
+    ['Not', 'And', 'Name', 'Root']
+    """
+    waiting = [part] if is_node(part) else [*children(part)][::-1]
+    while waiting:
+        node = waiting.pop()
+        yield node
+        waiting.extend([*children(node)][::-1])

@@ -1,0 +1,198 @@
+"""New arrays, objects and strings, and comprehensions."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, TypeAlias
+
+from headrace.query import ast
+from headrace.query.grammar.parts import condition, loops
+from headrace.query.grammar.patterns import LITERAL_WORDS
+from headrace.query.tokens import TokenKind
+
+if TYPE_CHECKING:
+    from headrace.query.ast import Node
+    from headrace.query.errors import QuerySyntaxError
+    from headrace.query.grammar.cursor import Cursor
+    from headrace.query.grammar.state import Parser
+    from headrace.query.routine import Routine
+    from headrace.query.tokens import Token
+
+_Entry: TypeAlias = ast.Entry | ast.ComputedEntry | ast.Shorthand | ast.Spread
+_Comprehension: TypeAlias = ast.ArrayComprehension | ast.ObjectComprehension
+
+_KEY_HINT = "write key: value; only a name can stand for both"
+
+
+def array(parser: Parser) -> Routine[Node]:
+    """Parse an array, or a comprehension in brackets."""
+    cursor = parser.cursor
+    opening = cursor.advance()
+    items: list[Node | ast.Spread] = []
+    while not cursor.at("]"):
+        start = cursor.token
+        spread = cursor.take("...")
+        item: Node = yield parser.enclosed()
+        if cursor.at_word("for") and not items and not spread:
+            turns: tuple[ast.For, ...] = yield loops(parser)
+            cursor.close(opening)
+            return ast.ArrayComprehension(item, turns, span=cursor.since(opening))
+        items.append(ast.Spread(item, span=cursor.since(start)) if spread else item)
+        if not cursor.take(","):
+            break
+    cursor.close(opening, ",")
+    return ast.ArrayLiteral(tuple(items), span=cursor.since(opening))
+
+
+def brace(parser: Parser) -> Routine[Node]:
+    """Parse an object, or a comprehension in braces: the first entry tells."""
+    cursor = parser.cursor
+    opening = cursor.advance()
+    entries: list[_Entry] = []
+    while not cursor.at("}"):
+        found: _Entry | _Comprehension
+        found = yield _entry(parser) if entries else _first_entry(parser)
+        if isinstance(found, ast.ArrayComprehension | ast.ObjectComprehension):
+            cursor.close(opening)
+            return replace(found, span=cursor.since(opening))
+        entries.append(found)
+        if not cursor.take(","):
+            break
+    cursor.close(opening, ",")
+    return ast.ObjectLiteral(tuple(entries), span=cursor.since(opening))
+
+
+def _first_entry(parser: Parser) -> Routine[_Entry | _Comprehension]:
+    """Parse an entry, or all of a comprehension but its brace.
+
+    Whether ``a: b`` and ``[a]: b`` are entries is known when no ``for`` follows.
+    """
+    cursor = parser.cursor
+    start = cursor.token
+    key: Node | None
+    if _at_entry(cursor) and not cursor.at("["):
+        entry: _Entry = yield _entry(parser)
+        key = _key_as_value(start)
+        match entry:
+            case ast.Entry(_, value, False, None) if key and cursor.at_word("for"):
+                turns: tuple[ast.For, ...] = yield loops(parser)
+                return ast.ObjectComprehension(key, value, turns)
+        return entry
+
+    key = yield parser.enclosed()
+    if cursor.at_word("for"):
+        turns = yield loops(parser)
+        return ast.ArrayComprehension(key, turns, distinct=True)
+    if not cursor.take(":"):
+        raise _no_key(cursor, key)
+    value = yield parser.enclosed()
+    if cursor.at_word("for"):
+        turns = yield loops(parser)
+        return ast.ObjectComprehension(key, value, turns)
+    if (
+        start.is_sign("[")
+        and isinstance(key, ast.ArrayLiteral)
+        and len(key.items) == 1
+        and not isinstance(key.items[0], ast.Spread)
+    ):
+        when: Node | None = yield condition(parser)
+        span = cursor.since(start)
+        return ast.ComputedEntry(key.items[0], value, when, span=span)
+    reason = "a key is a name, a string, or an expression in […]"
+    raise cursor.error(start, reason, "write [key]: value")
+
+
+def _key_as_value(token: Token) -> Node | None:
+    """Return what a key means as an expression; most keywords mean nothing."""
+    span = ast.Span(token.start, token.end)
+    if token.kind is TokenKind.STRING:
+        return ast.Literal(token.value, span=span)
+    if token.text in LITERAL_WORDS:
+        return ast.Literal(LITERAL_WORDS[token.text], span=span)
+    if token.text == "DELETE":
+        return ast.Delete(span=span)
+    return ast.Name(token.text, span=span) if token.is_name else None
+
+
+def _no_key(cursor: Cursor, value: Node) -> QuerySyntaxError:
+    if not cursor.at(",", "}"):
+        return cursor.unexpected("expected } or, after a key, :")
+    return cursor.error(value.span.start, "this entry has no key", _KEY_HINT)
+
+
+def _at_entry(cursor: Cursor) -> bool:
+    """Tell whether what comes next can only be an entry of an object."""
+    token, after = cursor.token, cursor.ahead(1)
+    if token.kind not in {TokenKind.WORD, TokenKind.STRING}:
+        return cursor.at("...", "...*", "...**", "[")
+    if after.is_sign("?"):
+        return cursor.ahead(2).is_sign(":", ",", "}")
+    return after.is_sign(":") or (token.is_name and after.is_sign(",", "}"))
+
+
+def _entry(parser: Parser) -> Routine[_Entry]:
+    cursor = parser.cursor
+    start = cursor.token
+    if not _at_entry(cursor):
+        raise _no_entry(cursor)
+    cursor.advance()
+    if start.kind is TokenKind.SIGN:
+        found: _Entry = yield _sign_entry(parser, start)
+        return found
+    key = str(start.value) if start.kind is TokenKind.STRING else start.text
+    optional = cursor.take("?")
+    if not cursor.take(":"):
+        return ast.Shorthand(key, span=cursor.since(start))
+    value: Node = yield parser.enclosed()
+    when: Node | None = yield condition(parser)
+    return ast.Entry(key, value, optional, when, span=cursor.since(start))
+
+
+def _sign_entry(parser: Parser, sign: Token) -> Routine[_Entry]:
+    cursor = parser.cursor
+    first: Node = yield parser.enclosed()
+    if sign.text != "[":
+        return ast.Spread(first, sign.text == "...**", span=cursor.since(sign))
+    cursor.close(sign)
+    cursor.expect(":", "after the key")
+    value: Node = yield parser.enclosed()
+    when: Node | None = yield condition(parser)
+    return ast.ComputedEntry(first, value, when, span=cursor.since(sign))
+
+
+def _no_entry(cursor: Cursor) -> QuerySyntaxError:
+    word = cursor.token.text
+    if cursor.token.kind is TokenKind.WORD and cursor.ahead(1).is_sign(",", "}"):
+        reason = f"{word} is a keyword and cannot stand for key and value"
+        return cursor.error(cursor.token, reason, f"write {word}: @.{word}")
+    if cursor.token.kind in {TokenKind.WORD, TokenKind.STRING}:
+        return cursor.error(cursor.token, "this entry has no key", _KEY_HINT)
+    return cursor.unexpected("expected a key: a name, a string or […]")
+
+
+def f_string(parser: Parser) -> Routine[Node]:
+    """Parse an f-string."""
+    cursor = parser.cursor
+    start = cursor.advance()
+    parts: list[ast.Text | ast.Interpolation] = []
+    while cursor.token.kind is not TokenKind.F_END:
+        token = cursor.advance()
+        if token.kind is TokenKind.F_TEXT:
+            parts.append(ast.Text(str(token.value), span=cursor.since(token)))
+        else:
+            parts.append((yield _interpolation(parser, token)))
+    cursor.advance()
+    return ast.FString(tuple(parts), span=cursor.since(start))
+
+
+def _interpolation(parser: Parser, opening: Token) -> Routine[ast.Interpolation]:
+    cursor = parser.cursor
+    if cursor.at("}"):
+        hint = "write {{}} for braces that are text"
+        raise cursor.error(opening, "there is nothing in these braces", hint)
+    value: Node = yield parser.enclosed()
+    spec = None
+    if cursor.token.kind is TokenKind.F_SPEC:
+        spec = str(cursor.advance().value) or None
+    cursor.close(opening)
+    return ast.Interpolation(value, spec, span=cursor.since(opening))

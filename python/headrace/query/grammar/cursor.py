@@ -1,0 +1,245 @@
+"""A place in the tokens of a query.
+
+The cursor only moves forward. The two questions that would need a look ahead of
+any length are answered beforehand, in one pass over all tokens: where the bracket
+that opens here closes, and whether an ``if`` has an ``else`` (``a if b else c``) or
+not (the filter of a comprehension). Parsing is linear for that reason.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from headrace.query.ast import Span
+from headrace.query.errors import QuerySyntaxError
+from headrace.query.tokens import KEYWORDS, Token, TokenKind, tokenize
+
+if TYPE_CHECKING:
+    from headrace.query.ast import Located
+
+DEEPEST = 1000
+"""The most that may be asked for as a limit of depth."""
+
+_CLOSING = {"(": ")", "[": "]", "{": "}"}
+
+
+class Cursor:
+    """The tokens of one query, a position in them, and how deep it is nested."""
+
+    def __init__(self, text: str, max_depth: int) -> None:
+        self.text = text
+        self.max_depth = max_depth
+        self.tokens = tokenize(text)
+        self.index = 0
+        self._depth = 0
+        self._closing, self._conditional = _structure(self.tokens)
+
+    @property
+    def token(self) -> Token:
+        """The token to be read next."""
+        return self.tokens[self.index]
+
+    def ahead(self, distance: int) -> Token:
+        """Return the token `distance` after the next one, at the end the last one."""
+        return self.tokens[min(self.index + distance, len(self.tokens) - 1)]
+
+    def at(self, *signs: str) -> bool:
+        """Tell whether one of these signs comes next."""
+        return self.token.is_sign(*signs)
+
+    def at_word(self, *words: str) -> bool:
+        """Tell whether one of these words comes next."""
+        return self.token.is_word(*words)
+
+    def at_conditional(self) -> bool:
+        """Tell whether an ``if`` comes next that has an ``else``."""
+        return self.index in self._conditional
+
+    def at_arrow_parameters(self) -> bool:
+        """Tell whether a parenthesis comes next whose closing one precedes ``=>``."""
+        closing = self._closing.get(self.index)
+        return closing is not None and self.tokens[closing + 1].is_sign("=>")
+
+    def closing(self, index: int) -> int | None:
+        """Return where the bracket at `index` is closed, if it is one and is."""
+        return self._closing.get(index)
+
+    def advance(self) -> Token:
+        """Return the next token and go past it."""
+        token = self.token
+        if token.kind is not TokenKind.END:
+            self.index += 1
+        return token
+
+    def take(self, *signs: str) -> bool:
+        """Go past one of these signs if it comes next."""
+        if found := self.at(*signs):
+            self.advance()
+        return found
+
+    def take_word(self, *words: str) -> bool:
+        """Go past one of these words if it comes next."""
+        if found := self.at_word(*words):
+            self.advance()
+        return found
+
+    def expect(self, sign: str, where: str) -> Token:
+        """Go past `sign`, which has to come next."""
+        if not self.at(sign):
+            raise self.unexpected(f"expected {sign} {where}")
+        return self.advance()
+
+    def expect_word(self, word: str, where: str) -> Token:
+        """Go past `word`, which has to come next."""
+        if not self.at_word(word):
+            raise self.unexpected(f"expected {word} {where}")
+        return self.advance()
+
+    def name(self, what: str) -> str:
+        """Go past a name, which has to come next."""
+        if not self.token.is_name:
+            raise self.unexpected(f"expected {what}")
+        return self.advance().text
+
+    def close(self, opening: Token, or_else: str = "") -> None:
+        """Go past the bracket that closes `opening`, which has to come next."""
+        sign = _CLOSING[opening.text]
+        if not self.at(sign):
+            choice = f"{or_else} or {sign}" if or_else else sign
+            where = f"column {self._column(opening.start)}"
+            raise self.unexpected(
+                f"expected {choice} to close {opening.text} opened at {where}"
+            )
+        self.advance()
+
+    def enter(self) -> None:
+        """Count one level of nesting; every `enter` is followed by a `leave`."""
+        if self._depth > self.max_depth:
+            raise self.too_deep(self.token.start)
+        self._depth += 1
+
+    def leave(self) -> None:
+        """Leave the level that was entered last."""
+        self._depth -= 1
+
+    def since(self, start: Token | Located | int) -> Span:
+        """Return the span from `start` to the last token that was read."""
+        if isinstance(start, Token):
+            start = start.start
+        elif not isinstance(start, int):
+            start = start.span.start
+        return Span(start, max(start, self.tokens[self.index - 1].end))
+
+    def too_deep(self, offset: int) -> QuerySyntaxError:
+        """Return the error for what is nested too deep."""
+        reason = f"nested more than {self.max_depth} levels deep"
+        hint = "write it flatter, with `let` or `|`"
+        if self.max_depth < DEEPEST:
+            hint += f", or raise max_depth (--max-depth, at most {DEEPEST})"
+        return QuerySyntaxError(self.text, offset, reason, hint)
+
+    def unexpected(self, expected: str = "", hint: str = "") -> QuerySyntaxError:
+        """Return the error for the next token, which does not fit here."""
+        token = self.token
+        if token.kind is TokenKind.END:
+            reason = "a query cannot end here" if self.index else "the query is empty"
+            if expected:
+                reason = f"{reason}: {expected}"
+        elif expected:
+            reason = f"{expected}, found {_shown(token)}"
+        else:
+            reason = f"unexpected {_shown(token)}"
+        return self.error(token, reason, hint or self._hint(token))
+
+    def error(self, at: Token | int, reason: str, hint: str = "") -> QuerySyntaxError:
+        """Return an error that points to `at`."""
+        offset = at.start if isinstance(at, Token) else at
+        return QuerySyntaxError(self.text, offset, reason, hint)
+
+    def _column(self, offset: int) -> int:
+        return offset - self.text.rfind("\n", 0, offset)
+
+    def _hint(self, token: Token) -> str:
+        before = self.tokens[self.index - 1] if self.index else token
+        if token.kind is TokenKind.SIGN:
+            return _SIGN_HINTS.get(token.text, "")
+        if before.is_sign("$", "@") and token.is_name:
+            return f"write {before.text}.{token.text} for the field"
+        if token.is_word("not") and self.ahead(1).is_word("in"):
+            return "write: not x in xs"
+        for word in (token, before):
+            if word.is_name and word.text.lower() in KEYWORDS:
+                return f"keywords are written small: {word.text.lower()}"
+        if token.is_word(*_WORD_HINTS):
+            return _WORD_HINTS[token.text]
+        if token.is_word(*KEYWORDS):
+            return f"for a field of this name write @.{token.text}"
+        return ""
+
+
+def _shown(token: Token) -> str:
+    """Return how an error names a token."""
+    match token.kind:
+        case TokenKind.STRING | TokenKind.F_START:
+            return "a string"
+        case TokenKind.F_TEXT | TokenKind.F_END:
+            return "the end of {…}"
+        case TokenKind.F_SPEC:
+            return ":"
+        case TokenKind.NUMBER:
+            return token.text if len(token.text) < 20 else "a number"
+        case _:
+            return token.text if len(token.text) < 40 else "a long name"
+
+
+def _structure(tokens: list[Token]) -> tuple[dict[int, int], set[int]]:
+    """Find the closing bracket of each opening one, and each ``if`` with ``else``."""
+    closing: dict[int, int] = {}
+    conditional: set[int] = set()
+    # For every open bracket: its index, and the `if` and `try` without `else` so far.
+    waiting: list[tuple[int, list[int]]] = [(-1, [])]
+    for index, token in enumerate(tokens):
+        if token.kind is TokenKind.SIGN:
+            if token.text in _CLOSING:
+                waiting.append((index, []))
+            elif token.text in _CLOSING.values() and len(waiting) > 1:
+                opening, _ = waiting.pop()
+                if _CLOSING[tokens[opening].text] == token.text:
+                    closing[opening] = index
+        elif token.is_word("if", "try", "else") and not _is_key(tokens, index):
+            undecided = waiting[-1][1]
+            if token.text != "else":
+                undecided.append(index)
+            elif undecided and tokens[decided := undecided.pop()].text == "if":
+                conditional.add(decided)
+    return closing, conditional
+
+
+def _is_key(tokens: list[Token], index: int) -> bool:
+    """Tell whether a keyword is only a key or the name of an argument here."""
+    return tokens[index + 1].is_sign(":", "?")
+
+
+_EQUAL = "compare with =="
+_SIGN_HINTS = {
+    "=": _EQUAL,
+    "===": _EQUAL,
+    "=~": 'write .re_match("…"), or ~= for containment',
+    "!==": "compare with !=",
+    "<>": "compare with !=",
+    "&&": "write `and`",
+    "||": "write `or`, or ?? for what is null",
+    "//": "write ?? for a default, / to divide",
+    "!": "write `not x`",
+    ".": "write $ or @ for the value itself, @.name for a field",
+    "..": "write $.. or @..",
+    "=>": "put parameters in parentheses: (a, b) => …, ([k, v]) => …",
+}
+_WORD_HINTS = {
+    "if": "write: value if test else other",
+    "else": "write: value if test else other",
+    "then": "write: value if test else other",
+    "elif": "write: value if test else other",
+    "not": "put it in parentheses: (not x)",
+    "try": "put it in parentheses: (try x else y)",
+}

@@ -1,0 +1,127 @@
+"""The lists that several constructs have: names, arguments, arms, loops."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from headrace.query import ast
+from headrace.query.grammar.patterns import pattern
+from headrace.query.grammar.state import Context
+from headrace.query.tokens import TokenKind
+
+if TYPE_CHECKING:
+    from headrace.query.ast import Node
+    from headrace.query.grammar.cursor import Cursor
+    from headrace.query.grammar.state import Parser
+    from headrace.query.routine import Routine
+
+
+def names(cursor: Cursor, *, may_rest: bool) -> tuple[tuple[str, ...], str | None]:
+    """Parse names in brackets of any kind, the last perhaps one for the rest."""
+    opening = cursor.advance()
+    found = [cursor.name("a name")]
+    rest = None
+    while rest is None and cursor.take(",") and not cursor.at(")", "]", "}"):
+        if may_rest and cursor.take("..."):
+            rest = cursor.name("a name for the rest")
+        else:
+            found.append(cursor.name("a name"))
+    if rest is not None:
+        cursor.take(",")
+    cursor.close(opening, ",")
+    return tuple(found), rest
+
+
+def parameter(cursor: Cursor) -> ast.Variable | ast.Items:
+    """Parse a parameter of a lambda."""
+    start = cursor.token
+    if cursor.at("["):
+        found, rest = names(cursor, may_rest=True)
+        return ast.Items(found, rest, span=cursor.since(start))
+    name = cursor.name("a parameter: a name, or names in […]")
+    return ast.Variable(name, span=cursor.since(start))
+
+
+def arguments(parser: Parser) -> Routine[tuple[ast.Arg, ...]]:
+    """Parse the arguments of a call, with their parentheses."""
+    cursor = parser.cursor
+    opening = cursor.advance()
+    given: list[ast.Arg] = []
+    while not cursor.at(")") or given:
+        given.append((yield _argument(parser)))
+        if not cursor.take(","):
+            break
+    cursor.close(opening, ",")
+    return tuple(given)
+
+
+def _argument(parser: Parser) -> Routine[ast.Arg]:
+    cursor = parser.cursor
+    start = cursor.token
+    name = None
+    if start.kind is TokenKind.WORD and cursor.ahead(1).is_sign(":"):
+        name = cursor.advance().text
+        cursor.advance()
+    value: Node = yield parser.enclosed()
+    return ast.Arg(value, name, span=cursor.since(start))
+
+
+def arms(parser: Parser) -> Routine[tuple[ast.Arm, ...]]:
+    """Parse the arms of a match, with their braces."""
+    cursor = parser.cursor
+    opening = cursor.advance()
+    found: list[ast.Arm] = [(yield _arm(parser))]
+    while cursor.take(",") and not cursor.at("}"):
+        found.append((yield _arm(parser)))
+    cursor.close(opening, ",")
+    return tuple(found)
+
+
+def _arm(parser: Parser) -> Routine[ast.Arm]:
+    cursor = parser.cursor
+    start = cursor.token
+    fits: ast.Pattern = yield pattern(cursor, [])
+    guard: Node | None = None
+    if cursor.take_word("when"):
+        guard = yield parser.enclosed(context=Context(guard=True))
+    cursor.expect("->", "after the guard" if guard else "after the pattern")
+    body: Node = yield parser.enclosed()
+    return ast.Arm(fits, body, guard, span=cursor.since(start))
+
+
+def loops(parser: Parser) -> Routine[tuple[ast.For, ...]]:
+    """Parse the loops of a comprehension, from its first ``for`` on."""
+    cursor = parser.cursor
+    found: list[ast.For] = []
+    while cursor.at_word("for"):
+        start = cursor.advance()
+        variables = _loop_variables(cursor)
+        cursor.expect_word("in", "after the names of for")
+        source: Node = yield parser.enclosed()
+        conditions: list[Node] = []
+        while cursor.take_word("if"):
+            conditions.append((yield parser.enclosed()))
+        span = cursor.since(start)
+        found.append(ast.For(variables, source, tuple(conditions), span=span))
+    return tuple(found)
+
+
+def _loop_variables(cursor: Cursor) -> tuple[str, ...]:
+    opening = cursor.token
+    bracket = cursor.take("[")
+    found = [cursor.name("a name after for")]
+    if bracket:
+        cursor.expect(",", "and a second name")
+        found.append(cursor.name("a second name"))
+        cursor.close(opening)
+    elif cursor.take(","):
+        found.append(cursor.name("a second name"))
+    return tuple(found)
+
+
+def condition(parser: Parser) -> Routine[Node | None]:
+    """Parse the ``when`` of an entry or a write, if there is one."""
+    if not parser.cursor.take_word("when"):
+        return None
+    found: Node = yield parser.enclosed()
+    return found

@@ -1,0 +1,223 @@
+"""Paths: a value and the steps that follow it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, TypeAlias
+
+from headrace.query import ast
+from headrace.query.grammar.parts import arguments, arms
+from headrace.query.grammar.primaries import primary
+from headrace.query.tokens import TokenKind
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from headrace.query.ast import Node, Step
+    from headrace.query.errors import QuerySyntaxError
+    from headrace.query.grammar.cursor import Cursor
+    from headrace.query.grammar.state import Parser
+    from headrace.query.routine import Routine
+    from headrace.query.tokens import Token
+
+
+def postfix(parser: Parser) -> Routine[Node]:
+    """Parse a value with all its steps."""
+    cursor = parser.cursor
+    start = cursor.token
+    steps: list[Step] = []
+    base: Node = ast.Current(span=ast.Span(start.start, start.start))
+    if _at_call_on_current(parser):
+        name = cursor.advance()
+        steps.append((yield _method(parser, name, start)))
+    elif not cursor.at("."):
+        base = yield primary(parser)
+    while cursor.token.kind is TokenKind.SIGN:
+        if cursor.take("?"):
+            if steps and isinstance(steps[-1], ast.Field | ast.Method):
+                steps[-1] = replace(steps[-1], optional=True)
+        elif cursor.token.text in _STEPS and not _at_writes(parser):
+            steps.append((yield _STEPS[cursor.token.text](parser)))
+        else:
+            break
+    if not steps:
+        return base
+    return ast.Path(base, tuple(steps), span=cursor.since(start))
+
+
+def _at_call_on_current(parser: Parser) -> bool:
+    return parser.at_call() and (
+        parser.cursor.index == parser.piped_call
+        or parser.cursor.at_word("has", "missing")
+    )
+
+
+def _at_writes(parser: Parser) -> bool:
+    """Tell whether a brace comes next that begins the writes of a patch.
+
+    They begin with a path and a colon, which no inline filter does. A string or
+    `=` in their place makes no path, but surely one was meant.
+    """
+    cursor = parser.cursor
+    if not parser.context.patch_target or not cursor.at("{"):
+        return False
+    if cursor.ahead(1).kind not in {TokenKind.WORD, TokenKind.STRING}:
+        return cursor.ahead(1).is_sign("}")
+    index: int | None = cursor.index + 2
+    while index is not None:
+        token = cursor.tokens[index]
+        if token.is_sign("["):
+            closing = cursor.closing(index)
+            index = None if closing is None else closing + 1
+        elif token.is_sign(".", "..") or token.kind is TokenKind.FIELD:
+            index += 1
+        else:
+            return token.is_sign(":", "=")
+    return False
+
+
+def _dot(parser: Parser) -> Routine[Step]:
+    cursor = parser.cursor
+    dot = cursor.advance()
+    if cursor.at("{"):
+        opening = cursor.advance()
+        key: Node = yield parser.enclosed()
+        cursor.close(opening)
+        return _keyed(key, cursor.since(dot))
+    if cursor.token.kind is not TokenKind.FIELD:
+        raise _no_field(cursor)
+    name = cursor.advance()
+    if cursor.at("("):
+        method: Step = yield _method(parser, name, dot)
+        return method
+    return ast.Field(name.text, span=cursor.since(dot))
+
+
+def _no_field(cursor: Cursor) -> QuerySyntaxError:
+    hint = "write $ or @ for the value itself, @.name for a field of it"
+    if cursor.at("[") or cursor.token.kind is TokenKind.STRING:
+        hint = 'write @[0], @[*] or @["key"], without a dot before the bracket'
+    return cursor.unexpected("expected a field after .", hint)
+
+
+def _method(parser: Parser, name: Token, start: Token) -> Routine[Step]:
+    given: tuple[ast.Arg, ...] = yield arguments(parser)
+    return ast.Method(name.text, given, span=parser.cursor.since(start))
+
+
+def _descend(parser: Parser) -> Routine[Step]:
+    cursor = parser.cursor
+    dots = cursor.advance()
+    if cursor.token.kind is not TokenKind.FIELD:
+        return ast.Descend(span=cursor.since(dots))
+    key = cursor.advance().text
+    if cursor.at("("):
+        given: tuple[ast.Arg, ...] = yield arguments(parser)
+        return ast.DeepMethod(key, given, span=cursor.since(dots))
+    if key == "match":
+        first = cursor.at("!") and cursor.ahead(1).is_sign("{")
+        if first:
+            cursor.advance()
+        if cursor.at("{"):
+            found: tuple[ast.Arm, ...] = yield arms(parser)
+            return ast.DeepMatch(found, first, span=cursor.since(dots))
+    return ast.Descend(key, span=cursor.since(dots))
+
+
+def _inline_filter(parser: Parser) -> Routine[Step]:
+    cursor = parser.cursor
+    opening = cursor.advance()
+    predicate: Node = yield parser.enclosed()
+    cursor.close(opening)
+    return ast.InlineFilter(predicate, span=cursor.since(opening))
+
+
+def _exactly_one(parser: Parser) -> Step:
+    sign = parser.cursor.advance()
+    return ast.ExactlyOne(span=parser.cursor.since(sign))
+
+
+def _bracket(parser: Parser) -> Routine[Step]:
+    cursor = parser.cursor
+    opening = cursor.advance()
+    if cursor.at("]"):
+        raise cursor.unexpected("expected an index", "write [*] for all elements")
+    if cursor.at("*"):
+        each: Step = yield _each(parser, opening)
+        return each
+    if cursor.at(":"):
+        return _slice(cursor, opening, None)
+    key: Node = yield parser.enclosed()
+    if cursor.at(":"):
+        return _slice(cursor, opening, key)
+    cursor.close(opening)
+    return _keyed(key, cursor.since(opening))
+
+
+def _slice(cursor: Cursor, opening: Token, first: Node | None) -> ast.Slice:
+    bounds = [None if first is None else _integer(first), None, None]
+    if first is not None and bounds[0] is None:
+        raise _no_bound(cursor, first.span.start)
+    for place in (1, 2):
+        if cursor.take(":") and not cursor.at(":", "]"):
+            bounds[place] = _bound(cursor)
+    cursor.close(opening)
+    return ast.Slice(*bounds, span=cursor.since(opening))
+
+
+def _bound(cursor: Cursor) -> int:
+    start = cursor.token
+    negative = cursor.take("-")
+    number = cursor.advance()
+    if number.kind is not TokenKind.NUMBER or not isinstance(number.value, int):
+        raise _no_bound(cursor, start.start)
+    return -number.value if negative else number.value
+
+
+def _no_bound(cursor: Cursor, offset: int) -> QuerySyntaxError:
+    hint = "write .slice(from, to) for computed ones"
+    return cursor.error(offset, "the bounds of a slice are whole numbers", hint)
+
+
+def _each(parser: Parser, opening: Token) -> Routine[Step]:
+    cursor = parser.cursor
+    cursor.advance()
+    condition: Node | None = None
+    if cursor.take_word("if"):
+        condition = yield parser.enclosed()
+    cursor.close(opening, "" if condition else "if")
+    body: Node | None = None
+    if cursor.take("=>"):
+        body = yield parser.expression()
+    return ast.Each(condition, body, span=cursor.since(opening))
+
+
+def _integer(node: Node) -> int | None:
+    match node:
+        case ast.Literal(int(value)) if not isinstance(value, bool):
+            return value
+        case ast.Negate(ast.Literal(int(value))) if not isinstance(value, bool):
+            return -value
+        case _:
+            return None
+
+
+def _keyed(key: Node, span: ast.Span) -> Step:
+    """Return the step that a key in brackets makes."""
+    if isinstance(key, ast.Literal) and isinstance(key.value, str):
+        return ast.Field(key.value, span=span)
+    index = _integer(key)
+    if index is None:
+        return ast.Computed(key, span=span)
+    return ast.Index(index, span=span)
+
+
+_StepParser: TypeAlias = "Callable[[Parser], Routine[Step] | Step]"
+
+_STEPS: dict[str, _StepParser] = {
+    ".": _dot,
+    "..": _descend,
+    "[": _bracket,
+    "{": _inline_filter,
+    "!": _exactly_one,
+}

@@ -1,0 +1,51 @@
+"""From the text of a query to its tree."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from headrace.errors import UsageError
+from headrace.query import ast
+from headrace.query.grammar.cursor import DEEPEST, Cursor
+from headrace.query.grammar.expressions import ExpressionParser
+from headrace.query.routine import Routine, run
+from headrace.query.tokens import TokenKind
+
+if TYPE_CHECKING:
+    from headrace.query.ast import Node
+
+MAX_DEPTH = 256
+"""How deep a query may be nested, unless told otherwise."""
+
+
+def parse(text: str, *, max_depth: int = MAX_DEPTH) -> Node:
+    """Return the tree of a query; a text that is none raises `QuerySyntaxError`.
+
+    `max_depth` limits how many expressions stand inside each other, so whoever walks
+    a tree knows how deep it can be.
+
+    >>> parse("not $.a")
+    Not(operand=Path(base=Root(), steps=(Field(name='a', optional=False),)))
+    """
+    if not 1 <= max_depth <= DEEPEST:
+        raise UsageError(f"max_depth is {max_depth}; it must be from 1 to {DEEPEST}")
+    cursor = Cursor(text, max_depth)
+    tree = run(_query(ExpressionParser(cursor)))
+    _check_depth(tree, cursor)
+    return tree
+
+
+def _query(parser: ExpressionParser) -> Routine[Node]:
+    tree: Node = yield parser.expression()
+    if parser.cursor.token.kind is not TokenKind.END:
+        raise parser.cursor.unexpected()
+    return tree
+
+
+def _check_depth(tree: Node, cursor: Cursor) -> None:
+    """Refuse trees that grew deep without nesting, as ``1 + 1 + 1 + …`` does."""
+    layer = [tree]
+    for _ in range(cursor.max_depth + 1):
+        layer = [child for node in layer for child in ast.children(node)]
+    if layer:
+        raise cursor.too_deep(layer[0].span.start)

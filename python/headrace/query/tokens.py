@@ -1,0 +1,289 @@
+"""The words and signs of a query.
+
+Every token knows where it stands. Words come in two kinds: after ``.`` and ``..``
+a *field*, to which hyphens belong and keywords mean nothing; elsewhere a *word*,
+which the parser may take for a keyword. An f-string becomes a run of tokens of its
+own, with the tokens of the expressions inside it, so nothing is read twice.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass
+from decimal import Decimal, InvalidOperation
+from enum import Enum, auto
+from typing import TYPE_CHECKING
+
+from headrace.query.errors import QuerySyntaxError
+
+if TYPE_CHECKING:
+    from headrace.query.ast import Number, Scalar
+
+KEYWORDS = frozenset(
+    {
+        *("true", "false", "null", "and", "or", "not", "for", "in", "if", "else"),
+        *("let", "lambda", "kind", "is", "as", "when", "patch", "DELETE", "try"),
+        *("has", "match", "with"),
+    }
+)
+
+LONGEST_NUMBER = 640
+"""How many characters a number may have: Python converts these at any setting."""
+
+
+class TokenKind(Enum):
+    """What the parser tells apart before it looks at the text."""
+
+    WORD = auto()
+    FIELD = auto()
+    SOURCE = auto()
+    NUMBER = auto()
+    STRING = auto()
+    SIGN = auto()
+    F_START = auto()
+    F_TEXT = auto()
+    F_SPEC = auto()
+    F_END = auto()
+    END = auto()
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """A piece of the query from `start` up to `end`.
+
+    `value` is that of a number, a string or a part of an f-string.
+    """
+
+    kind: TokenKind
+    text: str
+    start: int
+    end: int
+    value: Scalar = None
+
+    def is_sign(self, *signs: str) -> bool:
+        """Tell whether this is one of these signs."""
+        return self.kind is TokenKind.SIGN and self.text in signs
+
+    def is_word(self, *words: str) -> bool:
+        """Tell whether this is one of these words, not as a field."""
+        return self.kind is TokenKind.WORD and self.text in words
+
+    @property
+    def is_name(self) -> bool:
+        """Whether this is a word that is no keyword."""
+        return self.kind is TokenKind.WORD and self.text not in KEYWORDS
+
+
+# Longer ones first. Some are no signs of ours: each has a hint in the cursor.
+_SIGNS = (
+    *("...**", "...*", "...", "..=", "..", "."),
+    *("??", "?|", "?", "|>", "||", "|", "->", "-", "=>", "===", "==", "=~", "="),
+    *("!==", "!=", "!", "~=", ">=", "<=", "<>", "<", ">", "&&", "+", "*", "//", "/"),
+    *("%", "(", ")", "[", "]", "{", "}", ",", ":", "$", "@"),
+)
+
+_SPACE = re.compile(r"[ \t\r\n]*")
+_FIELD = re.compile(r"[A-Za-z_](?:[A-Za-z0-9_]|-(?!>))*")
+_TOKEN = re.compile(
+    r"""
+      (?P<F_START> f" )
+    | (?P<WORD> [A-Za-z_][A-Za-z0-9_]* )
+    | @ (?P<SOURCE> [A-Za-z_][A-Za-z0-9_]* )
+    | (?P<NUMBER> [0-9]+ (?: \.[0-9]+ )? (?: [eE][+-]?[0-9]+ )? )
+    | (?P<STRING> "[^"\\]*+(?:\\.[^"\\]*+)*+" | '[^'\\]*+(?:\\.[^'\\]*+)*+' )
+    | (?P<SIGN> """
+    + " | ".join(re.escape(sign) for sign in _SIGNS)
+    + ")",
+    re.VERBOSE | re.DOTALL,
+)
+_ESCAPE = re.compile(
+    r"\\(?: x[0-9A-Fa-f]{2} | u[0-9A-Fa-f]{4} | . )", re.VERBOSE | re.DOTALL
+)
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+_ESCAPES = {"n": "\n", "r": "\r", "t": "\t", "0": "\0", "\\": "\\", '"': '"', "'": "'"}
+
+_OPENING = {")": "(", "]": "[", "}": "{"}
+
+
+def tokenize(text: str) -> list[Token]:
+    """Return the tokens of `text`, the last one of kind `END`.
+
+    >>> [token.text for token in tokenize("@.a-b - c")]
+    ['@', '.', 'a-b', '-', 'c', '']
+    """
+    if stray := _SURROGATE.search(text):
+        reason = "half a character: the query is not valid Unicode"
+        raise QuerySyntaxError(text, stray.start(), reason)
+    lexer = _Lexer(text)
+    lexer.code(0, len(text))
+    lexer.add(TokenKind.END, len(text), len(text))
+    return lexer.tokens
+
+
+class _Lexer:
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.tokens: list[Token] = []
+
+    def add(self, kind: TokenKind, start: int, end: int, value: Scalar = None) -> None:
+        self.tokens.append(Token(kind, self.text[start:end], start, end, value))
+
+    def code(self, start: int, end: int) -> None:
+        at = self._skip_space(start, end)
+        while at < end:
+            at = self._skip_space(self._token(at, end), end)
+
+    def _skip_space(self, at: int, end: int) -> int:
+        space = _SPACE.match(self.text, at, end)
+        return space.end() if space else at
+
+    def _token(self, at: int, end: int) -> int:
+        """Add what begins at `at`, return where it ends."""
+        if self._after_dot() and (field := _FIELD.match(self.text, at, end)):
+            self.add(TokenKind.FIELD, at, field.end())
+            return field.end()
+
+        found = _TOKEN.match(self.text, at, end)
+        if not found or not found.lastgroup:
+            raise self._unknown(at)
+        kind = TokenKind[found.lastgroup]
+        if kind is TokenKind.F_START:
+            return self._f_string(at)
+        if kind is TokenKind.SOURCE and found[kind.name] in KEYWORDS:
+            self.add(TokenKind.SIGN, at, at + 1)
+            return at + 1
+
+        value: Scalar = None
+        if kind is TokenKind.NUMBER:
+            value = self._number(found[0], at)
+        elif kind is TokenKind.STRING:
+            value = self._unescape(found[0][1:-1], at + 1)
+        self.add(kind, at, found.end(), value)
+        return found.end()
+
+    def _after_dot(self) -> bool:
+        last = self.tokens[-1] if self.tokens else None
+        return last is not None and last.is_sign(".", "..")
+
+    def _number(self, digits: str, at: int) -> Number:
+        if len(digits) > LONGEST_NUMBER:
+            reason = f"a number of more than {LONGEST_NUMBER} characters"
+            raise QuerySyntaxError(self.text, at, reason)
+        if digits.isdigit():
+            return int(digits)
+        number = float(digits)
+        if math.isfinite(number):
+            return number
+        try:
+            return Decimal(digits)
+        except InvalidOperation:
+            reason = "a number with too large an exponent"
+            raise QuerySyntaxError(self.text, at, reason) from None
+
+    def _unescape(self, raw: str, at: int) -> str:
+        """Return the text of a string; an escape that means nothing stays as it is."""
+        if "\\" not in raw:
+            return raw
+
+        def meaning(escape: re.Match[str]) -> str:
+            code = escape[0][1:]
+            if len(code) > 1:
+                return chr(int(code[1:], 16))
+            return _ESCAPES.get(code, escape[0])
+
+        text = _ESCAPE.sub(meaning, raw)
+        if not _SURROGATE.search(text):
+            return text
+        try:
+            return text.encode("utf-16", "surrogatepass").decode("utf-16")
+        except UnicodeDecodeError:
+            reason = "half of a surrogate pair in this string"
+            hint = "write the character itself, or both halves as \\uXXXX\\uXXXX"
+            raise QuerySyntaxError(self.text, at - 1, reason, hint) from None
+
+    def _f_string(self, at: int) -> int:
+        """Add the tokens of ``f"…"``; it has no escapes, so the next quote ends it."""
+        end = self.text.find('"', at + 2)
+        if end < 0:
+            raise self._unclosed_string(at)
+        self.add(TokenKind.F_START, at, at + 2)
+        at += 2
+        while at < end:
+            at = self._f_part(at, end)
+        self.add(TokenKind.F_END, end, end + 1)
+        return end + 1
+
+    def _f_part(self, at: int, end: int) -> int:
+        start, text = at, []
+        while at < end:
+            sign = self.text[at]
+            if sign in "{}":
+                if self.text[at : at + 2] != sign * 2:
+                    break
+                at += 1
+            text.append(sign)
+            at += 1
+        if text:
+            self.add(TokenKind.F_TEXT, start, at, "".join(text))
+        if at == end:
+            return at
+        if self.text[at] == "}":
+            hint = "write }} for a brace that is text"
+            raise QuerySyntaxError(self.text, at, "a } that closes nothing", hint)
+        return self._interpolation(at, end)
+
+    def _interpolation(self, opening: int, end: int) -> int:
+        """Add the tokens from one ``{`` of an f-string to its ``}``."""
+        self.add(TokenKind.SIGN, opening, opening + 1)
+        still_open = dict.fromkeys("([{", 0)
+        at = self._skip_space(opening + 1, end)
+        while at < end:
+            sign = self.text[at]
+            if sign == "}" and not still_open["{"]:
+                self.add(TokenKind.SIGN, at, at + 1)
+                return at + 1
+            if sign == ":" and not any(still_open.values()):
+                at = self._spec(at + 1, end)
+                continue
+            at = self._skip_space(self._token(at, end), end)
+            if sign in still_open:
+                still_open[sign] += 1
+            elif sign in _OPENING:
+                still_open[_OPENING[sign]] = max(0, still_open[_OPENING[sign]] - 1)
+        reason = "this { of the f-string is not closed"
+        hint = "write {{ for a brace that is text; inside {…}, quote strings with '…'"
+        raise QuerySyntaxError(self.text, opening, reason, hint)
+
+    def _spec(self, start: int, end: int) -> int:
+        stop = self.text.find("}", start, end)
+        stop = end if stop < 0 else stop
+        self.add(TokenKind.F_SPEC, start, stop, self.text[start:stop])
+        return stop
+
+    def _unknown(self, at: int) -> QuerySyntaxError:
+        sign = self.text[at]
+        if sign in "\"'":
+            return self._unclosed_string(at)
+        hint = _SIGN_HINTS.get(sign, "")
+        if not hint and sign.isalpha():
+            hint = 'names are ASCII; write such a key as @["…"]'
+        elif not hint and sign.isspace():
+            hint = "only space, tab and line ends separate words"
+        shown = sign if sign.isprintable() else f"U+{ord(sign):04X}"
+        return QuerySyntaxError(self.text, at, f"unexpected {shown}", hint)
+
+    def _unclosed_string(self, at: int) -> QuerySyntaxError:
+        hint = "close it with the same quote; inside, write \\\" or \\'"
+        return QuerySyntaxError(self.text, at, "this string is not closed", hint)
+
+
+_QUOTES = "write strings as \"…\" or '…'"
+_SIGN_HINTS = {
+    "&": "write `and`",
+    "#": "there are no comments",
+    ";": "a query is one expression; use `|` or `let … in …`",
+    "`": _QUOTES,
+    **dict.fromkeys("\u2018\u2019\u201c\u201d", _QUOTES),
+}

@@ -1,0 +1,120 @@
+"""``headrace query`` and ``headrace functions``."""
+
+import json
+
+import pytest
+
+
+@pytest.fixture
+def people(tmp_path):
+    path = tmp_path / "people.jsonl"
+    path.write_bytes(
+        b'{"name": "Ada", "age": 36}\n'
+        b"\n"
+        b' {"name": "Bob", "age": 1.50}\r\n'
+        b'{"name": "Cy"}\n'
+    )
+    return path
+
+
+@pytest.mark.parametrize(
+    ("arguments", "printed"),
+    [
+        (["$.name"], ['"Ada"', '"Bob"', '"Cy"']),
+        (["age"], ["36", "1.50"]),
+        (["age", "--null", "emit"], ["36", "1.50", "null"]),
+        (
+            ["$"],
+            [
+                '{"name": "Ada", "age": 36}',
+                '{"name": "Bob", "age": 1.50}',
+                '{"name": "Cy"}',
+            ],
+        ),
+        (["$.name", "--limit", "1"], ['"Ada"']),
+        (["$.name", "--rev", "--limit", "2"], ['"Cy"', '"Bob"']),
+        (["--matches", "age > 2"], ['{"name": "Ada", "age": 36}']),
+        (["--stream", "$.count()"], ["3"]),
+        (["--stream", "$.sum(age)"], ["37.5"]),
+        (["$.rows().sort(name).map(name).last(2)"], ['"Bob"', '"Cy"']),
+        (["name", "--distinct-by", "age is null"], ['"Ada"', '"Cy"']),
+    ],
+)
+def test_answers(headrace, people, arguments, printed):
+    done = headrace("query", *arguments, str(people))
+    assert (done.code, done.out.decode().splitlines()) == (0, printed)
+
+
+def test_counts_add_up(headrace, people):
+    done = headrace("query", "--stats", "age", str(people))
+    assert "rows 4 = emitted 2 + filtered 1 + skipped 0 + blank 1" in done.err
+
+
+def test_a_bad_row_ends_the_run_behind_the_answers_before_it(headrace, tmp_path):
+    path = tmp_path / "bad.jsonl"
+    path.write_bytes(b'{"a": 1}\n{"a": \n{"a": 3}\n')
+    done = headrace("query", "a", str(path))
+    assert (done.code, done.out) == (1, b"1\n")
+    assert "bad.jsonl: line 2, byte 15" in done.err
+    done = headrace("query", "a", "--on-error", "skip", "--stats", str(path))
+    assert (done.code, done.out) == (0, b"1\n3\n")
+    assert "skipped 1" in done.err
+    done = headrace("query", "a", "--rev", str(path))
+    assert (done.code, done.out) == (1, b"3\n")
+    assert "bad.jsonl: line 2, byte 15" in done.err
+
+
+@pytest.mark.parametrize(
+    ("query", "said"),
+    [
+        ("$.name +", "a query"),
+        ("$.nam.uper()", "did you mean upper?"),
+        ("$.name + 1", "line 1, byte 0: string Ada + number 1 cannot be computed"),
+        ("(" * 5000, "nested"),
+        ("@users.count()", "@users"),
+        ("1 / 0", "division by zero"),
+        ("name.re_match('(')", "pattern"),
+    ],
+)
+def test_a_query_that_fails_says_where_and_why(headrace, people, query, said):
+    done = headrace("query", query, str(people))
+    assert done.code == 1
+    assert done.out == b""
+    assert said in done.err
+
+
+def test_reverse_needs_a_file(process):
+    done = process("query", "--rev", "$", "-", stdin=b"1\n")
+    assert done.code == 2
+    assert "a pipe has no end" in done.err
+
+
+def test_memory_is_bounded(headrace, tmp_path):
+    path = tmp_path / "many.jsonl"
+    path.write_bytes(b"".join(b'{"n": %d}\n' % row for row in range(5000)))
+    done = headrace("query", "--memory", "10KiB", "--stream", "$.sort(n)", str(path))
+    assert done.code == 1
+    assert "--engine spark" in done.err
+    done = headrace("query", "--memory", "10KiB", "--stream", "$.sum(n)", str(path))
+    assert (done.code, done.out) == (0, b"12497500\n")
+
+
+def test_functions_are_listed_and_explained(headrace):
+    listed = headrace("functions").out.decode().splitlines()
+    assert len(listed) > 180
+    explained = headrace("functions", "unique_by").out.decode()
+    assert "distinct_by" in explained
+    done = headrace("functions", "uniqe")
+    assert (done.code, "did you mean unique?" in done.err) == (2, True)
+
+
+def test_answers_can_be_read_again(people):
+    import headrace
+
+    result = headrace.open(people).query("{name, age}")
+    assert [json.dumps(row) for row in result] == [
+        json.dumps(row) for row in result.to_list()
+    ]
+    assert result.count() == 3
+    assert result.write(people.with_name("out.jsonl")) == 3
+    assert len(headrace.open(people.with_name("out.jsonl"))) == 3

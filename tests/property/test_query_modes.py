@@ -1,0 +1,131 @@
+"""A query gives the same answer whatever way its rows are gone through."""
+
+import json
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import headrace
+from headrace.api.query import evaluate
+from headrace.errors import HeadraceError
+from tests.conformance.cases import same
+
+ROW = st.fixed_dictionaries(
+    {"id": st.integers(-5, 5)},
+    optional={
+        "x": st.one_of(st.integers(-9, 9), st.floats(-9, 9), st.none()),
+        "s": st.sampled_from(["a", "b", "", "é\n"]),
+        "t": st.lists(st.integers(0, 3), max_size=3),
+    },
+)
+ROWS = st.lists(ROW, max_size=30)
+
+# Over all rows: each gives one value.
+VALUES = [
+    "$.count()", "$.len()", "$.count(x > 0)", "$.sum(x)", "$.avg(x)", "$.min(x)", "$.max(x)",
+    "$.first()", "$.last()", "$.first().id", "$.find(x > 3)", "$.find(r => r.x > 3).id",
+    "$.any(x > 3)", "$.all(id < 6)", "$.group_by(s)", "$.count_by(s)", "$.index_by(id)",
+    "$.map(x).sum()", "$.filter(x > 0).map(x).avg()", "$.map(id).max()", "$.nth(2)",
+    "$.partition(x > 0)", "$.max_by(id)", "$.fold(0, (a, r) => a + r.id)", "$.map(s).join(',')",
+    "$.filter(x > 0).count() + 1", "{n: $.count(), top: $.max(x)}", "$.flat_map(t).sum()",
+    "$.filter(id == $.first().id).count()", "$.take(3).count()", "$.unique_by(s).count()",
+    "$.skip(2).first()", "$.map(x) | sum", "let n = $.count() in n * 2", "$[0].id", "$[-1].id",
+]  # fmt: skip
+
+# Over all rows: each gives a stream.
+STREAMS = [
+    "$", "$.filter(x > 0)", "$.map(id)", "$.map({id, x})", "$.flat_map(t)", "$.take(3)", "$.skip(2)",
+    "$.filter(x > 0).take(2)", "$.take(5).filter(x > 0)", "$.unique_by(s)", "$.map(s).unique()",
+    "$.unique_by(r => r.s).map(id)", "$.take_while(id < 4)", "$.drop_while(id < 2).map(id)",
+    "$.sort(id)", "$.sort(-id, s).map(id)", "$.reverse()", "$.first(3)", "$.last(3)", "$[1:4]",
+    "$.map(x).compact()", "$.enumerate()", "$.chunk(2)", "$.window(2).map(len)", "$.skip(1).take(2)",
+    "$.filter(t.len() > 0).flat_map(t).unique()", "$[*].id", "$[* if x > 0].id", "$.sort(id).take(3)",
+    "$.filter(id > $.first().id)", "$.filter(s == 'a').sort(id).unique_by(id).take(2).map(id)",
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory):
+    return tmp_path_factory.mktemp("modes") / "rows.jsonl"
+
+
+def write(path, rows):
+    path.write_bytes(b"".join(json.dumps(row).encode() + b"\n" for row in rows))
+    return headrace.open(path)
+
+
+def outcome(ask):
+    """Return the answers, or that there are none: where an error shows may differ."""
+    try:
+        return ask()
+    except HeadraceError:
+        return "failed"
+
+
+@settings(max_examples=25)
+@given(rows=ROWS)
+@pytest.mark.parametrize("query", VALUES)
+def test_one_value_of_all_rows(path, query, rows):
+    ds = write(path, rows)
+    document = json.dumps(rows).encode()
+    whole = outcome(lambda: json.loads(evaluate(query, document)))
+    streamed = outcome(lambda: ds.query(query, mode="stream", nulls=True).to_list())
+    assert same(streamed, whole if whole == "failed" else [whole])
+
+
+@settings(max_examples=25)
+@given(rows=ROWS)
+@pytest.mark.parametrize("query", STREAMS)
+def test_a_stream_of_all_rows(path, query, rows):
+    ds = write(path, rows)
+    document = json.dumps(rows).encode()
+    whole = outcome(lambda: json.loads(evaluate(query, document)))
+    streamed = outcome(lambda: ds.query(query, mode="stream", nulls=True).to_list())
+    assert same(streamed, whole)
+    if "$.first" not in query[1:]:
+        behind_rows = "$.rows()" + query[1:]
+        again = outcome(lambda: ds.query(behind_rows, nulls=True).to_list())
+        assert same(again, whole)
+
+
+@settings(max_examples=25)
+@given(rows=ROWS)
+@pytest.mark.parametrize(
+    "query", ["$", "$.id", "x + 1 if x is number else s", "{id, x}", "t.sum()"]
+)
+def test_rows_by_themselves_forwards_and_backwards(path, query, rows):
+    ds = write(path, rows)
+    each = [json.loads(evaluate(query, json.dumps(row).encode())) for row in rows]
+    assert same(ds.query(query, nulls=True).to_list(), each)
+    assert same(ds.query(query, nulls=True, reverse=True).to_list(), each[::-1])
+    present = [answer for answer in each if answer is not None]
+    result = ds.query(query)
+    assert same(result.to_list(), present)
+    counts = result.run.counts
+    assert (
+        counts.rows == counts.emitted + counts.filtered + counts.skipped + counts.blank
+    )
+    assert counts.rows == len(rows)
+    assert same(ds.query(query, limit=2).to_list(), present[:2])
+
+
+@settings(max_examples=25)
+@given(rows=ROWS)
+def test_matches_are_the_rows_as_they_are(path, rows):
+    ds = write(path, rows)
+    wanted = [row for row in rows if (row.get("x") or 0) > 0]
+    assert ds.query("x > 0", output="match").to_list() == wanted
+    lines = b"".join(ds.query("x > 0", output="match").lines())
+    assert lines.splitlines() == [json.dumps(row).encode() for row in wanted]
+
+
+@settings(max_examples=25)
+@given(rows=ROWS)
+def test_the_newest_row_of_each_key(path, rows):
+    ds = write(path, rows)
+    newest = {}
+    for row in rows[::-1]:
+        newest.setdefault(row["id"], row)
+    found = ds.query("$", reverse=True, distinct_by="id").to_list()
+    assert found == list(newest.values())
