@@ -61,7 +61,11 @@ class NotNdjsonError(HeadraceError):
 
 
 class DamagedSourceError(HeadraceError):
-    """Compressed data ends early or cannot be decoded; rows before it were delivered."""
+    """Compressed data ends early or cannot be decoded; rows before it were delivered.
+
+    What a decoder gives before it finds a checksum wrong may be wrong as well; only
+    data that just ends is right up to its end.
+    """
 
     def __init__(self, path: str, offset: int, reason: str) -> None:
         super().__init__(path, offset, reason)
@@ -70,9 +74,14 @@ class DamagedSourceError(HeadraceError):
         self.reason = reason
 
     def __str__(self) -> str:
+        before = (
+            "the rows before it are whole"
+            if "ends too early" in self.reason
+            else "the rows shortly before it may be damaged too"
+        )
         return (
             f"{self.path}: {self.reason} (compressed byte {self.offset}); "
-            "the rows before it are whole, fetch or write the file again for the rest"
+            f"{before}, fetch or write the file again"
         )
 
 

@@ -118,3 +118,31 @@ def test_an_error_is_an_event(headrace):
     assert event["error"] == "SourceNotFoundError"
     assert event["path"] == "missing.jsonl"
     assert "missing.jsonl" in event["message"]
+
+
+def test_a_single_row_that_is_too_long_is_a_failure(headrace, tmp_path):
+    (tmp_path / "long.jsonl").write_bytes(b"1\n" + b"x" * 100 + b"\n")
+    done = headrace("row", "--max-line", "50", "long.jsonl", "1")
+    assert (done.code, done.out) == (1, b"")
+    assert "100 bytes long" in done.err
+
+
+def test_a_row_number_beyond_every_file(headrace, numbers):
+    numbers(3)
+    done = headrace("row", "numbers.jsonl", "99999999999999999999999999")
+    assert done.code == 1
+    assert "no row 99999999999999999999999999; of 3 rows" in done.err
+
+
+def test_two_dashes_end_the_options(headrace, numbers):
+    numbers(3, "-dash.jsonl")
+    assert headrace("count", "--", "-dash.jsonl").out == b"3\n"
+
+
+def test_an_empty_name_is_no_directory(headrace):
+    assert headrace("count", "").code == 2
+
+
+def test_how_many_bad_lines_are_not_shown(headrace, tmp_path):
+    (tmp_path / "bad.jsonl").write_bytes(b"x\n" * 15)
+    assert "and 5 more" in headrace("count", "--stats", "bad.jsonl").err

@@ -222,10 +222,14 @@ def test_a_directory_is_its_data_files_in_order(tmp_path):
             gzip.compress(content) if name.endswith("gz") else content
         )
     assert list(headrace.open(tmp_path)) == ["a.ndjson", "b.jsonl", "c.jsonl.gz"]
-    assert list(headrace.open(tmp_path / "*.jsonl")) == ["b.jsonl"]
+    assert list(headrace.open(tmp_path / "*.jsonl")) == ["_tmp.jsonl", "b.jsonl"]
     (tmp_path / "deep").mkdir()
     (tmp_path / "deep" / "d.jsonl").write_bytes(b'"d"\n')
-    assert list(headrace.open(str(tmp_path / "**" / "*.jsonl"))) == ["b.jsonl", "d"]
+    assert list(headrace.open(str(tmp_path / "**" / "*.jsonl"))) == [
+        "_tmp.jsonl",
+        "b.jsonl",
+        "d",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -569,3 +573,96 @@ def test_the_public_names_are_there():
         assert getattr(headrace, name) is not None
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         headrace.nothing  # noqa: B018
+
+
+# What a first user ran into
+
+
+def test_rows_between_those_asked_for_are_not_decoded(write):
+    ds = headrace.open(
+        write(b"".join(b"%d\n" % row if row != 5 else b"bad\n" for row in range(5000)))
+    )
+    assert ds[0:12:4] == [0, 4, 8]
+    assert ds[12:0:-4] == [12, 8, 4]
+    assert ds[::1500] == [0, 1500, 3000, 4500]
+    assert ds[4900::33] == [4900, 4933, 4966, 4999]
+    with pytest.raises(BadRowError, match="line 6"):
+        ds[0:12:5]
+
+
+@pytest.mark.parametrize("far", [2**63, 2**64, 10**30])
+def test_numbers_beyond_every_file(write, far):
+    ds = headrace.open(write(b"1\n2\n"))
+    for row in (far, -far):
+        with pytest.raises(RowOutOfRangeError, match=f"no row {row};"):
+            ds[row]
+    assert ds.head(far) == ds.tail(far) == list(ds.rows(0, far)) == [1, 2]
+    assert ds[:far] == ds[-far:] == [1, 2]
+    assert ds[far:] == []
+    assert ds[::-far] == [2]
+
+
+@pytest.mark.parametrize("on_error", ["raise", "Abort", None, True])
+def test_a_misspelt_policy_is_refused(write, on_error):
+    with pytest.raises(UsageError, match="on_error"):
+        headrace.open(write(b"1\n")).records(on_error=on_error)
+
+
+@pytest.mark.parametrize("source", [None, b"a.jsonl", 7, "", [""]])
+def test_what_is_no_path_is_refused(source):
+    with pytest.raises(UsageError, match="a source"):
+        headrace.open(source)
+
+
+def test_an_opened_file_is_no_path(write):
+    with (
+        write(b"1\n").open("rb") as file,
+        pytest.raises(UsageError, match="not BufferedReader"),
+    ):
+        headrace.open(file)
+
+
+def test_a_row_is_a_number(write):
+    with pytest.raises(TypeError):
+        headrace.open(write(b"1\n"))["x"]
+
+
+def test_our_sidecar_beside_its_data_is_no_source(write):
+    data = write(b"1\n2\n")
+    sidecar = write(b"not data\n", "data.jsonl.ckpt")
+    assert len(headrace.open([data, sidecar])) == 2
+    assert len(headrace.open(sidecar)) == 1
+
+
+def test_a_directory_has_only_files(tmp_path):
+    (tmp_path / "a.jsonl").write_bytes(b"1\n")
+    (tmp_path / "out.jsonl").mkdir()
+    os.mkfifo(tmp_path / "pipe.jsonl")
+    for name in ("a.jsonl~", "a.jsonl.md5", "a.jsonl.tmp", "model.meta-v1.json"):
+        (tmp_path / name).write_bytes(b"x\n")
+    assert list(headrace.open(tmp_path)) == [1]
+
+
+def test_a_pattern_finds_what_it_names(tmp_path):
+    (tmp_path / "_u.jsonl").write_bytes(b"1\n")
+    (tmp_path / "old.jsonl.bak").write_bytes(b"2\n")
+    assert list(headrace.open(tmp_path / "_*.jsonl")) == [1]
+    assert list(headrace.open(tmp_path / "*.bak")) == [2]
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/cpuinfo"), reason="needs /proc")  # noqa: PTH110
+def test_a_file_that_claims_to_be_empty_is_read():
+    with open("/proc/cpuinfo", "rb") as file:  # noqa: PTH123
+        lines = file.read().splitlines()
+    assert headrace.open("/proc/cpuinfo").count() == len(lines)
+
+
+def test_damage_is_not_called_an_early_end(write):
+    rows = b"".join(b'{"id": %d}\n' % row for row in range(1000))
+    flipped = bytearray(gzip.compress(rows))
+    flipped[-6] ^= 1
+    with pytest.raises(DamagedSourceError, match="may be damaged too"):
+        list(headrace.open(write(bytes(flipped))))
+    behind = write(gzip.compress(rows) + b"rubbish")
+    with pytest.raises(DamagedSourceError, match="not gzip stand behind it"):
+        list(headrace.open(behind))

@@ -182,13 +182,19 @@ impl<R: BufRead> Read for GzipMembers<R> {
     }
 }
 
-/// Pass over zero bytes; whether anything follows them.
+/// Pass over zero bytes; whether another member follows them.
 fn skip_padding(input: &mut impl BufRead) -> io::Result<bool> {
     loop {
         let ahead = input.fill_buf()?;
         let padding = ahead.iter().take_while(|&&byte| byte == 0).count();
-        if padding == 0 {
-            return Ok(!ahead.is_empty());
+        match ahead.first() {
+            None => return Ok(false),
+            Some(0) => {}
+            Some(0x1f) => return Ok(true),
+            Some(_) => {
+                let reason = "bytes that are not gzip stand behind it";
+                return Err(io::Error::new(io::ErrorKind::InvalidData, reason));
+            }
         }
         input.consume(padding);
     }

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import operator
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from itertools import islice
+from dataclasses import dataclass, replace
 from typing import (
     TYPE_CHECKING,
     Any,
@@ -49,6 +49,12 @@ MAX_LINE = 64 << 20
 
 _NEAR_END = 1000
 """Rows this close to the end are reached from there, without an index."""
+
+_FAR_APART = 1000
+"""Rows farther apart than this are reached one by one."""
+
+_FARTHEST = (1 << 63) - 1
+"""No file has a row beyond this."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,43 +174,54 @@ class Dataset(Sequence[T_co]):
     def __getitem__(self, index: int | slice) -> T_co | list[T_co]:
         if isinstance(index, slice):
             return self._slice(index)
-        if -_NEAR_END <= index < 0:
-            rows = self.tail_batches(-index)
-            if sum(len(batch.rows) for batch in rows) == -index:
+        asked = operator.index(index)
+        row = asked
+        if -_NEAR_END <= row < 0:
+            rows = self.tail_batches(-row)
+            if sum(len(batch.rows) for batch in rows) == -row:
                 return self._first(rows[0])
-        elif index < 0:
-            index += len(self)
-        if index >= 0:
-            row = index
+        elif row < 0:
+            row += len(self)
+        if 0 <= row <= _FARTHEST:
             for file in self._open():
                 if found := file.read(row, 1):
                     return self._first(
                         Batch(file.source.location, found, numbered=True)
                     )
                 row -= file.total()
-        raise RowOutOfRangeError(self._name(), index, len(self))
+        raise RowOutOfRangeError(self._name(), asked, len(self))
 
     def _first(self, batch: Batch) -> T_co:
         return next(self._decoded(batch))
 
     def _slice(self, index: slice) -> list[T_co]:
         start, stop, step = index.start, index.stop, index.step
-        if (
-            start is not None
-            and -_NEAR_END <= start < 0
-            and (stop, step) == (None, None)
-        ):
+        from_the_end = start is not None and -_NEAR_END <= start < 0
+        if from_the_end and (stop, step) == (None, None):
             return self.tail(-start)
         forward = (step or 1) > 0 and (start or 0) >= 0
         if forward and stop is not None and stop >= 0:
-            return list(islice(self.rows(start or 0, stop), None, None, step))
+            return list(self._stepped(range(start or 0, max(stop, 0), step or 1)))
         wanted = range(len(self))[index]
         if wanted.step > 0:
-            return list(
-                islice(self.rows(wanted.start, wanted.stop), None, None, wanted.step)
-            )
-        ascending = wanted[::-1]
-        return self._slice(slice(ascending.start, ascending.stop, ascending.step))[::-1]
+            return list(self._stepped(wanted))
+        return list(self._stepped(wanted[::-1]))[::-1]
+
+    def _stepped(self, wanted: range) -> Iterator[T_co]:
+        """Yield some rows in order; what lies between them is not decoded."""
+        if wanted.step == 1:
+            yield from self.rows(wanted.start, wanted.stop)
+        elif wanted.step > _FAR_APART:
+            total = len(self)
+            yield from (self[row] for row in wanted if row < total)
+        else:
+            ahead = 0
+            for batch in self.batches(wanted.start, wanted.stop):
+                for position in range(ahead, len(batch.rows), wanted.step):
+                    yield self._first(
+                        replace(batch, rows=batch.rows.slice(position, 1))
+                    )
+                ahead = (ahead - len(batch.rows)) % wanted.step
 
     def __iter__(self) -> Iterator[T_co]:
         return self.rows()
@@ -251,6 +268,11 @@ class Dataset(Sequence[T_co]):
         A line that is bad or too long raises, or is passed over with ``"skip"``;
         `stats` counts such lines.
         """
+        if on_error not in ("abort", "skip"):
+            raise UsageError(f"on_error is 'abort' or 'skip', not {on_error!r}")
+        return self._records(on_error)
+
+    def _records(self, on_error: OnError) -> Iterator[Any]:
         for batch in self.batches():
             position: int | None = 0
             while position is not None:
@@ -266,6 +288,8 @@ class Dataset(Sequence[T_co]):
         """Yield rows `start` up to `stop` as they were read, some thousand at a time."""
         if start < 0 or (stop is not None and stop < 0):
             raise UsageError(f"rows {start} to {stop}: rows are counted from 0")
+        start = min(start, _FARTHEST)
+        stop = None if stop is None else min(stop, _FARTHEST)
         files = self._open()
         for file in files:
             row = start
@@ -285,7 +309,7 @@ class Dataset(Sequence[T_co]):
         if n < 0:
             raise UsageError(f"tail {n}: how many rows cannot be negative")
         found: list[Batch] = []
-        left = n
+        left = min(n, _FARTHEST)
         for file in reversed(self._open()):
             if left == 0:
                 break

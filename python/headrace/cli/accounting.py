@@ -35,11 +35,14 @@ class Place(NamedTuple):
 class Account:
     """The lines of one command."""
 
-    def __init__(self, options: Namespace, console: Console) -> None:
+    def __init__(
+        self, options: Namespace, console: Console, *, must_deliver: bool = False
+    ) -> None:
         self._console = console
         self._wanted: bool = options.stats
         self._strict: bool = options.strict
         self._limit: int = options.max_line
+        self._must_deliver = must_deliver
         self._stats = Stats()
         self._bad: list[Place] = []
 
@@ -55,13 +58,13 @@ class Account:
 
     def add(self, batch: Batch) -> None:
         """Account for rows of a data set."""
-        for position, length in batch.rows.too_long:
-            offset = batch.rows.offsets[position]
-            self._warn(batch.path, batch.line(position), offset, length)
         if self.checking:
             tally = Tally(batch.path, MAX_DEPTH)
             tally.add(batch.rows)
             self.add_stats(tally.stats, numbered=batch.numbered)
+        for position, length in batch.rows.too_long:
+            offset = batch.rows.offsets[position]
+            self._warn(batch.path, batch.line(position), offset, length)
 
     def add_stats(self, stats: Stats, *, numbered: bool = True) -> None:
         """Account for lines that were counted elsewhere."""
@@ -86,9 +89,11 @@ class Account:
         said = " / ".join(
             f"{name.replace('_', ' ')} {count}" for name, count in counts.items()
         )
+        more = self._stats.bad + self._stats.too_long - len(self._bad)
+        places = [*map(str, self._bad), *([f"and {more} more"] if more else [])]
         self._console.emit(
             "stats",
-            "\n  ".join([said, *map(str, self._bad)]),
+            "\n  ".join([said, *places]),
             **counts,
             first_bad=[bad._asdict() for bad in self._bad],
         )
@@ -108,4 +113,6 @@ class Account:
 
     def _warn(self, path: str, line: int | None, offset: int, length: int) -> None:
         long = LineTooLongError(path, line, offset, length, self._limit)
+        if self._must_deliver:
+            raise long
         self._console.emit("line_too_long", str(long), **vars(long))

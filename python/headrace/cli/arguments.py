@@ -173,7 +173,11 @@ def parse(entry: Entry, command: Command, arguments: Sequence[str]) -> Namespace
     """Read the arguments of a command; options may stand anywhere among them."""
     if any(argument.kind == "rows" for argument in command.ARGUMENTS):
         arguments = [_shield(argument) for argument in arguments]
-    return build(entry, command).parse_intermixed_args(arguments)
+    parser = build(entry, command)
+    if "--" in arguments:
+        # Intermixed parsing forgets what `--` said; options come first then.
+        return parser.parse_args(arguments)
+    return parser.parse_intermixed_args(arguments)
 
 
 def _shield(argument: str) -> str:

@@ -53,9 +53,14 @@ def print_rows(
     files: str | Sequence[str],
     options: Namespace,
     console: Console,
+    *,
+    must_deliver: bool = False,
 ) -> int:
-    """Print the rows that `choose` takes from FILEs, and give the exit code."""
-    account = Account(options, console)
+    """Print the rows that `choose` takes from FILEs, and give the exit code.
+
+    A row that is too long is left out, or with `must_deliver` a failure.
+    """
+    account = Account(options, console, must_deliver=must_deliver)
     with open_dataset(options, files) as dataset:
         console.live = any(source.is_pipe for source in dataset.sources)
         try:

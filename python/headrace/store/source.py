@@ -8,8 +8,11 @@ reads that state or gets an error.
 from __future__ import annotations
 
 import glob
+import io
 import os
+import re
 import stat
+from collections.abc import Iterable
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -20,7 +23,7 @@ from headrace.kernel.rows import END, File, reading, sniff
 from headrace.store import remote
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
 Kind: TypeAlias = Literal["file", "remote", "pipe", "stdin"]
 SourceSpec: TypeAlias = "str | os.PathLike[str] | Sequence[str | os.PathLike[str]]"
@@ -28,7 +31,11 @@ SourceSpec: TypeAlias = "str | os.PathLike[str] | Sequence[str | os.PathLike[str
 STDIN = "-"
 
 _DATA_NAMES = ("*.jsonl*", "*.ndjson*")
-_SIDECAR_SUFFIXES = (".ckpt", ".idx", ".jnx", ".graph", ".bak")
+_SIDECAR_SUFFIXES = (".ckpt", ".idx", ".jnx", ".graph")
+_NO_DATA_SUFFIXES = (
+    *_SIDECAR_SUFFIXES, "~", ".bak", ".crc", ".md5", ".part", ".sha256", ".swp", ".tmp",
+)  # fmt: skip
+_SHARD_SET = re.compile(r".+\.meta-\d+\.json")
 HEAD_BYTES = 16
 """How many first bytes tell what a file is."""
 
@@ -63,12 +70,34 @@ def expand(spec: SourceSpec) -> list[Source]:
     """List the sources that `spec` names, in order; a source may come twice."""
     if isinstance(spec, (str, os.PathLike)):
         spec = [spec]
-    sources = [source for one in spec for source in _expand_one(os.fspath(one))]
-    if not sources:
+    locations = [_location(one) for one in _several(spec)]
+    if not locations:
         raise UsageError("no source was given")
+    # A shell that expands ``data*`` hands over our sidecars as well.
+    named = {location + ".ckpt" for location in locations}
+    sources = [
+        source
+        for location in locations
+        if location not in named
+        for source in _expand_one(location)
+    ]
     if sum(source.kind == "stdin" for source in sources) > 1:
         raise UsageError("standard input can be read only once")
     return sources
+
+
+def _several(spec: object) -> list[object]:
+    if isinstance(spec, Iterable) and not isinstance(spec, (bytes, io.IOBase)):
+        return list(spec)
+    return [spec]
+
+
+def _location(one: object) -> str:
+    if isinstance(one, (str, os.PathLike)) and isinstance(os.fspath(one), str):
+        if location := os.fspath(one):
+            return str(location)
+        raise UsageError("a source has an empty name; write . for this directory")
+    raise UsageError(f"a source is a path, not {type(one).__name__}")
 
 
 def _expand_one(location: str) -> Iterator[Source]:
@@ -95,12 +124,12 @@ def _data_files(directory: Path) -> list[str]:
     which of its files count; reading them all would give rows twice.
     """
     with reading(str(directory)):
-        names = sorted(path.name for path in directory.iterdir())
+        names = sorted(path.name for path in directory.iterdir() if path.is_file())
     if {"manifest.json", "LOCK"} <= set(names):
         raise NotNdjsonError(
             str(directory), "a log partition; it cannot be read as files"
         )
-    if any(fnmatchcase(name, "*.meta-*.json") for name in names):
+    if any(_SHARD_SET.fullmatch(name) for name in names):
         raise NotNdjsonError(
             str(directory), "a set of shards; it cannot be read as files"
         )
@@ -114,16 +143,14 @@ def _data_files(directory: Path) -> list[str]:
 def _is_data_name(name: str) -> bool:
     return (
         not name.startswith((".", "_"))
-        and not name.endswith(_SIDECAR_SUFFIXES)
+        and not name.endswith(_NO_DATA_SUFFIXES)
         and any(fnmatchcase(name, pattern) for pattern in _DATA_NAMES)
     )
 
 
 def _is_data(path: str) -> bool:
-    """Whether a match of a glob is meant: no directory, no sidecar, nothing hidden."""
-    name = Path(path).name
-    hidden = name.startswith((".", "_")) or name.endswith(_SIDECAR_SUFFIXES)
-    return not hidden and not Path(path).is_dir()
+    """Whether a match of a glob is meant: no directory and no sidecar."""
+    return not path.endswith(_SIDECAR_SUFFIXES) and not Path(path).is_dir()
 
 
 def _local(location: str) -> Source:
@@ -140,7 +167,10 @@ def _remote(url: str) -> Source:
 
 def _sniffed(location: str, kind: Kind, file: File) -> Source:
     size, mtime_ns, _ctime_ns = file.stat()
-    head = file.read_at(0, min(size, HEAD_BYTES))
+    head = file.read_at(0, HEAD_BYTES)
+    if head and size == 0:
+        # The kernel makes such files up as they are read, and knows no size.
+        return Source(location, "pipe")
     refuse_other_encodings(location, head)
     ends = file.fingerprint(size)
     return Source(location, kind, sniff(head), size, mtime_ns, ends)

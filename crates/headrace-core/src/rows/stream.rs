@@ -325,12 +325,19 @@ impl RowBatch {
     /// Rows `start` to `start + count` of this batch, as far as there are any.
     #[must_use]
     pub fn slice(&self, start: usize, count: usize) -> Self {
-        let mut part = Self::default();
-        part.clear(self.first_row + start as u64);
-        for row in self.iter().skip(start).take(count) {
-            part.push(row);
+        let start = start.min(self.len());
+        let end = start.saturating_add(count).min(self.len());
+        let from = if start == 0 { 0 } else { self.ends[start - 1] };
+        let to = if end == 0 { 0 } else { self.ends[end - 1] };
+        let long = self.too_long.iter().filter(|long| (start..end).contains(&long.0));
+        Self {
+            first_row: self.first_row + start as u64,
+            data: self.data[from..to].to_vec(),
+            ends: self.ends[start..end].iter().map(|at| at - from).collect(),
+            offsets: self.offsets[start..end].to_vec(),
+            too_long: long.map(|&(at, length)| (at - start, length)).collect(),
+            marked: self.marked && start == 0 && end > 0,
         }
-        part
     }
 
     /// The rows again.

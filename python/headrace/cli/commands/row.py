@@ -43,9 +43,14 @@ def run(options: Namespace, console: Console) -> int:
     """Print the rows asked for."""
     from headrace.cli.reading import print_rows
 
-    choose = _one if options.rows.single else _some
+    single = options.rows.single
+    choose = _one if single else _some
     return print_rows(
-        lambda dataset: choose(dataset, options), options.file, options, console
+        lambda dataset: choose(dataset, options),
+        options.file,
+        options,
+        console,
+        must_deliver=single,
     )
 
 
