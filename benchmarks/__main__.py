@@ -87,8 +87,8 @@ def main(arguments: list[str] | None = None) -> int:
         told = asdict(settings)
         text = json.dumps(record_run(results, told, machine), indent=1)
         RUNS.mkdir(exist_ok=True)
-        kept.with_suffix(".json").write_text(text + "\n")
-        kept.with_suffix(".md").write_text(render_run(results, told, machine))
+        kept.with_name(kept.name + ".json").write_text(text + "\n")
+        kept.with_name(kept.name + ".md").write_text(render_run(results, told, machine))
         say(f"kept in benchmarks/runs/{wanted.save}.json and .md")
     return 0
 
