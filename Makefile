@@ -25,7 +25,7 @@ $(READY): pyproject.toml $(RUST) | need-cargo
 		|| { echo "headrace needs Python 3.11 or later; run: make PYTHON=python3.12"; exit 1; }
 	$(BIN)/python -m pip install -q --upgrade pip
 	$(BIN)/python -m pip install -q 'maturin>=1.9,<2'
-	VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/maturin develop -q --release --extras $(EXTRAS)
+	PIP_QUIET=1 VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/maturin develop -q --release --extras $(EXTRAS)
 	@touch $@
 
 demo: need-java setup
@@ -59,7 +59,7 @@ else
 endif
 
 bench: setup
-	VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/maturin develop -q --release --extras $(EXTRAS),bench
+	PIP_QUIET=1 VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/maturin develop -q --release --extras $(EXTRAS),bench
 	$(BIN)/python -m benchmarks
 
 clean:

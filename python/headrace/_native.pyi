@@ -170,6 +170,7 @@ class RowQuery:
         nulls: bool,
         limit: int,
         max_depth: int,
+        frame: tuple[bytes, str] | None = None,
     ) -> RowQuery: ...
     def answer(
         self, batch: RowBatch, start: int, reverse: bool
@@ -190,6 +191,7 @@ class StreamQuery:
         nulls: bool,
         max_memory: int,
         max_depth: int,
+        frame: tuple[bytes, str] | None = None,
     ) -> StreamQuery: ...
     def take(
         self, batch: RowBatch, start: int, reverse: bool

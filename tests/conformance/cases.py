@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import sys
 import tempfile
 from dataclasses import dataclass
@@ -69,8 +70,11 @@ def over_lines(case: dict[str, Any]) -> list[Any]:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "rows.jsonl"
         path.write_bytes(case["input"].encode())
+        if options.get("source") == "reader":
+            path = as_pipe(path)
         dataset = headrace.open(path, max_line=options.get("max_line_len", "64MiB"))
         known = {"key", "limit", "null_output", "max_line_len", "source"}
+        known |= {"frame", "separator", "null_payload"}
         # How a file is cut for reading changes no answer.
         known |= {"reverse_chunk_size", "parallel_min_bytes"}
         if missing := set(options) - known:
@@ -82,10 +86,20 @@ def over_lines(case: dict[str, Any]) -> list[Any]:
             limit=options.get("limit"),
             reverse=mode.startswith("rev"),
             distinct_by=options.get("key"),
+            frame=options.get("separator"),
+            null_payload=options.get("null_payload", "skip"),
         )
         return [
             json.loads(line) for lines in result.lines() for line in lines.splitlines()
         ]
+
+
+def as_pipe(path: Path) -> Path:
+    """Return a pipe that the content of a small file comes out of."""
+    reader, writer = os.pipe()
+    with os.fdopen(writer, "wb") as file:
+        file.write(path.read_bytes())
+    return Path(f"/dev/fd/{reader}")
 
 
 def same(left: Any, right: Any) -> bool:

@@ -9,8 +9,8 @@ use bumpalo::Bump;
 use headrace_core::{
     json::Limits,
     query::{
-        self, BUILTINS, Machine, Obstacle, Output, OverRows, Parameter, PerRow, Reduction, Refusal,
-        Stage, StreamCounts, Writing,
+        self, BUILTINS, Frame, Machine, NullPayload, Obstacle, Output, OverRows, Parameter, PerRow,
+        Reading, Reduction, Refusal, Stage, StreamCounts, Writing,
     },
     value::{Tape, write_json},
 };
@@ -103,6 +103,27 @@ fn refused(refusal: Refusal) -> Refused {
     (refusal.number, refusal.offset, refusal.span, refusal.reason)
 }
 
+/// A separator, and what a payload of null means: "skip", "keep" or "error".
+type FrameCode = (Vec<u8>, String);
+
+fn reading(max_depth: u32, frame: Option<FrameCode>) -> PyResult<Reading> {
+    let frame = match frame {
+        None => None,
+        Some((separator, null_payload)) => {
+            let null_payload = match null_payload.as_str() {
+                "skip" => NullPayload::Skip,
+                "keep" => NullPayload::Keep,
+                "error" => NullPayload::Refuse,
+                _ => {
+                    return Err(PyValueError::new_err(format!("no null payload {null_payload:?}")));
+                }
+            };
+            Some(Frame { separator, null_payload })
+        }
+    };
+    Ok(Reading { limits: Limits { max_depth }, frame })
+}
+
 /// A query over rows, each by itself.
 #[pyclass(frozen, module = "headrace._native")]
 pub(crate) struct RowQuery {
@@ -114,13 +135,14 @@ pub(crate) struct RowQuery {
 impl RowQuery {
     /// `output` is "answer", "elements" or "match"; no more than `limit` lines are given.
     #[new]
-    #[pyo3(signature = (program, *, output, nulls, limit, max_depth))]
+    #[pyo3(signature = (program, *, output, nulls, limit, max_depth, frame = None))]
     fn new(
         program: Py<Program>,
         output: &str,
         nulls: bool,
         limit: u64,
         max_depth: u32,
+        frame: Option<FrameCode>,
     ) -> PyResult<Self> {
         let output = match output {
             "answer" => Output::Answer,
@@ -128,7 +150,7 @@ impl RowQuery {
             "match" => Output::Match,
             _ => return Err(PyValueError::new_err(format!("no output {output:?}"))),
         };
-        let run = PerRow::new(Writing { output, nulls, limit }, Limits { max_depth });
+        let run = PerRow::new(Writing { output, nulls, limit }, reading(max_depth, frame)?);
         Ok(Self { program, run: Mutex::new(run) })
     }
 
@@ -206,7 +228,7 @@ impl StreamQuery {
     /// `reduction` is "lines", "collect", "last", "count", "sum", "avg", "min" or "max"; `limit`
     /// is how many elements the first three are about.
     #[new]
-    #[pyo3(signature = (stages, *, reduction, limit, nulls, max_memory, max_depth))]
+    #[pyo3(signature = (stages, *, reduction, limit, nulls, max_memory, max_depth, frame = None))]
     fn new(
         stages: Vec<StageCode>,
         reduction: &str,
@@ -214,6 +236,7 @@ impl StreamQuery {
         nulls: bool,
         max_memory: u64,
         max_depth: u32,
+        frame: Option<FrameCode>,
     ) -> PyResult<Self> {
         let reduction = match reduction {
             "lines" => Reduction::Lines(limit, nulls),
@@ -227,7 +250,7 @@ impl StreamQuery {
             _ => return Err(PyValueError::new_err(format!("no reduction {reduction:?}"))),
         };
         let stages = stages.into_iter().map(stage).collect::<PyResult<_>>()?;
-        let run = OverRows::new(stages, reduction, max_memory, Limits { max_depth });
+        let run = OverRows::new(stages, reduction, max_memory, reading(max_depth, frame)?);
         Ok(Self { run: Mutex::new(Some(run)) })
     }
 

@@ -337,6 +337,8 @@ class Dataset(Sequence[T_co]):
         memory: int | str = "1GiB",
         reverse: bool = False,
         distinct_by: str | None = None,
+        frame: str | None = None,
+        null_payload: Literal["skip", "keep", "error"] = "skip",
     ) -> QueryResult:
         """Ask a question; nothing is read before its answers are.
 
@@ -344,10 +346,12 @@ class Dataset(Sequence[T_co]):
         in a query that begins with ``$.rows()``, the question is about all rows.
         Answers that are null are none unless `nulls`. The output ``"match"`` gives the
         rows whose answer is truthy, as they are. With `reverse` the last row is first;
-        with `distinct_by`, a query too, only the first row of each key is asked.
+        with `distinct_by`, a query too, only the first row of each key is asked. With
+        `frame`, lines are a key, this separator and JSON, which may be null.
         """
         from headrace.api.query import QueryResult
         from headrace.engines.local.query import QueryOptions
+        from headrace.kernel.programs import Frame
         from headrace.physical.query_plan import StreamPlan, plan_query
 
         depth = self._max_depth if max_depth is None else max_depth
@@ -362,8 +366,17 @@ class Dataset(Sequence[T_co]):
             backwards = reverse
         if backwards and any(source.is_pipe for source in self.sources):
             raise UsageError("a pipe has no end to begin from; save it to a file first")
+        if frame == "":
+            raise UsageError("a separator cannot be empty")
         options = QueryOptions(
-            output, nulls, on_error, limit, depth, parse_size(memory), reverse
+            output,
+            nulls,
+            on_error,
+            limit,
+            depth,
+            parse_size(memory),
+            reverse,
+            None if frame is None else Frame(frame, null_payload),
         )
         return QueryResult(plan, self._open(), options)
 

@@ -19,6 +19,19 @@ Output: TypeAlias = Literal["answer", "elements", "match"]
 """The answer, its elements, or the row itself if the answer is truthy."""
 
 
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """Lines of a key, a separator and JSON; `null_payload`: what JSON of null means."""
+
+    separator: str
+    null_payload: Literal["skip", "keep", "error"] = "skip"
+
+    @property
+    def code(self) -> tuple[bytes, str]:
+        """What the core is told."""
+        return self.separator.encode(), self.null_payload
+
+
 class QueryFailedError(HeadraceError):
     """A query met a value it cannot be computed on. `offset` is where in the query."""
 
@@ -114,6 +127,7 @@ class RowQuery:
         nulls: bool,
         limit: int | None,
         max_depth: int,
+        frame: Frame | None = None,
     ) -> None:
         self._native = _native.RowQuery(
             program.native,
@@ -121,6 +135,7 @@ class RowQuery:
             nulls=nulls,
             limit=END if limit is None else limit,
             max_depth=max_depth,
+            frame=None if frame is None else frame.code,
         )
 
     def answer(self, batch: RowBatch, start: int, *, reverse: bool = False) -> Answers:
@@ -171,6 +186,7 @@ class StreamQuery:
         nulls: bool,
         max_memory: int,
         max_depth: int,
+        frame: Frame | None = None,
     ) -> None:
         self._native = _native.StreamQuery(
             list(stages),
@@ -179,6 +195,7 @@ class StreamQuery:
             nulls=nulls,
             max_memory=max_memory,
             max_depth=max_depth,
+            frame=None if frame is None else frame.code,
         )
 
     def answer(self, batch: RowBatch, start: int, *, reverse: bool = False) -> Answers:

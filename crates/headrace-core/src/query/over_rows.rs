@@ -9,11 +9,14 @@ use std::collections::VecDeque;
 
 use bumpalo::Bump;
 
-use super::{Fault, Flow, Refusal, Stage, Stages, Sum, numbers, per_row::write_line};
+use super::{
+    Fault, Flow, Reading, Refusal, Stage, Stages, Sum, numbers,
+    per_row::write_line,
+    row_parser::{Parsed, RowParser},
+};
 use crate::{
-    json::{self, Limits},
     rows::Row,
-    value::{Document, Kind, Tape, Value, compare, write_json},
+    value::{Document, Kind, Value, compare, write_json},
 };
 
 /// What becomes of the elements.
@@ -66,9 +69,8 @@ pub struct OverRows {
     stages: Stages,
     state: State,
     max_memory: u64,
-    limits: Limits,
+    parser: RowParser,
     arena: Bump,
-    tape: Tape,
     done: bool,
     /// What was counted so far.
     pub counts: StreamCounts,
@@ -99,7 +101,12 @@ enum State {
 
 impl OverRows {
     /// A run that has seen no rows.
-    pub fn new(stages: Vec<Stage>, reduction: Reduction, max_memory: u64, limits: Limits) -> Self {
+    pub fn new(
+        stages: Vec<Stage>,
+        reduction: Reduction,
+        max_memory: u64,
+        reading: Reading,
+    ) -> Self {
         let state = match reduction {
             Reduction::Lines(left, nulls) => State::Lines { text: Vec::new(), left, nulls },
             Reduction::Collect(limit) => State::Collect { text: vec![b'['], elements: 0, limit },
@@ -120,9 +127,8 @@ impl OverRows {
             stages: Stages::new(stages),
             state,
             max_memory,
-            limits,
+            parser: RowParser::new(reading),
             arena: Bump::new(),
-            tape: Tape::default(),
             done,
             counts: StreamCounts::default(),
         }
@@ -163,20 +169,17 @@ impl OverRows {
     }
 
     fn elements(&mut self, row: Row<'_>) -> Result<(), Obstacle> {
-        let refusal = |offset, span, reason| {
-            Obstacle::Row(Refusal { number: row.number, offset, span, reason })
+        let (document, start) = match self.parser.parse(row).map_err(Obstacle::Row)? {
+            Parsed::Document(document, start) => (document, start),
+            Parsed::Blank => {
+                self.counts.blank += 1;
+                return Ok(());
+            }
+            Parsed::NoRecord => {
+                self.counts.skipped += 1;
+                return Ok(());
+            }
         };
-        if let Some(length) = row.too_long {
-            return Err(refusal(row.offset, None, format!("{length} bytes long, over the limit")));
-        }
-        if json::is_blank(row.content) {
-            self.counts.blank += 1;
-            return Ok(());
-        }
-        let start = row.content_offset();
-        let document = self.tape.parse(row.content, &self.limits).map_err(|error| {
-            refusal(start + error.offset as u64, None, error.reason.to_string())
-        })?;
         let (state, done, arena) = (&mut self.state, &mut self.done, &self.arena);
         let mut taken = 0_u64;
         let pushed = self.stages.push(document.root(), arena, &mut |element| {
@@ -186,7 +189,8 @@ impl OverRows {
         });
         if let Err(failed) = pushed {
             let span = self.stages.span(&failed);
-            return Err(refusal(start, span, failed.1.reason));
+            let reason = failed.1.reason;
+            return Err(Obstacle::Row(Refusal { number: row.number, offset: start, span, reason }));
         }
         if taken > 0 {
             self.counts.used += 1;

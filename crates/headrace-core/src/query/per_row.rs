@@ -4,11 +4,13 @@
 
 use bumpalo::Bump;
 
-use super::{Flow, Machine, Program};
+use super::{
+    Flow, Machine, Program, Reading,
+    row_parser::{Parsed, RowParser},
+};
 use crate::{
-    json::{self, Limits},
     rows::Row,
-    value::{Document, Tape, Value, write_json},
+    value::{Document, Value, write_json},
 };
 
 /// What is written for a row.
@@ -64,9 +66,8 @@ pub struct Writing {
 /// Runs a program over one row after the other.
 pub struct PerRow {
     writing: Writing,
-    limits: Limits,
+    parser: RowParser,
     arena: Bump,
-    tape: Tape,
     lines: u64,
     /// What was counted so far.
     pub counts: Counts,
@@ -74,12 +75,11 @@ pub struct PerRow {
 
 impl PerRow {
     /// A run that has seen no rows.
-    pub fn new(writing: Writing, limits: Limits) -> Self {
+    pub fn new(writing: Writing, reading: Reading) -> Self {
         Self {
             writing,
-            limits,
+            parser: RowParser::new(reading),
             arena: Bump::new(),
-            tape: Tape::default(),
             lines: 0,
             counts: Counts::default(),
         }
@@ -105,9 +105,10 @@ impl PerRow {
         let result = self.lines(program, row, out);
         self.arena.reset();
         match result {
-            Ok(None) => self.counts.blank += 1,
-            Ok(Some(0)) => self.counts.filtered += 1,
-            Ok(Some(lines)) => {
+            Ok(Written::Blank) => self.counts.blank += 1,
+            Ok(Written::NoRecord) => self.counts.skipped += 1,
+            Ok(Written::Lines(0)) => self.counts.filtered += 1,
+            Ok(Written::Lines(lines)) => {
                 self.counts.emitted += 1;
                 self.lines += lines;
             }
@@ -120,29 +121,17 @@ impl PerRow {
         Ok(())
     }
 
-    /// How many lines were written; `None` for a blank row.
     fn lines(
         &mut self,
         program: &Program,
         row: Row<'_>,
         out: &mut Vec<u8>,
-    ) -> Result<Option<u64>, Refusal> {
-        let refusal = |offset: u64, span, reason: String| Refusal {
-            number: row.number,
-            offset,
-            span,
-            reason,
+    ) -> Result<Written, Refusal> {
+        let (document, start) = match self.parser.parse(row)? {
+            Parsed::Document(document, start) => (document, start),
+            Parsed::Blank => return Ok(Written::Blank),
+            Parsed::NoRecord => return Ok(Written::NoRecord),
         };
-        if let Some(length) = row.too_long {
-            return Err(refusal(row.offset, None, format!("{length} bytes long, over the limit")));
-        }
-        if json::is_blank(row.content) {
-            return Ok(None);
-        }
-        let start = row.content_offset();
-        let document = self.tape.parse(row.content, &self.limits).map_err(|error| {
-            refusal(start + error.offset as u64, None, error.reason.to_string())
-        })?;
         let Writing { output, nulls, limit } = self.writing;
         let (arena, left) = (&self.arena, limit - self.lines);
         let mut lines = 0;
@@ -162,12 +151,22 @@ impl PerRow {
             }),
         };
         match written {
-            Ok(_) => Ok(Some(lines)),
-            Err(fault) => {
-                Err(refusal(start, fault.expr.map(|expr| program.span(expr)), fault.reason))
-            }
+            Ok(_) => Ok(Written::Lines(lines)),
+            Err(fault) => Err(Refusal {
+                number: row.number,
+                offset: start,
+                span: fault.expr.map(|expr| program.span(expr)),
+                reason: fault.reason,
+            }),
         }
     }
+}
+
+/// What a row gave.
+enum Written {
+    Lines(u64),
+    Blank,
+    NoRecord,
 }
 
 /// Append a value and a newline. The row itself keeps every byte but the space around it.

@@ -94,6 +94,21 @@ ARGUMENTS = (
         default=256,
     ),
     Argument(
+        "frame",
+        "text",
+        "lines are a key, this separator and JSON",
+        ("--frame",),
+        metavar="SEP",
+    ),
+    Argument(
+        "null_payload",
+        "choice",
+        "what JSON of null in a framed line means (skip unless told)",
+        ("--null-payload",),
+        choices=("skip", "keep", "error"),
+        default="skip",
+    ),
+    Argument(
         "memory",
         "size",
         "how much a query may hold at once (1GiB unless told)",
@@ -126,6 +141,8 @@ def run(options: Namespace, console: Console) -> int:
             max_depth=options.max_depth,
             reverse=options.rev,
             distinct_by=options.distinct_by,
+            frame=options.frame,
+            null_payload=options.null_payload,
         )
         try:
             for lines in asked.lines():

@@ -13,7 +13,7 @@ from headrace.physical.query_plan import RowPlan
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from headrace.kernel.programs import Output, Refused
+    from headrace.kernel.programs import Frame, Output, Refused
     from headrace.kernel.rows import RowBatch
     from headrace.physical.query_plan import QueryPlan, StreamPlan
     from headrace.store.row_file import RowFile
@@ -53,6 +53,7 @@ class QueryOptions:
     max_depth: int = 256
     max_memory: int = 1 << 30
     reverse: bool = False
+    frame: Frame | None = None
 
 
 @dataclass(slots=True)
@@ -83,6 +84,7 @@ class QueryRun:
             nulls=options.nulls,
             limit=options.limit,
             max_depth=options.max_depth,
+            frame=options.frame,
         )
 
     def _stream_query(self, plan: StreamPlan) -> StreamQuery:
@@ -95,6 +97,7 @@ class QueryRun:
             nulls=options.nulls,
             max_memory=options.max_memory,
             max_depth=options.max_depth,
+            frame=options.frame,
         )
 
     def _reduced(self, plan: StreamPlan, files: Sequence[RowFile]) -> Iterator[bytes]:

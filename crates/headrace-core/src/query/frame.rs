@@ -1,0 +1,67 @@
+//! Framed lines: a key, a separator, and the JSON behind it.
+
+/// What a payload of `null` means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NullPayload {
+    /// There is no record: the line is passed over.
+    Skip,
+    /// The record is null.
+    Keep,
+    /// The line is bad.
+    Refuse,
+}
+
+/// How lines are framed.
+#[derive(Clone, Debug)]
+pub struct Frame {
+    /// What stands between key and payload; what is behind the first one is the payload.
+    pub separator: Vec<u8>,
+    /// What a payload of `null` means.
+    pub null_payload: NullPayload,
+}
+
+/// What is behind the separator of a line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Payload<'l> {
+    /// JSON, and where it begins in the line.
+    Record(&'l [u8], usize),
+    /// Nothing that is meant to be a record.
+    None,
+    /// Something that may not be there.
+    Refused(&'static str),
+}
+
+impl Frame {
+    pub(super) fn payload<'l>(&self, line: &'l [u8]) -> Payload<'l> {
+        let Some(at) = memchr::memmem::find(line, &self.separator) else { return Payload::None };
+        let start = at + self.separator.len();
+        let payload = &line[start..];
+        match payload.trim_ascii() {
+            b"" => Payload::None,
+            b"null" => match self.null_payload {
+                NullPayload::Skip => Payload::None,
+                NullPayload::Keep => Payload::Record(payload, start),
+                NullPayload::Refuse => Payload::Refused("the payload is null"),
+            },
+            _ => Payload::Record(payload, start),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_payload_is_what_stands_behind_the_first_separator() {
+        let frame = Frame { separator: b"|".to_vec(), null_payload: NullPayload::Skip };
+        assert_eq!(frame.payload(b"k|{\"a\": \"|\"}"), Payload::Record(b"{\"a\": \"|\"}", 2));
+        for line in [&b"no separator"[..], b"k|", b"k| ", b"k|null", b"k| null "] {
+            assert_eq!(frame.payload(line), Payload::None, "{line:?}");
+        }
+        let strict = Frame { null_payload: NullPayload::Refuse, ..frame.clone() };
+        assert!(matches!(strict.payload(b"k|null"), Payload::Refused(_)));
+        let kept = Frame { null_payload: NullPayload::Keep, ..frame };
+        assert_eq!(kept.payload(b"k|null"), Payload::Record(b"null", 2));
+    }
+}
