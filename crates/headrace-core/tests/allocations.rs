@@ -1,10 +1,14 @@
-//! The scan of the row index allocates nothing per row.
+//! Neither indexing nor querying allocates anything per row.
 
 #![allow(clippy::unwrap_used, reason = "a failure here is the test's answer")]
 
 use std::io::Cursor;
 
-use headrace_core::rows::{IndexBuild, RowBatch, RowIndex, RowStream};
+use headrace_core::{
+    json::Limits,
+    query::{Output, OverRows, PerRow, Program, Reading, Reduction, Stage, Writing, decode},
+    rows::{IndexBuild, RowBatch, RowIndex, RowStream},
+};
 
 /// Allocations while indexing `rows` rows, apart from setting up.
 fn while_indexing(rows: usize) -> u64 {
@@ -48,4 +52,49 @@ fn reading_rows_into_used_memory_allocates_nothing() {
         }
     });
     assert_eq!(counted.count_total, 0);
+}
+
+/// `$.id`, as the compiler writes it.
+fn projection() -> Program {
+    decode(b"HRQP\x01\x00\x02\x01\x00\x01\x04\x01\x04\x00\x02id").unwrap()
+}
+
+fn rows() -> Vec<u8> {
+    b"{\"id\": 1234567, \"name\": \"somebody\", \"tags\": [1, 2, {\"a\": null}]}\n".repeat(9_000)
+}
+
+#[test]
+fn asking_rows_one_by_one_allocates_nothing() {
+    let (program, data) = (projection(), rows());
+    let writing = Writing { output: Output::Answer, nulls: false, limit: u64::MAX };
+    let mut run = PerRow::new(writing, Reading { limits: Limits::default(), frame: None });
+    let mut stream = RowStream::new(&data[..], 0, 0, u64::MAX, 1 << 20);
+    let mut out = Vec::with_capacity(1 << 20);
+    let mut ask = |count: usize| {
+        for _ in 0..count {
+            let row = stream.next_row().unwrap().unwrap();
+            run.row(&program, row, &mut out).unwrap();
+        }
+    };
+    // The buffers take their final size within the first rows.
+    ask(5_000);
+    assert_eq!(allocation_counter::measure(|| ask(1_000)).count_total, 0);
+    assert!(out.starts_with(b"1234567\n1234567\n"));
+}
+
+#[test]
+fn reducing_rows_allocates_nothing() {
+    let data = rows();
+    let reading = Reading { limits: Limits::default(), frame: None };
+    let mut run = OverRows::new(vec![Stage::Each(projection())], Reduction::Sum, 1 << 20, reading);
+    let mut stream = RowStream::new(&data[..], 0, 0, u64::MAX, 1 << 20);
+    let mut ask = |count: usize| {
+        for _ in 0..count {
+            run.row(stream.next_row().unwrap().unwrap()).unwrap();
+        }
+    };
+    // The buffers take their final size within the first rows.
+    ask(5_000);
+    assert_eq!(allocation_counter::measure(|| ask(1_000)).count_total, 0);
+    assert_eq!(run.finish().unwrap(), b"7407402000");
 }

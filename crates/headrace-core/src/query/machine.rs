@@ -13,7 +13,7 @@ use bumpalo::{
 
 use super::{
     Arg, ExprId, Fault, Program,
-    builtins::{Run, Size, limited},
+    builtins::{Builtin, Run, Size, limited},
     deep, numbers, patch, pattern,
     program::{Comprehension, Const, Expr, Form, Item, Member, Operator, Part, Target},
     strings,
@@ -300,13 +300,20 @@ impl<'p, 'r> Machine<'p, 'r> {
     /// A fault in an element that was reached.
     pub fn each(&mut self, id: ExprId, sink: &mut Sink<'_, 'p, 'r>) -> Evaluated<'r, Flow> {
         let program = self.program;
-        if let Expr::Call { builtin, receiver, args } = &program.exprs[id as usize]
-            && let Run::Stage(run) = builtin.run
-        {
-            return run(self, *receiver, args, sink).map_err(|fault| fault.at(id));
+        match &program.exprs[id as usize] {
+            Expr::Call { builtin: Builtin { run: Run::Stage(run), .. }, receiver, args } => {
+                run(self, *receiver, args, sink).map_err(|fault| fault.at(id))
+            }
+            // As a stage over rows begins: no array is made of a single element.
+            Expr::Array(items) if matches!(items[..], [Item { spread: false, .. }]) => {
+                let value = self.eval(items[0].value)?;
+                sink(self, value)
+            }
+            _ => {
+                let value = self.eval(id)?;
+                self.each_of(value, sink)
+            }
         }
-        let value = self.eval(id)?;
-        self.each_of(value, sink)
     }
 
     /// Push each element of a value: those of an array, nothing of null, else the value itself.

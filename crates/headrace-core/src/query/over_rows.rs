@@ -170,7 +170,7 @@ impl OverRows {
 
     fn elements(&mut self, row: Row<'_>) -> Result<(), Obstacle> {
         let (document, start) = match self.parser.parse(row).map_err(Obstacle::Row)? {
-            Parsed::Document(document, start) => (document, start),
+            Parsed::Document(document, start) => (&*self.arena.alloc(document), start),
             Parsed::Blank => {
                 self.counts.blank += 1;
                 return Ok(());
@@ -241,7 +241,7 @@ impl State {
     fn take<'r>(
         &mut self,
         element: Value<'r>,
-        row: Document<'r>,
+        row: &Document<'r>,
         arena: &'r Bump,
     ) -> Result<bool, Fault> {
         match self {

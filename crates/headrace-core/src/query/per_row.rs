@@ -128,7 +128,7 @@ impl PerRow {
         out: &mut Vec<u8>,
     ) -> Result<Written, Refusal> {
         let (document, start) = match self.parser.parse(row)? {
-            Parsed::Document(document, start) => (document, start),
+            Parsed::Document(document, start) => (&*self.arena.alloc(document), start),
             Parsed::Blank => return Ok(Written::Blank),
             Parsed::NoRecord => return Ok(Written::NoRecord),
         };
@@ -172,7 +172,7 @@ enum Written {
 /// Append a value and a newline. The row itself keeps every byte but the space around it.
 pub(super) fn write_line<'r>(
     value: Value<'r>,
-    row: Document<'r>,
+    row: &Document<'r>,
     out: &mut Vec<u8>,
     arena: &'r Bump,
 ) {

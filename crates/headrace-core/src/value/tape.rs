@@ -82,7 +82,8 @@ pub fn parse_text<'r>(text: &'r str, arena: &'r Bump) -> Result<Value<'r>, JsonE
     let mut tape = Tape::default();
     let document = tape.parse(text.as_bytes(), &Limits { max_depth: MAX_DEPTH })?;
     let cells = arena.alloc_slice_copy(document.cells);
-    Ok(Document { line: text, cells }.root())
+    let document: &'r Document<'r> = arena.alloc(Document { line: text, cells });
+    Ok(document.root())
 }
 
 struct Recorder<'t> {
@@ -170,12 +171,12 @@ pub struct Document<'r> {
 
 impl<'r> Document<'r> {
     /// The text it was taken from.
-    pub fn line(self) -> &'r str {
+    pub fn line(&self) -> &'r str {
         self.line
     }
 
     /// The whole row; `null` for a line that was not parsed.
-    pub fn root(self) -> Value<'r> {
+    pub fn root(&'r self) -> Value<'r> {
         if self.cells.is_empty() {
             Value::Null
         } else {
@@ -187,7 +188,7 @@ impl<'r> Document<'r> {
 /// A part of a row.
 #[derive(Clone, Copy, Debug)]
 pub struct Node<'r> {
-    document: Document<'r>,
+    document: &'r Document<'r>,
     at: u32,
 }
 
@@ -205,7 +206,7 @@ impl<'r> Node<'r> {
     }
 
     /// Whether this is all of `document`.
-    pub fn is_all_of(self, document: Document<'_>) -> bool {
+    pub fn is_all_of(self, document: &Document<'_>) -> bool {
         self.at == 0 && std::ptr::eq(self.document.cells, document.cells)
     }
 
