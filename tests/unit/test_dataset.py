@@ -666,3 +666,18 @@ def test_damage_is_not_called_an_early_end(write):
     behind = write(gzip.compress(rows) + b"rubbish")
     with pytest.raises(DamagedSourceError, match="not gzip stand behind it"):
         list(headrace.open(behind))
+
+
+def test_a_line_longer_than_two_gigabytes_is_measured_and_passed_over(tmp_path):
+    path = tmp_path / "sparse.jsonl"
+    length = (1 << 31) + 12_345
+    with path.open("wb") as file:
+        file.write(b"1\n")
+        file.seek(2 + length)
+        file.write(b"\n3\n")
+    with headrace.open(path) as ds:
+        assert (len(ds), ds[0], ds[2], ds[-1]) == (3, 1, 3, 3)
+        with pytest.raises(
+            LineTooLongError, match=f"line 2, byte 2: {length} bytes long"
+        ):
+            ds[1]
