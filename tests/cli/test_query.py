@@ -83,6 +83,20 @@ def test_a_query_that_fails_says_where_and_why(headrace, people, query, said):
     assert said in done.err
 
 
+def test_a_plan_can_be_read(headrace):
+    told = headrace(
+        "query", "--explain", "--stream", "$.filter(x > 1).sort(x).first(2)"
+    )
+    assert told.out.decode().splitlines() == [
+        "all rows, from the first to the last",
+        "├─ each: [$].filter(x > 1)",
+        "├─ held all at once, up to --memory",
+        "├─ asked of that: $.sort(x).first(2)",
+        "└─ each element of the answer is a line of output",
+    ]
+    assert headrace("query", "--explain", "$.id").out.startswith(b"each row by itself")
+
+
 def test_reverse_needs_a_file(process):
     done = process("query", "--rev", "$", "-", stdin=b"1\n")
     assert done.code == 2

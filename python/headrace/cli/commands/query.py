@@ -36,6 +36,7 @@ EXAMPLES = (
     ),
     Example("headrace query '$.rows().count_by(level)' app.jsonl", "about all rows"),
     Example("headrace query --stream '$.sum(ms)' app.jsonl", "the same, another way"),
+    Example("headrace query --explain '$.rows().sort(id).take(3)'", "what it would do"),
     Example("headrace query --rev --limit 3 '$' app.jsonl", "the newest rows first"),
 )
 
@@ -108,6 +109,7 @@ ARGUMENTS = (
         choices=("skip", "keep", "error"),
         default="skip",
     ),
+    Argument("explain", "switch", "print what the query will do", ("--explain",)),
     Argument(
         "memory",
         "size",
@@ -125,6 +127,11 @@ def run(options: Namespace, console: Console) -> int:
     from headrace.cli.reading import files, open_dataset
     from headrace.errors import UsageError
 
+    if options.explain:
+        from headrace.physical.explain import explain
+
+        console.text(f"{explain(options.query, stream=options.stream)}\n")
+        return 0
     if options.matches and options.null == "emit":
         raise UsageError("--matches prints rows; it has no null to --null emit")
     dataset = open_dataset(options, files(options))
