@@ -15,6 +15,20 @@ TYPE_CHECKING = False  # `typing` alone would double the time to say the version
 if TYPE_CHECKING:
     from headrace.api.dataset import Dataset, open
     from headrace.api.follow import follow
+    from headrace.api.ndjson import (
+        collect_ndjson,
+        collect_ndjson_multi,
+        collect_ndjson_rev,
+        collect_ndjson_stream,
+        for_each_ndjson,
+        for_each_ndjson_multi,
+        for_each_ndjson_rev,
+        run_ndjson,
+        run_ndjson_multi,
+        run_ndjson_par,
+        run_ndjson_rev,
+        run_ndjson_stream,
+    )
     from headrace.api.row_indexer import RowIndexer
     from headrace.errors import HeadraceError
     from headrace.kernel.tally import BadLine, Stats
@@ -27,8 +41,20 @@ _HOMES = {
     "RowIndexer": "headrace.api.row_indexer",
     "Stats": "headrace.kernel.tally",
     "__version__": "headrace.kernel.version",
+    "collect_ndjson": "headrace.api.ndjson",
+    "collect_ndjson_multi": "headrace.api.ndjson",
+    "collect_ndjson_rev": "headrace.api.ndjson",
+    "collect_ndjson_stream": "headrace.api.ndjson",
     "follow": "headrace.api.follow",
+    "for_each_ndjson": "headrace.api.ndjson",
+    "for_each_ndjson_multi": "headrace.api.ndjson",
+    "for_each_ndjson_rev": "headrace.api.ndjson",
     "open": "headrace.api.dataset",
+    "run_ndjson": "headrace.api.ndjson",
+    "run_ndjson_multi": "headrace.api.ndjson",
+    "run_ndjson_par": "headrace.api.ndjson",
+    "run_ndjson_rev": "headrace.api.ndjson",
+    "run_ndjson_stream": "headrace.api.ndjson",
 }
 
 __all__ = [
@@ -38,8 +64,20 @@ __all__ = [
     "RowIndexer",
     "Stats",
     "__version__",
+    "collect_ndjson",
+    "collect_ndjson_multi",
+    "collect_ndjson_rev",
+    "collect_ndjson_stream",
     "follow",
+    "for_each_ndjson",
+    "for_each_ndjson_multi",
+    "for_each_ndjson_rev",
     "open",
+    "run_ndjson",
+    "run_ndjson_multi",
+    "run_ndjson_par",
+    "run_ndjson_rev",
+    "run_ndjson_stream",
 ]
 
 
