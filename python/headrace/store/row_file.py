@@ -43,6 +43,9 @@ if TYPE_CHECKING:
 INTERVAL = 1000
 """Rows from one checkpoint to the next."""
 
+FIRST_BATCH_ROWS = 64
+"""Often the first rows are enough: batches grow from here."""
+
 BATCH_ROWS = 4096
 BATCH_BYTES = 1 << 20
 
@@ -89,8 +92,10 @@ class RowFile:
         if self._in_order(start):
             rows = self._rows()
             rows.skip(start)
+        size = FIRST_BATCH_ROWS
         while stop is None or start < stop:
-            count = BATCH_ROWS if stop is None else min(stop - start, BATCH_ROWS)
+            count = size if stop is None else min(stop - start, size)
+            size = min(size * 2, BATCH_ROWS)
             batch = (
                 rows.next_batch(count, BATCH_BYTES)
                 if rows is not None
