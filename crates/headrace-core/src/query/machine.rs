@@ -14,7 +14,8 @@ use bumpalo::{
 use super::{
     Arg, ExprId, Fault, Program,
     builtins::{Builtin, Run, Size, limited},
-    deep, numbers, patch, pattern,
+    deep::{self, Fields},
+    numbers, patch, pattern,
     program::{Comprehension, Const, Expr, Form, Item, Member, Operator, Part, Target},
     strings,
 };
@@ -524,7 +525,7 @@ impl<'p, 'r> Machine<'p, 'r> {
     }
 
     fn object(&mut self, members: &[Member]) -> Evaluated<'r> {
-        let mut entries = BumpVec::with_capacity_in(members.len(), self.arena);
+        let mut fields = Fields::new(self.arena);
         for member in members {
             match member {
                 Member::Entry { key, value, optional, when } => {
@@ -536,22 +537,23 @@ impl<'p, 'r> Machine<'p, 'r> {
                     let key = self.eval(*key)?;
                     let value = self.eval(*value)?;
                     if !(*optional && value.is_null()) {
-                        put(&mut entries, text_of(key, self.arena), value);
+                        fields.put(text_of(key, self.arena), value);
                     }
                 }
                 Member::Spread(of) => {
                     for (key, value) in self.eval(*of)?.as_object(self.arena).unwrap_or(&[]) {
-                        put(&mut entries, key, *value);
+                        fields.put(key, *value);
                     }
                 }
                 Member::DeepSpread(of) => {
                     let added = self.eval(*of)?;
-                    let merged = deep::spread(entries.into_bump_slice(), added, self.arena);
-                    entries = BumpVec::from_iter_in(merged.iter().copied(), self.arena);
+                    let below = fields.into_entries().into_bump_slice();
+                    let merged = deep::spread(below, added, self.arena);
+                    fields = Fields::with(merged.iter().copied(), self.arena);
                 }
             }
         }
-        Ok(Value::Object(entries.into_bump_slice()))
+        Ok(Value::Object(fields.into_entries().into_bump_slice()))
     }
 
     fn text(&mut self, parts: &[Part]) -> Evaluated<'r> {
@@ -573,13 +575,13 @@ impl<'p, 'r> Machine<'p, 'r> {
 
     fn comprehension(&mut self, comprehension: &Comprehension) -> Evaluated<'r> {
         let mut values = BumpVec::new_in(self.arena);
-        let mut entries = BumpVec::new_in(self.arena);
+        let mut fields = Fields::new(self.arena);
         self.run_loops(comprehension, 0, &mut |machine, element| {
             let value = machine.with(element, comprehension.body)?;
             match comprehension.key {
                 Some(key) => {
                     let key = machine.with(element, key)?;
-                    put(&mut entries, text_of(key, machine.arena), value);
+                    fields.put(text_of(key, machine.arena), value);
                 }
                 None => values.push(value),
             }
@@ -587,7 +589,7 @@ impl<'p, 'r> Machine<'p, 'r> {
         })?;
         match comprehension.form {
             Form::List => Ok(Value::Array(values.into_bump_slice())),
-            Form::Dict => Ok(Value::Object(entries.into_bump_slice())),
+            Form::Dict => Ok(Value::Object(fields.into_entries().into_bump_slice())),
             Form::Set => {
                 let mut seen = deep::Seen::new(self.arena);
                 values.retain(|value| seen.insert(*value));
@@ -662,14 +664,6 @@ impl<'p, 'r> Machine<'p, 'r> {
             (Some(key), Some(value)) => (key, value),
             _ => (Value::Null, element),
         }
-    }
-}
-
-/// Put an entry: at the end, or in the place that its key has already.
-pub(super) fn put<'r>(entries: &mut BumpVec<'r, Entry<'r>>, key: &'r str, value: Value<'r>) {
-    match entries.iter_mut().find(|entry| entry.0 == key) {
-        Some(entry) => entry.1 = value,
-        None => entries.push((key, value)),
     }
 }
 
