@@ -505,12 +505,7 @@ impl Reader<'_> {
             26 => {
                 Expr::DeepMatch { of: self.id()?, arms: self.list(Self::arm)?, first: self.flag()? }
             }
-            27 => Expr::Comprehension(Box::new(Comprehension {
-                form: self.one_of(&[Form::List, Form::Set, Form::Dict])?,
-                key: self.option(Self::id)?,
-                body: self.id()?,
-                loops: self.list(Self::a_loop)?,
-            })),
+            27 => Expr::Comprehension(Box::new(self.comprehension()?)),
             28 => Expr::Patch { of: self.id()?, edits: self.list(Self::edit)? },
             _ => return Err(malformed("an unknown expression")),
         })
@@ -604,6 +599,16 @@ impl Reader<'_> {
             8 => Pattern::Both(self.list(|reader| reader.pattern(depth + 1))?),
             _ => return Err(malformed("an unknown pattern")),
         })
+    }
+
+    fn comprehension(&mut self) -> Decoded<Comprehension> {
+        let form = self.one_of(&[Form::List, Form::Set, Form::Dict])?;
+        let (key, body) = (self.option(Self::id)?, self.id()?);
+        let loops = self.list(Self::a_loop)?;
+        if loops.is_empty() {
+            return Err(malformed("a comprehension goes over nothing"));
+        }
+        Ok(Comprehension { form, key, body, loops })
     }
 
     fn a_loop(&mut self) -> Decoded<Loop> {
