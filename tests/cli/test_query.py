@@ -4,6 +4,8 @@ import json
 
 import pytest
 
+from headrace.api import dataset
+
 
 @pytest.fixture
 def people(tmp_path):
@@ -64,6 +66,15 @@ def test_a_bad_row_ends_the_run_behind_the_answers_before_it(headrace, tmp_path)
     assert "bad.jsonl: line 2, byte 15" in done.err
 
 
+def test_only_the_first_bad_rows_are_remembered_unless_all_are_wanted(tmp_path):
+    path = tmp_path / "bad.jsonl"
+    path.write_bytes(b"bad\n" * 50)
+    for policy, kept in (("skip", 10), ("collect", 50)):
+        result = dataset.open(path).query("a", on_error=policy)
+        assert result.to_list() == []
+        assert (result.run.counts.skipped, len(result.run.errors)) == (50, kept)
+
+
 @pytest.mark.parametrize(
     ("query", "said"),
     [
@@ -108,7 +119,8 @@ def test_memory_is_bounded(headrace, tmp_path):
     path.write_bytes(b"".join(b'{"n": %d}\n' % row for row in range(5000)))
     done = headrace("query", "--memory", "10KiB", "--stream", "$.sort(n)", str(path))
     assert done.code == 1
-    assert "--engine spark" in done.err
+    assert "more than 10240 bytes" in done.err
+    assert "--memory" in done.err
     done = headrace("query", "--memory", "10KiB", "--stream", "$.sum(n)", str(path))
     assert (done.code, done.out) == (0, b"12497500\n")
 

@@ -4,8 +4,8 @@ A source is a path, or anything with ``read``. `run_` writes one line of JSON fo
 each answer and returns how many, `collect_` returns the answers, `for_each_` calls
 back with them in order and returns how many. The endings say how the rows are gone
 through: each by itself, ``_stream`` all at once, ``_rev`` from the last one,
-``_multi`` those of several sources one after the other, ``_par`` with threads, which
-changes no byte of the answers.
+``_multi`` those of several sources one after the other. ``_par`` promises the same
+bytes as without it from however many threads; so far it uses one.
 """
 
 from __future__ import annotations

@@ -170,7 +170,7 @@ class MemoryExceededError(HeadraceError):
     def __str__(self) -> str:
         return (
             f"the query must hold more than {self.limit} bytes of elements at once; "
-            "raise --memory, filter before it sorts or groups, or use --engine spark"
+            "raise --memory, or filter before it sorts or groups"
         )
 
 

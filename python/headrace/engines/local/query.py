@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 from headrace.errors import BadRowError, HeadraceError
 from headrace.kernel.programs import Counts, RowQuery, StreamQuery
 from headrace.kernel.rows import count_rows, reading
+from headrace.kernel.tally import FIRST_BAD
 from headrace.physical.query_plan import RowPlan
 
 if TYPE_CHECKING:
@@ -58,7 +59,10 @@ class QueryOptions:
 
 @dataclass(slots=True)
 class QueryRun:
-    """One run of a query over some files; what it counted can be asked at any time."""
+    """One run of a query over some files; what it counted can be asked at any time.
+
+    `errors` has the first rows that were passed over, or with ``collect`` all of them.
+    """
 
     plan: QueryPlan
     options: QueryOptions
@@ -161,7 +165,8 @@ class QueryRun:
             if self.options.on_error == "abort":
                 self.counts = query.counts
                 raise error
-            self.errors.append(error)
+            if self.options.on_error == "collect" or len(self.errors) < FIRST_BAD:
+                self.errors.append(error)
 
 
 def _error(file: RowFile, refused: Refused, *, reverse: bool) -> HeadraceError:
