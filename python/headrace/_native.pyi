@@ -5,6 +5,7 @@ from typing import final
 __all__ = [
     "File",
     "IndexBuild",
+    "JoinTable",
     "KernelError",
     "Program",
     "Reader",
@@ -12,6 +13,8 @@ __all__ = [
     "RowIndex",
     "RowQuery",
     "RowStream",
+    "Sources",
+    "Stage",
     "StreamQuery",
     "Tally",
     "__version__",
@@ -158,7 +161,29 @@ class IndexBuild:
 @final
 class Program:
     def __new__(cls, code: bytes) -> Program: ...
-    def evaluate(self, document: bytes, max_depth: int) -> bytes: ...
+    def evaluate(
+        self, document: bytes, max_depth: int, sources: Sources | None = None
+    ) -> bytes: ...
+
+@final
+class Sources:
+    def __new__(cls, values: list[str], max_depth: int) -> Sources: ...
+
+@final
+class JoinTable:
+    @property
+    def held(self) -> int: ...
+
+@final
+class Stage:
+    @staticmethod
+    def plain(kind: str, code: bytes | None, count: int) -> Stage: ...
+    @staticmethod
+    def join(kind: str, key: bytes, table: JoinTable, name: str | None) -> Stage: ...
+    @staticmethod
+    def table(kind: str | None, key: bytes, wanted: JoinTable | None) -> Stage: ...
+    @staticmethod
+    def zip(more: Callable[[], bytes], longest: bool) -> Stage: ...
 
 @final
 class RowQuery:
@@ -171,6 +196,7 @@ class RowQuery:
         limit: int,
         max_depth: int,
         frame: tuple[bytes, str] | None = None,
+        sources: Sources | None = None,
     ) -> RowQuery: ...
     def answer(
         self, batch: RowBatch, start: int, reverse: bool
@@ -184,7 +210,7 @@ class RowQuery:
 class StreamQuery:
     def __new__(
         cls,
-        stages: list[tuple[str, bytes | None, int]],
+        stages: list[Stage],
         *,
         reduction: str,
         limit: int,
@@ -192,6 +218,7 @@ class StreamQuery:
         max_memory: int,
         max_depth: int,
         frame: tuple[bytes, str] | None = None,
+        sources: Sources | None = None,
     ) -> StreamQuery: ...
     def take(
         self, batch: RowBatch, start: int, reverse: bool
@@ -201,7 +228,11 @@ class StreamQuery:
         tuple[int, int, tuple[int, int] | None, str] | None,
         int | None,
     ]: ...
+    def end(self) -> bytes: ...
     def finish(self) -> bytes: ...
+    def table(self) -> JoinTable: ...
+    @property
+    def held(self) -> int: ...
     @property
     def done(self) -> bool: ...
     @property

@@ -7,9 +7,13 @@ executor to the driver.
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 
 class HeadraceError(Exception):
-    """The base of all of them."""
+    """The base of all of them; `has_lines` if the line breaks in its text are meant."""
+
+    has_lines: ClassVar[bool] = False
 
 
 class UsageError(HeadraceError):

@@ -67,6 +67,7 @@ def playground(numbers, tmp_path):
         for n in range(30)
     ]
     (tmp_path / "app.jsonl").write_bytes(b"".join(app))
+    (tmp_path / "users.jsonl").write_bytes(b'{"id":1,"name":"Ada"}\n')
     numbers(30, "logs/a.jsonl")
     numbers(30, "logs/b.jsonl")
     subprocess.run(["gzip", "-k", "app.jsonl"], cwd=tmp_path, check=True)

@@ -11,6 +11,7 @@ mod error;
 mod index;
 mod query;
 mod source;
+mod stage;
 mod stream;
 mod tally;
 mod values;
@@ -28,9 +29,11 @@ mod _native {
     #[pymodule_export]
     use crate::index::{IndexBuild, RowIndex, reach_back};
     #[pymodule_export]
-    use crate::query::{Program, RowQuery, StreamQuery, builtins};
+    use crate::query::{Program, RowQuery, Sources, StreamQuery, builtins};
     #[pymodule_export]
     use crate::source::{File, Reader, codecs, sniff};
+    #[pymodule_export]
+    use crate::stage::{JoinTable, Stage};
     #[pymodule_export]
     use crate::stream::{RowStream, count_rows};
     #[pymodule_export]

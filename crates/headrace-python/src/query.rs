@@ -1,22 +1,23 @@
 //! Queries: the table of builtins, and programs run over rows.
 
-use std::{
-    collections::HashSet,
-    sync::{Mutex, PoisonError},
-};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use bumpalo::Bump;
 use headrace_core::{
     json::Limits,
     query::{
         self, BUILTINS, Frame, Machine, NullPayload, Obstacle, Output, OverRows, Parameter, PerRow,
-        Reading, Reduction, Refusal, Stage, StreamCounts, Writing,
+        Reading, Reduction, Refusal, StreamCounts, Writing,
     },
-    value::{Tape, write_json},
+    value::{Kept, Tape, values_of, write_json},
 };
 use pyo3::{exceptions::PyValueError, prelude::*, types::PyBytes};
 
-use crate::{batch::RowBatch, error::KernelError};
+use crate::{
+    batch::RowBatch,
+    error::KernelError,
+    stage::{JoinTable, Stage},
+};
 
 type Row =
     (String, Vec<String>, String, Vec<(String, String, bool)>, usize, String, Vec<[String; 3]>);
@@ -68,11 +69,13 @@ impl Program {
     }
 
     /// The answer over one document, as JSON.
+    #[pyo3(signature = (document, max_depth, sources = None))]
     fn evaluate<'py>(
         &self,
         py: Python<'py>,
         document: &[u8],
         max_depth: u32,
+        sources: Option<&Sources>,
     ) -> PyResult<Bound<'py, PyBytes>> {
         let answer = py.detach(|| {
             let arena = Bump::new();
@@ -80,7 +83,8 @@ impl Program {
             let document = tape
                 .parse(document, &Limits { max_depth })
                 .map_err(|error| ("json", error.offset as u64, error.reason.to_string()))?;
-            let mut machine = Machine::new(&self.program, &arena, document.root());
+            let sources = sources.map_or(&[][..], |sources| values_of(&sources.values, &arena));
+            let mut machine = Machine::new(&self.program, &arena, document.root()).knowing(sources);
             let value = machine.run().map_err(|fault| {
                 let (start, _) = fault.expr.map_or((0, 0), |expr| self.program.span(expr));
                 ("query", u64::from(start), fault.reason)
@@ -124,6 +128,27 @@ fn reading(max_depth: u32, frame: Option<FrameCode>) -> PyResult<Reading> {
     Ok(Reading { limits: Limits { max_depth }, frame })
 }
 
+/// Values that programs have by number: what was found of other rows before.
+#[pyclass(frozen, module = "headrace._native")]
+pub(crate) struct Sources {
+    values: Arc<[Kept]>,
+}
+
+#[pymethods]
+impl Sources {
+    #[new]
+    fn new(values: Vec<String>, max_depth: u32) -> PyResult<Self> {
+        let kept = values.into_iter().map(|text| Kept::new(text, &Limits { max_depth }));
+        let kept = kept.collect::<Result<Vec<_>, _>>();
+        let kept = kept.map_err(|error| PyValueError::new_err(error.to_string()))?;
+        Ok(Self { values: kept.into() })
+    }
+}
+
+fn known(sources: Option<&Sources>) -> Arc<[Kept]> {
+    sources.map_or_else(|| Arc::new([]) as Arc<[Kept]>, |sources| Arc::clone(&sources.values))
+}
+
 /// A query over rows, each by itself.
 #[pyclass(frozen, module = "headrace._native")]
 pub(crate) struct RowQuery {
@@ -135,7 +160,7 @@ pub(crate) struct RowQuery {
 impl RowQuery {
     /// `output` is "answer", "elements" or "match"; no more than `limit` lines are given.
     #[new]
-    #[pyo3(signature = (program, *, output, nulls, limit, max_depth, frame = None))]
+    #[pyo3(signature = (program, *, output, nulls, limit, max_depth, frame = None, sources = None))]
     fn new(
         program: Py<Program>,
         output: &str,
@@ -143,6 +168,7 @@ impl RowQuery {
         limit: u64,
         max_depth: u32,
         frame: Option<FrameCode>,
+        sources: Option<&Sources>,
     ) -> PyResult<Self> {
         let output = match output {
             "answer" => Output::Answer,
@@ -151,7 +177,7 @@ impl RowQuery {
             _ => return Err(PyValueError::new_err(format!("no output {output:?}"))),
         };
         let run = PerRow::new(Writing { output, nulls, limit }, reading(max_depth, frame)?);
-        Ok(Self { program, run: Mutex::new(run) })
+        Ok(Self { program, run: Mutex::new(run.knowing(known(sources))) })
     }
 
     /// Answers for the rows of a batch from position `start` on, or from there to the front in
@@ -198,25 +224,6 @@ impl RowQuery {
     }
 }
 
-/// A stage of a stream: its kind, the code of its program or how many, as it needs.
-type StageCode = (String, Option<Vec<u8>>, u64);
-
-fn stage((kind, code, count): StageCode) -> PyResult<Stage> {
-    let program = || {
-        let code = code.as_deref().unwrap_or_default();
-        query::decode(code).map_err(|malformed| PyValueError::new_err(malformed.0))
-    };
-    Ok(match kind.as_str() {
-        "each" => Stage::Each(program()?),
-        "distinct" => Stage::Distinct(program()?, HashSet::new()),
-        "take" => Stage::Take(count),
-        "skip" => Stage::Skip(count),
-        "take_while" => Stage::TakeWhile(program()?),
-        "drop_while" => Stage::DropWhile(program()?, false),
-        _ => return Err(PyValueError::new_err(format!("no stage {kind:?}"))),
-    })
-}
-
 /// A query over the stream of all rows.
 #[pyclass(frozen, module = "headrace._native")]
 pub(crate) struct StreamQuery {
@@ -228,15 +235,19 @@ impl StreamQuery {
     /// `reduction` is "lines", "collect", "last", "count", "sum", "avg", "min" or "max"; `limit`
     /// is how many elements the first three are about.
     #[new]
-    #[pyo3(signature = (stages, *, reduction, limit, nulls, max_memory, max_depth, frame = None))]
+    #[pyo3(signature = (
+        stages, *, reduction, limit, nulls, max_memory, max_depth, frame = None, sources = None
+    ))]
+    #[allow(clippy::too_many_arguments, reason = "they have names in Python")]
     fn new(
-        stages: Vec<StageCode>,
+        stages: Vec<Py<Stage>>,
         reduction: &str,
         limit: u64,
         nulls: bool,
         max_memory: u64,
         max_depth: u32,
         frame: Option<FrameCode>,
+        sources: Option<&Sources>,
     ) -> PyResult<Self> {
         let reduction = match reduction {
             "lines" => Reduction::Lines(limit, nulls),
@@ -249,9 +260,9 @@ impl StreamQuery {
             "max" => Reduction::Max,
             _ => return Err(PyValueError::new_err(format!("no reduction {reduction:?}"))),
         };
-        let stages = stages.into_iter().map(stage).collect::<PyResult<_>>()?;
+        let stages = stages.iter().map(|stage| stage.get().take()).collect::<PyResult<_>>()?;
         let run = OverRows::new(stages, reduction, max_memory, reading(max_depth, frame)?);
-        Ok(Self { run: Mutex::new(Some(run)) })
+        Ok(Self { run: Mutex::new(Some(run.knowing(known(sources)))) })
     }
 
     /// Take in the rows of a batch from position `start` on, or from there to the front in
@@ -278,29 +289,63 @@ impl StreamQuery {
         (PyBytes::new(py, &lines), asked, refusal, memory)
     }
 
+    /// Take in what the stages still have when all rows have been; lines of output.
+    fn end<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        let ended = py.detach(|| {
+            let mut slot = self.run.lock().unwrap_or_else(PoisonError::into_inner);
+            slot.as_mut().map_or(Ok(Vec::new()), |run| run.end().map(|()| run.take_lines()))
+        });
+        match ended {
+            Ok(lines) => Ok(PyBytes::new(py, &lines)),
+            Err(fault) => Err(KernelError::new_err(("query", 0, fault.reason))),
+        }
+    }
+
     /// Whether no further row can change the result.
     #[getter]
-    fn done(&self) -> bool {
-        self.run.lock().unwrap_or_else(PoisonError::into_inner).as_ref().is_none_or(OverRows::done)
+    fn done(&self, py: Python<'_>) -> bool {
+        self.look(py, |run| run.is_none_or(OverRows::done))
+    }
+
+    /// How many bytes of keys and elements are held.
+    #[getter]
+    fn held(&self, py: Python<'_>) -> u64 {
+        self.look(py, |run| run.map_or(0, OverRows::held_bytes))
     }
 
     /// Rows, used, filtered, skipped, blank.
     #[getter]
-    fn counts(&self) -> (u64, u64, u64, u64, u64) {
-        let slot = self.run.lock().unwrap_or_else(PoisonError::into_inner);
-        let counts = slot.as_ref().map_or_else(StreamCounts::default, |run| run.counts);
+    fn counts(&self, py: Python<'_>) -> (u64, u64, u64, u64, u64) {
+        let counts = self.look(py, |run| run.map_or_else(StreamCounts::default, |run| run.counts));
         (counts.rows, counts.used, counts.filtered, counts.skipped, counts.blank)
     }
 
     /// The result, as JSON. This ends the run.
     fn finish<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
-        let run = self.run.lock().unwrap_or_else(PoisonError::into_inner).take();
-        let run = run.ok_or_else(|| PyValueError::new_err("the run has ended"))?;
-        match run.finish() {
+        match taken(&self.run)?.finish() {
             Ok(text) => Ok(PyBytes::new(py, &text)),
             Err(fault) => Err(KernelError::new_err(("query", 0, fault.reason))),
         }
     }
+
+    /// The table that the last stage has filled. This ends the run.
+    fn table(&self) -> PyResult<JoinTable> {
+        let table = taken(&self.run)?.into_table();
+        table.map(JoinTable::new).ok_or_else(|| PyValueError::new_err("no table was filled"))
+    }
+}
+
+impl StreamQuery {
+    /// Ask the run something. A run may itself wait for Python, so Python must not wait for it.
+    fn look<T: Send>(&self, py: Python<'_>, ask: impl FnOnce(Option<&OverRows>) -> T + Send) -> T {
+        py.detach(|| ask(self.run.lock().unwrap_or_else(PoisonError::into_inner).as_ref()))
+    }
+}
+
+/// The end of a run.
+fn taken(run: &Mutex<Option<OverRows>>) -> PyResult<OverRows> {
+    let run = run.lock().unwrap_or_else(PoisonError::into_inner).take();
+    run.ok_or_else(|| PyValueError::new_err("the run has ended"))
 }
 
 /// The position behind the last row that was looked at, and what it stopped at.

@@ -31,12 +31,13 @@ from headrace.store.sizes import parse_size
 from headrace.store.source import expand, total_size
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable, Mapping
     from types import TracebackType
 
     from headrace.api.query import QueryResult
     from headrace.engines.local.query import OnError as QueryOnError
     from headrace.kernel.rows import RowBatch
+    from headrace.physical.query_plan import QueryPlan
     from headrace.store.source import Source, SourceSpec
 
     Progress: TypeAlias = Callable[[int, int | None], None]
@@ -142,6 +143,7 @@ class Dataset(Sequence[T_co]):
         self._max_depth = max_depth
         self._is_raw = raw
         self._files: tuple[RowFile, ...] = ()
+        self._named: list[Dataset[Any]] = []
         self._pid = 0
 
     @property
@@ -328,7 +330,9 @@ class Dataset(Sequence[T_co]):
         self,
         query: str,
         *,
-        mode: Literal["row", "stream"] = "row",
+        mode: Literal["row", "stream"] | None = None,
+        names: Mapping[str, SourceSpec | Dataset[Any]] | None = None,
+        size_hints: Mapping[str, int] | None = None,
         output: Literal["answer", "match"] = "answer",
         nulls: bool = False,
         on_error: QueryOnError = "abort",
@@ -344,6 +348,10 @@ class Dataset(Sequence[T_co]):
 
         Every row is asked by itself, ``$`` is the row. In the mode ``"stream"``, and
         in a query that begins with ``$.rows()``, the question is about all rows.
+        With `names`, other sources can be asked too: ``@name`` is the array of their
+        rows, and ``$`` that of ours unless the mode is ``"row"``. Of two that are
+        joined the smaller is held in memory; `size_hints` are their numbers of rows,
+        by name, where the sizes of the files would say something wrong.
         Answers that are null are none unless `nulls`. The output ``"match"`` gives the
         rows whose answer is truthy, as they are. With `reverse` the last row is first;
         with `distinct_by`, a query too, only the first row of each key is asked. With
@@ -357,11 +365,13 @@ class Dataset(Sequence[T_co]):
         depth = self._max_depth if max_depth is None else max_depth
         if not 1 <= depth <= DEEPEST:
             raise UsageError(f"max_depth {depth}: it can be from 1 to {DEEPEST}")
-        plan = plan_query(query, stream=mode == "stream", distinct_by=distinct_by)
-        if isinstance(plan, StreamPlan):
+        stream = mode == "stream" or (mode is None and bool(names))
+        plan = plan_query(query, stream=stream, distinct_by=distinct_by)
+        main = plan.main
+        if isinstance(main, StreamPlan):
             if output == "match":
                 raise UsageError("matches are about each row, not about all rows")
-            backwards = reverse != plan.reverse
+            backwards = reverse != main.reverse
         else:
             backwards = reverse
         if backwards and any(source.is_pipe for source in self.sources):
@@ -377,8 +387,35 @@ class Dataset(Sequence[T_co]):
             parse_size(memory),
             reverse,
             None if frame is None else Frame(frame, null_payload),
+            size_hints or {},
         )
-        return QueryResult(plan, self._open(), options)
+        named = self._opened_names(query, plan, names or {})
+        return QueryResult(plan, self._open(), named, options)
+
+    def _opened_names(
+        self,
+        query: str,
+        plan: QueryPlan,
+        names: Mapping[str, SourceSpec | Dataset[Any]],
+    ) -> dict[str, tuple[RowFile, ...]]:
+        from headrace.logical.compiler import unknown_source
+
+        opened = {}
+        for name, offset in plan.names:
+            if name not in names:
+                raise unknown_source(query, name, offset)
+            source = names[name]
+            if not isinstance(source, Dataset):
+                source = Dataset(
+                    tuple(expand(source)),
+                    self._options,
+                    max_depth=self._max_depth,
+                    raw=False,
+                )
+                self._named.append(source)
+            opened[name] = source._open()
+        _refuse_shared_pipes([self._open(), *opened.values()])
+        return opened
 
     # Everything
 
@@ -458,6 +495,9 @@ class Dataset(Sequence[T_co]):
         if self._pid == os.getpid():
             for file in self._files:
                 file.close()
+        for dataset in self._named:
+            dataset.close()
+        self._named = []
 
     def __enter__(self) -> Self:
         return self
@@ -475,4 +515,13 @@ class Dataset(Sequence[T_co]):
             raise UsageError(
                 f"{pipe.location}: a pipe cannot be sent to another process"
             )
-        return {**self.__dict__, "_files": (), "_pid": 0}
+        return {**self.__dict__, "_files": (), "_named": [], "_pid": 0}
+
+
+def _refuse_shared_pipes(opened: Iterable[tuple[RowFile, ...]]) -> None:
+    """Two readers of one pipe would each get a part of its rows."""
+    readers: dict[str, RowFile] = {}
+    for file in (file for files in opened for file in files if file.source.is_pipe):
+        if readers.setdefault(file.source.location, file) is not file:
+            reason = f"{file.source.location}: a pipe can be read only once"
+            raise UsageError(reason)

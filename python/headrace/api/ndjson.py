@@ -4,7 +4,8 @@ A source is a path, or anything with ``read``. `run_` writes one line of JSON fo
 each answer and returns how many, `collect_` returns the answers, `for_each_` calls
 back with them in order and returns how many. The endings say how the rows are gone
 through: each by itself, ``_stream`` all at once, ``_rev`` from the last one,
-``_multi`` those of several sources one after the other. ``_par`` promises the same
+``_multi`` those of several sources one after the other, ``_named`` those of several
+sources that the query has by name. ``_par`` promises the same
 bytes as without it from however many threads; so far it uses one.
 """
 
@@ -19,10 +20,12 @@ from headrace.api.dataset import open as open_dataset
 from headrace.errors import UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
+    from headrace.api.dataset import Dataset
     from headrace.api.query import QueryResult
     from headrace.engines.local.query import OnError
+    from headrace.store.source import SourceSpec
 
 _PIECE = 1 << 16
 
@@ -46,7 +49,9 @@ class Writable(Protocol):
 class QueryKeywords(TypedDict, total=False):
     """What `Dataset.query` can be told."""
 
-    mode: Literal["row", "stream"]
+    mode: Literal["row", "stream"] | None
+    names: Mapping[str, SourceSpec | Dataset[Any]] | None
+    size_hints: Mapping[str, int] | None
     output: Literal["answer", "match"]
     nulls: bool
     on_error: OnError
@@ -161,14 +166,42 @@ def for_each_ndjson_multi(
     return _for_each(sources, query, callback, options)
 
 
+def run_ndjson_named(
+    sources: Sequence[tuple[str, Readers]],
+    query: str,
+    writer: Writable,
+    **options: Unpack[QueryKeywords],
+) -> int:
+    """Ask sources that have names, ``@name`` is the array of rows; write the answers.
+
+    ``$`` is the array of the rows of the source called ``main``, or of the first one.
+    """
+    with _asked_named(sources, query, options) as result:
+        return _written(result, writer)
+
+
+def collect_ndjson_named(
+    sources: Sequence[tuple[str, Readers]],
+    query: str,
+    **options: Unpack[QueryKeywords],
+) -> list[Any]:
+    """Ask sources that have names; return the answers."""
+    with _asked_named(sources, query, options) as result:
+        return result.to_list()
+
+
 def _run(
     sources: Sequence[Readers], query: str, writer: Writable, options: QueryKeywords
 ) -> int:
-    count = 0
     with _asked(sources, query, options) as result:
-        for lines in result.lines():
-            writer.write(lines)
-            count += lines.count(b"\n")
+        return _written(result, writer)
+
+
+def _written(result: QueryResult, writer: Writable) -> int:
+    count = 0
+    for lines in result.lines():
+        writer.write(lines)
+        count += lines.count(b"\n")
     return count
 
 
@@ -197,6 +230,29 @@ def _for_each(
 def _asked(
     sources: Sequence[Readers], query: str, options: QueryKeywords
 ) -> Iterator[QueryResult]:
+    with _paths(sources) as paths, open_dataset(paths) as dataset:
+        yield dataset.query(query, **options)
+
+
+@contextmanager
+def _asked_named(
+    sources: Sequence[tuple[str, Readers]], query: str, options: QueryKeywords
+) -> Iterator[QueryResult]:
+    if not sources:
+        raise UsageError("give at least one source: the first one is $")
+    with _paths([source for _name, source in sources]) as paths:
+        names: dict[str, str] = {}
+        for (name, _source), path in zip(sources, paths, strict=True):
+            names[name] = path
+        main = "main" if "main" in names else sources[0][0]
+        with open_dataset(names[main]) as dataset:
+            asked: QueryKeywords = {**options, "names": {**names, main: dataset}}
+            yield dataset.query(query, **asked)
+
+
+@contextmanager
+def _paths(sources: Sequence[Readers]) -> Iterator[list[str]]:
+    """Give every source a path while it is asked."""
     feeds: list[_Feed] = []
     paths: list[str] = []
     for source in sources:
@@ -206,8 +262,7 @@ def _asked(
             feeds.append(_Feed(source))
             paths.append(feeds[-1].path)
     try:
-        with open_dataset(paths) as dataset:
-            yield dataset.query(query, **options)
+        yield paths
     finally:
         for feed in feeds:
             feed.close()

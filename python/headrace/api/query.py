@@ -6,7 +6,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from headrace.engines.local.query import QueryRun
+from headrace.engines.local.query import QueryRun, warn_of_memory
 from headrace.kernel.programs import Program
 from headrace.kernel.values import MAX_DEPTH, parse
 from headrace.logical.compiler import compile_query
@@ -15,7 +15,7 @@ from headrace.store.atomic import write_atomically
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from headrace.engines.local.query import QueryOptions
     from headrace.physical.query_plan import QueryPlan
@@ -41,21 +41,27 @@ class QueryResult:
     """The answers to a query, computed while they are read.
 
     Each way of reading runs the query anew. `run` has the counts and the errors of
-    the last run.
+    the last run. `warn` is told when a run holds most of the memory it may.
     """
 
     def __init__(
-        self, plan: QueryPlan, files: Sequence[RowFile], options: QueryOptions
+        self,
+        plan: QueryPlan,
+        files: Sequence[RowFile],
+        named: Mapping[str, Sequence[RowFile]],
+        options: QueryOptions,
     ) -> None:
         self.plan = plan
         self._files = files
+        self._named = named
         self._options = options
+        self.warn: Callable[[str], None] = warn_of_memory
         self.run = QueryRun(plan, options)
 
     def lines(self) -> Iterator[bytes]:
         """Yield the answers as lines of JSON, many at a time."""
-        self.run = QueryRun(self.plan, self._options)
-        return self.run.answers(self._files)
+        self.run = QueryRun(self.plan, self._options, self.warn)
+        return self.run.answers(self._files, self._named)
 
     def __iter__(self) -> Iterator[Any]:
         for lines in self.lines():

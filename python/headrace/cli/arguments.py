@@ -34,10 +34,12 @@ Kind: TypeAlias = Literal[
     "number",
     "seconds",
     "size",
+    "named",
 ]
 """What stands for an argument: nothing, or a value of this kind."""
 
-Arity: TypeAlias = Literal["one", "optional", "many"]
+Arity: TypeAlias = Literal["one", "optional", "many", "repeated"]
+"""How often a value is given; an option that is repeated has one each time."""
 
 
 class Argument(NamedTuple):
@@ -73,7 +75,7 @@ class Argument(NamedTuple):
                 return self.value
             case "optional":
                 return f"[{self.value}]"
-            case "many":
+            case "many" | "repeated":
                 return f"[{self.value} ...]"
 
 
@@ -129,11 +131,24 @@ def size(text: str) -> int:
         raise ArgumentTypeError(str(error)) from error
 
 
+def named(text: str) -> tuple[str, str]:
+    """Read ``NAME=FILE``.
+
+    >>> named("users=data/users.jsonl")
+    ('users', 'data/users.jsonl')
+    """
+    name, sign, file = text.partition("=")
+    if not (name.isidentifier() and sign and file):
+        raise ArgumentTypeError(f"{text!r} is not NAME=FILE, such as users=users.jsonl")
+    return name, file
+
+
 READ: dict[Kind, Callable[[str], object]] = {
     "rows": rows,
     "number": number,
     "seconds": seconds,
     "size": size,
+    "named": named,
 }
 
 
@@ -206,3 +221,5 @@ def _settings(argument: Argument) -> dict[str, Any]:
             return settings | {"nargs": "?"}
         case "many":
             return settings | {"nargs": "*"}
+        case "repeated":
+            return settings | {"action": "append"}

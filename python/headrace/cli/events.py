@@ -14,6 +14,7 @@ EventName: TypeAlias = Literal[
     "waiting",
     "rotated",
     "truncated",
+    "memory",
     "stats",
     "error",
 ]
@@ -54,6 +55,12 @@ EVENTS: tuple[Event, ...] = (
         "truncated",
         "a followed file was cut or rewritten and is read again from its start",
         ("path", "dropped"),
+    ),
+    Event(
+        "memory",
+        "a query holds most of what `--memory` allows",
+        (),
+        prefix="headrace: warning: ",
     ),
     Event(
         "stats",

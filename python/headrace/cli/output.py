@@ -92,7 +92,7 @@ class Console:
             # The error to tell may be this very one: data that cannot leave.
             _abandon(sys.stdout)
         facts = {name: fact for name, fact in vars(error).items() if _is_plain(fact)}
-        self._say("error", _one_line(error), {"error": type(error).__name__, **facts})
+        self._say("error", _message_of(error), {"error": type(error).__name__, **facts})
 
     def abandon(self) -> None:
         """Give up output whose reader has gone."""
@@ -154,10 +154,12 @@ def printable(text: str) -> str:
     return "".join(each if each.isprintable() else ascii(each)[1:-1] for each in text)
 
 
-def _one_line(error: Exception) -> str:
+def _message_of(error: Exception) -> str:
     if isinstance(error, OSError) and not isinstance(error, HeadraceError):
         where = f"{error.filename}: " if error.filename else ""
         return f"{where}{error.strerror or error}"
+    if isinstance(error, HeadraceError) and error.has_lines:
+        return str(error)
     return " ".join(str(error).split("\n"))
 
 

@@ -93,7 +93,7 @@ def _bash_value(option: Argument) -> str | None:
             return "compopt +o bashdefault +o default -o dirnames 2>/dev/null"
         case "file":
             return ":"
-        case "text" | "rows" | "number" | "seconds" | "size":
+        case "text" | "rows" | "number" | "seconds" | "size" | "named":
             return "compopt +o bashdefault +o default 2>/dev/null"
 
 
@@ -160,7 +160,9 @@ def _zsh_option(option: Argument) -> Iterable[str]:
 
 
 def _zsh_positional(argument: Argument) -> str:
-    place = {"one": ":", "optional": "::", "many": "*:"}[argument.arity]
+    place = {"one": ":", "optional": "::", "many": "*:", "repeated": "*:"}[
+        argument.arity
+    ]
     return (
         f"{place}{_zsh_text(argument.metavar or argument.name)}:{_zsh_action(argument)}"
     )
@@ -168,7 +170,7 @@ def _zsh_positional(argument: Argument) -> str:
 
 def _zsh_action(argument: Argument) -> str:
     match argument.kind:
-        case "switch" | "text" | "rows" | "number" | "seconds" | "size":
+        case "switch" | "text" | "rows" | "number" | "seconds" | "size" | "named":
             return ""
         case "choice":
             return f"({' '.join(argument.choices)})"
@@ -228,7 +230,7 @@ def _fish_argument(argument: Argument) -> str:
             words.append("-x -a '(__fish_complete_directories)'")
         case "file":
             words.append("-r -F" if argument.flags else "-F")
-        case "text" | "rows" | "number" | "seconds" | "size":
+        case "text" | "rows" | "number" | "seconds" | "size" | "named":
             if argument.flags:
                 words.append("-x")
     if not words:

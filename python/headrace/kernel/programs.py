@@ -1,19 +1,41 @@
-"""Compiled queries, run by the core."""
+"""Compiled queries, run by the core.
+
+`Stage`, `JoinTable` and `Sources` are the core's own classes: a stage of one run, a
+side of a join by its keys, and values that programs have by number.
+"""
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from headrace import _native
+from headrace._native import JoinTable, Sources, Stage
 from headrace.errors import HeadraceError
-from headrace.kernel.rows import END, Reader, RowStream
+from headrace.kernel.rows import END
 from headrace.kernel.values import InvalidJsonError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from headrace.kernel.rows import RowBatch
+
+__all__ = [
+    "Answers",
+    "Counts",
+    "Frame",
+    "JoinTable",
+    "MemoryExceededError",
+    "Output",
+    "Program",
+    "QueryFailedError",
+    "Refused",
+    "RowQuery",
+    "Sources",
+    "Stage",
+    "StreamQuery",
+]
 
 Output: TypeAlias = Literal["answer", "elements", "match"]
 """The answer, its elements, or the row itself if the answer is truthy."""
@@ -46,10 +68,6 @@ class QueryFailedError(HeadraceError):
         return f"{self.reason}, at column {self.offset + 1} of the query: {near}"
 
 
-StageCode: TypeAlias = tuple[str, bytes | None, int]
-"""A stage of a stream: its kind, the code of its program, how many."""
-
-
 class Program:
     """A query that is ready to run."""
 
@@ -60,27 +78,17 @@ class Program:
         except ValueError as error:
             raise QueryFailedError(query, 0, str(error)) from None
 
-    def evaluate(self, document: bytes, max_depth: int) -> bytes:
+    def evaluate(
+        self, document: bytes, max_depth: int, sources: Sources | None = None
+    ) -> bytes:
         """Return the answer over one document, as JSON."""
         try:
-            return self.native.evaluate(document, max_depth)
+            return self.native.evaluate(document, max_depth, sources)
         except _native.KernelError as error:
             kind, offset, reason = error.args
             if kind == "query":
                 raise QueryFailedError(self.query, offset, reason) from None
             raise InvalidJsonError(offset, reason) from None
-
-    def lines(
-        self, document: bytes, *, nulls: bool, limit: int | None, max_depth: int
-    ) -> bytes:
-        """Return the elements of the answer over one document, each a line of JSON."""
-        query = RowQuery(
-            self, output="elements", nulls=nulls, limit=limit, max_depth=max_depth
-        )
-        batch = RowStream(
-            Reader.of_bytes(document), "none", size=END, max_line=len(document)
-        ).next_batch(1, len(document))
-        return b"" if batch is None else query.answer(batch, 0).lines
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +136,7 @@ class RowQuery:
         limit: int | None,
         max_depth: int,
         frame: Frame | None = None,
+        sources: Sources | None = None,
     ) -> None:
         self._native = _native.RowQuery(
             program.native,
@@ -136,6 +145,7 @@ class RowQuery:
             limit=END if limit is None else limit,
             max_depth=max_depth,
             frame=None if frame is None else frame.code,
+            sources=sources,
         )
 
     def answer(self, batch: RowBatch, start: int, *, reverse: bool = False) -> Answers:
@@ -170,48 +180,68 @@ class MemoryExceededError(HeadraceError):
     def __str__(self) -> str:
         return (
             f"the query must hold more than {self.limit} bytes of elements at once; "
-            "raise --memory, or filter before it sorts or groups"
+            "raise --memory, filter before it sorts, groups or joins, or let Spark do "
+            "that (docs/spark.md)"
         )
 
 
 class StreamQuery:
-    """A query over the stream of all rows: the part that is done row by row."""
+    """A query over the stream of all rows: the part that is done row by row.
+
+    `max_memory` is what may be held in all, `held_before` what others hold of it.
+    """
 
     def __init__(
         self,
-        stages: Sequence[StageCode],
+        stages: Sequence[Stage],
         *,
         reduction: str,
         limit: int | None,
         nulls: bool,
         max_memory: int,
+        held_before: int,
         max_depth: int,
         frame: Frame | None = None,
+        sources: Sources | None = None,
     ) -> None:
+        self.max_memory = max_memory
+        self._held_before = held_before
         self._native = _native.StreamQuery(
             list(stages),
             reduction=reduction,
             limit=END if limit is None else limit,
             nulls=nulls,
-            max_memory=max_memory,
+            max_memory=max(max_memory - held_before, 0),
             max_depth=max_depth,
             frame=None if frame is None else frame.code,
+            sources=sources,
         )
 
     def answer(self, batch: RowBatch, start: int, *, reverse: bool = False) -> Answers:
         """Take in the rows of a batch from position `start` on."""
         lines, asked, refused, too_much = self._native.take(batch, start, reverse)
         if too_much is not None:
-            raise MemoryExceededError(too_much)
+            raise MemoryExceededError(self.max_memory)
         return Answers(lines, asked, None if refused is None else _refused(*refused))
+
+    def end(self) -> bytes:
+        """Take in what is left when all rows have been; return lines of output."""
+        with _finishing():
+            return self._native.end()
 
     def finish(self) -> bytes:
         """Return what the rows were reduced to, as JSON."""
-        try:
+        with _finishing():
             return self._native.finish()
-        except _native.KernelError as error:
-            _kind, offset, reason = error.args
-            raise QueryFailedError("", offset, reason) from None
+
+    def table(self) -> JoinTable:
+        """Return the table that the last stage has filled."""
+        return self._native.table()
+
+    @property
+    def held(self) -> int:
+        """How many bytes are held in all."""
+        return self._held_before + self._native.held
 
     @property
     def done(self) -> bool:
@@ -222,3 +252,12 @@ class StreamQuery:
     def counts(self) -> Counts:
         """What was counted so far."""
         return Counts(*self._native.counts)
+
+
+@contextmanager
+def _finishing() -> Iterator[None]:
+    try:
+        yield
+    except _native.KernelError as error:
+        _kind, offset, reason = error.args
+        raise QueryFailedError("", offset, reason) from None

@@ -47,6 +47,7 @@ __all__ = [
     "count_rows",
     "reach_back",
     "reading",
+    "rows_of",
     "sniff",
 ]
 
@@ -78,3 +79,12 @@ def reading(path: str) -> Iterator[None]:
         raise SourceNotFoundError(path) from None
     except OSError as error:
         raise UnreadableError(path, error.strerror or str(error)) from error
+
+
+def rows_of(text: bytes) -> Iterator[RowBatch]:
+    """Yield the rows of a text that is in memory."""
+    stream = RowStream(
+        Reader.of_bytes(text), "none", size=END, max_line=max(len(text), 1)
+    )
+    while batch := stream.next_batch(4096, 1 << 20):
+        yield batch

@@ -13,7 +13,7 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 from headrace.kernel.builtins import Builtin, builtins
-from headrace.logical import construction, patterns, writes
+from headrace.logical import construction, joins, patterns, writes
 from headrace.logical.errors import QueryMeaningError
 from headrace.logical.program import (
     KINDS,
@@ -33,23 +33,35 @@ from headrace.logical.scope import Macro, Scope
 from headrace.query import ast
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
 _DEEP = {"find": "deep_find", "shape": "deep_shape", "like": "deep_like"}
 
 
-def compile_query(source: str, tree: ast.Node) -> bytes:
-    """Return the program of a query; `source` is its text, for errors."""
-    compiler = Compiler(source)
+def compile_query(
+    source: str, tree: ast.Node, sources: Mapping[str, int] | None = None
+) -> bytes:
+    """Return the program of a query; `source` is its text, for errors.
+
+    `sources`: the numbers under which the program finds what named sources say.
+    """
+    compiler = Compiler(source, sources or {})
     compiler.expression(tree, Scope())
     return compiler.writer.finish()
+
+
+def unknown_source(query: str, name: str, offset: int) -> QueryMeaningError:
+    """Return the error for a name that stands for no source."""
+    hint = f"name it: --name {name}=FILE, or names={{'{name}': ...}} in Python"
+    return QueryMeaningError(query, offset, f"there is no source @{name}", hint)
 
 
 class Compiler:
     """Adds the expressions of one query to one program."""
 
-    def __init__(self, source: str) -> None:
+    def __init__(self, source: str, sources: Mapping[str, int]) -> None:
         self.source = source
+        self._sources = sources
         self.writer = ProgramWriter()
 
     # Expressions
@@ -65,7 +77,7 @@ class Compiler:
             case ast.Current():
                 return self.writer.add(Tag.CURRENT, span)
             case ast.Source():
-                raise self.error(node, f"there is no source @{node.name}")
+                return self._source(node)
             case ast.Name():
                 return self._name(node, scope)
             case ast.Delete():
@@ -213,6 +225,11 @@ class Compiler:
                 current = self.writer.add(Tag.CURRENT, node.span)
                 return self.field(current, node.name, node.span)
 
+    def _source(self, node: ast.Source) -> Id:
+        if node.name not in self._sources:
+            raise unknown_source(self.source, node.name, node.span.start)
+        return self.writer.add(Tag.SOURCE, node.span, number(self._sources[node.name]))
+
     def _negate(self, node: ast.Negate, scope: Scope) -> Id:
         if isinstance(node.operand, ast.Literal):
             value = node.operand.value
@@ -327,6 +344,10 @@ class Compiler:
     # Calls
 
     def _call(self, node: ast.Call, scope: Scope) -> Id:
+        if joins.is_join(node) and node.args:
+            first, *rest = node.args
+            method = ast.Method(node.name, tuple(rest), span=node.span)
+            return self.method(self.expression(first.value, scope), method, scope)
         name = "chain" if node.name == "join" else node.name
         builtin = self.find(name, node)
         if not node.args:
@@ -342,8 +363,12 @@ class Compiler:
 
     def method(self, of: Id, step: ast.Method, scope: Scope) -> Id:
         """Add a method call; with ``?``, null has no methods and stays null."""
-        builtin = self.find(step.name, step)
-        args = self._shape(step) if builtin.name == "deep_shape" else step.args
+        if joins.is_join(step):
+            name, args = self._join(step)
+            builtin = self.find(name, step)
+        else:
+            builtin = self.find(step.name, step)
+            args = self._shape(step) if builtin.name == "deep_shape" else step.args
         if not step.optional:
             return self._call_builtin(builtin, of, args, scope, step)
         span = step.span
@@ -356,6 +381,16 @@ class Compiler:
             Tag.CONDITIONAL, span, number(is_null), number(receiver), number(called)
         )
         return self.let(variable, of, chosen, span)
+
+    def _join(self, step: ast.Method) -> tuple[str, Sequence[ast.Arg]]:
+        """Return how the core calls a join, and its arguments in the core's order."""
+        call = joins.join_call(step.name, step.args)
+        if isinstance(call, str):
+            raise self.error(step, call)
+        args = [call.other, call.on, call.right_on]
+        if call.name is not None:
+            args.append(ast.Literal(call.name))
+        return call.builtin, [ast.Arg(arg, span=arg.span) for arg in args]
 
     def _deep_method(self, of: Id, step: ast.DeepMethod, scope: Scope) -> Id:
         name = _DEEP.get(step.name)

@@ -58,6 +58,7 @@ class Tag(IntEnum):
     DEEP_MATCH = 26
     COMPREHENSION = 27
     PATCH = 28
+    SOURCE = 29
 
 
 OPERATORS = ("+", "-", "*", "/", "%", "==", "!=", "<", "<=", ">", ">=", "~=")

@@ -12,10 +12,14 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
+from headrace.logical.joins import is_join, join_call
+from headrace.logical.sources import is_closed
 from headrace.query import ast
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from headrace.logical.joins import JoinCall, JoinKind
 
 Reduction: TypeAlias = Literal[
     "lines", "collect", "last", "count", "sum", "avg", "min", "max"
@@ -30,12 +34,12 @@ _NUMBERS: dict[str, Reduction] = {
     "max": "max",
 }
 _GIVES_ELEMENTS = _ROW_LOCAL | {
-    "accumulate", "batch", "chunk", "cummax", "cummin", "diff_window", "distinct",
+    "accumulate", "batch", "chunk", "cummax", "cummin", "diff", "diff_window", "distinct",
     "distinct_by", "drop", "drop_while", "dropwhile", "enumerate", "explode",
-    "flatten", "implode", "lag", "lead", "pairwise", "pct_change", "remove",
+    "flatten", "implode", "intersect", "lag", "lead", "pairwise", "pct_change", "remove",
     "reverse", "rolling_avg", "rolling_max", "rolling_min", "rolling_sum", "skip",
     "sort", "sort_by", "take", "take_while", "takewhile", "unique", "unique_by",
-    "window", "zscore",
+    "left_join", "lookup", "window", "zip_streams", "zscore",
 }  # fmt: skip
 
 
@@ -49,16 +53,39 @@ class StreamStage:
 
 
 @dataclass(frozen=True, slots=True)
+class JoinStage:
+    """Elements joined with those of another stream; the keys are asked of each as it is."""
+
+    kind: JoinKind
+    key: ast.Node
+    right: StreamPlan
+    right_key: ast.Node
+    name: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class ZipStage:
+    """Each element with the one at the same place of another stream."""
+
+    right: StreamPlan
+    longest: bool
+
+
+Stage: TypeAlias = StreamStage | JoinStage | ZipStage
+
+
+@dataclass(frozen=True, slots=True)
 class StreamPlan:
-    """A query over all rows.
+    """A query over all rows of `source`, or of the main one.
 
     `limit` is how many elements are needed. `rest` is asked of what the reduction
     gives, None if that is the answer. `spread`: the answer is an array whose
     elements are lines of output. `reverse`: rows come from the last to the first.
     """
 
-    stages: tuple[StreamStage, ...]
+    stages: tuple[Stage, ...]
     reduction: Reduction
+    source: str | None = None
     limit: int | None = None
     rest: ast.Node | None = None
     spread: bool = False
@@ -78,12 +105,28 @@ def plan_stream(tree: ast.Node, *, whole: bool) -> StreamPlan | None:
             return replace(planner.plan(steps[reverse:]), reverse=reverse)
         case ast.Root() if whole:
             return StreamPlan((), "lines")
-        case ast.Path(base=ast.Root()) if whole:
+        case ast.Path(base=ast.Root()) if whole and not _mentions_root(tree.steps):
             return _Planner(row_is_root=False).plan(tree.steps)
+        case _ if is_closed(tree):
+            return plan_source(tree)
+        case ast.Path(base=ast.Root() | ast.Source()) if whole:
+            spread = _gives_elements(tree.steps[-1])
+            return StreamPlan((), "collect", rest=tree, spread=spread)
         case _ if whole or _mentions_rows(tree):
             return StreamPlan((), "collect", rest=tree)
         case _:
             return None
+
+
+def plan_source(tree: ast.Node) -> StreamPlan:
+    """Plan a query that `is_closed`: about a named source and nothing else."""
+    match tree:
+        case ast.Source(name):
+            return StreamPlan((), "lines", source=name)
+        case ast.Path(ast.Source(name), steps):
+            return replace(_Planner(row_is_root=False).plan(steps), source=name)
+        case _:
+            raise AssertionError(tree)
 
 
 def _mentions_rows(tree: ast.Node) -> bool:
@@ -102,21 +145,19 @@ def _is_call(step: ast.Step, name: str) -> bool:
 class _Planner:
     """Takes steps over the rows one by one.
 
-    `row_is_root`: in the arguments of the steps ``$`` is the element. Otherwise it is
-    the array of all rows, and a step that mentions it needs them all.
+    `row_is_root`: in the arguments of the steps ``$`` is the element. Otherwise they
+    do not mention it.
     """
 
     def __init__(self, *, row_is_root: bool) -> None:
         self._row_is_root = row_is_root
-        self._stages: list[StreamStage] = []
+        self._stages: list[Stage] = []
         self._local: list[ast.Step] = []
 
     def plan(self, steps: Sequence[ast.Step]) -> StreamPlan:
         """Plan all steps."""
         for position, step in enumerate(steps):
             rest = steps[position + 1 :]
-            if not self._row_is_root and _mentions_root(step):
-                return self._collect([step, *rest])
             if isinstance(step, ast.Each) and step.body is None:
                 # All that follows is about each element.
                 self._local += steps[position:]
@@ -126,7 +167,7 @@ class _Planner:
             return self._reduce(step, rest)
         return self._lines()
 
-    def _pass(self, step: ast.Step) -> bool:
+    def _pass(self, step: ast.Step) -> bool:  # noqa: C901, a table of kinds
         """Make a step a stage, if it can be done element by element."""
         match step:
             case ast.InlineFilter() | ast.Each():
@@ -148,11 +189,21 @@ class _Planner:
                 self._stage(StreamStage("take_while", _about_element(arg.value)))
             case ast.Method("drop_while" | "dropwhile", (arg,)):
                 self._stage(StreamStage("drop_while", _about_element(arg.value)))
+            case ast.Method() if is_join(step):
+                call = join_call(step.name, step.args)
+                if isinstance(call, str) or not is_closed(call.other):
+                    return False
+                self._stage(_join_stage(call))
+            case ast.Method("zip_streams", (other, *options)) if is_closed(other.value):
+                longest = _is_longest(options)
+                if longest is None:
+                    return False
+                self._stage(ZipStage(plan_source(other.value), longest))
             case _:
                 return False
         return True
 
-    def _stage(self, stage: StreamStage) -> None:
+    def _stage(self, stage: Stage) -> None:
         self._flush()
         self._stages.append(stage)
 
@@ -269,8 +320,24 @@ def _about_element(argument: ast.Node) -> ast.Node:
     return ast.Let((ast.Binding(param, ast.Root()),), argument.body)
 
 
-def _mentions_root(step: ast.Step) -> bool:
-    return any(isinstance(node, ast.Root) for node in ast.walk(step))
+def _join_stage(call: JoinCall) -> JoinStage:
+    key, right_key = _about_element(call.on), _about_element(call.right_on)
+    return JoinStage(call.kind, key, plan_source(call.other), right_key, call.name)
+
+
+def _is_longest(options: Sequence[ast.Arg]) -> bool | None:
+    """Return what ``longest:`` says; None if that is not known beforehand."""
+    match options:
+        case []:
+            return False
+        case [ast.Arg(ast.Literal(bool(longest)), "longest")]:
+            return longest
+        case _:
+            return None
+
+
+def _mentions_root(steps: Sequence[ast.Step]) -> bool:
+    return any(isinstance(node, ast.Root) for step in steps for node in ast.walk(step))
 
 
 def _gives_elements(step: ast.Step) -> bool:
@@ -278,6 +345,8 @@ def _gives_elements(step: ast.Step) -> bool:
     match step:
         case ast.Method("first" | "last", args):
             return bool(args)
+        case ast.Method("join"):
+            return is_join(step)
         case ast.Method():
             return step.name in _GIVES_ELEMENTS
         case ast.Slice() | ast.InlineFilter() | ast.Each():

@@ -4,14 +4,23 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from headrace.logical.stream import plan_stream
+from headrace.logical.sources import lifted
+from headrace.logical.stream import (
+    JoinStage,
+    StreamStage,
+    ZipStage,
+    plan_source,
+    plan_stream,
+)
+from headrace.query import ast
 from headrace.query.parser import parse
 from headrace.query.unparse import unparse
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
-    from headrace.logical.stream import StreamPlan
+    from headrace.logical.stream import Stage, StreamPlan
+
 
 _REDUCTIONS = {
     "lines": "each element is a line of output",
@@ -37,29 +46,80 @@ def explain(query: str, *, stream: bool = False) -> str:
     tree = parse(query)
     plan = plan_stream(tree, whole=stream)
     if plan is None:
-        return f"each row by itself\n└─ {unparse(tree)}"
-    first, *steps = _steps(plan)
-    signs = ["├─"] * (len(steps) - 1) + ["└─"]
-    return "\n".join(
-        [first, *(f"{sign} {step}" for sign, step in zip(signs, steps, strict=True))]
-    )
+        lines = [f"each row by itself\n└─ {unparse(tree)}"]
+        trees = [tree]
+    else:
+        lines = [_drawn(_first(plan), _steps(plan))]
+        trees = list(_programs(plan))
+    asked = {name: node for each in trees for name, node in lifted(each)[1].items()}
+    for name, question in asked.items():
+        steps = _steps(plan_source(question))
+        lines.append(_drawn(f"before that, @{name}", steps))
+    return "\n".join(lines)
 
 
-def _steps(plan: StreamPlan) -> Iterator[str]:
+def _drawn(first: str, steps: Iterable[str]) -> str:
+    *others, last = steps
+    return "\n".join([first, *(f"├─ {step}" for step in others), f"└─ {last}"])
+
+
+def _first(plan: StreamPlan) -> str:
+    rows = "all rows" if plan.source is None else f"all rows of @{plan.source}"
     order = (
         "from the last to the first" if plan.reverse else "from the first to the last"
     )
-    yield f"all rows, {order}"
+    return f"{rows}, {order}"
+
+
+def _steps(plan: StreamPlan) -> Iterator[str]:
     for stage in plan.stages:
-        if stage.program is not None:
-            yield f"{stage.kind.replace('_', ' ')}: {unparse(stage.program)}"
-        elif stage.kind == "take":
-            yield f"take {stage.count}, then stop reading"
-        else:
-            yield f"{stage.kind} {stage.count}"
+        yield _stage(stage)
     needed = "" if plan.limit is None else f"; {plan.limit} at most are needed"
     yield _REDUCTIONS[plan.reduction] + needed
     if plan.rest is not None:
         yield f"asked of that: {unparse(plan.rest)}"
     if plan.spread:
         yield "each element of the answer is a line of output"
+
+
+def _stage(stage: Stage) -> str:
+    match stage:
+        case JoinStage():
+            keys = f"{unparse(stage.key)} == {unparse(stage.right_key)}"
+            held = (
+                "the keys of the right side are held"
+                if stage.kind in ("diff", "intersect")
+                else "the right side is held by its keys"
+            )
+            smaller = "only those of the left side, if that is much smaller"
+            return f"{stage.kind} {_right(stage.right)} on {keys}; {held}, {smaller}"
+        case ZipStage():
+            return f"zip {_right(stage.right)}, which is read alongside"
+        case StreamStage(kind, program, count):
+            if program is not None:
+                return f"{kind.replace('_', ' ')}: {unparse(program)}"
+            return (
+                f"take {count}, then stop reading"
+                if kind == "take"
+                else f"{kind} {count}"
+            )
+
+
+def _right(plan: StreamPlan) -> str:
+    return "; ".join([f"@{plan.source}", *map(_stage, plan.stages)])
+
+
+def _programs(plan: StreamPlan) -> Iterator[ast.Node]:
+    """Yield all that is asked of elements and of the result."""
+    for stage in plan.stages:
+        match stage:
+            case JoinStage():
+                yield from (stage.key, stage.right_key, *_programs(stage.right))
+            case ZipStage():
+                yield from _programs(stage.right)
+            case StreamStage(program=ast.Located() as program):
+                yield program
+            case _:
+                pass
+    if plan.rest is not None:
+        yield plan.rest

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING, TypeAlias
 
 from headrace.errors import UsageError
 from headrace.kernel.programs import Program
+from headrace.logical import stream as logical
 from headrace.logical.compiler import compile_query
-from headrace.logical.stream import plan_stream
+from headrace.logical.sources import lifted
 from headrace.query import ast
 from headrace.query.parser import parse
 
 if TYPE_CHECKING:
-    from headrace.kernel.programs import StageCode
-    from headrace.logical.stream import Reduction, StreamStage
+    from headrace.logical.joins import JoinKind
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,22 +26,64 @@ class RowPlan:
 
 
 @dataclass(frozen=True, slots=True)
+class PlainStage:
+    """A stage of a stream: its kind, the code of its program, how many."""
+
+    kind: str
+    code: bytes | None
+    count: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class JoinPlan:
+    """A stage that joins with another stream. `name`: the field for the other element."""
+
+    kind: JoinKind
+    key: bytes
+    right: StreamPlan
+    right_key: bytes
+    name: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class ZipPlan:
+    """A stage that pairs elements with those at the same place of another stream."""
+
+    right: StreamPlan
+    longest: bool
+
+
+StagePlan: TypeAlias = PlainStage | JoinPlan | ZipPlan
+
+
+@dataclass(frozen=True, slots=True)
 class StreamPlan:
-    """A query about all rows.
+    """A query about all rows of `source`, or of the main one.
 
     The rows go through the stages and are reduced; `rest` is asked of the result,
     and if there is `spread`, the answer is an array whose elements are lines.
     """
 
-    stages: tuple[StageCode, ...]
-    reduction: Reduction
-    limit: int | None
-    rest: Program | None
-    spread: Program | None
-    reverse: bool
+    source: str | None
+    stages: tuple[StagePlan, ...]
+    reduction: logical.Reduction
+    limit: int | None = None
+    rest: Program | None = None
+    spread: bool = False
+    reverse: bool = False
 
 
-QueryPlan: TypeAlias = RowPlan | StreamPlan
+@dataclass(frozen=True, slots=True)
+class QueryPlan:
+    """A query, and what it asks of named sources beforehand.
+
+    Programs have the answers to `questions` by number; a question may use those
+    before it. `names` are the sources, each with where in the query it is named.
+    """
+
+    main: RowPlan | StreamPlan
+    questions: tuple[StreamPlan, ...]
+    names: tuple[tuple[str, int], ...]
 
 
 @lru_cache(maxsize=256)
@@ -54,39 +96,80 @@ def plan_query(
     them all. With `distinct_by`, only the first row of each key is asked.
     """
     tree = parse(query)
-    plan = plan_stream(tree, whole=stream)
+    plan = logical.plan_stream(tree, whole=stream)
+    planner = _Planner(query)
+    main: RowPlan | StreamPlan
     if distinct_by is not None:
         if plan is not None:
             raise UsageError(
                 "distinct_by is about each row; write .unique_by(key) here"
             )
-        return _distinct(query, tree, distinct_by)
-    if plan is None:
-        return RowPlan(_program(query, tree))
-    return StreamPlan(
-        tuple(_stage(query, stage) for stage in plan.stages),
-        plan.reduction,
-        plan.limit,
-        rest=None if plan.rest is None else _program(query, plan.rest),
-        spread=_program(query, ast.Root()) if plan.spread else None,
-        reverse=plan.reverse,
-    )
+        main = planner.distinct(tree, distinct_by)
+    elif plan is None:
+        main = RowPlan(planner.program(tree))
+    else:
+        main = planner.stream(plan)
+    names = {
+        node.name: node.span.start
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Source)
+    }
+    return QueryPlan(main, tuple(planner.questions), tuple(names.items()))
 
 
-def _distinct(query: str, tree: ast.Node, key: str) -> StreamPlan:
-    stages = (
-        ("distinct", compile_query(key, parse(key)), 0),
-        ("each", compile_query(query, ast.ArrayLiteral((tree,))), 0),
-    )
-    return StreamPlan(stages, "lines", None, None, None, reverse=False)
+@cache
+def whole_row() -> Program:
+    """Return the program that asks for the row as it is."""
+    return Program("$", compile_query("$", ast.Root()))
 
 
-def _program(query: str, tree: ast.Node) -> Program:
-    return Program(query, compile_query(query, tree))
+class _Planner:
+    """Plans the parts of one query, and with each what it asks of named sources."""
 
+    def __init__(self, query: str) -> None:
+        self._query = query
+        self._numbers: dict[str, int] = {}
+        self.questions: list[StreamPlan] = []
 
-def _stage(query: str, stage: StreamStage) -> StageCode:
-    code = None
-    if stage.program is not None:
-        code = compile_query(query, stage.program)
-    return stage.kind, code, stage.count
+    def stream(self, plan: logical.StreamPlan) -> StreamPlan:
+        stages = tuple(self._stage(stage) for stage in plan.stages)
+        rest = None if plan.rest is None else self.program(plan.rest)
+        return StreamPlan(
+            plan.source,
+            stages,
+            plan.reduction,
+            plan.limit,
+            rest,
+            plan.spread,
+            plan.reverse,
+        )
+
+    def distinct(self, tree: ast.Node, key: str) -> StreamPlan:
+        once = PlainStage("distinct", compile_query(key, parse(key)))
+        each = PlainStage("each", self._code(ast.ArrayLiteral((tree,))))
+        return StreamPlan(None, (once, each), "lines")
+
+    def program(self, tree: ast.Node) -> Program:
+        return Program(self._query, self._code(tree))
+
+    def _stage(self, stage: logical.Stage) -> StagePlan:
+        match stage:
+            case logical.StreamStage(kind, program, count):
+                code = None if program is None else self._code(program)
+                return PlainStage(kind, code, count)
+            case logical.JoinStage():
+                key, right_key = self._code(stage.key), self._code(stage.right_key)
+                right = self.stream(stage.right)
+                return JoinPlan(stage.kind, key, right, right_key, stage.name)
+            case logical.ZipStage():
+                return ZipPlan(self.stream(stage.right), stage.longest)
+
+    def _code(self, tree: ast.Node) -> bytes:
+        tree, questions = lifted(tree)
+        for name, question in questions.items():
+            if name not in self._numbers:
+                plan = self.stream(logical.plan_source(question))
+                # What the question itself asks has its number by now.
+                self._numbers[name] = len(self.questions)
+                self.questions.append(plan)
+        return compile_query(self._query, tree, self._numbers)

@@ -11,6 +11,8 @@ _WIDTH = 72
 class QuerySyntaxError(HeadraceError, ValueError):
     """The text is not a query; `offset` counts the characters before the mistake."""
 
+    has_lines = True
+
     def __init__(self, text: str, offset: int, reason: str, hint: str = "") -> None:
         super().__init__(text, offset, reason, hint)
         self.text = text

@@ -47,6 +47,7 @@ pub struct Machine<'p, 'r> {
     pub arena: &'r Bump,
     root: Value<'r>,
     current: Value<'r>,
+    sources: &'r [Value<'r>],
     variables: &'r mut [Value<'r>],
 }
 
@@ -54,7 +55,14 @@ impl<'p, 'r> Machine<'p, 'r> {
     /// A machine for one row.
     pub fn new(program: &'p Program, arena: &'r Bump, row: Value<'r>) -> Self {
         let variables = arena.alloc_slice_fill_copy(program.variables, Value::Null);
-        Self { program, arena, root: row, current: row, variables }
+        Self { program, arena, root: row, current: row, sources: &[], variables }
+    }
+
+    /// The machine, knowing the values that the program has by number.
+    #[must_use]
+    pub fn knowing(mut self, sources: &'r [Value<'r>]) -> Self {
+        self.sources = sources;
+        self
     }
 
     /// The value of the query over the row.
@@ -81,6 +89,9 @@ impl<'p, 'r> Machine<'p, 'r> {
             Expr::Const(constant) => Ok(self.constant(constant)),
             Expr::Root => Ok(self.root),
             Expr::Current => Ok(self.current),
+            Expr::Source(number) => {
+                Ok(self.sources.get(*number as usize).copied().unwrap_or(Value::Null))
+            }
             Expr::Variable(variable) => Ok(self.variables[*variable as usize]),
             Expr::Field(of, name) => Ok(self.eval(*of)?.get(name).unwrap_or(Value::Null)),
             Expr::Index(of, index) => {

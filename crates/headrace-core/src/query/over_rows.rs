@@ -5,18 +5,18 @@
 //! number of rows. Only what truly needs all elements at once collects them, as JSON
 //! text, up to a limit of memory; the rest of the query is then asked of that array.
 
-use std::collections::VecDeque;
+use std::{collections::VecDeque, sync::Arc};
 
 use bumpalo::Bump;
 
 use super::{
-    Fault, Flow, Reading, Refusal, Stage, Stages, Sum, numbers,
+    Fault, Flow, JoinTable, Reading, Refusal, Stage, Stages, Sum, numbers,
     per_row::write_line,
     row_parser::{Parsed, RowParser},
 };
 use crate::{
     rows::Row,
-    value::{Document, Kind, Value, compare, write_json},
+    value::{Document, Kept, Kind, Value, compare, values_of, write_json},
 };
 
 /// What becomes of the elements.
@@ -67,6 +67,7 @@ pub enum Obstacle {
 /// A run over all rows.
 pub struct OverRows {
     stages: Stages,
+    sources: Arc<[Kept]>,
     state: State,
     max_memory: u64,
     parser: RowParser,
@@ -125,6 +126,7 @@ impl OverRows {
         );
         Self {
             stages: Stages::new(stages),
+            sources: Arc::new([]),
             state,
             max_memory,
             parser: RowParser::new(reading),
@@ -132,6 +134,13 @@ impl OverRows {
             done,
             counts: StreamCounts::default(),
         }
+    }
+
+    /// The run, knowing the values that its programs have by number.
+    #[must_use]
+    pub fn knowing(mut self, sources: Arc<[Kept]>) -> Self {
+        self.sources = sources;
+        self
     }
 
     /// Whether no further row can change the result.
@@ -159,13 +168,44 @@ impl OverRows {
             self.counts.skipped += 1;
         }
         result?;
-        let held = self.stages.key_bytes()
+        if self.held_bytes() > self.max_memory {
+            return Err(Obstacle::Memory(self.max_memory));
+        }
+        Ok(())
+    }
+
+    /// How many bytes of keys and elements are held.
+    pub fn held_bytes(&self) -> u64 {
+        self.stages.held_bytes()
             + match &self.state {
                 State::Collect { text, .. } => text.len() as u64,
                 State::Last { bytes, .. } => *bytes,
                 _ => 0,
-            };
-        if held > self.max_memory { Err(Obstacle::Memory(self.max_memory)) } else { Ok(()) }
+            }
+    }
+
+    /// Take in what the stages still have when all rows have been.
+    ///
+    /// # Errors
+    /// A fault in a stage.
+    pub fn end(&mut self) -> Result<(), Fault> {
+        if self.done() {
+            return Ok(());
+        }
+        // No element is the row: there is none.
+        let (no_row, arena) = (Document::default(), Bump::new());
+        let sources = values_of(&self.sources, &arena);
+        let (state, done) = (&mut self.state, &mut self.done);
+        let ended = self.stages.end(sources, &arena, &mut |element| {
+            *done = state.take(element, &no_row, &arena)?;
+            Ok(if *done { Flow::Stop } else { Flow::Continue })
+        });
+        ended.map(|_| ()).map_err(|(_, fault)| fault)
+    }
+
+    /// The table that the last stage has filled.
+    pub fn into_table(self) -> Option<JoinTable> {
+        self.stages.into_table()
     }
 
     fn elements(&mut self, row: Row<'_>) -> Result<(), Obstacle> {
@@ -181,8 +221,9 @@ impl OverRows {
             }
         };
         let (state, done, arena) = (&mut self.state, &mut self.done, &self.arena);
+        let sources = values_of(&self.sources, arena);
         let mut taken = 0_u64;
-        let pushed = self.stages.push(document.root(), arena, &mut |element| {
+        let pushed = self.stages.push(document.root(), sources, arena, &mut |element| {
             taken += 1;
             *done = state.take(element, document, arena)?;
             Ok(if *done { Flow::Stop } else { Flow::Continue })

@@ -2,6 +2,8 @@
 //!
 //! All memory is used again from row to row: in steady state nothing is allocated.
 
+use std::sync::Arc;
+
 use bumpalo::Bump;
 
 use super::{
@@ -10,7 +12,7 @@ use super::{
 };
 use crate::{
     rows::Row,
-    value::{Document, Value, write_json},
+    value::{Document, Kept, Value, values_of, write_json},
 };
 
 /// What is written for a row.
@@ -66,6 +68,7 @@ pub struct Writing {
 /// Runs a program over one row after the other.
 pub struct PerRow {
     writing: Writing,
+    sources: Arc<[Kept]>,
     parser: RowParser,
     arena: Bump,
     lines: u64,
@@ -78,11 +81,19 @@ impl PerRow {
     pub fn new(writing: Writing, reading: Reading) -> Self {
         Self {
             writing,
+            sources: Arc::new([]),
             parser: RowParser::new(reading),
             arena: Bump::new(),
             lines: 0,
             counts: Counts::default(),
         }
+    }
+
+    /// The run, knowing the values that its program has by number.
+    #[must_use]
+    pub fn knowing(mut self, sources: Arc<[Kept]>) -> Self {
+        self.sources = sources;
+        self
     }
 
     /// Whether all lines have been written that were asked for.
@@ -142,7 +153,8 @@ impl PerRow {
             }
             if lines < left { Flow::Continue } else { Flow::Stop }
         };
-        let mut machine = Machine::new(program, arena, document.root());
+        let sources = values_of(&self.sources, arena);
+        let mut machine = Machine::new(program, arena, document.root()).knowing(sources);
         let written = match output {
             Output::Elements => machine.each(program.root(), &mut |_, value| Ok(write(value, out))),
             Output::Answer => machine.run().map(|value| write(value, out)),

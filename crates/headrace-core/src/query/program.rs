@@ -53,6 +53,8 @@ pub(super) enum Expr {
     Const(Const),
     Root,
     Current,
+    /// A value that was found before, of other rows.
+    Source(u32),
     Variable(u32),
     Field(ExprId, Box<str>),
     Index(ExprId, ExprId),
@@ -507,6 +509,7 @@ impl Reader<'_> {
             }
             27 => Expr::Comprehension(Box::new(self.comprehension()?)),
             28 => Expr::Patch { of: self.id()?, edits: self.list(Self::edit)? },
+            29 => Expr::Source(self.number()?),
             _ => return Err(malformed("an unknown expression")),
         })
     }

@@ -3,12 +3,16 @@
 //! A stage may have a memory: how many elements passed, or which keys it has seen. The
 //! elements themselves live no longer than their row.
 
-use std::collections::HashSet;
+use std::{collections::HashSet, sync::Arc};
 
 use bumpalo::Bump;
 
-use super::{Evaluated, Fault, Flow, Machine, Program};
-use crate::value::{Value, write_canonical};
+use super::{
+    Evaluated, Fault, Flow, JoinKind, JoinTable, Machine, Program,
+    join::{combined, write_key},
+    zip::Partners,
+};
+use crate::value::{Tape, Value, parse_text_on, write_canonical};
 
 /// One stage. A program is asked of each element, as its document.
 pub enum Stage {
@@ -24,23 +28,50 @@ pub enum Stage {
     TakeWhile(Program),
     /// Those from the first on for which the program is not truthy; `true` once it came.
     DropWhile(Program, bool),
+    /// Elements joined with those of a table that have the same key.
+    Join(Box<Join>),
+    /// All elements, which the table keeps by their keys.
+    Table(Program, JoinTable),
+    /// Each element with its partner, the one at the same place on the other side.
+    Zip(Partners),
+}
+
+/// What a join needs.
+pub struct Join {
+    /// What comes out.
+    pub kind: JoinKind,
+    /// The key of a left element.
+    pub key: Program,
+    /// The right elements.
+    pub table: Arc<JoinTable>,
+    /// The field that takes the right element; without one, its fields are laid over.
+    pub name: Option<String>,
+    /// Memory that is used again.
+    pub scratch: (Vec<u8>, Tape),
 }
 
 /// Where a stage failed: its position, for the span of the fault.
 type Failed = (usize, Fault);
 
+/// Takes what comes out of a chain.
+type Out<'s, 'r> = dyn FnMut(Value<'r>) -> Evaluated<'r, Flow> + 's;
+
 /// A chain of stages.
 pub struct Stages {
     chain: Vec<Stage>,
     ended: bool,
-    key_bytes: u64,
+    held_bytes: u64,
 }
 
 impl Stages {
     /// A chain that no element has passed yet.
     pub fn new(stages: Vec<Stage>) -> Self {
         let ended = stages.iter().any(|stage| matches!(stage, Stage::Take(0)));
-        Self { chain: stages, ended, key_bytes: 0 }
+        let held_bytes = stages.iter().map(|stage| match stage {
+            Stage::Join(join) => join.table.bytes(),
+            _ => 0,
+        });
+        Self { held_bytes: held_bytes.sum(), chain: stages, ended }
     }
 
     /// Whether no further element can pass.
@@ -48,9 +79,9 @@ impl Stages {
         self.ended
     }
 
-    /// How many bytes of keys are remembered.
-    pub fn key_bytes(&self) -> u64 {
-        self.key_bytes
+    /// How many bytes of keys and elements are remembered.
+    pub fn held_bytes(&self) -> u64 {
+        self.held_bytes
     }
 
     /// The query text that belongs to a fault.
@@ -59,72 +90,98 @@ impl Stages {
             Stage::Each(program)
             | Stage::Distinct(program, _)
             | Stage::TakeWhile(program)
-            | Stage::DropWhile(program, _) => program,
-            Stage::Take(_) | Stage::Skip(_) => return None,
+            | Stage::DropWhile(program, _)
+            | Stage::Table(program, _) => program,
+            Stage::Join(join) => &join.key,
+            Stage::Take(_) | Stage::Skip(_) | Stage::Zip(_) => return None,
         };
         failed.1.expr.map(|expr| program.span(expr))
     }
 
-    /// Push an element through all stages; what comes out goes to `sink`.
+    /// The table that the last stage has filled.
+    pub fn into_table(mut self) -> Option<JoinTable> {
+        match self.chain.pop() {
+            Some(Stage::Table(_, table)) => Some(table),
+            _ => None,
+        }
+    }
+
+    /// Push an element through all stages; what comes out goes to `sink`. `sources` are the
+    /// values that programs know by number.
     ///
     /// # Errors
     /// The first fault, and the stage it is in.
     pub fn push<'r>(
         &mut self,
         element: Value<'r>,
+        sources: &'r [Value<'r>],
         arena: &'r Bump,
-        sink: &mut dyn FnMut(Value<'r>) -> Evaluated<'r, Flow>,
+        sink: &mut Out<'_, 'r>,
     ) -> Result<Flow, Failed> {
-        let mut passing = Passing { ended: false, key_bytes: 0 };
-        let flow = passing.push(&mut self.chain, 0, element, arena, sink);
+        let mut passing = Passing { ended: false, held_bytes: 0, sources, arena };
+        let flow = passing.push(&mut self.chain, 0, element, sink);
         self.ended |= passing.ended;
-        self.key_bytes += passing.key_bytes;
+        self.held_bytes += passing.held_bytes;
         flow
+    }
+
+    /// Push what stages still have when no further element comes: partners without an element.
+    ///
+    /// # Errors
+    /// See [`Self::push`].
+    pub fn end<'r>(
+        &mut self,
+        sources: &'r [Value<'r>],
+        arena: &'r Bump,
+        sink: &mut Out<'_, 'r>,
+    ) -> Result<Flow, Failed> {
+        let mut passing = Passing { ended: false, held_bytes: 0, sources, arena };
+        for at in 0..self.chain.len() {
+            let Some((Stage::Zip(partners), rest)) = self.chain[at..].split_first_mut() else {
+                continue;
+            };
+            while let Some(partner) = partners.left_over(arena).map_err(|fault| (at, fault))? {
+                let pair = Value::Array(arena.alloc_slice_copy(&[Value::Null, partner]));
+                if passing.push(rest, at + 1, pair, sink)? == Flow::Stop {
+                    return Ok(Flow::Stop);
+                }
+            }
+        }
+        self.held_bytes += passing.held_bytes;
+        Ok(Flow::Continue)
     }
 }
 
-/// What one push learned of the chain as a whole.
-struct Passing {
+/// One push, and what it learned of the chain as a whole.
+struct Passing<'r> {
     ended: bool,
-    key_bytes: u64,
+    held_bytes: u64,
+    sources: &'r [Value<'r>],
+    arena: &'r Bump,
 }
 
-impl Passing {
-    fn push<'r>(
+impl<'r> Passing<'r> {
+    fn push(
         &mut self,
         stages: &mut [Stage],
         at: usize,
         element: Value<'r>,
-        arena: &'r Bump,
-        sink: &mut dyn FnMut(Value<'r>) -> Evaluated<'r, Flow>,
+        sink: &mut Out<'_, 'r>,
     ) -> Result<Flow, Failed> {
         let Some((stage, rest)) = stages.split_first_mut() else {
             return sink(element).map_err(|fault| (at, fault));
         };
+        let failed = |fault| (at, fault);
+        let arena = self.arena;
         let passes = match stage {
-            Stage::Each(program) => {
-                let mut failed = None;
-                let mut machine = Machine::new(program, arena, element);
-                let flow = machine.each(program.root(), &mut |_, value| {
-                    let flow = self.push(rest, at + 1, value, arena, sink);
-                    flow.or_else(|failure| {
-                        failed = Some(failure);
-                        Ok(Flow::Stop)
-                    })
-                });
-                return match failed {
-                    Some(failure) => Err(failure),
-                    None => flow.map_err(|fault| (at, fault)),
-                };
-            }
+            Stage::Each(program) => return self.each(program, rest, at, element, sink),
             Stage::Distinct(program, seen) => {
-                let key =
-                    Machine::new(program, arena, element).run().map_err(|fault| (at, fault))?;
+                let key = self.asked(program, element).map_err(failed)?;
                 let mut text = Vec::new();
                 write_canonical(key, &mut text, arena);
                 let bytes = text.len() as u64;
                 let new = seen.insert(text);
-                self.key_bytes += if new { bytes } else { 0 };
+                self.held_bytes += if new { bytes } else { 0 };
                 new
             }
             Stage::Take(left) => {
@@ -134,7 +191,7 @@ impl Passing {
                 }
                 *left -= 1;
                 let last = *left == 0;
-                let flow = self.push(rest, at + 1, element, arena, sink)?;
+                let flow = self.push(rest, at + 1, element, sink)?;
                 self.ended |= last;
                 return Ok(if last { Flow::Stop } else { flow });
             }
@@ -144,7 +201,7 @@ impl Passing {
                 passes
             }
             Stage::TakeWhile(program) => {
-                let holds = holds(program, element, arena).map_err(|fault| (at, fault))?;
+                let holds = self.holds(program, element).map_err(failed)?;
                 if !holds {
                     self.ended = true;
                     return Ok(Flow::Stop);
@@ -152,14 +209,96 @@ impl Passing {
                 true
             }
             Stage::DropWhile(program, came) => {
-                *came = *came || !holds(program, element, arena).map_err(|fault| (at, fault))?;
+                *came = *came || !self.holds(program, element).map_err(failed)?;
                 *came
             }
+            Stage::Join(join) => return self.join(join, rest, at, element, sink),
+            Stage::Table(program, table) => {
+                let key = self.asked(program, element).map_err(failed)?;
+                let mut text = Vec::new();
+                if write_key(key, &mut text, arena) {
+                    let before = table.bytes();
+                    table.insert(&text, element, arena);
+                    self.held_bytes += table.bytes() - before;
+                }
+                true
+            }
+            Stage::Zip(partners) => {
+                let Some(partner) = partners.next(arena).map_err(failed)? else {
+                    self.ended = true;
+                    return Ok(Flow::Stop);
+                };
+                let pair = Value::Array(arena.alloc_slice_copy(&[element, partner]));
+                return self.push(rest, at + 1, pair, sink);
+            }
         };
-        if passes { self.push(rest, at + 1, element, arena, sink) } else { Ok(Flow::Continue) }
+        if passes { self.push(rest, at + 1, element, sink) } else { Ok(Flow::Continue) }
     }
-}
 
-fn holds<'r>(program: &Program, element: Value<'r>, arena: &'r Bump) -> Result<bool, Fault> {
-    Ok(Machine::new(program, arena, element).run()?.truthy(arena))
+    fn each(
+        &mut self,
+        program: &Program,
+        rest: &mut [Stage],
+        at: usize,
+        element: Value<'r>,
+        sink: &mut Out<'_, 'r>,
+    ) -> Result<Flow, Failed> {
+        let mut failed = None;
+        let mut machine = Machine::new(program, self.arena, element).knowing(self.sources);
+        let flow = machine.each(program.root(), &mut |_, value| {
+            let flow = self.push(rest, at + 1, value, sink);
+            flow.or_else(|failure| {
+                failed = Some(failure);
+                Ok(Flow::Stop)
+            })
+        });
+        match failed {
+            Some(failure) => Err(failure),
+            None => flow.map_err(|fault| (at, fault)),
+        }
+    }
+
+    fn join(
+        &mut self,
+        join: &mut Join,
+        rest: &mut [Stage],
+        at: usize,
+        element: Value<'r>,
+        sink: &mut Out<'_, 'r>,
+    ) -> Result<Flow, Failed> {
+        let arena = self.arena;
+        let Join { kind, key, table, name, scratch: (text, tape) } = join;
+        let found = self.asked(key, element).map_err(|fault| (at, fault))?;
+        let is_key = write_key(found, text, arena);
+        let matched = is_key && table.contains(text);
+        let alone = match kind {
+            JoinKind::Inner => false,
+            JoinKind::Left | JoinKind::Lookup | JoinKind::Diff => !matched,
+            JoinKind::Intersect => matched,
+        };
+        if alone {
+            return self.push(rest, at + 1, element, sink);
+        }
+        if !matched {
+            return Ok(Flow::Continue);
+        }
+        for right in table.matches(text) {
+            let pair = parse_text_on(tape, right, arena)
+                .map_err(|error| Fault::new(error.to_string()))
+                .and_then(|right| combined(element, right, name.as_deref(), arena))
+                .map_err(|fault| (at, fault))?;
+            if self.push(rest, at + 1, pair, sink)? == Flow::Stop {
+                return Ok(Flow::Stop);
+            }
+        }
+        Ok(Flow::Continue)
+    }
+
+    fn asked(&self, program: &Program, element: Value<'r>) -> Evaluated<'r> {
+        Machine::new(program, self.arena, element).knowing(self.sources).run()
+    }
+
+    fn holds(&self, program: &Program, element: Value<'r>) -> Result<bool, Fault> {
+        Ok(self.asked(program, element)?.truthy(self.arena))
+    }
 }

@@ -15,7 +15,7 @@ mod write;
 use bumpalo::Bump;
 
 pub use compare::{compare, equal, same_key_hash};
-pub use tape::{Document, Node, NodeKind, Tape, parse_text};
+pub use tape::{Document, Kept, Node, NodeKind, Tape, parse_text, parse_text_on, values_of};
 pub use text::{json_text, text_of};
 pub use write::{write_canonical, write_json};
 

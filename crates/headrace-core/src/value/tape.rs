@@ -79,11 +79,60 @@ impl Tape {
 /// # Errors
 /// What is wrong with the text.
 pub fn parse_text<'r>(text: &'r str, arena: &'r Bump) -> Result<Value<'r>, JsonError> {
-    let mut tape = Tape::default();
+    parsed_on(&mut Tape::default(), text, arena)
+}
+
+/// The same for a text that will be gone, on a tape that is used again.
+///
+/// # Errors
+/// What is wrong with the text.
+pub fn parse_text_on<'r>(
+    tape: &mut Tape,
+    text: &str,
+    arena: &'r Bump,
+) -> Result<Value<'r>, JsonError> {
+    parsed_on(tape, arena.alloc_str(text), arena)
+}
+
+fn parsed_on<'r>(tape: &mut Tape, text: &'r str, arena: &'r Bump) -> Result<Value<'r>, JsonError> {
     let document = tape.parse(text.as_bytes(), &Limits { max_depth: MAX_DEPTH })?;
     let cells = arena.alloc_slice_copy(document.cells);
     let document: &'r Document<'r> = arena.alloc(Document { line: text, cells });
     Ok(document.root())
+}
+
+/// A text that was taken apart once, to be looked at again and again.
+#[derive(Debug)]
+pub struct Kept {
+    text: String,
+    tape: Tape,
+}
+
+impl Kept {
+    /// Check a text in full and take it apart.
+    ///
+    /// # Errors
+    /// What is wrong with the text.
+    pub fn new(text: String, limits: &Limits) -> Result<Self, JsonError> {
+        let mut tape = Tape::default();
+        tape.parse(text.as_bytes(), limits)?;
+        Ok(Self { text, tape })
+    }
+
+    /// The value, for as long as the arena lives.
+    pub fn value<'r>(&'r self, arena: &'r Bump) -> Value<'r> {
+        let document: &'r Document<'r> =
+            arena.alloc(Document { line: &self.text, cells: &self.tape.cells });
+        document.root()
+    }
+}
+
+/// The values of texts that were taken apart, for as long as the arena lives.
+pub fn values_of<'r>(kept: &'r [Kept], arena: &'r Bump) -> &'r [Value<'r>] {
+    if kept.is_empty() {
+        return &[];
+    }
+    arena.alloc_slice_fill_iter(kept.iter().map(|text| text.value(arena)))
 }
 
 struct Recorder<'t> {
@@ -162,8 +211,8 @@ impl Visitor for Recorder<'_> {
     }
 }
 
-/// A row that was taken apart.
-#[derive(Clone, Copy, Debug)]
+/// A row that was taken apart; by default, no row.
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Document<'r> {
     line: &'r str,
     cells: &'r [Cell],

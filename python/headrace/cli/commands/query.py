@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from headrace.cli.arguments import Argument
 from headrace.cli.options import FILES, OPTIONS
@@ -11,8 +11,11 @@ from headrace.cli.table import Example
 if TYPE_CHECKING:
     from argparse import Namespace
 
+    from headrace.api.dataset import Dataset
     from headrace.cli.output import Console
     from headrace.engines.local.query import QueryRun
+    from headrace.kernel.programs import Counts
+    from headrace.store.source import SourceSpec
 
 ABOUT = """\
 The query is asked of every row by itself: $ is the row. With --stream, or if it begins
@@ -22,7 +25,11 @@ unchanged keeps every byte.
 
 The first line that is not JSON, or on which the query cannot be computed, ends the
 run with its file, line and byte; the answers before it stand. --on-error skip goes
-on with the next row."""
+on with the next row.
+
+Other files can be asked in the same query: --name users=users.jsonl makes @users the
+array of their rows, to join with or to look up in, and $ the array of all rows of
+FILE. Without a FILE, $ is the source called main, or the first one."""
 
 EXAMPLES = (
     Example("headrace query '$.id' app.jsonl", "one field of each row"),
@@ -37,6 +44,11 @@ EXAMPLES = (
     Example("headrace query '$.rows().count_by(level)' app.jsonl", "about all rows"),
     Example("headrace query --stream '$.sum(ms)' app.jsonl", "the same, another way"),
     Example("headrace query --explain '$.rows().sort(id).take(3)'", "what it would do"),
+    Example(
+        "headrace query '$.lookup(@users, on: user == id)' app.jsonl "
+        "--name users=users.jsonl",
+        "with the fields of another file",
+    ),
     Example("headrace query --rev --limit 3 '$' app.jsonl", "the newest rows first"),
 )
 
@@ -54,6 +66,14 @@ ARGUMENTS = (
         "switch",
         "ask all rows at once: $ is the array of them",
         ("--stream",),
+    ),
+    Argument(
+        "names",
+        "named",
+        "rows of another file, as @NAME in the query; may be repeated",
+        ("--name",),
+        metavar="NAME=FILE",
+        arity="repeated",
     ),
     Argument("rev", "switch", "from the last row to the first", ("--rev",)),
     Argument(
@@ -130,16 +150,23 @@ def run(options: Namespace, console: Console) -> int:
     if options.explain:
         from headrace.physical.explain import explain
 
-        console.text(f"{explain(options.query, stream=options.stream)}\n")
+        stream = options.stream or bool(options.names)
+        console.text(f"{explain(options.query, stream=stream)}\n")
         return 0
     if options.matches and options.null == "emit":
         raise UsageError("--matches prints rows; it has no null to --null emit")
-    dataset = open_dataset(options, files(options))
+    named = _names(options)
+    main = None if options.files or not named else _main(named)
+    dataset = open_dataset(options, files(options) if main is None else named[main])
+    names: dict[str, SourceSpec | Dataset[Any]] = {**named}
+    if main is not None:
+        names[main] = dataset
     with dataset:
         console.live = any(source.is_pipe for source in dataset.sources)
         asked = dataset.query(
             options.query,
-            mode="stream" if options.stream else "row",
+            mode="stream" if options.stream else None,
+            names=names,
             output="match" if options.matches else "answer",
             nulls=options.null == "emit",
             memory=options.memory,
@@ -151,6 +178,7 @@ def run(options: Namespace, console: Console) -> int:
             frame=options.frame,
             null_payload=options.null_payload,
         )
+        asked.warn = lambda message: console.emit("memory", message)
         try:
             for lines in asked.lines():
                 console.write(lines)
@@ -160,18 +188,34 @@ def run(options: Namespace, console: Console) -> int:
     return 0
 
 
+def _names(options: Namespace) -> dict[str, list[str]]:
+    """Return the files of each name, in the order they were given."""
+    names: dict[str, list[str]] = {}
+    for name, file in options.names or ():
+        names.setdefault(name, []).append(file)
+    return names
+
+
+def _main(names: dict[str, list[str]]) -> str:
+    return "main" if "main" in names else next(iter(names))
+
+
 def _report(run: QueryRun, console: Console) -> None:
     counts = run.counts
-    said = (
-        f"rows {counts.rows} = emitted {counts.emitted} + filtered {counts.filtered} "
-        f"+ skipped {counts.skipped} + blank {counts.blank}"
-    )
+    said = [_said(counts), *(f"@{name}: {_said(read)}" for name, read in run.readings)]
     console.emit(
         "stats",
-        "\n  ".join([said, *map(str, run.errors[:10])]),
+        "\n  ".join([*said, *map(str, run.errors[:10])]),
         rows=counts.rows,
         emitted=counts.emitted,
         filtered=counts.filtered,
         skipped=counts.skipped,
         blank=counts.blank,
+    )
+
+
+def _said(counts: Counts) -> str:
+    return (
+        f"rows {counts.rows} = emitted {counts.emitted} + filtered {counts.filtered} "
+        f"+ skipped {counts.skipped} + blank {counts.blank}"
     )

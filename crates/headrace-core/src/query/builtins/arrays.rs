@@ -247,7 +247,10 @@ fn elements_of<'r>(value: Value<'r>, arena: &'r Bump) -> &'r [Value<'r>] {
 }
 
 /// The elements of an argument.
-fn others<'r, 'p>(machine: &mut Machine<'p, 'r>, arg: &'p Arg) -> Evaluated<'r, &'r [Value<'r>]> {
+pub(super) fn others<'r, 'p>(
+    machine: &mut Machine<'p, 'r>,
+    arg: &'p Arg,
+) -> Evaluated<'r, &'r [Value<'r>]> {
     let value = machine.value_of(arg)?;
     Ok(elements_of(value, machine.arena))
 }

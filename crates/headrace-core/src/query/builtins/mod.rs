@@ -9,6 +9,7 @@ mod convert;
 mod draft;
 mod elements;
 mod globals;
+mod joins;
 mod objects;
 mod output;
 mod paths;
@@ -98,6 +99,7 @@ pub static BUILTINS: &[&[Builtin]] = &[
     barriers::BUILTINS,
     windows::BUILTINS,
     arrays::BUILTINS,
+    joins::BUILTINS,
     objects::BUILTINS,
     paths::BUILTINS,
     predicates::BUILTINS,

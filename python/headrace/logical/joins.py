@@ -1,0 +1,87 @@
+"""Joins as they are written: ``.join(@users, on: user_id == id, as: "user")``."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, TypeAlias, cast, get_args
+
+from headrace.query import ast
+
+JoinKind: TypeAlias = Literal["join", "left_join", "lookup", "diff", "intersect"]
+"""What becomes of an element and those of the other side that have its key."""
+
+_KINDS: frozenset[str] = frozenset(get_args(JoinKind))
+_NAMES = ("on", "right_on", "as")
+_FILTERS = ("diff", "intersect")
+
+
+@dataclass(frozen=True, slots=True)
+class JoinCall:
+    """A join; `on` and `right_on` are about an element, `name` is the field for the other."""
+
+    kind: JoinKind
+    other: ast.Node
+    on: ast.Node
+    right_on: ast.Node
+    name: str | None
+
+    @property
+    def builtin(self) -> str:
+        """How the core calls it: three names have a meaning without keys as well."""
+        return self.kind if self.kind in ("left_join", "lookup") else f"{self.kind} on"
+
+
+def is_join(step: ast.Method | ast.Call) -> bool:
+    """Whether a call is a join: some are so only with ``on:``."""
+    return step.name in _KINDS and (
+        step.name in ("left_join", "lookup") or any(arg.name for arg in step.args)
+    )
+
+
+def join_call(kind: str, args: tuple[ast.Arg, ...]) -> JoinCall | str:
+    """Return the join that a call is, or what is wrong with it."""
+    named = {arg.name: arg.value for arg in args if arg.name is not None}
+    others = [arg.value for arg in args if arg.name is None]
+    if unknown := next((name for name in named if name not in _NAMES), None):
+        return f"{kind} has no argument {unknown}; there are on:, right_on: and as:"
+    if len(others) != 1:
+        return f"{kind} takes one other side, as in .{kind}(@other, on: id)"
+    if "on" not in named:
+        return f"{kind} needs a key, as in .{kind}(@other, on: id)"
+    name = None
+    if (nest := named.get("as")) is not None:
+        name = _field_name(nest)
+        if name is None or kind in _FILTERS:
+            return f"as: names the field for the other side, which {kind} has not"
+    sides = _sides(named["on"], named.get("right_on"))
+    if sides is None:
+        return "on: says both sides already with ==; leave out right_on:"
+    return JoinCall(cast("JoinKind", kind), others[0], *sides, name)
+
+
+def _field_name(node: ast.Node) -> str | None:
+    match node:
+        case ast.Literal(str(name)) | ast.Name(name):
+            return name
+        case _:
+            return None
+
+
+def _sides(on: ast.Node, right_on: ast.Node | None) -> tuple[ast.Node, ast.Node] | None:
+    """Return the key of a left and of a right element."""
+    match on:
+        case ast.Compare(ast.CompareOperator.EQUAL, left, right):
+            return None if right_on is not None else (_key(left), _key(right))
+        case _:
+            return _key(on), _key(on if right_on is None else right_on)
+
+
+def _key(node: ast.Node) -> ast.Node:
+    """Return a key as a question about an element: a text is the name of a field."""
+    match node:
+        case ast.Literal(str(name)):
+            return ast.Path(ast.Current(), (ast.Field(name),), span=node.span)
+        case ast.ArrayLiteral():
+            return ast.rebuilt(node, _key)
+        case _:
+            return node
