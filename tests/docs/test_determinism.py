@@ -90,7 +90,7 @@ def test_an_estimate_is_the_same_in_every_process(folder):
     assert told.pop() != b"20000\n", "it is no estimate, so this shows nothing"
 
 
-BAD = [b"{", b'{"a": tru}', b'"\\ud800"', b'{"b": "\xff"}', b"[" * 300 + b"]" * 300]
+BAD = [b"{", b'{"a": yes}', b'"\\ud800"', b'{"b": "\xff"}', b"[" * 300 + b"]" * 300]
 MIXED = st.lists(st.sampled_from([b'{"a": 1}', b"", b" ", *BAD]), max_size=30)
 
 

@@ -64,7 +64,7 @@ def test_every_block_is_run_or_known_not_to_be():
 
 def test_there_is_something_to_test():
     assert len(CONSOLE) >= 120
-    assert len(PYTHON) >= 4
+    assert len(PYTHON) >= 25
 
 
 @pytest.fixture(scope="module")
