@@ -35,12 +35,22 @@ if TYPE_CHECKING:
     from headrace.errors import HeadraceError
     from headrace.kernel.tally import BadLine, Stats
     from headrace.kernel.version import __version__
+    from headrace.store.row_provider import (
+        Capabilities,
+        Lanes,
+        Position,
+        RowProvider,
+    )
 
 _HOMES = {
     "BadLine": "headrace.kernel.tally",
+    "Capabilities": "headrace.store.row_provider",
     "Dataset": "headrace.api.dataset",
     "HeadraceError": "headrace.errors",
+    "Lanes": "headrace.store.row_provider",
+    "Position": "headrace.store.row_provider",
     "RowIndexer": "headrace.api.row_indexer",
+    "RowProvider": "headrace.store.row_provider",
     "Stats": "headrace.kernel.tally",
     "__version__": "headrace.kernel.version",
     "collect_ndjson": "headrace.api.ndjson",
@@ -63,9 +73,13 @@ _HOMES = {
 
 __all__ = [
     "BadLine",
+    "Capabilities",
     "Dataset",
     "HeadraceError",
+    "Lanes",
+    "Position",
     "RowIndexer",
+    "RowProvider",
     "Stats",
     "__version__",
     "collect_ndjson",

@@ -27,6 +27,16 @@ class UsageError(HeadraceError):
         return self.reason
 
 
+class OnlyInOrderError(UsageError, TypeError):
+    """Rows that come once, one after the other, were to be counted or reached by number."""
+
+    def __str__(self) -> str:
+        return (
+            f"{self.reason}: its rows come in order and only once; "
+            "they can be iterated over and asked, not counted or reached by number"
+        )
+
+
 class SourceNotFoundError(HeadraceError, FileNotFoundError):
     """There is no such file, or a pattern that matches none."""
 

@@ -614,12 +614,9 @@ def test_what_is_no_path_is_refused(source):
         headrace.open(source)
 
 
-def test_an_opened_file_is_no_path(write):
-    with (
-        write(b"1\n").open("rb") as file,
-        pytest.raises(UsageError, match="not BufferedReader"),
-    ):
-        headrace.open(file)
+def test_an_opened_file_is_a_reader(write):
+    with write(b"1\n2\n").open("rb") as file:
+        assert list(headrace.open(file)) == [1, 2]
 
 
 def test_a_row_is_a_number(write):

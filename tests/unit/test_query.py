@@ -24,6 +24,9 @@ def large(tmp_path):
         ("$.rows().take(10).map(id)", list(range(10))),
         ("$.rows().find(id == 20).id", [20]),
         ("$.rows().any(id > 5)", [True]),
+        ("$.rows().nth(20).id", [20]),
+        ("$.rows()[20].id", [20]),
+        ("$.rows()[5:8].map(id)", [5, 6, 7]),
     ],
 )
 def test_what_needs_few_rows_reads_one_buffer(large, query, answers):
@@ -39,7 +42,39 @@ def test_the_newest_rows_are_read_from_the_end(large):
             99_998,
             99_997,
         ]
-        assert ds.bytes_read() < 3 << 20
+        assert ds.bytes_read() <= 256 << 10
+
+
+@pytest.mark.parametrize(
+    ("query", "answers"),
+    [
+        ("$.rows().last().id", [99_999]),
+        ("$.rows().map(id).last(3)", [99_997, 99_998, 99_999]),
+        ("$.rows().flat_map([id, -id]).last(3)", [-99_998, 99_999, -99_999]),
+        ("$.rows().filter(id % 50 == 0).last(2).map(id)", [99_900, 99_950]),
+        ("$.rows()[-2].id", [99_998]),
+        ("$.rows()[-2:].map(id)", [99_998, 99_999]),
+    ],
+)
+def test_the_last_rows_are_read_from_the_end_in_their_order(large, query, answers):
+    with headrace.open(large, persist=False) as ds:
+        assert ds.query(query).to_list() == answers
+        assert ds.bytes_read() <= 256 << 10
+
+
+def test_a_row_that_fails_contributes_nothing(tmp_path):
+    path = tmp_path / "a.jsonl"
+    path.write_bytes(b'{"t": [1, 2]}\n{"t": [3, 0, 4]}\n{"t": [5]}\n')
+    with headrace.open(path) as ds:
+        for query, answers in [
+            ("$.rows().flat_map(t).map(60 / @)", [60, 30, 12]),
+            ("$.rows().flat_map(t).map(60 / @).last(2)", [30, 12]),
+            ("$.rows().flat_map(t).map(60 / @).sum()", [102]),
+            ("$.rows().flat_map(t).map(60 / @).count()", [3]),
+        ]:
+            result = ds.query(query, on_error="skip")
+            assert result.to_list() == answers
+            assert result.run.counts.skipped == 1
 
 
 def test_a_query_is_planned_once_for_all_sources(large, tmp_path):

@@ -3,6 +3,7 @@
 use headrace_core::rows;
 use pyo3::{
     prelude::*,
+    pybacked::PyBackedBytes,
     types::{PyBytes, PyList},
 };
 
@@ -22,6 +23,17 @@ impl RowBatch {
 
 #[pymethods]
 impl RowBatch {
+    /// Rows that stand in no file; offsets are counted from the beginning of each.
+    #[staticmethod]
+    fn of_contents(first_row: u64, contents: Vec<PyBackedBytes>) -> Self {
+        let mut rows = rows::RowBatch::default();
+        rows.clear(first_row);
+        for (number, content) in (first_row..).zip(&contents) {
+            rows.push(rows::Row { number, offset: 0, content, too_long: None, marked: false });
+        }
+        Self::new(rows)
+    }
+
     fn __len__(&self) -> usize {
         self.rows.len()
     }

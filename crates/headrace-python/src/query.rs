@@ -232,8 +232,8 @@ pub(crate) struct StreamQuery {
 
 #[pymethods]
 impl StreamQuery {
-    /// `reduction` is "lines", "collect", "last", "count", "sum", "avg", "min" or "max"; `limit`
-    /// is how many elements the first three are about.
+    /// `reduction` is one of `lines`, `collect`, `last`, `last_from_end`, `count`, `sum`, `avg`, `min`
+    /// and `max`; `limit` is how many elements the first four are about.
     #[new]
     #[pyo3(signature = (
         stages, *, reduction, limit, nulls, max_memory, max_depth, frame = None, sources = None
@@ -253,6 +253,7 @@ impl StreamQuery {
             "lines" => Reduction::Lines(limit, nulls),
             "collect" => Reduction::Collect(limit),
             "last" => Reduction::Last(limit),
+            "last_from_end" => Reduction::LastFromEnd(limit),
             "count" => Reduction::Count,
             "sum" => Reduction::Sum,
             "avg" => Reduction::Average,

@@ -106,11 +106,8 @@ struct Remote {
 
 impl ReadAt for Remote {
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
-        Python::attach(|py| {
-            let bytes = self.read_at.bind(py).call1((offset, buffer.len()))?;
-            copy_out(&bytes, buffer)
-        })
-        .map_err(io::Error::other)
+        Python::attach(|py| copy_out(&self.read_at.bind(py).call1((offset, buffer.len()))?, buffer))
+            .map_err(io::Error::other)
     }
 
     fn stat(&self) -> io::Result<Stat> {
@@ -144,6 +141,12 @@ impl Reader {
     #[staticmethod]
     fn of_bytes(data: Vec<u8>) -> Self {
         Self::new(Box::new(io::Cursor::new(data)))
+    }
+
+    /// What `read(length) -> bytes` gives, no more than so many each time, none at the end.
+    #[staticmethod]
+    fn calling(read: Py<PyAny>) -> Self {
+        Self::new(Box::new(Called(read)))
     }
 
     /// The first `length` bytes of what is to come; they stay unread. Fewer if a row ends
@@ -182,6 +185,16 @@ fn peek(input: &mut Input, length: usize) -> io::Result<Vec<u8>> {
         head.push(byte[0]);
     }
     Ok(head)
+}
+
+/// Bytes that a Python function gives.
+struct Called(Py<PyAny>);
+
+impl Read for Called {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        Python::attach(|py| copy_out(&self.0.bind(py).call1((buffer.len(),))?, buffer))
+            .map_err(io::Error::other)
+    }
 }
 
 /// A pipe, which may keep its reader waiting for ever: Ctrl-C must end that.

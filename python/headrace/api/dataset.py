@@ -27,6 +27,7 @@ from headrace.kernel.tally import Stats, Tally
 from headrace.kernel.values import DEEPEST, MAX_DEPTH
 from headrace.store.checkpoints import Keeping
 from headrace.store.row_file import RowFile, RowOptions
+from headrace.store.row_provider import ProviderRows, RowProvider
 from headrace.store.sizes import parse_size
 from headrace.store.source import expand, total_size
 
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     from headrace.store.source import Source, SourceSpec
 
     Progress: TypeAlias = Callable[[int, int | None], None]
+    Rows: TypeAlias = RowFile | ProviderRows
 
 T_co = TypeVar("T_co", covariant=True)
 OnError = Literal["abort", "skip"]
@@ -108,7 +110,7 @@ def open(
     index_dir: str | os.PathLike[str] | None = None,
     persist: bool = True,
 ) -> Dataset[Any]:
-    """Open files, globs, directories, URLs or ``-`` as one sequence of rows.
+    """Open files, globs, directories, URLs, ``-`` or readers as one sequence of rows.
 
     Rows are JSON values, or with `raw` the bytes of the line. Compression is seen
     from the content. Nothing is read yet but the first bytes of each file. Where
@@ -142,7 +144,7 @@ class Dataset(Sequence[T_co]):
         self._options = options
         self._max_depth = max_depth
         self._is_raw = raw
-        self._files: tuple[RowFile, ...] = ()
+        self._files: tuple[Rows, ...] = ()
         self._named: list[Dataset[Any]] = []
         self._pid = 0
 
@@ -155,12 +157,15 @@ class Dataset(Sequence[T_co]):
         raw._files, raw._pid = self._open(), self._pid
         return raw
 
-    def _open(self) -> tuple[RowFile, ...]:
+    def _open(self) -> tuple[Rows, ...]:
         # A forked child must not use what threads of its parent were holding.
         if self._pid != os.getpid():
             self._pid = os.getpid()
             self._files = tuple(
-                RowFile(source, self._options) for source in self.sources
+                ProviderRows(source, source.origin)
+                if isinstance(source.origin, RowProvider)
+                else RowFile(source, self._options)
+                for source in self.sources
             )
         return self._files
 
@@ -374,7 +379,7 @@ class Dataset(Sequence[T_co]):
             backwards = reverse != main.reverse
         else:
             backwards = reverse
-        if backwards and any(source.is_pipe for source in self.sources):
+        if backwards and not all(file.capabilities.reverse for file in self._open()):
             raise UsageError("a pipe has no end to begin from; save it to a file first")
         if frame == "":
             raise UsageError("a separator cannot be empty")
@@ -397,7 +402,7 @@ class Dataset(Sequence[T_co]):
         query: str,
         plan: QueryPlan,
         names: Mapping[str, SourceSpec | Dataset[Any]],
-    ) -> dict[str, tuple[RowFile, ...]]:
+    ) -> dict[str, tuple[Rows, ...]]:
         from headrace.logical.compiler import unknown_source
 
         opened = {}
@@ -518,10 +523,11 @@ class Dataset(Sequence[T_co]):
         return {**self.__dict__, "_files": (), "_named": [], "_pid": 0}
 
 
-def _refuse_shared_pipes(opened: Iterable[tuple[RowFile, ...]]) -> None:
+def _refuse_shared_pipes(opened: Iterable[tuple[Rows, ...]]) -> None:
     """Two readers of one pipe would each get a part of its rows."""
-    readers: dict[str, RowFile] = {}
-    for file in (file for files in opened for file in files if file.source.is_pipe):
-        if readers.setdefault(file.source.location, file) is not file:
-            reason = f"{file.source.location}: a pipe can be read only once"
-            raise UsageError(reason)
+    readers: dict[str | int, Rows] = {}
+    for rows in (rows for files in opened for rows in files if rows.source.is_pipe):
+        source = rows.source
+        pipe = source.location if source.origin is None else id(source.origin)
+        if readers.setdefault(pipe, rows) is not rows:
+            raise UsageError(f"{source.location}: a pipe can be read only once")

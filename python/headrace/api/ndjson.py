@@ -1,6 +1,6 @@
 """Queries as plain functions: from a source to a writer, a list or a callback.
 
-A source is a path, or anything with ``read``. `run_` writes one line of JSON for
+A source is a path, anything with ``read``, or a `RowProvider`. `run_` writes one line of JSON for
 each answer and returns how many, `collect_` returns the answers, `for_each_` calls
 back with them in order and returns how many. The endings say how the rows are gone
 through: each by itself, ``_stream`` all at once, ``_rev`` from the last one,
@@ -12,9 +12,8 @@ bytes as without it from however many threads; so far it uses one.
 from __future__ import annotations
 
 import os
-import threading
-from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, TypedDict, Unpack
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypedDict, Unpack
 
 from headrace.api.dataset import open as open_dataset
 from headrace.errors import UsageError
@@ -25,17 +24,7 @@ if TYPE_CHECKING:
     from headrace.api.dataset import Dataset
     from headrace.api.query import QueryResult
     from headrace.engines.local.query import OnError
-    from headrace.store.source import SourceSpec
-
-_PIECE = 1 << 16
-
-
-class Readable(Protocol):
-    """Anything that bytes can be read from."""
-
-    def read(self, size: int, /) -> bytes:
-        """Return at most `size` bytes, none at the end."""
-        ...
+    from headrace.store.source import OneSource, SourceSpec
 
 
 class Writable(Protocol):
@@ -64,25 +53,22 @@ class QueryKeywords(TypedDict, total=False):
     null_payload: Literal["skip", "keep", "error"]
 
 
-Readers: TypeAlias = "str | os.PathLike[str] | Readable"
-
-
 def run_ndjson(
-    source: Readers, query: str, writer: Writable, **options: Unpack[QueryKeywords]
+    source: OneSource, query: str, writer: Writable, **options: Unpack[QueryKeywords]
 ) -> int:
     """Ask each row; write the answers."""
     return _run([source], query, writer, options)
 
 
 def collect_ndjson(
-    source: Readers, query: str, **options: Unpack[QueryKeywords]
+    source: OneSource, query: str, **options: Unpack[QueryKeywords]
 ) -> list[Any]:
     """Ask each row; return the answers."""
     return _collect([source], query, options)
 
 
 def for_each_ndjson(
-    source: Readers,
+    source: OneSource,
     query: str,
     callback: Callable[[Any], object],
     **options: Unpack[QueryKeywords],
@@ -92,14 +78,14 @@ def for_each_ndjson(
 
 
 def run_ndjson_stream(
-    source: Readers, query: str, writer: Writable, **options: Unpack[QueryKeywords]
+    source: OneSource, query: str, writer: Writable, **options: Unpack[QueryKeywords]
 ) -> int:
     """Ask all rows at once, ``$`` is the array of them; write the answers."""
     return _run([source], query, writer, {**options, "mode": "stream"})
 
 
 def collect_ndjson_stream(
-    source: Readers, query: str, **options: Unpack[QueryKeywords]
+    source: OneSource, query: str, **options: Unpack[QueryKeywords]
 ) -> list[Any]:
     """Ask all rows at once; return the answers: one value, or the elements of a stream."""
     return _collect([source], query, {**options, "mode": "stream"})
@@ -133,14 +119,14 @@ def for_each_ndjson_rev(
 
 
 def run_ndjson_par(
-    source: Readers, query: str, writer: Writable, **options: Unpack[QueryKeywords]
+    source: OneSource, query: str, writer: Writable, **options: Unpack[QueryKeywords]
 ) -> int:
     """Ask each row; write the answers, in order."""
     return _run([source], query, writer, options)
 
 
 def run_ndjson_multi(
-    sources: Sequence[Readers],
+    sources: Sequence[OneSource],
     query: str,
     writer: Writable,
     **options: Unpack[QueryKeywords],
@@ -150,14 +136,14 @@ def run_ndjson_multi(
 
 
 def collect_ndjson_multi(
-    sources: Sequence[Readers], query: str, **options: Unpack[QueryKeywords]
+    sources: Sequence[OneSource], query: str, **options: Unpack[QueryKeywords]
 ) -> list[Any]:
     """Ask each row of several sources; return the answers."""
     return _collect(sources, query, options)
 
 
 def for_each_ndjson_multi(
-    sources: Sequence[Readers],
+    sources: Sequence[OneSource],
     query: str,
     callback: Callable[[Any], object],
     **options: Unpack[QueryKeywords],
@@ -167,7 +153,7 @@ def for_each_ndjson_multi(
 
 
 def run_ndjson_named(
-    sources: Sequence[tuple[str, Readers]],
+    sources: Sequence[tuple[str, OneSource]],
     query: str,
     writer: Writable,
     **options: Unpack[QueryKeywords],
@@ -181,7 +167,7 @@ def run_ndjson_named(
 
 
 def collect_ndjson_named(
-    sources: Sequence[tuple[str, Readers]],
+    sources: Sequence[tuple[str, OneSource]],
     query: str,
     **options: Unpack[QueryKeywords],
 ) -> list[Any]:
@@ -191,7 +177,7 @@ def collect_ndjson_named(
 
 
 def _run(
-    sources: Sequence[Readers], query: str, writer: Writable, options: QueryKeywords
+    sources: Sequence[OneSource], query: str, writer: Writable, options: QueryKeywords
 ) -> int:
     with _asked(sources, query, options) as result:
         return _written(result, writer)
@@ -206,14 +192,14 @@ def _written(result: QueryResult, writer: Writable) -> int:
 
 
 def _collect(
-    sources: Sequence[Readers], query: str, options: QueryKeywords
+    sources: Sequence[OneSource], query: str, options: QueryKeywords
 ) -> list[Any]:
     with _asked(sources, query, options) as result:
         return result.to_list()
 
 
 def _for_each(
-    sources: Sequence[Readers],
+    sources: Sequence[OneSource],
     query: str,
     callback: Callable[[Any], object],
     options: QueryKeywords,
@@ -228,79 +214,26 @@ def _for_each(
 
 @contextmanager
 def _asked(
-    sources: Sequence[Readers], query: str, options: QueryKeywords
+    sources: Sequence[OneSource], query: str, options: QueryKeywords
 ) -> Iterator[QueryResult]:
-    with _paths(sources) as paths, open_dataset(paths) as dataset:
+    with open_dataset(sources) as dataset:
         yield dataset.query(query, **options)
 
 
 @contextmanager
 def _asked_named(
-    sources: Sequence[tuple[str, Readers]], query: str, options: QueryKeywords
+    sources: Sequence[tuple[str, OneSource]], query: str, options: QueryKeywords
 ) -> Iterator[QueryResult]:
     if not sources:
         raise UsageError("give at least one source: the first one is $")
-    with _paths([source for _name, source in sources]) as paths:
-        names: dict[str, str] = {}
-        for (name, _source), path in zip(sources, paths, strict=True):
-            names[name] = path
-        main = "main" if "main" in names else sources[0][0]
-        with open_dataset(names[main]) as dataset:
-            asked: QueryKeywords = {**options, "names": {**names, main: dataset}}
-            yield dataset.query(query, **asked)
-
-
-@contextmanager
-def _paths(sources: Sequence[Readers]) -> Iterator[list[str]]:
-    """Give every source a path while it is asked."""
-    feeds: list[_Feed] = []
-    paths: list[str] = []
-    for source in sources:
-        if isinstance(source, (str, os.PathLike)):
-            paths.append(os.fspath(source))
-        else:
-            feeds.append(_Feed(source))
-            paths.append(feeds[-1].path)
-    try:
-        yield paths
-    finally:
-        for feed in feeds:
-            feed.close()
+    names = dict(sources)
+    main = "main" if "main" in names else sources[0][0]
+    with open_dataset(names[main]) as dataset:
+        asked: QueryKeywords = {**options, "names": {**names, main: dataset}}
+        yield dataset.query(query, **asked)
 
 
 def _file(path: object) -> str:
     if isinstance(path, (str, os.PathLike)):
         return os.fspath(path)
     raise UsageError("a reader has no end to begin from; give the path of a file")
-
-
-class _Feed:
-    """A reader as a pipe with a path: a thread hands over its bytes as they are wanted."""
-
-    def __init__(self, reader: Readable) -> None:
-        self._reader = reader
-        self._out, self._in = os.pipe()
-        self.path = f"/dev/fd/{self._out}"
-        self._failure: BaseException | None = None
-        self._thread = threading.Thread(target=self._hand_over)
-        self._thread.start()
-
-    def _hand_over(self) -> None:
-        # Whoever reads may have enough before the end.
-        with suppress(BrokenPipeError), os.fdopen(self._in, "wb", buffering=0) as pipe:
-            try:
-                while piece := self._reader.read(_PIECE):
-                    view = memoryview(piece)
-                    while view:
-                        view = view[pipe.write(view) :]
-            except OSError as failure:
-                if isinstance(failure, BrokenPipeError):
-                    raise
-                self._failure = failure
-
-    def close(self) -> None:
-        """End the thread, and raise what the reader raised."""
-        os.close(self._out)
-        self._thread.join()
-        if self._failure is not None:
-            raise self._failure

@@ -17,9 +17,8 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from headrace.engines.local.query import QueryOptions
+    from headrace.engines.local.query import QueryOptions, Rows
     from headrace.physical.query_plan import QueryPlan
-    from headrace.store.row_file import RowFile
 
 
 @lru_cache(maxsize=256)
@@ -47,8 +46,8 @@ class QueryResult:
     def __init__(
         self,
         plan: QueryPlan,
-        files: Sequence[RowFile],
-        named: Mapping[str, Sequence[RowFile]],
+        files: Sequence[Rows],
+        named: Mapping[str, Sequence[Rows]],
         options: QueryOptions,
     ) -> None:
         self.plan = plan

@@ -43,6 +43,10 @@ _GIVES_ELEMENTS = _ROW_LOCAL | {
 }  # fmt: skip
 
 
+_MAIN = "$"
+"""The main source, where it stands beside named ones."""
+
+
 @dataclass(frozen=True, slots=True)
 class StreamStage:
     """What happens to each element; `program` is asked of it, as its document."""
@@ -107,8 +111,8 @@ def plan_stream(tree: ast.Node, *, whole: bool) -> StreamPlan | None:
             return StreamPlan((), "lines")
         case ast.Path(base=ast.Root()) if whole and not _mentions_root(tree.steps):
             return _Planner(row_is_root=False).plan(tree.steps)
-        case _ if is_closed(tree):
-            return plan_source(tree)
+        case _ if is_closed(named := _main_by_name(tree) if whole else tree):
+            return plan_source(named)
         case ast.Path(base=ast.Root() | ast.Source()) if whole:
             spread = _gives_elements(tree.steps[-1])
             return StreamPlan((), "collect", rest=tree, spread=spread)
@@ -118,13 +122,26 @@ def plan_stream(tree: ast.Node, *, whole: bool) -> StreamPlan | None:
             return None
 
 
+def _main_by_name(tree: ast.Node) -> ast.Node:
+    """Return a query with ``$`` as a source like others, if that is read only once."""
+
+    def by_name(node: ast.Node) -> ast.Node:
+        if isinstance(node, ast.Root):
+            return ast.Source(_MAIN, span=node.span)
+        return ast.rebuilt(node, by_name)
+
+    roots = sum(isinstance(node, ast.Root) for node in ast.walk(tree))
+    return by_name(tree) if roots == 1 else tree
+
+
 def plan_source(tree: ast.Node) -> StreamPlan:
     """Plan a query that `is_closed`: about a named source and nothing else."""
     match tree:
         case ast.Source(name):
-            return StreamPlan((), "lines", source=name)
-        case ast.Path(ast.Source(name), steps):
-            return replace(_Planner(row_is_root=False).plan(steps), source=name)
+            return StreamPlan((), "lines", source=None if name == _MAIN else name)
+        case ast.Path(ast.Source() as source, steps):
+            plan = _Planner(row_is_root=False).plan(steps)
+            return replace(plan, source=plan_source(source).source)
         case _:
             raise AssertionError(tree)
 
@@ -181,6 +198,11 @@ class _Planner:
                     "take" if step.name == "take" else "skip"
                 )
                 self._stage(StreamStage(kind, count=count))
+            case ast.Slice(start, stop, None) if (start or 0) >= 0 and (stop or 0) >= 0:
+                if stop is not None:
+                    self._stage(StreamStage("take", count=stop))
+                if start:
+                    self._stage(StreamStage("skip", count=start))
             case ast.Method("unique" | "distinct", ()):
                 self._stage(StreamStage("distinct", ast.Current()))
             case ast.Method("unique_by" | "distinct_by", (arg,)):
@@ -233,12 +255,36 @@ class _Planner:
 
     def _reduce(self, step: ast.Step, rest: Sequence[ast.Step]) -> StreamPlan:
         """Plan the first step that needs more than one element at a time."""
+        if isinstance(step, ast.Index | ast.Slice) and (
+            found := self._placed(step, rest)
+        ):
+            return found
         if isinstance(step, ast.Method):
             arguments = tuple(arg.value for arg in step.args)
             for plan in (self._bounded, self._counted):
                 if found := plan(step, arguments, rest):
                     return found
         return self._collect([step, *rest])
+
+    def _placed(
+        self, step: ast.Index | ast.Slice, rest: Sequence[ast.Step]
+    ) -> StreamPlan | None:
+        """Plan elements by their places, counted from the front or from the end."""
+        match step:
+            case ast.Index(index) if index >= 0:
+                return self._nth(index, rest)
+            case ast.Index(index):
+                plan = self._collect([step, *rest])
+                return replace(plan, reduction="last", limit=-index)
+            case ast.Slice(int(start), None, None) if start < 0:
+                plan = self._collect([step, *rest])
+                return replace(plan, reduction="last", limit=-start)
+            case _:
+                return None
+
+    def _nth(self, index: int, rest: Sequence[ast.Step]) -> StreamPlan:
+        self._stage(StreamStage("skip", count=index))
+        return replace(self._collect([ast.Index(0), *rest]), limit=1)
 
     def _bounded(
         self,
@@ -255,6 +301,8 @@ class _Planner:
             case "last" if is_counted:
                 plan = self._collect([step, *rest])
                 return replace(plan, reduction="last", limit=count)
+            case "nth" if is_counted and count is not None and arguments and count >= 0:
+                return self._nth(count, rest)
             case "find" | "find_first" if arguments:
                 self._local.append(replace(step, name="filter"))
                 first = ast.Method("first", span=step.span)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from headrace.logical.demand import fields_of
 from headrace.logical.sources import lifted
 from headrace.logical.stream import (
     JoinStage,
@@ -12,6 +13,7 @@ from headrace.logical.stream import (
     plan_source,
     plan_stream,
 )
+from headrace.physical.query_plan import lanes
 from headrace.query import ast
 from headrace.query.parser import parse
 from headrace.query.unparse import unparse
@@ -19,13 +21,14 @@ from headrace.query.unparse import unparse
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from headrace.logical.demand import Fields
     from headrace.logical.stream import Stage, StreamPlan
 
 
 _REDUCTIONS = {
     "lines": "each element is a line of output",
     "collect": "held all at once, up to --memory",
-    "last": "only the last are held",
+    "last": "only the last are held; a file is read from its end for them, if it can be",
     "count": "counted",
     "sum": "added up, exactly",
     "avg": "averaged, exactly",
@@ -39,6 +42,7 @@ def explain(query: str, *, stream: bool = False) -> str:
 
     >>> print(explain("$.rows().filter(x > 1).map(x).take(3)"))
     all rows, from the first to the last
+    ├─ fields that are read: x
     ├─ each: [$].filter(x > 1).map(x)
     ├─ take 3, then stop reading
     └─ each element is a line of output
@@ -46,15 +50,15 @@ def explain(query: str, *, stream: bool = False) -> str:
     tree = parse(query)
     plan = plan_stream(tree, whole=stream)
     if plan is None:
-        lines = [f"each row by itself\n└─ {unparse(tree)}"]
+        steps = [*_fields(fields_of(tree)), unparse(tree)]
+        lines = [_drawn("each row by itself", steps)]
         trees = [tree]
     else:
         lines = [_drawn(_first(plan), _steps(plan))]
         trees = list(_programs(plan))
     asked = {name: node for each in trees for name, node in lifted(each)[1].items()}
     for name, question in asked.items():
-        steps = _steps(plan_source(question))
-        lines.append(_drawn(f"before that, @{name}", steps))
+        lines.append(_drawn(f"before that, @{name}", _steps(plan_source(question))))
     return "\n".join(lines)
 
 
@@ -71,7 +75,13 @@ def _first(plan: StreamPlan) -> str:
     return f"{rows}, {order}"
 
 
+def _fields(fields: Fields) -> Iterator[str]:
+    if fields:
+        yield f"fields that are read: {', '.join(sorted(fields))}"
+
+
 def _steps(plan: StreamPlan) -> Iterator[str]:
+    yield from _fields(lanes(plan).fields)
     for stage in plan.stages:
         yield _stage(stage)
     needed = "" if plan.limit is None else f"; {plan.limit} at most are needed"
@@ -106,7 +116,8 @@ def _stage(stage: Stage) -> str:
 
 
 def _right(plan: StreamPlan) -> str:
-    return "; ".join([f"@{plan.source}", *map(_stage, plan.stages)])
+    source = "$" if plan.source is None else f"@{plan.source}"
+    return "; ".join([source, *map(_stage, plan.stages)])
 
 
 def _programs(plan: StreamPlan) -> Iterator[ast.Node]:

@@ -10,19 +10,25 @@ from headrace.errors import UsageError
 from headrace.kernel.programs import Program
 from headrace.logical import stream as logical
 from headrace.logical.compiler import compile_query
+from headrace.logical.demand import NOTHING, fields_of, of_elements, union
 from headrace.logical.sources import lifted
 from headrace.query import ast
 from headrace.query.parser import parse
+from headrace.store.row_provider import Lanes
 
 if TYPE_CHECKING:
+    from headrace.logical.demand import Fields
     from headrace.logical.joins import JoinKind
+
+ALL_FIELDS = Lanes()
 
 
 @dataclass(frozen=True, slots=True)
 class RowPlan:
-    """A query about each row by itself."""
+    """A query about each row by itself; `fields` are those it reads."""
 
     program: Program
+    fields: Fields
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +77,7 @@ class StreamPlan:
     rest: Program | None = None
     spread: bool = False
     reverse: bool = False
+    lanes: Lanes = ALL_FIELDS
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +113,7 @@ def plan_query(
             )
         main = planner.distinct(tree, distinct_by)
     elif plan is None:
-        main = RowPlan(planner.program(tree))
+        main = RowPlan(planner.program(tree), fields_of(tree))
     else:
         main = planner.stream(plan)
     names = {
@@ -115,6 +122,28 @@ def plan_query(
         if isinstance(node, ast.Source)
     }
     return QueryPlan(main, tuple(planner.questions), tuple(names.items()))
+
+
+def lanes(plan: logical.StreamPlan) -> Lanes:
+    """Return which fields of a row a plan reads."""
+    scan: Fields = NOTHING
+    for stage in plan.stages:
+        match stage:
+            case logical.StreamStage("each", ast.Located() as program):
+                chosen, made, passed_on = of_elements(program)
+                scan = union([scan, chosen])
+                if not passed_on:
+                    return Lanes(scan, made, selective=bool(scan))
+            case logical.StreamStage(program=ast.Located() as program):
+                scan = union([scan, fields_of(program)])
+            case logical.JoinStage("diff" | "intersect", key):
+                scan = union([scan, fields_of(key)])
+            case logical.JoinStage() | logical.ZipStage():
+                return ALL_FIELDS
+            case logical.StreamStage():
+                pass
+    result = NOTHING if plan.reduction == "count" else None
+    return Lanes(scan, result, selective=bool(scan))
 
 
 @cache
@@ -142,12 +171,14 @@ class _Planner:
             rest,
             plan.spread,
             plan.reverse,
+            lanes(plan),
         )
 
     def distinct(self, tree: ast.Node, key: str) -> StreamPlan:
         once = PlainStage("distinct", compile_query(key, parse(key)))
         each = PlainStage("each", self._code(ast.ArrayLiteral((tree,))))
-        return StreamPlan(None, (once, each), "lines")
+        read = Lanes(fields_of(parse(key)), fields_of(tree), selective=True)
+        return StreamPlan(None, (once, each), "lines", lanes=read)
 
     def program(self, tree: ast.Node) -> Program:
         return Program(self._query, self._code(tree))

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from headrace.errors import SourceChangedError
+from headrace.errors import NotNdjsonError, SourceChangedError
 from headrace.kernel.rows import (
     END,
     File,
@@ -20,11 +20,15 @@ from headrace.kernel.rows import (
     sniff,
 )
 from headrace.store import remote
-from headrace.store.source import HEAD_BYTES, refuse_other_encodings
+from headrace.store.source import HEAD_BYTES, Readable, refuse_other_encodings
 
 if TYPE_CHECKING:
     from headrace.kernel.tally import Tally
     from headrace.store.source import Source
+
+
+_READ_BYTES = 1 << 16
+"""The least that a Python reader is asked for: its answers are dear."""
 
 
 class OpenedFile:
@@ -121,8 +125,34 @@ def rows_from(
 def open_pipe(source: Source) -> tuple[Reader, str]:
     """Open a pipe; what comes out of it tells its codec."""
     with reading(source.location):
-        stdin = source.kind == "stdin"
-        reader = Reader.stdin() if stdin else Reader(source.location)
+        reader = _reader(source)
         head = reader.peek(HEAD_BYTES)
     refuse_other_encodings(source.location, head)
     return reader, sniff(head)
+
+
+def _reader(source: Source) -> Reader:
+    if isinstance(source.origin, Readable):
+        return Reader.calling(_Reading(source.location, source.origin).read)
+    return Reader.stdin() if source.kind == "stdin" else Reader(source.location)
+
+
+class _Reading:
+    """Bytes of a Python reader, which may have them ready or give more than asked for."""
+
+    def __init__(self, location: str, reader: Readable) -> None:
+        self._location = location
+        # What a pipe has now is better than what it will have.
+        self._read = getattr(reader, "read1", reader.read)
+        self._ahead = b""
+
+    def read(self, size: int) -> bytes:
+        data = self._ahead or self._read(max(size, _READ_BYTES))
+        if not isinstance(data, (bytes, bytearray, memoryview)):
+            reason = (
+                f"its read gives {type(data).__name__}, not bytes; open it as binary"
+            )
+            raise NotNdjsonError(self._location, reason)
+        data = bytes(data)
+        self._ahead = data[size:]
+        return data[:size]

@@ -25,17 +25,20 @@ from headrace.kernel.rows import (
     RowIndex,
     RowStream,
     SidecarError,
+    count_rows,
     reach_back,
     reading,
 )
 from headrace.store import checkpoints
 from headrace.store.index_job import IndexJob
 from headrace.store.opened import OpenedFile, Rows, open_pipe, rows_from
+from headrace.store.row_provider import Capabilities
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from headrace.store.checkpoints import Keeping
+    from headrace.store.row_provider import Lanes
     from headrace.store.source import Source
 
     Progress: TypeAlias = Callable[[int], None]
@@ -83,6 +86,26 @@ class RowFile:
         self._indexed: _Indexed | None = None
         self._total: int | None = None
         self._pipe_taken = False
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """What can be done with its rows."""
+        source = self.source
+        return Capabilities(
+            reverse=not source.is_pipe, tail=source.seekable, positions=True
+        )
+
+    def request_lanes(self, lanes: Lanes) -> None:
+        """Do nothing: all fields of a line are there."""
+
+    def place(self, row: int, offset: int, *, reverse: bool) -> tuple[int | None, int]:
+        """Return the line and the byte of something in a row."""
+        if not reverse:
+            return row + 1, offset
+        # From the end, rows have no numbers: count those that begin before.
+        data, size = self.positions()
+        with reading(self.source.location):
+            return count_rows(data, size, 0, offset + 1), offset
 
     # In order
 
@@ -229,11 +252,13 @@ class RowFile:
         if not self._by_position():
             self._finish_copy()
         file, end = self.positions()
+        size = FIRST_BATCH_ROWS
         while end > 0:
             with reading(self.source.location):
                 start, _rows = reach_back(
-                    file, end=end, max_rows=BATCH_ROWS, max_bytes=BATCH_BYTES
+                    file, end=end, max_rows=size, max_bytes=BATCH_BYTES
                 )
+            size = min(size * 2, BATCH_ROWS)
             yield from reversed(list(self._run(file, start, end)))
             end = start
 

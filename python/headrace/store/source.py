@@ -8,25 +8,26 @@ reads that state or gets an error.
 from __future__ import annotations
 
 import glob
-import io
 import os
 import re
 import stat
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias, cast, runtime_checkable
 
 from headrace.errors import NotNdjsonError, SourceNotFoundError, UsageError
 from headrace.kernel.rows import END, File, reading, sniff
 from headrace.store import remote
+from headrace.store.row_provider import RowProvider
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-Kind: TypeAlias = Literal["file", "remote", "pipe", "stdin"]
-SourceSpec: TypeAlias = "str | os.PathLike[str] | Sequence[str | os.PathLike[str]]"
+Kind: TypeAlias = Literal["file", "remote", "pipe", "stdin", "reader", "provider"]
+OneSource: TypeAlias = "str | os.PathLike[str] | Readable | RowProvider"
+SourceSpec: TypeAlias = "OneSource | Sequence[OneSource]"
 
 STDIN = "-"
 
@@ -40,12 +41,22 @@ HEAD_BYTES = 16
 """How many first bytes tell what a file is."""
 
 
+@runtime_checkable
+class Readable(Protocol):
+    """Anything that bytes can be read from."""
+
+    def read(self, size: int, /) -> bytes:
+        """Return at most `size` bytes, none at the end."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class Source:
     """One file or pipe. A pipe's codec is found when it is read, and it has no size.
 
     `ends` are hashes of its first and last bytes: a file that has grown since is
-    the same file only if they still hold.
+    the same file only if they still hold. `origin` is what rows or bytes come from
+    that stand in no file.
     """
 
     location: str
@@ -54,6 +65,9 @@ class Source:
     size: int = END
     mtime_ns: int = 0
     ends: tuple[str, str] = ("", "")
+    origin: Readable | RowProvider | None = field(
+        default=None, repr=False, compare=False
+    )
 
     @property
     def seekable(self) -> bool:
@@ -63,33 +77,32 @@ class Source:
     @property
     def is_pipe(self) -> bool:
         """Whether it can be read only once."""
-        return self.kind in ("pipe", "stdin")
+        return self.kind in ("pipe", "stdin", "reader", "provider")
 
 
 def expand(spec: SourceSpec) -> list[Source]:
     """List the sources that `spec` names, in order; a source may come twice."""
-    if isinstance(spec, (str, os.PathLike)):
-        spec = [spec]
-    locations = [_location(one) for one in _several(spec)]
-    if not locations:
+    several = [spec] if _is_one(spec) else list(cast("Iterable[object]", spec))
+    if not several:
         raise UsageError("no source was given")
     # A shell that expands ``data*`` hands over our sidecars as well.
-    named = {location + ".ckpt" for location in locations}
+    paths = {str(one) for one in several if isinstance(one, (str, os.PathLike))}
+    sidecars = {f"{path}.ckpt" for path in paths} & paths
     sources = [
         source
-        for location in locations
-        if location not in named
-        for source in _expand_one(location)
+        for one in several
+        if str(one) not in sidecars
+        for source in _expand_one(one)
     ]
     if sum(source.kind == "stdin" for source in sources) > 1:
         raise UsageError("standard input can be read only once")
     return sources
 
 
-def _several(spec: object) -> list[object]:
-    if isinstance(spec, Iterable) and not isinstance(spec, (bytes, io.IOBase)):
-        return list(spec)
-    return [spec]
+def _is_one(spec: object) -> bool:
+    return isinstance(
+        spec, (str, bytes, os.PathLike, Readable, RowProvider)
+    ) or not isinstance(spec, Iterable)
 
 
 def _location(one: object) -> str:
@@ -100,7 +113,16 @@ def _location(one: object) -> str:
     raise UsageError(f"a source is a path, not {type(one).__name__}")
 
 
-def _expand_one(location: str) -> Iterator[Source]:
+def _expand_one(one: object) -> Iterator[Source]:
+    if isinstance(one, RowProvider):
+        yield Source(one.location, "provider", origin=one)
+    elif isinstance(one, Readable):
+        yield Source(f"<{type(one).__name__}>", "reader", origin=one)
+    else:
+        yield from _named(_location(one))
+
+
+def _named(location: str) -> Iterator[Source]:
     if location == STDIN:
         yield Source(STDIN, "stdin")
     elif remote.is_url(location):

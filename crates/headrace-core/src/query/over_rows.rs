@@ -7,7 +7,7 @@
 
 use std::{collections::VecDeque, sync::Arc};
 
-use bumpalo::Bump;
+use bumpalo::{Bump, collections::Vec as BumpVec};
 
 use super::{
     Fault, Flow, JoinTable, Reading, Refusal, Stage, Stages, Sum, numbers,
@@ -28,6 +28,8 @@ pub enum Reduction {
     Collect(u64),
     /// An array of the last so many.
     Last(u64),
+    /// The same, where rows come from the last to the first.
+    LastFromEnd(u64),
     /// How many there are.
     Count,
     /// The total of the numbers among them.
@@ -93,6 +95,12 @@ enum State {
         bytes: u64,
         limit: u64,
     },
+    /// In the order of the file, whose last element comes first.
+    LastFromEnd {
+        texts: VecDeque<Vec<u8>>,
+        bytes: u64,
+        limit: u64,
+    },
     Count(u64),
     Sum(Box<Sum>),
     Average(Box<Sum>, u64),
@@ -112,6 +120,9 @@ impl OverRows {
             Reduction::Lines(left, nulls) => State::Lines { text: Vec::new(), left, nulls },
             Reduction::Collect(limit) => State::Collect { text: vec![b'['], elements: 0, limit },
             Reduction::Last(limit) => State::Last { texts: VecDeque::new(), bytes: 0, limit },
+            Reduction::LastFromEnd(limit) => {
+                State::LastFromEnd { texts: VecDeque::new(), bytes: 0, limit }
+            }
             Reduction::Count => State::Count(0),
             Reduction::Sum => State::Sum(Box::new(Sum::new())),
             Reduction::Average => State::Average(Box::new(Sum::new()), 0),
@@ -123,6 +134,7 @@ impl OverRows {
             State::Lines { left: 0, .. }
                 | State::Collect { limit: 0, .. }
                 | State::Last { limit: 0, .. }
+                | State::LastFromEnd { limit: 0, .. }
         );
         Self {
             stages: Stages::new(stages),
@@ -179,7 +191,7 @@ impl OverRows {
         self.stages.held_bytes()
             + match &self.state {
                 State::Collect { text, .. } => text.len() as u64,
-                State::Last { bytes, .. } => *bytes,
+                State::Last { bytes, .. } | State::LastFromEnd { bytes, .. } => *bytes,
                 _ => 0,
             }
     }
@@ -220,23 +232,37 @@ impl OverRows {
                 return Ok(());
             }
         };
-        let (state, done, arena) = (&mut self.state, &mut self.done, &self.arena);
+        let (state, arena) = (&mut self.state, &self.arena);
+        let refusal = |span, reason| {
+            Obstacle::Row(Refusal { number: row.number, offset: start, span, reason })
+        };
+        // A row that fails on the way contributes nothing, so its elements wait for its end.
+        let mut elements = BumpVec::new_in(arena);
+        let mut wanted = state.wanted();
         let sources = values_of(&self.sources, arena);
-        let mut taken = 0_u64;
         let pushed = self.stages.push(document.root(), sources, arena, &mut |element| {
-            taken += 1;
-            *done = state.take(element, document, arena)?;
-            Ok(if *done { Flow::Stop } else { Flow::Continue })
+            elements.push(element);
+            wanted -= u64::from(state.counts(element));
+            Ok(if wanted == 0 { Flow::Stop } else { Flow::Continue })
         });
         if let Err(failed) = pushed {
-            let span = self.stages.span(&failed);
-            let reason = failed.1.reason;
-            return Err(Obstacle::Row(Refusal { number: row.number, offset: start, span, reason }));
+            return Err(refusal(self.stages.span(&failed), failed.1.reason));
         }
-        if taken > 0 {
-            self.counts.used += 1;
-        } else {
+        if state.is_from_end() {
+            elements.reverse();
+        }
+        for element in &elements {
+            self.done = state
+                .take(*element, document, arena)
+                .map_err(|fault| refusal(None, fault.reason))?;
+            if self.done {
+                break;
+            }
+        }
+        if elements.is_empty() {
             self.counts.filtered += 1;
+        } else {
+            self.counts.used += 1;
         }
         Ok(())
     }
@@ -253,7 +279,7 @@ impl OverRows {
                 text.push(b']');
                 return Ok(text);
             }
-            State::Last { texts, .. } => {
+            State::Last { texts, .. } | State::LastFromEnd { texts, .. } => {
                 let texts: Vec<_> = texts.into_iter().collect();
                 return Ok([b"[", texts.join(&b","[..]).as_slice(), b"]"].concat());
             }
@@ -278,6 +304,25 @@ fn total<'r>(sum: &Sum) -> Result<Value<'r>, Fault> {
 }
 
 impl State {
+    /// How many more elements can change the result, of those that count.
+    fn wanted(&self) -> u64 {
+        match self {
+            Self::Lines { left, .. } => *left,
+            Self::Collect { elements, limit, .. } => limit - elements,
+            _ => u64::MAX,
+        }
+    }
+
+    /// Whether an element is one of those that are wanted.
+    fn counts(&self, element: Value<'_>) -> bool {
+        !matches!(self, Self::Lines { nulls: false, .. } if element.is_null())
+    }
+
+    /// Whether the last element comes first.
+    fn is_from_end(&self) -> bool {
+        matches!(self, Self::LastFromEnd { .. })
+    }
+
     /// Take one element; true if no further one can change the result.
     fn take<'r>(
         &mut self,
@@ -309,6 +354,13 @@ impl State {
                 if texts.len() as u64 > *limit {
                     *bytes -= texts.pop_front().map_or(0, |first| first.len() as u64);
                 }
+            }
+            Self::LastFromEnd { texts, bytes, limit } => {
+                let mut text = Vec::new();
+                write_json(element, &mut text, arena);
+                *bytes += text.len() as u64;
+                texts.push_front(text);
+                return Ok(texts.len() as u64 >= *limit);
             }
             Self::Count(count) => *count += 1,
             Self::Sum(sum) => {

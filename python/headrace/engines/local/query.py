@@ -14,8 +14,9 @@ from headrace.kernel.programs import (
     Stage,
     StreamQuery,
 )
-from headrace.kernel.rows import count_rows, reading, rows_of
+from headrace.kernel.rows import rows_of
 from headrace.kernel.tally import FIRST_BAD
+from headrace.physical.access import choose
 from headrace.physical.query_plan import (
     JoinPlan,
     PlainStage,
@@ -24,6 +25,7 @@ from headrace.physical.query_plan import (
     whole_row,
 )
 from headrace.physical.sides import estimated_rows, left_keys_first
+from headrace.store.row_provider import Lanes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -32,6 +34,9 @@ if TYPE_CHECKING:
     from headrace.kernel.rows import RowBatch
     from headrace.physical.query_plan import QueryPlan, StreamPlan
     from headrace.store.row_file import RowFile
+    from headrace.store.row_provider import ProviderRows
+
+    Rows: TypeAlias = RowFile | ProviderRows
 
 OnError: TypeAlias = Literal["abort", "skip", "collect"]
 
@@ -98,7 +103,7 @@ class QueryRun:
     errors: list[HeadraceError] = field(default_factory=list)
     counts: Counts = field(default_factory=Counts)
     readings: list[tuple[str, Counts]] = field(default_factory=list)
-    _files: dict[str | None, Sequence[RowFile]] = field(default_factory=dict)
+    _files: dict[str | None, Sequence[Rows]] = field(default_factory=dict)
     _values: Sources | None = None
     _values_held: int = 0
     _tables: dict[JoinPlan, JoinTable] = field(default_factory=dict)
@@ -107,8 +112,8 @@ class QueryRun:
 
     def answers(
         self,
-        files: Sequence[RowFile],
-        named: Mapping[str, Sequence[RowFile]] | None = None,
+        files: Sequence[Rows],
+        named: Mapping[str, Sequence[Rows]] | None = None,
     ) -> Iterator[bytes]:
         """Yield the lines of output, many at a time, each with its newline."""
         self._files = {None: files}
@@ -119,6 +124,9 @@ class QueryRun:
             main = replace(main, reverse=options.reverse != main.reverse)
             yield from self._lines(main, nulls=options.nulls, limit=options.limit)
             return
+        matches = options.output == "match"
+        lanes = Lanes(main.fields, None if matches else main.fields, selective=matches)
+        self._request_lanes(None, lanes)
         query = RowQuery(
             main.program,
             output=options.output,
@@ -159,7 +167,9 @@ class QueryRun:
 
     def _result(self, plan: StreamPlan) -> bytes:
         """Return what a plan gives, as one value."""
-        reduction = "collect" if plan.reduction == "lines" else plan.reduction
+        reduction: str = "collect" if plan.reduction == "lines" else plan.reduction
+        if self._tail_is_enough(plan):
+            plan, reduction = replace(plan, reverse=True), "last_from_end"
         query = self._query(plan, reduction, limit=plan.limit)
         self._drive(query, plan)
         result = query.finish()
@@ -168,12 +178,23 @@ class QueryRun:
         # An array of rows is one level deeper than they are.
         return plan.rest.evaluate(result, self.options.max_depth + 1, self._values)
 
+    def _tail_is_enough(self, plan: StreamPlan) -> bool:
+        """Whether the last rows of the last files are all that is needed."""
+        return all(
+            choose(plan, rows.capabilities) == "tail"
+            for rows in self._files[plan.source]
+        )
+
     def _elements(self, value: bytes, *, nulls: bool, limit: int | None) -> bytes:
         """Return the elements of a value, each on a line."""
         query = RowQuery(
             whole_row(), output="elements", nulls=nulls, limit=limit, max_depth=1000
         )
         return b"".join(query.answer(batch, 0).lines for batch in rows_of(value))
+
+    def _request_lanes(self, name: str | None, lanes: Lanes) -> None:
+        for rows in self._files[name]:
+            rows.request_lanes(lanes)
 
     def _query(
         self,
@@ -184,6 +205,7 @@ class QueryRun:
         nulls: bool = True,
         last: Stage | None = None,
     ) -> StreamQuery:
+        self._request_lanes(plan.source, plan.lanes)
         stages = [self._stage(plan, at) for at in range(len(plan.stages))]
         own = {self._tables[stage] for stage in plan.stages if stage in self._tables}
         others = set(self._tables.values()) - own
@@ -301,7 +323,7 @@ class QueryRun:
     def _asked_of(
         self,
         query: RowQuery | StreamQuery,
-        file: RowFile,
+        file: Rows,
         batch: RowBatch,
         *,
         reverse: bool,
@@ -359,16 +381,9 @@ class _Partners:
             raise self._error
 
 
-def _error(file: RowFile, refused: Refused, *, reverse: bool) -> HeadraceError:
-    path = file.source.location
-    line = (_row(file, refused) if reverse else refused.row) + 1
+def _error(rows: Rows, refused: Refused, *, reverse: bool) -> HeadraceError:
+    path = rows.source.location
+    line, offset = rows.place(refused.row, refused.offset, reverse=reverse)
     if refused.column is None:
-        return BadRowError(path, line, refused.offset, refused.reason)
-    return RowFailedError(path, line, refused.offset, refused.reason, refused.column)
-
-
-def _row(file: RowFile, refused: Refused) -> int:
-    """Count which row begins at or before a byte: from the end, rows have no numbers."""
-    data, size = file.positions()
-    with reading(file.source.location):
-        return count_rows(data, size, 0, refused.offset + 1) - 1
+        return BadRowError(path, line, offset, refused.reason)
+    return RowFailedError(path, line, offset, refused.reason, refused.column)
