@@ -31,7 +31,10 @@ VALUES = [
     "$.filter(x > 0).count() + 1", "{n: $.count(), top: $.max(x)}", "$.flat_map(t).sum()",
     "$.filter(id == $.first().id).count()", "$.take(3).count()", "$.unique_by(s).count()",
     "$.skip(2).first()", "$.map(x) | sum", "let n = $.count() in n * 2", "$[0].id", "$[-1].id",
-    "$.filter(x > 0).map(id + $.len()).sum()",
+    "$.filter(x > 0).map(id + $.len()).sum()", "{a: $.sum(x), b: $.find(x > 0), c: $.group_by(s)}",
+    "[$.count(), $.last(), $.unique_by(s).map(id), $[1:3]]", "$.map(x).max() ?? $.count()",
+    "let s = $.filter(x > 0) in [s.count(), s.map(id)]", "$.filter(x > $.avg(x)).count()",
+    "$.first().id + $.last().id if $.len() > 0 else null",
 ]  # fmt: skip
 
 # Over all rows: each gives a stream.
@@ -42,7 +45,8 @@ STREAMS = [
     "$.sort(id)", "$.sort(-id, s).map(id)", "$.reverse()", "$.first(3)", "$.last(3)", "$[1:4]",
     "$.map(x).compact()", "$.enumerate()", "$.chunk(2)", "$.window(2).map(len)", "$.skip(1).take(2)",
     "$.filter(t.len() > 0).flat_map(t).unique()", "$[*].id", "$[* if x > 0].id", "$.sort(id).take(3)",
-    "$.filter(id > $.first().id)", "$.filter(x > 0).map($.len())", "$.filter(s == 'a').sort(id).unique_by(id).take(2).map(id)",
+    "$.filter(id > $.first().id)", "$.filter(x > 0).map($.len())",
+    "$.map(s) | unique | sort", "$ | @.filter(x > 0) | @.map(id)", "$.sort(id) | @.take(2)", "$.filter(s == 'a').sort(id).unique_by(id).take(2).map(id)",
 ]  # fmt: skip
 
 

@@ -52,7 +52,7 @@ def users(tmp_path):
         ("$.map({id, more: @u.filter(id > @u.map(id).min()).count()})",
          [{"id": 7, "more": 1}, {"id": 8, "more": 1}, {"id": 9, "more": 1}]),
         ("let cut = 7 in $.filter(id > cut).join(@u, on: user == id).map(n)", [["Ada"]]),
-        ("left_join($, @u, on: user == id).map(n ?? '-')", [["Ada", "-", "Ada"]]),
+        ("left_join($, @u, on: user == id).map(n ?? '-')", ["Ada", "-", "Ada"]),
         ("$.join(', ')", None),
     ],
 )  # fmt: skip

@@ -3,6 +3,7 @@
 import pytest
 
 import headrace
+from headrace.errors import HeadraceError
 from headrace.physical.query_plan import plan_query
 
 
@@ -85,3 +86,52 @@ def test_a_query_is_planned_once_for_all_sources(large, tmp_path):
         assert headrace.open(path).query("$.id + 1").to_list() == [number + 1]
     assert plan_query.cache_info().currsize == 1
     assert plan_query.cache_info().misses == 1
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "{n: $.rows().count(), total: $.rows().sum(id), last: $.rows().last().id}",
+        "let s = $.rows() in {n: s.count(), total: s.sum($.id), last: s.last().id}",
+        "let s = $.rows().filter(id >= 0), t = s.sum(id) in "
+        "{n: s.count(), total: t, last: s.last().id}",
+    ],
+)
+def test_several_questions_are_one_pass(large, query):
+    with large.open("rb") as pipe:
+        # A pipe cannot be read twice, and hardly anything may be held.
+        result = headrace.open(pipe).query(query, memory="1KiB")
+        assert result.to_list() == [
+            {"n": 100_000, "total": 4_999_950_000, "last": 99_999}
+        ]
+        assert result.run.counts.rows == 100_000
+
+
+def test_a_bad_row_is_said_once_however_many_questions_there_are(tmp_path):
+    path = tmp_path / "a.jsonl"
+    path.write_bytes(b'{"x": 1}\nnonsense\n{"x": 0}\n')
+    query = "{n: $.count(), s: $.sum(x), q: $.map(1 / x).count()}"
+    with headrace.open(path) as ds:
+        result = ds.query(query, mode="stream", on_error="collect")
+        assert result.to_list() == [{"n": 2, "s": 1, "q": 1}]
+        assert [(error.line, error.offset) for error in result.run.errors] == [
+            (2, 9),
+            (3, 18),
+        ]
+        with pytest.raises(HeadraceError, match="line 2"):
+            ds.query(query, mode="stream").to_list()
+
+
+def test_questions_in_both_directions(large):
+    query = "[$.rows().first().id, $.rows().reverse().first().id]"
+    with headrace.open(large) as ds:
+        assert ds.query(query).to_list() == [[0, 99_999]]
+        assert ds.query("[$.first().id, $.last().id]", mode="stream").to_list() == [
+            [0, 99_999]
+        ]
+
+
+def test_a_pipe_of_methods_is_a_path(large):
+    with headrace.open(large) as ds:
+        result = ds.query("$.rows().map(id % 3) | unique | sort", memory="1KiB")
+        assert result.to_list() == [0, 1, 2]

@@ -365,7 +365,7 @@ class Dataset(Sequence[T_co]):
         from headrace.api.query import QueryResult
         from headrace.engines.local.query import QueryOptions
         from headrace.kernel.programs import Frame
-        from headrace.physical.query_plan import StreamPlan, plan_query
+        from headrace.physical.query_plan import RowPlan, StreamPlan, plan_query
 
         depth = self._max_depth if max_depth is None else max_depth
         if not 1 <= depth <= DEEPEST:
@@ -373,12 +373,9 @@ class Dataset(Sequence[T_co]):
         stream = mode == "stream" or (mode is None and bool(names))
         plan = plan_query(query, stream=stream, distinct_by=distinct_by)
         main = plan.main
-        if isinstance(main, StreamPlan):
-            if output == "match":
-                raise UsageError("matches are about each row, not about all rows")
-            backwards = reverse != main.reverse
-        else:
-            backwards = reverse
+        if output == "match" and not isinstance(main, RowPlan):
+            raise UsageError("matches are about each row, not about all rows")
+        backwards = reverse != (isinstance(main, StreamPlan) and main.reverse)
         if backwards and not all(file.capabilities.reverse for file in self._open()):
             raise UsageError("a pipe has no end to begin from; save it to a file first")
         if frame == "":

@@ -7,10 +7,16 @@ a part of then has its answer by number.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
 from headrace.kernel.builtins import builtins
 from headrace.logical.joins import is_join, join_call
 from headrace.query import ast
 from headrace.query.unparse import unparse
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 
 def lifted(tree: ast.Node) -> tuple[ast.Node, dict[str, ast.Node]]:
@@ -33,9 +39,7 @@ def lifted(tree: ast.Node) -> tuple[ast.Node, dict[str, ast.Node]]:
             case ast.Source():
                 return ask(tree)
             case ast.Path(ast.Source() as source, steps):
-                count = 0
-                while count < len(steps) and is_closed_step(steps[count], given):
-                    count += 1
+                count = _closed_steps(steps, given)
                 asked = ast.Path(source, steps[:count], span=tree.span)
                 answer = ask(asked if count else source)
                 rest = tuple(ast.rebuilt(step, inside) for step in steps[count:])
@@ -59,51 +63,86 @@ def is_closed(tree: ast.Node, given: frozenset[str] = frozenset()) -> bool:
         case ast.Source():
             return True
         case ast.Path(ast.Source(), steps):
-            return all(is_closed_step(step, given) for step in steps)
+            return _closed_steps(steps, given) == len(steps)
         case _:
             return False
 
 
-def is_closed_step(step: ast.Step, given: frozenset[str]) -> bool:
-    """Whether a step is about the value before it and nothing else."""
+def begins_with_rows(steps: Sequence[ast.Step]) -> bool:
+    """Whether steps are about rows, each of which is ``$`` in them."""
+    match steps:
+        case (ast.Method("rows", ()), *_):
+            return True
+        case _:
+            return False
+
+
+def are_closed(steps: Sequence[ast.Step]) -> bool:
+    """Whether all steps are about the value before them and nothing else."""
+    return _closed_steps(steps, frozenset()) == len(steps)
+
+
+def _closed_steps(steps: Sequence[ast.Step], given: frozenset[str]) -> int:
+    """Count the first steps that are about the value before them and nothing else."""
+    row_is_root = begins_with_rows(steps)
+    for count, step in enumerate(steps):
+        if not _is_closed_step(step, _Around(given, row_is_root)):
+            return count
+    return len(steps)
+
+
+@dataclass(frozen=True, slots=True)
+class _Around:
+    """What stands around a step: names of values, and whether ``$`` is the row."""
+
+    given: frozenset[str]
+    row_is_root: bool
+
+    def is_unused(self, tree: ast.Node) -> bool:
+        """Whether an argument about elements uses nothing of it."""
+        return not any(
+            (isinstance(node, ast.Root) and not self.row_is_root)
+            or (isinstance(node, ast.Name) and node.name in self.given)
+            for node in ast.walk(tree)
+        )
+
+
+def _is_closed_step(step: ast.Step, around: _Around) -> bool:
     match step:
         case ast.Method() if is_join(step):
             call = join_call(step.name, step.args)
             return (
                 not isinstance(call, str)
-                and is_closed(call.other, given)
-                and all(
-                    _is_about_element(key, given) for key in (call.on, call.right_on)
-                )
+                and is_closed(call.other, around.given)
+                and around.is_unused(call.on)
+                and around.is_unused(call.right_on)
             )
         case ast.Method():
-            return _is_closed_method(step, given)
+            return _is_closed_method(step, around)
         case ast.InlineFilter() | ast.Each():
-            return all(_is_about_element(node, given) for node in ast.children(step))
+            return all(around.is_unused(node) for node in ast.children(step))
         case ast.Field() | ast.Index() | ast.Slice() | ast.Descend() | ast.ExactlyOne():
             return True
         case _:
             return False
 
 
-def _is_closed_method(step: ast.Method, given: frozenset[str]) -> bool:
+def _is_closed_method(step: ast.Method, around: _Around) -> bool:
     builtin = builtins().get(step.name)
     if builtin is None:
-        return False
+        return begins_with_rows([step])
     for position, arg in enumerate(step.args):
         parameter = builtin.parameter(position)
         if parameter is not None and parameter.kind == "each":
-            if not _is_about_element(arg.value, given):
+            if not around.is_unused(arg.value):
                 return False
-        elif not all(isinstance(node, ast.Literal) for node in ast.walk(arg.value)):
+        elif not _is_fixed(arg.value):
             return False
     return True
 
 
-def _is_about_element(tree: ast.Node, given: frozenset[str]) -> bool:
-    """Whether an argument says nothing of ``$`` and of names that were given outside."""
-    return not any(
-        isinstance(node, ast.Root)
-        or (isinstance(node, ast.Name) and node.name in given)
-        for node in ast.walk(tree)
-    )
+def _is_fixed(tree: ast.Node) -> bool:
+    """Whether an argument is the same wherever it stands."""
+    return all(
+        isinstance(node, ast.Literal | ast.Negate) for node in ast.walk(tree)
+    ) or is_closed(tree)

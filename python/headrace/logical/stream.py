@@ -13,7 +13,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from headrace.logical.joins import is_join, join_call
-from headrace.logical.sources import is_closed
+from headrace.logical.sources import begins_with_rows, is_closed, lifted
+from headrace.logical.spelling import one_path, with_streams_in_place
 from headrace.query import ast
 
 if TYPE_CHECKING:
@@ -22,9 +23,12 @@ if TYPE_CHECKING:
     from headrace.logical.joins import JoinCall, JoinKind
 
 Reduction: TypeAlias = Literal[
-    "lines", "collect", "last", "count", "sum", "avg", "min", "max"
+    "lines", "collect", "last", "last_from_end", "count", "sum", "avg", "min", "max"
 ]
-"""What becomes of the elements: each a line of output, an array, or a number."""
+"""What becomes of the elements: each a line of output, an array, or a number.
+
+``last_from_end`` is ``last`` for rows that come from the last to the first.
+"""
 
 _ROW_LOCAL = frozenset({"filter", "find_all", "map", "flat_map", "compact"})
 _NUMBERS: dict[str, Reduction] = {
@@ -43,7 +47,7 @@ _GIVES_ELEMENTS = _ROW_LOCAL | {
 }  # fmt: skip
 
 
-_MAIN = "$"
+_MAIN = ast.Source("$")
 """The main source, where it stands beside named ones."""
 
 
@@ -96,63 +100,100 @@ class StreamPlan:
     reverse: bool = False
 
 
-def plan_stream(tree: ast.Node, *, whole: bool) -> StreamPlan | None:
+@dataclass(frozen=True, slots=True)
+class ValuePlan:
+    """A query about nothing but answers of sources, the main one among them.
+
+    `spread`: the answer is an array whose elements are lines of output.
+    """
+
+    tree: ast.Node
+    spread: bool
+
+
+def plan_stream(tree: ast.Node, *, whole: bool) -> StreamPlan | ValuePlan | None:
     """Plan a query over all rows; None if it is about each row by itself.
 
     `whole`: ``$`` is the array of all rows. Otherwise only a query with
     ``$.rows()`` is about the stream.
     """
-    match tree:
-        case ast.Path(base=ast.Root(), steps=(ast.Method("rows", ()), *steps)):
-            reverse = bool(steps) and _is_call(steps[0], "reverse")
-            planner = _Planner(row_is_root=True)
-            return replace(planner.plan(steps[reverse:]), reverse=reverse)
-        case ast.Root() if whole:
-            return StreamPlan((), "lines")
-        case ast.Path(base=ast.Root()) if whole and not _mentions_root(tree.steps):
-            return _Planner(row_is_root=False).plan(tree.steps)
-        case _ if is_closed(named := _main_by_name(tree) if whole else tree):
-            return plan_source(named)
-        case ast.Path(base=ast.Root() | ast.Source()) if whole:
-            spread = _gives_elements(tree.steps[-1])
-            return StreamPlan((), "collect", rest=tree, spread=spread)
-        case _ if whole or _mentions_rows(tree):
-            return StreamPlan((), "collect", rest=tree)
-        case _:
-            return None
-
-
-def _main_by_name(tree: ast.Node) -> ast.Node:
-    """Return a query with ``$`` as a source like others, if that is read only once."""
-
-    def by_name(node: ast.Node) -> ast.Node:
-        if isinstance(node, ast.Root):
-            return ast.Source(_MAIN, span=node.span)
-        return ast.rebuilt(node, by_name)
-
-    roots = sum(isinstance(node, ast.Root) for node in ast.walk(tree))
-    return by_name(tree) if roots == 1 else tree
-
-
-def plan_source(tree: ast.Node) -> StreamPlan:
-    """Plan a query that `is_closed`: about a named source and nothing else."""
-    match tree:
-        case ast.Source(name):
-            return StreamPlan((), "lines", source=None if name == _MAIN else name)
-        case ast.Path(ast.Source() as source, steps):
-            plan = _Planner(row_is_root=False).plan(steps)
-            return replace(plan, source=plan_source(source).source)
-        case _:
-            raise AssertionError(tree)
+    tree = one_path(with_streams_in_place(tree))
+    if not whole and not _mentions_rows(tree):
+        return plan_source(tree) if is_closed(tree) else None
+    named = _main_by_name(tree, whole=whole)
+    roots = sum(node == _MAIN for node in ast.walk(named))
+    # A source that is asked twice, once for the other question, is read twice.
+    if is_closed(named) and roots <= 1:
+        return plan_source(named)
+    spread = isinstance(tree, ast.Path) and _gives_elements(tree.steps[-1])
+    if _is_asked_beforehand(named):
+        return ValuePlan(named, spread)
+    return StreamPlan((), "collect", rest=tree, spread=spread)
 
 
 def _mentions_rows(tree: ast.Node) -> bool:
     return any(
         isinstance(node, ast.Path)
         and isinstance(node.base, ast.Root)
-        and _is_call(node.steps[0], "rows")
+        and begins_with_rows(node.steps)
         for node in ast.walk(tree)
     )
+
+
+def _main_by_name(tree: ast.Node, *, whole: bool) -> ast.Node:
+    """Return a query in which the main source is a source like others."""
+
+    def by_name(node: ast.Node) -> ast.Node:
+        match node:
+            case ast.Path(ast.Root() as root, steps) if begins_with_rows(steps):
+                # In its steps, ``$`` is the row.
+                return ast.Path(replace(_MAIN, span=root.span), steps, span=node.span)
+            case ast.Root() if whole:
+                return replace(_MAIN, span=node.span)
+            case _:
+                return ast.rebuilt(node, by_name)
+
+    return by_name(tree)
+
+
+def _is_asked_beforehand(named: ast.Node) -> bool:
+    """Whether nothing is left of a query once its questions to sources are answered.
+
+    Those to the main source must not need each other: it is read once for all.
+    """
+    rest, questions = lifted(named)
+    to_main = [tree for tree in questions.values() if _source_of(tree) == _MAIN]
+    alone = all(sum(node == _MAIN for node in ast.walk(tree)) == 1 for tree in to_main)
+    orders = {plan_source(tree).reverse for tree in to_main}
+    return (
+        alone
+        and len(orders) == 1
+        and not any(
+            isinstance(node, ast.Root | ast.Current)
+            or (isinstance(node, ast.Call) and not node.args)
+            for node in ast.walk(rest)
+        )
+    )
+
+
+def _source_of(tree: ast.Node) -> ast.Node:
+    return tree.base if isinstance(tree, ast.Path) else tree
+
+
+def plan_source(tree: ast.Node) -> StreamPlan:
+    """Plan a query that `is_closed`: about a source and nothing else."""
+    match tree:
+        case ast.Source(name):
+            return StreamPlan((), "lines", source=None if tree == _MAIN else name)
+        case ast.Path(ast.Source() as source, steps) if begins_with_rows(steps):
+            reverse = len(steps) > 1 and _is_call(steps[1], "reverse")
+            plan = _Planner(row_is_root=True).plan(steps[1 + reverse :])
+            return replace(plan, source=plan_source(source).source, reverse=reverse)
+        case ast.Path(ast.Source() as source, steps):
+            plan = _Planner(row_is_root=False).plan(steps)
+            return replace(plan, source=plan_source(source).source)
+        case _:
+            raise AssertionError(tree)
 
 
 def _is_call(step: ast.Step, name: str) -> bool:
@@ -382,10 +423,6 @@ def _is_longest(options: Sequence[ast.Arg]) -> bool | None:
             return longest
         case _:
             return None
-
-
-def _mentions_root(steps: Sequence[ast.Step]) -> bool:
-    return any(isinstance(node, ast.Root) for step in steps for node in ast.walk(step))
 
 
 def _gives_elements(step: ast.Step) -> bool:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from headrace.logical.demand import fields_of
 from headrace.logical.sources import lifted
 from headrace.logical.stream import (
     JoinStage,
+    StreamPlan,
     StreamStage,
+    ValuePlan,
     ZipStage,
     plan_source,
     plan_stream,
@@ -22,19 +25,23 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from headrace.logical.demand import Fields
-    from headrace.logical.stream import Stage, StreamPlan
+    from headrace.logical.stream import Stage
 
 
 _REDUCTIONS = {
     "lines": "each element is a line of output",
     "collect": "held all at once, up to --memory",
     "last": "only the last are held; a file is read from its end for them, if it can be",
+    "last_from_end": "only the last are read",
     "count": "counted",
     "sum": "added up, exactly",
     "avg": "averaged, exactly",
     "min": "the smallest is kept",
     "max": "the largest is kept",
 }
+
+
+_SPREAD = "each element of the answer is a line of output"
 
 
 def explain(query: str, *, stream: bool = False) -> str:
@@ -53,12 +60,20 @@ def explain(query: str, *, stream: bool = False) -> str:
         steps = [*_fields(fields_of(tree)), unparse(tree)]
         lines = [_drawn("each row by itself", steps)]
         trees = [tree]
+    elif isinstance(plan, ValuePlan):
+        spread = [_SPREAD] if plan.spread else []
+        lines = [_drawn("what was asked beforehand", [unparse(tree), *spread])]
+        trees = [plan.tree]
     else:
         lines = [_drawn(_first(plan), _steps(plan))]
         trees = list(_programs(plan))
     asked = {name: node for each in trees for name, node in lifted(each)[1].items()}
-    for name, question in asked.items():
-        lines.append(_drawn(f"before that, @{name}", _steps(plan_source(question))))
+    for question in asked.values():
+        asked_of = plan_source(question)
+        if asked_of.reduction == "lines":
+            asked_of = replace(asked_of, reduction="collect")
+        what = f"beforehand: {unparse(question)}, {_first(asked_of)}"
+        lines.append(_drawn(what, _steps(asked_of)))
     return "\n".join(lines)
 
 
@@ -89,7 +104,7 @@ def _steps(plan: StreamPlan) -> Iterator[str]:
     if plan.rest is not None:
         yield f"asked of that: {unparse(plan.rest)}"
     if plan.spread:
-        yield "each element of the answer is a line of output"
+        yield _SPREAD
 
 
 def _stage(stage: Stage) -> str:

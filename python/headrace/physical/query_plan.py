@@ -81,14 +81,23 @@ class StreamPlan:
 
 
 @dataclass(frozen=True, slots=True)
+class ValuePlan:
+    """A query that is answered by what was asked beforehand; `spread` as in a stream."""
+
+    program: Program
+    spread: bool
+
+
+@dataclass(frozen=True, slots=True)
 class QueryPlan:
-    """A query, and what it asks of named sources beforehand.
+    """A query, and what it asks of sources beforehand.
 
     Programs have the answers to `questions` by number; a question may use those
-    before it. `names` are the sources, each with where in the query it is named.
+    before it, but one about the main source none that is about it too. `names` are
+    the other sources, each with where in the query it is named.
     """
 
-    main: RowPlan | StreamPlan
+    main: RowPlan | StreamPlan | ValuePlan
     questions: tuple[StreamPlan, ...]
     names: tuple[tuple[str, int], ...]
 
@@ -105,7 +114,7 @@ def plan_query(
     tree = parse(query)
     plan = logical.plan_stream(tree, whole=stream)
     planner = _Planner(query)
-    main: RowPlan | StreamPlan
+    main: RowPlan | StreamPlan | ValuePlan
     if distinct_by is not None:
         if plan is not None:
             raise UsageError(
@@ -114,6 +123,8 @@ def plan_query(
         main = planner.distinct(tree, distinct_by)
     elif plan is None:
         main = RowPlan(planner.program(tree), fields_of(tree))
+    elif isinstance(plan, logical.ValuePlan):
+        main = ValuePlan(planner.program(plan.tree), plan.spread)
     else:
         main = planner.stream(plan)
     names = {

@@ -132,7 +132,7 @@ class Current(Located):
 
 @dataclass(frozen=True, slots=True)
 class Source(Located):
-    """``@name``: all rows of the source that was given this name."""
+    """``@name``: all rows of the source that was given this name; ``$`` names the main one."""
 
     name: str
 

@@ -526,7 +526,9 @@ _WRITERS: dict[type, _Write] = {
     ast.Literal: _Writer.literal,
     ast.Root: lambda _, __: "$",
     ast.Current: lambda _, __: "@",
-    ast.Source: lambda _, node: f"@{_name(node.name)}",
+    ast.Source: lambda _, node: (
+        node.name if node.name == "$" else f"@{_name(node.name)}"
+    ),
     ast.Name: lambda _, node: _name(node.name),
     ast.Delete: lambda _, __: "DELETE",
     ast.Path: _Writer.path,

@@ -16,11 +16,13 @@ from headrace.kernel.programs import (
 )
 from headrace.kernel.rows import rows_of
 from headrace.kernel.tally import FIRST_BAD
+from headrace.logical.demand import union
 from headrace.physical.access import choose
 from headrace.physical.query_plan import (
     JoinPlan,
     PlainStage,
-    RowPlan,
+    StreamPlan,
+    ValuePlan,
     ZipPlan,
     whole_row,
 )
@@ -32,7 +34,7 @@ if TYPE_CHECKING:
 
     from headrace.kernel.programs import Frame, JoinTable, Output, Refused
     from headrace.kernel.rows import RowBatch
-    from headrace.physical.query_plan import QueryPlan, StreamPlan
+    from headrace.physical.query_plan import QueryPlan
     from headrace.store.row_file import RowFile
     from headrace.store.row_provider import ProviderRows
 
@@ -120,13 +122,20 @@ class QueryRun:
         self._files.update(named or {})
         self._ask_questions()
         main, options = self.plan.main, self.options
-        if not isinstance(main, RowPlan):
+        if isinstance(main, ValuePlan):
+            answer = main.program.evaluate(b"null", options.max_depth, self._values)
+            yield from self._printed(
+                answer, spread=main.spread, nulls=options.nulls, limit=options.limit
+            )
+            return
+        if isinstance(main, StreamPlan):
             main = replace(main, reverse=options.reverse != main.reverse)
             yield from self._lines(main, nulls=options.nulls, limit=options.limit)
             return
         matches = options.output == "match"
-        lanes = Lanes(main.fields, None if matches else main.fields, selective=matches)
-        self._request_lanes(None, lanes)
+        self._request_lanes(
+            None, [Lanes(main.fields, None if matches else main.fields, matches)]
+        )
         query = RowQuery(
             main.program,
             output=options.output,
@@ -136,17 +145,33 @@ class QueryRun:
             frame=options.frame,
             sources=self._values,
         )
-        yield from self._asked(query, None, reverse=options.reverse)
+        yield from self._asked([query], None, reverse=options.reverse)
 
     def _ask_questions(self) -> None:
         """Find what the programs have by number."""
-        answers: list[str] = []
-        for question in self.plan.questions:
-            answer = self._result(question)
-            self._values_held += len(answer)
-            answers.append(answer.decode())
-            # An array of rows is one level deeper than they are.
-            self._values = Sources(answers, self.options.max_depth + 1)
+        answers: dict[int, bytes] = {}
+        to_main: dict[int, StreamPlan] = {}
+        for number, question in enumerate(self.plan.questions):
+            if question.source is None:
+                reverse = self.options.reverse != question.reverse
+                to_main[number] = replace(question, reverse=reverse)
+            else:
+                answers[number] = self._result(question)
+                self._keep(answers)
+        if to_main:
+            results = self._results(list(to_main.values()))
+            answers.update(zip(to_main, results, strict=True))
+            self._keep(answers)
+
+    def _keep(self, answers: Mapping[int, bytes]) -> None:
+        """Let programs have these answers, and null for those that are yet to come."""
+        self._values_held = sum(map(len, answers.values()))
+        texts = [
+            answers.get(number, b"null").decode()
+            for number in range(len(self.plan.questions))
+        ]
+        # An array of rows is one level deeper than they are.
+        self._values = Sources(texts, self.options.max_depth + 1)
 
     # Streams
 
@@ -156,27 +181,50 @@ class QueryRun:
         """Yield what a plan gives, an element on a line."""
         if plan.reduction == "lines":
             query = self._query(plan, "lines", nulls=nulls, limit=limit)
-            yield from self._asked(query, plan.source, reverse=plan.reverse)
+            self._request_lanes(plan.source, [plan.lanes])
+            yield from self._asked([query], plan.source, reverse=plan.reverse)
             yield query.end()
             return
-        result = self._result(plan)
-        if plan.spread:
-            yield self._elements(result, nulls=nulls, limit=limit)
-        elif nulls or result != b"null":
-            yield result + b"\n"
+        yield from self._printed(
+            self._result(plan), spread=plan.spread, nulls=nulls, limit=limit
+        )
+
+    def _printed(
+        self, value: bytes, *, spread: bool, nulls: bool, limit: int | None
+    ) -> Iterator[bytes]:
+        """Yield a value as a line, or its elements as lines."""
+        if spread:
+            yield self._elements(value, nulls=nulls, limit=limit)
+        elif nulls or value != b"null":
+            yield value + b"\n"
 
     def _result(self, plan: StreamPlan) -> bytes:
         """Return what a plan gives, as one value."""
-        reduction: str = "collect" if plan.reduction == "lines" else plan.reduction
         if self._tail_is_enough(plan):
-            plan, reduction = replace(plan, reverse=True), "last_from_end"
-        query = self._query(plan, reduction, limit=plan.limit)
-        self._drive(query, plan)
-        result = query.finish()
-        if plan.rest is None:
-            return result
+            plan = replace(plan, reverse=True, reduction="last_from_end")
+        (result,) = self._results([plan])
+        return result
+
+    def _results(self, plans: Sequence[StreamPlan]) -> list[bytes]:
+        """Return what plans give that are about the same rows, which are read once."""
+        queries = [
+            self._query(
+                plan,
+                "collect" if plan.reduction == "lines" else plan.reduction,
+                limit=plan.limit,
+            )
+            for plan in plans
+        ]
+        self._request_lanes(plans[0].source, [plan.lanes for plan in plans])
+        self._drive(queries, plans[0])
         # An array of rows is one level deeper than they are.
-        return plan.rest.evaluate(result, self.options.max_depth + 1, self._values)
+        depth = self.options.max_depth + 1
+        return [
+            result
+            if plan.rest is None
+            else plan.rest.evaluate(result, depth, self._values)
+            for plan, result in zip(plans, [q.finish() for q in queries], strict=True)
+        ]
 
     def _tail_is_enough(self, plan: StreamPlan) -> bool:
         """Whether the last rows of the last files are all that is needed."""
@@ -192,9 +240,14 @@ class QueryRun:
         )
         return b"".join(query.answer(batch, 0).lines for batch in rows_of(value))
 
-    def _request_lanes(self, name: str | None, lanes: Lanes) -> None:
+    def _request_lanes(self, name: str | None, several: Sequence[Lanes]) -> None:
+        together = Lanes(
+            union(lanes.scan for lanes in several),
+            union(lanes.result for lanes in several),
+            all(lanes.selective for lanes in several),
+        )
         for rows in self._files[name]:
-            rows.request_lanes(lanes)
+            rows.request_lanes(together)
 
     def _query(
         self,
@@ -205,7 +258,6 @@ class QueryRun:
         nulls: bool = True,
         last: Stage | None = None,
     ) -> StreamQuery:
-        self._request_lanes(plan.source, plan.lanes)
         stages = [self._stage(plan, at) for at in range(len(plan.stages))]
         own = {self._tables[stage] for stage in plan.stages if stage in self._tables}
         others = set(self._tables.values()) - own
@@ -250,7 +302,9 @@ class QueryRun:
         """Return a table with the elements of a plan in it."""
         if plan.reduction == "lines":
             query = self._query(plan, "count", last=table)
-            self._drive(query, plan, again=again)
+            # The table keeps whole elements.
+            self._request_lanes(plan.source, [Lanes()])
+            self._drive([query], plan, again=again)
             return query.table()
         result = self._result(plan)
         elements = replace(plan, stages=(), reduction="lines")
@@ -282,18 +336,19 @@ class QueryRun:
     # Rows
 
     def _drive(
-        self, query: StreamQuery, plan: StreamPlan, *, again: bool = False
+        self, queries: Sequence[StreamQuery], plan: StreamPlan, *, again: bool = False
     ) -> None:
-        """Take in all rows that a plan is about."""
+        """Take in all rows that plans are about."""
         for _lines in self._asked(
-            query, plan.source, reverse=plan.reverse, again=again
+            queries, plan.source, reverse=plan.reverse, again=again
         ):
             raise AssertionError("what is reduced has no lines")
-        query.end()
+        for query in queries:
+            query.end()
 
     def _asked(
         self,
-        query: RowQuery | StreamQuery,
+        queries: Sequence[RowQuery | StreamQuery],
         name: str | None,
         *,
         reverse: bool,
@@ -306,48 +361,55 @@ class QueryRun:
         files = self._files[name]
         try:
             for file in reversed(files) if reverse else files:
-                if query.done:
+                if all(query.done for query in queries):
                     return
                 for batch in file.backwards() if reverse else file.batches():
-                    yield from self._asked_of(
-                        query, file, batch, reverse=reverse, again=again
-                    )
-                    if name is None and not again:
-                        self.counts = query.counts
-                    if query.done:
+                    # What is wrong with a row is said once, however many ask it.
+                    refusals: set[Refused] = set()
+                    for query in queries:
+                        for lines, refused in self._answers(
+                            query, batch, reverse=reverse
+                        ):
+                            yield from [lines] if lines else []
+                            if refused is not None and refused not in refusals:
+                                refusals.add(refused)
+                                self._refuse(
+                                    file, refused, reverse=reverse, again=again
+                                )
+                    if all(query.done for query in queries):
                         return
         finally:
-            if name is not None and not again:
-                self.readings.append((name, query.counts))
+            if not again:
+                counts = max((query.counts for query in queries), key=_rows_of)
+                if name is None:
+                    self.counts = counts
+                else:
+                    self.readings.append((name, counts))
 
-    def _asked_of(
-        self,
-        query: RowQuery | StreamQuery,
-        file: Rows,
-        batch: RowBatch,
-        *,
-        reverse: bool,
-        again: bool,
-    ) -> Iterator[bytes]:
+    def _answers(
+        self, query: RowQuery | StreamQuery, batch: RowBatch, *, reverse: bool
+    ) -> Iterator[tuple[bytes, Refused | None]]:
+        """Ask the rows of a batch; yield lines, and the row behind them that has none."""
         start = 0
         while start < len(batch) and not query.done:
             answers = query.answer(batch, start, reverse=reverse)
             self._say_what_is_held(query)
-            if answers.lines:
-                yield answers.lines
+            yield answers.lines, answers.refused
             for partners in self._partners:
                 partners.raise_error()
             start = answers.asked
-            if answers.refused is None:
-                return
-            error = _error(file, answers.refused, reverse=reverse)
-            if self.options.on_error == "abort":
-                self.counts = query.counts
-                raise error
-            if again:
-                continue
-            if self.options.on_error == "collect" or len(self.errors) < FIRST_BAD:
-                self.errors.append(error)
+
+    def _refuse(
+        self, file: Rows, refused: Refused, *, reverse: bool, again: bool
+    ) -> None:
+        """Raise what is wrong with a row, or remember it."""
+        error = _error(file, refused, reverse=reverse)
+        if self.options.on_error == "abort":
+            raise error
+        if again:
+            return
+        if self.options.on_error == "collect" or len(self.errors) < FIRST_BAD:
+            self.errors.append(error)
 
     def _say_what_is_held(self, query: RowQuery | StreamQuery) -> None:
         if self._warned or isinstance(query, RowQuery):
@@ -379,6 +441,10 @@ class _Partners:
         """Raise what went wrong with the lines, if anything did."""
         if self._error is not None:
             raise self._error
+
+
+def _rows_of(counts: Counts) -> int:
+    return counts.rows
 
 
 def _error(rows: Rows, refused: Refused, *, reverse: bool) -> HeadraceError:

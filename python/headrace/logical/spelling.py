@@ -1,0 +1,81 @@
+"""Queries over a stream that are written in another way, as one path."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+
+from headrace.kernel.builtins import builtins
+from headrace.logical.sources import are_closed, begins_with_rows
+from headrace.query import ast
+
+
+def one_path(tree: ast.Node) -> ast.Node:
+    """Return a pipe whose stages are methods as the path that means the same.
+
+    >>> from headrace.query.parser import parse
+    >>> from headrace.query.unparse import unparse
+    >>> unparse(one_path(parse("$.map(a) | unique | @.sort(-b) | first")))
+    '$.map(a).unique().sort(-b).first()'
+    """
+    if not isinstance(tree, ast.Pipe):
+        return tree
+    match tree.first:
+        case ast.Path(ast.Root() | ast.Source() as base, steps):
+            pass
+        case ast.Root() | ast.Source() as base:
+            steps = ()
+        case _:
+            return tree
+    for stage in tree.stages:
+        match stage:
+            case ast.Name(name) if name in builtins():
+                steps = (*steps, ast.Method(name, span=stage.span))
+            case ast.Path(ast.Current(), further) if are_closed(further):
+                steps = (*steps, *further)
+            case _:
+                return tree
+    return ast.Path(base, steps, span=tree.span)
+
+
+def with_streams_in_place(tree: ast.Node) -> ast.Node:
+    """Return a query with the streams that have names in place of their names.
+
+    >>> from headrace.query.parser import parse
+    >>> from headrace.query.unparse import unparse
+    >>> query = (
+    ...     "let s = $.rows().filter(a) in {n: s.count(), first: s.map($.b).first()}"
+    ... )
+    >>> unparse(with_streams_in_place(parse(query)))
+    '{n: $.rows().filter(a).count(), first: $.rows().filter(a).map($.b).first()}'
+    """
+    if not isinstance(tree, ast.Let):
+        return tree
+    given = Counter(name for node in ast.walk(tree) for name in ast.names_given(node))
+    streams: dict[str, ast.Path] = {}
+
+    def in_place(node: ast.Node) -> ast.Node:
+        match node:
+            case ast.Name(name) if name in streams:
+                return streams[name]
+            case ast.Path(ast.Name(name), steps) if name in streams:
+                stream = streams[name]
+                further = tuple(ast.rebuilt(step, in_place) for step in steps)
+                return ast.Path(stream.base, (*stream.steps, *further), span=node.span)
+            case _:
+                return ast.rebuilt(node, in_place)
+
+    kept = []
+    for binding in tree.bindings:
+        value = in_place(binding.value)
+        match binding.target, value:
+            case ast.Variable(name), ast.Path(ast.Root(), steps) if (
+                begins_with_rows(steps) and given[name] == 1
+            ):
+                streams[name] = value
+            case _:
+                kept.append(replace(binding, value=value))
+    if not streams:
+        return tree
+    body = in_place(tree.body)
+    return ast.Let(tuple(kept), body, span=tree.span) if kept else body
