@@ -170,19 +170,27 @@ impl<R: Read> RowStream<R> {
 
     /// Pass over the rest of a row that does not fit, keeping nothing of it.
     fn take_too_long(&mut self) -> Result<Row<'_>> {
+        let marked = self.offset == 0 && self.buffer[self.begin..self.filled].starts_with(BOM);
         let mut dropped = 0;
-        loop {
+        let (length, ending) = loop {
             let ahead = &self.buffer[self.begin..self.filled];
             if let Some(at) = memchr(b'\n', ahead) {
-                return Ok(self.take(at, 1, dropped));
+                break (at, 1);
             }
             // The last byte stays: it may be the `\r` of the line ending.
             dropped += ahead.len() as u64 - 1;
             self.begin = self.filled - 1;
             if !self.fill()? {
-                return Ok(self.take(1, 0, dropped));
+                break (1, 0);
             }
+        };
+        let mut row = self.take(length, ending, dropped);
+        if marked && !row.marked {
+            // The mark was dropped, and is no part of the row.
+            row.marked = true;
+            row.too_long = row.too_long.map(|length| length - BOM.len() as u64);
         }
+        Ok(row)
     }
 
     /// The row of `length` bytes at the front of the buffer, behind `dropped` bytes that were
