@@ -18,7 +18,10 @@ use std::sync::Arc;
 use regex::Regex;
 
 use super::builtins::{self, Builtin};
-use crate::value::Kind;
+use crate::{
+    json::{self, Limits},
+    value::Kind,
+};
 
 /// The only version there is.
 pub const VERSION: u8 = 1;
@@ -521,10 +524,21 @@ impl Reader<'_> {
             2 => Const::Bool(true),
             3 => Const::Int(self.signed()?),
             4 => Const::Float(self.float()?),
-            5 => Const::Big(self.text()?),
+            5 => Const::Big(self.big()?),
             6 => Const::Str(self.text()?),
             _ => return Err(malformed("an unknown constant")),
         })
+    }
+
+    /// The text of a number, as a row could have it.
+    fn big(&mut self) -> Decoded<Box<str>> {
+        let text = self.text()?;
+        let numeric = text.bytes().all(|byte| byte.is_ascii_digit() || b"+-.eE".contains(&byte));
+        if numeric && json::check(text.as_bytes(), &Limits::default()).is_ok() {
+            Ok(text)
+        } else {
+            Err(malformed("a number is none"))
+        }
     }
 
     fn member(&mut self) -> Decoded<Member> {
