@@ -6,7 +6,7 @@ use std::io::Cursor;
 
 use headrace_core::{
     json::Limits,
-    query::{Output, OverRows, PerRow, Program, Reading, Reduction, Stage, Writing, decode},
+    query::{Output, OverRows, PerRow, Program, Reading, Reduction, Stage, Watch, Writing, decode},
     rows::{IndexBuild, RowBatch, RowIndex, RowStream},
 };
 
@@ -67,7 +67,11 @@ fn rows() -> Vec<u8> {
 fn asking_rows_one_by_one_allocates_nothing() {
     let (program, data) = (projection(), rows());
     let writing = Writing { output: Output::Answer, nulls: false, limit: u64::MAX };
-    let mut run = PerRow::new(writing, Reading { limits: Limits::default(), frame: None });
+    let mut run = PerRow::new(
+        writing,
+        Reading { limits: Limits::default(), frame: None },
+        Watch::new(|| false),
+    );
     let mut stream = RowStream::new(&data[..], 0, 0, u64::MAX, 1 << 20);
     let mut out = Vec::with_capacity(1 << 20);
     let mut ask = |count: usize| {
@@ -86,7 +90,13 @@ fn asking_rows_one_by_one_allocates_nothing() {
 fn reducing_rows_allocates_nothing() {
     let data = rows();
     let reading = Reading { limits: Limits::default(), frame: None };
-    let mut run = OverRows::new(vec![Stage::Each(projection())], Reduction::Sum, 1 << 20, reading);
+    let mut run = OverRows::new(
+        vec![Stage::Each(projection())],
+        Reduction::Sum,
+        1 << 20,
+        reading,
+        Watch::new(|| false),
+    );
     let mut stream = RowStream::new(&data[..], 0, 0, u64::MAX, 1 << 20);
     let mut ask = |count: usize| {
         for _ in 0..count {

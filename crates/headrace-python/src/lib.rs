@@ -10,6 +10,7 @@ mod batch;
 mod error;
 mod index;
 mod query;
+mod signals;
 mod source;
 mod stage;
 mod stream;

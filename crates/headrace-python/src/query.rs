@@ -7,7 +7,7 @@ use headrace_core::{
     json::Limits,
     query::{
         self, BUILTINS, Frame, Machine, NullPayload, Obstacle, Output, OverRows, Parameter, PerRow,
-        Reading, Reduction, Refusal, StreamCounts, Writing,
+        Reading, Reduction, Refusal, StreamCounts, Watch, Writing,
     },
     value::{Kept, Tape, values_of, write_json},
 };
@@ -16,6 +16,7 @@ use pyo3::{exceptions::PyValueError, prelude::*, types::PyBytes};
 use crate::{
     batch::RowBatch,
     error::KernelError,
+    signals,
     stage::{JoinTable, Stage},
 };
 
@@ -84,7 +85,9 @@ impl Program {
                 .parse(document, &Limits { max_depth })
                 .map_err(|error| ("json", error.offset as u64, error.reason.to_string()))?;
             let sources = sources.map_or(&[][..], |sources| values_of(&sources.values, &arena));
-            let mut machine = Machine::new(&self.program, &arena, document.root()).knowing(sources);
+            let watch = Watch::new(signals::caught);
+            let mut machine =
+                Machine::new(&self.program, &arena, document.root(), &watch).knowing(sources);
             let value = machine.run().map_err(|fault| {
                 let (start, _) = fault.expr.map_or((0, 0), |expr| self.program.span(expr));
                 ("query", u64::from(start), fault.reason)
@@ -93,6 +96,7 @@ impl Program {
             write_json(value, &mut out, &arena);
             Ok(out)
         });
+        signals::raised()?;
         match answer {
             Ok(answer) => Ok(PyBytes::new(py, &answer)),
             Err(error) => Err(KernelError::new_err::<(&str, u64, String)>(error)),
@@ -176,7 +180,8 @@ impl RowQuery {
             "match" => Output::Match,
             _ => return Err(PyValueError::new_err(format!("no output {output:?}"))),
         };
-        let run = PerRow::new(Writing { output, nulls, limit }, reading(max_depth, frame)?);
+        let writing = Writing { output, nulls, limit };
+        let run = PerRow::new(writing, reading(max_depth, frame)?, Watch::new(signals::caught));
         Ok(Self { program, run: Mutex::new(run.knowing(known(sources))) })
     }
 
@@ -189,7 +194,7 @@ impl RowQuery {
         batch: &RowBatch,
         start: usize,
         reverse: bool,
-    ) -> (Bound<'py, PyBytes>, usize, Option<Refused>) {
+    ) -> PyResult<(Bound<'py, PyBytes>, usize, Option<Refused>)> {
         let program = &self.program.get().program;
         let (out, asked, refusal) = py.detach(|| {
             let mut run = self.run.lock().unwrap_or_else(PoisonError::into_inner);
@@ -207,7 +212,8 @@ impl RowQuery {
             };
             (out, asked, ended.and_then(std::result::Result::err))
         });
-        (PyBytes::new(py, &out), asked, refusal.map(refused))
+        signals::raised()?;
+        Ok((PyBytes::new(py, &out), asked, refusal.map(refused)))
     }
 
     /// Whether all lines have been given that were asked for.
@@ -223,6 +229,9 @@ impl RowQuery {
         (counts.rows, counts.emitted, counts.filtered, counts.skipped, counts.blank)
     }
 }
+
+/// Lines, the position behind the last row, its refusal, and how much memory was too much.
+type Taken<'py> = (Bound<'py, PyBytes>, usize, Option<Refused>, Option<u64>);
 
 /// A query over the stream of all rows.
 #[pyclass(frozen, module = "headrace._native")]
@@ -262,7 +271,9 @@ impl StreamQuery {
             _ => return Err(PyValueError::new_err(format!("no reduction {reduction:?}"))),
         };
         let stages = stages.iter().map(|stage| stage.get().take()).collect::<PyResult<_>>()?;
-        let run = OverRows::new(stages, reduction, max_memory, reading(max_depth, frame)?);
+        let reading = reading(max_depth, frame)?;
+        let watch = Watch::new(signals::caught);
+        let run = OverRows::new(stages, reduction, max_memory, reading, watch);
         Ok(Self { run: Mutex::new(Some(run.knowing(known(sources)))) })
     }
 
@@ -275,7 +286,7 @@ impl StreamQuery {
         batch: &RowBatch,
         start: usize,
         reverse: bool,
-    ) -> (Bound<'py, PyBytes>, usize, Option<Refused>, Option<u64>) {
+    ) -> PyResult<Taken<'py>> {
         let (lines, asked, refusal, memory) = py.detach(|| {
             let mut slot = self.run.lock().unwrap_or_else(PoisonError::into_inner);
             let Some(run) = slot.as_mut() else { return (Vec::new(), start, None, None) };
@@ -287,7 +298,8 @@ impl StreamQuery {
                 Some(Obstacle::Memory(most)) => (lines, asked, None, Some(most)),
             }
         });
-        (PyBytes::new(py, &lines), asked, refusal, memory)
+        signals::raised()?;
+        Ok((PyBytes::new(py, &lines), asked, refusal, memory))
     }
 
     /// Take in what the stages still have when all rows have been; lines of output.
@@ -296,6 +308,7 @@ impl StreamQuery {
             let mut slot = self.run.lock().unwrap_or_else(PoisonError::into_inner);
             slot.as_mut().map_or(Ok(Vec::new()), |run| run.end().map(|()| run.take_lines()))
         });
+        signals::raised()?;
         match ended {
             Ok(lines) => Ok(PyBytes::new(py, &lines)),
             Err(fault) => Err(KernelError::new_err(("query", 0, fault.reason))),

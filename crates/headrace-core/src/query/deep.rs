@@ -8,15 +8,12 @@ use std::{
 use bumpalo::{Bump, collections::Vec as BumpVec};
 
 use super::{
-    Fault, Machine,
+    Machine,
     machine::{Evaluated, Flow},
     pattern,
     program::Arm,
 };
-use crate::{
-    json,
-    value::{Entry, Kind, Value, equal, same_key_hash},
-};
+use crate::value::{Entry, Value, equal, same_key_hash};
 
 /// Visit a value and everything inside it, each before what it contains.
 pub(super) fn visit<'r>(
@@ -80,59 +77,6 @@ pub(super) fn matches<'r>(
         return Ok(found.first().copied().unwrap_or(Value::Null));
     }
     Ok(Value::Array(found.into_bump_slice()))
-}
-
-/// Refuse a value that a query has made larger than a row can be.
-///
-/// Whatever goes through values is recursive; this is what bounds it. The number of nodes is
-/// bounded as well, since `[@, @]` doubles it without taking memory.
-///
-/// # Errors
-/// More than `levels` containers inside each other, or 50 million nodes.
-pub(super) fn limited<'r>(value: Value<'r>, levels: u32, arena: &'r Bump) -> Result<(), Fault> {
-    within(value, levels, &mut 50_000_000, arena)
-}
-
-fn within<'r>(
-    value: Value<'r>,
-    levels: u32,
-    nodes: &mut u32,
-    arena: &'r Bump,
-) -> Result<(), Fault> {
-    // A part of the row is no deeper than rows may be.
-    let (size, opaque) = match value {
-        Value::Node(node) => (node.parts(), true),
-        _ => (1, false),
-    };
-    *nodes = nodes
-        .checked_sub(size)
-        .ok_or_else(|| Fault::new("the result would have more than 50 million nodes"))?;
-    if opaque || !matches!(value.kind(), Kind::Array | Kind::Object) {
-        return Ok(());
-    }
-    let inside = levels.checked_sub(1).ok_or_else(|| {
-        let most = json::MAX_DEPTH;
-        Fault::new(format!("the result would be nested deeper than {most} levels"))
-    })?;
-    children(value, arena).try_for_each(|child| within(child, inside, nodes, arena))
-}
-
-/// Watches a value that is made of itself again and again.
-///
-/// Looking at all of it each time would take longer than making it, so it is looked at
-/// when it has been made twice as often as at the last look.
-#[derive(Default)]
-pub(super) struct Growth(u64);
-
-impl Growth {
-    /// Count one more making of `value`.
-    ///
-    /// # Errors
-    /// See [`limited`].
-    pub(super) fn check<'r>(&mut self, value: Value<'r>, arena: &'r Bump) -> Result<(), Fault> {
-        self.0 += 1;
-        if self.0.is_power_of_two() { limited(value, json::MAX_DEPTH, arena) } else { Ok(()) }
-    }
 }
 
 /// What happens where two objects that are laid over each other both have an array.
@@ -319,17 +263,6 @@ mod tests {
             for (at, (key, value)) in entries.iter().enumerate() {
                 assert_eq!((*key, *value), (at.to_string().as_str(), (1, at)));
             }
-        }
-    }
-
-    #[test]
-    fn nesting_is_limited_by_containers_not_by_what_they_hold() {
-        let arena = Bump::new();
-        let mut value = Value::Int(1);
-        for levels in 1..=json::MAX_DEPTH {
-            value = Value::Array(arena.alloc_slice_copy(&[value, Value::Null]));
-            assert!(limited(value, levels, &arena).is_ok());
-            assert!(limited(value, levels - 1, &arena).is_err());
         }
     }
 }

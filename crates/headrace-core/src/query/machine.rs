@@ -18,12 +18,9 @@ use super::{
     numbers, patch, pattern,
     program::{Comprehension, Const, Expr, Form, Item, Member, Operator, Part, Target},
     strings,
+    watch::{Scales, Watch},
 };
-use crate::json;
 use crate::value::{Entry, Kind, Value, compare, equal, text_of};
-
-/// The most memory that the values of one row may take.
-const MAX_ROW_BYTES: usize = 1 << 30;
 
 /// Whether whoever pushes elements should go on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,13 +46,16 @@ pub struct Machine<'p, 'r> {
     current: Value<'r>,
     sources: &'r [Value<'r>],
     variables: &'r mut [Value<'r>],
+    watch: &'p Watch,
+    scales: Scales,
 }
 
 impl<'p, 'r> Machine<'p, 'r> {
     /// A machine for one row.
-    pub fn new(program: &'p Program, arena: &'r Bump, row: Value<'r>) -> Self {
+    pub fn new(program: &'p Program, arena: &'r Bump, row: Value<'r>, watch: &'p Watch) -> Self {
         let variables = arena.alloc_slice_fill_copy(program.variables, Value::Null);
-        Self { program, arena, root: row, current: row, sources: &[], variables }
+        let scales = Scales::new(row);
+        Self { program, arena, root: row, current: row, sources: &[], variables, watch, scales }
     }
 
     /// The machine, knowing the values that the program has by number.
@@ -70,9 +70,7 @@ impl<'p, 'r> Machine<'p, 'r> {
     /// # Errors
     /// The first fault that no `try` catches.
     pub fn run(&mut self) -> Evaluated<'r> {
-        let value = self.eval(self.program.root())?;
-        deep::limited(value, json::MAX_DEPTH, self.arena)?;
-        Ok(value)
+        self.eval(self.program.root())
     }
 
     /// The value of an expression.
@@ -80,7 +78,38 @@ impl<'p, 'r> Machine<'p, 'r> {
     /// # Errors
     /// A fault inside it.
     pub fn eval(&mut self, id: ExprId) -> Evaluated<'r> {
-        self.eval_inner(id).map_err(|fault| fault.at(id))
+        self.within_limits().and_then(|()| self.eval_inner(id)).map_err(|fault| fault.at(id))
+    }
+
+    #[inline]
+    fn within_limits(&self) -> Result<(), Fault> {
+        self.watch.step()?;
+        self.scales.hold(self.arena.allocated_bytes())
+    }
+
+    /// A value that was made of others, if it is not too large.
+    ///
+    /// # Errors
+    /// It is.
+    #[inline]
+    pub(super) fn made(&mut self, value: Value<'r>) -> Evaluated<'r> {
+        self.scales.weigh(value)?;
+        Ok(value)
+    }
+
+    /// Make sure that there is room for so many more values.
+    fn room(&self, values: usize) -> Result<(), Fault> {
+        let bytes = values.saturating_mul(size_of::<Value>());
+        self.scales.hold(self.arena.allocated_bytes().saturating_add(bytes))
+    }
+
+    /// Add a value to those of an array that is being made.
+    fn push(&self, values: &mut BumpVec<'r, Value<'r>>, value: Value<'r>) -> Result<(), Fault> {
+        if values.len() == values.capacity() {
+            self.room(2 * values.len())?;
+        }
+        values.push(value);
+        Ok(())
     }
 
     fn eval_inner(&mut self, id: ExprId) -> Evaluated<'r> {
@@ -101,7 +130,8 @@ impl<'p, 'r> Machine<'p, 'r> {
             Expr::Slice { of, start, end, step } => self.slice(*of, [*start, *end, *step]),
             Expr::Descend(of, key) => {
                 let of = self.eval(*of)?;
-                Ok(deep::descend(of, key.as_deref(), self.arena))
+                let found = deep::descend(of, key.as_deref(), self.arena);
+                self.made(found)
             }
             Expr::Negate(of) => self.negate(*of),
             Expr::Not(of) => Ok(Value::Bool(!self.test(*of)?)),
@@ -134,18 +164,22 @@ impl<'p, 'r> Machine<'p, 'r> {
                 let value = self.eval(*value)?;
                 self.with(value, *body)
             }
-            Expr::Array(items) => self.array(items),
-            Expr::Object(members) => self.object(members),
-            Expr::Text(parts) => self.text(parts),
+            Expr::Array(items) => self.array(items).and_then(|array| self.made(array)),
+            Expr::Object(members) => self.object(members).and_then(|object| self.made(object)),
+            Expr::Text(parts) => self.text(parts).and_then(|text| self.made(text)),
             Expr::One(of) => self.one(*of),
-            Expr::Call { builtin, receiver, args } => match builtin.run {
-                Run::Value(run) => {
-                    let receiver = self.eval(*receiver)?;
-                    run(self, receiver, args)
-                }
-                Run::Reduce(run) => run(self, *receiver, args),
-                Run::Stage(_) => self.collected(id),
-            },
+            Expr::Call { builtin, receiver, args } => {
+                let value = match builtin.run {
+                    Run::Value(run) => {
+                        let receiver = self.eval(*receiver)?;
+                        self.watch.charge(receiver);
+                        run(self, receiver, args)?
+                    }
+                    Run::Reduce(run) => run(self, *receiver, args)?,
+                    Run::Stage(_) => self.collected(id)?,
+                };
+                self.made(value)
+            }
             Expr::Match { subject, arms } => {
                 let subject = self.eval(*subject)?;
                 match pattern::first_arm(self, arms, subject)? {
@@ -158,12 +192,17 @@ impl<'p, 'r> Machine<'p, 'r> {
             }
             Expr::DeepMatch { of, arms, first } => {
                 let of = self.eval(*of)?;
-                deep::matches(self, of, arms, *first)
+                let found = deep::matches(self, of, arms, *first)?;
+                self.made(found)
             }
-            Expr::Comprehension(comprehension) => self.comprehension(comprehension),
+            Expr::Comprehension(comprehension) => {
+                let value = self.comprehension(comprehension)?;
+                self.made(value)
+            }
             Expr::Patch { of, edits } => {
                 let of = self.eval(*of)?;
-                patch::apply(self, of, edits)
+                let patched = patch::apply(self, of, edits)?;
+                self.made(patched)
             }
         }
     }
@@ -223,8 +262,8 @@ impl<'p, 'r> Machine<'p, 'r> {
     /// # Errors
     /// A fault inside it.
     pub fn apply_all(&mut self, arg: &Arg, values: &[Value<'r>]) -> Evaluated<'r> {
-        if self.arena.allocated_bytes() > MAX_ROW_BYTES {
-            return Err(Fault::new("the query needs more than 1 GiB for one row"));
+        for value in values {
+            self.made(*value)?;
         }
         for (at, variable) in arg.params.iter().enumerate() {
             self.set(*variable, values.get(at).copied().unwrap_or(Value::Null));
@@ -314,7 +353,11 @@ impl<'p, 'r> Machine<'p, 'r> {
         let program = self.program;
         match &program.exprs[id as usize] {
             Expr::Call { builtin: Builtin { run: Run::Stage(run), .. }, receiver, args } => {
-                run(self, *receiver, args, sink).map_err(|fault| fault.at(id))
+                let mut weighed = |machine: &mut Self, value| {
+                    let value = machine.made(value)?;
+                    sink(machine, value)
+                };
+                run(self, *receiver, args, &mut weighed).map_err(|fault| fault.at(id))
             }
             // As a stage over rows begins: no array is made of a single element.
             Expr::Array(items) if matches!(items[..], [Item { spread: false, .. }]) => {
@@ -354,8 +397,8 @@ impl<'p, 'r> Machine<'p, 'r> {
     /// A fault in one of them.
     pub fn elements(&mut self, id: ExprId) -> Evaluated<'r, BumpVec<'r, Value<'r>>> {
         let mut elements = BumpVec::new_in(self.arena);
-        self.each(id, &mut |_, element| {
-            elements.push(element);
+        self.each(id, &mut |machine, element| {
+            machine.push(&mut elements, element)?;
             Ok(Flow::Continue)
         })?;
         Ok(elements)
@@ -460,6 +503,8 @@ impl<'p, 'r> Machine<'p, 'r> {
 
     fn binary(&mut self, operator: Operator, left: ExprId, right: ExprId) -> Evaluated<'r> {
         let (left, right) = (self.eval(left)?, self.eval(right)?);
+        self.watch.charge(left);
+        self.watch.charge(right);
         let arena = self.arena;
         match operator {
             Operator::Equal => Ok(Value::Bool(equal(left, right, arena))),
@@ -469,7 +514,7 @@ impl<'p, 'r> Machine<'p, 'r> {
             | Operator::Greater
             | Operator::GreaterOrEqual => Ok(Value::Bool(ordered(operator, left, right, arena))),
             Operator::Like => Ok(Value::Bool(strings::alike(left, right, arena))),
-            Operator::Add => self.add(left, right),
+            Operator::Add => self.add(left, right).and_then(|sum| self.made(sum)),
             _ => numbers::arithmetic(operator, left, right, arena),
         }
     }
@@ -485,7 +530,7 @@ impl<'p, 'r> Machine<'p, 'r> {
             return Ok(Value::Str(text.into_bump_str()));
         }
         if let (Some(left), Some(right)) = (left.as_array(arena), right.as_array(arena)) {
-            limited(Size::Elements(left.len() + right.len()))?;
+            self.room(left.len() + right.len())?;
             let mut elements = BumpVec::with_capacity_in(left.len() + right.len(), arena);
             elements.extend_from_slice(left);
             elements.extend_from_slice(right);
@@ -528,7 +573,10 @@ impl<'p, 'r> Machine<'p, 'r> {
         for item in items {
             let value = self.eval(item.value)?;
             match value.as_array(self.arena) {
-                Some(spliced) if item.spread => elements.extend_from_slice(spliced),
+                Some(spliced) if item.spread => {
+                    self.room(elements.len() + spliced.len())?;
+                    elements.extend_from_slice(spliced);
+                }
                 _ => elements.push(value),
             }
         }
@@ -575,7 +623,11 @@ impl<'p, 'r> Machine<'p, 'r> {
                 Part::Value { value, spec } => {
                     let value = self.eval(*value)?;
                     match spec {
-                        None => text.push_str(text_of(value, self.arena)),
+                        None => {
+                            let added = text_of(value, self.arena);
+                            limited(Size::Bytes(text.len() + added.len()))?;
+                            text.push_str(added);
+                        }
                         Some(spec) => strings::formatted(value, spec, &mut text, self.arena),
                     }
                 }
@@ -594,7 +646,7 @@ impl<'p, 'r> Machine<'p, 'r> {
                     let key = machine.with(element, key)?;
                     fields.put(text_of(key, machine.arena), value);
                 }
-                None => values.push(value),
+                None => machine.push(&mut values, value)?,
             }
             Ok(Flow::Continue)
         })?;

@@ -22,6 +22,7 @@ mod row_parser;
 mod stages;
 mod strings;
 mod sum;
+mod watch;
 mod zip;
 
 pub use builtins::{BUILTINS, Builtin, Parameter};
@@ -36,4 +37,5 @@ pub use program::{Arg, ExprId, MAX_DEPTH, Malformed, Program, VERSION, decode};
 pub use row_parser::Reading;
 pub use stages::{Join, Stage, Stages};
 pub use sum::Sum;
+pub use watch::Watch;
 pub use zip::{More, Partners};

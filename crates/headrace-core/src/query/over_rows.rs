@@ -10,8 +10,8 @@ use std::{collections::VecDeque, sync::Arc};
 use bumpalo::{Bump, collections::Vec as BumpVec};
 
 use super::{
-    Fault, Flow, JoinTable, Reading, Refusal, Stage, Stages, Sum, numbers,
-    per_row::write_line,
+    Fault, Flow, JoinTable, Reading, Refusal, Stage, Stages, Sum, Watch, numbers,
+    per_row::{emptied, write_line},
     row_parser::{Parsed, RowParser},
 };
 use crate::{
@@ -115,6 +115,7 @@ impl OverRows {
         reduction: Reduction,
         max_memory: u64,
         reading: Reading,
+        watch: Watch,
     ) -> Self {
         let state = match reduction {
             Reduction::Lines(left, nulls) => State::Lines { text: Vec::new(), left, nulls },
@@ -137,7 +138,7 @@ impl OverRows {
                 | State::LastFromEnd { limit: 0, .. }
         );
         Self {
-            stages: Stages::new(stages),
+            stages: Stages::new(stages, watch),
             sources: Arc::new([]),
             state,
             max_memory,
@@ -175,7 +176,7 @@ impl OverRows {
     pub fn row(&mut self, row: Row<'_>) -> Result<(), Obstacle> {
         self.counts.rows += 1;
         let result = self.elements(row);
-        self.arena.reset();
+        emptied(&mut self.arena);
         if result.is_err() {
             self.counts.skipped += 1;
         }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use bumpalo::Bump;
 
 use super::{
-    Flow, Machine, Program, Reading,
+    Flow, Machine, Program, Reading, Watch,
     row_parser::{Parsed, RowParser},
 };
 use crate::{
@@ -70,6 +70,7 @@ pub struct PerRow {
     writing: Writing,
     sources: Arc<[Kept]>,
     parser: RowParser,
+    watch: Watch,
     arena: Bump,
     lines: u64,
     /// What was counted so far.
@@ -78,11 +79,12 @@ pub struct PerRow {
 
 impl PerRow {
     /// A run that has seen no rows.
-    pub fn new(writing: Writing, reading: Reading) -> Self {
+    pub fn new(writing: Writing, reading: Reading, watch: Watch) -> Self {
         Self {
             writing,
             sources: Arc::new([]),
             parser: RowParser::new(reading),
+            watch,
             arena: Bump::new(),
             lines: 0,
             counts: Counts::default(),
@@ -114,7 +116,7 @@ impl PerRow {
         self.counts.rows += 1;
         let before = out.len();
         let result = self.lines(program, row, out);
-        self.arena.reset();
+        emptied(&mut self.arena);
         match result {
             Ok(Written::Blank) => self.counts.blank += 1,
             Ok(Written::NoRecord) => self.counts.skipped += 1,
@@ -154,7 +156,8 @@ impl PerRow {
             if lines < left { Flow::Continue } else { Flow::Stop }
         };
         let sources = values_of(&self.sources, arena);
-        let mut machine = Machine::new(program, arena, document.root()).knowing(sources);
+        let mut machine =
+            Machine::new(program, arena, document.root(), &self.watch).knowing(sources);
         let written = match output {
             Output::Elements => machine.each(program.root(), &mut |_, value| Ok(write(value, out))),
             Output::Answer => machine.run().map(|value| write(value, out)),
@@ -179,6 +182,15 @@ enum Written {
     Lines(u64),
     Blank,
     NoRecord,
+}
+
+/// Use the memory of a row again, unless it was more than rows mostly take.
+pub(super) fn emptied(arena: &mut Bump) {
+    const MOST: usize = 64 << 20;
+    if arena.allocated_bytes() > MOST {
+        *arena = Bump::new();
+    }
+    arena.reset();
 }
 
 /// Append a value and a newline. The row itself keeps every byte but the space around it.

@@ -8,7 +8,7 @@ use std::{collections::HashSet, sync::Arc};
 use bumpalo::Bump;
 
 use super::{
-    Evaluated, Fault, Flow, JoinKind, JoinTable, Machine, Program,
+    Evaluated, Fault, Flow, JoinKind, JoinTable, Machine, Program, Watch,
     join::{combined, write_key},
     zip::Partners,
 };
@@ -59,19 +59,20 @@ type Out<'s, 'r> = dyn FnMut(Value<'r>) -> Evaluated<'r, Flow> + 's;
 /// A chain of stages.
 pub struct Stages {
     chain: Vec<Stage>,
+    watch: Watch,
     ended: bool,
     held_bytes: u64,
 }
 
 impl Stages {
     /// A chain that no element has passed yet.
-    pub fn new(stages: Vec<Stage>) -> Self {
+    pub fn new(stages: Vec<Stage>, watch: Watch) -> Self {
         let ended = stages.iter().any(|stage| matches!(stage, Stage::Take(0)));
         let held_bytes = stages.iter().map(|stage| match stage {
             Stage::Join(join) => join.table.bytes(),
             _ => 0,
         });
-        Self { held_bytes: held_bytes.sum(), chain: stages, ended }
+        Self { held_bytes: held_bytes.sum(), chain: stages, watch, ended }
     }
 
     /// Whether no further element can pass.
@@ -118,7 +119,8 @@ impl Stages {
         arena: &'r Bump,
         sink: &mut Out<'_, 'r>,
     ) -> Result<Flow, Failed> {
-        let mut passing = Passing { ended: false, held_bytes: 0, sources, arena };
+        let mut passing =
+            Passing { watch: &self.watch, ended: false, held_bytes: 0, sources, arena };
         let flow = passing.push(&mut self.chain, 0, element, sink);
         self.ended |= passing.ended;
         self.held_bytes += passing.held_bytes;
@@ -135,7 +137,8 @@ impl Stages {
         arena: &'r Bump,
         sink: &mut Out<'_, 'r>,
     ) -> Result<Flow, Failed> {
-        let mut passing = Passing { ended: false, held_bytes: 0, sources, arena };
+        let mut passing =
+            Passing { watch: &self.watch, ended: false, held_bytes: 0, sources, arena };
         for at in 0..self.chain.len() {
             let Some((Stage::Zip(partners), rest)) = self.chain[at..].split_first_mut() else {
                 continue;
@@ -153,14 +156,15 @@ impl Stages {
 }
 
 /// One push, and what it learned of the chain as a whole.
-struct Passing<'r> {
+struct Passing<'w, 'r> {
+    watch: &'w Watch,
     ended: bool,
     held_bytes: u64,
     sources: &'r [Value<'r>],
     arena: &'r Bump,
 }
 
-impl<'r> Passing<'r> {
+impl<'r> Passing<'_, 'r> {
     fn push(
         &mut self,
         stages: &mut [Stage],
@@ -244,7 +248,8 @@ impl<'r> Passing<'r> {
         sink: &mut Out<'_, 'r>,
     ) -> Result<Flow, Failed> {
         let mut failed = None;
-        let mut machine = Machine::new(program, self.arena, element).knowing(self.sources);
+        let mut machine =
+            Machine::new(program, self.arena, element, self.watch).knowing(self.sources);
         let flow = machine.each(program.root(), &mut |_, value| {
             let flow = self.push(rest, at + 1, value, sink);
             flow.or_else(|failure| {
@@ -295,7 +300,7 @@ impl<'r> Passing<'r> {
     }
 
     fn asked(&self, program: &Program, element: Value<'r>) -> Evaluated<'r> {
-        Machine::new(program, self.arena, element).knowing(self.sources).run()
+        Machine::new(program, self.arena, element, self.watch).knowing(self.sources).run()
     }
 
     fn holds(&self, program: &Program, element: Value<'r>) -> Result<bool, Fault> {

@@ -33,6 +33,12 @@ pub enum NodeKind {
     Object,
 }
 
+impl NodeKind {
+    fn is_text(self) -> bool {
+        matches!(self, Self::Integer | Self::Decimal | Self::Plain | Self::Escaped)
+    }
+}
+
 #[derive(Clone, Copy, Debug)]
 struct Cell {
     kind: NodeKind,
@@ -285,6 +291,23 @@ impl<'r> Node<'r> {
     /// How many parts it consists of, itself included.
     pub fn parts(self) -> u32 {
         self.cell().next - self.at
+    }
+
+    /// The line it is a part of.
+    pub fn line(self) -> &'r str {
+        self.document.line
+    }
+
+    /// About how many bytes of the line it takes; never much fewer.
+    pub fn extent(self) -> usize {
+        let cells = &self.document.cells[self.at as usize..self.cell().next as usize];
+        // What has no text of its own near the ends is as long as the line, for all we know.
+        let texts = |cell: &&Cell| cell.kind.is_text();
+        match (cells.iter().take(64).find(texts), cells.iter().rev().take(64).find(texts)) {
+            (Some(first), Some(last)) => last.end as usize - first.start as usize,
+            _ if cells.len() <= 64 => 0,
+            _ => self.document.line.len(),
+        }
     }
 
     /// How many elements an array, how many entries an object has, equal keys counted.

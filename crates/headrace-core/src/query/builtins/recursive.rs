@@ -1,15 +1,16 @@
 //! Going through a value and all that is in it.
 
-use bumpalo::{Bump, collections::Vec as BumpVec};
+use bumpalo::collections::Vec as BumpVec;
 
 use super::{Builtin, Parameter, Run, paths};
 use crate::{
     json,
     query::{
         Arg, ExprId, Fault, Machine,
-        deep::{self, visit},
+        deep::visit,
         machine::{Evaluated, Flow, Sink},
         numbers,
+        watch::too_deep,
     },
     value::{Entry, Kind, Value, equal},
 };
@@ -222,24 +223,17 @@ fn walk<'r, 'p>(
     receiver: Value<'r>,
     args: &'p [Arg],
 ) -> Evaluated<'r> {
-    walk_up(machine, receiver, &args[0], json::MAX_DEPTH)
+    walk_up(machine, receiver, &args[0])
 }
 
-/// A node with its new children and then changed itself. What comes out fits into `levels`.
+/// A node with its new children and then changed itself.
 fn walk_up<'r, 'p>(
     machine: &mut Machine<'p, 'r>,
     node: Value<'r>,
     expression: &'p Arg,
-    levels: u32,
 ) -> Evaluated<'r> {
-    let below = levels.saturating_sub(1);
-    let rebuilt =
-        rebuilt(machine, node, |machine, child| walk_up(machine, child, expression, below))?;
-    let changed = machine.apply(expression, rebuilt)?;
-    if !is_same(changed, rebuilt) {
-        deep::limited(changed, levels, machine.arena)?;
-    }
-    Ok(changed)
+    let rebuilt = rebuilt(machine, node, |machine, child| walk_up(machine, child, expression))?;
+    machine.apply(expression, rebuilt)
 }
 
 fn walk_pre<'r, 'p>(
@@ -247,8 +241,7 @@ fn walk_pre<'r, 'p>(
     receiver: Value<'r>,
     args: &'p [Arg],
 ) -> Evaluated<'r> {
-    let memory = Memory::new(machine.arena);
-    walk_down(machine, receiver, &args[0], json::MAX_DEPTH, &memory)
+    walk_down(machine, receiver, &args[0], json::MAX_DEPTH)
 }
 
 /// A node changed itself and then with its new children.
@@ -257,16 +250,13 @@ fn walk_down<'r, 'p>(
     node: Value<'r>,
     expression: &'p Arg,
     levels: u32,
-    memory: &Memory<'r>,
 ) -> Evaluated<'r> {
     let changed = machine.apply(expression, node)?;
-    memory.check()?;
-    // All of the result is gone into, so it is enough to see where that goes too deep.
-    let Some(below) = levels.checked_sub(1) else {
-        deep::limited(changed, 0, machine.arena)?;
-        return Ok(changed);
-    };
-    rebuilt(machine, changed, |machine, child| walk_down(machine, child, expression, below, memory))
+    rebuilt(machine, changed, |machine, child| {
+        // All of the result is gone into, so it is enough to see where that goes too deep.
+        let below = levels.checked_sub(1).ok_or_else(too_deep)?;
+        walk_down(machine, child, expression, below)
+    })
 }
 
 /// A container with what `change` makes of each of its children; anything else as it is.
@@ -293,15 +283,6 @@ fn rebuilt<'r, 'p>(
     Ok(node)
 }
 
-/// Whether two values are one and the same, which can be told without looking into them.
-fn is_same(left: Value<'_>, right: Value<'_>) -> bool {
-    match (left, right) {
-        (Value::Array(left), Value::Array(right)) => std::ptr::eq(left, right),
-        (Value::Object(left), Value::Object(right)) => std::ptr::eq(left, right),
-        _ => false,
-    }
-}
-
 fn rec<'r, 'p>(
     machine: &mut Machine<'p, 'r>,
     receiver: Value<'r>,
@@ -309,7 +290,6 @@ fn rec<'r, 'p>(
 ) -> Evaluated<'r> {
     const MOST: u32 = 10_000;
     let arena = machine.arena;
-    let memory = Memory::new(arena);
     let mut value = receiver;
     for _ in 0..MOST {
         if let Some(condition) = args.get(1)
@@ -318,36 +298,12 @@ fn rec<'r, 'p>(
             return Ok(value);
         }
         let next = machine.apply(&args[0], value)?;
-        memory.check()?;
-        deep::limited(next, json::MAX_DEPTH, arena)?;
         if args.len() == 1 && equal(next, value, arena) {
             return Ok(next);
         }
         value = next;
     }
     Err(Fault::new("rec has not come to an end after 10000 steps"))
-}
-
-/// How much memory there was before something that could take any amount.
-struct Memory<'r> {
-    arena: &'r Bump,
-    before: usize,
-}
-
-impl<'r> Memory<'r> {
-    fn new(arena: &'r Bump) -> Self {
-        Self { arena, before: arena.allocated_bytes() }
-    }
-
-    /// # Errors
-    /// More has been taken than any row needs.
-    fn check(&self) -> Result<(), Fault> {
-        const MOST: usize = 1 << 30;
-        if self.arena.allocated_bytes().saturating_sub(self.before) > MOST {
-            return Err(Fault::new("this takes more than 1 GiB of memory"));
-        }
-        Ok(())
-    }
 }
 
 fn trace_path<'r, 'p>(

@@ -4,10 +4,8 @@ use std::cmp::Ordering;
 
 use super::{Builtin, Parameter, Run};
 use crate::{
-    json::MAX_DEPTH,
     query::{
         Arg, Distinct, ExprId, Fault, Machine, Sum,
-        deep::{Growth, limited},
         machine::{Evaluated, Flow, Sink},
         numbers::{double, finite, shown},
     },
@@ -350,16 +348,12 @@ impl<'r> Best<'r> {
 
 fn fold<'r, 'p>(machine: &mut Machine<'p, 'r>, receiver: ExprId, args: &'p [Arg]) -> Evaluated<'r> {
     let (mut folded, step) = beginning(machine, args)?;
-    let mut growth = Growth::default();
     machine.each(receiver, &mut |machine, element| {
         let value = advanced(machine, step, folded, element)?;
-        growth.check(value, machine.arena)?;
         folded = Some(value);
         Ok(Flow::Continue)
     })?;
-    let folded = folded.unwrap_or(Value::Null);
-    limited(folded, MAX_DEPTH, machine.arena)?;
-    Ok(folded)
+    Ok(folded.unwrap_or(Value::Null))
 }
 
 fn accumulate<'r, 'p>(
@@ -369,10 +363,8 @@ fn accumulate<'r, 'p>(
     sink: &mut Sink<'_, 'p, 'r>,
 ) -> Evaluated<'r, Flow> {
     let (mut folded, step) = beginning(machine, args)?;
-    let mut growth = Growth::default();
     machine.each(receiver, &mut |machine, element| {
         let value = advanced(machine, step, folded, element)?;
-        growth.check(value, machine.arena)?;
         folded = Some(value);
         sink(machine, value)
     })
