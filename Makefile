@@ -6,7 +6,7 @@ READY := $(VENV)/.ready
 RUST := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
 EXTRAS := spark,tui,arrow,remote,dev
 
-.PHONY: help setup demo test check unit bench conformance clean need-cargo need-java
+.PHONY: help setup demo test check unit bench conformance fuzz clean need-cargo need-cxx need-java
 
 help:
 	@echo "make demo         set up, then the main job on sample data, on embedded Spark"
@@ -15,6 +15,7 @@ help:
 	@echo "make unit         the tests that need no Java"
 	@echo "make conformance  the JSON cases, ours and the public suite where it is there"
 	@echo "make bench        the benchmarks, with the figures the README states"
+	@echo "make fuzz         any bytes for the core, SECONDS=60 for each target, TARGETS=\"$(TARGETS)\""
 	@echo "make clean        remove all that was built"
 
 setup: $(READY)
@@ -62,12 +63,37 @@ bench: setup
 	PIP_QUIET=1 VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/maturin develop -q --release --extras $(EXTRAS),bench
 	$(BIN)/python -m benchmarks
 
+# libFuzzer, on stable Rust: the compiler counts the edges, nothing else has to be there.
+TARGETS ?= json rows frame checkpoint program
+SECONDS ?= 60
+FUZZ := target/fuzz
+HOST = $(shell rustc -vV | sed -n 's/^host: //p')
+COUNTED := -Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \
+	-Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table \
+	-Cllvm-args=-sanitizer-coverage-trace-compares
+
+fuzz: setup need-cxx
+	RUSTFLAGS="$(COUNTED)" CARGO_TARGET_DIR=$(FUZZ) cargo build -q --release --locked \
+		--manifest-path fuzz/Cargo.toml --target $(HOST)
+	$(BIN)/python fuzz/seeds.py $(FUZZ)/corpus
+	@for target in $(TARGETS); do \
+		mkdir -p $(FUZZ)/crashes/$$target; \
+		echo "$$target: $(SECONDS) seconds, the log is $(FUZZ)/$$target.log"; \
+		$(FUZZ)/$(HOST)/release/$$target -max_total_time=$(SECONDS) -max_len=4096 -timeout=30 \
+			-rss_limit_mb=4096 -artifact_prefix=$(FUZZ)/crashes/$$target/ \
+			$(FUZZ)/corpus/$$target fuzz/found/$$target > $(FUZZ)/$$target.log 2>&1 \
+		|| { tail -40 $(FUZZ)/$$target.log; exit 1; }; \
+	done
+
 clean:
 	cargo clean -q
 	rm -rf $(VENV) python/headrace/_native*.so
 
 need-cargo:
 	@command -v cargo >/dev/null || { echo "cargo is missing: install Rust 1.88 or later from rustup.rs (Debian: apt-get install rustup && rustup default stable)"; exit 1; }
+
+need-cxx:
+	@command -v c++ >/dev/null || { echo "a C++ compiler is missing: install one (Debian: apt-get install g++; macOS: xcode-select --install)"; exit 1; }
 
 need-java:
 	@command -v java >/dev/null || test -x "$$JAVA_HOME/bin/java" || { echo "Java 17 or later is missing: install it (Debian: apt-get install openjdk-17-jre-headless; macOS: brew install openjdk@17)"; exit 1; }

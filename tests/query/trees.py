@@ -4,6 +4,7 @@ from decimal import Decimal
 
 from hypothesis import strategies as st
 
+from headrace.kernel.builtins import builtins
 from headrace.query import ast
 from headrace.query.tokens import KEYWORDS
 
@@ -90,7 +91,7 @@ def _f_string(parts):
     return ast.FString(tuple(joined))
 
 
-def _steps(nodes, calls, arms):
+def _steps(nodes, calls, arms, methods):
     return st.one_of(
         st.builds(ast.Field, TEXTS, st.booleans()),
         st.builds(ast.Index, INTEGERS),
@@ -99,7 +100,7 @@ def _steps(nodes, calls, arms):
         st.builds(ast.Each, st.none() | nodes),
         st.builds(ast.InlineFilter, nodes),
         st.builds(ast.Descend, st.none() | FIELDS),
-        st.builds(ast.Method, FIELDS, calls, st.booleans()),
+        methods,
         st.builds(ast.DeepMethod, FIELDS, calls),
         st.builds(ast.DeepMatch, arms, st.booleans()),
         st.just(ast.ExactlyOne()),
@@ -154,16 +155,26 @@ def _writes(nodes, optional):
     return several(st.builds(ast.Write, path, nodes, optional))
 
 
-def _larger(nodes):
+def _unknown(nodes):
+    """Calls and methods of any name, with any arguments."""
+    calls = several(st.builds(ast.Arg, nodes, st.none() | WORDS))
+    return (
+        st.builds(ast.Call, NAMES, calls),
+        st.builds(ast.Method, FIELDS, calls, st.booleans()),
+    )
+
+
+def _larger(nodes, called=_unknown):
     optional = st.none() | nodes
+    functions, methods = called(nodes)
     calls = several(st.builds(ast.Arg, nodes, st.none() | WORDS))
     arms = several(st.builds(ast.Arm, PATTERNS, nodes, optional), 1)
-    steps = _steps(nodes, calls, arms)
+    steps = _steps(nodes, calls, arms, methods)
     last = steps | st.builds(ast.Each, optional, nodes)
     bindings = several(st.builds(ast.Binding, VARIABLES | TUPLES, nodes), 1)
     return st.one_of(
         st.builds(_path, nodes, several(steps), last),
-        st.builds(ast.Call, NAMES, calls),
+        functions,
         _operators(nodes),
         _constructions(nodes, optional),
         st.builds(ast.Conditional, nodes, nodes, nodes),
@@ -195,3 +206,36 @@ F_STRINGS = st.lists(
 ).map(_f_string)
 
 TREES = st.recursive(LEAVES | F_STRINGS, _larger, max_leaves=12)
+
+
+def _known(nodes):
+    """Calls and methods of every builtin, mostly with as many arguments as it takes."""
+    values = st.one_of(
+        nodes, SMALL, st.builds(ast.Lambda, several(VARIABLES, 1), nodes)
+    )
+
+    def several_of(builtin):
+        most = len(builtin.parameters) + 1
+        args = st.builds(ast.Arg, values)
+        return several(args, builtin.required, max(builtin.required, most))
+
+    calls = st.sampled_from(BUILTINS).flatmap(
+        lambda builtin: st.tuples(st.just(builtin.name), several_of(builtin))
+    )
+    return (
+        calls.map(lambda call: ast.Call(*call)),
+        st.builds(lambda call, maybe: ast.Method(*call, maybe), calls, st.booleans()),
+    )
+
+
+BUILTINS = sorted(set(builtins().values()), key=lambda builtin: builtin.name)
+SMALL = st.builds(
+    ast.Literal,
+    st.sampled_from([0, 1, 2, 3, 1000, 0.5, 2**31, 2**63, 1e300, "a", ",", "(a*)*"]),
+)
+QUESTIONS = st.recursive(
+    LEAVES | SMALL | F_STRINGS,
+    lambda nodes: _larger(nodes, _known),
+    max_leaves=12,
+)
+"""Trees that mostly mean something: every builtin is called, with all kinds of arguments."""

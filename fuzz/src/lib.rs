@@ -1,0 +1,18 @@
+//! Any bytes, for everything in the core that takes bytes: each function panics if the core
+//! does, or if it breaks a promise. `headrace-core`'s tests run the same functions over what
+//! was found once (`found/`).
+
+#![allow(clippy::expect_used, reason = "to panic is what they are for")]
+#![allow(unreachable_pub, reason = "one of those who use them is no library")]
+
+mod checkpoint;
+mod frame;
+mod json;
+mod program;
+mod rows;
+
+pub use checkpoint::checkpoint;
+pub use frame::frame;
+pub use json::json;
+pub use program::program;
+pub use rows::rows;
