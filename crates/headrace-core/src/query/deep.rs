@@ -210,31 +210,48 @@ impl<'r> Fields<'r, Value<'r>> {
 pub(super) struct Seen<'r> {
     arena: &'r Bump,
     hasher: RandomState,
-    places: HashMap<u64, Vec<usize>>,
-    values: Vec<Value<'r>>,
+    /// The last value of each hash.
+    places: HashMap<u64, usize>,
+    /// Each value, and the place of the one before it that has its hash, or its own. They lie
+    /// in the arena, where memory is counted.
+    values: BumpVec<'r, (Value<'r>, usize)>,
 }
 
 impl<'r> Seen<'r> {
     pub(super) fn new(arena: &'r Bump) -> Self {
-        Self { arena, hasher: RandomState::new(), places: HashMap::new(), values: Vec::new() }
+        let values = BumpVec::new_in(arena);
+        Self { arena, hasher: RandomState::new(), places: HashMap::new(), values }
     }
 
     /// Remember a value; false if it was there.
     pub(super) fn insert(&mut self, value: Value<'r>) -> bool {
         let hash = self.hash(value);
-        let places = self.places.entry(hash).or_default();
-        if places.iter().any(|at| equal(self.values[*at], value, self.arena)) {
+        if self.place(hash, value).is_some() {
             return false;
         }
-        places.push(self.values.len());
-        self.values.push(value);
+        let place = self.values.len();
+        let before = self.places.insert(hash, place).unwrap_or(place);
+        self.values.push((value, before));
         true
     }
 
     /// How many different values came before this one did.
     pub(super) fn position(&self, value: Value<'r>) -> Option<usize> {
-        let places = self.places.get(&self.hash(value))?;
-        places.iter().copied().find(|at| equal(self.values[*at], value, self.arena))
+        self.place(self.hash(value), value)
+    }
+
+    fn place(&self, hash: u64, value: Value<'r>) -> Option<usize> {
+        let mut place = *self.places.get(&hash)?;
+        loop {
+            let (there, before) = self.values[place];
+            if equal(there, value, self.arena) {
+                return Some(place);
+            }
+            if before == place {
+                return None;
+            }
+            place = before;
+        }
     }
 
     fn hash(&self, value: Value<'r>) -> u64 {
@@ -264,5 +281,18 @@ mod tests {
                 assert_eq!((*key, *value), (at.to_string().as_str(), (1, at)));
             }
         }
+    }
+
+    #[test]
+    fn what_was_seen_is_known_and_its_memory_is_counted() {
+        let arena = Bump::new();
+        let mut seen = Seen::new(&arena);
+        for number in 0..1000 {
+            assert!(seen.insert(Value::Int(number)));
+            assert!(!seen.insert(Value::Int(number)));
+        }
+        assert_eq!(seen.position(Value::Float(999.0)), Some(999));
+        assert_eq!(seen.position(Value::Int(1000)), None);
+        assert!(arena.allocated_bytes() >= 1000 * size_of::<Value>());
     }
 }

@@ -354,6 +354,7 @@ impl<'p, 'r> Machine<'p, 'r> {
         match &program.exprs[id as usize] {
             Expr::Call { builtin: Builtin { run: Run::Stage(run), .. }, receiver, args } => {
                 let mut weighed = |machine: &mut Self, value| {
+                    machine.within_limits()?;
                     let value = machine.made(value)?;
                     sink(machine, value)
                 };

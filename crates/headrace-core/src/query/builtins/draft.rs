@@ -11,6 +11,9 @@ use crate::{
     value::Value,
 };
 
+/// How much of a text that is repeated is put together first.
+const PAGE_BYTES: usize = 4096;
+
 /// A text that is being written, up to the size that `limited` allows.
 pub(super) struct Draft<'r>(BumpString<'r>);
 
@@ -34,9 +37,13 @@ impl<'r> Draft<'r> {
         let added = text.len().saturating_mul(count);
         limited(Size::Bytes(self.0.len().saturating_add(added)))?;
         self.0.reserve(added);
-        // Nothing as often as anybody likes is nothing.
-        for _ in 0..if text.is_empty() { 0 } else { count } {
-            self.0.push_str(text);
+        // Much at a time: a single character takes as long as a page of them.
+        let page = text.repeat(count.min(PAGE_BYTES / text.len().max(1)).max(1));
+        let mut left = added;
+        while left > 0 {
+            let length = left.min(page.len());
+            self.0.push_str(&page[..length]);
+            left -= length;
         }
         Ok(())
     }
@@ -119,6 +126,7 @@ mod tests {
         assert!(draft.push_times("ab", usize::MAX).is_err());
         assert!(draft.push_times("", usize::MAX).is_ok());
         assert!(draft.push_times("ab", 2).is_ok());
-        assert_eq!(draft.finish().as_str(&arena), Some("abab"));
+        assert!(draft.push_times("é", PAGE_BYTES).is_ok());
+        assert_eq!(draft.finish().as_str(&arena), Some(&*("abab".to_owned() + &"é".repeat(4096))));
     }
 }
