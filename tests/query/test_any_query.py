@@ -37,7 +37,7 @@ ARGUMENTS = st.sampled_from(
         *["@ is number", "-@", '"x".repeat(100)', "range(50)", "$.a ?? $"],
     ]
 )
-MANY = settings(max_examples=5 * settings.default.max_examples)
+MANY = settings(max_examples=max(300, settings.default.max_examples))
 
 
 def ask(query, document):
