@@ -11,6 +11,8 @@ the package, and with it the start of every command, costs next to nothing.
 
 from __future__ import annotations
 
+import sys
+
 TYPE_CHECKING = False  # `typing` alone would double the time to say the version
 if TYPE_CHECKING:
     from headrace.api.dataset import Dataset, open
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
         for_each_ndjson,
         for_each_ndjson_multi,
         for_each_ndjson_rev,
+        query,
         run_ndjson,
         run_ndjson_multi,
         run_ndjson_named,
@@ -31,6 +34,7 @@ if TYPE_CHECKING:
         run_ndjson_rev,
         run_ndjson_stream,
     )
+    from headrace.api.query import QueryResult
     from headrace.api.row_indexer import RowIndexer
     from headrace.errors import HeadraceError
     from headrace.kernel.tally import BadLine, Stats
@@ -49,6 +53,7 @@ _HOMES = {
     "HeadraceError": "headrace.errors",
     "Lanes": "headrace.store.row_provider",
     "Position": "headrace.store.row_provider",
+    "QueryResult": "headrace.api.query",
     "RowIndexer": "headrace.api.row_indexer",
     "RowProvider": "headrace.store.row_provider",
     "Stats": "headrace.kernel.tally",
@@ -63,6 +68,7 @@ _HOMES = {
     "for_each_ndjson_multi": "headrace.api.ndjson",
     "for_each_ndjson_rev": "headrace.api.ndjson",
     "open": "headrace.api.dataset",
+    "query": "headrace.api.ndjson",
     "run_ndjson": "headrace.api.ndjson",
     "run_ndjson_multi": "headrace.api.ndjson",
     "run_ndjson_named": "headrace.api.ndjson",
@@ -78,6 +84,7 @@ __all__ = [
     "HeadraceError",
     "Lanes",
     "Position",
+    "QueryResult",
     "RowIndexer",
     "RowProvider",
     "Stats",
@@ -92,6 +99,7 @@ __all__ = [
     "for_each_ndjson_multi",
     "for_each_ndjson_rev",
     "open",
+    "query",
     "run_ndjson",
     "run_ndjson_multi",
     "run_ndjson_named",
@@ -99,6 +107,21 @@ __all__ = [
     "run_ndjson_rev",
     "run_ndjson_stream",
 ]
+
+
+class _Package(type(sys)):  # type: ignore[misc]
+    """The package itself, whose `query` is the function.
+
+    Importing a part of a package sets it as an attribute, and there is the package
+    `headrace.query` of the language. It is imported from, never used as an attribute.
+    """
+
+    def __setattr__(self, name: str, value: object) -> None:
+        if name != "query":
+            super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Package
 
 
 def __getattr__(name: str) -> object:

@@ -3,6 +3,7 @@ from os import PathLike
 from typing import final
 
 __all__ = [
+    "Compressor",
     "File",
     "IndexBuild",
     "JoinTable",
@@ -19,8 +20,12 @@ __all__ = [
     "Tally",
     "__version__",
     "builtins",
+    "cells",
     "codecs",
     "count_rows",
+    "csv_header",
+    "csv_records",
+    "new_columns",
     "parse",
     "reach_back",
     "sniff",
@@ -29,6 +34,19 @@ __all__ = [
 __version__: str
 
 class KernelError(Exception): ...
+
+def new_columns(lines: bytes, known: list[str]) -> list[str]: ...
+def cells(
+    lines: bytes, columns: list[str], json: bool
+) -> tuple[list[list[str | None]], list[tuple[int, str]]]: ...
+def csv_header(columns: list[str]) -> bytes: ...
+def csv_records(lines: bytes, columns: list[str]) -> tuple[bytes, int, str | None]: ...
+
+@final
+class Compressor:
+    def __new__(cls, codec: str) -> Compressor: ...
+    def add(self, data: bytes) -> bytes: ...
+    def finish(self) -> bytes: ...
 
 def builtins() -> list[
     tuple[

@@ -126,7 +126,7 @@ class BadRowError(HeadraceError, ValueError):
         line = "" if self.line is None else f"line {self.line}, "
         return (
             f"{self.path}: {line}byte {self.offset}: {self.reason}; "
-            "`.raw` gives the bytes, `.records(on_error='skip')` passes over it"
+            "on_error='skip' (--on-error skip) passes over it, `.raw` gives its bytes"
         )
 
 

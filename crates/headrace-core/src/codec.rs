@@ -1,32 +1,78 @@
-//! Compressed input, recognised by its first bytes and never by its name.
+//! Compression: input, recognised by its first bytes and never by its name, and output.
 //!
 //! Every decoder reads a file of several members, frames or streams to its last
 //! one. One-shot APIs that stop after the first are the usual way to lose rows.
+//! Encoders write no time and no name, so the same content gives the same bytes.
 
 use std::{
     fmt,
-    io::{self, BufRead, BufReader, Read},
+    io::{self, BufRead, BufReader, Read, Write},
     sync::{
         Arc,
         atomic::{AtomicU64, Ordering},
     },
 };
 
-use bzip2::read::MultiBzDecoder;
-use flate2::bufread::GzDecoder;
-use liblzma::read::XzDecoder;
+use bzip2::{read::MultiBzDecoder, write::BzEncoder};
+use flate2::{bufread::GzDecoder, write::GzEncoder};
+use liblzma::{read::XzDecoder, write::XzEncoder};
+use zstd::stream::write::Encoder as ZstdEncoder;
 
 use crate::Error;
 
 /// Bytes in order, from anywhere.
 pub type Input = Box<dyn Read + Send>;
 
-/// A way of compressing, and how it is recognised and decoded.
+/// Compresses what is written to it.
+pub trait Encoder: Write + Send {
+    /// The compressed bytes that are ready.
+    fn ready(&mut self) -> Vec<u8>;
+
+    /// The last of them.
+    ///
+    /// # Errors
+    /// When the compressor fails.
+    fn finish(self: Box<Self>) -> io::Result<Vec<u8>>;
+}
+
+macro_rules! encoders {
+    ($($encoder:ty),*) => {$(
+        impl Encoder for $encoder {
+            fn ready(&mut self) -> Vec<u8> {
+                std::mem::take(self.get_mut())
+            }
+
+            fn finish(self: Box<Self>) -> io::Result<Vec<u8>> {
+                (*self).finish()
+            }
+        }
+    )*};
+}
+
+encoders!(
+    GzEncoder<Vec<u8>>,
+    ZstdEncoder<'static, Vec<u8>>,
+    BzEncoder<Vec<u8>>,
+    XzEncoder<Vec<u8>>
+);
+
+impl Encoder for Vec<u8> {
+    fn ready(&mut self) -> Vec<u8> {
+        std::mem::take(self)
+    }
+
+    fn finish(self: Box<Self>) -> io::Result<Vec<u8>> {
+        Ok(*self)
+    }
+}
+
+/// A way of compressing, and how it is recognised, decoded and encoded.
 pub struct Codec {
     /// As users write it.
     pub name: &'static str,
     recognises: fn(&[u8]) -> bool,
     decode: fn(Input) -> io::Result<Input>,
+    encode: fn() -> io::Result<Box<dyn Encoder>>,
 }
 
 /// Every codec; the last one takes whatever the others do not recognise.
@@ -37,6 +83,7 @@ pub static CODECS: &[Codec] = &[
         decode: |input| {
             Ok(Box::new(GzipMembers::new(BufReader::with_capacity(INPUT_BUFFER, input))))
         },
+        encode: || Ok(Box::new(GzEncoder::new(Vec::new(), flate2::Compression::default()))),
     },
     Codec {
         name: "zstd",
@@ -47,6 +94,11 @@ pub static CODECS: &[Codec] = &[
             _ => false,
         },
         decode: |input| Ok(Box::new(zstd::stream::read::Decoder::new(input)?)),
+        encode: || {
+            let mut encoder = ZstdEncoder::new(Vec::new(), zstd::DEFAULT_COMPRESSION_LEVEL)?;
+            encoder.include_checksum(true)?;
+            Ok(Box::new(encoder))
+        },
     },
     Codec {
         name: "bzip2",
@@ -59,14 +111,18 @@ pub static CODECS: &[Codec] = &[
             _ => false,
         },
         decode: |input| Ok(Box::new(MultiBzDecoder::new(input))),
+        encode: || Ok(Box::new(BzEncoder::new(Vec::new(), bzip2::Compression::best()))),
     },
     Codec {
         name: "xz",
         recognises: |head| head.starts_with(b"\xfd7zXZ\0"),
         decode: |input| Ok(Box::new(XzDecoder::new_multi_decoder(input))),
+        encode: || Ok(Box::new(XzEncoder::new(Vec::new(), XZ_LEVEL))),
     },
-    Codec { name: "none", recognises: |_| true, decode: Ok },
+    Codec { name: "none", recognises: |_| true, decode: Ok, encode: || Ok(Box::new(Vec::new())) },
 ];
+
+const XZ_LEVEL: u32 = 6;
 
 /// How many bytes [`sniff`] needs to see to be sure.
 pub const SNIFF_BYTES: usize = 10;
@@ -88,6 +144,14 @@ pub fn sniff(head: &[u8]) -> &'static Codec {
 /// The codec called `name`.
 pub fn by_name(name: &str) -> Option<&'static Codec> {
     CODECS.iter().find(|codec| codec.name == name)
+}
+
+/// An encoder to write to.
+///
+/// # Errors
+/// When it cannot be set up.
+pub fn encoder(codec: &'static Codec) -> io::Result<Box<dyn Encoder>> {
+    (codec.encode)()
 }
 
 /// A reader of the decoded bytes of `input`.
@@ -202,37 +266,30 @@ fn skip_padding(input: &mut impl BufRead) -> io::Result<bool> {
 
 #[cfg(test)]
 mod tests {
-    use std::io::Write;
-
-    use flate2::{Compression, write::GzEncoder};
-
     use super::*;
 
+    fn encoded(codec: &'static Codec, data: &[u8]) -> Vec<u8> {
+        let mut encoder = encoder(codec).unwrap();
+        let mut output = Vec::new();
+        for piece in data.chunks(3) {
+            encoder.write_all(piece).unwrap();
+            output.append(&mut encoder.ready());
+        }
+        output.append(&mut encoder.finish().unwrap());
+        output
+    }
+
     fn gzip(data: &[u8]) -> Vec<u8> {
-        let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
-        encoder.write_all(data).unwrap();
-        encoder.finish().unwrap()
+        encoded(by_name("gzip").unwrap(), data)
     }
 
     fn zstd(data: &[u8]) -> Vec<u8> {
-        zstd::encode_all(data, 3).unwrap()
+        encoded(by_name("zstd").unwrap(), data)
     }
 
-    fn bzip2(data: &[u8]) -> Vec<u8> {
-        let mut encoder = bzip2::write::BzEncoder::new(Vec::new(), bzip2::Compression::best());
-        encoder.write_all(data).unwrap();
-        encoder.finish().unwrap()
+    fn compressing() -> impl Iterator<Item = &'static Codec> {
+        CODECS.iter().filter(|codec| codec.name != "none")
     }
-
-    fn xz(data: &[u8]) -> Vec<u8> {
-        let mut encoder = liblzma::write::XzEncoder::new(Vec::new(), 6);
-        encoder.write_all(data).unwrap();
-        encoder.finish().unwrap()
-    }
-
-    type Encode = fn(&[u8]) -> Vec<u8>;
-    const ENCODERS: [(&str, Encode); 4] =
-        [("gzip", gzip), ("zstd", zstd), ("bzip2", bzip2), ("xz", xz)];
 
     fn decoded(encoded: &[u8]) -> (Vec<u8>, io::Result<usize>) {
         let input = Box::new(io::Cursor::new(encoded.to_vec()));
@@ -249,9 +306,21 @@ mod tests {
     }
 
     #[test]
+    fn what_is_encoded_is_decoded_and_the_same_each_time() {
+        let data: Vec<u8> = (0..200_000_u32).flat_map(u32::to_le_bytes).collect();
+        for codec in CODECS {
+            let once = encoded(codec, &data);
+            assert_eq!(decoded(&once).0, data, "{}", codec.name);
+            assert_eq!(encoded(codec, &data), once, "{}", codec.name);
+        }
+    }
+
+    #[test]
     fn every_codec_reads_all_of_several_members() {
-        for (name, encode) in ENCODERS {
-            let encoded = [encode(b"{\"a\":1}\n"), encode(b""), encode(b"[2]\n")].concat();
+        for codec in compressing() {
+            let name = codec.name;
+            let members: [&[u8]; 3] = [b"{\"a\":1}\n", b"", b"[2]\n"];
+            let encoded = members.map(|member| encoded(codec, member)).concat();
             assert_eq!(sniff(&encoded).name, name);
             let (output, result) = decoded(&encoded);
             assert!(result.is_ok(), "{name}: {result:?}");
@@ -261,8 +330,9 @@ mod tests {
 
     #[test]
     fn every_truncation_is_damage() {
-        for (name, encode) in ENCODERS {
-            let encoded = encode(b"{\"a\":1}\n");
+        for codec in compressing() {
+            let name = codec.name;
+            let encoded = encoded(codec, b"{\"a\":1}\n");
             for length in SNIFF_BYTES..encoded.len() {
                 let (_, result) = decoded(&encoded[..length]);
                 let error = Error::from(result.unwrap_err());

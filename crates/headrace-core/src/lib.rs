@@ -12,6 +12,7 @@ pub mod input;
 pub mod json;
 pub mod query;
 pub mod rows;
+pub mod table;
 pub mod tally;
 pub mod value;
 

@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 
 mod batch;
+mod compressor;
 mod error;
 mod index;
 mod query;
@@ -14,6 +15,7 @@ mod signals;
 mod source;
 mod stage;
 mod stream;
+mod table;
 mod tally;
 mod values;
 
@@ -26,6 +28,8 @@ mod _native {
     #[pymodule_export]
     use crate::batch::RowBatch;
     #[pymodule_export]
+    use crate::compressor::Compressor;
+    #[pymodule_export]
     use crate::error::KernelError;
     #[pymodule_export]
     use crate::index::{IndexBuild, RowIndex, reach_back};
@@ -37,6 +41,8 @@ mod _native {
     use crate::stage::{JoinTable, Stage};
     #[pymodule_export]
     use crate::stream::{RowStream, count_rows};
+    #[pymodule_export]
+    use crate::table::{cells, csv_header, csv_records, new_columns};
     #[pymodule_export]
     use crate::tally::Tally;
     #[pymodule_export]

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
     from types import TracebackType
 
-    from headrace.api.query import QueryResult
+    from headrace.api.query import Errors, QueryResult
     from headrace.engines.local.query import OnError as QueryOnError
     from headrace.kernel.rows import RowBatch
     from headrace.physical.query_plan import QueryPlan
@@ -348,6 +348,7 @@ class Dataset(Sequence[T_co]):
         distinct_by: str | None = None,
         frame: str | None = None,
         null_payload: Literal["skip", "keep", "error"] = "skip",
+        errors: Errors | None = None,
     ) -> QueryResult:
         """Ask a question; nothing is read before its answers are.
 
@@ -360,9 +361,10 @@ class Dataset(Sequence[T_co]):
         Answers that are null are none unless `nulls`. The output ``"match"`` gives the
         rows whose answer is truthy, as they are. With `reverse` the last row is first;
         with `distinct_by`, a query too, only the first row of each key is asked. With
-        `frame`, lines are a key, this separator and JSON, which may be null.
+        `frame`, lines are a key, this separator and JSON, which may be null. With
+        `errors`, rows that are passed over go there: to a file, or to a function.
         """
-        from headrace.api.query import QueryResult
+        from headrace.api.query import QueryResult, Question
         from headrace.engines.local.query import QueryOptions
         from headrace.kernel.programs import Frame
         from headrace.physical.query_plan import RowPlan, StreamPlan, plan_query
@@ -380,6 +382,8 @@ class Dataset(Sequence[T_co]):
             raise UsageError("a pipe has no end to begin from; save it to a file first")
         if frame == "":
             raise UsageError("a separator cannot be empty")
+        if errors is not None and on_error != "collect":
+            raise UsageError("errors are kept only with on_error='collect'")
         options = QueryOptions(
             output,
             nulls,
@@ -392,7 +396,8 @@ class Dataset(Sequence[T_co]):
             size_hints or {},
         )
         named = self._opened_names(query, plan, names or {})
-        return QueryResult(plan, self._open(), named, options)
+        question = Question(query, stream=stream)
+        return QueryResult(plan, self._open(), named, options, question, errors)
 
     def _opened_names(
         self,

@@ -5,8 +5,9 @@ each answer and returns how many, `collect_` returns the answers, `for_each_` ca
 back with them in order and returns how many. The endings say how the rows are gone
 through: each by itself, ``_stream`` all at once, ``_rev`` from the last one,
 ``_multi`` those of several sources one after the other, ``_named`` those of several
-sources that the query has by name. ``_par`` promises the same
-bytes as without it from however many threads; so far it uses one.
+sources that the query has by name. ``_par`` promises the same bytes as without it
+from however many threads; so far it uses one. `query` is `open` and `Dataset.query`
+in one, and reads nothing before its answers are.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from headrace.api.dataset import Dataset
-    from headrace.api.query import QueryResult
+    from headrace.api.query import Errors, QueryResult
     from headrace.engines.local.query import OnError
     from headrace.store.source import OneSource, SourceSpec
 
@@ -51,6 +52,14 @@ class QueryKeywords(TypedDict, total=False):
     distinct_by: str | None
     frame: str | None
     null_payload: Literal["skip", "keep", "error"]
+    errors: Errors | None
+
+
+def query(
+    query: str, source: SourceSpec, **options: Unpack[QueryKeywords]
+) -> QueryResult:
+    """Ask the rows of `source`, which is all that `open` takes."""
+    return open_dataset(source).query(query, **options)
 
 
 def run_ndjson(

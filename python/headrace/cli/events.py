@@ -15,6 +15,9 @@ EventName: TypeAlias = Literal[
     "rotated",
     "truncated",
     "memory",
+    "bad_row",
+    "bad_rows",
+    "output",
     "stats",
     "error",
 ]
@@ -61,6 +64,27 @@ EVENTS: tuple[Event, ...] = (
         "a query holds most of what `--memory` allows",
         (),
         prefix="headrace: warning: ",
+    ),
+    Event(
+        "bad_row",
+        "a row was passed over, as `--on-error collect` asks; `column` is where in the "
+        "query, of a row that is good",
+        ("file", "line", "offset", "reason", "column", "raw", "raw_base64"),
+        quiet=False,
+        prefix="headrace: bad row: ",
+    ),
+    Event(
+        "bad_rows",
+        "how many rows a query passed over, and the file that has them",
+        ("bad", "errors"),
+        prefix="headrace: warning: ",
+    ),
+    Event(
+        "output",
+        "what the output does not show as it is: values cut, columns left out, columns "
+        "as JSON text",
+        ("format",),
+        prefix="headrace: note: ",
     ),
     Event(
         "stats",

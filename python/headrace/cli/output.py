@@ -14,6 +14,7 @@ import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from headrace.api.formats.printable import printable
 from headrace.cli.events import EVENTS
 from headrace.cli.progress import BAR_EVERY, EVENT_EVERY, Pace, bar
 from headrace.errors import HeadraceError
@@ -60,6 +61,13 @@ class Console:
             sys.stdout.buffer.write(data)
         if self.live:
             self.flush()
+
+    @property
+    def width(self) -> int | None:
+        """The columns of the terminal that data goes to, None if it goes to none."""
+        if sys.stdout is None or not sys.stdout.isatty():
+            return None
+        return os.get_terminal_size(sys.stdout.fileno()).columns or 80
 
     def flush(self) -> None:
         """Pass on what was written."""
@@ -141,17 +149,6 @@ class Console:
                 sys.stderr.flush()
         except BrokenPipeError as error:
             raise OutputClosedError from error
-
-
-def printable(text: str) -> str:
-    r"""Spell out what would move the cursor: a file may be called anything.
-
-    >>> printable("a\x1b[2Jb")
-    'a\\x1b[2Jb'
-    """
-    if text.isprintable():
-        return text
-    return "".join(each if each.isprintable() else ascii(each)[1:-1] for each in text)
 
 
 def _message_of(error: Exception) -> str:

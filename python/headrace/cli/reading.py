@@ -64,7 +64,7 @@ def print_rows(
     with open_dataset(options, files) as dataset:
         console.live = any(source.is_pipe for source in dataset.sources)
         try:
-            with console.progress() as report, _watching(dataset, report):
+            with console.progress() as report, watching(dataset, report):
                 for batch in choose(dataset):
                     account.add(batch)
                     console.write(batch.rows.lines())
@@ -82,7 +82,7 @@ def last_rows(dataset: Dataset[bytes], count: int) -> Iterable[Batch]:
 
 
 @contextmanager
-def _watching(dataset: Dataset[bytes], report: Progress) -> Iterator[None]:
+def watching(dataset: Dataset[bytes], report: Progress) -> Iterator[None]:
     """Report how much is read, from beside: whoever waits for a row cannot."""
     total = total_size(dataset.sources)
     done = threading.Event()

@@ -86,6 +86,7 @@ class RowFile:
         self._indexed: _Indexed | None = None
         self._total: int | None = None
         self._pipe_taken = False
+        self._counted: tuple[int, int] | None = None
 
     @property
     def capabilities(self) -> Capabilities:
@@ -100,12 +101,22 @@ class RowFile:
 
     def place(self, row: int, offset: int, *, reverse: bool) -> tuple[int | None, int]:
         """Return the line and the byte of something in a row."""
-        if not reverse:
-            return row + 1, offset
-        # From the end, rows have no numbers: count those that begin before.
+        return (self._line(offset) if reverse else row + 1), offset
+
+    def _line(self, offset: int) -> int:
+        """Count which line has a byte: from the end, rows have no numbers.
+
+        Only the rows up to the one that was counted before are counted.
+        """
         data, size = self.positions()
         with reading(self.source.location):
-            return count_rows(data, size, 0, offset + 1), offset
+            match self._counted:
+                case (behind, line) if offset <= behind:
+                    line -= count_rows(data, size, offset + 1, behind + 1)
+                case _:
+                    line = count_rows(data, size, 0, offset + 1)
+        self._counted = (offset, line)
+        return line
 
     # In order
 

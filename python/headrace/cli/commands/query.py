@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from headrace.api.formats.kinds import FORMATS
 from headrace.cli.arguments import Argument
 from headrace.cli.options import FILES, OPTIONS
 from headrace.cli.table import Example
@@ -12,8 +13,8 @@ if TYPE_CHECKING:
     from argparse import Namespace
 
     from headrace.api.dataset import Dataset
+    from headrace.api.query import QueryStats
     from headrace.cli.output import Console
-    from headrace.engines.local.query import QueryRun
     from headrace.kernel.programs import Counts
     from headrace.store.source import SourceSpec
 
@@ -25,7 +26,21 @@ unchanged keeps every byte.
 
 The first line that is not JSON, or on which the query cannot be computed, ends the
 run with its file, line and byte; the answers before it stand. --on-error skip goes
-on with the next row.
+on with the next row, collect also tells of each, on standard error or in --errors
+FILE: one JSON object on a line with file, line, offset, reason, column (of the query,
+if the row is good) and raw (raw_base64 if it is not UTF-8).
+
+--format json is one array, whatever the answers are. csv and table have a column for
+each field that the query names, as in {id, name}, otherwise for those of the first
+1000 answers (1 MiB), which are waited for; what is no object stands under "value". A
+later column is an error in csv, in a table it is told of. csv follows RFC 4180: null
+is an empty field, an empty string "", arrays and objects are JSON. parquet types its
+columns by the first 16 MiB of answers; a column of several types is JSON text.
+
+A file of --out, and of --errors, appears when it is whole, in place of one that was
+there, even if that was read; on failure and Ctrl-C nothing is left. Its name chooses
+the format (.jsonl, .ndjson, .json, .csv, .parquet) and the compression (.gz, .zst,
+.bz2, .xz).
 
 Other files can be asked in the same query: --name users=users.jsonl makes @users the
 array of their rows, to join with or to look up in, and $ the array of all rows of
@@ -50,6 +65,14 @@ EXAMPLES = (
         "with the fields of another file",
     ),
     Example("headrace query --rev --limit 3 '$' app.jsonl", "the newest rows first"),
+    Example(
+        "headrace query '{id, ms}' --format table app.jsonl", "aligned, for people"
+    ),
+    Example("headrace query '{id, ms}' --format csv app.jsonl", "for a spreadsheet"),
+    Example(
+        "headrace query '$' --out later.jsonl.zst --errors bad.jsonl app.jsonl",
+        "to a file, bad rows to another",
+    ),
 )
 
 ARGUMENTS = (
@@ -103,8 +126,37 @@ ARGUMENTS = (
         "choice",
         "what a bad row does (abort unless told)",
         ("--on-error",),
-        choices=("abort", "skip"),
+        choices=("abort", "skip", "collect"),
         default="abort",
+    ),
+    Argument(
+        "errors",
+        "file",
+        "write the bad rows here; implies --on-error collect",
+        ("--errors",),
+        metavar="FILE",
+    ),
+    Argument(
+        "format",
+        "choice",
+        "how answers are written (by the name of --out, else ndjson): "
+        + "; ".join(f"{each.name}, {each.doc}" for each in FORMATS),
+        ("--format",),
+        choices=tuple(each.name for each in FORMATS),
+    ),
+    Argument(
+        "out",
+        "file",
+        "write the answers to this file, not to standard output",
+        ("--out",),
+        metavar="FILE",
+    ),
+    Argument(
+        "threads",
+        "number",
+        "how many threads may work; changes no byte, and so far a query uses one",
+        ("--threads",),
+        metavar="N",
     ),
     Argument(
         "max_depth",
@@ -144,6 +196,7 @@ ARGUMENTS = (
 
 def run(options: Namespace, console: Console) -> int:
     """Print the answers."""
+    from headrace.cli.delivery import deliver, errors_to, format_of, policy
     from headrace.cli.reading import files, open_dataset
     from headrace.errors import UsageError
 
@@ -155,6 +208,9 @@ def run(options: Namespace, console: Console) -> int:
         return 0
     if options.matches and options.null == "emit":
         raise UsageError("--matches prints rows; it has no null to --null emit")
+    if options.threads == 0:
+        raise UsageError("--threads 0: at least one must do the work")
+    format_of(options, console)
     named = _names(options)
     main = None if options.files or not named else _main(named)
     dataset = open_dataset(options, files(options) if main is None else named[main])
@@ -170,7 +226,8 @@ def run(options: Namespace, console: Console) -> int:
             output="match" if options.matches else "answer",
             nulls=options.null == "emit",
             memory=options.memory,
-            on_error="abort" if options.strict else options.on_error,
+            on_error=policy(options),
+            errors=errors_to(options, console),
             limit=options.limit,
             max_depth=options.max_depth,
             reverse=options.rev,
@@ -180,11 +237,10 @@ def run(options: Namespace, console: Console) -> int:
         )
         asked.warn = lambda message: console.emit("memory", message)
         try:
-            for lines in asked.lines():
-                console.write(lines)
+            deliver(asked, dataset, options, console)
         finally:
             if options.stats:
-                _report(asked.run, console)
+                _report(asked.stats, console)
     return 0
 
 
@@ -200,21 +256,21 @@ def _main(names: dict[str, list[str]]) -> str:
     return "main" if "main" in names else next(iter(names))
 
 
-def _report(run: QueryRun, console: Console) -> None:
-    counts = run.counts
-    said = [_said(counts), *(f"@{name}: {_said(read)}" for name, read in run.readings)]
+def _report(counts: QueryStats, console: Console) -> None:
+    said = [_said(counts), *(f"@{name}: {_said(read)}" for name, read in counts.named)]
     console.emit(
         "stats",
-        "\n  ".join([*said, *map(str, run.errors[:10])]),
+        "\n  ".join([*said, *map(str, counts.errors[:10])]),
         rows=counts.rows,
         emitted=counts.emitted,
         filtered=counts.filtered,
         skipped=counts.skipped,
         blank=counts.blank,
+        bad=counts.bad,
     )
 
 
-def _said(counts: Counts) -> str:
+def _said(counts: QueryStats | Counts) -> str:
     return (
         f"rows {counts.rows} = emitted {counts.emitted} + filtered {counts.filtered} "
         f"+ skipped {counts.skipped} + blank {counts.blank}"

@@ -72,6 +72,14 @@ class MemoryWarning(UserWarning):
 
 
 @dataclass(frozen=True, slots=True)
+class BadRow:
+    """A row that was passed over, and its bytes, None if it is too long to be read."""
+
+    error: BadRowError | RowFailedError
+    raw: bytes | None
+
+
+@dataclass(frozen=True, slots=True)
 class QueryOptions:
     """How a query runs. `size_hints` are rows of named sources, for who knows them."""
 
@@ -95,13 +103,15 @@ def warn_of_memory(message: str) -> None:
 class QueryRun:
     """One run of a query over some files; what it counted can be asked at any time.
 
-    `errors` has the first rows that were passed over, or with ``collect`` all of them.
-    `readings` has what was counted in named sources, each time one was read.
+    `bad` counts the rows that were passed over. `errors` has the first of them, with
+    ``collect`` all, unless there is `tell`, which is called with each. `readings` has what was counted in named sources, each time one was read.
     """
 
     plan: QueryPlan
     options: QueryOptions
     warn: Callable[[str], None] = warn_of_memory
+    tell: Callable[[BadRow], object] | None = None
+    bad: int = 0
     errors: list[HeadraceError] = field(default_factory=list)
     counts: Counts = field(default_factory=Counts)
     readings: list[tuple[str, Counts]] = field(default_factory=list)
@@ -364,18 +374,13 @@ class QueryRun:
                 if all(query.done for query in queries):
                     return
                 for batch in file.backwards() if reverse else file.batches():
-                    # What is wrong with a row is said once, however many ask it.
-                    refusals: set[Refused] = set()
-                    for query in queries:
-                        for lines, refused in self._answers(
-                            query, batch, reverse=reverse
-                        ):
-                            yield from [lines] if lines else []
-                            if refused is not None and refused not in refusals:
-                                refusals.add(refused)
-                                self._refuse(
-                                    file, refused, reverse=reverse, again=again
-                                )
+                    for lines, refused in self._batch(queries, batch, reverse=reverse):
+                        if lines:
+                            yield lines
+                        if refused is not None:
+                            self._refuse(
+                                file, batch, refused, reverse=reverse, again=again
+                            )
                     if all(query.done for query in queries):
                         return
         finally:
@@ -385,6 +390,21 @@ class QueryRun:
                     self.counts = counts
                 else:
                     self.readings.append((name, counts))
+
+    def _batch(
+        self,
+        queries: Sequence[RowQuery | StreamQuery],
+        batch: RowBatch,
+        *,
+        reverse: bool,
+    ) -> Iterator[tuple[bytes, Refused | None]]:
+        """Ask the rows of a batch; a refusal comes once, however many ask the row."""
+        refusals: set[Refused] = set()
+        for query in queries:
+            for lines, refused in self._answers(query, batch, reverse=reverse):
+                yield lines, None if refused in refusals else refused
+                if refused is not None:
+                    refusals.add(refused)
 
     def _answers(
         self, query: RowQuery | StreamQuery, batch: RowBatch, *, reverse: bool
@@ -400,16 +420,30 @@ class QueryRun:
             start = answers.asked
 
     def _refuse(
-        self, file: Rows, refused: Refused, *, reverse: bool, again: bool
+        self,
+        file: Rows,
+        batch: RowBatch,
+        refused: Refused,
+        *,
+        reverse: bool,
+        again: bool,
     ) -> None:
-        """Raise what is wrong with a row, or remember it."""
-        error = _error(file, refused, reverse=reverse)
-        if self.options.on_error == "abort":
-            raise error
+        """Raise what is wrong with a row, or pass over it and remember or tell it."""
+        on_error = self.options.on_error
+        if on_error == "abort":
+            raise _error(file, refused, reverse=reverse)
         if again:
             return
-        if self.options.on_error == "collect" or len(self.errors) < FIRST_BAD:
+        self.bad += 1
+        keep = len(self.errors) < FIRST_BAD
+        if self.tell is None and not keep and on_error == "skip":
+            return
+        error = _error(file, refused, reverse=reverse)
+        if keep or self.tell is None:
             self.errors.append(error)
+        if self.tell is not None:
+            (raw,) = batch.slice(refused.row - batch.first_row, 1).contents()
+            self.tell(BadRow(error, raw))
 
     def _say_what_is_held(self, query: RowQuery | StreamQuery) -> None:
         if self._warned or isinstance(query, RowQuery):
@@ -447,7 +481,9 @@ def _rows_of(counts: Counts) -> int:
     return counts.rows
 
 
-def _error(rows: Rows, refused: Refused, *, reverse: bool) -> HeadraceError:
+def _error(
+    rows: Rows, refused: Refused, *, reverse: bool
+) -> BadRowError | RowFailedError:
     path = rows.source.location
     line, offset = rows.place(refused.row, refused.offset, reverse=reverse)
     if refused.column is None:

@@ -1,0 +1,57 @@
+//! Answers as a table.
+
+use headrace_core::{
+    json::JsonError,
+    table::{self, Spelling},
+};
+use pyo3::{prelude::*, types::PyBytes};
+
+use crate::error::KernelError;
+
+/// The cells of each line, and the other columns with the position of the first line that has them.
+type Cells = (Vec<Vec<Option<String>>>, Vec<(usize, String)>);
+
+/// The columns of lines of JSON that are not `known`.
+#[pyfunction]
+pub(crate) fn new_columns(
+    py: Python<'_>,
+    lines: &[u8],
+    known: Vec<String>,
+) -> PyResult<Vec<String>> {
+    py.detach(|| table::new_columns(lines, &known)).map_err(refused)
+}
+
+/// The cells of lines of JSON; with `json`, strings are spelled as JSON too.
+#[pyfunction]
+pub(crate) fn cells(
+    py: Python<'_>,
+    lines: &[u8],
+    columns: Vec<String>,
+    json: bool,
+) -> PyResult<Cells> {
+    let spelling = if json { Spelling::Json } else { Spelling::Text };
+    let found = py.detach(|| table::cells(lines, &columns, spelling)).map_err(refused)?;
+    Ok((found.rows, found.others))
+}
+
+/// Lines of JSON as comma-separated values, how many, and the column of the next line that is not
+/// among `columns`, if that ended them.
+#[pyfunction]
+pub(crate) fn csv_records<'py>(
+    py: Python<'py>,
+    lines: &[u8],
+    columns: Vec<String>,
+) -> PyResult<(Bound<'py, PyBytes>, usize, Option<String>)> {
+    let records = py.detach(|| table::csv_records(lines, &columns)).map_err(refused)?;
+    Ok((PyBytes::new(py, &records.text), records.count, records.stranger))
+}
+
+/// The names of columns as comma-separated values.
+#[pyfunction]
+pub(crate) fn csv_header(py: Python<'_>, columns: Vec<String>) -> Bound<'_, PyBytes> {
+    PyBytes::new(py, &table::csv_header(&columns))
+}
+
+fn refused(error: JsonError) -> PyErr {
+    KernelError::new_err(("json", error.offset, error.reason.to_string()))
+}

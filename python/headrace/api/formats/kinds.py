@@ -1,0 +1,110 @@
+"""The table of formats, which the command line, `QueryResult` and the manual read."""
+
+from __future__ import annotations
+
+import os
+from importlib import import_module
+from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol, TypeAlias, cast
+
+from headrace.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from headrace.api.formats.layout import Layout
+
+FormatName: TypeAlias = Literal["ndjson", "json", "table", "csv", "parquet"]
+
+
+class Format(NamedTuple):
+    """One format; its module is ``headrace.api.formats.as_<name>``.
+
+    `live`: answers leave as they come. Otherwise the first ones are held to find the
+    columns, unless the query names them. `binary`: nothing for a terminal, and
+    compressed already.
+    """
+
+    name: FormatName
+    doc: str
+    suffixes: tuple[str, ...] = ()
+    live: bool = True
+    binary: bool = False
+
+
+FORMATS: tuple[Format, ...] = (
+    Format("ndjson", "one answer on a line", (".jsonl", ".ndjson")),
+    Format("json", "one array of all answers", (".json",)),
+    Format("table", "aligned columns for people; long values are cut", live=False),
+    Format(
+        "csv",
+        "comma-separated values with a header (RFC 4180); nested values as JSON",
+        (".csv",),
+        live=False,
+    ),
+    Format(
+        "parquet",
+        "typed columns (needs pyarrow); values of several types as JSON text",
+        (".parquet",),
+        live=False,
+        binary=True,
+    ),
+)
+
+CODECS = {".gz": "gzip", ".zst": "zstd", ".bz2": "bzip2", ".xz": "xz"}
+"""The codec of each ending of a file name."""
+
+
+class Writer(Protocol):
+    """What the module of a format offers."""
+
+    def write(self, answers: Iterator[bytes], layout: Layout) -> Iterable[bytes]:
+        """Turn answers, whole lines of JSON, into the bytes of a file."""
+        ...
+
+
+class Target(NamedTuple):
+    """What a file is written as."""
+
+    format: Format
+    codec: str
+
+
+def named(name: str) -> Format:
+    """Return the format called `name`."""
+    for each in FORMATS:
+        if each.name == name:
+            return each
+    names = ", ".join(each.name for each in FORMATS)
+    raise UsageError(f"there is no format {name!r}; there are {names}")
+
+
+def target(path: str | os.PathLike[str], name: str | None = None) -> Target:
+    """Choose format and compression by the end of a file name.
+
+    >>> target("out.csv.gz").format.name, target("out.csv.gz").codec
+    ('csv', 'gzip')
+    """
+    text = os.fspath(path).lower()
+    ending = next((each for each in CODECS if text.endswith(each)), "")
+    codec = CODECS.get(ending, "none")
+    stem = text.removesuffix(ending)
+    if name is None:
+        chosen = next((each for each in FORMATS if stem.endswith(each.suffixes)), None)
+    else:
+        chosen = named(name)
+    if chosen is None:
+        known = ", ".join(suffix for each in FORMATS for suffix in each.suffixes)
+        raise UsageError(
+            f"{os.fspath(path)}: which format? name one (--format), or let the file "
+            f"end in {known}, also with {', '.join(CODECS)}"
+        )
+    if chosen.binary and codec != "none":
+        raise UsageError(
+            f"{os.fspath(path)}: {chosen.name} is compressed inside; leave out {ending}"
+        )
+    return Target(chosen, codec)
+
+
+def load(chosen: Format) -> Writer:
+    """Import the module of a format."""
+    return cast("Writer", import_module(f"headrace.api.formats.as_{chosen.name}"))

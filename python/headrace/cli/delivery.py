@@ -1,0 +1,105 @@
+"""Where the answers of a query go, and the rows that have none.
+
+Imported when a command runs, not when its help is shown.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from headrace.api.bad_rows import facts
+from headrace.api.formats.kinds import load, named, target
+from headrace.cli.reading import watching
+from headrace.errors import UsageError
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+    from collections.abc import Callable
+
+    from headrace.api.dataset import Dataset
+    from headrace.api.formats.kinds import Format
+    from headrace.api.query import Errors, QueryResult
+    from headrace.cli.output import Console
+    from headrace.engines.local.query import BadRow, OnError
+
+STDOUT = "-"
+
+
+def policy(options: Namespace) -> OnError:
+    """Say what a bad row does. Whoever says where bad rows go asks for them."""
+    if options.strict:
+        if options.errors is not None:
+            raise UsageError("--strict ends at a bad row, so --errors has none to keep")
+        return "abort"
+    if options.errors is not None:
+        return "collect"
+    on_error: OnError = options.on_error
+    return on_error
+
+
+def errors_to(options: Namespace, console: Console) -> Errors | None:
+    """Say where bad rows go: to a file, or as they come to standard error."""
+    if policy(options) != "collect":
+        return None
+    if options.errors is None:
+        return _telling(console)
+    if options.out is not None and _same(options.out, options.errors):
+        raise UsageError(
+            "--out and --errors name the same file; bad rows need their own"
+        )
+    path: str = options.errors
+    return path
+
+
+def _telling(console: Console) -> Callable[[BadRow], None]:
+    def tell(row: BadRow) -> None:
+        known = facts(row)
+        where = f"{row.error.path}: line {row.error.line}, byte {row.error.offset}"
+        console.emit("bad_row", f"{where}: {row.error.reason}", **known)
+
+    return tell
+
+
+def _same(one: str, other: str) -> bool:
+    return Path(one).resolve() == Path(other).resolve()
+
+
+def format_of(options: Namespace, console: Console) -> Format:
+    """Choose the format, and find what it needs, before anything is read."""
+    if options.out in (None, STDOUT):
+        chosen = named(options.format or "ndjson")
+        if chosen.binary and console.width is not None:
+            raise UsageError(f"{chosen.name} is not for a terminal; give --out FILE")
+    else:
+        chosen = target(options.out, options.format).format
+    load(chosen)
+    return chosen
+
+
+def deliver(
+    asked: QueryResult,
+    dataset: Dataset[bytes],
+    options: Namespace,
+    console: Console,
+) -> None:
+    """Print the answers, or write them to a file, and say what is to be said of them."""
+    chosen = format_of(options, console)
+    with console.progress() as report, watching(dataset, report):
+        if options.out in (None, STDOUT):
+            for piece in asked.formatted(chosen.name, width=console.width):
+                console.write(piece)
+        else:
+            asked.write(options.out, chosen.name)
+    for note in asked.notes:
+        console.emit("output", note, format=chosen.name)
+    _report_bad(asked, options, console)
+
+
+def _report_bad(asked: QueryResult, options: Namespace, console: Console) -> None:
+    bad = asked.stats.bad
+    if bad:
+        rows = "1 bad row was" if bad == 1 else f"{bad} bad rows were"
+        kept = "" if options.errors is None else f"; see {options.errors}"
+        message = f"{rows} passed over{kept}"
+        console.emit("bad_rows", message, bad=bad, errors=options.errors)
