@@ -98,7 +98,8 @@ def deliver(
 
 def _report_bad(asked: QueryResult, options: Namespace, console: Console) -> None:
     bad = asked.stats.bad
-    if bad:
+    # Whoever asked for the counts will see it there.
+    if bad and not (options.stats and options.errors is None):
         rows = "1 bad row was" if bad == 1 else f"{bad} bad rows were"
         kept = "" if options.errors is None else f"; see {options.errors}"
         message = f"{rows} passed over{kept}"
