@@ -30,6 +30,7 @@ from headrace.logical.program import (
     text,
 )
 from headrace.logical.scope import Macro, Scope
+from headrace.logical.stream import GIVES_ELEMENTS
 from headrace.query import ast
 
 if TYPE_CHECKING:
@@ -269,10 +270,12 @@ class Compiler:
 
     def steps(self, of: Id, steps: Sequence[ast.Step], scope: Scope) -> Id:
         """Add a value taken through steps."""
+        before: ast.Step | None = None
         for position, step in enumerate(steps):
             if isinstance(step, ast.Each):
                 return self._each(of, step, steps[position + 1 :], scope)
-            of = self._step(of, step, scope)
+            of = self._step(of, _without_need(step, before), scope)
+            before = step
         return of
 
     def _step(self, of: Id, step: ast.Step, scope: Scope) -> Id:  # noqa: C901, a table of kinds
@@ -321,7 +324,10 @@ class Compiler:
             body = self.each_argument(step.body, scope)
         elif rest:
             current = self.writer.add(Tag.CURRENT, step.span)
-            body = self.argument(self.steps(current, rest, scope), per_element=True)
+            walked = self._in_row(
+                scope, step.span, lambda inner: self.steps(current, rest, inner)
+            )
+            body = self.argument(walked, per_element=True)
         else:
             return of
         return self.builtin("map", of, [body], step.span)
@@ -547,11 +553,16 @@ class Compiler:
 
     def _for_row(self, node: ast.Node, scope: Scope) -> Id:
         """Add an expression for an element; in a stage over rows, ``$`` is that element."""
-        body = self.expression(node, scope)
-        if scope.row is None:
-            return body
-        current = self.writer.add(Tag.CURRENT, node.span)
-        return self.let(scope.row, current, body, node.span)
+        return self._in_row(
+            scope, node.span, lambda inner: self.expression(node, inner)
+        )
+
+    def _in_row(self, scope: Scope, span: ast.Span, body: Callable[[Scope], Id]) -> Id:
+        """Add a body where ``$`` is ``@``, if this is what a stage over rows does first."""
+        if scope.row is None or scope.in_row:
+            return body(scope)
+        current = self.writer.add(Tag.CURRENT, span)
+        return self.let(scope.row, current, body(replace(scope, in_row=True)), span)
 
     # Variables
 
@@ -689,3 +700,11 @@ class Compiler:
             lambda inner: self._stages(again, rest, inner, written=written),
         )
         return self.let(variable, value, inside, bind.span)
+
+
+def _without_need(step: ast.Step, before: ast.Step | None) -> ast.Step:
+    """Drop a ``?`` behind elements: they are never null, and stay uncomputed without it."""
+    if not isinstance(step, ast.Method) or not isinstance(before, ast.Method):
+        return step
+    needless = before.name in GIVES_ELEMENTS and not before.optional
+    return replace(step, optional=False) if needless else step

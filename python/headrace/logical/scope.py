@@ -28,7 +28,8 @@ class Scope:
     """The names in sight.
 
     `row`: ``$`` means the current row, as inside the stages of ``$.rows()``. It is
-    the variable that holds the row.
+    the variable that holds the row, and `in_row` whether it holds it already:
+    what a stage does with parts of its row does not change ``$``.
 
     `written`: the variable that holds the document after earlier writes, which
     further writes to the document go on with.
@@ -36,6 +37,7 @@ class Scope:
 
     names: Mapping[str, Meaning] = field(default_factory=dict)
     row: int | None = None
+    in_row: bool = False
     written: int | None = None
 
     def binding(self, **names: Meaning) -> Scope:

@@ -37,7 +37,7 @@ _NUMBERS: dict[str, Reduction] = {
     "min": "min",
     "max": "max",
 }
-_GIVES_ELEMENTS = _ROW_LOCAL | {
+GIVES_ELEMENTS = _ROW_LOCAL | {
     "accumulate", "batch", "chunk", "cummax", "cummin", "diff", "diff_window", "distinct",
     "distinct_by", "drop", "drop_while", "dropwhile", "enumerate", "explode",
     "flatten", "implode", "intersect", "lag", "lead", "pairwise", "pct_change", "remove",
@@ -45,6 +45,7 @@ _GIVES_ELEMENTS = _ROW_LOCAL | {
     "sort", "sort_by", "take", "take_while", "takewhile", "unique", "unique_by",
     "left_join", "lookup", "window", "zip_streams", "zscore",
 }  # fmt: skip
+"""Methods that give elements whatever they are called on, none of null."""
 
 
 _MAIN = ast.Source("$")
@@ -216,8 +217,12 @@ class _Planner:
         """Plan all steps."""
         for position, step in enumerate(steps):
             rest = steps[position + 1 :]
-            if isinstance(step, ast.Each) and step.body is None:
-                # All that follows is about each element.
+            # All that follows an Each is about each element.
+            is_last = isinstance(step, ast.Each) and step.body is None
+            if any(map(_mentions_root, steps[position:] if is_last else [step])):
+                # Only at the beginning of a stage is ``$`` the element.
+                self._flush()
+            if is_last:
                 self._local += steps[position:]
                 return self._lines()
             if self._pass(step):
@@ -425,6 +430,10 @@ def _is_longest(options: Sequence[ast.Arg]) -> bool | None:
             return None
 
 
+def _mentions_root(step: ast.Step) -> bool:
+    return any(isinstance(node, ast.Root) for node in ast.walk(step))
+
+
 def _gives_elements(step: ast.Step) -> bool:
     """Whether a step gives a stream and not one value."""
     match step:
@@ -433,7 +442,7 @@ def _gives_elements(step: ast.Step) -> bool:
         case ast.Method("join"):
             return is_join(step)
         case ast.Method():
-            return step.name in _GIVES_ELEMENTS
+            return step.name in GIVES_ELEMENTS
         case ast.Slice() | ast.InlineFilter() | ast.Each():
             return True
         case _:

@@ -63,7 +63,8 @@ pub(super) fn matches<'r>(
     let arena = machine.arena;
     let mut found = BumpVec::new_in(arena);
     visit(value, arena, &mut |node| {
-        if let Some(result) = pattern::first_arm(machine, arms, node)?
+        let found_here = machine.about(node, |machine| pattern::first_arm(machine, arms, node))?;
+        if let Some(result) = found_here
             && result.truthy(arena)
         {
             found.push(result);

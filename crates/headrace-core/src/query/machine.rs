@@ -235,10 +235,15 @@ impl<'p, 'r> Machine<'p, 'r> {
 
     /// An expression with another current value.
     pub(super) fn with(&mut self, value: Value<'r>, body: ExprId) -> Evaluated<'r> {
+        self.about(value, |machine| machine.eval(body))
+    }
+
+    /// What `ask` finds while `@` is `value`.
+    pub(super) fn about<T>(&mut self, value: Value<'r>, ask: impl FnOnce(&mut Self) -> T) -> T {
         let outer = std::mem::replace(&mut self.current, value);
-        let result = self.eval(body);
+        let found = ask(self);
         self.current = outer;
-        result
+        found
     }
 
     /// An argument's value, where it says nothing of elements.
@@ -494,11 +499,13 @@ impl<'p, 'r> Machine<'p, 'r> {
                 Ok(value.checked_neg().map_or(Value::Float(as_double), Value::Int))
             }
             Value::Int(_) => Ok(Value::Int(0)),
-            Value::Float(value) => Ok(Value::Float(-value)),
-            other => Err(Fault::new(format!(
-                "-{} cannot be computed",
-                numbers::shown(other, self.arena)
-            ))),
+            other => match numbers::double(other) {
+                Some(value) => Ok(Value::Float(-value)),
+                None => Err(Fault::new(format!(
+                    "-{} cannot be computed",
+                    numbers::shown(other, self.arena)
+                ))),
+            },
         }
     }
 
@@ -542,15 +549,15 @@ impl<'p, 'r> Machine<'p, 'r> {
 
     fn cast(&mut self, of: ExprId, target: Target) -> Evaluated<'r> {
         let arena = self.arena;
-        let value = self.eval(of)?.resolved(arena);
+        let given = self.eval(of)?;
+        let value = given.resolved(arena);
         let impossible = |to: &str| {
             Err(Fault::new(format!("{} cannot be cast to {to}", numbers::shown(value, arena))))
         };
         match target {
-            Target::Int => match (value, strings::cast_number(value)) {
-                (Value::Int(_), _) => Ok(value),
-                (_, Some(number)) => Ok(numbers::whole(saturated(number.trunc()))),
-                _ => impossible("int"),
+            Target::Int => match strings::cast_integer(value) {
+                Some(number) => Ok(Value::Int(number)),
+                None => impossible("int"),
             },
             Target::Float => match strings::cast_number(value) {
                 Some(number) => numbers::finite(number),
@@ -559,9 +566,10 @@ impl<'p, 'r> Machine<'p, 'r> {
             Target::String => Ok(Value::Str(text_of(value, arena))),
             Target::Bool => Ok(Value::Bool(value.truthy(arena))),
             Target::Array if value.is_null() => Ok(Value::Array(&[])),
-            Target::Array if value.kind() == Kind::Array => Ok(value),
-            Target::Array => Ok(Value::Array(arena.alloc_slice_copy(&[value]))),
-            Target::Object if value.kind() == Kind::Object => Ok(value),
+            Target::Array if value.kind() == Kind::Array => Ok(given),
+            // As it was given: a number keeps the text it was written with.
+            Target::Array => Ok(Value::Array(arena.alloc_slice_copy(&[given]))),
+            Target::Object if value.kind() == Kind::Object => Ok(given),
             Target::Object => impossible("object"),
             Target::Null => Ok(Value::Null),
         }
@@ -767,10 +775,4 @@ fn ordered<'r>(operator: Operator, left: Value<'r>, right: Value<'r>, arena: &'r
             _ => order != Ordering::Less,
         }
     }
-}
-
-/// A double brought into the range of integers.
-fn saturated(value: f64) -> f64 {
-    // -2^63, and the largest double below 2^63.
-    value.clamp(-9_223_372_036_854_775_808.0, 9_223_372_036_854_774_784.0)
 }

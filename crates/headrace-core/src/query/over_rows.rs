@@ -242,8 +242,11 @@ impl OverRows {
         let mut wanted = state.wanted();
         let sources = values_of(&self.sources, arena);
         let pushed = self.stages.push(document.root(), sources, arena, &mut |element| {
+            if state.passes_over(element) {
+                return Ok(Flow::Continue);
+            }
             elements.push(element);
-            wanted -= u64::from(state.counts(element));
+            wanted = wanted.saturating_sub(1);
             Ok(if wanted == 0 { Flow::Stop } else { Flow::Continue })
         });
         if let Err(failed) = pushed {
@@ -305,7 +308,7 @@ fn total<'r>(sum: &Sum) -> Result<Value<'r>, Fault> {
 }
 
 impl State {
-    /// How many more elements can change the result, of those that count.
+    /// How many more elements can change the result, of those that are answers.
     fn wanted(&self) -> u64 {
         match self {
             Self::Lines { left, .. } => *left,
@@ -314,9 +317,9 @@ impl State {
         }
     }
 
-    /// Whether an element is one of those that are wanted.
-    fn counts(&self, element: Value<'_>) -> bool {
-        !matches!(self, Self::Lines { nulls: false, .. } if element.is_null())
+    /// Whether an element is no answer.
+    fn passes_over(&self, element: Value<'_>) -> bool {
+        matches!(self, Self::Lines { nulls: false, .. }) && element.is_null()
     }
 
     /// Whether the last element comes first.
@@ -332,11 +335,9 @@ impl State {
         arena: &'r Bump,
     ) -> Result<bool, Fault> {
         match self {
-            Self::Lines { text, left, nulls } => {
-                if *nulls || !element.is_null() {
-                    write_line(element, row, text, arena);
-                    *left -= 1;
-                }
+            Self::Lines { text, left, .. } => {
+                write_line(element, row, text, arena);
+                *left -= 1;
                 return Ok(*left == 0);
             }
             Self::Collect { text, elements, limit } => {

@@ -1,11 +1,13 @@
 //! Patterns of `match`.
 
+use std::cmp::Ordering;
+
 use super::{
     Machine,
     machine::Evaluated,
     program::{Arm, Pattern, Rest},
 };
-use crate::value::{Value, equal};
+use crate::value::{Kind, Value, compare, equal};
 
 /// The value of the first arm that matches; `None` if none does.
 pub(super) fn first_arm<'r>(
@@ -18,11 +20,11 @@ pub(super) fn first_arm<'r>(
             continue;
         }
         if let Some(guard) = arm.guard
-            && !machine.with(subject, guard)?.truthy(machine.arena)
+            && !machine.test(guard)?
         {
             continue;
         }
-        return machine.with(subject, arm.body).map(Some);
+        return machine.eval(arm.body).map(Some);
     }
     Ok(None)
 }
@@ -38,9 +40,15 @@ fn matches<'r>(machine: &mut Machine<'_, 'r>, pattern: &Pattern, value: Value<'r
         }
         Pattern::Literal(constant) => equal(machine.constant(constant), value, arena),
         Pattern::Kind(kind) => value.kind() == *kind,
-        Pattern::Range { low, high, inclusive } => value.as_f64(arena).is_some_and(|number| {
-            number >= *low && (number < *high || *inclusive && number <= *high)
-        }),
+        Pattern::Range { low, high, inclusive } => {
+            value.kind() == Kind::Number
+                && compare(value, Value::Float(*low), arena).is_ge()
+                && match compare(value, Value::Float(*high), arena) {
+                    Ordering::Less => true,
+                    Ordering::Equal => *inclusive,
+                    Ordering::Greater => false,
+                }
+        }
         Pattern::Object { fields, rest } => {
             let Some(entries) = value.as_object(arena) else { return false };
             let all = fields.iter().all(|(key, pattern)| match value.get(key) {

@@ -12,7 +12,22 @@ pub(super) fn alike<'r>(left: Value<'r>, right: Value<'r>, arena: &'r Bump) -> b
     left.contains(&right) || right.contains(&left)
 }
 
-/// What `as int` and `as float` make a number of; `None` where they cannot.
+/// What `as int` makes of a value; `None` where it cannot. Digits are exact.
+pub(super) fn cast_integer(value: Value<'_>) -> Option<i64> {
+    match value {
+        Value::Int(value) => return Some(value),
+        Value::Str(text) => {
+            if let Ok(value) = text.parse() {
+                return Some(value);
+            }
+        }
+        _ => {}
+    }
+    #[allow(clippy::cast_possible_truncation, reason = "what is beyond i64 becomes its end")]
+    cast_number(value).map(|number| number as i64)
+}
+
+/// What `as float` makes of a value; `None` where it cannot.
 pub(super) fn cast_number(value: Value<'_>) -> Option<f64> {
     match value {
         Value::Null => Some(0.0),
@@ -41,12 +56,10 @@ pub(super) fn formatted<'r>(
     let width = |digits: &str| digits.parse::<usize>().ok().filter(|width| *width <= MAX_WIDTH);
     if let Some(places) =
         spec.strip_prefix('.').and_then(|rest| rest.strip_suffix('f')).and_then(width)
-        && let Some(number) = value.as_f64(arena)
+        && let Some(number) = super::numbers::double(value.resolved(arena))
     {
         let _ = write!(out, "{number:.places$}");
-    } else if spec == "d"
-        && let Some(number) = value.as_f64(arena)
-    {
+    } else if let ("d", Value::Float(number)) = (spec, value.resolved(arena)) {
         out.push_str(text_of(super::numbers::whole(number.trunc()), arena));
     } else if let Some(width) = spec.strip_prefix('>').and_then(width) {
         let _ = write!(out, "{plain:>width$}");

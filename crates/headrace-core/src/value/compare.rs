@@ -5,6 +5,7 @@
 //! objects; within strings by code points.
 
 use std::{
+    borrow::Cow,
     cmp::Ordering,
     hash::{Hash, Hasher},
 };
@@ -59,27 +60,73 @@ fn compare_mixed(left: i64, right: f64) -> Ordering {
     })
 }
 
-/// A number that is beyond i64, or beyond every double, with one that is not.
+/// A number that is beyond i64, or beyond every double, with one that is not: exact, as
+/// every comparison of numbers is, so that what equals the same is equal.
 fn compare_beyond(text: &str, other: Value<'_>) -> Ordering {
-    match (text.parse::<f64>(), other) {
-        (Ok(number), Value::Float(other)) if number.is_finite() => compare_floats(number, other),
+    match other {
+        // A double this large has no fraction, and its digits are all written.
+        Value::Float(other) if other.abs() >= BEYOND_I64 => {
+            compare_big(text, &format!("{other:.0}"))
+        }
         _ => sign_of(text),
     }
 }
+
+/// 2^63, where integers that are no i64 begin.
+const BEYOND_I64: f64 = 9_223_372_036_854_775_808.0;
 
 fn sign_of(text: &str) -> Ordering {
     if text.starts_with('-') { Ordering::Less } else { Ordering::Greater }
 }
 
-/// Integers of many digits by their digits; decimals beyond a double by their text.
+/// Numbers of any size by their digits, however they are written.
 fn compare_big(left: &str, right: &str) -> Ordering {
     let negative = left.starts_with('-');
     if negative != right.starts_with('-') {
         return sign_of(left);
     }
-    let (left, right) = (left.trim_start_matches('-'), right.trim_start_matches('-'));
-    let order = left.len().cmp(&right.len()).then_with(|| left.cmp(right));
+    let order = Digits::of(left).cmp(&Digits::of(right));
     if negative { order.reverse() } else { order }
+}
+
+/// A number of at least 1 without its sign, the same for all ways to write it.
+#[derive(PartialEq, Eq, PartialOrd, Ord, Hash)]
+struct Digits {
+    /// How many digits stand before the point.
+    whole: i64,
+    /// All digits but the zeros at both ends.
+    digits: String,
+}
+
+/// One text for all numbers that are beyond i64 and equal; `None` for others.
+pub(super) fn canonical_beyond(value: Value<'_>) -> Option<String> {
+    let text = match value {
+        Value::Big(text) => Cow::Borrowed(text),
+        Value::Float(number) if number.abs() >= BEYOND_I64 => Cow::Owned(format!("{number:.0}")),
+        _ => return None,
+    };
+    let Digits { whole, digits } = Digits::of(&text);
+    let sign = if text.starts_with('-') { "-" } else { "" };
+    Some(format!("{sign}{digits}e{whole}"))
+}
+
+impl Digits {
+    fn of(text: &str) -> Self {
+        let text = text.trim_start_matches('-');
+        let (number, exponent) = text.split_once(['e', 'E']).unwrap_or((text, "0"));
+        let (before, after) = number.split_once('.').unwrap_or((number, ""));
+        let digits = [before, after].concat();
+        let significant = digits.trim_start_matches('0');
+        let leading = digits.len() - significant.len();
+        // An exponent beyond i64 is as far as anybody can write.
+        let exponent: i64 = exponent.parse().unwrap_or(i64::MAX / 2);
+        let whole = i64::try_from(before.len()).unwrap_or(i64::MAX / 4)
+            - i64::try_from(leading).unwrap_or(i64::MAX / 4);
+        Self {
+            whole: exponent.saturating_add(whole),
+            digits: significant.trim_end_matches('0').to_owned(),
+        }
+    }
 }
 
 fn compare_arrays<'r>(left: Value<'r>, right: Value<'r>, arena: &'r Bump) -> Ordering {
@@ -119,7 +166,12 @@ pub fn same_key_hash<'r>(value: Value<'r>, hasher: &mut impl Hasher, arena: &'r 
         Value::Int(value) => (value as f64 + 0.0).to_bits().hash(hasher),
         // -0.0 equals 0.0.
         Value::Float(value) => (value + 0.0).to_bits().hash(hasher),
-        Value::Big(text) | Value::Str(text) => text.hash(hasher),
+        // One that a double equals must have the hash of that double.
+        Value::Big(text) => match text.parse::<f64>() {
+            Ok(value) if value.is_finite() => value.to_bits().hash(hasher),
+            _ => (text.starts_with('-'), Digits::of(text)).hash(hasher),
+        },
+        Value::Str(text) => text.hash(hasher),
         _ => hash_container(value, hasher, arena),
     }
 }

@@ -5,7 +5,7 @@
 
 use bumpalo::Bump;
 
-use super::{Node, NodeKind, Value};
+use super::{Node, NodeKind, Value, compare::canonical_beyond};
 
 /// Append `value` to `out`.
 pub fn write_json<'r>(value: Value<'r>, out: &mut Vec<u8>, arena: &'r Bump) {
@@ -66,6 +66,8 @@ pub fn write_canonical<'r>(value: Value<'r>, out: &mut Vec<u8>, arena: &'r Bump)
         && let Some(integer) = as_integer(number)
     {
         write_int(integer, out);
+    } else if let Some(number) = canonical_beyond(value) {
+        out.extend_from_slice(number.as_bytes());
     } else {
         write_json(value, out, arena);
     }
