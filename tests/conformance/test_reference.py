@@ -1,0 +1,146 @@
+"""The reference is itself held to what is written of the language."""
+
+import json
+
+import pytest
+
+from headrace.kernel.builtins import builtins
+from headrace.query.errors import QuerySyntaxError
+from tests.conformance.cases import load, same
+from tests.conformance.test_cases import ANSWERED_OTHERWISE, CASES
+from tests.query.test_manual import EXAMPLE, MANUAL
+from tests.reference.language.evaluate import answer
+from tests.reference.language.lines import LineFailed, ask_all, ask_each
+from tests.reference.language.values import NotInSubset, QueryError, read
+
+FAILED = "error"
+
+
+def outcome(ask):
+    """Return what the reference says; None if the query is beyond it."""
+    try:
+        return [ask()]
+    except NotInSubset:
+        return None
+    except (QueryError, LineFailed, QuerySyntaxError):
+        return FAILED
+
+
+def compare(cases):
+    """Return how many cases the reference knows, and those it answers otherwise."""
+    known, wrong = 0, {}
+    for name, ask, wanted in cases:
+        found = outcome(ask)
+        if found is None:
+            continue
+        known += 1
+        fits = found == wanted if FAILED in (found, wanted) else same(found, wanted)
+        if not fits:
+            wrong[name] = f"gave {found!r}, not {wanted!r}"
+    return known, wrong
+
+
+def about_document(query, document):
+    return lambda: answer(query, read(document))
+
+
+def test_the_manual():
+    known, wrong = compare(
+        (query, about_document(query, document), [json.loads(text)] if text else FAILED)
+        for query, document, text in EXAMPLE.findall(MANUAL)
+    )
+    assert wrong == {}
+    assert known > 50
+
+
+def test_the_table_of_builtins():
+    known, wrong = compare(
+        (
+            example.query,
+            about_document(example.query, example.document),
+            FAILED if example.answer == FAILED else [json.loads(example.answer)],
+        )
+        for name, builtin in builtins().items()
+        if name == builtin.name
+        for example in builtin.examples
+    )
+    assert wrong == {}
+    assert known > 150
+
+
+@pytest.mark.skipif(not CASES.exists(), reason="the shared cases are not here")
+def test_the_shared_cases():
+    cases = [
+        case
+        for case in load(CASES)
+        if case["id"] not in ANSWERED_OTHERWISE and "jetro-limit" not in case["tags"]
+    ]
+    documents = [case for case in cases if not case.get("mode")]
+    known, wrong = compare(
+        (
+            f"{case['id']}: {case['query']}",
+            about_document(case["query"], json.dumps(case.get("input"))),
+            wanted_of(case),
+        )
+        for case in documents
+    )
+    assert wrong == {}
+    assert known > 900
+
+
+@pytest.mark.skipif(not CASES.exists(), reason="the shared cases are not here")
+def test_the_shared_cases_about_lines():
+    cases = [
+        case
+        for case in load(CASES)
+        if case.get("mode") and case["id"] not in ANSWERED_OTHERWISE
+    ]
+    known, wrong = compare(
+        (f"{case['id']}: {case['query']}", about_lines(case), wanted_of(case))
+        for case in cases
+    )
+    assert wrong == {}
+    assert known > 50
+
+
+def wanted_of(case):
+    if "recommended" in case:
+        return [case["recommended"]]
+    if case.get("error") or case.get("recommended_error"):
+        return FAILED
+    if case.get("mode"):
+        return [[json.loads(line) for line in case["expected"].splitlines()]]
+    return [case["expected"]]
+
+
+def about_lines(case):
+    options = case.get("options", {})
+    mode = case["mode"].removeprefix("ndjson-")
+    data = case["input"].encode()
+    nulls = options.get("null_output") == "emit"
+
+    def ask():
+        if options.keys() - {"key", "limit", "null_output", "reverse_chunk_size"}:
+            raise NotInSubset("an option")
+        if mode.startswith("rows"):
+            if not case["query"].startswith("$.rows()") or "limit" in options:
+                raise NotInSubset("rows inside of something else, or a limit")
+            answers, _failed = ask_all(case["query"], [data], skip=False)
+            return [value for value in answers if nulls or value is not None]
+        result = ask_each(
+            case["query"],
+            [data],
+            nulls=nulls,
+            reverse=mode.startswith("rev"),
+            match=mode.endswith("matches"),
+            distinct_by=options.get("key"),
+            limit=options.get("limit"),
+        )
+        if result.failed:
+            raise LineFailed(result.failed[0])
+        return [
+            json.loads(value) if isinstance(value, bytes) else value
+            for value in result.answers
+        ]
+
+    return ask

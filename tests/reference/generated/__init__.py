@@ -1,0 +1,1 @@
+"""Queries and rows, made up so that the queries find something in the rows."""

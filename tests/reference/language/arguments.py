@@ -1,0 +1,127 @@
+"""The arguments of a call, each read in the way the method asks for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from headrace.query import ast
+from tests.reference.language.names import is_builtin
+from tests.reference.language.scope import Closure, bound
+from tests.reference.language.values import (
+    NotInSubset,
+    QueryError,
+    is_number,
+    truthy,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.reference.language.scope import Scope
+
+
+@dataclass(frozen=True)
+class Arguments:
+    """What stands between the parentheses, not yet evaluated.
+
+    `of_rows`: the elements are rows of a source, each its own ``$``.
+    """
+
+    args: tuple[ast.Arg, ...]
+    scope: Scope
+    evaluate: Callable[[ast.Node, Scope], Any]
+    of_rows: bool = False
+
+    def __len__(self):
+        return len(self.args)
+
+    def check(self, least, most=None):
+        """Refuse another number of arguments, and arguments by name."""
+        if not least <= len(self.args) <= (least if most is None else most):
+            raise QueryError(f"{len(self.args)} arguments")
+        if any(arg.name is not None for arg in self.args):
+            raise NotInSubset("an argument by name")
+
+    def value(self, place):
+        """Evaluate an argument where the call stands."""
+        node = self.args[place].value
+        if isinstance(node, ast.Lambda | ast.Delete):
+            raise NotInSubset(type(node).__name__)
+        return self.evaluate(node, self.scope)
+
+    def whole(self, place):
+        """Evaluate an argument that counts something."""
+        number = self.value(place)
+        if not is_number(number):
+            raise QueryError("a count must be a number")
+        return int(number)
+
+    def text(self, place):
+        """Evaluate an argument that must be a text."""
+        text = self.value(place)
+        if not isinstance(text, str):
+            raise QueryError("the argument must be a text")
+        return text
+
+    def each(self, place):
+        """Return an argument as a function of an element."""
+        function, scope = self._function(place)
+        if not isinstance(function, ast.Lambda):
+            return lambda element: self.evaluate(function, self._about(scope, element))
+        if len(function.params) != 1:
+            raise NotInSubset("a lambda of several values")
+
+        def apply(element):
+            inner = self._about(scope, element)
+            return self.evaluate(
+                function.body, inner.knowing(bound(function.params[0], element))
+            )
+
+        return apply
+
+    def about(self, element):
+        """Return what an argument that is no lambda can see, for an element."""
+        return self._about(self.scope, element)
+
+    def condition(self):
+        """Return whether all arguments are truthy, as a function of an element."""
+        tests = [self.each(place) for place in range(len(self.args))]
+        return lambda element: all(truthy(test(element)) for test in tests)
+
+    def of_two(self, place):
+        """Return a lambda of two values as a function, or None."""
+        function, scope = self._function(place)
+        if not isinstance(function, ast.Lambda) or len(function.params) != 2:
+            return None
+        first, second = function.params
+
+        def apply(one, other):
+            names = {**bound(first, one), **bound(second, other)}
+            return self.evaluate(function.body, scope.knowing(names))
+
+        return apply
+
+    def names(self):
+        """Return arguments that name keys: bare names mean themselves."""
+        return [self.name(arg.value) for arg in self.args]
+
+    def name(self, node):
+        value = node.name if isinstance(node, ast.Name) else None
+        if value is None:
+            value = self.evaluate(node, self.scope)
+        return value
+
+    def _function(self, place):
+        node = self.args[place].value
+        if isinstance(node, ast.Name):
+            value = self.scope.variables.get(node.name)
+            if isinstance(value, Closure):
+                return value.function, value.scope
+            if node.name not in self.scope.variables and is_builtin(node.name):
+                raise NotInSubset("a method as an argument")
+        return node, self.scope
+
+    def _about(self, scope, element):
+        inner = scope.at(element)
+        return replace(inner, root=element) if self.of_rows else inner

@@ -1,0 +1,294 @@
+"""The value of every kind of expression."""
+
+from __future__ import annotations
+
+from headrace.query import ast, parser
+from tests.reference.language import operators
+from tests.reference.language.arguments import Arguments
+from tests.reference.language.comprehensions import turns
+from tests.reference.language.formatting import formatted
+from tests.reference.language.methods import METHODS
+from tests.reference.language.methods.functions import FUNCTIONS
+from tests.reference.language.methods.membership import includes
+from tests.reference.language.names import is_builtin
+from tests.reference.language.patterns import fit
+from tests.reference.language.scope import Closure, Scope, bound
+from tests.reference.language.steps import follow
+from tests.reference.language.values import (
+    NotInSubset,
+    QueryError,
+    Written,
+    equal,
+    kind_of,
+    read_number,
+    text_of,
+    truthy,
+)
+from tests.reference.language.writes import ends_in_write, is_write, written
+
+
+def answer(query, document):
+    """Return the answer to a query about a document."""
+    tree = parser.parse(query)
+    return evaluate(tree, Scope(document, document))
+
+
+def evaluate(node, scope):
+    """Return the value of an expression."""
+    rule = RULES.get(type(node))
+    if rule is None:
+        raise NotInSubset(type(node).__name__)
+    return rule(node, scope)
+
+
+def _literal(node, _scope):
+    value = node.value
+    if isinstance(value, bool | str) or value is None:
+        return value
+    if isinstance(value, int):
+        return read_number(str(value))
+    if isinstance(value, float):
+        return value
+    return Written(str(value))
+
+
+def _path(node, scope):
+    if is_write(node):
+        return written(node, scope, scope.root, evaluate)
+    return follow(node, scope, evaluate)
+
+
+def _call(node, scope):
+    arguments = Arguments(node.args, scope, evaluate)
+    if node.name in FUNCTIONS:
+        return FUNCTIONS[node.name](arguments)
+    if node.name not in METHODS:
+        raise NotInSubset(node.name)
+    receiver, *others = node.args or (ast.Arg(ast.Current()),)
+    if receiver.name is not None:
+        raise NotInSubset("a receiver by name")
+    method = ast.Method(node.name, tuple(others))
+    return follow(ast.Path(receiver.value, (method,)), scope, evaluate)
+
+
+def _negate(node, scope):
+    if isinstance(node.operand, ast.Literal) and type(node.operand.value) is int:
+        # The least integer is written with a number that is none.
+        return read_number(str(-node.operand.value))
+    return operators.negate(evaluate(node.operand, scope))
+
+
+def _binary(node, scope):
+    left, right = evaluate(node.left, scope), evaluate(node.right, scope)
+    return operators.arithmetic(node.operator, left, right)
+
+
+def _compare(node, scope):
+    left, right = evaluate(node.left, scope), evaluate(node.right, scope)
+    return operators.compared(node.operator, left, right)
+
+
+def _and(node, scope):
+    return all(truthy(evaluate(operand, scope)) for operand in node.operands)
+
+
+def _or(node, scope):
+    value = None
+    for operand in node.operands:
+        value = evaluate(operand, scope)
+        if truthy(value):
+            break
+    return value
+
+
+def _coalesce(node, scope):
+    for operand in node.operands:
+        value = evaluate(operand, scope)
+        if value is not None:
+            return value
+    return None
+
+
+def _contains(node, scope):
+    return includes(evaluate(node.container, scope), evaluate(node.item, scope))
+
+
+def _contains_all(node, scope):
+    container = evaluate(node.container, scope)
+    if container is None:
+        return None
+    return all(includes(container, item.value) for item in node.items)
+
+
+def _is_kind(node, scope):
+    return (kind_of(evaluate(node.operand, scope)) == node.kind) != node.negated
+
+
+def _cast(node, scope):
+    return operators.cast(evaluate(node.operand, scope), node.to)
+
+
+def _conditional(node, scope):
+    chosen = node.then if truthy(evaluate(node.test, scope)) else node.otherwise
+    return evaluate(chosen, scope)
+
+
+def _try(node, scope):
+    try:
+        value = evaluate(node.body, scope)
+    except QueryError:
+        value = None
+    return evaluate(node.otherwise, scope) if value is None else value
+
+
+def _pipe(node, scope):
+    writes = [part for part in (node.first, *node.stages) if ends_in_write(part)]
+    if len(writes) > 1 and not all(map(is_write, writes)):
+        raise NotInSubset("writes one after the other that are not to the document")
+    value = evaluate(node.first, scope)
+    before = node.first
+    for stage in node.stages:
+        if isinstance(stage, ast.Bind):
+            scope = scope.knowing(bound(stage.target, value))
+        elif is_write(stage) and is_write(before):
+            # Writes to the document one after the other add up.
+            value = written(stage, scope.at(value), value, evaluate)
+        else:
+            value = _stage(stage, scope.at(value))
+        before = stage
+    return value
+
+
+def _stage(stage, scope):
+    match stage:
+        case ast.Name(name) if name not in scope.variables and is_builtin(name):
+            method = ast.Path(ast.Current(), (ast.Method(name),))
+            return evaluate(method, scope)
+    return evaluate(stage, scope)
+
+
+def _let(node, scope):
+    if ends_in_write(node.body) and any(
+        ends_in_write(binding.value) for binding in node.bindings
+    ):
+        raise NotInSubset("writes one after the other by name")
+    for binding in node.bindings:
+        if isinstance(binding.value, ast.Lambda):
+            scope = scope.knowing(
+                bound(binding.target, None)
+                | {binding.target.name: Closure(binding.value, scope)}
+            )
+        else:
+            value = evaluate(binding.value, scope)
+            scope = scope.knowing(bound(binding.target, value))
+    return evaluate(node.body, scope)
+
+
+def _match(node, scope):
+    subject = evaluate(node.subject, scope)
+    for arm in node.arms:
+        names = fit(arm.pattern, subject)
+        if names is None:
+            continue
+        inner = scope.knowing(names)
+        if arm.guard is None or truthy(evaluate(arm.guard, inner)):
+            return evaluate(arm.body, inner)
+    raise QueryError("no arm fits")
+
+
+def _array(node, scope):
+    items = []
+    for item in node.items:
+        if not isinstance(item, ast.Spread):
+            items.append(evaluate(item, scope))
+            continue
+        value = evaluate(item.value, scope)
+        items.extend(value if isinstance(value, list) else [value])
+    return items
+
+
+def _object(node, scope):
+    made = {}
+    for entry in node.entries:
+        made.update(_entry(entry, scope))
+    return made
+
+
+def _entry(entry, scope):
+    """Return what one entry adds to an object."""
+    match entry:
+        case ast.Shorthand(name):
+            value = scope.value_of(name)
+            return {} if value is None else {name: value}
+        case ast.Entry(key, node, optional, condition):
+            if condition is not None and not truthy(evaluate(condition, scope)):
+                return {}
+            value = evaluate(node, scope)
+            return {} if optional and value is None else {key: value}
+        case ast.ComputedEntry(key, node, condition):
+            if condition is not None and not truthy(evaluate(condition, scope)):
+                return {}
+            return {text_of(evaluate(key, scope)): evaluate(node, scope)}
+        case ast.Spread(node, deep=False):
+            value = evaluate(node, scope)
+            return value if isinstance(value, dict) else {}
+    raise NotInSubset("a deep spread")
+
+
+def _array_comprehension(node, scope):
+    items = [evaluate(node.item, inner) for inner in turns(node.loops, scope, evaluate)]
+    if not node.distinct:
+        return items
+    found = []
+    for item in items:
+        if not any(equal(item, other) for other in found):
+            found.append(item)
+    return found
+
+
+def _object_comprehension(node, scope):
+    return {
+        text_of(evaluate(node.key, inner)): evaluate(node.value, inner)
+        for inner in turns(node.loops, scope, evaluate)
+    }
+
+
+def _f_string(node, scope):
+    texts = []
+    for part in node.parts:
+        if isinstance(part, ast.Text):
+            texts.append(part.text)
+        else:
+            texts.append(formatted(evaluate(part.value, scope), part.spec))
+    return "".join(texts)
+
+
+RULES = {
+    ast.Literal: _literal,
+    ast.Root: lambda _node, scope: scope.root,
+    ast.Current: lambda _node, scope: scope.current,
+    ast.Name: lambda node, scope: scope.value_of(node.name),
+    ast.Path: _path,
+    ast.Call: _call,
+    ast.Negate: _negate,
+    ast.Binary: _binary,
+    ast.Compare: _compare,
+    ast.Not: lambda node, scope: not truthy(evaluate(node.operand, scope)),
+    ast.And: _and,
+    ast.Or: _or,
+    ast.Coalesce: _coalesce,
+    ast.Contains: _contains,
+    ast.ContainsAll: _contains_all,
+    ast.IsKind: _is_kind,
+    ast.Cast: _cast,
+    ast.Conditional: _conditional,
+    ast.Try: _try,
+    ast.Pipe: _pipe,
+    ast.Let: _let,
+    ast.Match: _match,
+    ast.ArrayLiteral: _array,
+    ast.ObjectLiteral: _object,
+    ast.ArrayComprehension: _array_comprehension,
+    ast.ObjectComprehension: _object_comprehension,
+    ast.FString: _f_string,
+}

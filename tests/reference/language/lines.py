@@ -1,0 +1,285 @@
+"""A query over the lines of files: row by row, or over the stream of all rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Any
+
+from headrace.query import ast, parser
+from tests.reference.language.arguments import Arguments
+from tests.reference.language.evaluate import evaluate
+from tests.reference.language.methods import METHODS
+from tests.reference.language.methods.streams import (
+    Lazy,
+    elements,
+    first_of_each,
+    settled,
+)
+from tests.reference.language.scope import Scope
+from tests.reference.language.steps import Walk
+from tests.reference.language.values import (
+    NotInSubset,
+    QueryError,
+    identity,
+    read,
+    truthy,
+)
+from tests.reference.slow_rows import slow_rows
+
+
+@dataclass(frozen=True)
+class Line:
+    """One line of one of the files."""
+
+    file: int
+    number: int
+    offset: int
+    content: bytes
+
+
+class LineFailed(Exception):  # noqa: N818
+    """The query cannot be computed on a line, or there is no JSON on it."""
+
+    def __init__(self, line: Line) -> None:
+        super().__init__(line)
+        self.line = line
+
+
+@dataclass
+class Result:
+    """The answers, the lines that failed, and how many lines there were of each kind."""
+
+    answers: list[Any] = field(default_factory=list)
+    failed: list[Line] = field(default_factory=list)
+    before_failure: list[Any] | None = None
+    """The answers that came before the first line that failed."""
+    emitted: int = 0
+    filtered: int = 0
+    blank: int = 0
+
+    def fail(self, line):
+        if not self.failed:
+            self.before_failure = list(self.answers)
+        self.failed.append(line)
+
+
+def lines_of(files, *, reverse=False):
+    """Return the lines of all files, or from the last to the first."""
+    lines = [
+        Line(file, number, offset, content)
+        for file, data in enumerate(files)
+        for number, (offset, content) in enumerate(slow_rows(data), 1)
+    ]
+    return lines[::-1] if reverse else lines
+
+
+def is_blank(content):
+    return not content.strip(b" \t\r\n")
+
+
+def ask_each(
+    query,
+    files,
+    *,
+    nulls=False,
+    reverse=False,
+    match=False,
+    distinct_by=None,
+    limit=None,
+):
+    """Ask every row by itself; with `match`, the answers are the lines as they are."""
+    tree = parser.parse(query)
+    key_tree = None if distinct_by is None else parser.parse(distinct_by)
+    result, seen = Result(), set()
+    for line in lines_of(files, reverse=reverse):
+        if is_blank(line.content):
+            result.blank += 1
+            continue
+        try:
+            row = read(line.content)
+            if key_tree is not None:
+                key = identity(_about(key_tree, row))
+                if key in seen:
+                    result.filtered += 1
+                    continue
+                seen.add(key)
+            answer = _about(tree, row)
+        except QueryError:
+            result.fail(line)
+            continue
+        if match and truthy(answer):
+            answer = line.content
+        elif match or (answer is None and not nulls):
+            result.filtered += 1
+            continue
+        result.emitted += 1
+        result.answers.append(answer)
+        if result.emitted == limit:
+            break
+    return result
+
+
+def _about(tree, row):
+    return evaluate(tree, Scope(row, row))
+
+
+def ask_all(query, files, *, skip, reverse=False):
+    """Return the answers to a question about all rows, and the lines that failed.
+
+    A line that fails is passed over with `skip`, else it is raised as `LineFailed`.
+    What fails behind the rows is a `QueryError`.
+    """
+    path = parser.parse(query)
+    steps = list(path.steps) if isinstance(path, ast.Path) else []
+    of_rows = steps[:1] == [ast.Method("rows")]
+    if of_rows:
+        steps = steps[1:]
+        if steps[:1] == [ast.Method("reverse")]:
+            steps, reverse = steps[1:], not reverse
+    stream = Stream(lines_of(files, reverse=reverse), skip=skip)
+    rest = stream.through(steps, of_rows=of_rows)
+    value = settled(Walk(NOTHING, evaluate, of_rows).through(stream.value, rest))
+    return (value if gives_lines(steps) else [value]), stream.failed
+
+
+REDUCING = {"count", "sum", "avg", "min", "max", "first", "last", "find", "any"}
+COUNTING = {"take", "skip", "drop"}
+WHOLE = {"sort", "sort_by", "reverse", "flatten"}
+
+
+def gives_lines(steps):
+    """Tell whether what the last step gives is a stream, or a single value."""
+    if not steps or isinstance(steps[-1], ast.Slice):
+        return True
+    last = steps[-1]
+    if not isinstance(last, ast.Method):
+        return False
+    if last.name in {"first", "last"}:
+        return bool(last.args)
+    return last.name in STAGES.keys() | COUNTING | WHOLE
+
+
+class Stream:
+    """The rows, each with its line, gone through one after the other."""
+
+    def __init__(self, lines, *, skip):
+        self.skip = skip
+        self.failed = []
+        self.several = set()
+        self.value = self._rows(lines)
+
+    def _rows(self, lines):
+        for line in lines:
+            if is_blank(line.content):
+                continue
+            try:
+                row = read(line.content)
+            except QueryError:
+                self.fail(line)
+                continue
+            yield line, row
+
+    def fail(self, line):
+        if not self.skip:
+            raise LineFailed(line)
+        if line in self.several:
+            # Whether the other elements of the row count is not said anywhere.
+            raise NotInSubset("a row that fails by one of its elements")
+        self.failed.append(line)
+
+    def through(self, steps, *, of_rows):
+        """Take the steps that are about one row after the other, return the others."""
+        for place, step in enumerate(steps):
+            if not isinstance(step, ast.Method):
+                break
+            if step.name in REDUCING:
+                self.value = self._reduced(step, of_rows)
+                return steps[place + 1 :]
+            if step.name not in STAGES.keys() | COUNTING:
+                break
+            self.value = self._stage(step, of_rows)
+        else:
+            place = len(steps)
+        self.value = [value for _line, value in self.value]
+        return steps[place:]
+
+    def _stage(self, step, of_rows):
+        arguments = Arguments(step.args, NOTHING, evaluate, of_rows)
+        if step.name in COUNTING:
+            arguments.check(1)
+            count = max(arguments.whole(0), 0)
+            bounds = (count,) if step.name == "take" else (count, None)
+            return islice(self.value, *bounds)
+        return STAGES[step.name](self, self.value, arguments)
+
+    def each(self, source, function):
+        """Yield each element with its line and what a function makes of it."""
+        for line, value in source:
+            try:
+                made = function(value)
+            except QueryError:
+                self.fail(line)
+                continue
+            yield line, value, made
+
+    def filtered(self, source, arguments):
+        for line, value, holds in self.each(source, arguments.condition()):
+            if holds:
+                yield line, value
+
+    def mapped(self, source, arguments):
+        for line, _value, made in self.each(source, arguments.each(0)):
+            yield line, made
+
+    def flat_mapped(self, source, arguments):
+        for line, _value, made in self.each(source, arguments.each(0)):
+            found = list(elements(made))
+            if len(found) > 1:
+                self.several.add(line)
+            for inner in found:
+                yield line, inner
+
+    def unique_by(self, source, arguments):
+        keyed = self.each(source, arguments.each(0))
+        return first_of_each((key, (line, value)) for line, value, key in keyed)
+
+    def unique(self, source, _arguments):
+        return first_of_each((value, (line, value)) for line, value in source)
+
+    def compacted(self, source, _arguments):
+        return ((line, value) for line, value in source if value is not None)
+
+    def _reduced(self, step, of_rows):
+        """Make one value of the stream: what its method makes of plain elements."""
+        arguments = Arguments(step.args, NOTHING, evaluate, of_rows)
+        if not step.args or step.name in {"first", "last"}:
+            plain = (value for _line, value in self.value)
+            return METHODS[step.name](Lazy(plain), arguments)
+        if step.name in {"sum", "avg", "min", "max"}:
+            made = (
+                made for _line, _value, made in self.each(self.value, arguments.each(0))
+            )
+            return METHODS[step.name](Lazy(made), NO_ARGUMENTS)
+        tested = self.each(self.value, arguments.condition())
+        if step.name == "count":
+            return sum(holds for _line, _value, holds in tested)
+        if step.name == "any":
+            return any(holds for _line, _value, holds in tested)
+        return next((value for _line, value, holds in tested if holds), None)
+
+
+NOTHING = Scope(None, None)
+NO_ARGUMENTS = Arguments((), NOTHING, evaluate)
+
+STAGES = {
+    "filter": Stream.filtered,
+    "find_all": Stream.filtered,
+    "map": Stream.mapped,
+    "flat_map": Stream.flat_mapped,
+    "unique_by": Stream.unique_by,
+    "distinct_by": Stream.unique_by,
+    "unique": Stream.unique,
+    "distinct": Stream.unique,
+    "compact": Stream.compacted,
+}

@@ -1,0 +1,32 @@
+"""The methods of the core subset, by name.
+
+Each takes its receiver and its `Arguments`. Only those in `streams` are given what
+is not computed yet.
+"""
+
+from __future__ import annotations
+
+from tests.reference.language.methods.conversion import CONVERSION
+from tests.reference.language.methods.grouping import GROUPING
+from tests.reference.language.methods.membership import MEMBERSHIP
+from tests.reference.language.methods.objects import OBJECTS
+from tests.reference.language.methods.plain_writes import PLAIN_WRITES
+from tests.reference.language.methods.reducers import REDUCERS
+from tests.reference.language.methods.streams import STREAMS, settled
+from tests.reference.language.methods.texts import TEXTS
+
+
+def _on_values(method):
+    """Let a method be given values only."""
+    return lambda receiver, arguments: method(settled(receiver), arguments)
+
+
+METHODS = {
+    **STREAMS,
+    **REDUCERS,
+    **{
+        name: _on_values(method)
+        for table in (GROUPING, MEMBERSHIP, OBJECTS, TEXTS, CONVERSION, PLAIN_WRITES)
+        for name, method in table.items()
+    },
+}

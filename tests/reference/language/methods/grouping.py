@@ -1,0 +1,93 @@
+"""Methods that need all elements at once."""
+
+from __future__ import annotations
+
+from functools import cmp_to_key
+
+from headrace.query import ast
+from tests.reference.language.methods.streams import elements
+from tests.reference.language.values import (
+    in_order,
+    text_of,
+    truthy,
+)
+
+
+def _sort(receiver, arguments):
+    arguments.check(0, 9)
+    found = list(elements(receiver))
+    if not arguments:
+        return sorted(found, key=in_order)
+    before = arguments.of_two(0)
+    if before is not None:
+        return sorted(found, key=cmp_to_key(_by_comparison(before)))
+    # The last key first: sorting is stable.
+    keys = [_sort_key(arguments, place) for place in range(len(arguments))]
+    rows = [([in_order(key(element)) for key, _ in keys], element) for element in found]
+    for place in reversed(range(len(keys))):
+        rows.sort(key=lambda row: row[0][place], reverse=keys[place][1])
+    return [element for _keys, element in rows]
+
+
+def _sort_key(arguments, place):
+    """Return a key as a function of an element, and whether it goes downwards."""
+    node = arguments.args[place].value
+    if not isinstance(node, ast.Negate):
+        return arguments.each(place), False
+
+    def key(element):
+        return arguments.evaluate(node.operand, arguments.about(element))
+
+    return key, True
+
+
+def _by_comparison(before):
+    def comparison(one, other):
+        if truthy(before(one, other)):
+            return -1
+        return 1 if truthy(before(other, one)) else 0
+
+    return comparison
+
+
+def _reverse(receiver, arguments):
+    arguments.check(0)
+    if isinstance(receiver, str):
+        return receiver[::-1]
+    return list(elements(receiver))[::-1]
+
+
+def _group_by(receiver, arguments):
+    arguments.check(1)
+    key = arguments.each(0)
+    groups = {}
+    for element in elements(receiver):
+        groups.setdefault(text_of(key(element)), []).append(element)
+    return groups
+
+
+def _count_by(receiver, arguments):
+    groups = _group_by(receiver, arguments)
+    return {key: len(group) for key, group in groups.items()}
+
+
+def _index_by(receiver, arguments):
+    groups = _group_by(receiver, arguments)
+    return {key: group[-1] for key, group in groups.items()}
+
+
+def _append(receiver, arguments):
+    arguments.check(1)
+    value = arguments.value(0)
+    return [*receiver, value] if isinstance(receiver, list) else receiver
+
+
+GROUPING = {
+    "sort": _sort,
+    "sort_by": _sort,
+    "reverse": _reverse,
+    "group_by": _group_by,
+    "count_by": _count_by,
+    "index_by": _index_by,
+    "append": _append,
+}

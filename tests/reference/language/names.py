@@ -1,0 +1,9 @@
+"""Which names are methods of the language, known to the reference or not."""
+
+from __future__ import annotations
+
+from headrace.kernel.builtins import builtins
+
+
+def is_builtin(name):
+    return name in builtins()

@@ -1,0 +1,63 @@
+"""What an expression can see: ``$``, ``@`` and the names given to values."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from headrace.query import ast
+from tests.reference.language.values import NotInSubset
+
+
+@dataclass(frozen=True)
+class Closure:
+    """A lambda under a name, and what it could see where it was written."""
+
+    function: ast.Lambda
+    scope: Scope
+
+
+@dataclass(frozen=True)
+class Scope:
+    """All that is in sight; a name that is no variable is a field of `current`."""
+
+    root: Any
+    current: Any
+    variables: dict[str, Any] = field(default_factory=dict)
+
+    def at(self, value):
+        """Return the same scope, about another value."""
+        return replace(self, current=value)
+
+    def knowing(self, names):
+        """Return the same scope with more names."""
+        return replace(self, variables={**self.variables, **names})
+
+    def value_of(self, name):
+        if name in self.variables:
+            value = self.variables[name]
+            if isinstance(value, Closure):
+                raise NotInSubset("a lambda as a value")
+            return value
+        return self.current.get(name) if isinstance(self.current, dict) else None
+
+
+def bound(target, value):
+    """Return the names that a target gives to a value and its parts."""
+    match target:
+        case ast.Variable(name):
+            return {name: value}
+        case ast.Items(names, rest):
+            elements = value if isinstance(value, list) else []
+            found = {
+                name: elements[place] if place < len(elements) else None
+                for place, name in enumerate(names)
+            }
+            return found if rest is None else {**found, rest: elements[len(names) :]}
+        case ast.Fields(names, rest):
+            source = value if isinstance(value, dict) else {}
+            found = {name: source.get(name) for name in names}
+            if rest is None:
+                return found
+            return {**found, rest: {k: v for k, v in source.items() if k not in names}}
+    raise NotInSubset(type(target).__name__)

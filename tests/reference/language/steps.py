@@ -1,0 +1,142 @@
+"""Following the steps of a path.
+
+Methods that go over elements one by one give a `Lazy`: the next method takes of it
+what it needs, and what nobody takes is never computed, so it cannot fail.
+"""
+
+from __future__ import annotations
+
+from headrace.query import ast
+from tests.reference.language.arguments import Arguments
+from tests.reference.language.methods import METHODS
+from tests.reference.language.methods.streams import elements, settled
+from tests.reference.language.values import NotInSubset, QueryError, truthy
+from tests.reference.language.writes import is_write
+
+
+def follow(path, scope, evaluate):
+    """Return the value that a path leads to."""
+    return settled(_followed(path, scope, evaluate))
+
+
+def _followed(path, scope, evaluate):
+    if isinstance(path.base, ast.Path) and not is_write(path.base):
+        value = _followed(path.base, scope, evaluate)
+    else:
+        value = evaluate(path.base, scope)
+    steps = path.steps
+    of_rows = isinstance(path.base, ast.Root) and steps[0] == ast.Method("rows")
+    if of_rows:
+        value = value if isinstance(value, list) else [value]
+        steps = steps[1:]
+    return Walk(scope, evaluate, of_rows).through(value, steps)
+
+
+class Walk:
+    """One way through the steps of a path."""
+
+    def __init__(self, scope, evaluate, of_rows):
+        self.scope = scope
+        self.evaluate = evaluate
+        self.of_rows = of_rows
+
+    def through(self, value, steps):
+        for place, step in enumerate(steps):
+            if isinstance(step, ast.Each):
+                return self.each(settled(value), step, steps[place + 1 :])
+            if isinstance(step, ast.Method):
+                value = self.method(value, step)
+            else:
+                value = self.step(settled(value), step)
+        return value
+
+    def step(self, value, step):
+        match step:
+            case ast.Field(name):
+                return value.get(name) if isinstance(value, dict) else None
+            case ast.Index(index):
+                return element_at(value, index)
+            case ast.Slice():
+                return sliced(value, step)
+            case ast.Computed(key):
+                return at_key(value, self.evaluate(key, self.scope))
+            case ast.InlineFilter(predicate):
+                return [
+                    element
+                    for element in elements(value)
+                    if truthy(self.evaluate(predicate, self.scope.at(element)))
+                ]
+            case ast.Descend(str() as key):
+                return list(everything_under(value, key))
+            case ast.ExactlyOne():
+                return only(value)
+        raise NotInSubset(type(step).__name__)
+
+    def each(self, value, step, rest):
+        condition, body = step.condition, step.body
+        if condition is body is None and not rest:
+            return value
+        chosen = list(elements(value))
+        if condition is not None:
+            chosen = [
+                element
+                for element in chosen
+                if truthy(self.evaluate(condition, self.scope.at(element)))
+            ]
+        if body is not None:
+            return [self.evaluate(body, self.scope.at(element)) for element in chosen]
+        return [
+            settled(self.about(element).through(element, rest)) for element in chosen
+        ]
+
+    def about(self, element):
+        """Return the same walk where ``@`` is an element, as in an argument of `map`."""
+        return Walk(self.scope.at(element), self.evaluate, self.of_rows)
+
+    def method(self, value, step):
+        if step.name not in METHODS:
+            raise NotInSubset(step.name)
+        if step.optional and value is None:
+            return None
+        arguments = Arguments(step.args, self.scope, self.evaluate, self.of_rows)
+        return METHODS[step.name](value, arguments)
+
+
+def element_at(value, index):
+    if not isinstance(value, list) or not -len(value) <= index < len(value):
+        return None
+    return value[index]
+
+
+def at_key(value, key):
+    if isinstance(key, str):
+        return value.get(key) if isinstance(value, dict) else None
+    if isinstance(key, int) and not isinstance(key, bool):
+        return element_at(value, key)
+    return None
+
+
+def sliced(value, step):
+    if not isinstance(value, list | str) or step.step == 0:
+        return None
+    return value[step.start : step.stop : step.step]
+
+
+def everything_under(value, key):
+    """Yield every value under a key: that of an object before those inside it."""
+    if isinstance(value, dict):
+        if key in value:
+            yield value[key]
+        for inner in value.values():
+            yield from everything_under(inner, key)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from everything_under(inner, key)
+
+
+def only(value):
+    if not isinstance(value, list):
+        return value
+    if len(value) != 1:
+        raise QueryError("not exactly one")
+    return value[0]
