@@ -8,7 +8,7 @@ from headrace.kernel.builtins import builtins
 from headrace.query.errors import QuerySyntaxError
 from tests.conformance.cases import load, same
 from tests.conformance.test_cases import ANSWERED_OTHERWISE, CASES
-from tests.query.test_manual import EXAMPLE, MANUAL
+from tests.docs.markdown import ROOT, examples
 from tests.reference.language.evaluate import answer
 from tests.reference.language.lines import LineFailed, ask_all, ask_each
 from tests.reference.language.values import NotInSubset, QueryError, read
@@ -46,8 +46,12 @@ def about_document(query, document):
 
 def test_the_manual():
     known, wrong = compare(
-        (query, about_document(query, document), [json.loads(text)] if text else FAILED)
-        for query, document, text in EXAMPLE.findall(MANUAL)
+        (
+            example.query,
+            about_document(example.query, example.document),
+            FAILED if example.error is not None else [json.loads(example.answer)],
+        )
+        for example in examples(ROOT / "docs/language.md")
     )
     assert wrong == {}
     assert known > 50

@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 import headrace
 from headrace.api.query import evaluate
 from headrace.errors import BadRowError, HeadraceError
+from headrace.physical.access import needs_tail
+from headrace.physical.query_plan import StreamPlan
 from tests.reference.comparison import alike
 from tests.reference.generated.queries import conditions, queries
 from tests.reference.generated.rich import RICH
@@ -236,10 +238,15 @@ def check_stream(folder, query, contents, **options):
             result.to_list()
     else:
         check_answers(result.lines(), wanted, query)
+        if reads_the_end(result.plan, reverse=reverse):
+            check_end(ds.query(query, nulls=True, **options), wanted, failed, paths)
+            failed = failed[::-1][: len(result.run.errors)]
         for error, line in zip(result.run.errors, failed, strict=True):
             check_place(error, line, paths, query)
 
     found, error = read_until_error(ds.query(query, nulls=True, **options))
+    if reads_the_end(result.plan, reverse=reverse):
+        return
     try:
         wanted, _ = unless_unknown(
             ask_all, query, contents, skip=False, reverse=reverse
@@ -251,6 +258,25 @@ def check_stream(folder, query, contents, **options):
     else:
         assert error is None, f"{query}: {error}"
         check_answers(found, wanted, query)
+
+
+def reads_the_end(plan, *, reverse):
+    """Whether a query is about the last elements only: rows before are not looked at."""
+    return (
+        isinstance(plan.main, StreamPlan)
+        and not reverse
+        and needs_tail(plan.main)
+        and plan.main.limit > 0
+    )
+
+
+def check_end(result, wanted, failed, paths):
+    """The last rows in their order, or the last row that fails."""
+    found, error = read_until_error(result)
+    if error is None:
+        check_answers(found, wanted, "from the end")
+    else:
+        check_place(error, failed[-1], paths, "from the end")
 
 
 @given(

@@ -124,9 +124,9 @@ def plan_stream(tree: ast.Node, *, whole: bool) -> StreamPlan | ValuePlan | None
     named = _main_by_name(tree, whole=whole)
     roots = sum(node == _MAIN for node in ast.walk(named))
     # A source that is asked twice, once for the other question, is read twice.
-    if is_closed(named) and roots <= 1:
+    if roots <= 1 and (is_closed(named) or _is_about_rows(named)):
         return plan_source(named)
-    spread = isinstance(tree, ast.Path) and _gives_elements(tree.steps[-1])
+    spread = isinstance(tree, ast.Path) and _gives_stream(tree.steps)
     if _is_asked_beforehand(named):
         return ValuePlan(named, spread)
     return StreamPlan((), "collect", rest=tree, spread=spread)
@@ -174,6 +174,15 @@ def _is_asked_beforehand(named: ast.Node) -> bool:
             or (isinstance(node, ast.Call) and not node.args)
             for node in ast.walk(rest)
         )
+    )
+
+
+def _is_about_rows(named: ast.Node) -> bool:
+    """Whether a query is one path over the rows: nothing stands around it."""
+    return (
+        isinstance(named, ast.Path)
+        and named.base == _MAIN
+        and begins_with_rows(named.steps)
     )
 
 
@@ -292,7 +301,7 @@ class _Planner:
 
     def _collect(self, rest: Sequence[ast.Step]) -> StreamPlan:
         plan = replace(self._finish("collect"), rest=self._rest(rest))
-        return replace(plan, spread=_gives_elements(rest[-1]))
+        return replace(plan, spread=_gives_stream(rest))
 
     def _rest(self, steps: Sequence[ast.Step]) -> ast.Node:
         # Behind rows(), ``$`` in the arguments still is the element.
@@ -432,6 +441,12 @@ def _is_longest(options: Sequence[ast.Arg]) -> bool | None:
 
 def _mentions_root(step: ast.Step) -> bool:
     return any(isinstance(node, ast.Root) for node in ast.walk(step))
+
+
+def _gives_stream(steps: Sequence[ast.Step]) -> bool:
+    """Whether steps give a stream: behind ``[*]`` all is about each element."""
+    each = any(isinstance(step, ast.Each) and step.body is None for step in steps)
+    return each or _gives_elements(steps[-1])
 
 
 def _gives_elements(step: ast.Step) -> bool:

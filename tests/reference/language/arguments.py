@@ -38,10 +38,10 @@ class Arguments:
 
     def check(self, least, most=None):
         """Refuse another number of arguments, and arguments by name."""
-        if not least <= len(self.args) <= (least if most is None else most):
-            raise QueryError(f"{len(self.args)} arguments")
         if any(arg.name is not None for arg in self.args):
             raise NotInSubset("an argument by name")
+        if not least <= len(self.args) <= (least if most is None else most):
+            raise QueryError(f"{len(self.args)} arguments")
 
     def value(self, place):
         """Evaluate an argument where the call stands."""

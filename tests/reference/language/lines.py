@@ -184,7 +184,7 @@ class Stream:
         if not self.skip:
             raise LineFailed(line)
         if line in self.several:
-            # Whether the other elements of the row count is not said anywhere.
+            # Its other elements do not count either, but may have been taken by now.
             raise NotInSubset("a row that fails by one of its elements")
         self.failed.append(line)
 
