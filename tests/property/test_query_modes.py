@@ -34,6 +34,7 @@ VALUES = [
     "$.filter(x > 0).map(id + $.len()).sum()", "{a: $.sum(x), b: $.find(x > 0), c: $.group_by(s)}",
     "[$.count(), $.last(), $.unique_by(s).map(id), $[1:3]]", "$.map(x).max() ?? $.count()",
     "let s = $.filter(x > 0) in [s.count(), s.map(id)]", "$.filter(x > $.avg(x)).count()",
+    "$.filter(x > 0).all(id < 3)", "$.all(r => r.id < 3)", "$.map(t).all(len() > 0)",
     "$.first().id + $.last().id if $.len() > 0 else null",
 ]  # fmt: skip
 

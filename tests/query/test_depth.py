@@ -1,9 +1,14 @@
 """Deep and long queries: limits of ours, and time in proportion to the length."""
 
 import sys
+from contextlib import suppress
 
 import pytest
 
+from headrace.api.query import prepare
+from headrace.errors import HeadraceError
+from headrace.physical.explain import explain
+from headrace.physical.query_plan import plan_query
 from headrace.query import ast
 from headrace.query.errors import QuerySyntaxError
 from headrace.query.parser import MAX_DEPTH, parse
@@ -161,3 +166,24 @@ def test_work_grows_with_the_length_of_nested_patterns(shape):
 def test_work_grows_with_the_length_of_long_queries(shape):
     start, middle, *end = shape
     assert_linear(lambda times: start + middle * times + "".join(end))
+
+
+@pytest.mark.parametrize("around", ["{}", "$.rows().map({})", "@other.map({})"])
+@pytest.mark.parametrize("name", NESTED)
+def test_a_query_of_the_greatest_depth_is_planned(name, around):
+    opening, inner, closing = NESTED[name]
+    limit = sys.getrecursionlimit()
+    for depth in (120, MAX_DEPTH - 3):
+        query = around.format(opening * depth + inner + closing * depth)
+        for ask in (plan_query, explain, lambda query, stream: prepare(query)):
+            # Some mean nothing, such as a lambda by itself; none may break the process.
+            with suppress(HeadraceError):
+                ask(query, stream=True)
+    assert sys.getrecursionlimit() == limit
+
+
+def test_the_deepest_queries_have_plans():
+    for opening, inner, closing in (NESTED["arrays"], ("$.map(", "1", ")")):
+        query = opening * (MAX_DEPTH - 3) + inner + closing * (MAX_DEPTH - 3)
+        assert plan_query(query).main
+        assert explain(query)

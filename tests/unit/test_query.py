@@ -25,6 +25,7 @@ def large(tmp_path):
         ("$.rows().take(10).map(id)", list(range(10))),
         ("$.rows().find(id == 20).id", [20]),
         ("$.rows().any(id > 5)", [True]),
+        ("$.rows().all(id < 5)", [False]),
         ("$.rows().nth(20).id", [20]),
         ("$.rows()[20].id", [20]),
         ("$.rows()[5:8].map(id)", [5, 6, 7]),

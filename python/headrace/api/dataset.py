@@ -399,6 +399,12 @@ class Dataset(Sequence[T_co]):
         question = Question(query, stream=stream)
         return QueryResult(plan, self._open(), named, options, question, errors)
 
+    def explain(self, query: str, *, mode: Literal["row", "stream"] = "row") -> str:
+        """Return what a query would do, one step on a line."""
+        from headrace.physical.explain import explain
+
+        return explain(query, stream=mode == "stream")
+
     def _opened_names(
         self,
         query: str,

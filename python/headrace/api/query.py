@@ -19,6 +19,7 @@ from headrace.logical.compiler import compile_query
 from headrace.logical.stream import plan_stream
 from headrace.physical.explain import explain
 from headrace.query import parser
+from headrace.query.routine import deep
 from headrace.store.atomic import destination, replacing, write_atomically
 
 if TYPE_CHECKING:
@@ -41,7 +42,8 @@ if TYPE_CHECKING:
 @lru_cache(maxsize=256)
 def prepare(query: str) -> Program:
     """Compile a query about one document."""
-    return Program(query, compile_query(query, parser.parse(query)))
+    with deep():
+        return Program(query, compile_query(query, parser.parse(query)))
 
 
 def evaluate(query: str, document: bytes, max_depth: int = MAX_DEPTH) -> bytes:

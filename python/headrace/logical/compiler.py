@@ -9,11 +9,10 @@ filter is `filter`, ``has`` is `includes`, ``[*].a`` is `map`, and so on.
 from __future__ import annotations
 
 from dataclasses import replace
-from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
-from headrace.kernel.builtins import Builtin, builtins
-from headrace.logical import construction, joins, patterns, writes
+from headrace.kernel.builtins import builtins
+from headrace.logical import calls, construction, patterns, pipes, writes
 from headrace.logical.errors import QueryMeaningError
 from headrace.logical.program import (
     KINDS,
@@ -35,8 +34,6 @@ from headrace.query import ast
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
-
-_DEEP = {"find": "deep_find", "shape": "deep_shape", "like": "deep_like"}
 
 
 def compile_query(
@@ -86,7 +83,7 @@ class Compiler:
             case ast.Path():
                 return self._path(node, scope)
             case ast.Call():
-                return self._call(node, scope)
+                return calls.call(self, node, scope)
             case ast.Negate():
                 return self._negate(node, scope)
             case ast.Not():
@@ -133,7 +130,7 @@ class Compiler:
                 )
                 return self.writer.add(Tag.TRY, span, risky, other)
             case ast.Pipe():
-                return self._pipe(node, scope)
+                return pipes.pipe(self, node, scope)
             case ast.Let():
                 return self._let(node.bindings, node.body, scope)
             case ast.Lambda():
@@ -301,9 +298,9 @@ class Compiler:
                     Tag.DESCEND, span, number(of), option(step.key, text)
                 )
             case ast.Method():
-                return self.method(of, step, scope)
+                return calls.method(self, of, step, scope)
             case ast.DeepMethod():
-                return self._deep_method(of, step, scope)
+                return calls.deep_method(self, of, step, scope)
             case ast.DeepMatch():
                 arms = patterns.arms(self, step.arms, scope)
                 return self.writer.add(
@@ -345,148 +342,6 @@ class Compiler:
         )
         return self.steps(
             rows, node.steps[1:], Scope(scope.names, row=self.writer.variable())
-        )
-
-    # Calls
-
-    def _call(self, node: ast.Call, scope: Scope) -> Id:
-        if joins.is_join(node) and node.args:
-            first, *rest = node.args
-            method = ast.Method(node.name, tuple(rest), span=node.span)
-            return self.method(self.expression(first.value, scope), method, scope)
-        name = "chain" if node.name == "join" else node.name
-        builtin = self.find(name, node)
-        if not node.args:
-            tag = Tag.CONST if name == "now" else Tag.CURRENT
-            parts = [constant(None)] if tag is Tag.CONST else []
-            receiver = self.writer.add(tag, node.span, *parts)
-            return self._call_builtin(builtin, receiver, (), scope, node)
-        first, *rest = node.args
-        if first.name is not None:
-            raise self.error(first, "the first argument cannot have a name")
-        receiver = self.expression(first.value, scope)
-        return self._call_builtin(builtin, receiver, tuple(rest), scope, node)
-
-    def method(self, of: Id, step: ast.Method, scope: Scope) -> Id:
-        """Add a method call; with ``?``, null has no methods and stays null."""
-        if joins.is_join(step):
-            name, args = self._join(step)
-            builtin = self.find(name, step)
-        else:
-            builtin = self.find(step.name, step)
-            args = self._shape(step) if builtin.name == "deep_shape" else step.args
-        if not step.optional:
-            return self._call_builtin(builtin, of, args, scope, step)
-        span = step.span
-        variable = self.writer.variable()
-        receiver = self.variable(variable, span)
-        called = self._call_builtin(builtin, receiver, args, scope, step)
-        null = bytes([KINDS.index("null")])
-        is_null = self.writer.add(Tag.IS, span, number(receiver), null)
-        chosen = self.writer.add(
-            Tag.CONDITIONAL, span, number(is_null), number(receiver), number(called)
-        )
-        return self.let(variable, of, chosen, span)
-
-    def _join(self, step: ast.Method) -> tuple[str, Sequence[ast.Arg]]:
-        """Return how the core calls a join, and its arguments in the core's order."""
-        call = joins.join_call(step.name, step.args)
-        if isinstance(call, str):
-            raise self.error(step, call)
-        args = [call.other, call.on, call.right_on]
-        if call.name is not None:
-            args.append(ast.Literal(call.name))
-        return call.builtin, [ast.Arg(arg, span=arg.span) for arg in args]
-
-    def _deep_method(self, of: Id, step: ast.DeepMethod, scope: Scope) -> Id:
-        name = _DEEP.get(step.name)
-        if name is None:
-            hint = f"there are ..{', ..'.join(_DEEP)} and ..match"
-            raise self.error(step, f"there is no deep method ..{step.name}", hint)
-        args = self._shape(step) if name == "deep_shape" else step.args
-        return self._call_builtin(self.find(name, step), of, args, scope, step)
-
-    def _shape(self, step: ast.Method | ast.DeepMethod) -> Sequence[ast.Arg]:
-        match step.args:
-            case (ast.Arg(value=ast.ObjectLiteral(entries=entries)),) if all(
-                isinstance(entry, ast.Shorthand) for entry in entries
-            ):
-                return [
-                    ast.Arg(ast.Literal(entry.name, span=entry.span), span=entry.span)
-                    for entry in entries
-                    if isinstance(entry, ast.Shorthand)
-                ]
-            case _:
-                return step.args
-
-    def find(self, name: str, node: ast.Located) -> Builtin:
-        """Return a builtin by its name."""
-        table = builtins()
-        if (builtin := table.get(name)) is not None:
-            return builtin
-        near = get_close_matches(name, table, n=1)
-        hint = f"did you mean {near[0]}?" if near else ""
-        raise self.error(node, f"unknown function {name}", hint)
-
-    def _call_builtin(
-        self,
-        builtin: Builtin,
-        receiver: Id,
-        args: Sequence[ast.Arg],
-        scope: Scope,
-        node: ast.Located,
-    ) -> Id:
-        if len(args) < builtin.required:
-            wanted = ", ".join(parameter.name for parameter in builtin.parameters)
-            reason = (
-                f"{builtin.name} takes {builtin.required} or more arguments: {wanted}"
-            )
-            raise self.error(node, reason)
-        encoded = [
-            self._builtin_argument(builtin, position, arg, scope)
-            for position, arg in enumerate(args)
-        ]
-        return self.builtin(builtin.name, receiver, encoded, node.span)
-
-    def _builtin_argument(
-        self, builtin: Builtin, position: int, arg: ast.Arg, scope: Scope
-    ) -> bytes:
-        parameter = builtin.parameter(position)
-        if parameter is None:
-            if arg.name is None:
-                most = len(builtin.parameters)
-                raise self.error(arg, f"{builtin.name} takes at most {most} arguments")
-            return self.argument(self.expression(arg.value, scope), name=arg.name)
-        if arg.name is not None and parameter.kind != "name":
-            if parameter.kind == "each":
-                return self.each_argument(arg.value, scope, name=arg.name)
-            return self.argument(self.expression(arg.value, scope), name=arg.name)
-        match parameter.kind:
-            case "each":
-                return self.each_argument(arg.value, scope)
-            case "either" if self._is_per_element(arg.value, scope):
-                return self.each_argument(arg.value, scope)
-            case "name" if isinstance(arg.value, ast.Name):
-                name = self.constant(arg.value.name, arg.span)
-                return self.argument(name, name=arg.name)
-            case _:
-                pattern = None
-                if parameter.name == "pattern" and isinstance(arg.value, ast.Literal):
-                    value = arg.value.value
-                    pattern = value if isinstance(value, str) else None
-                body = self.expression(arg.value, scope)
-                return self.argument(body, name=arg.name, regex=pattern)
-
-    def _is_per_element(self, node: ast.Node, scope: Scope) -> bool:
-        """Whether an argument says something of the element it is given."""
-        if isinstance(node, ast.Lambda):
-            return True
-        if isinstance(node, ast.Name) and isinstance(scope.names.get(node.name), Macro):
-            return True
-        return any(
-            isinstance(part, ast.Current)
-            or (isinstance(part, ast.Name) and part.name not in scope.names)
-            for part in ast.walk(node)
         )
 
     def builtin(
@@ -632,74 +487,6 @@ class Compiler:
             lambda inner: self._let(rest, body, inner),
         )
         return self.let(variable, value, inside, binding.span)
-
-    def _pipe(self, node: ast.Pipe, scope: Scope) -> Id:
-        first, stages = node.first, node.stages
-        if (
-            scope.row is None
-            and isinstance(first, ast.Path)
-            and writes.go_on(stages[0], first)
-        ):
-            # Writes to one value, one after the other, are about that whole value.
-            document = self.expression(first.base, scope)
-            value = writes.chain_on(self, document, first, scope)
-            return self._stages(value, stages, scope, written=first)
-        return self._stages(self.expression(first, scope), stages, scope, written=None)
-
-    def _stages(
-        self,
-        value: Id,
-        stages: Sequence[ast.Node | ast.Bind],
-        scope: Scope,
-        *,
-        written: ast.Path | None,
-    ) -> Id:
-        """Add stages one after the other.
-
-        `written`: the write that gave the value, which a further write to the same
-        goes on with.
-        """
-        for position, stage in enumerate(stages):
-            rest = stages[position + 1 :]
-            if isinstance(stage, ast.Bind):
-                return self._bind(value, stage, rest, scope, written=written)
-            if written is not None and writes.go_on(stage, written):
-                current = self.writer.add(Tag.CURRENT, stage.span)
-                body = writes.chain_on(self, current, stage, scope)
-            else:
-                written = None
-                body = self._stage(stage, scope)
-            value = self.with_current(value, body, stage.span)
-        return value
-
-    def _stage(self, stage: ast.Node, scope: Scope) -> Id:
-        is_method = (
-            isinstance(stage, ast.Name)
-            and stage.name not in scope.names
-            and stage.name in builtins()
-        )
-        if is_method and isinstance(stage, ast.Name):
-            current = self.writer.add(Tag.CURRENT, stage.span)
-            return self.method(current, ast.Method(stage.name, span=stage.span), scope)
-        return self.expression(stage, scope)
-
-    def _bind(
-        self,
-        value: Id,
-        bind: ast.Bind,
-        rest: Sequence[ast.Node | ast.Bind],
-        scope: Scope,
-        *,
-        written: ast.Path | None,
-    ) -> Id:
-        variable = self.writer.variable()
-        again = self.variable(variable, bind.span)
-        inside = self.destructured(
-            [(bind.target, variable)],
-            scope,
-            lambda inner: self._stages(again, rest, inner, written=written),
-        )
-        return self.let(variable, value, inside, bind.span)
 
 
 def _without_need(step: ast.Step, before: ast.Step | None) -> ast.Step:

@@ -32,8 +32,10 @@ def lifted(tree: ast.Node) -> tuple[ast.Node, dict[str, ast.Node]]:
         return ast.Source(name, span=question.span)
 
     def lift(tree: ast.Node, given: frozenset[str]) -> ast.Node:
+        known = given | set(ast.names_given(tree))
+
         def inside(node: ast.Node) -> ast.Node:
-            return lift(node, given | set(ast.names_given(tree)))
+            return lift(node, known)
 
         match tree:
             case ast.Source():

@@ -20,22 +20,23 @@ def one_path(tree: ast.Node) -> ast.Node:
     """
     if not isinstance(tree, ast.Pipe):
         return tree
+    steps: list[ast.Step] = []
     match tree.first:
-        case ast.Path(ast.Root() | ast.Source() as base, steps):
-            pass
+        case ast.Path(ast.Root() | ast.Source() as base, first):
+            steps += first
         case ast.Root() | ast.Source() as base:
-            steps = ()
+            pass
         case _:
             return tree
     for stage in tree.stages:
         match stage:
             case ast.Name(name) if name in builtins():
-                steps = (*steps, ast.Method(name, span=stage.span))
+                steps.append(ast.Method(name, span=stage.span))
             case ast.Path(ast.Current(), further) if are_closed(further):
-                steps = (*steps, *further)
+                steps += further
             case _:
                 return tree
-    return ast.Path(base, steps, span=tree.span)
+    return ast.Path(base, tuple(steps), span=tree.span)
 
 
 def with_streams_in_place(tree: ast.Node) -> ast.Node:

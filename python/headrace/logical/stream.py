@@ -225,7 +225,6 @@ class _Planner:
     def plan(self, steps: Sequence[ast.Step]) -> StreamPlan:
         """Plan all steps."""
         for position, step in enumerate(steps):
-            rest = steps[position + 1 :]
             # All that follows an Each is about each element.
             is_last = isinstance(step, ast.Each) and step.body is None
             if any(map(_mentions_root, steps[position:] if is_last else [step])):
@@ -236,7 +235,7 @@ class _Planner:
                 return self._lines()
             if self._pass(step):
                 continue
-            return self._reduce(step, rest)
+            return self._reduce(step, steps[position + 1 :])
         return self._lines()
 
     def _pass(self, step: ast.Step) -> bool:  # noqa: C901, a table of kinds
@@ -370,7 +369,11 @@ class _Planner:
                 return replace(self._collect([one, *rest]), limit=2)
             case "any" | "exists" if arguments:
                 self._local.append(replace(step, name="filter"))
-                return self._any(rest)
+                return self._whether(ast.CompareOperator.GREATER, rest)
+            case "all" if len(arguments) == 1:
+                against = ast.Arg(_negated(arguments[0]))
+                self._local.append(replace(step, name="filter", args=(against,)))
+                return self._whether(ast.CompareOperator.EQUAL, rest)
             case _:
                 return None
 
@@ -393,15 +396,21 @@ class _Planner:
             self._local.append(replace(step, name="map"))
         return replace(self._finish(reduction), rest=further)
 
-    def _any(self, rest: Sequence[ast.Step]) -> StreamPlan:
-        """Plan whether any element is left, asked of at most one."""
+    def _whether(
+        self, operator: ast.CompareOperator, rest: Sequence[ast.Step]
+    ) -> StreamPlan:
+        """Plan whether elements are left, more than none or just none, asked of at most one."""
         length = ast.Path(ast.Root(), (ast.Method("len"),))
-        test: ast.Node = ast.Compare(
-            ast.CompareOperator.GREATER, length, ast.Literal(0)
-        )
+        test: ast.Node = ast.Compare(operator, length, ast.Literal(0))
         if rest:
             test = ast.Path(test, tuple(rest))
         return replace(self._finish("collect"), limit=1, rest=test)
+
+
+def _negated(argument: ast.Node) -> ast.Node:
+    if isinstance(argument, ast.Lambda):
+        return replace(argument, body=ast.Not(argument.body))
+    return ast.Not(argument)
 
 
 def _literal_count(arguments: tuple[ast.Node, ...]) -> int | None:

@@ -19,6 +19,7 @@ from headrace.logical.stream import (
 from headrace.physical.query_plan import lanes
 from headrace.query import ast
 from headrace.query.parser import parse
+from headrace.query.routine import deep
 from headrace.query.unparse import unparse
 
 if TYPE_CHECKING:
@@ -54,7 +55,11 @@ def explain(query: str, *, stream: bool = False) -> str:
     ├─ take 3, then stop reading
     └─ each element is a line of output
     """
-    tree = parse(query)
+    with deep():
+        return _explained(parse(query), stream=stream)
+
+
+def _explained(tree: ast.Node, *, stream: bool) -> str:
     plan = plan_stream(tree, whole=stream)
     if plan is None:
         steps = [*_fields(fields_of(tree)), unparse(tree)]

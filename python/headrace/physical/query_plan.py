@@ -14,6 +14,7 @@ from headrace.logical.demand import NOTHING, fields_of, of_elements, union
 from headrace.logical.sources import lifted
 from headrace.query import ast
 from headrace.query.parser import parse
+from headrace.query.routine import deep
 from headrace.store.row_provider import Lanes
 
 if TYPE_CHECKING:
@@ -111,6 +112,11 @@ def plan_query(
     Neither the sources nor the rows are part of the question, so one plan serves
     them all. With `distinct_by`, only the first row of each key is asked.
     """
+    with deep():
+        return _planned(query, stream=stream, distinct_by=distinct_by)
+
+
+def _planned(query: str, *, stream: bool, distinct_by: str | None) -> QueryPlan:
     tree = parse(query)
     plan = logical.plan_stream(tree, whole=stream)
     planner = _Planner(query)

@@ -8,8 +8,14 @@ query nests is limited by a number of ours and never by the interpreter.
 
 from __future__ import annotations
 
+import sys
+import threading
 from collections.abc import Generator
-from typing import Any, TypeAlias, TypeVar
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 T = TypeVar("T")
 
@@ -39,3 +45,35 @@ def run(routine: Routine[T]) -> T:
                 waiting.append(called)
                 called = None
             result = called
+
+
+_FRAMES = 20_000
+"""More than any way through a query of the greatest depth takes."""
+
+
+class _Deep:
+    """Who recurses as deep as queries nest, and how deep everybody could before."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._inside = 0
+        self._before = 0
+
+    @contextmanager
+    def __call__(self) -> Iterator[None]:
+        with self._lock:
+            if self._inside == 0:
+                self._before = sys.getrecursionlimit()
+                sys.setrecursionlimit(max(self._before, _FRAMES))
+            self._inside += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._inside -= 1
+                if self._inside == 0:
+                    sys.setrecursionlimit(self._before)
+
+
+deep = _Deep()
+"""Lets plain recursion go as deep as queries nest, for those who go through their tree."""

@@ -1,0 +1,169 @@
+"""Calls of functions and methods, encoded."""
+
+from __future__ import annotations
+
+from difflib import get_close_matches
+from typing import TYPE_CHECKING
+
+from headrace.kernel.builtins import Builtin, builtins
+from headrace.logical import joins
+from headrace.logical.program import KINDS, Id, Tag, constant, number
+from headrace.logical.scope import Macro
+from headrace.query import ast
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from headrace.logical.compiler import Compiler
+    from headrace.logical.scope import Scope
+
+_DEEP = {"find": "deep_find", "shape": "deep_shape", "like": "deep_like"}
+
+
+def call(compiler: Compiler, node: ast.Call, scope: Scope) -> Id:
+    """Add a call without a receiver: its first argument is one, or ``@``."""
+    if joins.is_join(node) and node.args:
+        first, *rest = node.args
+        joined = ast.Method(node.name, tuple(rest), span=node.span)
+        return method(compiler, compiler.expression(first.value, scope), joined, scope)
+    name = "chain" if node.name == "join" else node.name
+    builtin = find(compiler, name, node)
+    if not node.args:
+        tag = Tag.CONST if name == "now" else Tag.CURRENT
+        parts = [constant(None)] if tag is Tag.CONST else []
+        receiver = compiler.writer.add(tag, node.span, *parts)
+        return _call_builtin(compiler, builtin, receiver, (), scope, node)
+    first, *rest = node.args
+    if first.name is not None:
+        raise compiler.error(first, "the first argument cannot have a name")
+    receiver = compiler.expression(first.value, scope)
+    return _call_builtin(compiler, builtin, receiver, tuple(rest), scope, node)
+
+
+def method(compiler: Compiler, of: Id, step: ast.Method, scope: Scope) -> Id:
+    """Add a method call; with ``?``, null has no methods and stays null."""
+    if joins.is_join(step):
+        name, args = _join(compiler, step)
+        builtin = find(compiler, name, step)
+    else:
+        builtin = find(compiler, step.name, step)
+        args = _shape(step) if builtin.name == "deep_shape" else step.args
+    if not step.optional:
+        return _call_builtin(compiler, builtin, of, args, scope, step)
+    span = step.span
+    variable = compiler.writer.variable()
+    receiver = compiler.variable(variable, span)
+    called = _call_builtin(compiler, builtin, receiver, args, scope, step)
+    null = bytes([KINDS.index("null")])
+    is_null = compiler.writer.add(Tag.IS, span, number(receiver), null)
+    chosen = compiler.writer.add(
+        Tag.CONDITIONAL, span, number(is_null), number(receiver), number(called)
+    )
+    return compiler.let(variable, of, chosen, span)
+
+
+def _join(compiler: Compiler, step: ast.Method) -> tuple[str, Sequence[ast.Arg]]:
+    """Return how the core calls a join, and its arguments in the core's order."""
+    call = joins.join_call(step.name, step.args)
+    if isinstance(call, str):
+        raise compiler.error(step, call)
+    args = [call.other, call.on, call.right_on]
+    if call.name is not None:
+        args.append(ast.Literal(call.name))
+    return call.builtin, [ast.Arg(arg, span=arg.span) for arg in args]
+
+
+def deep_method(compiler: Compiler, of: Id, step: ast.DeepMethod, scope: Scope) -> Id:
+    """Add a search through all nodes."""
+    name = _DEEP.get(step.name)
+    if name is None:
+        hint = f"there are ..{', ..'.join(_DEEP)} and ..match"
+        raise compiler.error(step, f"there is no deep method ..{step.name}", hint)
+    args = _shape(step) if name == "deep_shape" else step.args
+    return _call_builtin(compiler, find(compiler, name, step), of, args, scope, step)
+
+
+def _shape(step: ast.Method | ast.DeepMethod) -> Sequence[ast.Arg]:
+    match step.args:
+        case (ast.Arg(value=ast.ObjectLiteral(entries=entries)),) if all(
+            isinstance(entry, ast.Shorthand) for entry in entries
+        ):
+            return [
+                ast.Arg(ast.Literal(entry.name, span=entry.span), span=entry.span)
+                for entry in entries
+                if isinstance(entry, ast.Shorthand)
+            ]
+        case _:
+            return step.args
+
+
+def find(compiler: Compiler, name: str, node: ast.Located) -> Builtin:
+    """Return a builtin by its name."""
+    table = builtins()
+    if (builtin := table.get(name)) is not None:
+        return builtin
+    near = get_close_matches(name, table, n=1)
+    hint = f"did you mean {near[0]}?" if near else ""
+    raise compiler.error(node, f"unknown function {name}", hint)
+
+
+def _call_builtin(
+    compiler: Compiler,
+    builtin: Builtin,
+    receiver: Id,
+    args: Sequence[ast.Arg],
+    scope: Scope,
+    node: ast.Located,
+) -> Id:
+    if len(args) < builtin.required:
+        wanted = ", ".join(parameter.name for parameter in builtin.parameters)
+        reason = f"{builtin.name} takes {builtin.required} or more arguments: {wanted}"
+        raise compiler.error(node, reason)
+    encoded = [
+        _builtin_argument(compiler, builtin, position, arg, scope)
+        for position, arg in enumerate(args)
+    ]
+    return compiler.builtin(builtin.name, receiver, encoded, node.span)
+
+
+def _builtin_argument(
+    compiler: Compiler, builtin: Builtin, position: int, arg: ast.Arg, scope: Scope
+) -> bytes:
+    parameter = builtin.parameter(position)
+    if parameter is None:
+        if arg.name is None:
+            most = len(builtin.parameters)
+            raise compiler.error(arg, f"{builtin.name} takes at most {most} arguments")
+        return compiler.argument(compiler.expression(arg.value, scope), name=arg.name)
+    if arg.name is not None and parameter.kind != "name":
+        if parameter.kind == "each":
+            return compiler.each_argument(arg.value, scope, name=arg.name)
+        return compiler.argument(compiler.expression(arg.value, scope), name=arg.name)
+    match parameter.kind:
+        case "each":
+            return compiler.each_argument(arg.value, scope)
+        case "either" if _is_per_element(arg.value, scope):
+            return compiler.each_argument(arg.value, scope)
+        case "name" if isinstance(arg.value, ast.Name):
+            name = compiler.constant(arg.value.name, arg.span)
+            return compiler.argument(name, name=arg.name)
+        case _:
+            pattern = None
+            if parameter.name == "pattern" and isinstance(arg.value, ast.Literal):
+                value = arg.value.value
+                pattern = value if isinstance(value, str) else None
+            body = compiler.expression(arg.value, scope)
+            return compiler.argument(body, name=arg.name, regex=pattern)
+
+
+def _is_per_element(node: ast.Node, scope: Scope) -> bool:
+    """Whether an argument says something of the element it is given."""
+    if isinstance(node, ast.Lambda):
+        return True
+    if isinstance(node, ast.Name) and isinstance(scope.names.get(node.name), Macro):
+        return True
+    return any(
+        isinstance(part, ast.Current)
+        or (isinstance(part, ast.Name) and part.name not in scope.names)
+        for part in ast.walk(node)
+    )
