@@ -6,6 +6,8 @@ It stands apart from them, so that a probe loads no more than its own suite.
 from benchmarks.suites import (
     first_page,
     index_sizes,
+    query,
+    query_bounds,
     random_row,
     row_index,
     rss_flat,
@@ -22,5 +24,7 @@ SUITES = (
     second_open.SUITE,
     random_row.SUITE,
     tail.SUITE,
+    query.SUITE,
+    query_bounds.SUITE,
     startup.SUITE,
 )

@@ -1,0 +1,100 @@
+"""What a query reads when it needs a few rows, and holds when it needs all."""
+
+from __future__ import annotations
+
+import io
+import json
+from itertools import islice
+from pathlib import Path
+
+from benchmarks.candidate import (
+    AtMost,
+    AtMostTimes,
+    Benchmark,
+    Question,
+    Ref,
+    probe,
+)
+from benchmarks.generate import KIB, Extent, data_file
+from benchmarks.probe import Meter, Outcome, digest
+from benchmarks.suite import Settings, Suite
+from benchmarks.suites.query import headrace_probe, load_headrace
+
+FEW = {"$.first()": 1, "$.take(10)": 10}
+# One buffer, and the two ends of the file, by which a change would be noticed.
+LIMIT = (64 + 2 * 4 + 1) * KIB
+# The same file gives peaks this far apart from one run to the next.
+NOISE = 1.05
+
+
+def headrace_few(path: str, query: str) -> Outcome:
+    """Ask all rows at once for the first ones."""
+    from headrace import run_ndjson_stream
+
+    load_headrace()
+    lines = io.BytesIO()
+    with Meter() as meter:
+        run_ndjson_stream(path, query, lines)
+    return Outcome(digest(lines.getvalue().splitlines()), meter.figures)
+
+
+def python_few(path: str, count: int) -> Outcome:
+    """Parse as many lines as are needed."""
+    with Meter() as meter, Path(path).open("rb") as file:
+        lines = list(islice(file, count))
+        for line in lines:
+            json.loads(line)
+    return Outcome(digest(line.rstrip(b"\n") for line in lines), meter.figures)
+
+
+def few_question(path: Path, query: str) -> Question:
+    """Ask for the first rows."""
+    return Question(
+        query,
+        (
+            probe("headrace", headrace_few, path, query, modules=("headrace",)),
+            probe("plain Python", python_few, path, FEW[query]),
+        ),
+    )
+
+
+def sum_question(label: str, path: Path) -> Question:
+    """Ask for a sum over all rows."""
+    ours = probe(
+        "headrace",
+        headrace_probe,
+        path,
+        "narrow",
+        "sum",
+        "exactly",
+        modules=("headrace",),
+    )
+    return Question(label, (ours,), path.stat().st_size)
+
+
+def build(settings: Settings) -> Benchmark:
+    """Ask for the first rows of a large file, and for sums of it and of a small one."""
+    large = data_file("narrow", Extent(settings.size))
+    few = [few_question(large, query) for query in FEW]
+    small_sum = sum_question(
+        "sum of a tenth of the rows", data_file("narrow", Extent(settings.size // 10))
+    )
+    large_sum = sum_question("sum of all rows", large)
+    return Benchmark(
+        SUITE.name,
+        SUITE.doc,
+        (*few, small_sum, large_sum),
+        metric="bytes_read",
+        targets=(
+            *(AtMost(Ref(each.label, "headrace"), "bytes_read", LIMIT) for each in few),
+            AtMostTimes(
+                Ref(large_sum.label, "headrace"),
+                Ref(small_sum.label, "headrace"),
+                "peak_rss",
+                NOISE,
+            ),
+        ),
+    )
+
+
+SUITE = Suite("query-bounds", "Ask for a few rows, and for a sum of all.", build)
