@@ -240,6 +240,7 @@ class StreamQuery:
         max_memory: int,
         max_depth: int,
         frame: tuple[bytes, str] | None = None,
+        prune: tuple[bytes, int] | None = None,
         sources: Sources | None = None,
     ) -> StreamQuery: ...
     def take(

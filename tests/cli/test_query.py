@@ -101,7 +101,7 @@ def test_a_plan_can_be_read(headrace):
     assert told.out.decode().splitlines() == [
         "all rows, from the first to the last",
         "├─ each: [$].filter(x > 1)",
-        "├─ held all at once, up to --memory",
+        "├─ only the best 2 are held, by $.sort(x).take(2)",
         "├─ asked of that: $.sort(x).first(2)",
         "└─ each element of the answer is a line of output",
     ]

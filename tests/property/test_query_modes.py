@@ -1,6 +1,7 @@
 """A query gives the same answer whatever way its rows are gone through."""
 
 import json
+from random import Random
 
 import pytest
 from hypothesis import given, settings
@@ -94,6 +95,39 @@ def test_a_stream_of_all_rows(path, query, rows):
         behind_rows = "$.rows()" + query[1:]
         again = outcome(lambda: ds.query(behind_rows, nulls=True).to_list())
         assert same(again, whole)
+
+
+BEST = [
+    "$.sort(x).take(3)", "$.sort(-x, s).take(40)", "$.sort().first()", "$.sort_by(s).first(2).map(id)",
+    "$.sort(r => r.x).take(0)", "$.sort(-t).take(5000)", "$.min_by(x)", "$.max_by(s).n",
+    "$.filter(id > 0).sort(-x).take(2).map(n)", "$.map(x).sort().take(7)", "$.sort(x / x).take(3)",
+]  # fmt: skip
+
+
+@settings(max_examples=8, deadline=None)
+@given(rows=st.lists(ROW, min_size=1, max_size=9), seed=st.integers(0, 99))
+@pytest.mark.parametrize("query", BEST)
+def test_the_best_of_many_rows_are_those_of_all(path, query, rows, seed):
+    # Enough rows for those that are not among the best to be dropped several times; most
+    # of them are equal, so that their order shows.
+    many = [{**row, "n": n} for n, row in enumerate(Random(seed).choices(rows, k=3000))]
+    ds = write(path, many)
+    document = json.dumps(many).encode()
+    whole = outcome(lambda: json.loads(evaluate(query, document)))
+    streamed = outcome(lambda: ds.query(query, mode="stream", nulls=True).to_list())
+    # A value by itself, or the elements of a stream.
+    assert same(streamed, whole if isinstance(whole, list | str) else [whole])
+    again = outcome(lambda: ds.query("$.rows()" + query[1:], nulls=True).to_list())
+    assert same(again, streamed)
+
+
+def test_the_best_are_all_that_is_held(path):
+    ds = write(path, [{"id": n, "text": "x" * 1000} for n in range(20_000)])
+    for query in ("$.sort(-id).take(2).map(id)", "$.max_by(id).id"):
+        found = ds.query(query, mode="stream", memory="4MB").to_list()
+        assert found[0] == 19_999
+    with pytest.raises(HeadraceError, match="must hold more than"):
+        ds.query("$.sort(-id)", mode="stream", memory="4MB").to_list()
 
 
 @settings(max_examples=25)

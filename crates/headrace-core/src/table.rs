@@ -10,7 +10,7 @@ use bumpalo::Bump;
 
 use crate::{
     json::{JsonError, Limits, MAX_DEPTH},
-    value::{Kind, Tape, Value, json_text},
+    value::{Kind, Lanes, Tape, Value, json_text},
 };
 
 /// The column of answers that are no objects.
@@ -53,7 +53,7 @@ pub fn cells(lines: &[u8], columns: &[String], spelling: Spelling) -> Result<Cel
     let mut others = HashSet::new();
     let mut found = Cells::default();
     let mut arena = Bump::new();
-    let mut tape = Tape::default();
+    let mut tape = Tape::learning(Lanes::all());
     for (position, line) in lines.split_inclusive(|&byte| byte == b'\n').enumerate() {
         arena.reset();
         let mut row = vec![None; columns.len()];
@@ -94,7 +94,7 @@ pub fn csv_records(lines: &[u8], columns: &[String]) -> Result<Records, JsonErro
     let null: &[u8] = if columns.len() == 1 { b"\"\"" } else { b"" };
     let mut records = Records::default();
     let mut arena = Bump::new();
-    let mut tape = Tape::default();
+    let mut tape = Tape::learning(Lanes::all());
     for line in lines.split_inclusive(|&byte| byte == b'\n') {
         arena.reset();
         let row = arena.alloc_slice_fill_copy(columns.len(), Value::Null);

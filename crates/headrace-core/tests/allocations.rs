@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a failure here is the test's answer")]
 
-use std::io::Cursor;
+use std::{io::Cursor, sync::Arc};
 
 use headrace_core::{
     json::Limits,
@@ -65,9 +65,10 @@ fn rows() -> Vec<u8> {
 
 #[test]
 fn asking_rows_one_by_one_allocates_nothing() {
-    let (program, data) = (projection(), rows());
+    let (program, data) = (Arc::new(projection()), rows());
     let writing = Writing { output: Output::Answer, nulls: false, limit: u64::MAX };
     let mut run = PerRow::new(
+        program,
         writing,
         Reading { limits: Limits::default(), frame: None },
         Watch::new(|| false),
@@ -77,7 +78,7 @@ fn asking_rows_one_by_one_allocates_nothing() {
     let mut ask = |count: usize| {
         for _ in 0..count {
             let row = stream.next_row().unwrap().unwrap();
-            run.row(&program, row, &mut out).unwrap();
+            run.row(row, &mut out).unwrap();
         }
     };
     // The buffers take their final size within the first rows.
@@ -86,13 +87,22 @@ fn asking_rows_one_by_one_allocates_nothing() {
     assert!(out.starts_with(b"1234567\n1234567\n"));
 }
 
-#[test]
-fn reducing_rows_allocates_nothing() {
+/// `[$].filter(id > 5)`, as the compiler writes it.
+fn filter() -> Program {
+    decode(
+        b"HRQP\x01\x00\x07\x01\x00\x00\x14\x00\x00\x01\x00\x00\x02\x09\x0b\x04\x09\x0b\x02\x02id\
+          \x00\x0e\x0f\x03\x0a\x0a\x09\x0f\x09\x03\x04\x18\x01\x10\x06filter\x01\x01\x00\x00\x05\x01\x00",
+    )
+    .unwrap()
+}
+
+/// The result over 6,000 rows, of which the last 1,000 allocate nothing.
+fn reduced(program: Program, reduction: Reduction) -> Vec<u8> {
     let data = rows();
     let reading = Reading { limits: Limits::default(), frame: None };
     let mut run = OverRows::new(
-        vec![Stage::Each(projection())],
-        Reduction::Sum,
+        vec![Stage::Each(program)],
+        reduction,
         1 << 20,
         reading,
         Watch::new(|| false),
@@ -106,5 +116,18 @@ fn reducing_rows_allocates_nothing() {
     // The buffers take their final size within the first rows.
     ask(5_000);
     assert_eq!(allocation_counter::measure(|| ask(1_000)).count_total, 0);
-    assert_eq!(run.finish().unwrap(), b"7407402000");
+    run.finish().unwrap()
+}
+
+#[test]
+fn reducing_rows_allocates_nothing() {
+    assert_eq!(reduced(projection(), Reduction::Sum), b"7407402000");
+    assert_eq!(reduced(filter(), Reduction::Count), b"6000");
+}
+
+#[test]
+fn passing_rows_on_allocates_nothing() {
+    let lines = reduced(filter(), Reduction::Lines(u64::MAX, false));
+    assert_eq!(lines, rows()[..lines.len()]);
+    assert_eq!(lines.iter().filter(|&&byte| byte == b'\n').count(), 6_000);
 }

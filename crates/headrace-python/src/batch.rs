@@ -1,5 +1,7 @@
 //! Some rows, as Python takes them.
 
+use std::sync::{Arc, Mutex, PoisonError};
+
 use headrace_core::rows;
 use pyo3::{
     prelude::*,
@@ -13,11 +15,40 @@ use crate::values;
 #[pyclass(frozen, module = "headrace._native")]
 pub(crate) struct RowBatch {
     pub(crate) rows: rows::RowBatch,
+    spare: Option<Arc<Spare>>,
 }
 
 impl RowBatch {
     pub(crate) fn new(rows: rows::RowBatch) -> Self {
-        Self { rows }
+        Self { rows, spare: None }
+    }
+
+    /// A batch whose memory is used again when nobody needs it any more.
+    pub(crate) fn returning(rows: rows::RowBatch, spare: &Arc<Spare>) -> Self {
+        Self { rows, spare: Some(Arc::clone(spare)) }
+    }
+}
+
+impl Drop for RowBatch {
+    fn drop(&mut self) {
+        if let Some(spare) = &self.spare {
+            spare.give(std::mem::take(&mut self.rows));
+        }
+    }
+}
+
+/// The memory of a batch that is done with: getting it anew from the system for each
+/// batch takes as long as reading the rows into it.
+#[derive(Default)]
+pub(crate) struct Spare(Mutex<rows::RowBatch>);
+
+impl Spare {
+    pub(crate) fn take(&self) -> rows::RowBatch {
+        std::mem::take(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn give(&self, batch: rows::RowBatch) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = batch;
     }
 }
 

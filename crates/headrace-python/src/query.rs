@@ -1,13 +1,13 @@
 //! Queries: the table of builtins, and programs run over rows.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bumpalo::Bump;
 use headrace_core::{
     json::Limits,
     query::{
         self, BUILTINS, Frame, Machine, NullPayload, Obstacle, Output, OverRows, Parameter, PerRow,
-        Reading, Reduction, Refusal, StreamCounts, Watch, Writing,
+        Prune, Reading, Reduction, Refusal, StreamCounts, Watch, Writing,
     },
     value::{Kept, Tape, values_of, write_json},
 };
@@ -54,19 +54,21 @@ fn parameter(parameter: Parameter) -> (String, String, bool) {
     (kind.to_owned(), name.to_owned(), repeated)
 }
 
+fn decoded(code: &[u8]) -> PyResult<query::Program> {
+    query::decode(code).map_err(|malformed| PyValueError::new_err(malformed.0))
+}
+
 /// A compiled query.
 #[pyclass(frozen, module = "headrace._native")]
 pub(crate) struct Program {
-    program: query::Program,
+    program: Arc<query::Program>,
 }
 
 #[pymethods]
 impl Program {
     #[new]
     fn new(code: &[u8]) -> PyResult<Self> {
-        let program =
-            query::decode(code).map_err(|malformed| PyValueError::new_err(malformed.0))?;
-        Ok(Self { program })
+        Ok(Self { program: Arc::new(decoded(code)?) })
     }
 
     /// The answer over one document, as JSON.
@@ -80,7 +82,7 @@ impl Program {
     ) -> PyResult<Bound<'py, PyBytes>> {
         let answer = py.detach(|| {
             let arena = Bump::new();
-            let mut tape = Tape::default();
+            let mut tape = Tape::once();
             let document = tape
                 .parse(document, &Limits { max_depth })
                 .map_err(|error| ("json", error.offset as u64, error.reason.to_string()))?;
@@ -156,8 +158,13 @@ fn known(sources: Option<&Sources>) -> Arc<[Kept]> {
 /// A query over rows, each by itself.
 #[pyclass(frozen, module = "headrace._native")]
 pub(crate) struct RowQuery {
-    program: Py<Program>,
-    run: Mutex<PerRow>,
+    run: Mutex<RowRun>,
+}
+
+struct RowRun {
+    rows: PerRow,
+    /// Lines of output, used again for each batch.
+    out: Vec<u8>,
 }
 
 #[pymethods]
@@ -166,7 +173,7 @@ impl RowQuery {
     #[new]
     #[pyo3(signature = (program, *, output, nulls, limit, max_depth, frame = None, sources = None))]
     fn new(
-        program: Py<Program>,
+        program: &Program,
         output: &str,
         nulls: bool,
         limit: u64,
@@ -181,8 +188,11 @@ impl RowQuery {
             _ => return Err(PyValueError::new_err(format!("no output {output:?}"))),
         };
         let writing = Writing { output, nulls, limit };
-        let run = PerRow::new(writing, reading(max_depth, frame)?, Watch::new(signals::caught));
-        Ok(Self { program, run: Mutex::new(run.knowing(known(sources))) })
+        let program = Arc::clone(&program.program);
+        let watch = Watch::new(signals::caught);
+        let rows = PerRow::new(program, writing, reading(max_depth, frame)?, watch);
+        let rows = rows.knowing(known(sources));
+        Ok(Self { run: Mutex::new(RowRun { rows, out: Vec::new() }) })
     }
 
     /// Answers for the rows of a batch from position `start` on, or from there to the front in
@@ -195,38 +205,44 @@ impl RowQuery {
         start: usize,
         reverse: bool,
     ) -> PyResult<(Bound<'py, PyBytes>, usize, Option<Refused>)> {
-        let program = &self.program.get().program;
-        let (out, asked, refusal) = py.detach(|| {
-            let mut run = self.run.lock().unwrap_or_else(PoisonError::into_inner);
-            let mut out = Vec::new();
+        let (asked, refusal) = py.detach(|| {
+            let mut run = self.lock();
+            let RowRun { rows, out } = &mut *run;
+            out.clear();
             let mut asked = start;
             let mut ask = |row| {
                 asked += 1;
-                run.row(program, row, &mut out).map(|()| run.done())
+                rows.row(row, out).map(|()| rows.done())
             };
+            let batch = batch.rows.iter();
             let ended = if reverse {
-                let rows: Vec<_> = batch.rows.iter().collect();
-                rows.into_iter().rev().skip(start).map(&mut ask).find(|asked| *asked != Ok(false))
+                batch.rev().skip(start).map(&mut ask).find(|asked| *asked != Ok(false))
             } else {
-                batch.rows.iter().skip(start).map(&mut ask).find(|asked| *asked != Ok(false))
+                batch.skip(start).map(&mut ask).find(|asked| *asked != Ok(false))
             };
-            (out, asked, ended.and_then(std::result::Result::err))
+            (asked, ended.and_then(std::result::Result::err))
         });
         signals::raised()?;
-        Ok((PyBytes::new(py, &out), asked, refusal.map(refused)))
+        Ok((PyBytes::new(py, &self.lock().out), asked, refusal.map(refused)))
     }
 
     /// Whether all lines have been given that were asked for.
     #[getter]
     fn done(&self) -> bool {
-        self.run.lock().unwrap_or_else(PoisonError::into_inner).done()
+        self.lock().rows.done()
     }
 
     /// Rows, emitted, filtered, skipped, blank.
     #[getter]
     fn counts(&self) -> (u64, u64, u64, u64, u64) {
-        let counts = self.run.lock().unwrap_or_else(PoisonError::into_inner).counts;
+        let counts = self.lock().rows.counts;
         (counts.rows, counts.emitted, counts.filtered, counts.skipped, counts.blank)
+    }
+}
+
+impl RowQuery {
+    fn lock(&self) -> MutexGuard<'_, RowRun> {
+        self.run.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -242,10 +258,12 @@ pub(crate) struct StreamQuery {
 #[pymethods]
 impl StreamQuery {
     /// `reduction` is one of `lines`, `collect`, `last`, `last_from_end`, `count`, `sum`, `avg`, `min`
-    /// and `max`; `limit` is how many elements the first four are about.
+    /// and `max`; `limit` is how many elements the first four are about. `prune` is a program that
+    /// leaves so many elements of those that are collected.
     #[new]
     #[pyo3(signature = (
-        stages, *, reduction, limit, nulls, max_memory, max_depth, frame = None, sources = None
+        stages, *, reduction, limit, nulls, max_memory, max_depth, frame = None, prune = None,
+        sources = None
     ))]
     #[allow(clippy::too_many_arguments, reason = "they have names in Python")]
     fn new(
@@ -256,6 +274,7 @@ impl StreamQuery {
         max_memory: u64,
         max_depth: u32,
         frame: Option<FrameCode>,
+        prune: Option<(Vec<u8>, u64)>,
         sources: Option<&Sources>,
     ) -> PyResult<Self> {
         let reduction = match reduction {
@@ -272,8 +291,11 @@ impl StreamQuery {
         };
         let stages = stages.iter().map(|stage| stage.get().take()).collect::<PyResult<_>>()?;
         let reading = reading(max_depth, frame)?;
-        let watch = Watch::new(signals::caught);
-        let run = OverRows::new(stages, reduction, max_memory, reading, watch);
+        let watch = || Watch::new(signals::caught);
+        let mut run = OverRows::new(stages, reduction, max_memory, reading, watch());
+        if let Some((code, keep)) = prune {
+            run = run.pruned(Prune::new(decoded(&code)?, keep, watch()));
+        }
         Ok(Self { run: Mutex::new(Some(run.knowing(known(sources)))) })
     }
 
@@ -287,30 +309,25 @@ impl StreamQuery {
         start: usize,
         reverse: bool,
     ) -> PyResult<Taken<'py>> {
-        let (lines, asked, refusal, memory) = py.detach(|| {
-            let mut slot = self.run.lock().unwrap_or_else(PoisonError::into_inner);
-            let Some(run) = slot.as_mut() else { return (Vec::new(), start, None, None) };
-            let (asked, obstacle) = take_rows(run, batch, start, reverse);
-            let lines = run.take_lines();
-            match obstacle {
-                None => (lines, asked, None, None),
-                Some(Obstacle::Row(refusal)) => (lines, asked, Some(refused(refusal)), None),
-                Some(Obstacle::Memory(most)) => (lines, asked, None, Some(most)),
-            }
+        let (asked, obstacle) = py.detach(|| match self.lock().as_mut() {
+            Some(run) => take_rows(run, batch, start, reverse),
+            None => (start, None),
         });
         signals::raised()?;
-        Ok((PyBytes::new(py, &lines), asked, refusal, memory))
+        let lines = self.lines(py);
+        Ok(match obstacle {
+            None => (lines, asked, None, None),
+            Some(Obstacle::Row(refusal)) => (lines, asked, Some(refused(refusal)), None),
+            Some(Obstacle::Memory(most)) => (lines, asked, None, Some(most)),
+        })
     }
 
     /// Take in what the stages still have when all rows have been; lines of output.
     fn end<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
-        let ended = py.detach(|| {
-            let mut slot = self.run.lock().unwrap_or_else(PoisonError::into_inner);
-            slot.as_mut().map_or(Ok(Vec::new()), |run| run.end().map(|()| run.take_lines()))
-        });
+        let ended = py.detach(|| self.lock().as_mut().map_or(Ok(()), OverRows::end));
         signals::raised()?;
         match ended {
-            Ok(lines) => Ok(PyBytes::new(py, &lines)),
+            Ok(()) => Ok(self.lines(py)),
             Err(fault) => Err(KernelError::new_err(("query", 0, fault.reason))),
         }
     }
@@ -336,7 +353,7 @@ impl StreamQuery {
 
     /// The result, as JSON. This ends the run.
     fn finish<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
-        match taken(&self.run)?.finish() {
+        match self.taken()?.finish() {
             Ok(text) => Ok(PyBytes::new(py, &text)),
             Err(fault) => Err(KernelError::new_err(("query", 0, fault.reason))),
         }
@@ -344,22 +361,37 @@ impl StreamQuery {
 
     /// The table that the last stage has filled. This ends the run.
     fn table(&self) -> PyResult<JoinTable> {
-        let table = taken(&self.run)?.into_table();
+        let table = self.taken()?.into_table();
         table.map(JoinTable::new).ok_or_else(|| PyValueError::new_err("no table was filled"))
     }
 }
 
 impl StreamQuery {
+    fn lock(&self) -> MutexGuard<'_, Option<OverRows>> {
+        self.run.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Ask the run something. A run may itself wait for Python, so Python must not wait for it.
     fn look<T: Send>(&self, py: Python<'_>, ask: impl FnOnce(Option<&OverRows>) -> T + Send) -> T {
-        py.detach(|| ask(self.run.lock().unwrap_or_else(PoisonError::into_inner).as_ref()))
+        py.detach(|| ask(self.lock().as_ref()))
     }
-}
 
-/// The end of a run.
-fn taken(run: &Mutex<Option<OverRows>>) -> PyResult<OverRows> {
-    let run = run.lock().unwrap_or_else(PoisonError::into_inner).take();
-    run.ok_or_else(|| PyValueError::new_err("the run has ended"))
+    /// The lines since the last time.
+    fn lines<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
+        match self.lock().as_mut() {
+            None => PyBytes::new(py, b""),
+            Some(run) => {
+                let lines = PyBytes::new(py, run.lines());
+                run.forget_lines();
+                lines
+            }
+        }
+    }
+
+    /// The end of the run.
+    fn taken(&self) -> PyResult<OverRows> {
+        self.lock().take().ok_or_else(|| PyValueError::new_err("the run has ended"))
+    }
 }
 
 /// The position behind the last row that was looked at, and what it stopped at.
@@ -369,14 +401,16 @@ fn take_rows(
     start: usize,
     reverse: bool,
 ) -> (usize, Option<Obstacle>) {
-    let rows: Vec<_> = batch.rows.iter().collect();
+    let mut rows = batch.rows.iter();
     let count = rows.len();
     for position in start..count {
         if run.done() {
             return (position, None);
         }
-        let at = if reverse { count - 1 - position } else { position };
-        if let Err(obstacle) = run.row(rows[at]) {
+        // The first row that is asked is `start` rows from the end it begins at.
+        let skipped = if position == start { start } else { 0 };
+        let row = if reverse { rows.nth_back(skipped) } else { rows.nth(skipped) };
+        if let Some(Err(obstacle)) = row.map(|row| run.row(row)) {
             return (position + 1, Some(obstacle));
         }
     }

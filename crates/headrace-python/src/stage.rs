@@ -7,7 +7,7 @@ use std::{
 
 use headrace_core::{
     query::{self, Join, JoinKind, Keep, Partners},
-    value::Tape,
+    value::{Lanes, Tape},
 };
 use pyo3::{exceptions::PyValueError, prelude::*};
 
@@ -89,7 +89,7 @@ impl Stage {
             key: program(key)?,
             table: Arc::clone(&table.table),
             name,
-            scratch: (Vec::new(), Tape::default()),
+            scratch: (Vec::new(), Tape::learning(Lanes::all())),
         }))))
     }
 

@@ -1,12 +1,12 @@
 //! Rows in order.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use headrace_core::{codec::Input, rows};
 use pyo3::prelude::*;
 
 use crate::{
-    batch::RowBatch,
+    batch::{RowBatch, Spare},
     error::to_python,
     source::{File, Source},
 };
@@ -15,6 +15,7 @@ use crate::{
 #[pyclass(frozen, module = "headrace._native")]
 pub(crate) struct RowStream {
     pub(crate) rows: Mutex<rows::RowStream<Input>>,
+    spare: Arc<Spare>,
 }
 
 #[pymethods]
@@ -41,7 +42,7 @@ impl RowStream {
         if start > 0 {
             py.detach(|| rows.skip_partial_row()).map_err(to_python)?;
         }
-        Ok(Self { rows: Mutex::new(rows) })
+        Ok(Self { rows: Mutex::new(rows), spare: Arc::default() })
     }
 
     /// Pass over `count` rows, or all there are.
@@ -57,9 +58,9 @@ impl RowStream {
         max_bytes: usize,
     ) -> PyResult<Option<RowBatch>> {
         py.detach(|| {
-            let mut batch = rows::RowBatch::default();
+            let mut batch = self.spare.take();
             let any = self.lock().next_batch(&mut batch, max_rows, max_bytes)?;
-            Ok(any.then(|| RowBatch::new(batch)))
+            Ok(any.then(|| RowBatch::returning(batch, &self.spare)))
         })
         .map_err(to_python)
     }

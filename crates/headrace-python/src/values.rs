@@ -4,7 +4,7 @@
 //! hold becomes a `Decimal`, never an infinity; one that no `Decimal` can hold, its text. Of equal keys the last one wins.
 
 use headrace_core::{
-    json::{self, Limits, Visitor},
+    json::{self, KeyHints, Limits, Visitor},
     rows,
 };
 use pyo3::{
@@ -73,7 +73,7 @@ fn value<'py>(
     }
     let mut builder =
         Builder { py, open: Vec::new(), scratch: String::new(), root: None, failure: None };
-    if let Err(error) = json::walk(line, limits, &mut builder) {
+    if let Err(error) = json::walk(line, limits, &mut KeyHints::none(), &mut builder) {
         return Ok(Err(error));
     }
     match builder.failure {
@@ -171,11 +171,12 @@ impl Visitor for Builder<'_> {
         self.put(text);
     }
 
-    fn key(&mut self, raw: &str, has_escapes: bool) {
+    fn key(&mut self, raw: &str, has_escapes: bool) -> bool {
         let text = self.text(raw, has_escapes);
         if let Some(Container::Object(_, key)) = self.open.last_mut() {
             *key = Some(text);
         }
+        true
     }
 
     fn begin_object(&mut self) {

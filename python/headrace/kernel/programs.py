@@ -68,6 +68,10 @@ class QueryFailedError(HeadraceError):
         return f"{self.reason}, at column {self.offset + 1} of the query: {near}"
 
 
+PruneCode: TypeAlias = tuple[bytes, int]
+"""The code of a program that leaves the best elements of an array, and how many."""
+
+
 class Program:
     """A query that is ready to run."""
 
@@ -202,6 +206,7 @@ class StreamQuery:
         held_before: int,
         max_depth: int,
         frame: Frame | None = None,
+        prune: PruneCode | None = None,
         sources: Sources | None = None,
     ) -> None:
         self.max_memory = max_memory
@@ -214,6 +219,7 @@ class StreamQuery:
             max_memory=max(max_memory - held_before, 0),
             max_depth=max_depth,
             frame=None if frame is None else frame.code,
+            prune=prune,
             sources=sources,
         )
 

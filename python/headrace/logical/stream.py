@@ -84,10 +84,23 @@ Stage: TypeAlias = StreamStage | JoinStage | ZipStage
 
 
 @dataclass(frozen=True, slots=True)
+class Prune:
+    """What leaves the `keep` best of the elements collected so far.
+
+    Asked of them, and then of what it left and all that came later, it gives what it
+    would give of all at once.
+    """
+
+    program: ast.Node
+    keep: int
+
+
+@dataclass(frozen=True, slots=True)
 class StreamPlan:
     """A query over all rows of `source`, or of the main one.
 
-    `limit` is how many elements are needed. `rest` is asked of what the reduction
+    `limit` is how many elements are needed. With `prune`, those that cannot be part of
+    the answer are not held. `rest` is asked of what the reduction
     gives, None if that is the answer. `spread`: the answer is an array whose
     elements are lines of output. `reverse`: rows come from the last to the first.
     """
@@ -99,6 +112,7 @@ class StreamPlan:
     rest: ast.Node | None = None
     spread: bool = False
     reverse: bool = False
+    prune: Prune | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -318,6 +332,9 @@ class _Planner:
             for plan in (self._bounded, self._counted):
                 if found := plan(step, arguments, rest):
                     return found
+            return replace(
+                self._collect([step, *rest]), prune=self._prune(step, arguments, rest)
+            )
         return self._collect([step, *rest])
 
     def _placed(
@@ -339,6 +356,25 @@ class _Planner:
     def _nth(self, index: int, rest: Sequence[ast.Step]) -> StreamPlan:
         self._stage(StreamStage("skip", count=index))
         return replace(self._collect([ast.Index(0), *rest]), limit=1)
+
+    def _prune(
+        self,
+        step: ast.Method,
+        arguments: tuple[ast.Node, ...],
+        rest: Sequence[ast.Step],
+    ) -> Prune | None:
+        """Plan what needs only the best elements, in some order."""
+        match step.name:
+            case "sort" | "sort_by" if rest and not any(map(_compares, arguments)):
+                keep = _count_taken(rest[0])
+                if keep is None:
+                    return None
+                take = ast.Method("take", (ast.Arg(ast.Literal(keep)),))
+                return Prune(self._rest([step, take]), keep)
+            case "min_by" | "max_by":
+                return Prune(ast.ArrayLiteral((self._rest([step]),)), 1)
+            case _:
+                return None
 
     def _bounded(
         self,
@@ -422,6 +458,21 @@ def _literal_count(arguments: tuple[ast.Node, ...]) -> int | None:
             return count
         case _:
             return None
+
+
+def _count_taken(step: ast.Step) -> int | None:
+    """Return how many elements a step takes from the front, if that is all it does."""
+    if not isinstance(step, ast.Method) or step.name not in ("take", "first"):
+        return None
+    if step.name == "take" and not step.args:
+        return None
+    count = _literal_count(tuple(arg.value for arg in step.args))
+    return count if count is not None and count >= 0 else None
+
+
+def _compares(argument: ast.Node) -> bool:
+    """Whether an argument of a sort compares two elements, and may contradict itself."""
+    return isinstance(argument, ast.Lambda) and len(argument.params) > 1
 
 
 def _about_element(argument: ast.Node) -> ast.Node:

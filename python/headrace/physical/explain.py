@@ -54,6 +54,12 @@ def explain(query: str, *, stream: bool = False) -> str:
     ├─ each: [$].filter(x > 1).map(x)
     ├─ take 3, then stop reading
     └─ each element is a line of output
+
+    >>> print(explain("$.sort(-x).take(3)", stream=True))
+    all rows, from the first to the last
+    ├─ only the best 3 are held, by $.sort(-x).take(3)
+    ├─ asked of that: $.sort(-x).take(3)
+    └─ each element of the answer is a line of output
     """
     with deep():
         return _explained(parse(query), stream=stream)
@@ -105,7 +111,10 @@ def _steps(plan: StreamPlan) -> Iterator[str]:
     for stage in plan.stages:
         yield _stage(stage)
     needed = "" if plan.limit is None else f"; {plan.limit} at most are needed"
-    yield _REDUCTIONS[plan.reduction] + needed
+    if plan.prune is None:
+        yield _REDUCTIONS[plan.reduction] + needed
+    else:
+        yield f"only the best {plan.prune.keep} are held, by {unparse(plan.prune.program)}"
     if plan.rest is not None:
         yield f"asked of that: {unparse(plan.rest)}"
     if plan.spread:

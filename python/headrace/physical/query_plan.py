@@ -18,6 +18,7 @@ from headrace.query.routine import deep
 from headrace.store.row_provider import Lanes
 
 if TYPE_CHECKING:
+    from headrace.kernel.programs import PruneCode
     from headrace.logical.demand import Fields
     from headrace.logical.joins import JoinKind
 
@@ -68,7 +69,8 @@ class StreamPlan:
     """A query about all rows of `source`, or of the main one.
 
     The rows go through the stages and are reduced; `rest` is asked of the result,
-    and if there is `spread`, the answer is an array whose elements are lines.
+    and if there is `spread`, the answer is an array whose elements are lines. With
+    `prune`, only elements that can be part of the answer are held.
     """
 
     source: str | None
@@ -79,6 +81,7 @@ class StreamPlan:
     spread: bool = False
     reverse: bool = False
     lanes: Lanes = ALL_FIELDS
+    prune: PruneCode | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,7 +192,11 @@ class _Planner:
             plan.spread,
             plan.reverse,
             lanes(plan),
+            None if plan.prune is None else self._prune(plan.prune),
         )
+
+    def _prune(self, prune: logical.Prune) -> PruneCode:
+        return self._code(prune.program), prune.keep
 
     def distinct(self, tree: ast.Node, key: str) -> StreamPlan:
         once = PlainStage("distinct", compile_query(key, parse(key)))

@@ -47,7 +47,8 @@ INTERVAL = 1000
 """Rows from one checkpoint to the next."""
 
 FIRST_BATCH_ROWS = 64
-"""Often the first rows are enough: batches grow from here."""
+FIRST_BATCH_BYTES = 1 << 15
+"""Often the first rows are enough: batches grow from here, and one read fills the first."""
 
 BATCH_ROWS = 4096
 BATCH_BYTES = 1 << 20
@@ -126,12 +127,11 @@ class RowFile:
         if self._in_order(start):
             rows = self._rows()
             rows.skip(start)
-        size = FIRST_BATCH_ROWS
+        size, length = FIRST_BATCH_ROWS, FIRST_BATCH_BYTES
         while stop is None or start < stop:
             count = size if stop is None else min(stop - start, size)
-            size = min(size * 2, BATCH_ROWS)
             batch = (
-                rows.next_batch(count, BATCH_BYTES)
+                rows.next_batch(count, length)
                 if rows is not None
                 else self.read(start, count)
             )
@@ -139,6 +139,7 @@ class RowFile:
                 return
             yield batch
             start += len(batch)
+            size, length = min(size * 2, BATCH_ROWS), min(length * 2, BATCH_BYTES)
 
     def _in_order(self, start: int) -> bool:
         """Whether reading from the front is the way to reach row `start`."""

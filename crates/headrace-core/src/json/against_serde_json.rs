@@ -9,7 +9,7 @@ use proptest::prelude::*;
 use proptest::sample::{Index, select};
 use serde_json::{Map, Value};
 
-use super::{Limits, Visitor, check, unescape, walk};
+use super::{KeyHints, Limits, Visitor, check, unescape, walk};
 
 const DEFAULT: Limits = Limits { max_depth: 256 };
 
@@ -76,8 +76,9 @@ impl Visitor for Build {
         let text = self.text(raw, has_escapes);
         self.add(Value::String(text));
     }
-    fn key(&mut self, raw: &str, has_escapes: bool) {
+    fn key(&mut self, raw: &str, has_escapes: bool) -> bool {
         self.key = Some(self.text(raw, has_escapes));
+        true
     }
     fn begin_object(&mut self) {
         self.begin(Value::Object(Map::new()));
@@ -99,7 +100,11 @@ fn assert_agreement(line: &[u8]) -> Result<(), TestCaseError> {
         None => {}
         Some(Ok(value)) => {
             let mut build = Build::default();
-            prop_assert!(walk(line, &DEFAULT, &mut build).is_ok(), "{:?}", shown);
+            prop_assert!(
+                walk(line, &DEFAULT, &mut KeyHints::none(), &mut build).is_ok(),
+                "{:?}",
+                shown
+            );
             prop_assert!(build.open.is_empty());
             prop_assert_eq!(build.done, Some(value), "{:?}", shown);
         }

@@ -5,7 +5,7 @@
 
 use memchr::memchr;
 
-use super::error::{Inside, JsonError, Reason};
+use super::error::{Checked, Failure, Inside, Reason};
 
 /// Decode the escapes of a string the walker has accepted.
 ///
@@ -34,7 +34,7 @@ pub fn unescape<'a>(raw: &str, scratch: &'a mut String) -> &'a str {
 
 /// The character written by the escape whose backslash is at `at`, and the
 /// escape's length. A surrogate pair is one escape of 12 bytes.
-pub(super) fn decode(bytes: &[u8], at: usize) -> Result<(char, usize), JsonError> {
+pub(super) fn decode(bytes: &[u8], at: usize) -> Checked<(char, usize)> {
     let short = match bytes.get(at + 1) {
         Some(b'u') => return decode_unicode(bytes, at),
         Some(&same @ (b'"' | b'\\' | b'/')) => char::from(same),
@@ -43,40 +43,40 @@ pub(super) fn decode(bytes: &[u8], at: usize) -> Result<(char, usize), JsonError
         Some(b'n') => '\n',
         Some(b'r') => '\r',
         Some(b't') => '\t',
-        Some(_) => return Err(JsonError::new(at, Reason::UnknownEscape)),
-        None => return Err(JsonError::cut_short(bytes, Inside::String)),
+        Some(_) => return Err(Failure::new(at, Reason::UnknownEscape)),
+        None => return Err(Failure::cut_short(bytes, Inside::String)),
     };
     Ok((short, 2))
 }
 
-fn decode_unicode(bytes: &[u8], at: usize) -> Result<(char, usize), JsonError> {
+fn decode_unicode(bytes: &[u8], at: usize) -> Checked<(char, usize)> {
     let first = code_unit(bytes, at)?;
     if let Some(character) = char::from_u32(first) {
         return Ok((character, 6));
     }
-    let lone = JsonError::new(at, Reason::LoneSurrogate);
+    let lone = || Failure::new(at, Reason::LoneSurrogate);
     if first >= 0xDC00 || bytes.get(at + 6..at + 8) != Some(br"\u") {
-        return Err(lone);
+        return Err(lone());
     }
     let second = code_unit(bytes, at + 6)?;
     // Outside the low surrogates the difference wraps to something large.
     let low = second.wrapping_sub(0xDC00);
     if low >= 0x400 {
-        return Err(lone);
+        return Err(lone());
     }
-    let character = char::from_u32(0x1_0000 + ((first - 0xD800) << 10) + low).ok_or(lone)?;
+    let character = char::from_u32(0x1_0000 + ((first - 0xD800) << 10) + low).ok_or_else(lone)?;
     Ok((character, 12))
 }
 
 /// The four digits of the `\u` at `at`.
-fn code_unit(bytes: &[u8], at: usize) -> Result<u32, JsonError> {
+fn code_unit(bytes: &[u8], at: usize) -> Checked<u32> {
     let mut unit = 0;
     for position in at + 2..at + 6 {
         let Some(&digit) = bytes.get(position) else {
-            return Err(JsonError::cut_short(bytes, Inside::String));
+            return Err(Failure::cut_short(bytes, Inside::String));
         };
         let Some(value) = char::from(digit).to_digit(16) else {
-            return Err(JsonError::new(at, Reason::BadUnicodeEscape));
+            return Err(Failure::new(at, Reason::BadUnicodeEscape));
         };
         unit = unit << 4 | value;
     }

@@ -12,6 +12,7 @@
 
 mod error;
 mod escape;
+mod key_hints;
 mod token;
 mod walk;
 
@@ -22,6 +23,7 @@ mod verdicts;
 
 pub use error::{Inside, JsonError, Reason};
 pub use escape::unescape;
+pub use key_hints::KeyHints;
 pub use walk::{Visitor, walk};
 
 /// The greatest depth [`Limits`] can allow.
@@ -58,9 +60,7 @@ impl Default for Limits {
 ///
 /// The first thing wrong with the line, as [`walk`] finds it.
 pub fn check(line: &[u8], limits: &Limits) -> Result<(), JsonError> {
-    struct Ignore;
-    impl Visitor for Ignore {}
-    walk(line, limits, &mut Ignore).map(|_| ())
+    walk(line, limits, &mut KeyHints::none(), &mut walk::Ignore).map(|_| ())
 }
 
 /// Whether a line holds nothing but JSON's whitespace.

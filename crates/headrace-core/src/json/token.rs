@@ -4,7 +4,7 @@
 //! in their errors need no translation.
 
 use super::MAX_NUMBER_BYTES;
-use super::error::{Inside, JsonError, Reason};
+use super::error::{Checked, Failure, Inside, Reason};
 use super::escape;
 
 /// A string that has been checked.
@@ -29,7 +29,7 @@ pub(super) fn is_space(byte: u8) -> bool {
 /// The position of the first byte at or after `at` that is not whitespace.
 #[inline]
 pub(super) fn skip_space(bytes: &[u8], mut at: usize) -> usize {
-    while bytes.get(at).is_some_and(|&byte| is_space(byte)) {
+    while bytes.get(at).is_some_and(|&byte| byte <= b' ' && is_space(byte)) {
         at += 1;
     }
     at
@@ -37,19 +37,25 @@ pub(super) fn skip_space(bytes: &[u8], mut at: usize) -> usize {
 
 /// The string whose first byte after the opening quote is at `at`.
 #[inline]
-pub(super) fn string(bytes: &[u8], mut at: usize) -> Result<Quoted, JsonError> {
-    let mut has_escapes = false;
+pub(super) fn string(bytes: &[u8], at: usize) -> Checked<Quoted> {
+    let close = skip_plain(bytes, at);
+    if bytes.get(close) == Some(&b'"') {
+        return Ok(Quoted { close, has_escapes: false });
+    }
+    escaped_string(bytes, close).map(|close| Quoted { close, has_escapes: true })
+}
+
+/// The closing quote of a string that has something else at `at`.
+fn escaped_string(bytes: &[u8], mut at: usize) -> Checked<usize> {
     loop {
-        at = skip_plain(bytes, at);
         match bytes.get(at) {
-            Some(b'"') => return Ok(Quoted { close: at, has_escapes }),
+            Some(b'"') => return Ok(at),
             Some(b'\\') => {
                 let (_, len) = escape::decode(bytes, at)?;
-                at += len;
-                has_escapes = true;
+                at = skip_plain(bytes, at + len);
             }
-            Some(_) => return Err(JsonError::new(at, Reason::ControlCharacter)),
-            None => return Err(JsonError::cut_short(bytes, Inside::String)),
+            Some(_) => return Err(Failure::new(at, Reason::ControlCharacter)),
+            None => return Err(Failure::cut_short(bytes, Inside::String)),
         }
     }
 }
@@ -73,11 +79,13 @@ fn skip_plain(bytes: &[u8], mut at: usize) -> usize {
     at
 }
 
+/// A byte, eight times.
+const EACH: u64 = 0x0101_0101_0101_0101;
+
 /// Bytes to stop at, as top bits. Only the lowest one set can be relied on:
 /// the subtractions borrow from the bytes above a hit.
 #[inline]
 fn not_plain(word: u64) -> u64 {
-    const EACH: u64 = 0x0101_0101_0101_0101;
     let quote = word ^ (EACH * 0x22);
     let backslash = word ^ (EACH * 0x5C);
     let hits = (quote.wrapping_sub(EACH) & !quote)
@@ -88,11 +96,11 @@ fn not_plain(word: u64) -> u64 {
 
 /// The number that begins at `start`, with a minus sign or a digit.
 #[inline]
-pub(super) fn number(bytes: &[u8], start: usize) -> Result<Number, JsonError> {
+pub(super) fn number(bytes: &[u8], start: usize) -> Checked<Number> {
     let integer = start + usize::from(bytes.get(start) == Some(&b'-'));
     let mut at = digits(bytes, integer)?;
     if bytes.get(integer) == Some(&b'0') && at > integer + 1 {
-        return Err(JsonError::new(integer, Reason::LeadingZero));
+        return Err(Failure::new(integer, Reason::LeadingZero));
     }
     let mut is_integer = true;
     if bytes.get(at) == Some(&b'.') {
@@ -105,36 +113,58 @@ pub(super) fn number(bytes: &[u8], start: usize) -> Result<Number, JsonError> {
         is_integer = false;
     }
     if at - start > MAX_NUMBER_BYTES {
-        return Err(JsonError::new(start, Reason::NumberTooLong));
+        return Err(Failure::new(start, Reason::NumberTooLong));
     }
     Ok(Number { end: at, is_integer })
 }
 
 /// The position after at least one digit.
 #[inline]
-fn digits(bytes: &[u8], start: usize) -> Result<usize, JsonError> {
-    let mut at = start;
-    while bytes.get(at).is_some_and(u8::is_ascii_digit) {
-        at += 1;
-    }
+fn digits(bytes: &[u8], start: usize) -> Checked<usize> {
+    let at = skip_digits(bytes, start);
     if at > start {
         Ok(at)
     } else if at < bytes.len() {
-        Err(JsonError::new(at, Reason::MissingDigit))
+        Err(Failure::new(at, Reason::MissingDigit))
     } else {
-        Err(JsonError::cut_short(bytes, Inside::Number))
+        Err(Failure::cut_short(bytes, Inside::Number))
     }
+}
+
+/// The position of the first byte that is not a digit, eight bytes at a time.
+#[inline]
+fn skip_digits(bytes: &[u8], mut at: usize) -> usize {
+    while let Some(chunk) = bytes.get(at..).and_then(<[u8]>::first_chunk) {
+        let hits = not_digits(u64::from_le_bytes(*chunk));
+        if hits != 0 {
+            return at + hits.trailing_zeros() as usize / 8;
+        }
+        at += 8;
+    }
+    while bytes.get(at).is_some_and(u8::is_ascii_digit) {
+        at += 1;
+    }
+    at
+}
+
+/// Bytes that are no digits, as top bits.
+#[inline]
+fn not_digits(word: u64) -> u64 {
+    // A digit differs from `0` by less than ten: adding 118 to that stays below 128.
+    let distance = word ^ (EACH * 0x30);
+    let low_bits = distance & (EACH * 0x7F);
+    (distance | (low_bits + EACH * 0x76)) & (EACH * 0x80)
 }
 
 /// The position after `word`, one of JSON's three, which begins at `at`.
 #[inline]
-pub(super) fn literal(bytes: &[u8], at: usize, word: &[u8]) -> Result<usize, JsonError> {
+pub(super) fn literal(bytes: &[u8], at: usize, word: &[u8]) -> Checked<usize> {
     let rest = &bytes[at..];
     if rest.starts_with(word) {
         Ok(at + word.len())
     } else if word.starts_with(rest) {
-        Err(JsonError::cut_short(bytes, Inside::Literal))
+        Err(Failure::cut_short(bytes, Inside::Literal))
     } else {
-        Err(JsonError::new(at, Reason::ExpectedValue))
+        Err(Failure::new(at, Reason::ExpectedValue))
     }
 }

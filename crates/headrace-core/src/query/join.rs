@@ -86,6 +86,11 @@ impl JoinTable {
         }
     }
 
+    /// What is kept of the elements of a key.
+    pub fn keep(&self) -> Keep {
+        self.keep
+    }
+
     /// How much memory it takes, about.
     pub fn bytes(&self) -> u64 {
         self.bytes

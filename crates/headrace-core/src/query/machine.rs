@@ -13,14 +13,16 @@ use bumpalo::{
 
 use super::{
     Arg, ExprId, Fault, Program,
-    builtins::{Builtin, Run, Size, limited},
+    builtins::{Builtin, Run, Size, elements, limited},
     deep::{self, Fields},
     numbers, patch, pattern,
     program::{Comprehension, Const, Expr, Form, Item, Member, Operator, Part, Target},
     strings,
     watch::{Scales, Watch},
 };
-use crate::value::{Entry, Kind, Value, compare, equal, text_of};
+use crate::value::{
+    Entry, Kind, Node, NodeKind, Value, compare, compare_numbers, equal, number, text_of,
+};
 
 /// Whether whoever pushes elements should go on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,6 +38,15 @@ pub type Evaluated<'r, T = Value<'r>> = Result<T, Fault>;
 
 /// Takes elements one by one.
 pub type Sink<'s, 'p, 'r> = dyn FnMut(&mut Machine<'p, 'r>, Value<'r>) -> Evaluated<'r, Flow> + 's;
+
+/// What becomes of a single element.
+#[derive(Clone, Copy)]
+enum Single<'r> {
+    Part(Node<'r>),
+    None,
+    /// Something else, or more than one.
+    Other,
+}
 
 /// A program, a row, and what the names in scope stand for.
 pub struct Machine<'p, 'r> {
@@ -77,8 +88,15 @@ impl<'p, 'r> Machine<'p, 'r> {
     ///
     /// # Errors
     /// A fault inside it.
+    #[inline]
     pub fn eval(&mut self, id: ExprId) -> Evaluated<'r> {
-        self.within_limits().and_then(|()| self.eval_inner(id)).map_err(|fault| fault.at(id))
+        match self.found(id) {
+            Some(value) => Ok(value),
+            None => self
+                .within_limits()
+                .and_then(|()| self.computed(id))
+                .map_err(|fault| fault.at(id)),
+        }
     }
 
     #[inline]
@@ -112,16 +130,42 @@ impl<'p, 'r> Machine<'p, 'r> {
         Ok(())
     }
 
-    fn eval_inner(&mut self, id: ExprId) -> Evaluated<'r> {
+    /// The value of an expression that is there already, such as a field of the row. Most
+    /// of what rows are asked is made of these, and none of them can fail.
+    #[inline]
+    fn found(&self, id: ExprId) -> Option<Value<'r>> {
+        match &self.program.exprs[id as usize] {
+            Expr::Const(constant) => Some(self.constant(constant)),
+            Expr::Root => Some(self.root),
+            Expr::Current => Some(self.current),
+            Expr::Variable(variable) => Some(self.variables[*variable as usize]),
+            Expr::Source(number) => {
+                Some(self.sources.get(*number as usize).copied().unwrap_or(Value::Null))
+            }
+            _ => self.part(id).map(Value::Node),
+        }
+    }
+
+    /// The part of the row that an expression is, if it is one: unlike a value, it stays in
+    /// registers.
+    fn part(&self, id: ExprId) -> Option<Node<'r>> {
+        match &self.program.exprs[id as usize] {
+            Expr::Root => self.root.as_node(),
+            Expr::Current => self.current.as_node(),
+            Expr::Field(of, name) => Some(self.part(*of)?.get(name).unwrap_or(Node::NULL)),
+            _ => None,
+        }
+    }
+
+    #[inline(never)]
+    fn computed(&mut self, id: ExprId) -> Evaluated<'r> {
         let program = self.program;
         match &program.exprs[id as usize] {
-            Expr::Const(constant) => Ok(self.constant(constant)),
-            Expr::Root => Ok(self.root),
-            Expr::Current => Ok(self.current),
-            Expr::Source(number) => {
-                Ok(self.sources.get(*number as usize).copied().unwrap_or(Value::Null))
-            }
-            Expr::Variable(variable) => Ok(self.variables[*variable as usize]),
+            Expr::Const(_)
+            | Expr::Root
+            | Expr::Current
+            | Expr::Source(_)
+            | Expr::Variable(_) => Ok(self.found(id).unwrap_or(Value::Null)),
             Expr::Field(of, name) => Ok(self.eval(*of)?.get(name).unwrap_or(Value::Null)),
             Expr::Index(of, index) => {
                 let (of, index) = (self.eval(*of)?, self.eval(*index)?);
@@ -134,9 +178,16 @@ impl<'p, 'r> Machine<'p, 'r> {
                 self.made(found)
             }
             Expr::Negate(of) => self.negate(*of),
-            Expr::Not(of) => Ok(Value::Bool(!self.test(*of)?)),
-            Expr::Binary(operator, left, right) => self.binary(*operator, *left, *right),
-            Expr::And(left, right) => Ok(Value::Bool(self.test(*left)? && self.test(*right)?)),
+            Expr::Binary(operator, left, right) if !operator.compares() => {
+                let (left, right) = (self.eval(*left)?, self.eval(*right)?);
+                self.watch.charge(left);
+                self.watch.charge(right);
+                match operator {
+                    Operator::Add => self.add(left, right).and_then(|sum| self.made(sum)),
+                    _ => numbers::arithmetic(*operator, left, right, self.arena),
+                }
+            }
+            Expr::Binary(..) | Expr::Not(_) | Expr::And(..) => self.test(id).map(Value::Bool),
             Expr::Or(left, right) => {
                 let left = self.eval(*left)?;
                 if left.truthy(self.arena) { Ok(left) } else { self.eval(*right) }
@@ -176,7 +227,7 @@ impl<'p, 'r> Machine<'p, 'r> {
                         run(self, receiver, args)?
                     }
                     Run::Reduce(run) => run(self, *receiver, args)?,
-                    Run::Stage(_) => self.collected(id)?,
+                    Run::Stage(_) | Run::Filter | Run::Map => self.collected(id)?,
                 };
                 self.made(value)
             }
@@ -220,8 +271,25 @@ impl<'p, 'r> Machine<'p, 'r> {
 
     /// Whether an expression is truthy.
     pub(super) fn test(&mut self, id: ExprId) -> Evaluated<'r, bool> {
-        let arena = self.arena;
-        Ok(self.eval(id)?.truthy(arena))
+        let (program, arena) = (self.program, self.arena);
+        match &program.exprs[id as usize] {
+            Expr::Binary(operator, left, right) if operator.compares() => {
+                if let Expr::Const(constant) = &program.exprs[*right as usize]
+                    && let Some(node) = self.part(*left)
+                    && let Some(order) = order_of(node, constant)
+                    && let Some(holds) = operator.holds(order)
+                {
+                    return Ok(holds);
+                }
+                let (left, right) = (self.eval(*left)?, self.eval(*right)?);
+                self.watch.charge(left);
+                self.watch.charge(right);
+                Ok(compared(*operator, left, right, arena))
+            }
+            Expr::And(left, right) => Ok(self.test(*left)? && self.test(*right)?),
+            Expr::Not(of) => Ok(!self.test(*of)?),
+            _ => Ok(self.eval(id)?.truthy(arena)),
+        }
     }
 
     pub(super) fn set(&mut self, variable: u32, value: Value<'r>) {
@@ -234,6 +302,7 @@ impl<'p, 'r> Machine<'p, 'r> {
     }
 
     /// An expression with another current value.
+    #[inline]
     pub(super) fn with(&mut self, value: Value<'r>, body: ExprId) -> Evaluated<'r> {
         self.about(value, |machine| machine.eval(body))
     }
@@ -258,6 +327,7 @@ impl<'p, 'r> Machine<'p, 'r> {
     ///
     /// # Errors
     /// A fault inside it.
+    #[inline]
     pub fn apply(&mut self, arg: &Arg, element: Value<'r>) -> Evaluated<'r> {
         self.apply_all(arg, &[element])
     }
@@ -266,14 +336,22 @@ impl<'p, 'r> Machine<'p, 'r> {
     ///
     /// # Errors
     /// A fault inside it.
+    #[inline]
     pub fn apply_all(&mut self, arg: &Arg, values: &[Value<'r>]) -> Evaluated<'r> {
+        self.bind(arg, values)?;
+        self.with(values.first().copied().unwrap_or(Value::Null), arg.body)
+    }
+
+    /// Give the parameters of an argument their values.
+    #[inline]
+    fn bind(&mut self, arg: &Arg, values: &[Value<'r>]) -> Evaluated<'r, ()> {
         for value in values {
             self.made(*value)?;
         }
         for (at, variable) in arg.params.iter().enumerate() {
             self.set(*variable, values.get(at).copied().unwrap_or(Value::Null));
         }
-        self.with(values.first().copied().unwrap_or(Value::Null), arg.body)
+        Ok(())
     }
 
     /// An argument's value for one element as something to sort by, and whether a minus in
@@ -335,7 +413,7 @@ impl<'p, 'r> Machine<'p, 'r> {
     pub(super) fn is_stream(&self, id: ExprId) -> bool {
         matches!(
             &self.program.exprs[id as usize],
-            Expr::Call { builtin, .. } if matches!(builtin.run, Run::Stage(_))
+            Expr::Call { builtin, .. } if builtin.run.is_stage()
         )
     }
 
@@ -344,8 +422,11 @@ impl<'p, 'r> Machine<'p, 'r> {
     /// # Errors
     /// A fault inside it.
     pub fn accepts(&mut self, arg: &Arg, element: Value<'r>) -> Evaluated<'r, bool> {
-        let arena = self.arena;
-        Ok(self.apply(arg, element)?.truthy(arena))
+        self.bind(arg, &[element])?;
+        let outer = std::mem::replace(&mut self.current, element);
+        let result = self.test(arg.body);
+        self.current = outer;
+        result.map_err(|fault| fault.at(arg.body))
     }
 
     // Elements
@@ -355,26 +436,88 @@ impl<'p, 'r> Machine<'p, 'r> {
     /// # Errors
     /// A fault in an element that was reached.
     pub fn each(&mut self, id: ExprId, sink: &mut Sink<'_, 'p, 'r>) -> Evaluated<'r, Flow> {
+        match self.single(id)? {
+            Single::Part(node) => return sink(self, Value::Node(node)),
+            Single::None => return Ok(Flow::Continue),
+            Single::Other => {}
+        }
         let program = self.program;
-        match &program.exprs[id as usize] {
+        let flow = match &program.exprs[id as usize] {
+            Expr::Call { builtin: Builtin { run: Run::Filter, .. }, receiver, args } => {
+                elements::filter(self, *receiver, args, sink)
+            }
+            Expr::Call { builtin: Builtin { run: Run::Map, .. }, receiver, args } => {
+                elements::map(self, *receiver, args, sink)
+            }
             Expr::Call { builtin: Builtin { run: Run::Stage(run), .. }, receiver, args } => {
                 let mut weighed = |machine: &mut Self, value| {
                     machine.within_limits()?;
                     let value = machine.made(value)?;
                     sink(machine, value)
                 };
-                run(self, *receiver, args, &mut weighed).map_err(|fault| fault.at(id))
+                run(self, *receiver, args, &mut weighed)
             }
             // As a stage over rows begins: no array is made of a single element.
             Expr::Array(items) if matches!(items[..], [Item { spread: false, .. }]) => {
                 let value = self.eval(items[0].value)?;
-                sink(self, value)
+                return sink(self, value);
             }
             _ => {
                 let value = self.eval(id)?;
-                self.each_of(value, sink)
+                return self.each_of(value, sink);
             }
+        };
+        flow.map_err(|fault| fault.at(id))
+    }
+
+    /// What a single part of the row becomes, as a stage over rows begins with one: it stays
+    /// in registers, no array is made of it, and it passes through no sinks.
+    fn single(&mut self, id: ExprId) -> Evaluated<'r, Single<'r>> {
+        let program = self.program;
+        match &program.exprs[id as usize] {
+            Expr::Array(items) if matches!(items[..], [Item { spread: false, .. }]) => {
+                Ok(self.part(items[0].value).map_or(Single::Other, Single::Part))
+            }
+            Expr::Call { builtin: Builtin { run: Run::Filter, .. }, receiver, args } => {
+                let single = self.single(*receiver)?;
+                let Single::Part(node) = single else { return Ok(single) };
+                for arg in args {
+                    if !self.accepts_part(arg, node).map_err(|fault| fault.at(id))? {
+                        return Ok(Single::None);
+                    }
+                }
+                Ok(single)
+            }
+            Expr::Call { builtin: Builtin { run: Run::Map, .. }, receiver, args }
+                if args[0].params.is_empty() && self.is_path(args[0].body) =>
+            {
+                let single = self.single(*receiver)?;
+                let Single::Part(node) = single else { return Ok(single) };
+                let outer = std::mem::replace(&mut self.current, Value::Node(node));
+                let mapped = self.part(args[0].body);
+                self.current = outer;
+                Ok(mapped.map_or(Single::Other, Single::Part))
+            }
+            _ => Ok(Single::Other),
         }
+    }
+
+    /// Whether an expression is a field of a field of the current value.
+    fn is_path(&self, mut id: ExprId) -> bool {
+        while let Expr::Field(of, _) = &self.program.exprs[id as usize] {
+            id = *of;
+        }
+        matches!(&self.program.exprs[id as usize], Expr::Current)
+    }
+
+    fn accepts_part(&mut self, arg: &Arg, node: Node<'r>) -> Evaluated<'r, bool> {
+        if !arg.params.is_empty() {
+            return self.accepts(arg, Value::Node(node));
+        }
+        let outer = std::mem::replace(&mut self.current, Value::Node(node));
+        let result = self.test(arg.body);
+        self.current = outer;
+        result
     }
 
     /// Push each element of a value: those of an array, nothing of null, else the value itself.
@@ -506,24 +649,6 @@ impl<'p, 'r> Machine<'p, 'r> {
                     numbers::shown(other, self.arena)
                 ))),
             },
-        }
-    }
-
-    fn binary(&mut self, operator: Operator, left: ExprId, right: ExprId) -> Evaluated<'r> {
-        let (left, right) = (self.eval(left)?, self.eval(right)?);
-        self.watch.charge(left);
-        self.watch.charge(right);
-        let arena = self.arena;
-        match operator {
-            Operator::Equal => Ok(Value::Bool(equal(left, right, arena))),
-            Operator::NotEqual => Ok(Value::Bool(!equal(left, right, arena))),
-            Operator::Less
-            | Operator::LessOrEqual
-            | Operator::Greater
-            | Operator::GreaterOrEqual => Ok(Value::Bool(ordered(operator, left, right, arena))),
-            Operator::Like => Ok(Value::Bool(strings::alike(left, right, arena))),
-            Operator::Add => self.add(left, right).and_then(|sum| self.made(sum)),
-            _ => numbers::arithmetic(operator, left, right, arena),
         }
     }
 
@@ -762,17 +887,40 @@ fn positions(
     })
 }
 
+/// How a number or a text of the row compares with a constant of the same kind; none if it
+/// is of another, or has to be decoded.
+fn order_of(node: Node<'_>, constant: &Const) -> Option<Ordering> {
+    let right = match constant {
+        Const::Int(value) => Value::Int(*value),
+        Const::Float(value) => Value::Float(*value),
+        Const::Str(text) if node.node_kind() == NodeKind::Plain => {
+            return Some(node.raw().cmp(text));
+        }
+        _ => return None,
+    };
+    let is_integer = match node.node_kind() {
+        NodeKind::Integer => true,
+        NodeKind::Decimal => false,
+        _ => return None,
+    };
+    Some(compare_numbers(number(node.raw(), is_integer), right))
+}
+
+/// Whether a comparison holds.
+fn compared<'r>(operator: Operator, left: Value<'r>, right: Value<'r>, arena: &'r Bump) -> bool {
+    match operator {
+        Operator::Equal => equal(left, right, arena),
+        Operator::NotEqual => !equal(left, right, arena),
+        Operator::Like => strings::alike(left, right, arena),
+        _ => ordered(operator, left, right, arena),
+    }
+}
+
 /// `<`, `<=`, `>`, `>=`: between values of one kind that has an order; else false.
 fn ordered<'r>(operator: Operator, left: Value<'r>, right: Value<'r>, arena: &'r Bump) -> bool {
-    let comparable = left.kind() == right.kind()
-        && matches!(left.kind(), Kind::Number | Kind::String | Kind::Bool);
-    comparable && {
-        let order = compare(left, right, arena);
-        match operator {
-            Operator::Less => order == Ordering::Less,
-            Operator::LessOrEqual => order != Ordering::Greater,
-            Operator::Greater => order == Ordering::Greater,
-            _ => order != Ordering::Less,
-        }
-    }
+    let (left, right) = (left.resolved(arena), right.resolved(arena));
+    let kind = left.kind();
+    let comparable =
+        kind == right.kind() && matches!(kind, Kind::Number | Kind::String | Kind::Bool);
+    comparable && operator.holds(compare(left, right, arena)) == Some(true)
 }

@@ -6,6 +6,7 @@
 
 pub mod builtins;
 mod deep;
+mod demand;
 mod distinct;
 mod fault;
 mod frame;
@@ -17,6 +18,7 @@ mod patch;
 mod pattern;
 mod per_row;
 mod program;
+mod prune;
 mod regex;
 mod row_parser;
 mod stages;
@@ -34,6 +36,7 @@ pub use machine::{Evaluated, Flow, Machine, Sink};
 pub use over_rows::{Obstacle, OverRows, Reduction, StreamCounts};
 pub use per_row::{Counts, Output, PerRow, Refusal, Writing};
 pub use program::{Arg, ExprId, MAX_DEPTH, Malformed, Program, VERSION, decode};
+pub use prune::Prune;
 pub use row_parser::Reading;
 pub use stages::{Join, Stage, Stages};
 pub use sum::Sum;

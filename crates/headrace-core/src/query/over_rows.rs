@@ -10,7 +10,7 @@ use std::{collections::VecDeque, sync::Arc};
 use bumpalo::{Bump, collections::Vec as BumpVec};
 
 use super::{
-    Fault, Flow, JoinTable, Reading, Refusal, Stage, Stages, Sum, Watch, numbers,
+    Fault, Flow, JoinTable, Prune, Reading, Refusal, Stage, Stages, Sum, Watch, demand, numbers,
     per_row::{emptied, write_line},
     row_parser::{Parsed, RowParser},
 };
@@ -89,6 +89,7 @@ enum State {
         text: Vec<u8>,
         elements: u64,
         limit: u64,
+        prune: Option<Prune>,
     },
     Last {
         texts: VecDeque<Vec<u8>>,
@@ -119,7 +120,9 @@ impl OverRows {
     ) -> Self {
         let state = match reduction {
             Reduction::Lines(left, nulls) => State::Lines { text: Vec::new(), left, nulls },
-            Reduction::Collect(limit) => State::Collect { text: vec![b'['], elements: 0, limit },
+            Reduction::Collect(limit) => {
+                State::Collect { text: vec![b'['], elements: 0, limit, prune: None }
+            }
             Reduction::Last(limit) => State::Last { texts: VecDeque::new(), bytes: 0, limit },
             Reduction::LastFromEnd(limit) => {
                 State::LastFromEnd { texts: VecDeque::new(), bytes: 0, limit }
@@ -137,12 +140,13 @@ impl OverRows {
                 | State::Last { limit: 0, .. }
                 | State::LastFromEnd { limit: 0, .. }
         );
+        let lanes = demand::of_stream(&stages, reduction);
         Self {
             stages: Stages::new(stages, watch),
             sources: Arc::new([]),
             state,
             max_memory,
-            parser: RowParser::new(reading),
+            parser: RowParser::new(reading, lanes),
             arena: Bump::new(),
             done,
             counts: StreamCounts::default(),
@@ -152,7 +156,19 @@ impl OverRows {
     /// The run, knowing the values that its programs have by number.
     #[must_use]
     pub fn knowing(mut self, sources: Arc<[Kept]>) -> Self {
+        if let State::Collect { prune: Some(pruning), .. } = &mut self.state {
+            pruning.sources = Arc::clone(&sources);
+        }
         self.sources = sources;
+        self
+    }
+
+    /// Collect only the elements that `prune` leaves.
+    #[must_use]
+    pub fn pruned(mut self, pruning: Prune) -> Self {
+        if let State::Collect { prune, .. } = &mut self.state {
+            *prune = Some(pruning);
+        }
         self
     }
 
@@ -161,11 +177,18 @@ impl OverRows {
         self.done || self.stages.ended()
     }
 
-    /// The lines of output so far; they are not given again.
-    pub fn take_lines(&mut self) -> Vec<u8> {
-        match &mut self.state {
-            State::Lines { text, .. } => std::mem::take(text),
-            _ => Vec::new(),
+    /// The lines of output since the last that were forgotten.
+    pub fn lines(&self) -> &[u8] {
+        match &self.state {
+            State::Lines { text, .. } => text,
+            _ => &[],
+        }
+    }
+
+    /// Begin again with no lines, in the same memory.
+    pub fn forget_lines(&mut self) {
+        if let State::Lines { text, .. } = &mut self.state {
+            text.clear();
         }
     }
 
@@ -175,7 +198,7 @@ impl OverRows {
     /// Why there are none.
     pub fn row(&mut self, row: Row<'_>) -> Result<(), Obstacle> {
         self.counts.rows += 1;
-        let result = self.elements(row);
+        let result = self.elements(&row);
         emptied(&mut self.arena);
         if result.is_err() {
             self.counts.skipped += 1;
@@ -221,9 +244,10 @@ impl OverRows {
         self.stages.into_table()
     }
 
-    fn elements(&mut self, row: Row<'_>) -> Result<(), Obstacle> {
-        let (document, start) = match self.parser.parse(row).map_err(Obstacle::Row)? {
-            Parsed::Document(document, start) => (&*self.arena.alloc(document), start),
+    fn elements(&mut self, row: &Row<'_>) -> Result<(), Obstacle> {
+        let parsed = self.parser.parse(row, &self.arena).map_err(Obstacle::Row)?;
+        let (document, start) = match parsed {
+            Parsed::Document(document, start) => (document, start),
             Parsed::Blank => {
                 self.counts.blank += 1;
                 return Ok(());
@@ -340,12 +364,20 @@ impl State {
                 *left -= 1;
                 return Ok(*left == 0);
             }
-            Self::Collect { text, elements, limit } => {
+            Self::Collect { text, elements, limit, prune } => {
                 if *elements > 0 {
                     text.push(b',');
                 }
                 write_json(element, text, arena);
                 *elements += 1;
+                if let Some(pruning) = prune
+                    && pruning.is_due(*elements, text.len())
+                {
+                    match pruning.prune(text) {
+                        Some(left) => *elements = left,
+                        None => *prune = None,
+                    }
+                }
                 return Ok(*elements >= *limit);
             }
             Self::Last { texts, bytes, limit } => {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use bumpalo::Bump;
 
 use super::{
-    Flow, Machine, Program, Reading, Watch,
+    Flow, Machine, Program, Reading, Watch, demand,
     row_parser::{Parsed, RowParser},
 };
 use crate::{
@@ -67,6 +67,7 @@ pub struct Writing {
 
 /// Runs a program over one row after the other.
 pub struct PerRow {
+    program: Arc<Program>,
     writing: Writing,
     sources: Arc<[Kept]>,
     parser: RowParser,
@@ -79,11 +80,13 @@ pub struct PerRow {
 
 impl PerRow {
     /// A run that has seen no rows.
-    pub fn new(writing: Writing, reading: Reading, watch: Watch) -> Self {
+    pub fn new(program: Arc<Program>, writing: Writing, reading: Reading, watch: Watch) -> Self {
+        let lanes = demand::of_rows(&program, writing.output);
         Self {
+            program,
             writing,
             sources: Arc::new([]),
-            parser: RowParser::new(reading),
+            parser: RowParser::new(reading, lanes),
             watch,
             arena: Bump::new(),
             lines: 0,
@@ -107,15 +110,10 @@ impl PerRow {
     ///
     /// # Errors
     /// Why there are none; the row is counted as skipped and the next can be asked.
-    pub fn row(
-        &mut self,
-        program: &Program,
-        row: Row<'_>,
-        out: &mut Vec<u8>,
-    ) -> Result<(), Refusal> {
+    pub fn row(&mut self, row: Row<'_>, out: &mut Vec<u8>) -> Result<(), Refusal> {
         self.counts.rows += 1;
         let before = out.len();
-        let result = self.lines(program, row, out);
+        let result = self.lines(&row, out);
         emptied(&mut self.arena);
         match result {
             Ok(Written::Blank) => self.counts.blank += 1,
@@ -134,18 +132,14 @@ impl PerRow {
         Ok(())
     }
 
-    fn lines(
-        &mut self,
-        program: &Program,
-        row: Row<'_>,
-        out: &mut Vec<u8>,
-    ) -> Result<Written, Refusal> {
-        let (document, start) = match self.parser.parse(row)? {
-            Parsed::Document(document, start) => (&*self.arena.alloc(document), start),
+    fn lines(&mut self, row: &Row<'_>, out: &mut Vec<u8>) -> Result<Written, Refusal> {
+        let (document, start) = match self.parser.parse(row, &self.arena)? {
+            Parsed::Document(document, start) => (document, start),
             Parsed::Blank => return Ok(Written::Blank),
             Parsed::NoRecord => return Ok(Written::NoRecord),
         };
         let Writing { output, nulls, limit } = self.writing;
+        let program = &*self.program;
         let (arena, left) = (&self.arena, limit - self.lines);
         let mut lines = 0;
         let mut write = |value: Value<'_>, out: &mut Vec<u8>| {

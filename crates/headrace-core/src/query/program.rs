@@ -13,7 +13,7 @@
 //! Integers are LEB128, signed ones zigzag; a text is its length and UTF-8; an expression
 //! is one byte that says which, where it stands in the query (start, end), and its parts.
 
-use std::sync::Arc;
+use std::{cmp::Ordering, sync::Arc};
 
 use regex::Regex;
 
@@ -144,6 +144,30 @@ pub(super) enum Operator {
     GreaterOrEqual,
     /// Contained in each other, whatever the case.
     Like,
+}
+
+impl Operator {
+    /// Whether it gives true or false.
+    pub(super) fn compares(self) -> bool {
+        !matches!(
+            self,
+            Self::Add | Self::Subtract | Self::Multiply | Self::Divide | Self::Remainder
+        )
+    }
+
+    /// Whether it holds between values of one kind in this order; none if that is not enough
+    /// to say so.
+    pub(super) fn holds(self, order: Ordering) -> Option<bool> {
+        match self {
+            Self::Equal => Some(order.is_eq()),
+            Self::NotEqual => Some(order.is_ne()),
+            Self::Less => Some(order.is_lt()),
+            Self::LessOrEqual => Some(order.is_le()),
+            Self::Greater => Some(order.is_gt()),
+            Self::GreaterOrEqual => Some(order.is_ge()),
+            _ => None,
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

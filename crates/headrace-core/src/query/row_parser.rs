@@ -1,10 +1,12 @@
 //! From a row of a file to the document that a query is asked of.
 
+use bumpalo::Bump;
+
 use super::{Refusal, frame::Frame, frame::Payload};
 use crate::{
     json::{self, Limits},
     rows::Row,
-    value::{Document, Tape},
+    value::{Document, Lanes, Tape},
 };
 
 /// How rows are read.
@@ -19,7 +21,7 @@ pub struct Reading {
 /// What a row is.
 pub(super) enum Parsed<'r> {
     /// A document, and where it begins in the source.
-    Document(Document<'r>, u64),
+    Document(&'r Document<'r>, u64),
     /// Nothing.
     Blank,
     /// A framed line without a record.
@@ -33,15 +35,20 @@ pub(super) struct RowParser {
 }
 
 impl RowParser {
-    pub(super) fn new(reading: Reading) -> Self {
-        Self { reading, tape: Tape::default() }
+    pub(super) fn new(reading: Reading, lanes: Lanes) -> Self {
+        Self { reading, tape: Tape::learning(lanes) }
     }
 
-    /// Check a row in full and take it apart.
+    /// Check a row in full and take the lanes of it apart, into memory of `arena`.
     ///
     /// # Errors
     /// Why it is no document.
-    pub(super) fn parse<'r>(&'r mut self, row: Row<'r>) -> Result<Parsed<'r>, Refusal> {
+    #[inline]
+    pub(super) fn parse<'r>(
+        &'r mut self,
+        row: &Row<'r>,
+        arena: &'r Bump,
+    ) -> Result<Parsed<'r>, Refusal> {
         let refusal = |offset: u64, reason: String| Refusal {
             number: row.number,
             offset,
@@ -55,15 +62,16 @@ impl RowParser {
             return Ok(Parsed::Blank);
         }
         let start = row.content_offset();
+        let limits = &self.reading.limits;
         let Some(frame) = &self.reading.frame else {
-            return match self.tape.parse(row.content, &self.reading.limits) {
+            return match self.tape.parse_in(row.content, limits, arena) {
                 Ok(document) => Ok(Parsed::Document(document, start)),
                 Err(error) => Err(refusal(start + error.offset as u64, error.reason.to_string())),
             };
         };
         match frame.payload(row.content) {
             // Framed lines come from logs of other things; what is no JSON there is no record.
-            Payload::Record(payload, at) => match self.tape.parse(payload, &self.reading.limits) {
+            Payload::Record(payload, at) => match self.tape.parse_in(payload, limits, arena) {
                 Ok(document) => Ok(Parsed::Document(document, start + at as u64)),
                 Err(_) => Ok(Parsed::NoRecord),
             },

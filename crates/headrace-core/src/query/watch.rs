@@ -267,7 +267,7 @@ mod tests {
     #[test]
     fn a_row_can_be_used_more_than_once_however_large() {
         let line = format!("[{}1]", "1,".repeat(1 << 20));
-        let mut tape = crate::value::Tape::default();
+        let mut tape = crate::value::Tape::once();
         let document = tape.parse(line.as_bytes(), &json::Limits::default()).unwrap();
         let mut scales = Scales { most: 0, ..Scales::new(document.root()) };
         assert!(scales.weigh(Value::Array(&[document.root()])).is_err());

@@ -4,7 +4,7 @@ use bumpalo::Bump;
 use memchr::memchr;
 
 use super::Fault;
-use crate::value::{Tape, Value, parse_text_on};
+use crate::value::{Lanes, Tape, Value, parse_text_on};
 
 /// Gives the next lines of JSON, whole ones, as many as it likes; none at the end.
 pub type More = Box<dyn FnMut() -> Option<Vec<u8>> + Send>;
@@ -23,7 +23,7 @@ pub struct Partners {
 impl Partners {
     /// Partners that come from `more`.
     pub fn new(more: More, longest: bool) -> Self {
-        Self { more, longest, lines: Vec::new(), at: 0, ended: false, tape: Tape::default() }
+        Self { more, longest, lines: Vec::new(), at: 0, ended: false, tape: Tape::learning(Lanes::all()) }
     }
 
     /// The partner of the next element; `None` if there is none and it matters.

@@ -349,21 +349,20 @@ impl RowBatch {
     }
 
     /// The rows again.
-    pub fn iter(&self) -> impl Iterator<Item = Row<'_>> {
-        let mut too_long = self.too_long.iter().peekable();
-        let mut start = 0;
-        self.ends.iter().zip(&self.offsets).enumerate().map(move |(position, (&end, &offset))| {
-            let content = &self.data[start..end];
-            start = end;
-            let length = too_long.next_if(|long| long.0 == position).map(|long| long.1);
-            Row {
-                number: self.first_row + position as u64,
-                offset,
-                content,
-                too_long: length,
-                marked: self.marked && position == 0,
-            }
-        })
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = Row<'_>> + ExactSizeIterator {
+        (0..self.len()).map(|position| self.row(position))
+    }
+
+    fn row(&self, position: usize) -> Row<'_> {
+        let start = if position == 0 { 0 } else { self.ends[position - 1] };
+        let long = self.too_long.binary_search_by_key(&position, |long| long.0);
+        Row {
+            number: self.first_row + position as u64,
+            offset: self.offsets[position],
+            content: &self.data[start..self.ends[position]],
+            too_long: long.ok().map(|at| self.too_long[at].1),
+            marked: self.marked && position == 0,
+        }
     }
 }
 

@@ -32,7 +32,9 @@ pub fn compare<'r>(left: Value<'r>, right: Value<'r>, arena: &'r Bump) -> Orderi
     })
 }
 
-fn compare_numbers(left: Value<'_>, right: Value<'_>) -> Ordering {
+/// The order of two numbers.
+#[inline]
+pub(crate) fn compare_numbers(left: Value<'_>, right: Value<'_>) -> Ordering {
     match (left, right) {
         (Value::Int(left), Value::Int(right)) => left.cmp(&right),
         (Value::Float(left), Value::Float(right)) => compare_floats(left, right),

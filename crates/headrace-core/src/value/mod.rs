@@ -8,13 +8,16 @@
 //! on them, which is how a field that only passes through keeps its text.
 
 mod compare;
+mod lanes;
 mod tape;
 mod text;
 mod write;
 
 use bumpalo::Bump;
 
+pub(crate) use compare::compare_numbers;
 pub use compare::{compare, equal, same_key_hash};
+pub use lanes::{LaneId, Lanes};
 pub use tape::{Document, Kept, Node, NodeKind, Tape, parse_text, parse_text_on, values_of};
 pub use text::{json_text, text_of};
 pub use write::{write_canonical, write_json};
@@ -125,6 +128,14 @@ impl<'r> Value<'r> {
         match self {
             Self::Str(text) => Some(text),
             Self::Node(node) if node.kind() == Kind::String => Some(node.text(arena)),
+            _ => None,
+        }
+    }
+
+    /// The part of the row that it is.
+    pub(crate) fn as_node(self) -> Option<Node<'r>> {
+        match self {
+            Self::Node(node) => Some(node),
             _ => None,
         }
     }

@@ -1,14 +1,15 @@
 //! A row as a tape: its parts in the order they stand in the line.
 //!
 //! Reading a field walks over the parts before it without decoding them. Of equal
-//! keys the last one counts, so a look-up goes to the end of the object.
+//! keys the last one counts, so a look-up goes to the end of the object. What lies
+//! outside the [`Lanes`] that somebody reads is checked, but not on the tape.
 
 use std::collections::HashMap;
 
 use bumpalo::{Bump, collections::Vec as BumpVec};
 
-use super::{Entry, Kind, Value, number};
-use crate::json::{self, JsonError, Limits, MAX_DEPTH, Reason, Visitor};
+use super::{Entry, Kind, Lanes, Value, lanes::LaneId, number};
+use crate::json::{self, JsonError, KeyHints, Limits, MAX_DEPTH, Reason, Visitor};
 
 /// What a part of a row is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,14 +54,32 @@ struct Cell {
 const MAX_LINE: usize = (1 << 32) - 2;
 
 /// Memory for the parts of a row, used again for the next one.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Tape {
+    lanes: Lanes,
+    parts: Parts,
+    hints: KeyHints,
+}
+
+#[derive(Debug, Default)]
+struct Parts {
     cells: Vec<Cell>,
-    open: Vec<u32>,
+    /// The containers that have not ended, and the lanes of those around them.
+    open: Vec<(u32, LaneId)>,
 }
 
 impl Tape {
-    /// Check a line in full and take it apart.
+    /// For row after row, of which only these lanes are read.
+    pub fn learning(lanes: Lanes) -> Self {
+        Self { lanes, parts: Parts::default(), hints: KeyHints::learning() }
+    }
+
+    /// For one row, of which everything is read.
+    pub fn once() -> Self {
+        Self { lanes: Lanes::all(), parts: Parts::default(), hints: KeyHints::none() }
+    }
+
+    /// Check a line in full and take its lanes apart.
     ///
     /// # Errors
     /// What is wrong with the line.
@@ -69,14 +88,40 @@ impl Tape {
         line: &'r [u8],
         limits: &Limits,
     ) -> Result<Document<'r>, JsonError> {
+        let line = self.record(line, limits)?;
+        Ok(Document { line, cells: &self.parts.cells })
+    }
+
+    /// [`parse`](Self::parse), with the document made where it stays.
+    ///
+    /// # Errors
+    /// What is wrong with the line.
+    #[inline]
+    pub fn parse_in<'r>(
+        &'r mut self,
+        line: &'r [u8],
+        limits: &Limits,
+        arena: &'r Bump,
+    ) -> Result<&'r Document<'r>, JsonError> {
+        let line = self.record(line, limits)?;
+        Ok(arena.alloc_with(|| Document { line, cells: &self.parts.cells }))
+    }
+
+    fn record<'l>(&mut self, line: &'l [u8], limits: &Limits) -> Result<&'l str, JsonError> {
         if line.len() > MAX_LINE {
             return Err(JsonError { offset: MAX_LINE, reason: Reason::LineTooLong });
         }
-        self.cells.clear();
-        self.open.clear();
-        let mut recorder = Recorder { base: line.as_ptr() as usize, tape: self };
-        let line = json::walk(line, limits, &mut recorder)?;
-        Ok(Document { line, cells: &self.cells })
+        let parts = &mut self.parts;
+        parts.cells.clear();
+        parts.open.clear();
+        let mut recorder = Recorder {
+            base: line.as_ptr() as usize,
+            tape: parts,
+            lanes: &self.lanes,
+            object: Lanes::ALL,
+            next: Lanes::ROW,
+        };
+        json::walk(line, limits, &mut self.hints, &mut recorder)
     }
 }
 
@@ -85,7 +130,7 @@ impl Tape {
 /// # Errors
 /// What is wrong with the text.
 pub fn parse_text<'r>(text: &'r str, arena: &'r Bump) -> Result<Value<'r>, JsonError> {
-    parsed_on(&mut Tape::default(), text, arena)
+    parsed_on(&mut Tape::once(), text, arena)
 }
 
 /// The same for a text that will be gone, on a tape that is used again.
@@ -120,7 +165,7 @@ impl Kept {
     /// # Errors
     /// What is wrong with the text.
     pub fn new(text: String, limits: &Limits) -> Result<Self, JsonError> {
-        let mut tape = Tape::default();
+        let mut tape = Tape::once();
         tape.parse(text.as_bytes(), limits)?;
         Ok(Self { text, tape })
     }
@@ -128,7 +173,7 @@ impl Kept {
     /// The value, for as long as the arena lives.
     pub fn value<'r>(&'r self, arena: &'r Bump) -> Value<'r> {
         let document: &'r Document<'r> =
-            arena.alloc(Document { line: &self.text, cells: &self.tape.cells });
+            arena.alloc(Document { line: &self.text, cells: &self.tape.parts.cells });
         document.root()
     }
 }
@@ -143,12 +188,17 @@ pub fn values_of<'r>(kept: &'r [Kept], arena: &'r Bump) -> &'r [Value<'r>] {
 
 struct Recorder<'t> {
     base: usize,
-    tape: &'t mut Tape,
+    tape: &'t mut Parts,
+    lanes: &'t Lanes,
+    /// The lane of the innermost container.
+    object: LaneId,
+    /// The lane of the value that comes next, unless it is an array's element.
+    next: LaneId,
 }
 
 impl Recorder<'_> {
     fn push(&mut self, kind: NodeKind, start: u32, end: u32) {
-        if let Some(&container) = self.tape.open.last() {
+        if let Some(&(container, _)) = self.tape.open.last() {
             self.tape.cells[container as usize].start += 1;
         }
         let next = position(self.tape.cells.len() + 1);
@@ -163,13 +213,16 @@ impl Recorder<'_> {
     fn begin(&mut self, kind: NodeKind) {
         let at = position(self.tape.cells.len());
         self.push(kind, 0, 0);
-        self.tape.open.push(at);
+        self.tape.open.push((at, self.object));
+        self.object = self.next;
     }
 
     fn end(&mut self) {
-        if let Some(container) = self.tape.open.pop() {
+        if let Some((container, around)) = self.tape.open.pop() {
             let next = position(self.tape.cells.len());
             self.tape.cells[container as usize].next = next;
+            self.object = around;
+            self.next = Lanes::ALL;
         }
     }
 }
@@ -196,8 +249,17 @@ impl Visitor for Recorder<'_> {
         self.push_text(if has_escapes { NodeKind::Escaped } else { NodeKind::Plain }, raw);
     }
 
-    fn key(&mut self, raw: &str, has_escapes: bool) {
+    #[inline]
+    fn key(&mut self, raw: &str, has_escapes: bool) -> bool {
+        let Some(lane) = self.lanes.field(self.object, raw, has_escapes) else { return false };
         self.string(raw, has_escapes);
+        self.next = lane;
+        true
+    }
+
+    #[inline]
+    fn object_kind(&self) -> u32 {
+        self.object.number()
     }
 
     fn begin_object(&mut self) {
@@ -209,6 +271,8 @@ impl Visitor for Recorder<'_> {
     }
 
     fn begin_array(&mut self) {
+        // A field of an array is null, so only all of it can be read.
+        self.next = Lanes::ALL;
         self.begin(NodeKind::Array);
     }
 
@@ -247,7 +311,14 @@ pub struct Node<'r> {
     at: u32,
 }
 
+/// A row that is null.
+static NULL: Document<'static> =
+    Document { line: "null", cells: &[Cell { kind: NodeKind::Null, start: 0, end: 4, next: 1 }] };
+
 impl<'r> Node<'r> {
+    /// A part that is null.
+    pub(crate) const NULL: Self = Self { document: &NULL, at: 0 };
+
     fn cell(self) -> Cell {
         self.document.cells[self.at as usize]
     }

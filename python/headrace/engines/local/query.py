@@ -280,6 +280,7 @@ class QueryRun:
             held_before=self._values_held + sum(table.held for table in others),
             max_depth=self.options.max_depth,
             frame=self.options.frame if plan.source is None else None,
+            prune=plan.prune if last is None else None,
             sources=self._values,
         )
 

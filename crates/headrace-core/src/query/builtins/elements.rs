@@ -32,7 +32,7 @@ pub(super) static BUILTINS: &[Builtin] = &[
                 r#"["Ada"]"#,
             ],
         ],
-        run: Run::Stage(filter),
+        run: Run::Filter,
     },
     Builtin {
         name: "map",
@@ -47,7 +47,7 @@ pub(super) static BUILTINS: &[Builtin] = &[
             ["5.map(@ + 1)", "null", "[6]"],
             ["null.map(@)", "null", "[]"],
         ],
-        run: Run::Stage(map),
+        run: Run::Map,
     },
     Builtin {
         name: "take",
@@ -278,7 +278,8 @@ pub(super) static BUILTINS: &[Builtin] = &[
     },
 ];
 
-pub(super) fn filter<'r, 'p>(
+/// Push the elements for which all conditions hold.
+pub(in crate::query) fn filter<'r, 'p>(
     machine: &mut Machine<'p, 'r>,
     receiver: ExprId,
     args: &'p [Arg],
@@ -303,7 +304,8 @@ pub(super) fn accepted<'r, 'p>(
     Ok(true)
 }
 
-fn map<'r, 'p>(
+/// Push the expression for each element.
+pub(in crate::query) fn map<'r, 'p>(
     machine: &mut Machine<'p, 'r>,
     receiver: ExprId,
     args: &'p [Arg],

@@ -7,7 +7,7 @@ mod arrays;
 mod barriers;
 mod convert;
 mod draft;
-mod elements;
+pub(in crate::query) mod elements;
 mod globals;
 mod joins;
 mod objects;
@@ -88,8 +88,19 @@ pub enum Run {
             &'a mut Sink<'s, 'p, 'r>,
         ) -> Evaluated<'r, Flow>,
     ),
+    /// The elements before it for which all arguments hold.
+    Filter,
+    /// The argument for each of the elements before it.
+    Map,
     /// Over the elements before it, one by one, giving a value.
     Reduce(for<'a, 'p, 'r> fn(&'a mut Machine<'p, 'r>, ExprId, &'p [Arg]) -> Evaluated<'r>),
+}
+
+impl Run {
+    /// Whether it gives elements.
+    pub(super) fn is_stage(self) -> bool {
+        matches!(self, Self::Stage(_) | Self::Filter | Self::Map)
+    }
 }
 
 /// All builtins, group by group.
