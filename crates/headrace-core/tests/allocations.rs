@@ -128,6 +128,6 @@ fn reducing_rows_allocates_nothing() {
 #[test]
 fn passing_rows_on_allocates_nothing() {
     let lines = reduced(filter(), Reduction::Lines(u64::MAX, false));
-    assert_eq!(lines, rows()[..lines.len()]);
-    assert_eq!(lines.iter().filter(|&&byte| byte == b'\n').count(), 6_000);
+    let all = rows();
+    assert_eq!(lines, all[..all.len() / 9_000 * 6_000]);
 }
