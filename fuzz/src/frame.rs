@@ -1,5 +1,7 @@
 //! Any bytes as a file of framed lines.
 
+use std::sync::Arc;
+
 use headrace_core::{
     json::{Limits, check},
     query::{Frame, NullPayload, Output, PerRow, Reading, Watch, Writing, decode},
@@ -23,13 +25,13 @@ pub fn frame(bytes: &[u8]) {
         frame: Some(Frame { separator: separator.to_vec(), null_payload }),
     };
     let writing = Writing { output: Output::Answer, nulls: true, limit: u64::MAX };
-    let mut run = PerRow::new(writing, reading, Watch::new(|| false));
-    let program = decode(ROW).expect("a program");
+    let program = Arc::new(decode(ROW).expect("a program"));
+    let mut run = PerRow::new(program, writing, reading, Watch::new(|| false));
     let mut stream = RowStream::new(data, 0, 0, u64::MAX, 1 << 20);
     let mut out = Vec::new();
     while let Some(row) = stream.next_row().expect("memory can be read") {
         let number = row.number;
-        if let Err(refusal) = run.row(&program, row, &mut out) {
+        if let Err(refusal) = run.row(row, &mut out) {
             assert_eq!(refusal.number, number);
             assert!(refusal.offset <= data.len() as u64);
         }

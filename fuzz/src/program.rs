@@ -1,12 +1,16 @@
 //! Any bytes as a compiled query.
 
-use std::time::{Duration, Instant};
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use bumpalo::Bump;
 use headrace_core::{
     json::{Limits, MAX_DEPTH, check},
-    query::{Machine, Watch, decode},
-    value::{Tape, write_json},
+    query::{Machine, Output, PerRow, Program, Reading, Watch, Writing, decode},
+    rows::Row,
+    value::{Kept, Tape, equal, write_json},
 };
 
 /// Documents of every kind.
@@ -20,12 +24,13 @@ const DOCUMENTS: [&[u8]; 4] = [
 /// How long a program runs before it is told to stop.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// Bytes are refused, or they are a program; it has an answer that is JSON, or a fault.
+/// Bytes are refused, or they are a program; it has an answer that is JSON, or a fault. Over a
+/// row of which only its lanes are recorded, the answer is the same.
 pub fn program(bytes: &[u8]) {
-    let Ok(program) = decode(bytes) else { return };
+    let Ok(program) = decode(bytes).map(Arc::new) else { return };
     for line in DOCUMENTS {
         let arena = Bump::new();
-        let mut tape = Tape::default();
+        let mut tape = Tape::once();
         let document = tape.parse(line, &Limits::default()).expect("JSON");
         let end = Instant::now() + PATIENCE;
         let watch = Watch::new(move || Instant::now() > end);
@@ -37,5 +42,32 @@ pub fn program(bytes: &[u8]) {
         // Parts of a row may stand as deep in a result as the row is deep.
         let limits = Limits { max_depth: MAX_DEPTH };
         check(&text, &limits).expect("what we write is JSON");
+        // What the time is depends on when it is asked.
+        let tells_time = bytes.windows(3).any(|part| part == b"now");
+        if let Some(of_lanes) = over_row(Arc::clone(&program), line).filter(|_| !tells_time) {
+            let answers = [of_lanes.into_bytes(), text].map(|text| {
+                Kept::new(String::from_utf8(text).expect("what we write is UTF-8"), &limits)
+            });
+            let [one, other] = answers.map(|answer| answer.expect("what we write is JSON"));
+            assert!(equal(one.value(&arena), other.value(&arena), &arena));
+        }
+    }
+}
+
+/// The answer over a row of which only its lanes are recorded; none if that took too long.
+fn over_row(program: Arc<Program>, line: &[u8]) -> Option<String> {
+    let reading = Reading { limits: Limits::default(), frame: None };
+    let writing = Writing { output: Output::Answer, nulls: true, limit: 1 };
+    let end = Instant::now() + PATIENCE;
+    let watch = Watch::new(move || Instant::now() > end);
+    let mut run = PerRow::new(program, writing, reading, watch);
+    let mut out = Vec::new();
+    let row = Row { number: 0, offset: 0, content: line, too_long: None, marked: false };
+    match run.row(row, &mut out) {
+        Ok(()) => Some(String::from_utf8(out).expect("what we write is UTF-8")),
+        Err(refusal) => {
+            assert_eq!(refusal.reason, "interrupted");
+            None
+        }
     }
 }

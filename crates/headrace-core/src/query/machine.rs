@@ -92,10 +92,9 @@ impl<'p, 'r> Machine<'p, 'r> {
     pub fn eval(&mut self, id: ExprId) -> Evaluated<'r> {
         match self.found(id) {
             Some(value) => Ok(value),
-            None => self
-                .within_limits()
-                .and_then(|()| self.computed(id))
-                .map_err(|fault| fault.at(id)),
+            None => {
+                self.within_limits().and_then(|()| self.computed(id)).map_err(|fault| fault.at(id))
+            }
         }
     }
 
@@ -161,11 +160,9 @@ impl<'p, 'r> Machine<'p, 'r> {
     fn computed(&mut self, id: ExprId) -> Evaluated<'r> {
         let program = self.program;
         match &program.exprs[id as usize] {
-            Expr::Const(_)
-            | Expr::Root
-            | Expr::Current
-            | Expr::Source(_)
-            | Expr::Variable(_) => Ok(self.found(id).unwrap_or(Value::Null)),
+            Expr::Const(_) | Expr::Root | Expr::Current | Expr::Source(_) | Expr::Variable(_) => {
+                Ok(self.found(id).unwrap_or(Value::Null))
+            }
             Expr::Field(of, name) => Ok(self.eval(*of)?.get(name).unwrap_or(Value::Null)),
             Expr::Index(of, index) => {
                 let (of, index) = (self.eval(*of)?, self.eval(*index)?);

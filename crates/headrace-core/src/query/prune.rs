@@ -62,7 +62,10 @@ impl Prune {
         let (arena, mut tape) = (Bump::new(), Tape::once());
         let document = tape.parse(text, &Limits { max_depth: MAX_DEPTH }).ok()?;
         let sources = values_of(&self.sources, &arena);
-        let best = Machine::new(&self.program, &arena, document.root(), &self.watch).knowing(sources).run().ok()?;
+        let best = Machine::new(&self.program, &arena, document.root(), &self.watch)
+            .knowing(sources)
+            .run()
+            .ok()?;
         let mut kept = Vec::new();
         write_json(best, &mut kept, &arena);
         Some((kept, best.as_array(&arena)?.len() as u64))

@@ -23,7 +23,14 @@ pub struct Partners {
 impl Partners {
     /// Partners that come from `more`.
     pub fn new(more: More, longest: bool) -> Self {
-        Self { more, longest, lines: Vec::new(), at: 0, ended: false, tape: Tape::learning(Lanes::all()) }
+        Self {
+            more,
+            longest,
+            lines: Vec::new(),
+            at: 0,
+            ended: false,
+            tape: Tape::learning(Lanes::all()),
+        }
     }
 
     /// The partner of the next element; `None` if there is none and it matters.
