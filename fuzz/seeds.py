@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 
 from headrace.errors import HeadraceError
 from headrace.kernel.builtins import builtins
+from headrace.language.parser import parse
 from headrace.logical.compiler import compile_query
-from headrace.query.parser import parse
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -11,8 +11,6 @@ the package, and with it the start of every command, costs next to nothing.
 
 from __future__ import annotations
 
-import sys
-
 TYPE_CHECKING = False  # `typing` alone would double the time to say the version
 if TYPE_CHECKING:
     from headrace.api.dataset import Dataset, open
@@ -107,21 +105,6 @@ __all__ = [
     "run_ndjson_rev",
     "run_ndjson_stream",
 ]
-
-
-class _Package(type(sys)):  # type: ignore[misc]
-    """The package itself, whose `query` is the function.
-
-    Importing a part of a package sets it as an attribute, and there is the package
-    `headrace.query` of the language. It is imported from, never used as an attribute.
-    """
-
-    def __setattr__(self, name: str, value: object) -> None:
-        if name != "query":
-            super().__setattr__(name, value)
-
-
-sys.modules[__name__].__class__ = _Package
 
 
 def __getattr__(name: str) -> object:

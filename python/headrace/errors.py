@@ -15,6 +15,11 @@ class HeadraceError(Exception):
 
     has_lines: ClassVar[bool] = False
 
+    @property
+    def what(self) -> str:
+        """What happened and where, without what to do about it."""
+        return str(self)
+
 
 class UsageError(HeadraceError):
     """The call itself is wrong; nothing was read."""
@@ -122,12 +127,46 @@ class BadRowError(HeadraceError, ValueError):
         self.offset = offset
         self.reason = reason
 
-    def __str__(self) -> str:
+    @property
+    def what(self) -> str:
+        """What is wrong, and where."""
         line = "" if self.line is None else f"line {self.line}, "
-        return (
-            f"{self.path}: {line}byte {self.offset}: {self.reason}; "
+        return f"{self.path}: {line}byte {self.offset}: {self.reason}"
+
+    def __str__(self) -> str:
+        advice = (
             "on_error='skip' (--on-error skip) passes over it, `.raw` gives its bytes"
         )
+        return f"{self.what}; {advice}"
+
+
+class RowFailedError(HeadraceError):
+    """A query cannot be computed on a row, which itself is good."""
+
+    def __init__(
+        self, path: str, line: int | None, offset: int, reason: str, column: int
+    ) -> None:
+        super().__init__(path, line, offset, reason, column)
+        self.path = path
+        self.line = line
+        self.offset = offset
+        self.reason = reason
+        self.column = column
+
+    @property
+    def what(self) -> str:
+        """What cannot be computed, and where."""
+        line = "" if self.line is None else f"line {self.line}, "
+        return (
+            f"{self.path}: {line}byte {self.offset}: {self.reason} "
+            f"(column {self.column} of the query)"
+        )
+
+    def __str__(self) -> str:
+        advice = (
+            "on_error='skip' (--on-error skip) passes over it, try … else … answers it"
+        )
+        return f"{self.what}; {advice}"
 
 
 class LineTooLongError(HeadraceError, ValueError):
@@ -190,3 +229,36 @@ class JavaNotFoundError(HeadraceError):
             "(Debian, Ubuntu: apt-get install openjdk-17-jre-headless; "
             "macOS: brew install openjdk@17) or set JAVA_HOME"
         )
+
+
+class QueryFailedError(HeadraceError):
+    """A query met a value it cannot be computed on. `offset` is where in the query."""
+
+    def __init__(self, query: str, offset: int, reason: str) -> None:
+        super().__init__(query, offset, reason)
+        self.query = query
+        self.offset = offset
+        self.reason = reason
+
+    def __str__(self) -> str:
+        near = self.query[self.offset : self.offset + 40]
+        return f"{self.reason}, at column {self.offset + 1} of the query: {near}"
+
+
+class MemoryExceededError(HeadraceError):
+    """A query needs all its elements at once, and they are too many."""
+
+    def __init__(self, limit: int) -> None:
+        super().__init__(limit)
+        self.limit = limit
+
+    def __str__(self) -> str:
+        return (
+            f"the query must hold more than {self.limit} bytes of elements at once; "
+            "raise memory (--memory), filter before it sorts, groups or joins, or let "
+            "Spark do that (docs/spark.md)"
+        )
+
+
+class MemoryWarning(UserWarning):
+    """A query holds most of what it may hold."""

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from headrace.kernel.builtins import builtins
-from headrace.query.errors import QuerySyntaxError
+from headrace.language.errors import QuerySyntaxError
 from tests.conformance.cases import load, same
 from tests.conformance.test_cases import ANSWERED_OTHERWISE, CASES
 from tests.docs.markdown import ROOT, examples

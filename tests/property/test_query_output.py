@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 import headrace
 from headrace.api.formats import arrow
 from headrace.api.formats.layout import take
+from headrace.language.parser import parse
 from headrace.logical.columns import columns_of
-from headrace.query.parser import parse
 
 TEXT = st.text(st.characters(codec="utf-8"), max_size=8)
 NUMBERS = st.integers(-(1 << 70), 1 << 70) | st.floats(

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from headrace.errors import HeadraceError
 from headrace.kernel.programs import Program
+from headrace.language.parser import parse
 from headrace.logical.compiler import compile_query
-from headrace.query.parser import parse
 
 MANUAL = (Path(__file__).parents[2] / "docs/language.md").read_text()
 QUERIES = [

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from headrace.api.query import evaluate
 from headrace.errors import HeadraceError
 from headrace.kernel.values import MAX_DEPTH, parse
-from headrace.query.unparse import unparse
+from headrace.language.unparse import unparse
 from tests.query.trees import BUILTINS, FIELDS, QUESTIONS
 
 SCALARS = st.one_of(

@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headrace.query.errors import QuerySyntaxError
-from headrace.query.parser import parse
-from headrace.query.tokens import _SIGNS, KEYWORDS
-from headrace.query.unparse import unparse
+from headrace.language.errors import QuerySyntaxError
+from headrace.language.parser import parse
+from headrace.language.tokens import _SIGNS, KEYWORDS
+from headrace.language.unparse import unparse
 from tests.query.samples import SAMPLES
 
 PIECES = [

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headrace.query.errors import QuerySyntaxError
-from headrace.query.parser import parse
-from headrace.query.unparse import unparse
+from headrace.language.errors import QuerySyntaxError
+from headrace.language.parser import parse
+from headrace.language.unparse import unparse
 from tests.query.test_any_text import PIECES, read
 
 ROOT = pathlib.Path(__file__).parents[2]

@@ -7,12 +7,12 @@ import pytest
 
 from headrace.api.query import prepare
 from headrace.errors import HeadraceError
+from headrace.language import ast
+from headrace.language.errors import QuerySyntaxError
+from headrace.language.parser import MAX_DEPTH, parse
+from headrace.language.unparse import unparse
 from headrace.physical.explain import explain
 from headrace.physical.query_plan import plan_query
-from headrace.query import ast
-from headrace.query.errors import QuerySyntaxError
-from headrace.query.parser import MAX_DEPTH, parse
-from headrace.query.unparse import unparse
 
 # What opens a level, what stands innermost, what closes a level.
 NESTED = {

@@ -9,7 +9,7 @@ import pytest
 
 import headrace
 from headrace.api.query import evaluate
-from headrace.kernel.programs import QueryFailedError
+from headrace.errors import QueryFailedError
 
 DOUBLED = ", ".join(
     ["x0 = [1, 1]", *(f"x{n} = [x{n - 1}, x{n - 1}]" for n in range(1, 60))]

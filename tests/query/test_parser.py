@@ -6,8 +6,8 @@ from decimal import Decimal
 import pytest
 
 from headrace.errors import UsageError
-from headrace.query import ast
-from headrace.query.ast import (
+from headrace.language import ast
+from headrace.language.ast import (
     AnyValue,
     Arg,
     Arm,
@@ -69,7 +69,7 @@ from headrace.query.ast import (
     Variable,
     Write,
 )
-from headrace.query.parser import parse
+from headrace.language.parser import parse
 from tests.query.samples import SAMPLES
 
 A, B, C, X, XS = (Name(name) for name in ["a", "b", "c", "x", "xs"])

@@ -5,8 +5,8 @@ import pickle
 import pytest
 
 from headrace.errors import HeadraceError
-from headrace.query.errors import QuerySyntaxError
-from headrace.query.parser import parse
+from headrace.language.errors import QuerySyntaxError
+from headrace.language.parser import parse
 
 
 def error_of(query):

@@ -4,8 +4,8 @@ from decimal import Decimal
 
 import pytest
 
-from headrace.query.errors import QuerySyntaxError
-from headrace.query.tokens import TokenKind, tokenize
+from headrace.language.errors import QuerySyntaxError
+from headrace.language.tokens import TokenKind, tokenize
 
 
 def texts(query):

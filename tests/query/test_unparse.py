@@ -5,9 +5,9 @@ from typing import get_args
 import pytest
 from hypothesis import given
 
-from headrace.query import ast
-from headrace.query.parser import parse
-from headrace.query.unparse import _STEPS, _WRITERS, unparse
+from headrace.language import ast
+from headrace.language.parser import parse
+from headrace.language.unparse import _STEPS, _WRITERS, unparse
 from tests.query.samples import SAMPLES
 from tests.query.trees import TREES
 

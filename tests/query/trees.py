@@ -5,8 +5,8 @@ from decimal import Decimal
 from hypothesis import strategies as st
 
 from headrace.kernel.builtins import builtins
-from headrace.query import ast
-from headrace.query.tokens import KEYWORDS
+from headrace.language import ast
+from headrace.language.tokens import KEYWORDS
 
 NAMES = st.sampled_from(["a", "b", "x1", "_y", "f", "e5", "And", "of", "number", "_"])
 CAPTURES = st.sampled_from(["a", "b", "x1", "_y", "f"])

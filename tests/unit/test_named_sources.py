@@ -8,9 +8,13 @@ import warnings
 import pytest
 
 import headrace
-from headrace.engines.local.query import MemoryWarning, RowFailedError
-from headrace.errors import BadRowError, UsageError
-from headrace.kernel.programs import MemoryExceededError
+from headrace.errors import (
+    BadRowError,
+    MemoryExceededError,
+    MemoryWarning,
+    RowFailedError,
+    UsageError,
+)
 from headrace.logical.errors import QueryMeaningError
 
 

@@ -603,6 +603,6 @@ def test_an_answer_may_be_deeper_than_rows(ask):
 
 
 def test_query_is_the_function_whatever_was_imported():
-    import headrace.query.parser
+    import headrace.language.parser
 
     assert headrace.query is headrace.api.ndjson.query

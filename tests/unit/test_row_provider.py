@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 import headrace
 from headrace.api.query import evaluate
 from headrace.errors import BadRowError, HeadraceError, NotNdjsonError, UsageError
+from headrace.language.parser import parse
 from headrace.logical.demand import fields_of
-from headrace.query.parser import parse
 from tests.reference.csv_rows import CsvRows
 
 TABLE = 'id,name,"long, one"\n1,Ada,x\n2,"Bob\nB",y\n3,Cy,z\n'

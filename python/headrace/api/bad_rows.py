@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from headrace.engines.local.query import RowFailedError
+from headrace.errors import RowFailedError
 
 if TYPE_CHECKING:
     from headrace.engines.local.query import BadRow

@@ -14,12 +14,12 @@ from headrace.errors import MissingExtraError
 from headrace.kernel.programs import Program
 from headrace.kernel.table import Compressor
 from headrace.kernel.values import DEEPEST, MAX_DEPTH, parse
+from headrace.language import parser
+from headrace.language.routine import deep
 from headrace.logical.columns import columns_of
 from headrace.logical.compiler import compile_query
 from headrace.logical.stream import plan_stream
 from headrace.physical.explain import explain
-from headrace.query import parser
-from headrace.query.routine import deep
 from headrace.store.atomic import destination, replacing, write_atomically
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from headrace import _native
 from headrace._native import JoinTable, Sources, Stage
-from headrace.errors import HeadraceError
+from headrace.errors import MemoryExceededError, QueryFailedError
 from headrace.kernel.rows import END
 from headrace.kernel.values import InvalidJsonError
 
@@ -26,10 +26,8 @@ __all__ = [
     "Counts",
     "Frame",
     "JoinTable",
-    "MemoryExceededError",
     "Output",
     "Program",
-    "QueryFailedError",
     "Refused",
     "RowQuery",
     "Sources",
@@ -52,20 +50,6 @@ class Frame:
     def code(self) -> tuple[bytes, str]:
         """What the core is told."""
         return self.separator.encode(), self.null_payload
-
-
-class QueryFailedError(HeadraceError):
-    """A query met a value it cannot be computed on. `offset` is where in the query."""
-
-    def __init__(self, query: str, offset: int, reason: str) -> None:
-        super().__init__(query, offset, reason)
-        self.query = query
-        self.offset = offset
-        self.reason = reason
-
-    def __str__(self) -> str:
-        near = self.query[self.offset : self.offset + 40]
-        return f"{self.reason}, at column {self.offset + 1} of the query: {near}"
 
 
 PruneCode: TypeAlias = tuple[bytes, int]
@@ -172,21 +156,6 @@ def _refused(
     row: int, offset: int, span: tuple[int, int] | None, reason: str
 ) -> Refused:
     return Refused(row, offset, reason, None if span is None else span[0] + 1)
-
-
-class MemoryExceededError(HeadraceError):
-    """A query needs all its elements at once, and they are too many."""
-
-    def __init__(self, limit: int) -> None:
-        super().__init__(limit)
-        self.limit = limit
-
-    def __str__(self) -> str:
-        return (
-            f"the query must hold more than {self.limit} bytes of elements at once; "
-            "raise --memory, filter before it sorts, groups or joins, or let Spark do "
-            "that (docs/spark.md)"
-        )
 
 
 class StreamQuery:

@@ -6,10 +6,10 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 from headrace.kernel.builtins import Builtin, builtins
+from headrace.language import ast
 from headrace.logical import joins
 from headrace.logical.program import KINDS, Id, Tag, constant, number
 from headrace.logical.scope import Macro
-from headrace.query import ast
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

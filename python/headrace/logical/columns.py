@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from headrace.query import ast
+from headrace.language import ast
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

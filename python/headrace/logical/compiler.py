@@ -12,6 +12,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from headrace.kernel.builtins import builtins
+from headrace.language import ast
 from headrace.logical import calls, construction, patterns, pipes, writes
 from headrace.logical.errors import QueryMeaningError
 from headrace.logical.program import (
@@ -30,7 +31,6 @@ from headrace.logical.program import (
 )
 from headrace.logical.scope import Macro, Scope
 from headrace.logical.stream import GIVES_ELEMENTS
-from headrace.query import ast
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeAlias
 
+from headrace.language import ast
 from headrace.logical.program import Id, Tag, flag, many, number, option, text
-from headrace.query import ast
 
 if TYPE_CHECKING:
     from headrace.logical.compiler import Compiler

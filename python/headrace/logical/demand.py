@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, TypeAlias
 
 from headrace.kernel.builtins import builtins
+from headrace.language import ast
 from headrace.logical import writes
-from headrace.query import ast
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -29,7 +29,7 @@ _KEEPS_ROW = frozenset({"filter", "find_all", "compact"})
 def fields_of(tree: ast.Node) -> Fields:
     """Return the fields of the row that a query about it reads.
 
-    >>> from headrace.query.parser import parse
+    >>> from headrace.language.parser import parse
     >>> sorted(fields_of(parse("{id, n: tags.len()} if $.level == 'error' else null")))
     ['id', 'level', 'tags']
     >>> fields_of(parse("$"))
@@ -42,7 +42,7 @@ def of_elements(tree: ast.Node) -> tuple[Fields, Fields, bool]:
 
     Third comes whether it passes rows on as they are.
 
-    >>> from headrace.query.parser import parse
+    >>> from headrace.language.parser import parse
     >>> of_elements(parse("[$].filter(a > 1).map(b)"))
     (frozenset({'a'}), frozenset({'b'}), False)
     """

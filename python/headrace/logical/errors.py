@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from headrace.query.errors import QuerySyntaxError
+from headrace.language.errors import QuerySyntaxError
 
 
 class QueryMeaningError(QuerySyntaxError):

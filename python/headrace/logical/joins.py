@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, TypeAlias, cast, get_args
 
-from headrace.query import ast
+from headrace.language import ast
 
 JoinKind: TypeAlias = Literal["join", "left_join", "lookup", "diff", "intersect"]
 """What becomes of an element and those of the other side that have its key."""

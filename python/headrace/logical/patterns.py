@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from headrace.language import ast
 from headrace.logical.program import KINDS, constant, flag, many, number, option, text
-from headrace.query import ast
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

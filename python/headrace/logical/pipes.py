@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from headrace.kernel.builtins import builtins
+from headrace.language import ast
 from headrace.logical import calls, writes
 from headrace.logical.program import Id, Tag
-from headrace.query import ast
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, TypeAlias, TypeVar
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from headrace.query.ast import Scalar, Span
+    from headrace.language.ast import Scalar, Span
 
 Id: TypeAlias = int
 T = TypeVar("T")

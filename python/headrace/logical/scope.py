@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeAlias
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from headrace.query.ast import Lambda
+    from headrace.language.ast import Lambda
 
 
 @dataclass(frozen=True, slots=True)

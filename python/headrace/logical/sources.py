@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from headrace.kernel.builtins import builtins
+from headrace.language import ast
+from headrace.language.unparse import unparse
 from headrace.logical.joins import is_join, join_call
-from headrace.query import ast
-from headrace.query.unparse import unparse
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -57,7 +57,7 @@ def is_closed(tree: ast.Node, given: frozenset[str] = frozenset()) -> bool:
 
     `given`: names that stand for values around it.
 
-    >>> from headrace.query.parser import parse
+    >>> from headrace.language.parser import parse
     >>> is_closed(parse("@users.filter(active)")), is_closed(parse("@users.take(n)"))
     (True, False)
     """

@@ -6,15 +6,15 @@ from collections import Counter
 from dataclasses import replace
 
 from headrace.kernel.builtins import builtins
+from headrace.language import ast
 from headrace.logical.sources import are_closed, begins_with_rows
-from headrace.query import ast
 
 
 def one_path(tree: ast.Node) -> ast.Node:
     """Return a pipe whose stages are methods as the path that means the same.
 
-    >>> from headrace.query.parser import parse
-    >>> from headrace.query.unparse import unparse
+    >>> from headrace.language.parser import parse
+    >>> from headrace.language.unparse import unparse
     >>> unparse(one_path(parse("$.map(a) | unique | @.sort(-b) | first")))
     '$.map(a).unique().sort(-b).first()'
     """
@@ -42,8 +42,8 @@ def one_path(tree: ast.Node) -> ast.Node:
 def with_streams_in_place(tree: ast.Node) -> ast.Node:
     """Return a query with the streams that have names in place of their names.
 
-    >>> from headrace.query.parser import parse
-    >>> from headrace.query.unparse import unparse
+    >>> from headrace.language.parser import parse
+    >>> from headrace.language.unparse import unparse
     >>> query = (
     ...     "let s = $.rows().filter(a) in {n: s.count(), first: s.map($.b).first()}"
     ... )

@@ -12,10 +12,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
+from headrace.language import ast
 from headrace.logical.joins import is_join, join_call
 from headrace.logical.sources import begins_with_rows, is_closed, lifted
 from headrace.logical.spelling import one_path, with_streams_in_place
-from headrace.query import ast
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, TypeGuard
 
+from headrace.language import ast
 from headrace.logical.program import (
     Id,
     Tag,
@@ -19,7 +20,6 @@ from headrace.logical.program import (
     signed,
     text,
 )
-from headrace.query import ast
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -5,6 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from headrace.language import ast
+from headrace.language.parser import parse
+from headrace.language.routine import deep
+from headrace.language.unparse import unparse
 from headrace.logical.demand import fields_of
 from headrace.logical.sources import lifted
 from headrace.logical.stream import (
@@ -17,10 +21,6 @@ from headrace.logical.stream import (
     plan_stream,
 )
 from headrace.physical.query_plan import lanes
-from headrace.query import ast
-from headrace.query.parser import parse
-from headrace.query.routine import deep
-from headrace.query.unparse import unparse
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from headrace.errors import UsageError
 from headrace.kernel.programs import Program
+from headrace.language import ast
+from headrace.language.parser import parse
+from headrace.language.routine import deep
 from headrace.logical import stream as logical
 from headrace.logical.compiler import compile_query
 from headrace.logical.demand import NOTHING, fields_of, of_elements, union
 from headrace.logical.sources import lifted
-from headrace.query import ast
-from headrace.query.parser import parse
-from headrace.query.routine import deep
 from headrace.store.row_provider import Lanes
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from headrace.query import ast
+from headrace.language import ast
 from tests.reference.language.names import is_builtin
 from tests.reference.language.scope import Closure, bound
 from tests.reference.language.values import (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from headrace.query import ast, parser
+from headrace.language import ast, parser
 from tests.reference.language import operators
 from tests.reference.language.arguments import Arguments
 from tests.reference.language.comprehensions import turns

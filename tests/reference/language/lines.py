@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
 
-from headrace.query import ast, parser
+from headrace.language import ast, parser
 from tests.reference.language.arguments import Arguments
 from tests.reference.language.evaluate import evaluate
 from tests.reference.language.methods import METHODS

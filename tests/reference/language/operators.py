@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 
-from headrace.query.ast import BinaryOperator, CastType, CompareOperator
+from headrace.language.ast import BinaryOperator, CastType, CompareOperator
 from tests.reference.language.values import (
     GREATEST,
     LEAST,

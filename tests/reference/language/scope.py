@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from headrace.query import ast
+from headrace.language import ast
 from tests.reference.language.values import NotInSubset
 
 

@@ -6,7 +6,7 @@ what it needs, and what nobody takes is never computed, so it cannot fail.
 
 from __future__ import annotations
 
-from headrace.query import ast
+from headrace.language import ast
 from tests.reference.language.arguments import Arguments
 from tests.reference.language.methods import METHODS
 from tests.reference.language.methods.streams import elements, settled

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from headrace.query import ast
+from headrace.language import ast
 from tests.reference.language.arguments import Arguments
 from tests.reference.language.methods.objects import merged
 from tests.reference.language.values import NotInSubset, QueryError, truthy

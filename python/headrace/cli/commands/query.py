@@ -260,7 +260,7 @@ def _report(counts: QueryStats, console: Console) -> None:
     said = [_said(counts), *(f"@{name}: {_said(read)}" for name, read in counts.named)]
     console.emit(
         "stats",
-        "\n  ".join([*said, *map(str, counts.errors[:10])]),
+        "\n  ".join([*said, *(error.what for error in counts.errors[:10])]),
         rows=counts.rows,
         emitted=counts.emitted,
         filtered=counts.filtered,

@@ -6,7 +6,7 @@ import warnings
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
-from headrace.errors import BadRowError, HeadraceError
+from headrace.errors import BadRowError, HeadraceError, MemoryWarning, RowFailedError
 from headrace.kernel.programs import (
     Counts,
     RowQuery,
@@ -44,31 +44,6 @@ OnError: TypeAlias = Literal["abort", "skip", "collect"]
 
 _WATERMARK = 0.8
 """The part of the memory from which on it is said that little is left."""
-
-
-class RowFailedError(HeadraceError):
-    """A query cannot be computed on a row, which itself is good."""
-
-    def __init__(
-        self, path: str, line: int | None, offset: int, reason: str, column: int
-    ) -> None:
-        super().__init__(path, line, offset, reason, column)
-        self.path = path
-        self.line = line
-        self.offset = offset
-        self.reason = reason
-        self.column = column
-
-    def __str__(self) -> str:
-        line = "" if self.line is None else f"line {self.line}, "
-        return (
-            f"{self.path}: {line}byte {self.offset}: {self.reason} "
-            f"(column {self.column} of the query)"
-        )
-
-
-class MemoryWarning(UserWarning):
-    """A query holds most of what it may hold."""
 
 
 @dataclass(frozen=True, slots=True)

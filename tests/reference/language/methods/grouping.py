@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import cmp_to_key
 
-from headrace.query import ast
+from headrace.language import ast
 from tests.reference.language.methods.streams import elements
 from tests.reference.language.values import (
     in_order,

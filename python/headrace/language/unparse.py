@@ -11,15 +11,15 @@ import re
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from headrace.query import ast
-from headrace.query.precedence import SIGN_OPERATORS, Level
-from headrace.query.routine import Routine, run
-from headrace.query.tokens import KEYWORDS
+from headrace.language import ast
+from headrace.language.precedence import SIGN_OPERATORS, Level
+from headrace.language.routine import Routine, run
+from headrace.language.tokens import KEYWORDS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from headrace.query.ast import Node
+    from headrace.language.ast import Node
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _FIELD = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
@@ -34,7 +34,7 @@ _KINDS = frozenset(ast.Kind)
 def unparse(node: Node) -> str:
     """Write a query.
 
-    >>> from headrace.query.parser import parse
+    >>> from headrace.language.parser import parse
     >>> unparse(parse("((.price)*(2+n))  in  xs"))
     'xs has @.price * (2 + n)'
     """

@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from headrace.errors import UsageError
-from headrace.query import ast
-from headrace.query.grammar.cursor import DEEPEST, Cursor
-from headrace.query.grammar.expressions import ExpressionParser
-from headrace.query.routine import Routine, run
-from headrace.query.tokens import TokenKind
+from headrace.language import ast
+from headrace.language.grammar.cursor import DEEPEST, Cursor
+from headrace.language.grammar.expressions import ExpressionParser
+from headrace.language.routine import Routine, run
+from headrace.language.tokens import TokenKind
 
 if TYPE_CHECKING:
-    from headrace.query.ast import Node
+    from headrace.language.ast import Node
 
 MAX_DEPTH = 256
 """How deep a query may be nested, unless told otherwise."""

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from headrace.query.ast import Node
-    from headrace.query.grammar.cursor import Cursor
-    from headrace.query.precedence import Level
-    from headrace.query.routine import Routine
+    from headrace.language.ast import Node
+    from headrace.language.grammar.cursor import Cursor
+    from headrace.language.precedence import Level
+    from headrace.language.routine import Routine
 
 
 @dataclass(frozen=True, slots=True)

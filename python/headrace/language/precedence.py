@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import IntEnum
 
-from headrace.query.ast import BinaryOperator, CompareOperator
+from headrace.language.ast import BinaryOperator, CompareOperator
 
 
 class Level(IntEnum):

@@ -15,10 +15,10 @@ from decimal import Decimal, InvalidOperation
 from enum import Enum, auto
 from typing import TYPE_CHECKING
 
-from headrace.query.errors import QuerySyntaxError
+from headrace.language.errors import QuerySyntaxError
 
 if TYPE_CHECKING:
-    from headrace.query.ast import Number, Scalar
+    from headrace.language.ast import Number, Scalar
 
 KEYWORDS = frozenset(
     {

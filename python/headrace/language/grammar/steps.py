@@ -5,20 +5,20 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeAlias
 
-from headrace.query import ast
-from headrace.query.grammar.parts import arguments, arms
-from headrace.query.grammar.primaries import primary
-from headrace.query.tokens import TokenKind
+from headrace.language import ast
+from headrace.language.grammar.parts import arguments, arms
+from headrace.language.grammar.primaries import primary
+from headrace.language.tokens import TokenKind
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from headrace.query.ast import Node, Step
-    from headrace.query.errors import QuerySyntaxError
-    from headrace.query.grammar.cursor import Cursor
-    from headrace.query.grammar.state import Parser
-    from headrace.query.routine import Routine
-    from headrace.query.tokens import Token
+    from headrace.language.ast import Node, Step
+    from headrace.language.errors import QuerySyntaxError
+    from headrace.language.grammar.cursor import Cursor
+    from headrace.language.grammar.state import Parser
+    from headrace.language.routine import Routine
+    from headrace.language.tokens import Token
 
 
 def postfix(parser: Parser) -> Routine[Node]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
-from headrace.query.ast import (
+from headrace.language.ast import (
     AnyValue,
     ArrayPattern,
     Capture,
@@ -24,12 +24,12 @@ from headrace.query.ast import (
     Pattern,
     Rest,
 )
-from headrace.query.tokens import Token, TokenKind
+from headrace.language.tokens import Token, TokenKind
 
 if TYPE_CHECKING:
-    from headrace.query.ast import Number
-    from headrace.query.grammar.cursor import Cursor
-    from headrace.query.routine import Routine
+    from headrace.language.ast import Number
+    from headrace.language.grammar.cursor import Cursor
+    from headrace.language.routine import Routine
 
 KINDS = {kind.value: kind for kind in Kind}
 

@@ -5,18 +5,18 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeAlias
 
-from headrace.query import ast
-from headrace.query.grammar.parts import condition, loops
-from headrace.query.grammar.patterns import LITERAL_WORDS
-from headrace.query.tokens import TokenKind
+from headrace.language import ast
+from headrace.language.grammar.parts import condition, loops
+from headrace.language.grammar.patterns import LITERAL_WORDS
+from headrace.language.tokens import TokenKind
 
 if TYPE_CHECKING:
-    from headrace.query.ast import Node
-    from headrace.query.errors import QuerySyntaxError
-    from headrace.query.grammar.cursor import Cursor
-    from headrace.query.grammar.state import Parser
-    from headrace.query.routine import Routine
-    from headrace.query.tokens import Token
+    from headrace.language.ast import Node
+    from headrace.language.errors import QuerySyntaxError
+    from headrace.language.grammar.cursor import Cursor
+    from headrace.language.grammar.state import Parser
+    from headrace.language.routine import Routine
+    from headrace.language.tokens import Token
 
 _Entry: TypeAlias = ast.Entry | ast.ComputedEntry | ast.Shorthand | ast.Spread
 _Comprehension: TypeAlias = ast.ArrayComprehension | ast.ObjectComprehension

@@ -10,12 +10,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from headrace.query.ast import Span
-from headrace.query.errors import QuerySyntaxError
-from headrace.query.tokens import KEYWORDS, Token, TokenKind, tokenize
+from headrace.language.ast import Span
+from headrace.language.errors import QuerySyntaxError
+from headrace.language.tokens import KEYWORDS, Token, TokenKind, tokenize
 
 if TYPE_CHECKING:
-    from headrace.query.ast import Located
+    from headrace.language.ast import Located
 
 DEEPEST = 1000
 """The most that may be asked for as a limit of depth."""

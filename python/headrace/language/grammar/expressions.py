@@ -5,27 +5,27 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import TYPE_CHECKING, TypeAlias
 
-from headrace.query import ast
-from headrace.query.grammar.parts import names
-from headrace.query.grammar.patterns import KINDS
-from headrace.query.grammar.state import Parser
-from headrace.query.grammar.steps import postfix
-from headrace.query.precedence import (
+from headrace.language import ast
+from headrace.language.grammar.parts import names
+from headrace.language.grammar.patterns import KINDS
+from headrace.language.grammar.state import Parser
+from headrace.language.grammar.steps import postfix
+from headrace.language.precedence import (
     ONE_ONLY,
     SIGN_OPERATORS,
     WORD_OPERATORS,
     Level,
 )
-from headrace.query.tokens import TokenKind
+from headrace.language.tokens import TokenKind
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from headrace.query.ast import Node
-    from headrace.query.errors import QuerySyntaxError
-    from headrace.query.grammar.cursor import Cursor
-    from headrace.query.routine import Routine
-    from headrace.query.tokens import Token
+    from headrace.language.ast import Node
+    from headrace.language.errors import QuerySyntaxError
+    from headrace.language.grammar.cursor import Cursor
+    from headrace.language.routine import Routine
+    from headrace.language.tokens import Token
 
 _CASTS = {cast.value: cast for cast in ast.CastType}
 

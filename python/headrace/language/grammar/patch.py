@@ -5,16 +5,16 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeAlias
 
-from headrace.query import ast
-from headrace.query.grammar.parts import condition
-from headrace.query.precedence import Level
-from headrace.query.tokens import TokenKind
+from headrace.language import ast
+from headrace.language.grammar.parts import condition
+from headrace.language.precedence import Level
+from headrace.language.tokens import TokenKind
 
 if TYPE_CHECKING:
-    from headrace.query.ast import Node
-    from headrace.query.grammar.cursor import Cursor
-    from headrace.query.grammar.state import Parser
-    from headrace.query.routine import Routine
+    from headrace.language.ast import Node
+    from headrace.language.grammar.cursor import Cursor
+    from headrace.language.grammar.state import Parser
+    from headrace.language.routine import Routine
 
 _WriteStep: TypeAlias = ast.Field | ast.Index | ast.Each | ast.Descend
 

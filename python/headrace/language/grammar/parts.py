@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from headrace.query import ast
-from headrace.query.grammar.patterns import pattern
-from headrace.query.grammar.state import Context
-from headrace.query.tokens import TokenKind
+from headrace.language import ast
+from headrace.language.grammar.patterns import pattern
+from headrace.language.grammar.state import Context
+from headrace.language.tokens import TokenKind
 
 if TYPE_CHECKING:
-    from headrace.query.ast import Node
-    from headrace.query.grammar.cursor import Cursor
-    from headrace.query.grammar.state import Parser
-    from headrace.query.routine import Routine
+    from headrace.language.ast import Node
+    from headrace.language.grammar.cursor import Cursor
+    from headrace.language.grammar.state import Parser
+    from headrace.language.routine import Routine
 
 
 def names(cursor: Cursor, *, may_rest: bool) -> tuple[tuple[str, ...], str | None]:

@@ -5,19 +5,19 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeAlias
 
-from headrace.query import ast
-from headrace.query.grammar.construction import array, brace, f_string
-from headrace.query.grammar.parts import arguments, arms, loops, names, parameter
-from headrace.query.grammar.patch import patch
-from headrace.query.grammar.patterns import LITERAL_WORDS
-from headrace.query.tokens import KEYWORDS, TokenKind
+from headrace.language import ast
+from headrace.language.grammar.construction import array, brace, f_string
+from headrace.language.grammar.parts import arguments, arms, loops, names, parameter
+from headrace.language.grammar.patch import patch
+from headrace.language.grammar.patterns import LITERAL_WORDS
+from headrace.language.tokens import KEYWORDS, TokenKind
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from headrace.query.ast import Node
-    from headrace.query.grammar.state import Parser
-    from headrace.query.routine import Routine
+    from headrace.language.ast import Node
+    from headrace.language.grammar.state import Parser
+    from headrace.language.routine import Routine
 
 
 def primary(parser: Parser) -> Routine[Node]:
