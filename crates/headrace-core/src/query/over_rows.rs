@@ -262,36 +262,39 @@ impl OverRows {
             Obstacle::Row(Refusal { number: row.number, offset: start, span, reason })
         };
         // A row that fails on the way contributes nothing, so its elements wait for its end.
-        let mut elements = BumpVec::new_in(arena);
+        // Mostly there is one, which takes no memory.
+        let (mut first, mut more) = (None, BumpVec::new_in(arena));
         let mut wanted = state.wanted();
         let sources = values_of(&self.sources, arena);
         let pushed = self.stages.push(document.root(), sources, arena, &mut |element| {
             if state.passes_over(element) {
                 return Ok(Flow::Continue);
             }
-            elements.push(element);
+            match first {
+                None => first = Some(element),
+                Some(_) => more.push(element),
+            }
             wanted = wanted.saturating_sub(1);
             Ok(if wanted == 0 { Flow::Stop } else { Flow::Continue })
         });
         if let Err(failed) = pushed {
             return Err(refusal(self.stages.span(&failed), failed.1.reason));
         }
-        if state.is_from_end() {
-            elements.reverse();
-        }
-        for element in &elements {
-            self.done = state
-                .take(*element, document, arena)
-                .map_err(|fault| refusal(None, fault.reason))?;
-            if self.done {
-                break;
-            }
-        }
-        if elements.is_empty() {
+        let Some(first) = first else {
             self.counts.filtered += 1;
+            return Ok(());
+        };
+        let taken = if more.is_empty() {
+            state.take(first, document, arena)
         } else {
-            self.counts.used += 1;
-        }
+            more.insert(0, first);
+            if state.is_from_end() {
+                more.reverse();
+            }
+            state.take_all(&more, document, arena)
+        };
+        self.done = taken.map_err(|fault| refusal(None, fault.reason))?;
+        self.counts.used += 1;
         Ok(())
     }
 
@@ -349,6 +352,21 @@ impl State {
     /// Whether the last element comes first.
     fn is_from_end(&self) -> bool {
         matches!(self, Self::LastFromEnd { .. })
+    }
+
+    /// Take elements one after the other; true if no further one can change the result.
+    fn take_all<'r>(
+        &mut self,
+        elements: &[Value<'r>],
+        row: &Document<'r>,
+        arena: &'r Bump,
+    ) -> Result<bool, Fault> {
+        for element in elements {
+            if self.take(*element, row, arena)? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// Take one element; true if no further one can change the result.

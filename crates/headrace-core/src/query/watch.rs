@@ -109,7 +109,8 @@ const MAX_BYTES_PER_BYTE: usize = 16;
 /// by its place: weighing it again costs no more than making it did.
 pub(super) struct Scales {
     most: usize,
-    known: HashMap<(usize, usize), Weight>,
+    /// Made when there is something to know: most rows have nothing large.
+    known: Option<HashMap<(usize, usize), Weight>>,
 }
 
 /// What a value would take if no part of it were used twice.
@@ -134,7 +135,7 @@ impl Scales {
             _ => 0,
         };
         let most = MAX_BYTES.saturating_add(length.saturating_mul(MAX_BYTES_PER_BYTE));
-        Self { most, known: HashMap::new() }
+        Self { most, known: None }
     }
 
     /// Refuse to take more memory than there is for a row.
@@ -179,7 +180,7 @@ impl Scales {
             }
             _ => return Ok(Weight { bytes: own, levels: 0, looks: 1 }),
         };
-        if let Some(known) = self.known.get(&place) {
+        if let Some(known) = self.known.as_ref().and_then(|known| known.get(&place)) {
             if known.levels > levels {
                 return Err(too_deep());
             }
@@ -202,7 +203,7 @@ impl Scales {
         }
         all.levels += 1;
         if all.looks > FEW_LOOKS {
-            self.known.insert(place, all);
+            self.known.get_or_insert_default().insert(place, all);
         }
         Ok(all)
     }

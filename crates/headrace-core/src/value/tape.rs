@@ -179,6 +179,7 @@ impl Kept {
 }
 
 /// The values of texts that were taken apart, for as long as the arena lives.
+#[inline]
 pub fn values_of<'r>(kept: &'r [Kept], arena: &'r Bump) -> &'r [Value<'r>] {
     if kept.is_empty() {
         return &[];
