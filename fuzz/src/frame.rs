@@ -23,6 +23,7 @@ pub fn frame(bytes: &[u8]) {
     let reading = Reading {
         limits: Limits::default(),
         frame: Some(Frame { separator: separator.to_vec(), null_payload }),
+        whole: false,
     };
     let writing = Writing { output: Output::Answer, nulls: true, limit: u64::MAX };
     let program = Arc::new(decode(ROW).expect("a program"));

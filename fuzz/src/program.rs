@@ -56,7 +56,7 @@ pub fn program(bytes: &[u8]) {
 
 /// The answer over a row of which only its lanes are recorded; none if that took too long.
 fn over_row(program: Arc<Program>, line: &[u8]) -> Option<String> {
-    let reading = Reading { limits: Limits::default(), frame: None };
+    let reading = Reading { limits: Limits::default(), frame: None, whole: false };
     let writing = Writing { output: Output::Answer, nulls: true, limit: 1 };
     let end = Instant::now() + PATIENCE;
     let watch = Watch::new(move || Instant::now() > end);

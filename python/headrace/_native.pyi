@@ -218,6 +218,7 @@ class RowQuery:
         limit: int,
         max_depth: int,
         frame: tuple[bytes, str] | None = None,
+        whole: bool = False,
         sources: Sources | None = None,
     ) -> RowQuery: ...
     def answer(
@@ -240,6 +241,7 @@ class StreamQuery:
         max_memory: int,
         max_depth: int,
         frame: tuple[bytes, str] | None = None,
+        whole: bool = False,
         prune: tuple[bytes, int] | None = None,
         sources: Sources | None = None,
     ) -> StreamQuery: ...

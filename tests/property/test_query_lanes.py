@@ -80,9 +80,9 @@ def slow_answer(query, row):
         return b"failed"
 
 
-def row_answers(ds, query):
+def row_answers(ds, query, **options):
     """The answer of each row, one at a time from the lines of the run."""
-    result = ds.query(query, nulls=True, on_error="collect")
+    result = ds.query(query, nulls=True, on_error="collect", **options)
     lines = [line for piece in result.lines() for line in piece.splitlines()]
     return lines, len(result.run.errors)
 
@@ -104,6 +104,7 @@ def test_answers_are_those_of_whole_rows(path, query, rows):
     lines, failed = row_answers(headrace.open(path), query)
     assert failed == len(expected) - len(good)
     assert [json.loads(line) for line in lines] == [json.loads(text) for text in good]
+    assert row_answers(headrace.open(path), query, lanes=False) == (lines, failed)
 
 
 @settings(max_examples=20)

@@ -70,7 +70,7 @@ fn asking_rows_one_by_one_allocates_nothing() {
     let mut run = PerRow::new(
         program,
         writing,
-        Reading { limits: Limits::default(), frame: None },
+        Reading { limits: Limits::default(), frame: None, whole: false },
         Watch::new(|| false),
     );
     let mut stream = RowStream::new(&data[..], 0, 0, u64::MAX, 1 << 20);
@@ -99,7 +99,7 @@ fn filter() -> Program {
 /// The result over 6,000 rows, of which the last 1,000 allocate nothing.
 fn reduced(program: Program, reduction: Reduction) -> Vec<u8> {
     let data = rows();
-    let reading = Reading { limits: Limits::default(), frame: None };
+    let reading = Reading { limits: Limits::default(), frame: None, whole: false };
     let mut run = OverRows::new(
         vec![Stage::Each(program)],
         reduction,

@@ -116,7 +116,7 @@ fn refused(refusal: Refusal) -> Refused {
 /// A separator, and what a payload of null means: "skip", "keep" or "error".
 type FrameCode = (Vec<u8>, String);
 
-fn reading(max_depth: u32, frame: Option<FrameCode>) -> PyResult<Reading> {
+fn reading(max_depth: u32, frame: Option<FrameCode>, whole: bool) -> PyResult<Reading> {
     let frame = match frame {
         None => None,
         Some((separator, null_payload)) => {
@@ -131,7 +131,7 @@ fn reading(max_depth: u32, frame: Option<FrameCode>) -> PyResult<Reading> {
             Some(Frame { separator, null_payload })
         }
     };
-    Ok(Reading { limits: Limits { max_depth }, frame })
+    Ok(Reading { limits: Limits { max_depth }, frame, whole })
 }
 
 /// Values that programs have by number: what was found of other rows before.
@@ -171,7 +171,10 @@ struct RowRun {
 impl RowQuery {
     /// `output` is "answer", "elements" or "match"; no more than `limit` lines are given.
     #[new]
-    #[pyo3(signature = (program, *, output, nulls, limit, max_depth, frame = None, sources = None))]
+    #[pyo3(signature = (
+        program, *, output, nulls, limit, max_depth, frame = None, whole = false, sources = None
+    ))]
+    #[allow(clippy::too_many_arguments, reason = "they have names in Python")]
     fn new(
         program: &Program,
         output: &str,
@@ -179,6 +182,7 @@ impl RowQuery {
         limit: u64,
         max_depth: u32,
         frame: Option<FrameCode>,
+        whole: bool,
         sources: Option<&Sources>,
     ) -> PyResult<Self> {
         let output = match output {
@@ -190,7 +194,7 @@ impl RowQuery {
         let writing = Writing { output, nulls, limit };
         let program = Arc::clone(&program.program);
         let watch = Watch::new(signals::caught);
-        let rows = PerRow::new(program, writing, reading(max_depth, frame)?, watch);
+        let rows = PerRow::new(program, writing, reading(max_depth, frame, whole)?, watch);
         let rows = rows.knowing(known(sources));
         Ok(Self { run: Mutex::new(RowRun { rows, out: Vec::new() }) })
     }
@@ -262,8 +266,8 @@ impl StreamQuery {
     /// leaves so many elements of those that are collected.
     #[new]
     #[pyo3(signature = (
-        stages, *, reduction, limit, nulls, max_memory, max_depth, frame = None, prune = None,
-        sources = None
+        stages, *, reduction, limit, nulls, max_memory, max_depth, frame = None, whole = false,
+        prune = None, sources = None
     ))]
     #[allow(clippy::too_many_arguments, reason = "they have names in Python")]
     fn new(
@@ -274,6 +278,7 @@ impl StreamQuery {
         max_memory: u64,
         max_depth: u32,
         frame: Option<FrameCode>,
+        whole: bool,
         prune: Option<(Vec<u8>, u64)>,
         sources: Option<&Sources>,
     ) -> PyResult<Self> {
@@ -290,7 +295,7 @@ impl StreamQuery {
             _ => return Err(PyValueError::new_err(format!("no reduction {reduction:?}"))),
         };
         let stages = stages.iter().map(|stage| stage.get().take()).collect::<PyResult<_>>()?;
-        let reading = reading(max_depth, frame)?;
+        let reading = reading(max_depth, frame, whole)?;
         let watch = || Watch::new(signals::caught);
         let mut run = OverRows::new(stages, reduction, max_memory, reading, watch());
         if let Some((code, keep)) = prune {

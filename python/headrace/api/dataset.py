@@ -348,6 +348,7 @@ class Dataset(Sequence[T_co]):
         distinct_by: str | None = None,
         frame: str | None = None,
         null_payload: Literal["skip", "keep", "error"] = "skip",
+        lanes: bool = True,
         errors: Errors | None = None,
     ) -> QueryResult:
         """Ask a question; nothing is read before its answers are.
@@ -363,6 +364,8 @@ class Dataset(Sequence[T_co]):
         with `distinct_by`, a query too, only the first row of each key is asked. With
         `frame`, lines are a key, this separator and JSON, which may be null. With
         `errors`, rows that are passed over go there: to a file, or to a function.
+        Without `lanes`, fields that nobody reads are recorded too; the answers are the
+        same.
         """
         from headrace.api.query import QueryResult, Question
         from headrace.engines.local.query import QueryOptions
@@ -394,6 +397,7 @@ class Dataset(Sequence[T_co]):
             reverse,
             None if frame is None else Frame(frame, null_payload),
             size_hints or {},
+            lanes,
         )
         named = self._opened_names(query, plan, names or {})
         question = Question(query, stream=stream)

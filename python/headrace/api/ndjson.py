@@ -52,6 +52,7 @@ class QueryKeywords(TypedDict, total=False):
     distinct_by: str | None
     frame: str | None
     null_payload: Literal["skip", "keep", "error"]
+    lanes: bool
     errors: Errors | None
 
 

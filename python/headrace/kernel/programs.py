@@ -124,6 +124,7 @@ class RowQuery:
         limit: int | None,
         max_depth: int,
         frame: Frame | None = None,
+        whole: bool = False,
         sources: Sources | None = None,
     ) -> None:
         self._native = _native.RowQuery(
@@ -133,6 +134,7 @@ class RowQuery:
             limit=END if limit is None else limit,
             max_depth=max_depth,
             frame=None if frame is None else frame.code,
+            whole=whole,
             sources=sources,
         )
 
@@ -175,6 +177,7 @@ class StreamQuery:
         held_before: int,
         max_depth: int,
         frame: Frame | None = None,
+        whole: bool = False,
         prune: PruneCode | None = None,
         sources: Sources | None = None,
     ) -> None:
@@ -188,6 +191,7 @@ class StreamQuery:
             max_memory=max(max_memory - held_before, 0),
             max_depth=max_depth,
             frame=None if frame is None else frame.code,
+            whole=whole,
             prune=prune,
             sources=sources,
         )

@@ -16,6 +16,9 @@ pub struct Reading {
     pub limits: Limits,
     /// How lines are framed, if they are.
     pub frame: Option<Frame>,
+    /// Whether all of a row is recorded, whatever is read of it, and nothing expected of it: the
+    /// slow way, which gives the same answers.
+    pub whole: bool,
 }
 
 /// What a row is.
@@ -36,7 +39,8 @@ pub(super) struct RowParser {
 
 impl RowParser {
     pub(super) fn new(reading: Reading, lanes: Lanes) -> Self {
-        Self { reading, tape: Tape::learning(lanes) }
+        let tape = if reading.whole { Tape::once() } else { Tape::learning(lanes) };
+        Self { reading, tape }
     }
 
     /// Check a row in full and take the lanes of it apart, into memory of `arena`.

@@ -181,6 +181,12 @@ ARGUMENTS = (
         choices=("skip", "keep", "error"),
         default="skip",
     ),
+    Argument(
+        "no_lanes",
+        "switch",
+        "record all fields of a row, also those nobody reads; the answers are the same",
+        ("--no-lanes",),
+    ),
     Argument("explain", "switch", "print what the query will do", ("--explain",)),
     Argument(
         "memory",
@@ -234,6 +240,7 @@ def run(options: Namespace, console: Console) -> int:
             distinct_by=options.distinct_by,
             frame=options.frame,
             null_payload=options.null_payload,
+            lanes=not options.no_lanes,
         )
         asked.warn = lambda message: console.emit("memory", message)
         try:

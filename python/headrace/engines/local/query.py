@@ -56,7 +56,11 @@ class BadRow:
 
 @dataclass(frozen=True, slots=True)
 class QueryOptions:
-    """How a query runs. `size_hints` are rows of named sources, for who knows them."""
+    """How a query runs.
+
+    `size_hints` are rows of named sources, for who knows them. Without `lanes`, rows
+    are recorded as a whole, whatever is read of them.
+    """
 
     output: Output = "answer"
     nulls: bool = False
@@ -67,6 +71,7 @@ class QueryOptions:
     reverse: bool = False
     frame: Frame | None = None
     size_hints: Mapping[str, int] = field(default_factory=dict)
+    lanes: bool = True
 
 
 def warn_of_memory(message: str) -> None:
@@ -128,6 +133,7 @@ class QueryRun:
             limit=options.limit,
             max_depth=options.max_depth,
             frame=options.frame,
+            whole=not options.lanes,
             sources=self._values,
         )
         yield from self._asked([query], None, reverse=options.reverse)
@@ -226,6 +232,8 @@ class QueryRun:
         return b"".join(query.answer(batch, 0).lines for batch in rows_of(value))
 
     def _request_lanes(self, name: str | None, several: Sequence[Lanes]) -> None:
+        if not self.options.lanes:
+            return
         together = Lanes(
             union(lanes.scan for lanes in several),
             union(lanes.result for lanes in several),
@@ -255,6 +263,7 @@ class QueryRun:
             held_before=self._values_held + sum(table.held for table in others),
             max_depth=self.options.max_depth,
             frame=self.options.frame if plan.source is None else None,
+            whole=not self.options.lanes,
             prune=plan.prune if last is None else None,
             sources=self._values,
         )
