@@ -1,0 +1,424 @@
+//! Evaluating a program over one row.
+//!
+//! Methods that go over elements are not evaluated one after the other over whole
+//! arrays: [`Machine::each`] pushes element by element through a chain of them, so
+//! `filter(p).first()` ends at the first match and nothing behind it is evaluated.
+
+mod construction;
+mod each;
+mod operators;
+
+use bumpalo::{Bump, collections::Vec as BumpVec};
+
+use self::operators::{compared, order_of};
+use super::{
+    Arg, ExprId, Fault, Program,
+    builtins::Run,
+    deep, numbers, patch, pattern,
+    program::{Const, Expr, Operator},
+    watch::{Scales, Watch},
+};
+use crate::value::{Node, Value};
+
+/// Whether whoever pushes elements should go on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Flow {
+    /// Give me more.
+    Continue,
+    /// I have what I need.
+    Stop,
+}
+
+/// What evaluating gives.
+pub type Evaluated<'r, T = Value<'r>> = Result<T, Fault>;
+
+/// Takes elements one by one.
+pub type Sink<'s, 'p, 'r> = dyn FnMut(&mut Machine<'p, 'r>, Value<'r>) -> Evaluated<'r, Flow> + 's;
+
+/// What becomes of a single element.
+#[derive(Clone, Copy)]
+enum Single<'r> {
+    Part(Node<'r>),
+    None,
+    /// Something else, or more than one.
+    Other,
+}
+
+/// A program, a row, and what the names in scope stand for.
+pub struct Machine<'p, 'r> {
+    program: &'p Program,
+    /// The memory of this row.
+    pub arena: &'r Bump,
+    root: Value<'r>,
+    current: Value<'r>,
+    sources: &'r [Value<'r>],
+    variables: &'r mut [Value<'r>],
+    watch: &'p Watch,
+    scales: Scales,
+}
+
+impl<'p, 'r> Machine<'p, 'r> {
+    /// A machine for one row.
+    pub fn new(program: &'p Program, arena: &'r Bump, row: Value<'r>, watch: &'p Watch) -> Self {
+        let variables = arena.alloc_slice_fill_copy(program.variables, Value::Null);
+        let scales = Scales::new(row);
+        Self { program, arena, root: row, current: row, sources: &[], variables, watch, scales }
+    }
+
+    /// The machine, knowing the values that the program has by number.
+    #[must_use]
+    pub fn knowing(mut self, sources: &'r [Value<'r>]) -> Self {
+        self.sources = sources;
+        self
+    }
+
+    /// The value of the query over the row.
+    ///
+    /// # Errors
+    /// The first fault that no `try` catches.
+    pub fn run(&mut self) -> Evaluated<'r> {
+        self.eval(self.program.root())
+    }
+
+    /// The value of an expression.
+    ///
+    /// # Errors
+    /// A fault inside it.
+    #[inline]
+    pub fn eval(&mut self, id: ExprId) -> Evaluated<'r> {
+        match self.found(id) {
+            Some(value) => Ok(value),
+            None => {
+                self.within_limits().and_then(|()| self.computed(id)).map_err(|fault| fault.at(id))
+            }
+        }
+    }
+
+    #[inline]
+    fn within_limits(&self) -> Result<(), Fault> {
+        self.watch.step()?;
+        self.scales.hold(self.arena.allocated_bytes())
+    }
+
+    /// A value that was made of others, if it is not too large.
+    ///
+    /// # Errors
+    /// It is.
+    #[inline]
+    pub(super) fn made(&mut self, value: Value<'r>) -> Evaluated<'r> {
+        self.scales.weigh(value)?;
+        Ok(value)
+    }
+
+    /// Make sure that there is room for so many more values.
+    fn room(&self, values: usize) -> Result<(), Fault> {
+        let bytes = values.saturating_mul(size_of::<Value>());
+        self.scales.hold(self.arena.allocated_bytes().saturating_add(bytes))
+    }
+
+    /// Add a value to those of an array that is being made.
+    fn push(&self, values: &mut BumpVec<'r, Value<'r>>, value: Value<'r>) -> Result<(), Fault> {
+        if values.len() == values.capacity() {
+            self.room(2 * values.len())?;
+        }
+        values.push(value);
+        Ok(())
+    }
+
+    /// The value of an expression that is there already, such as a field of the row. Most
+    /// of what rows are asked is made of these, and none of them can fail.
+    #[inline]
+    fn found(&self, id: ExprId) -> Option<Value<'r>> {
+        match &self.program.exprs[id as usize] {
+            Expr::Const(constant) => Some(self.constant(constant)),
+            Expr::Root => Some(self.root),
+            Expr::Current => Some(self.current),
+            Expr::Variable(variable) => Some(self.variables[*variable as usize]),
+            Expr::Source(number) => {
+                Some(self.sources.get(*number as usize).copied().unwrap_or(Value::Null))
+            }
+            _ => self.part(id).map(Value::Node),
+        }
+    }
+
+    /// The part of the row that an expression is, if it is one: unlike a value, it stays in
+    /// registers.
+    fn part(&self, id: ExprId) -> Option<Node<'r>> {
+        match &self.program.exprs[id as usize] {
+            Expr::Root => self.root.as_node(),
+            Expr::Current => self.current.as_node(),
+            Expr::Field(of, name) => Some(self.part(*of)?.get(name).unwrap_or(Node::NULL)),
+            _ => None,
+        }
+    }
+
+    #[inline(never)]
+    fn computed(&mut self, id: ExprId) -> Evaluated<'r> {
+        let program = self.program;
+        match &program.exprs[id as usize] {
+            Expr::Const(_) | Expr::Root | Expr::Current | Expr::Source(_) | Expr::Variable(_) => {
+                Ok(self.found(id).unwrap_or(Value::Null))
+            }
+            Expr::Field(of, name) => Ok(self.eval(*of)?.get(name).unwrap_or(Value::Null)),
+            Expr::Index(of, index) => {
+                let (of, index) = (self.eval(*of)?, self.eval(*index)?);
+                Ok(self.index(of, index))
+            }
+            Expr::Slice { of, start, end, step } => self.slice(*of, [*start, *end, *step]),
+            Expr::Descend(of, key) => {
+                let of = self.eval(*of)?;
+                let found = deep::descend(of, key.as_deref(), self.arena);
+                self.made(found)
+            }
+            Expr::Negate(of) => self.negate(*of),
+            Expr::Binary(operator, left, right) if !operator.compares() => {
+                let (left, right) = (self.eval(*left)?, self.eval(*right)?);
+                self.watch.charge(left);
+                self.watch.charge(right);
+                match operator {
+                    Operator::Add => self.add(left, right).and_then(|sum| self.made(sum)),
+                    _ => numbers::arithmetic(*operator, left, right, self.arena),
+                }
+            }
+            Expr::Binary(..) | Expr::Not(_) | Expr::And(..) => self.test(id).map(Value::Bool),
+            Expr::Or(left, right) => {
+                let left = self.eval(*left)?;
+                if left.truthy(self.arena) { Ok(left) } else { self.eval(*right) }
+            }
+            Expr::Coalesce(left, right) => {
+                let left = self.eval(*left)?;
+                if left.is_null() { self.eval(*right) } else { Ok(left) }
+            }
+            Expr::Is(of, kind) => Ok(Value::Bool(self.eval(*of)?.kind() == *kind)),
+            Expr::Cast(of, target) => self.cast(*of, *target),
+            Expr::Conditional { test, yes, no } => {
+                let chosen = if self.test(*test)? { *yes } else { *no };
+                self.eval(chosen)
+            }
+            Expr::Try(risky, other) => match self.eval(*risky) {
+                Ok(value) if !value.is_null() => Ok(value),
+                _ => self.eval(*other),
+            },
+            Expr::Let { variable, value, body } => {
+                let value = self.eval(*value)?;
+                self.set(*variable, value);
+                self.eval(*body)
+            }
+            Expr::With(value, body) => {
+                let value = self.eval(*value)?;
+                self.with(value, *body)
+            }
+            Expr::Array(items) => self.array(items).and_then(|array| self.made(array)),
+            Expr::Object(members) => self.object(members).and_then(|object| self.made(object)),
+            Expr::Text(parts) => self.text(parts).and_then(|text| self.made(text)),
+            Expr::One(of) => self.one(*of),
+            Expr::Call { builtin, receiver, args } => {
+                let value = match builtin.run {
+                    Run::Value(run) => {
+                        let receiver = self.eval(*receiver)?;
+                        self.watch.charge(receiver);
+                        run(self, receiver, args)?
+                    }
+                    Run::Reduce(run) => run(self, *receiver, args)?,
+                    Run::Stage(_) | Run::Filter | Run::Map => self.collected(id)?,
+                };
+                self.made(value)
+            }
+            Expr::Match { subject, arms } => {
+                let subject = self.eval(*subject)?;
+                match pattern::first_arm(self, arms, subject)? {
+                    Some(value) => Ok(value),
+                    None => Err(Fault::new(format!(
+                        "no arm matches {}",
+                        numbers::shown(subject, self.arena)
+                    ))),
+                }
+            }
+            Expr::DeepMatch { of, arms, first } => {
+                let of = self.eval(*of)?;
+                let found = deep::matches(self, of, arms, *first)?;
+                self.made(found)
+            }
+            Expr::Comprehension(comprehension) => {
+                let value = self.comprehension(comprehension)?;
+                self.made(value)
+            }
+            Expr::Patch { of, edits } => {
+                let of = self.eval(*of)?;
+                let patched = patch::apply(self, of, edits)?;
+                self.made(patched)
+            }
+        }
+    }
+
+    pub(super) fn constant(&self, constant: &Const) -> Value<'r> {
+        match constant {
+            Const::Null => Value::Null,
+            Const::Bool(value) => Value::Bool(*value),
+            Const::Int(value) => Value::Int(*value),
+            Const::Float(value) => Value::Float(*value),
+            Const::Big(text) => Value::Big(self.arena.alloc_str(text)),
+            Const::Str(text) => Value::Str(self.arena.alloc_str(text)),
+        }
+    }
+
+    /// Whether an expression is truthy.
+    pub(super) fn test(&mut self, id: ExprId) -> Evaluated<'r, bool> {
+        let (program, arena) = (self.program, self.arena);
+        match &program.exprs[id as usize] {
+            Expr::Binary(operator, left, right) if operator.compares() => {
+                if let Expr::Const(constant) = &program.exprs[*right as usize]
+                    && let Some(node) = self.part(*left)
+                    && let Some(order) = order_of(node, constant)
+                    && let Some(holds) = operator.holds(order)
+                {
+                    return Ok(holds);
+                }
+                let (left, right) = (self.eval(*left)?, self.eval(*right)?);
+                self.watch.charge(left);
+                self.watch.charge(right);
+                Ok(compared(*operator, left, right, arena))
+            }
+            Expr::And(left, right) => Ok(self.test(*left)? && self.test(*right)?),
+            Expr::Not(of) => Ok(!self.test(*of)?),
+            _ => Ok(self.eval(id)?.truthy(arena)),
+        }
+    }
+
+    pub(super) fn set(&mut self, variable: u32, value: Value<'r>) {
+        self.variables[variable as usize] = value;
+    }
+
+    /// The document of the query.
+    pub(super) fn root(&self) -> Value<'r> {
+        self.root
+    }
+
+    /// An expression with another current value.
+    #[inline]
+    pub(super) fn with(&mut self, value: Value<'r>, body: ExprId) -> Evaluated<'r> {
+        self.about(value, |machine| machine.eval(body))
+    }
+
+    /// What `ask` finds while `@` is `value`.
+    pub(super) fn about<T>(&mut self, value: Value<'r>, ask: impl FnOnce(&mut Self) -> T) -> T {
+        let outer = std::mem::replace(&mut self.current, value);
+        let found = ask(self);
+        self.current = outer;
+        found
+    }
+
+    /// An argument's value, where it says nothing of elements.
+    ///
+    /// # Errors
+    /// A fault inside it.
+    pub fn value_of(&mut self, arg: &Arg) -> Evaluated<'r> {
+        self.eval(arg.body)
+    }
+
+    /// An argument's value for one element.
+    ///
+    /// # Errors
+    /// A fault inside it.
+    #[inline]
+    pub fn apply(&mut self, arg: &Arg, element: Value<'r>) -> Evaluated<'r> {
+        self.apply_all(arg, &[element])
+    }
+
+    /// An argument's value for the values that its parameters take; the first is `@`.
+    ///
+    /// # Errors
+    /// A fault inside it.
+    #[inline]
+    pub fn apply_all(&mut self, arg: &Arg, values: &[Value<'r>]) -> Evaluated<'r> {
+        self.bind(arg, values)?;
+        self.with(values.first().copied().unwrap_or(Value::Null), arg.body)
+    }
+
+    /// Give the parameters of an argument their values.
+    #[inline]
+    fn bind(&mut self, arg: &Arg, values: &[Value<'r>]) -> Evaluated<'r, ()> {
+        for value in values {
+            self.made(*value)?;
+        }
+        for (at, variable) in arg.params.iter().enumerate() {
+            self.set(*variable, values.get(at).copied().unwrap_or(Value::Null));
+        }
+        Ok(())
+    }
+
+    /// An argument's value for one element as something to sort by, and whether a minus in
+    /// front of it turns the order around: `-name` sorts texts as well.
+    ///
+    /// # Errors
+    /// A fault inside it.
+    pub(super) fn sort_key(
+        &mut self,
+        arg: &Arg,
+        element: Value<'r>,
+    ) -> Evaluated<'r, (Value<'r>, bool)> {
+        if let Some(variable) = arg.params.first() {
+            self.set(*variable, element);
+        }
+        let program = self.program;
+        let outer = std::mem::replace(&mut self.current, element);
+        let mut body = arg.body;
+        let result = loop {
+            match &program.exprs[body as usize] {
+                // The names of a lambda's parameter stand in front of the minus.
+                Expr::Let { variable, value, body: inner } => match self.eval(*value) {
+                    Ok(value) => {
+                        self.set(*variable, value);
+                        body = *inner;
+                    }
+                    Err(fault) => break Err(fault),
+                },
+                Expr::Negate(of) => break self.eval(*of).map(|key| (key, true)),
+                _ => break self.eval(body).map(|key| (key, false)),
+            }
+        };
+        self.current = outer;
+        result
+    }
+
+    /// The name under which an argument's value stands in an object: its own, or that of the
+    /// field it reads.
+    pub(super) fn name_of<'a>(&self, arg: &'a Arg) -> Option<&'a str>
+    where
+        'p: 'a,
+    {
+        if arg.name.is_some() {
+            return arg.name.as_deref();
+        }
+        let program = self.program;
+        let mut body = arg.body;
+        loop {
+            match &program.exprs[body as usize] {
+                Expr::Let { body: inner, .. } => body = *inner,
+                Expr::Field(_, name) => return Some(name),
+                _ => return None,
+            }
+        }
+    }
+
+    /// Whether an expression gives elements one by one, and is an array if it is asked for
+    /// its value.
+    pub(super) fn is_stream(&self, id: ExprId) -> bool {
+        matches!(
+            &self.program.exprs[id as usize],
+            Expr::Call { builtin, .. } if builtin.run.is_stage()
+        )
+    }
+
+    /// Whether an argument is truthy for an element.
+    ///
+    /// # Errors
+    /// A fault inside it.
+    pub fn accepts(&mut self, arg: &Arg, element: Value<'r>) -> Evaluated<'r, bool> {
+        self.bind(arg, &[element])?;
+        let outer = std::mem::replace(&mut self.current, element);
+        let result = self.test(arg.body);
+        self.current = outer;
+        result.map_err(|fault| fault.at(arg.body))
+    }
+}

@@ -1,0 +1,227 @@
+//! Parts of values, and what operators make of them.
+
+use std::cmp::Ordering;
+
+use bumpalo::{
+    Bump,
+    collections::{String as BumpString, Vec as BumpVec},
+};
+
+use super::{Evaluated, Machine};
+use crate::query::{
+    ExprId, Fault,
+    builtins::{Size, limited},
+    numbers,
+    program::{Const, Operator, Target},
+    strings,
+};
+use crate::value::{Kind, Node, NodeKind, Value, compare, compare_numbers, equal, number, text_of};
+
+impl<'r> Machine<'_, 'r> {
+    /// `of[index]`: a field for a string, an element for an integer.
+    pub(in crate::query) fn index(&self, of: Value<'r>, index: Value<'r>) -> Value<'r> {
+        match index.resolved(self.arena) {
+            Value::Str(key) => of.get(key).unwrap_or(Value::Null),
+            Value::Int(at) => self.element(of, at),
+            _ => Value::Null,
+        }
+    }
+
+    /// An element, counted from the end if negative.
+    pub(in crate::query) fn element(&self, of: Value<'r>, at: i64) -> Value<'r> {
+        let Some(elements) = of.as_array(self.arena) else { return Value::Null };
+        let length = i64::try_from(elements.len()).unwrap_or(i64::MAX);
+        let at = if at < 0 { at.saturating_add(length) } else { at };
+        usize::try_from(at).ok().and_then(|at| elements.get(at)).copied().unwrap_or(Value::Null)
+    }
+
+    pub(super) fn slice(&mut self, of: ExprId, bounds: [Option<ExprId>; 3]) -> Evaluated<'r> {
+        let of = self.eval(of)?;
+        let mut values = [None; 3];
+        for (value, bound) in values.iter_mut().zip(bounds) {
+            if let Some(bound) = bound {
+                match self.eval(bound)?.resolved(self.arena) {
+                    Value::Int(number) => *value = Some(number),
+                    Value::Null => {}
+                    other => {
+                        let shown = numbers::shown(other, self.arena);
+                        return Err(Fault::new(format!("a slice takes integers, not {shown}")));
+                    }
+                }
+            }
+        }
+        let [start, end, step] = values;
+        Ok(self.sliced(of, start, end, step.unwrap_or(1)))
+    }
+
+    /// As Python slices; null for a step of 0 and for what has no elements.
+    pub(in crate::query) fn sliced(
+        &self,
+        of: Value<'r>,
+        start: Option<i64>,
+        end: Option<i64>,
+        step: i64,
+    ) -> Value<'r> {
+        if step == 0 {
+            return Value::Null;
+        }
+        if let Some(elements) = of.as_array(self.arena) {
+            let kept = positions(elements.len(), start, end, step).map(|at| elements[at]);
+            let mut slice = BumpVec::new_in(self.arena);
+            slice.extend(kept);
+            return Value::Array(slice.into_bump_slice());
+        }
+        if let Some(text) = of.as_str(self.arena) {
+            let chars: Vec<char> = text.chars().collect();
+            let mut slice = BumpString::new_in(self.arena);
+            slice.extend(positions(chars.len(), start, end, step).map(|at| chars[at]));
+            return Value::Str(slice.into_bump_str());
+        }
+        Value::Null
+    }
+
+    pub(super) fn one(&mut self, of: ExprId) -> Evaluated<'r> {
+        let of = self.eval(of)?;
+        match of.as_array(self.arena) {
+            None => Ok(of),
+            Some([one]) => Ok(*one),
+            Some(others) => {
+                Err(Fault::new(format!("! wants exactly one element, not {}", others.len())))
+            }
+        }
+    }
+
+    // Operators
+
+    pub(super) fn negate(&mut self, of: ExprId) -> Evaluated<'r> {
+        match self.eval(of)?.resolved(self.arena) {
+            Value::Int(value) if value != 0 => {
+                #[allow(clippy::cast_precision_loss, reason = "-i64::MIN is a double")]
+                let as_double = -(value as f64);
+                Ok(value.checked_neg().map_or(Value::Float(as_double), Value::Int))
+            }
+            Value::Int(_) => Ok(Value::Int(0)),
+            other => match numbers::double(other) {
+                Some(value) => Ok(Value::Float(-value)),
+                None => Err(Fault::new(format!(
+                    "-{} cannot be computed",
+                    numbers::shown(other, self.arena)
+                ))),
+            },
+        }
+    }
+
+    /// `left + right`: a sum, or one after the other.
+    pub(in crate::query) fn add(&self, left: Value<'r>, right: Value<'r>) -> Evaluated<'r> {
+        let arena = self.arena;
+        if let (Some(left), Some(right)) = (left.as_str(arena), right.as_str(arena)) {
+            limited(Size::Bytes(left.len() + right.len()))?;
+            let mut text = BumpString::with_capacity_in(left.len() + right.len(), arena);
+            text.push_str(left);
+            text.push_str(right);
+            return Ok(Value::Str(text.into_bump_str()));
+        }
+        if let (Some(left), Some(right)) = (left.as_array(arena), right.as_array(arena)) {
+            self.room(left.len() + right.len())?;
+            let mut elements = BumpVec::with_capacity_in(left.len() + right.len(), arena);
+            elements.extend_from_slice(left);
+            elements.extend_from_slice(right);
+            return Ok(Value::Array(elements.into_bump_slice()));
+        }
+        numbers::arithmetic(Operator::Add, left, right, arena)
+    }
+
+    pub(super) fn cast(&mut self, of: ExprId, target: Target) -> Evaluated<'r> {
+        let arena = self.arena;
+        let given = self.eval(of)?;
+        let value = given.resolved(arena);
+        let impossible = |to: &str| {
+            Err(Fault::new(format!("{} cannot be cast to {to}", numbers::shown(value, arena))))
+        };
+        match target {
+            Target::Int => match strings::cast_integer(value) {
+                Some(number) => Ok(Value::Int(number)),
+                None => impossible("int"),
+            },
+            Target::Float => match strings::cast_number(value) {
+                Some(number) => numbers::finite(number),
+                None => impossible("float"),
+            },
+            Target::String => Ok(Value::Str(text_of(value, arena))),
+            Target::Bool => Ok(Value::Bool(value.truthy(arena))),
+            Target::Array if value.is_null() => Ok(Value::Array(&[])),
+            Target::Array if value.kind() == Kind::Array => Ok(given),
+            // As it was given: a number keeps the text it was written with.
+            Target::Array => Ok(Value::Array(arena.alloc_slice_copy(&[given]))),
+            Target::Object if value.kind() == Kind::Object => Ok(given),
+            Target::Object => impossible("object"),
+            Target::Null => Ok(Value::Null),
+        }
+    }
+}
+
+/// The positions of a slice, as Python counts them.
+fn positions(
+    length: usize,
+    start: Option<i64>,
+    end: Option<i64>,
+    step: i64,
+) -> impl Iterator<Item = usize> {
+    let length = i64::try_from(length).unwrap_or(i64::MAX);
+    let (low, high) = if step > 0 { (0, length) } else { (-1, length - 1) };
+    let clamped = |bound: i64| {
+        let bound = if bound < 0 { bound.saturating_add(length) } else { bound };
+        bound.clamp(low, high)
+    };
+    let start = start.map_or(if step > 0 { low } else { high }, clamped);
+    let end = end.map_or(if step > 0 { high } else { low }, clamped);
+    let mut at = Some(start);
+    std::iter::from_fn(move || {
+        let here = at.filter(|at| if step > 0 { *at < end } else { *at > end })?;
+        at = here.checked_add(step);
+        usize::try_from(here).ok()
+    })
+}
+
+/// How a number or a text of the row compares with a constant of the same kind; none if it
+/// is of another, or has to be decoded.
+pub(super) fn order_of(node: Node<'_>, constant: &Const) -> Option<Ordering> {
+    let right = match constant {
+        Const::Int(value) => Value::Int(*value),
+        Const::Float(value) => Value::Float(*value),
+        Const::Str(text) if node.node_kind() == NodeKind::Plain => {
+            return Some(node.raw().cmp(text));
+        }
+        _ => return None,
+    };
+    let is_integer = match node.node_kind() {
+        NodeKind::Integer => true,
+        NodeKind::Decimal => false,
+        _ => return None,
+    };
+    Some(compare_numbers(number(node.raw(), is_integer), right))
+}
+
+/// Whether a comparison holds.
+pub(super) fn compared<'r>(
+    operator: Operator,
+    left: Value<'r>,
+    right: Value<'r>,
+    arena: &'r Bump,
+) -> bool {
+    match operator {
+        Operator::Equal => equal(left, right, arena),
+        Operator::NotEqual => !equal(left, right, arena),
+        Operator::Like => strings::alike(left, right, arena),
+        _ => ordered(operator, left, right, arena),
+    }
+}
+
+/// `<`, `<=`, `>`, `>=`: between values of one kind that has an order; else false.
+fn ordered<'r>(operator: Operator, left: Value<'r>, right: Value<'r>, arena: &'r Bump) -> bool {
+    let (left, right) = (left.resolved(arena), right.resolved(arena));
+    let kind = left.kind();
+    let comparable =
+        kind == right.kind() && matches!(kind, Kind::Number | Kind::String | Kind::Bool);
+    comparable && operator.holds(compare(left, right, arena)) == Some(true)
+}
