@@ -134,9 +134,7 @@ class BadRowError(HeadraceError, ValueError):
         return f"{self.path}: {line}byte {self.offset}: {self.reason}"
 
     def __str__(self) -> str:
-        advice = (
-            "on_error='skip' (--on-error skip) passes over it, `.raw` gives its bytes"
-        )
+        advice = "on_error='skip' (--on-error skip) passes over it"
         return f"{self.what}; {advice}"
 
 

@@ -241,12 +241,16 @@ def test_a_failed_run_leaves_no_file_of_bad_rows(headrace, broken, tmp_path):
 # Processes
 
 
-def test_an_interrupt_leaves_nothing(start, wait_for, tmp_path):
+@pytest.mark.parametrize(
+    ("ending", "code"),
+    [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)],
+)
+def test_an_interrupt_leaves_nothing(start, wait_for, tmp_path, ending, code):
     child = start("query", "$", "--out", "out.csv", "--errors", "bad.jsonl", "-")
     child.stdin.write(b'{"a": 1}\nbad\n')
     wait_for(lambda: len(list(tmp_path.glob(".*.tmp-*"))) == 2)
-    child.send_signal(signal.SIGINT)
-    assert child.wait(timeout=20) == 130
+    child.send_signal(ending)
+    assert child.wait(timeout=20) == code
     assert list(tmp_path.iterdir()) == []
 
 

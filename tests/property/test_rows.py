@@ -63,7 +63,8 @@ def test_every_access_gives_the_same_rows(directory, form, data, start, stop):
 
 @given(data=TEXT, part=st.integers(1, 200))
 def test_fragments_share_out_every_row(directory, data, part):
-    data = b"\n" + data
+    # Nothing that begins like this looks like UTF-16, which is refused.
+    data = b"\n\n" + data
     path = directory / "data.jsonl"
     path.write_bytes(data)
     (source,) = headrace.open(path).sources

@@ -72,3 +72,11 @@ def test_an_answer_of_null_is_not_emitted(tmp_path):
     assert result.to_list() == [6]
     counts = result.run.counts
     assert (counts.emitted, counts.filtered) == (1, 2)
+
+
+@pytest.mark.parametrize("method", ["count_by([s, n])", "count_by({s, n})"])
+def test_equal_keys_are_one_group_however_they_are_written(method):
+    rows = rb'[{"s": "\u00fcx", "n": 1}, {"n": 1.0, "s": "\u00fcx"}, {"s": "\u00fcx", "n": 1.00}]'
+    rows = rows.replace(rb"\u00fcx", "üx".encode(), 1)
+    (count,) = json.loads(evaluate(f"$.{method}", rows)).values()
+    assert count == 3

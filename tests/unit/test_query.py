@@ -3,7 +3,7 @@
 import pytest
 
 import headrace
-from headrace.errors import HeadraceError
+from headrace.errors import HeadraceError, UsageError
 from headrace.physical.query_plan import plan_query
 
 
@@ -136,3 +136,53 @@ def test_a_pipe_of_methods_is_a_path(large):
     with headrace.open(large) as ds:
         result = ds.query("$.rows().map(id % 3) | unique | sort", memory="1KiB")
         assert result.to_list() == [0, 1, 2]
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"on_error": "ignore"}, "on_error is one of"),
+        ({"mode": "all"}, "mode is one of"),
+        ({"null_payload": "x"}, "null_payload is one of"),
+        ({"output": "rows"}, "output is one of"),
+        ({"limit": -1}, "cannot be negative"),
+    ],
+)
+def test_a_misspelt_option_is_refused(large, options, said):
+    with headrace.open(large) as ds, pytest.raises(UsageError, match=said):
+        ds.query("id", **options)
+
+
+@pytest.mark.parametrize(
+    ("query", "answers"),
+    [
+        ("$[*].t.diff([1])", [[3], [2, 3], []]),
+        ("$[*].t.intersect([1])", [[1, 1], [], []]),
+        ("$[*].t.union([1])", [[3, 1, 1], [2, 3, 1], [1]]),
+        ("$[*].t.zip([1, 2])", [[[3, 1], [1, 2]], [[2, 1], [3, 2]], []]),
+        ("$[*].t.accumulate((x, y) => x + y)", [[3, 4, 5], [2, 5], []]),
+    ],
+)
+def test_what_follows_each_is_about_each(tmp_path, query, answers):
+    path = tmp_path / "a.jsonl"
+    path.write_bytes(b'{"t": [3, 1, 1]}\n{"t": [2, 3]}\n{}\n')
+    with headrace.open(path) as ds:
+        assert ds.query(query, mode="stream", nulls=True).to_list() == answers
+        behind = query.replace("$", "$.rows()", 1)
+        assert ds.query(behind, nulls=True).to_list() == answers
+
+
+def test_counts_by_key_hold_keys_only(large):
+    with headrace.open(large) as ds:
+        # The rows are 2 MB, their keys 200 kB.
+        result = ds.query("$.rows().count_by(id % 3)", memory="300KiB")
+        assert result.to_list() == [{"0": 33334, "1": 33333, "2": 33333}]
+
+
+def test_an_element_that_fails_was_taken_all_the_same(tmp_path):
+    path = tmp_path / "a.jsonl"
+    path.write_bytes(b'{"x": 0}\nnonsense\n')
+    with headrace.open(path) as ds:
+        result = ds.query("$.rows().take(1).map(1 / x)", on_error="collect")
+        assert result.to_list() == []
+        assert [error.line for error in result.run.errors] == [1]

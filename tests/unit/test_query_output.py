@@ -606,3 +606,15 @@ def test_query_is_the_function_whatever_was_imported():
     import headrace.language.parser
 
     assert headrace.query is headrace.api.ndjson.query
+
+
+@pytest.mark.parametrize(
+    "query",
+    ["$.rows().map(n)", "$.rows().filter(n > 9)", "$.rows()", "$.rows().sort(n)"],
+)
+def test_json_of_a_stream_is_one_array(ask, query):
+    rows = [b'{"n": 1}', b'{"n": 2}']
+    text = b"".join(
+        headrace.open(io.BytesIO(b"\n".join(rows))).query(query).formatted("json")
+    )
+    assert json.loads(text) == ask(rows, query).to_list()

@@ -181,6 +181,28 @@ def test_rows_of_a_provider_have_no_numbers():
     assert headrace.open(CsvRows(TABLE)).head(2) == ROWS[:2]
 
 
+def test_rows_of_a_provider_are_read_once():
+    result = headrace.open(CsvRows(TABLE)).query("id")
+    assert result.to_list() == ["1", "2", "3"]
+    with pytest.raises(UsageError, match="only once"):
+        result.count()
+
+
+@pytest.mark.parametrize(
+    ("row", "error"),
+    [("text", UsageError), ({"a": 1}, UsageError), (b"[1,\n2]", NotNdjsonError)],
+)
+def test_a_row_that_is_no_line_is_refused(row, error):
+    class Odd(headrace.RowProvider):
+        location = "odd"
+
+        def next_row(self):
+            return row
+
+    with pytest.raises(error, match="odd: "):
+        headrace.open(Odd()).query("$").to_list()
+
+
 # Lanes never change an answer
 
 ROW = st.fixed_dictionaries(

@@ -375,6 +375,14 @@ class Dataset(Sequence[T_co]):
         depth = self._max_depth if max_depth is None else max_depth
         if not 1 <= depth <= DEEPEST:
             raise UsageError(f"max_depth {depth}: it can be from 1 to {DEEPEST}")
+        if limit is not None and limit < 0:
+            raise UsageError(f"limit {limit}: how many answers cannot be negative")
+        _check_choices(
+            mode=(mode, (None, "row", "stream")),
+            output=(output, ("answer", "match")),
+            on_error=(on_error, ("abort", "skip", "collect")),
+            null_payload=(null_payload, ("skip", "keep", "error")),
+        )
         stream = mode == "stream" or (mode is None and bool(names))
         plan = plan_query(query, stream=stream, distinct_by=distinct_by)
         main = plan.main
@@ -533,6 +541,14 @@ class Dataset(Sequence[T_co]):
                 f"{pipe.location}: a pipe cannot be sent to another process"
             )
         return {**self.__dict__, "_files": (), "_named": [], "_pid": 0}
+
+
+def _check_choices(**options: tuple[str | None, tuple[str | None, ...]]) -> None:
+    """Refuse a misspelt option: what it stands for would not happen."""
+    for name, (value, choices) in options.items():
+        if value not in choices:
+            known = ", ".join(repr(choice) for choice in choices)
+            raise UsageError(f"{name} is one of {known}, not {value!r}")
 
 
 def _refuse_shared_pipes(opened: Iterable[tuple[Rows, ...]]) -> None:

@@ -5,6 +5,8 @@ Imported when a command runs, not when its help is shown.
 
 from __future__ import annotations
 
+import signal
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,7 +17,7 @@ from headrace.errors import UsageError
 
 if TYPE_CHECKING:
     from argparse import Namespace
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from headrace.api.dataset import Dataset
     from headrace.api.formats.kinds import Format
@@ -32,10 +34,14 @@ def policy(options: Namespace) -> OnError:
         if options.errors is not None:
             raise UsageError("--strict ends at a bad row, so --errors has none to keep")
         return "abort"
+    on_error: OnError | None = options.on_error
     if options.errors is not None:
+        if on_error not in (None, "collect"):
+            raise UsageError(
+                f"--errors keeps bad rows, and --on-error {on_error} does not"
+            )
         return "collect"
-    on_error: OnError = options.on_error
-    return on_error
+    return on_error or "abort"
 
 
 def errors_to(options: Namespace, console: Console) -> Errors | None:
@@ -85,7 +91,7 @@ def deliver(
 ) -> None:
     """Print the answers, or write them to a file, and say what is to be said of them."""
     chosen = format_of(options, console)
-    with console.progress() as report, watching(dataset, report):
+    with console.progress() as report, watching(dataset, report), _ending_cleanly():
         if options.out in (None, STDOUT):
             for piece in asked.formatted(chosen.name, width=console.width):
                 console.write(piece)
@@ -96,8 +102,28 @@ def deliver(
     _report_bad(asked, options, console)
 
 
+@contextmanager
+def _ending_cleanly() -> Iterator[None]:
+    """Let whoever ends us from outside find no half-written file, as with Ctrl-C."""
+
+    def end(number: int, _frame: object) -> None:
+        raise SystemExit(128 + number)
+
+    ends = [signal.SIGTERM, signal.SIGHUP]
+    before = [signal.signal(number, end) for number in ends]
+    try:
+        yield
+    finally:
+        for number, handler in zip(ends, before, strict=True):
+            signal.signal(number, handler)
+
+
 def _report_bad(asked: QueryResult, options: Namespace, console: Console) -> None:
-    bad = asked.stats.bad
+    bad, others = asked.stats.bad, asked.stats.skipped - asked.stats.bad
+    if others and not options.stats:
+        lines = "1 line" if others == 1 else f"{others} lines"
+        message = f"{lines} without a record: no separator, or no JSON behind it"
+        console.emit("bad_rows", message, bad=others, errors=None)
     # Whoever asked for the counts will see it there.
     if bad and not (options.stats and options.errors is None):
         rows = "1 bad row was" if bad == 1 else f"{bad} bad rows were"

@@ -15,6 +15,7 @@ EventName: TypeAlias = Literal[
     "rotated",
     "truncated",
     "memory",
+    "unread",
     "bad_row",
     "bad_rows",
     "output",
@@ -62,6 +63,12 @@ EVENTS: tuple[Event, ...] = (
     Event(
         "memory",
         "a query holds most of what `--memory` allows",
+        (),
+        prefix="headrace: warning: ",
+    ),
+    Event(
+        "unread",
+        "standard input is a pipe, but the query is about named sources only",
         (),
         prefix="headrace: warning: ",
     ),

@@ -5,6 +5,8 @@ Imported when a command runs, not when its help is shown.
 
 from __future__ import annotations
 
+import os
+import stat
 import sys
 import threading
 from contextlib import contextmanager, suppress
@@ -35,6 +37,16 @@ def files(options: Namespace) -> list[str]:
     if sys.stdin is None or sys.stdin.isatty():
         raise UsageError("give a FILE, or - to read what you type")
     return [STDIN]
+
+
+def stdin_waits() -> bool:
+    """Whether standard input is a pipe that somebody may have meant us to read."""
+    try:
+        return sys.stdin is not None and stat.S_ISFIFO(
+            os.fstat(sys.stdin.fileno()).st_mode
+        )
+    except (OSError, ValueError):
+        return False
 
 
 def open_dataset(options: Namespace, files: str | Sequence[str]) -> Dataset[bytes]:

@@ -17,6 +17,17 @@ if TYPE_CHECKING:
     from headrace.logical.compiler import Compiler
     from headrace.logical.scope import Scope
 
+_ELSEWHERE = {
+    "add": "sum", "ascii_downcase": "lower", "ascii_upcase": "upper", "endswith": "ends_with",
+    "from_entries": "from_pairs", "group": "group_by", "ilike": "~=",
+    "length": "len", "like": "~=", "limit": "take", "ltrimstr": "strip_prefix",
+    "map_values": "transform_values", "mean": "avg", "order_by": "sort", "orderby": "sort",
+    "rtrimstr": "strip_suffix", "select": "filter", "size": "len", "startswith": "starts_with",
+    "test": "re_match", "to_entries": "to_pairs", "tojson": "to_json", "tonumber": "to_number",
+    "top": "sort(-key).take", "tostring": "to_string", "where": "filter", "with_entries": "transform_values",
+}  # fmt: skip
+"""What people who know another language look for, and how it is called here."""
+
 _DEEP = {"find": "deep_find", "shape": "deep_shape", "like": "deep_like"}
 
 
@@ -42,6 +53,10 @@ def call(compiler: Compiler, node: ast.Call, scope: Scope) -> Id:
 
 def method(compiler: Compiler, of: Id, step: ast.Method, scope: Scope) -> Id:
     """Add a method call; with ``?``, null has no methods and stays null."""
+    if joins.lacks_key(step):
+        reason = f"{step.name} of rows needs a key"
+        hint = f"write .{step.name}(@other, on: id)"
+        raise compiler.error(step, reason, hint)
     if joins.is_join(step):
         name, args = _join(compiler, step)
         builtin = find(compiler, name, step)
@@ -102,8 +117,9 @@ def find(compiler: Compiler, name: str, node: ast.Located) -> Builtin:
     table = builtins()
     if (builtin := table.get(name)) is not None:
         return builtin
-    near = get_close_matches(name, table, n=1)
-    hint = f"did you mean {near[0]}?" if near else ""
+    near = get_close_matches(name, table, n=1, cutoff=0.7)
+    other = _ELSEWHERE.get(name) or (near[0] if near else None)
+    hint = "" if other is None else f"did you mean {other}?"
     raise compiler.error(node, f"unknown function {name}", hint)
 
 
@@ -118,7 +134,8 @@ def _call_builtin(
     if len(args) < builtin.required:
         wanted = ", ".join(parameter.name for parameter in builtin.parameters)
         reason = f"{builtin.name} takes {builtin.required} or more arguments: {wanted}"
-        raise compiler.error(node, reason)
+        hint = f"write xs.{builtin.name}({wanted}), or {builtin.name}(xs, {wanted})"
+        raise compiler.error(node, reason, hint)
     encoded = [
         _builtin_argument(compiler, builtin, position, arg, scope)
         for position, arg in enumerate(args)

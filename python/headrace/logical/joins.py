@@ -38,6 +38,15 @@ def is_join(step: ast.Method | ast.Call) -> bool:
     )
 
 
+def lacks_key(step: ast.Method) -> bool:
+    """Whether a call was meant as a join of rows, but has no ``on:``."""
+    if step.name != "join" or is_join(step):
+        return False
+    return len(step.args) > 1 or any(
+        isinstance(arg.value, ast.Source) for arg in step.args
+    )
+
+
 def join_call(kind: str, args: tuple[ast.Arg, ...]) -> JoinCall | str:
     """Return the join that a call is, or what is wrong with it."""
     named = {arg.name: arg.value for arg in args if arg.name is not None}

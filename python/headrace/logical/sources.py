@@ -86,10 +86,14 @@ def are_closed(steps: Sequence[ast.Step]) -> bool:
 
 def _closed_steps(steps: Sequence[ast.Step], given: frozenset[str]) -> int:
     """Count the first steps that are about the value before them and nothing else."""
-    row_is_root = begins_with_rows(steps)
+    around = _Around(given, begins_with_rows(steps))
+    first_each = len(steps)
     for count, step in enumerate(steps):
-        if not _is_closed_step(step, _Around(given, row_is_root)):
-            return count
+        if not _is_closed_step(step, around):
+            # What follows ``[*]`` is about each element, and cannot be cut from it.
+            return min(count, first_each)
+        if isinstance(step, ast.Each) and step.body is None:
+            first_each = min(count, first_each)
     return len(steps)
 
 
@@ -146,5 +150,6 @@ def _is_closed_method(step: ast.Method, around: _Around) -> bool:
 def _is_fixed(tree: ast.Node) -> bool:
     """Whether an argument is the same wherever it stands."""
     return all(
-        isinstance(node, ast.Literal | ast.Negate) for node in ast.walk(tree)
+        isinstance(node, ast.Literal | ast.Negate | ast.ArrayLiteral)
+        for node in ast.walk(tree)
     ) or is_closed(tree)

@@ -37,6 +37,7 @@ _NUMBERS: dict[str, Reduction] = {
     "min": "min",
     "max": "max",
 }
+_OF_ONE_VALUE = frozenset({"count_by", "approx_count_distinct"})
 GIVES_ELEMENTS = _ROW_LOCAL | {
     "accumulate", "batch", "chunk", "cummax", "cummin", "diff", "diff_window", "distinct",
     "distinct_by", "drop", "drop_while", "dropwhile", "enumerate", "explode",
@@ -329,7 +330,7 @@ class _Planner:
             return found
         if isinstance(step, ast.Method):
             arguments = tuple(arg.value for arg in step.args)
-            for plan in (self._bounded, self._counted):
+            for plan in (self._bounded, self._counted, self._projected):
                 if found := plan(step, arguments, rest):
                     return found
             return replace(
@@ -412,6 +413,19 @@ class _Planner:
                 return self._whether(ast.CompareOperator.EQUAL, rest)
             case _:
                 return None
+
+    def _projected(
+        self,
+        step: ast.Method,
+        arguments: tuple[ast.Node, ...],
+        rest: Sequence[ast.Step],
+    ) -> StreamPlan | None:
+        """Plan what is about one value of each element: only that is held."""
+        if step.name not in _OF_ONE_VALUE or len(arguments) != 1:
+            return None
+        self._local.append(replace(step, name="map"))
+        whole = replace(step, args=(ast.Arg(ast.Current()),))
+        return self._collect([whole, *rest])
 
     def _counted(
         self,

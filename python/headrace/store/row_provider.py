@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple, NoReturn, Protocol, runtime_checkable
 
-from headrace.errors import OnlyInOrderError
+from headrace.errors import NotNdjsonError, OnlyInOrderError, UsageError
 from headrace.kernel.rows import RowBatch
 
 if TYPE_CHECKING:
@@ -108,6 +108,7 @@ class ProviderRows:
         self.source = source
         self._provider = provider
         self._first = 0
+        self._is_taken = False
         self._positions: list[Position] = []
 
     @property
@@ -137,6 +138,9 @@ class ProviderRows:
                 yield batch.slice(at, 1)
 
     def _batches(self, provider: RowProvider) -> Iterator[RowBatch]:
+        if self._is_taken:
+            raise UsageError(f"{self.source.location}: its rows can be read only once")
+        self._is_taken = True
         # Often the first rows are enough, and each may be dear.
         self._first, rows = 0, 1
         try:
@@ -156,11 +160,22 @@ class ProviderRows:
             row = provider.next_row()
             if row is None:
                 break
-            contents.append(bytes(row))
+            contents.append(self._checked(row, self._first + len(contents)))
             held += len(row)
             if positions:
                 self._positions.append(provider.position())
         return contents
+
+    def _checked(self, row: bytes | bytearray | memoryview, number: int) -> bytes:
+        location = self.source.location
+        if not isinstance(row, (bytes, bytearray, memoryview)):
+            given = type(row).__name__
+            raise UsageError(f"{location}: next_row gives {given}, not bytes of JSON")
+        content = bytes(row)
+        if b"\n" in content:
+            reason = f"row {number + 1} has a line break; give each row on one line"
+            raise NotNdjsonError(location, reason)
+        return content
 
     def place(self, row: int, offset: int, *, reverse: bool) -> tuple[int | None, int]:
         """Return the line and the byte of a row; without positions, the byte within it."""

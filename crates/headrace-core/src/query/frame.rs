@@ -27,6 +27,8 @@ pub(super) enum Payload<'l> {
     Record(&'l [u8], usize),
     /// Nothing that is meant to be a record.
     None,
+    /// The end of what the key stood for.
+    Deleted,
     /// Something that may not be there.
     Refused(&'static str),
 }
@@ -39,7 +41,7 @@ impl Frame {
         match payload.trim_ascii() {
             b"" => Payload::None,
             b"null" => match self.null_payload {
-                NullPayload::Skip => Payload::None,
+                NullPayload::Skip => Payload::Deleted,
                 NullPayload::Keep => Payload::Record(payload, start),
                 NullPayload::Refuse => Payload::Refused("the payload is null"),
             },
@@ -56,8 +58,11 @@ mod tests {
     fn a_payload_is_what_stands_behind_the_first_separator() {
         let frame = Frame { separator: b"|".to_vec(), null_payload: NullPayload::Skip };
         assert_eq!(frame.payload(b"k|{\"a\": \"|\"}"), Payload::Record(b"{\"a\": \"|\"}", 2));
-        for line in [&b"no separator"[..], b"k|", b"k| ", b"k|null", b"k| null "] {
+        for line in [&b"no separator"[..], b"k|", b"k| "] {
             assert_eq!(frame.payload(line), Payload::None, "{line:?}");
+        }
+        for line in [&b"k|null"[..], b"k| null "] {
+            assert_eq!(frame.payload(line), Payload::Deleted, "{line:?}");
         }
         let strict = Frame { null_payload: NullPayload::Refuse, ..frame.clone() };
         assert!(matches!(strict.payload(b"k|null"), Payload::Refused(_)));

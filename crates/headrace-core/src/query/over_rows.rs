@@ -252,6 +252,10 @@ impl OverRows {
                 self.counts.blank += 1;
                 return Ok(());
             }
+            Parsed::Deleted => {
+                self.counts.filtered += 1;
+                return Ok(());
+            }
             Parsed::NoRecord => {
                 self.counts.skipped += 1;
                 return Ok(());

@@ -137,6 +137,7 @@ impl PerRow {
             Parsed::Document(document, start) => (document, start),
             Parsed::Blank => return Ok(Written::Blank),
             Parsed::NoRecord => return Ok(Written::NoRecord),
+            Parsed::Deleted => return Ok(Written::Lines(0)),
         };
         let Writing { output, nulls, limit } = self.writing;
         let program = &*self.program;

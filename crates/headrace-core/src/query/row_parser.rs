@@ -29,6 +29,8 @@ pub(super) enum Parsed<'r> {
     Blank,
     /// A framed line without a record.
     NoRecord,
+    /// A framed line that ends what its key stood for.
+    Deleted,
 }
 
 /// Takes rows apart, using its memory again and again.
@@ -60,7 +62,10 @@ impl RowParser {
             reason,
         };
         if let Some(length) = row.too_long {
-            return Err(refusal(row.offset, format!("{length} bytes long, over the limit")));
+            return Err(refusal(
+                row.offset,
+                format!("{length} bytes long, over the limit that max_line (--max-line) sets"),
+            ));
         }
         if json::is_blank(row.content) {
             return Ok(Parsed::Blank);
@@ -80,6 +85,7 @@ impl RowParser {
                 Err(_) => Ok(Parsed::NoRecord),
             },
             Payload::None => Ok(Parsed::NoRecord),
+            Payload::Deleted => Ok(Parsed::Deleted),
             Payload::Refused(reason) => Err(refusal(start, reason.to_owned())),
         }
     }

@@ -195,8 +195,9 @@ impl<'r> Passing<'_, 'r> {
                 }
                 *left -= 1;
                 let last = *left == 0;
-                let flow = self.push(rest, at + 1, element, sink)?;
+                // Also an element that fails further on was the last one.
                 self.ended |= last;
+                let flow = self.push(rest, at + 1, element, sink)?;
                 return Ok(if last { Flow::Stop } else { flow });
             }
             Stage::Skip(left) => {

@@ -19,7 +19,7 @@ pub(crate) use compare::compare_numbers;
 pub use compare::{compare, equal, same_key_hash};
 pub use lanes::{LaneId, Lanes};
 pub use tape::{Document, Kept, Node, NodeKind, Tape, parse_text, parse_text_on, values_of};
-pub use text::{json_text, text_of};
+pub use text::{json_text, key_of, text_of};
 pub use write::{write_canonical, write_json};
 
 /// One value.

@@ -2,7 +2,18 @@
 
 use bumpalo::{Bump, collections::String as BumpString};
 
-use super::{Value, write_json};
+use super::{Kind, Value, write_canonical, write_json};
+
+/// A value as the key of an object: equal arrays and objects have the same text.
+pub fn key_of<'r>(value: Value<'r>, arena: &'r Bump) -> &'r str {
+    if !matches!(value.kind(), Kind::Array | Kind::Object) {
+        return text_of(value, arena);
+    }
+    let mut text = Vec::new();
+    write_canonical(value, &mut text, arena);
+    // What is written is UTF-8.
+    arena.alloc_str(std::str::from_utf8(&text).unwrap_or_default())
+}
 
 /// A value as `to_string`, f-strings, `join` and object keys show it: strings as they are,
 /// numbers without exponent and without a zero fraction, containers as JSON.

@@ -127,7 +127,6 @@ ARGUMENTS = (
         "what a bad row does (abort unless told)",
         ("--on-error",),
         choices=("abort", "skip", "collect"),
-        default="abort",
     ),
     Argument(
         "errors",
@@ -191,7 +190,7 @@ ARGUMENTS = (
     Argument(
         "memory",
         "size",
-        "how much a query may hold at once (1GiB unless told)",
+        "how much JSON a query may hold at once (1GiB unless told); working on it takes some times more",
         ("--memory",),
         metavar="SIZE",
         default=1 << 30,
@@ -203,7 +202,7 @@ ARGUMENTS = (
 def run(options: Namespace, console: Console) -> int:
     """Print the answers."""
     from headrace.cli.delivery import deliver, errors_to, format_of, policy
-    from headrace.cli.reading import files, open_dataset
+    from headrace.cli.reading import files, open_dataset, stdin_waits
     from headrace.errors import UsageError
 
     if options.explain:
@@ -219,6 +218,8 @@ def run(options: Namespace, console: Console) -> int:
     format_of(options, console)
     named = _names(options)
     main = None if options.files or not named else _main(named)
+    if main is not None and stdin_waits():
+        console.emit("unread", f"standard input is not read: $ is @{main}; - names it")
     dataset = open_dataset(options, files(options) if main is None else named[main])
     names: dict[str, SourceSpec | Dataset[Any]] = {**named}
     if main is not None:

@@ -111,6 +111,9 @@ class QueryRun:
         self._files = {None: files}
         self._files.update(named or {})
         self._ask_questions()
+        yield from (lines for lines in self._main_lines() if lines)
+
+    def _main_lines(self) -> Iterator[bytes]:
         main, options = self.plan.main, self.options
         if isinstance(main, ValuePlan):
             answer = main.program.evaluate(b"null", options.max_depth, self._values)
@@ -334,10 +337,11 @@ class QueryRun:
         self, queries: Sequence[StreamQuery], plan: StreamPlan, *, again: bool = False
     ) -> None:
         """Take in all rows that plans are about."""
-        for _lines in self._asked(
+        for lines in self._asked(
             queries, plan.source, reverse=plan.reverse, again=again
         ):
-            raise AssertionError("what is reduced has no lines")
+            if lines:
+                raise AssertionError("what is reduced has no lines")
         for query in queries:
             query.end()
 
@@ -360,8 +364,7 @@ class QueryRun:
                     return
                 for batch in file.backwards() if reverse else file.batches():
                     for lines, refused in self._batch(queries, batch, reverse=reverse):
-                        if lines:
-                            yield lines
+                        yield lines
                         if refused is not None:
                             self._refuse(
                                 file, batch, refused, reverse=reverse, again=again

@@ -22,7 +22,7 @@ use crate::{
         machine::{Evaluated, Flow, Sink},
         numbers::shown,
     },
-    value::{Entry, Kind, Value, compare, text_of},
+    value::{Entry, Kind, Value, compare, key_of},
 };
 
 pub(super) static BUILTINS: &[Builtin] = &[
@@ -429,7 +429,7 @@ fn by_key<'r, 'p, T>(
 fn key_text<'r, 'p>(
     arg: &'p Arg,
 ) -> impl FnMut(&mut Machine<'p, 'r>, Value<'r>) -> Evaluated<'r, &'r str> {
-    |machine, element| Ok(text_of(machine.apply(arg, element)?, machine.arena))
+    |machine, element| Ok(key_of(machine.apply(arg, element)?, machine.arena))
 }
 
 /// The elements of each key.

@@ -11,7 +11,7 @@ use crate::{
         numbers,
         patch::PathStep,
     },
-    value::{Entry, Kind, Value, text_of},
+    value::{Entry, Kind, Value, key_of, text_of},
 };
 
 pub(super) static BUILTINS: &[Builtin] = &[
@@ -674,7 +674,7 @@ fn pivot<'r, 'p>(
         let mut object = Fields::new(arena);
         machine.each(receiver, &mut |machine, element| {
             let key = row.of(machine, element)?;
-            object.put(text_of(key, arena), second.of(machine, element)?);
+            object.put(key_of(key, arena), second.of(machine, element)?);
             Ok(Flow::Continue)
         })?;
         return Ok(object.into_object());
@@ -685,7 +685,7 @@ fn pivot<'r, 'p>(
         let key = row.of(machine, element)?;
         let column = second.of(machine, element)?;
         let value = third.of(machine, element)?;
-        let (key, column) = (text_of(key, arena), text_of(column, arena));
+        let (key, column) = (key_of(key, arena), key_of(column, arena));
         if let Some(columns) = rows.get_mut(key) {
             columns.put(column, value);
         } else {
