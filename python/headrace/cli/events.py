@@ -95,8 +95,20 @@ EVENTS: tuple[Event, ...] = (
     ),
     Event(
         "stats",
-        "the lines the command read, by kind, and the first bad ones",
-        ("lines", "records", "blank", "bad", "too_long", "first_bad"),
+        "the lines the command read, by kind, and the first bad ones; of a query, what "
+        "became of the rows, and what else it passed over is in the message",
+        (
+            "lines",
+            "records",
+            "blank",
+            "bad",
+            "too_long",
+            "first_bad",
+            "rows",
+            "emitted",
+            "filtered",
+            "skipped",
+        ),
         quiet=False,
         prefix="",
     ),
