@@ -7,7 +7,7 @@ import pytest
 
 from headrace.api.query import prepare
 from headrace.errors import HeadraceError
-from headrace.language import ast
+from headrace.language import traversal
 from headrace.language.errors import QuerySyntaxError
 from headrace.language.parser import MAX_DEPTH, parse
 from headrace.language.unparse import unparse
@@ -121,7 +121,7 @@ def test_flat_chains_are_not_deep():
 
 def test_a_tree_of_the_greatest_depth_can_be_walked():
     tree = parse(nested("[", "1", "]", 1000), max_depth=1000)
-    assert sum(1 for _ in ast.walk(tree)) == 1001
+    assert sum(1 for _ in traversal.walk(tree)) == 1001
 
 
 def steps(query):

@@ -6,7 +6,7 @@ from decimal import Decimal
 import pytest
 
 from headrace.errors import UsageError
-from headrace.language import ast
+from headrace.language import ast, traversal
 from headrace.language.ast import (
     AnyValue,
     Arg,
@@ -461,7 +461,7 @@ def test_chains_are_flat():
 def test_every_expression_knows_where_it_stands(query):
     tree = parse(query)
     assert tree.span == ast.Span(0, len(query))
-    for node in ast.walk(tree):
+    for node in traversal.walk(tree):
         text = query[node.span.start : node.span.end]
         if text and query[: node.span.start].rstrip()[-1:] not in {"|", ">"}:
             assert parse(text) in {node, _without_sign(node)}

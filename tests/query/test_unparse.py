@@ -5,7 +5,7 @@ from typing import get_args
 import pytest
 from hypothesis import given
 
-from headrace.language import ast
+from headrace.language import ast, traversal
 from headrace.language.parser import parse
 from headrace.language.unparse import _STEPS, _WRITERS, unparse
 from tests.query.samples import SAMPLES
@@ -89,7 +89,7 @@ def test_every_kind_of_node_can_be_written():
 
 def test_the_samples_hold_every_kind_of_node_and_step():
     trees = [parse(query) for query in SAMPLES]
-    nodes = [node for tree in trees for node in ast.walk(tree)]
+    nodes = [node for tree in trees for node in traversal.walk(tree)]
     assert {type(node) for node in nodes} == set(get_args(ast.Node))
     steps = [
         step for node in nodes if isinstance(node, ast.Path) for step in node.steps

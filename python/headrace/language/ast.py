@@ -19,13 +19,10 @@ for trees of any depth, compare or send the text.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field
 from decimal import Decimal
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard, TypeVar, get_args
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+from typing import TypeAlias, TypeGuard, get_args
 
 Number: TypeAlias = int | float | Decimal
 """An int of any size; a Decimal where no finite double can hold the number."""
@@ -732,85 +729,3 @@ _NODES = frozenset(get_args(Node))
 def is_node(thing: object) -> TypeGuard[Node]:
     """Tell expressions from their parts: steps, arguments, entries, patterns."""
     return type(thing) in _NODES
-
-
-def children(part: Located) -> Iterator[Node]:
-    """Yield the expressions directly inside an expression, a step or another part.
-
-    >>> list(children(Path(Root(), (Field("a"), Method("len", (Arg(Name("b")),))))))
-    [Root(), Name(name='b')]
-    """
-    waiting: list[object] = [part]
-    while waiting:
-        thing = waiting.pop()
-        if is_node(thing) and thing is not part:
-            yield thing
-        elif isinstance(thing, tuple):
-            waiting.extend(reversed(thing))
-        elif isinstance(thing, Located):
-            values = [getattr(thing, each.name) for each in fields(thing)]
-            waiting.extend(reversed(values))
-
-
-def names_given(node: Node) -> Iterator[str]:
-    """Yield the names that an expression itself gives to values.
-
-    >>> list(names_given(Lambda((Variable("x"),), Name("y"))))
-    ['x']
-    """
-    waiting: list[object] = [node]
-    while waiting:
-        thing = waiting.pop()
-        match thing:
-            case Variable(name) | Capture(name):
-                yield name
-            case Items(names, rest) | Fields(names, rest):
-                yield from names
-                if rest is not None:
-                    yield rest
-            case Rest(str(name)):
-                yield name
-            case For(names):
-                yield from names
-            case tuple():
-                waiting.extend(thing)
-            case Located() if thing is node or not is_node(thing):
-                waiting.extend(getattr(thing, each.name) for each in fields(thing))
-            case _:
-                pass
-
-
-P = TypeVar("P", bound=Located)
-
-
-def rebuilt(part: P, change: Callable[[Node], Node]) -> P:
-    """Return a part with every expression directly inside it changed.
-
-    >>> rebuilt(Not(Name("a")), lambda node: Root())
-    Not(operand=Root())
-    """
-
-    def of(thing: object) -> object:
-        if is_node(thing):
-            return change(thing)
-        if isinstance(thing, tuple):
-            return tuple(of(each) for each in thing)
-        return rebuilt(thing, change) if isinstance(thing, Located) else thing
-
-    changed: dict[str, Any] = {
-        each.name: of(getattr(part, each.name)) for each in fields(part)
-    }
-    return replace(part, **changed)
-
-
-def walk(part: Located) -> Iterator[Node]:
-    """Yield all expressions inside `part` and `part` itself, outer before inner.
-
-    >>> [type(node).__name__ for node in walk(Not(And((Name("a"), Root()))))]
-    ['Not', 'And', 'Name', 'Root']
-    """
-    waiting = [part] if is_node(part) else [*children(part)][::-1]
-    while waiting:
-        node = waiting.pop()
-        yield node
-        waiting.extend([*children(node)][::-1])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from headrace.errors import UsageError
-from headrace.language import ast
+from headrace.language import traversal
 from headrace.language.grammar.cursor import DEEPEST, Cursor
 from headrace.language.grammar.expressions import ExpressionParser
 from headrace.language.routine import Routine, run
@@ -46,6 +46,6 @@ def _check_depth(tree: Node, cursor: Cursor) -> None:
     """Refuse trees that grew deep without nesting, as ``1 + 1 + 1 + …`` does."""
     layer = [tree]
     for _ in range(cursor.max_depth + 1):
-        layer = [child for node in layer for child in ast.children(node)]
+        layer = [child for node in layer for child in traversal.children(node)]
     if layer:
         raise cursor.too_deep(layer[0].span.start)

@@ -6,7 +6,7 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 from headrace.kernel.builtins import Builtin, builtins
-from headrace.language import ast
+from headrace.language import ast, traversal
 from headrace.logical import joins
 from headrace.logical.program import KINDS, Id, Tag, constant, number
 from headrace.logical.scope import Macro
@@ -182,5 +182,5 @@ def _is_per_element(node: ast.Node, scope: Scope) -> bool:
     return any(
         isinstance(part, ast.Current)
         or (isinstance(part, ast.Name) and part.name not in scope.names)
-        for part in ast.walk(node)
+        for part in traversal.walk(node)
     )

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, TypeAlias
 
 from headrace.kernel.builtins import builtins
-from headrace.language import ast
+from headrace.language import ast, traversal
 from headrace.logical import writes
 
 if TYPE_CHECKING:
@@ -84,7 +84,9 @@ def _keeps_row(step: ast.Step) -> bool:
 
 def _arguments(step: ast.Step, *, about_row: bool) -> Fields:
     """Return the fields that what stands in a step reads."""
-    return union(_fields(node, about_row=about_row) for node in ast.children(step))
+    return union(
+        _fields(node, about_row=about_row) for node in traversal.children(step)
+    )
 
 
 def _fields(tree: ast.Node, *, about_row: bool) -> Fields:  # noqa: C901, a table of kinds
@@ -124,7 +126,9 @@ def _fields(tree: ast.Node, *, about_row: bool) -> Fields:  # noqa: C901, a tabl
 
 
 def _children(part: ast.Located, *, about_row: bool) -> Fields:
-    return union(_fields(node, about_row=about_row) for node in ast.children(part))
+    return union(
+        _fields(node, about_row=about_row) for node in traversal.children(part)
+    )
 
 
 def _arguments_of(stage: ast.Node | ast.Bind) -> Fields:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, TypeAlias, cast, get_args
 
-from headrace.language import ast
+from headrace.language import ast, traversal
 
 JoinKind: TypeAlias = Literal["join", "left_join", "lookup", "diff", "intersect"]
 """What becomes of an element and those of the other side that have its key."""
@@ -91,6 +91,6 @@ def _key(node: ast.Node) -> ast.Node:
         case ast.Literal(str(name)):
             return ast.Path(ast.Current(), (ast.Field(name),), span=node.span)
         case ast.ArrayLiteral():
-            return ast.rebuilt(node, _key)
+            return traversal.rebuilt(node, _key)
         case _:
             return node

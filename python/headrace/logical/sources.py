@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from headrace.kernel.builtins import builtins
-from headrace.language import ast
+from headrace.language import ast, traversal
 from headrace.language.unparse import unparse
 from headrace.logical.joins import is_join, join_call
 
@@ -32,7 +32,7 @@ def lifted(tree: ast.Node) -> tuple[ast.Node, dict[str, ast.Node]]:
         return ast.Source(name, span=question.span)
 
     def lift(tree: ast.Node, given: frozenset[str]) -> ast.Node:
-        known = given | set(ast.names_given(tree))
+        known = given | set(traversal.names_given(tree))
 
         def inside(node: ast.Node) -> ast.Node:
             return lift(node, known)
@@ -44,10 +44,10 @@ def lifted(tree: ast.Node) -> tuple[ast.Node, dict[str, ast.Node]]:
                 count = _closed_steps(steps, given)
                 asked = ast.Path(source, steps[:count], span=tree.span)
                 answer = ask(asked if count else source)
-                rest = tuple(ast.rebuilt(step, inside) for step in steps[count:])
+                rest = tuple(traversal.rebuilt(step, inside) for step in steps[count:])
                 return ast.Path(answer, rest, span=tree.span) if rest else answer
             case _:
-                return ast.rebuilt(tree, inside)
+                return traversal.rebuilt(tree, inside)
 
     return lift(tree, frozenset()), questions
 
@@ -109,7 +109,7 @@ class _Around:
         return not any(
             (isinstance(node, ast.Root) and not self.row_is_root)
             or (isinstance(node, ast.Name) and node.name in self.given)
-            for node in ast.walk(tree)
+            for node in traversal.walk(tree)
         )
 
 
@@ -126,7 +126,7 @@ def _is_closed_step(step: ast.Step, around: _Around) -> bool:
         case ast.Method():
             return _is_closed_method(step, around)
         case ast.InlineFilter() | ast.Each():
-            return all(around.is_unused(node) for node in ast.children(step))
+            return all(around.is_unused(node) for node in traversal.children(step))
         case ast.Field() | ast.Index() | ast.Slice() | ast.Descend() | ast.ExactlyOne():
             return True
         case _:
@@ -151,5 +151,5 @@ def _is_fixed(tree: ast.Node) -> bool:
     """Whether an argument is the same wherever it stands."""
     return all(
         isinstance(node, ast.Literal | ast.Negate | ast.ArrayLiteral)
-        for node in ast.walk(tree)
+        for node in traversal.walk(tree)
     ) or is_closed(tree)

@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import replace
 
 from headrace.kernel.builtins import builtins
-from headrace.language import ast
+from headrace.language import ast, traversal
 from headrace.logical.sources import are_closed, begins_with_rows
 
 
@@ -52,7 +52,9 @@ def with_streams_in_place(tree: ast.Node) -> ast.Node:
     """
     if not isinstance(tree, ast.Let):
         return tree
-    given = Counter(name for node in ast.walk(tree) for name in ast.names_given(node))
+    given = Counter(
+        name for node in traversal.walk(tree) for name in traversal.names_given(node)
+    )
     streams: dict[str, ast.Path] = {}
 
     def in_place(node: ast.Node) -> ast.Node:
@@ -61,10 +63,10 @@ def with_streams_in_place(tree: ast.Node) -> ast.Node:
                 return streams[name]
             case ast.Path(ast.Name(name), steps) if name in streams:
                 stream = streams[name]
-                further = tuple(ast.rebuilt(step, in_place) for step in steps)
+                further = tuple(traversal.rebuilt(step, in_place) for step in steps)
                 return ast.Path(stream.base, (*stream.steps, *further), span=node.span)
             case _:
-                return ast.rebuilt(node, in_place)
+                return traversal.rebuilt(node, in_place)
 
     kept = []
     for binding in tree.bindings:

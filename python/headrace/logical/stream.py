@@ -12,7 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
-from headrace.language import ast
+from headrace.language import ast, traversal
 from headrace.logical.joins import is_join, join_call
 from headrace.logical.sources import begins_with_rows, is_closed, lifted
 from headrace.logical.spelling import one_path, with_streams_in_place
@@ -137,7 +137,7 @@ def plan_stream(tree: ast.Node, *, whole: bool) -> StreamPlan | ValuePlan | None
     if not whole and not _mentions_rows(tree):
         return plan_source(tree) if is_closed(tree) else None
     named = _main_by_name(tree, whole=whole)
-    roots = sum(node == _MAIN for node in ast.walk(named))
+    roots = sum(node == _MAIN for node in traversal.walk(named))
     # A source that is asked twice, once for the other question, is read twice.
     if roots <= 1 and (is_closed(named) or _is_about_rows(named)):
         return plan_source(named)
@@ -152,7 +152,7 @@ def _mentions_rows(tree: ast.Node) -> bool:
         isinstance(node, ast.Path)
         and isinstance(node.base, ast.Root)
         and begins_with_rows(node.steps)
-        for node in ast.walk(tree)
+        for node in traversal.walk(tree)
     )
 
 
@@ -167,7 +167,7 @@ def _main_by_name(tree: ast.Node, *, whole: bool) -> ast.Node:
             case ast.Root() if whole:
                 return replace(_MAIN, span=node.span)
             case _:
-                return ast.rebuilt(node, by_name)
+                return traversal.rebuilt(node, by_name)
 
     return by_name(tree)
 
@@ -179,7 +179,9 @@ def _is_asked_beforehand(named: ast.Node) -> bool:
     """
     rest, questions = lifted(named)
     to_main = [tree for tree in questions.values() if _source_of(tree) == _MAIN]
-    alone = all(sum(node == _MAIN for node in ast.walk(tree)) == 1 for tree in to_main)
+    alone = all(
+        sum(node == _MAIN for node in traversal.walk(tree)) == 1 for tree in to_main
+    )
     orders = {plan_source(tree).reverse for tree in to_main}
     return (
         alone
@@ -187,7 +189,7 @@ def _is_asked_beforehand(named: ast.Node) -> bool:
         and not any(
             isinstance(node, ast.Root | ast.Current)
             or (isinstance(node, ast.Call) and not node.args)
-            for node in ast.walk(rest)
+            for node in traversal.walk(rest)
         )
     )
 
@@ -514,7 +516,7 @@ def _is_longest(options: Sequence[ast.Arg]) -> bool | None:
 
 
 def _mentions_root(step: ast.Step) -> bool:
-    return any(isinstance(node, ast.Root) for node in ast.walk(step))
+    return any(isinstance(node, ast.Root) for node in traversal.walk(step))
 
 
 def _gives_stream(steps: Sequence[ast.Step]) -> bool:

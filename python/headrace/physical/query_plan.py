@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from headrace.errors import UsageError
 from headrace.kernel.programs import Program
-from headrace.language import ast
+from headrace.language import ast, traversal
 from headrace.language.parser import parse
 from headrace.language.routine import deep
 from headrace.logical import stream as logical
@@ -138,7 +138,7 @@ def _planned(query: str, *, stream: bool, distinct_by: str | None) -> QueryPlan:
         main = planner.stream(plan)
     names = {
         node.name: node.span.start
-        for node in ast.walk(tree)
+        for node in traversal.walk(tree)
         if isinstance(node, ast.Source)
     }
     return QueryPlan(main, tuple(planner.questions), tuple(names.items()))

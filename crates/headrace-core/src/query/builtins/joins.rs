@@ -47,7 +47,9 @@ pub(super) static BUILTINS: &[Builtin] = &[
                 r#"[{"a": 1, "b": 2, "c": 3}]"#,
             ],
         ],
-        run: Run::Stage(inner),
+        run: Run::Stage(|machine, receiver, args, sink| {
+            joined(machine, receiver, args, JoinKind::Inner, sink)
+        }),
     },
     Builtin {
         name: "left_join",
@@ -61,7 +63,9 @@ pub(super) static BUILTINS: &[Builtin] = &[
             "null",
             r#"[{"id": 1, "n": "x"}, {"id": 1, "n": "y"}, {"id": 2}]"#,
         ]],
-        run: Run::Stage(left),
+        run: Run::Stage(|machine, receiver, args, sink| {
+            joined(machine, receiver, args, JoinKind::Left, sink)
+        }),
     },
     Builtin {
         name: "lookup",
@@ -75,7 +79,9 @@ pub(super) static BUILTINS: &[Builtin] = &[
             "null",
             r#"[{"id": 1, "n": "x"}, {"id": 2}]"#,
         ]],
-        run: Run::Stage(lookup),
+        run: Run::Stage(|machine, receiver, args, sink| {
+            joined(machine, receiver, args, JoinKind::Lookup, sink)
+        }),
     },
     Builtin {
         name: "diff on",
@@ -93,7 +99,9 @@ pub(super) static BUILTINS: &[Builtin] = &[
             "null",
             r#"[{"id": 2}, {}]"#,
         ]],
-        run: Run::Stage(diff),
+        run: Run::Stage(|machine, receiver, args, sink| {
+            joined(machine, receiver, args, JoinKind::Diff, sink)
+        }),
     },
     Builtin {
         name: "intersect on",
@@ -111,7 +119,9 @@ pub(super) static BUILTINS: &[Builtin] = &[
             "null",
             r#"[{"id": 1}]"#,
         ]],
-        run: Run::Stage(intersect),
+        run: Run::Stage(|machine, receiver, args, sink| {
+            joined(machine, receiver, args, JoinKind::Intersect, sink)
+        }),
     },
     Builtin {
         name: "zip_streams",
@@ -127,51 +137,6 @@ pub(super) static BUILTINS: &[Builtin] = &[
         run: Run::Stage(zip_streams),
     },
 ];
-
-fn inner<'r, 'p>(
-    machine: &mut Machine<'p, 'r>,
-    receiver: ExprId,
-    args: &'p [Arg],
-    sink: &mut Sink<'_, 'p, 'r>,
-) -> Evaluated<'r, Flow> {
-    joined(machine, receiver, args, JoinKind::Inner, sink)
-}
-
-fn left<'r, 'p>(
-    machine: &mut Machine<'p, 'r>,
-    receiver: ExprId,
-    args: &'p [Arg],
-    sink: &mut Sink<'_, 'p, 'r>,
-) -> Evaluated<'r, Flow> {
-    joined(machine, receiver, args, JoinKind::Left, sink)
-}
-
-fn lookup<'r, 'p>(
-    machine: &mut Machine<'p, 'r>,
-    receiver: ExprId,
-    args: &'p [Arg],
-    sink: &mut Sink<'_, 'p, 'r>,
-) -> Evaluated<'r, Flow> {
-    joined(machine, receiver, args, JoinKind::Lookup, sink)
-}
-
-fn diff<'r, 'p>(
-    machine: &mut Machine<'p, 'r>,
-    receiver: ExprId,
-    args: &'p [Arg],
-    sink: &mut Sink<'_, 'p, 'r>,
-) -> Evaluated<'r, Flow> {
-    joined(machine, receiver, args, JoinKind::Diff, sink)
-}
-
-fn intersect<'r, 'p>(
-    machine: &mut Machine<'p, 'r>,
-    receiver: ExprId,
-    args: &'p [Arg],
-    sink: &mut Sink<'_, 'p, 'r>,
-) -> Evaluated<'r, Flow> {
-    joined(machine, receiver, args, JoinKind::Intersect, sink)
-}
 
 fn joined<'r, 'p>(
     machine: &mut Machine<'p, 'r>,

@@ -1,0 +1,103 @@
+"""Ways through the tree of a query."""
+
+from __future__ import annotations
+
+from dataclasses import fields, replace
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from headrace.language import ast
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+
+def children(part: ast.Located) -> Iterator[ast.Node]:
+    """Yield the expressions directly inside an expression, a step or another part.
+
+    >>> list(
+    ...     children(
+    ...         ast.Path(
+    ...             ast.Root(),
+    ...             (ast.Field("a"), ast.Method("len", (ast.Arg(ast.Name("b")),))),
+    ...         )
+    ...     )
+    ... )
+    [Root(), Name(name='b')]
+    """
+    waiting: list[object] = [part]
+    while waiting:
+        thing = waiting.pop()
+        if ast.is_node(thing) and thing is not part:
+            yield thing
+        elif isinstance(thing, tuple):
+            waiting.extend(reversed(thing))
+        elif isinstance(thing, ast.Located):
+            values = [getattr(thing, each.name) for each in fields(thing)]
+            waiting.extend(reversed(values))
+
+
+def names_given(node: ast.Node) -> Iterator[str]:
+    """Yield the names that an expression itself gives to values.
+
+    >>> list(names_given(ast.Lambda((ast.Variable("x"),), ast.Name("y"))))
+    ['x']
+    """
+    waiting: list[object] = [node]
+    while waiting:
+        thing = waiting.pop()
+        match thing:
+            case ast.Variable(name) | ast.Capture(name):
+                yield name
+            case ast.Items(names, rest) | ast.Fields(names, rest):
+                yield from names
+                if rest is not None:
+                    yield rest
+            case ast.Rest(str(name)):
+                yield name
+            case ast.For(names):
+                yield from names
+            case tuple():
+                waiting.extend(thing)
+            case ast.Located() if thing is node or not ast.is_node(thing):
+                waiting.extend(getattr(thing, each.name) for each in fields(thing))
+            case _:
+                pass
+
+
+P = TypeVar("P", bound=ast.Located)
+
+
+def rebuilt(part: P, change: Callable[[ast.Node], ast.Node]) -> P:
+    """Return a part with every expression directly inside it changed.
+
+    >>> rebuilt(ast.Not(ast.Name("a")), lambda node: ast.Root())
+    Not(operand=Root())
+    """
+
+    def of(thing: object) -> object:
+        if ast.is_node(thing):
+            return change(thing)
+        if isinstance(thing, tuple):
+            return tuple(of(each) for each in thing)
+        return rebuilt(thing, change) if isinstance(thing, ast.Located) else thing
+
+    changed: dict[str, Any] = {
+        each.name: of(getattr(part, each.name)) for each in fields(part)
+    }
+    return replace(part, **changed)
+
+
+def walk(part: ast.Located) -> Iterator[ast.Node]:
+    """Yield all expressions inside `part` and `part` itself, outer before inner.
+
+    >>> [
+    ...     type(node).__name__
+    ...     for node in walk(ast.Not(ast.And((ast.Name("a"), ast.Root()))))
+    ... ]
+    ['Not', 'And', 'Name', 'Root']
+    """
+    waiting = [part] if ast.is_node(part) else [*children(part)][::-1]
+    while waiting:
+        node = waiting.pop()
+        yield node
+        waiting.extend([*children(node)][::-1])
