@@ -7,6 +7,7 @@ from functools import cmp_to_key
 from headrace.language import ast
 from tests.reference.language.methods.streams import elements
 from tests.reference.language.values import (
+    NotInSubset,
     in_order,
     text_of,
     truthy,
@@ -57,12 +58,20 @@ def _reverse(receiver, arguments):
     return list(elements(receiver))[::-1]
 
 
+def key_text(value):
+    """Return a value as the key of an object."""
+    if isinstance(value, list | dict):
+        # Equal ones have one text; which of them is not said anywhere.
+        raise NotInSubset("an array or an object as a key")
+    return text_of(value)
+
+
 def _group_by(receiver, arguments):
     arguments.check(1)
     key = arguments.each(0)
     groups = {}
     for element in elements(receiver):
-        groups.setdefault(text_of(key(element)), []).append(element)
+        groups.setdefault(key_text(key(element)), []).append(element)
     return groups
 
 
