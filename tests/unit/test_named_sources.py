@@ -55,6 +55,8 @@ def users(tmp_path):
         ("@u.join($, on: id == user, as: 'order').map(order.id)", [7, 9]),
         ("$.map({id, more: @u.filter(id > @u.map(id).min()).count()})",
          [{"id": 7, "more": 1}, {"id": 8, "more": 1}, {"id": 9, "more": 1}]),
+        ("{n: @u.filter(id in $.map(user)).count(), m: $.count()}", [{"n": 1, "m": 3}]),
+        ("@u.filter(id in @u.filter(id in $.map(user)).map(id)).map(n)", ["Ada"]),
         ("let cut = 7 in $.filter(id > cut).join(@u, on: user == id).map(n)", [["Ada"]]),
         ("left_join($, @u, on: user == id).map(n ?? '-')", ["Ada", "-", "Ada"]),
         ("$.join(', ')", None),

@@ -179,8 +179,10 @@ def _is_asked_beforehand(named: ast.Node) -> bool:
     """
     rest, questions = lifted(named)
     to_main = [tree for tree in questions.values() if _source_of(tree) == _MAIN]
+    # The main source is read once for all, when those to others have been answered.
     alone = all(
-        sum(node == _MAIN for node in traversal.walk(tree)) == 1 for tree in to_main
+        sum(node == _MAIN for node in traversal.walk(tree)) == (tree in to_main)
+        for tree in questions.values()
     )
     orders = {plan_source(tree).reverse for tree in to_main}
     return (

@@ -84,7 +84,8 @@ class QueryRun:
     """One run of a query over some files; what it counted can be asked at any time.
 
     `bad` counts the rows that were passed over. `errors` has the first of them, with
-    ``collect`` all, unless there is `tell`, which is called with each. `readings` has what was counted in named sources, each time one was read.
+    ``collect`` all, unless there is `tell`, which is called with each. `readings` has
+    what was counted in named sources, each time one was read.
     """
 
     plan: QueryPlan
@@ -144,18 +145,25 @@ class QueryRun:
     def _ask_questions(self) -> None:
         """Find what the programs have by number."""
         answers: dict[int, bytes] = {}
-        to_main: dict[int, StreamPlan] = {}
-        for number, question in enumerate(self.plan.questions):
-            if question.source is None:
-                reverse = self.options.reverse != question.reverse
-                to_main[number] = replace(question, reverse=reverse)
-            else:
+        questions = [self._in_order(question) for question in self.plan.questions]
+        to_main = [at for at, each in enumerate(questions) if each.source is None]
+        # Several to the main source need no others and are one pass; a single one may
+        # be needed by those behind it.
+        together = to_main if len(to_main) > 1 else []
+        for number, question in enumerate(questions):
+            if number not in together:
                 answers[number] = self._result(question)
                 self._keep(answers)
-        if to_main:
-            results = self._results(list(to_main.values()))
-            answers.update(zip(to_main, results, strict=True))
+        if together:
+            results = self._results([questions[at] for at in together])
+            answers.update(zip(together, results, strict=True))
             self._keep(answers)
+
+    def _in_order(self, plan: StreamPlan) -> StreamPlan:
+        """Return a plan that goes through the main source as the options ask."""
+        if plan.source is not None:
+            return plan
+        return replace(plan, reverse=self.options.reverse != plan.reverse)
 
     def _keep(self, answers: Mapping[int, bytes]) -> None:
         """Let programs have these answers, and null for those that are yet to come."""
@@ -305,7 +313,8 @@ class QueryRun:
             self._drive([query], plan, again=again)
             return query.table()
         result = self._result(plan)
-        elements = replace(plan, stages=(), reduction="lines")
+        # Not rows of a file any more, so nothing frames them.
+        elements = replace(plan, source="elements", stages=(), reduction="lines")
         query = self._query(elements, "count", last=table)
         for batch in rows_of(self._elements(result, nulls=True, limit=None)):
             refused = query.answer(batch, 0).refused
