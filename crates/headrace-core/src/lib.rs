@@ -1,11 +1,12 @@
 //! The byte loops of Headrace.
 //!
-//! Finding rows, reading them, checking them, decompressing them. No Python and
-//! no threads: whoever calls decides where the work runs, and every loop can be
+//! Finding rows, reading them, checking them, decompressing them. No Python, and no
+//! threads but those that whoever calls asks for ([`blocks::workers`]); every loop can be
 //! driven over a byte slice.
 
 #![forbid(unsafe_code)]
 
+pub mod blocks;
 pub mod codec;
 pub mod error;
 pub mod input;
