@@ -8,12 +8,14 @@ __all__ = [
     "IndexBuild",
     "JoinTable",
     "KernelError",
+    "Packer",
     "Program",
     "Reader",
     "RowBatch",
     "RowIndex",
     "RowQuery",
     "RowStream",
+    "Shard",
     "Sources",
     "Stage",
     "StreamQuery",
@@ -21,6 +23,7 @@ __all__ = [
     "__version__",
     "builtins",
     "cells",
+    "codec_table",
     "codecs",
     "count_rows",
     "csv_header",
@@ -48,6 +51,55 @@ class Compressor:
     def add(self, data: bytes) -> bytes: ...
     def finish(self) -> bytes: ...
 
+@final
+class Packer:
+    def __new__(
+        cls,
+        codec: str,
+        *,
+        level: int,
+        values: list[int],
+        block_bytes: int,
+        max_bytes: int | None = None,
+        max_logical_bytes: int | None = None,
+        max_records: int | None = None,
+        max_depth: int | None = None,
+        threads: int = 1,
+    ) -> Packer: ...
+    def add(
+        self, data: bytes, start: int = 0
+    ) -> tuple[
+        list[tuple[bytes, Shard | None]], tuple[int, int, str, int, str] | None
+    ]: ...
+    def finish(self, *, always: bool = False) -> list[tuple[bytes, Shard | None]]: ...
+    @property
+    def records(self) -> int: ...
+    @property
+    def blank(self) -> int: ...
+    @property
+    def logical_bytes(self) -> int: ...
+
+@final
+class Shard:
+    @property
+    def records(self) -> int: ...
+    @property
+    def bytes(self) -> int: ...
+    @property
+    def logical_bytes(self) -> int: ...
+    @property
+    def blocks(self) -> int: ...
+    @property
+    def digest(self) -> str: ...
+
+def codec_table() -> list[
+    tuple[
+        str,
+        str,
+        tuple[int, int, int] | None,
+        list[tuple[str, int, int]],
+    ]
+]: ...
 def builtins() -> list[
     tuple[
         str,

@@ -18,7 +18,10 @@ use flate2::{bufread::GzDecoder, write::GzEncoder};
 use liblzma::{read::XzDecoder, write::XzEncoder};
 use zstd::stream::write::Encoder as ZstdEncoder;
 
-use crate::Error;
+use crate::{
+    Error,
+    blocks::encode::{self, BlockFormat},
+};
 
 /// Bytes in order, from anywhere.
 pub type Input = Box<dyn Read + Send>;
@@ -70,6 +73,10 @@ impl Encoder for Vec<u8> {
 pub struct Codec {
     /// As users write it.
     pub name: &'static str,
+    /// What the names of such files end in.
+    pub suffix: &'static str,
+    /// How it writes files that can be entered in the middle, if it can.
+    pub blocks: Option<&'static BlockFormat>,
     recognises: fn(&[u8]) -> bool,
     decode: fn(Input) -> io::Result<Input>,
     encode: fn() -> io::Result<Box<dyn Encoder>>,
@@ -79,6 +86,8 @@ pub struct Codec {
 pub static CODECS: &[Codec] = &[
     Codec {
         name: "gzip",
+        suffix: ".gz",
+        blocks: Some(&encode::GZIP),
         recognises: |head| head.starts_with(b"\x1f\x8b\x08"),
         decode: |input| {
             Ok(Box::new(GzipMembers::new(BufReader::with_capacity(INPUT_BUFFER, input))))
@@ -87,6 +96,8 @@ pub static CODECS: &[Codec] = &[
     },
     Codec {
         name: "zstd",
+        suffix: ".zst",
+        blocks: Some(&encode::ZSTD),
         recognises: |head| match head {
             [0x28, 0xb5, 0x2f, 0xfd, ..] => true,
             // A skippable frame: metadata that some writers put first.
@@ -102,6 +113,8 @@ pub static CODECS: &[Codec] = &[
     },
     Codec {
         name: "bzip2",
+        suffix: ".bz2",
+        blocks: None,
         // "BZh9" alone could be text; the block or end marker behind it cannot.
         recognises: |head| match head {
             [b'B', b'Z', b'h', b'1'..=b'9', rest @ ..] => {
@@ -115,11 +128,20 @@ pub static CODECS: &[Codec] = &[
     },
     Codec {
         name: "xz",
+        suffix: ".xz",
+        blocks: None,
         recognises: |head| head.starts_with(b"\xfd7zXZ\0"),
         decode: |input| Ok(Box::new(XzDecoder::new_multi_decoder(input))),
         encode: || Ok(Box::new(XzEncoder::new(Vec::new(), XZ_LEVEL))),
     },
-    Codec { name: "none", recognises: |_| true, decode: Ok, encode: || Ok(Box::new(Vec::new())) },
+    Codec {
+        name: "none",
+        suffix: "",
+        blocks: Some(&encode::PLAIN),
+        recognises: |_| true,
+        decode: Ok,
+        encode: || Ok(Box::new(Vec::new())),
+    },
 ];
 
 const XZ_LEVEL: u32 = 6;

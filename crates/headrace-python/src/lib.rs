@@ -10,6 +10,7 @@ mod batch;
 mod compressor;
 mod error;
 mod index;
+mod packer;
 mod query;
 mod signals;
 mod source;
@@ -33,6 +34,8 @@ mod _native {
     use crate::error::KernelError;
     #[pymodule_export]
     use crate::index::{IndexBuild, RowIndex, reach_back};
+    #[pymodule_export]
+    use crate::packer::{Packer, Shard, codec_table};
     #[pymodule_export]
     use crate::query::{Program, RowQuery, Sources, StreamQuery, builtins};
     #[pymodule_export]

@@ -8,7 +8,10 @@
 //! and checksums of both in the sidecar ([`crate::rows::checkpoint_file`]).
 //!
 
+pub mod encode;
 pub mod member;
+pub mod pack;
+mod place;
 pub mod seek_table;
 pub mod workers;
 

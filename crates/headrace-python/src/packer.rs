@@ -1,0 +1,178 @@
+//! Lines to the bytes of shards.
+
+use std::{
+    io,
+    sync::{Mutex, PoisonError},
+};
+
+use headrace_core::{
+    blocks::{
+        encode::Settings,
+        pack::{self, Cause, Piece, Refusal, Sizes},
+    },
+    codec::CODECS,
+    json::Limits,
+};
+use pyo3::{exceptions::PyValueError, prelude::*, types::PyBytes};
+
+use crate::source::codec_named;
+
+/// Bytes to append to the current file, and the shard that ends behind them.
+type PyPiece<'py> = (Bound<'py, PyBytes>, Option<Shard>);
+
+/// Where the line begins and ends, the kind of refusal, the byte at fault, why.
+type PyRefusal = (usize, usize, &'static str, usize, String);
+
+/// Turns lines into the bytes of shards.
+#[pyclass(frozen, module = "headrace._native")]
+pub(crate) struct Packer {
+    packer: Mutex<pack::Packer>,
+}
+
+#[pymethods]
+impl Packer {
+    /// `values` are in the order of the codec's choices; without `max_depth` lines are not checked.
+    #[new]
+    #[pyo3(signature = (codec, *, level, values, block_bytes, max_bytes = None, max_logical_bytes = None, max_records = None, max_depth = None, threads = 1))]
+    fn new(
+        codec: &str,
+        level: i32,
+        values: Vec<u32>,
+        block_bytes: usize,
+        max_bytes: Option<u64>,
+        max_logical_bytes: Option<u64>,
+        max_records: Option<u64>,
+        max_depth: Option<u32>,
+        threads: usize,
+    ) -> PyResult<Self> {
+        let sizes = Sizes { block_bytes, max_bytes, max_logical_bytes, max_records };
+        let check = max_depth.map(|max_depth| Limits { max_depth });
+        let settings = Settings { level, values };
+        let packer = pack::Packer::new(codec_named(codec)?, &settings, sizes, check, threads)
+            .map_err(|error| match error.kind() {
+                io::ErrorKind::InvalidInput => PyValueError::new_err(error.to_string()),
+                _ => error.into(),
+            })?;
+        Ok(Self { packer: Mutex::new(packer) })
+    }
+
+    /// Take the lines of `data` from byte `start` on, up to one that is refused.
+    #[pyo3(signature = (data, start = 0))]
+    fn add<'py>(
+        &self,
+        py: Python<'py>,
+        data: &[u8],
+        start: usize,
+    ) -> PyResult<(Vec<PyPiece<'py>>, Option<PyRefusal>)> {
+        let mut pieces = Vec::new();
+        let refusal = py.detach(|| self.lock().add(data, start.min(data.len()), &mut pieces))?;
+        Ok((to_python(py, pieces), refusal.map(refused)))
+    }
+
+    /// The rest; with `always`, a file even of no lines.
+    #[pyo3(signature = (*, always = false))]
+    fn finish<'py>(&self, py: Python<'py>, always: bool) -> PyResult<Vec<PyPiece<'py>>> {
+        let mut pieces = Vec::new();
+        py.detach(|| self.lock().finish(always, &mut pieces))?;
+        Ok(to_python(py, pieces))
+    }
+
+    /// Lines taken.
+    #[getter]
+    fn records(&self) -> u64 {
+        self.lock().records
+    }
+
+    /// Of them blank.
+    #[getter]
+    fn blank(&self) -> u64 {
+        self.lock().blank
+    }
+
+    /// Their bytes, with newlines.
+    #[getter]
+    fn logical_bytes(&self) -> u64 {
+        self.lock().logical_bytes
+    }
+}
+
+impl Packer {
+    fn lock(&self) -> std::sync::MutexGuard<'_, pack::Packer> {
+        self.packer.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn to_python(py: Python<'_>, pieces: Vec<Piece>) -> Vec<PyPiece<'_>> {
+    pieces
+        .into_iter()
+        .map(|piece| (PyBytes::new(py, &piece.bytes), piece.ended.map(|shard| Shard { shard })))
+        .collect()
+}
+
+fn refused(refusal: Refusal) -> PyRefusal {
+    let Refusal { begin, end, cause } = refusal;
+    match cause {
+        Cause::Json { offset, reason } => (begin, end, "json", begin + offset, reason),
+        Cause::TooLarge { needed, limit } => {
+            let reason = format!("it needs {needed} bytes, and there can be {limit}");
+            (begin, end, "too_large", begin, reason)
+        }
+    }
+}
+
+/// A finished file of blocks.
+#[pyclass(frozen, module = "headrace._native")]
+pub(crate) struct Shard {
+    shard: pack::Shard,
+}
+
+#[pymethods]
+impl Shard {
+    #[getter]
+    fn records(&self) -> u64 {
+        self.shard.records
+    }
+
+    /// Its size.
+    #[getter]
+    fn bytes(&self) -> u64 {
+        self.shard.bytes
+    }
+
+    #[getter]
+    fn logical_bytes(&self) -> u64 {
+        self.shard.logical_bytes
+    }
+
+    #[getter]
+    fn blocks(&self) -> usize {
+        self.shard.blocks.len()
+    }
+
+    /// XXH3 of all its bytes, as it is written.
+    #[getter]
+    fn digest(&self) -> String {
+        format!("xxh3:{:016x}", self.shard.digest)
+    }
+}
+
+/// Name, ending, levels (least, default, most) and choices (name, default, most) of every
+/// codec; no levels where it has no blocks.
+type CodecRow =
+    (&'static str, &'static str, Option<(i32, i32, i32)>, Vec<(&'static str, u32, u32)>);
+
+/// The table of codecs.
+#[pyfunction]
+pub(crate) fn codec_table() -> Vec<CodecRow> {
+    CODECS
+        .iter()
+        .map(|codec| {
+            let levels = codec
+                .blocks
+                .map(|format| (*format.levels.start(), format.default_level, *format.levels.end()));
+            let choices = codec.blocks.map_or(&[][..], |format| format.choices);
+            let choices = choices.iter().map(|choice| (choice.name, choice.default, choice.most));
+            (codec.name, codec.suffix, levels, choices.collect())
+        })
+        .collect()
+}
