@@ -21,7 +21,7 @@ def test_every_command_has_one_entry_and_one_module():
     folder = ROOT / "python/headrace/cli/commands"
     modules = {path.stem for path in folder.glob("*.py")} - {"__init__"}
     assert len(modules) > 5
-    assert sorted(NAMES) == sorted(modules)
+    assert sorted(name.replace(" ", "_") for name in NAMES) == sorted(modules)
     assert len(set(NAMES)) == len(NAMES)
 
 

@@ -71,12 +71,19 @@ def _main(arguments: Sequence[str]) -> int:
 def _dispatch(arguments: Sequence[str], console: Console) -> int:
     from headrace.cli.arguments import build, parse
     from headrace.cli.options import events_asked
-    from headrace.cli.table import load
+    from headrace.cli.table import group, load
 
     console.json = events_asked(arguments) == "json"
     name, *rest = arguments or _nothing_asked()
     if name in HELP:
         name, rest = "help", []
+    if members := group(name):
+        if not rest or rest[0] in HELP:
+            from headrace.cli.commands.help import listing
+
+            console.text(listing(name, members))
+            return 0 if rest else USAGE
+        name, *rest = f"{name} {rest[0]}", *rest[1:]
     entry = _find(name)
     command = load(entry)
     if not HELP.isdisjoint(rest):
@@ -106,6 +113,7 @@ def _find(name: str) -> Entry:
 
     from difflib import get_close_matches
 
-    near = get_close_matches(name, [each.name for each in table.COMMANDS], n=1)
+    names = [each.name for each in table.COMMANDS]
+    near = get_close_matches(name, [*names, *table.first_words()], n=1)
     hint = f"did you mean `headrace {near[0]}`?" if near else "see `headrace --help`"
     raise UsageError(f"there is no command {name!r}; {hint}")

@@ -43,7 +43,10 @@ seen in the content, not in the name. Several files are one sequence of rows.
 
 def reference() -> str:
     """Make the whole document."""
-    rows = "".join(f"| [`{name}`](#{name}) | {does} |\n" for name, does in COMMANDS)
+    rows = "".join(
+        f"| [`{name}`](#{name.replace(' ', '-')}) | {does} |\n"
+        for name, does in COMMANDS
+    )
     sections = [_section(entry, load(entry)) for entry in COMMANDS]
     options = f"## Options\n\nOf every command that reads:\n\n{_table(OPTIONS)}"
     return "\n".join([INTRODUCTION + rows, *sections, options, _events()])

@@ -5,10 +5,11 @@ Each script is static text: completing a word starts no Python.
 
 from __future__ import annotations
 
+from itertools import starmap
 from typing import TYPE_CHECKING
 
 from headrace.cli.arguments import HELP
-from headrace.cli.table import COMMANDS, load
+from headrace.cli.table import COMMANDS, first_words, group, load
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -31,6 +32,15 @@ def _positionals(entry: Entry) -> list[Argument]:
     return [argument for argument in _arguments(entry) if not argument.flags]
 
 
+def _groups() -> dict[str, list[Entry]]:
+    """Return the commands of two words, by the first."""
+    return {word: group(word) for word in first_words() if group(word)}
+
+
+def _second(entry: Entry) -> str:
+    return entry.name.split()[1]
+
+
 BASH = """\
 # bash completion for headrace; load it with: source <(headrace completions bash)
 _headrace() {{
@@ -46,11 +56,14 @@ _headrace() {{
         COMPREPLY=($(compgen -W "{names} {globals}" -- "$cur"))
         return
     fi
-    local options= values=
-    case ${{COMP_WORDS[1]}} in
+    local options= values= command=${{COMP_WORDS[1]}}
+    case $command in
+{groups}
+    esac
+    case $command in
 {commands}
     esac
-    case ${{COMP_WORDS[1]}}:$prev in
+    case $command:$prev in
 {values}
     esac
     if [[ $cur == -* ]]; then
@@ -69,17 +82,31 @@ def bash() -> str:
     for entry in COMMANDS:
         flags = " ".join(flag for each in _options(entry) for flag in each.flags)
         words = " ".join(word for each in _positionals(entry) for word in each.choices)
-        commands.append(f'        {entry.name}) options="{flags}" values="{words}" ;;')
+        name = f"'{entry.name}'"
+        commands.append(f'        {name}) options="{flags}" values="{words}" ;;')
         for option in _options(entry):
             if offer := _bash_value(option):
-                pattern = "|".join(f"{entry.name}:{flag}" for flag in option.flags)
+                pattern = "|".join(f"{name}:{flag}" for flag in option.flags)
                 values.append(f"        {pattern}) {offer}; return ;;")
     return BASH.format(
-        names=" ".join(entry.name for entry in COMMANDS),
+        names=" ".join(first_words()),
         globals=" ".join(GLOBAL),
+        groups="\n".join(starmap(_bash_group, _groups().items())),
         commands="\n".join(commands),
         values="\n".join(values),
     )
+
+
+def _bash_group(word: str, members: list[Entry]) -> str:
+    words = " ".join(map(_second, members))
+    return f"""\
+        {word})
+            if (( COMP_CWORD == 2 )); then
+                COMPREPLY=($(compgen -W "{words}" -- "$cur"))
+                return
+            fi
+            command+=" ${{COMP_WORDS[2]}}"
+            ;;"""
 
 
 def _bash_value(option: Argument) -> str | None:
@@ -114,6 +141,9 @@ _headrace() {{
     shift words
     (( CURRENT-- ))
     case $command in
+{groups}
+    esac
+    case $command in
 {arguments}
     esac
 }}
@@ -128,8 +158,8 @@ fi
 def zsh() -> str:
     """Make the script for zsh."""
     commands = [
-        f"        {_quote(f'{_zsh_text(entry.name)}:{entry.summary}')}"
-        for entry in COMMANDS
+        f"        {_quote(f'{_zsh_text(word)}:{_about(word)}')}"
+        for word in first_words()
     ]
     arguments = []
     for entry in COMMANDS:
@@ -139,13 +169,39 @@ def zsh() -> str:
         ]
         lines = " \\\n".join(f"                {_quote(spec)}" for spec in specs)
         arguments.append(
-            f"        {entry.name})\n            _arguments \\\n{lines}\n            ;;"
+            f"        {_quote(entry.name)})\n"
+            f"            _arguments \\\n{lines}\n            ;;"
         )
     return ZSH.format(
         commands="\n".join(commands),
         globals=" ".join(GLOBAL),
+        groups="\n".join(starmap(_zsh_group, _groups().items())),
         arguments="\n".join(arguments),
     )
+
+
+def _zsh_group(word: str, members: list[Entry]) -> str:
+    offers = " ".join(
+        _quote(f"{_second(entry)}:{_zsh_text(entry.summary)}") for entry in members
+    )
+    return f"""\
+        {word})
+            if (( CURRENT == 2 )); then
+                local -a members=({offers})
+                _describe -t commands command members
+                return
+            fi
+            command+=" ${{words[2]}}"
+            shift words
+            (( CURRENT-- ))
+            ;;"""
+
+
+def _about(word: str) -> str:
+    """Say what stands behind a first word: a command, or several."""
+    members = group(word)
+    summaries = {entry.name: entry.summary for entry in COMMANDS}
+    return ", ".join(map(_second, members)) if members else summaries[word]
 
 
 def _zsh_option(option: Argument) -> Iterable[str]:
@@ -203,10 +259,23 @@ def fish() -> str:
     lines = [
         f"complete -c headrace {first} -l {flag.removeprefix('--')}" for flag in GLOBAL
     ]
+    for word in first_words():
+        about = _fish_quote(_about(word))
+        lines.append(f"complete -c headrace {first} -a {word} -d {about}")
+    for word, members in _groups().items():
+        seconds = " ".join(map(_second, members))
+        for entry in members:
+            here = (
+                f"-n '__fish_seen_subcommand_from {word}; "
+                f"and not __fish_seen_subcommand_from {seconds}'"
+            )
+            about = _fish_quote(entry.summary)
+            lines.append(f"complete -c headrace {here} -a {_second(entry)} -d {about}")
     for entry in COMMANDS:
-        here = f"-n '__fish_seen_subcommand_from {entry.name}'"
-        summary = _fish_quote(entry.summary)
-        lines.append(f"complete -c headrace {first} -a {entry.name} -d {summary}")
+        seen = "; and ".join(
+            f"__fish_seen_subcommand_from {word}" for word in entry.name.split()
+        )
+        here = f"-n '{seen}'"
         lines += [
             f"complete -c headrace {here} {each}"
             for argument in _arguments(entry)

@@ -1,6 +1,7 @@
 """The table of commands, which help, completions, reference and tests read.
 
-A command is one entry here and one module ``headrace.cli.commands.<name>``. The
+A command is one entry here and one module ``headrace.cli.commands.<name>``; the
+words of a name of two, such as ``shard write``, are joined by ``_`` there. The
 entry holds what a list of commands shows, so that only the module of the command
 that was asked for is ever imported.
 """
@@ -67,6 +68,21 @@ def find(name: str) -> Entry | None:
     return next((entry for entry in COMMANDS if entry.name == name), None)
 
 
+def group(word: str) -> list[Entry]:
+    """Return the entries whose names are `word` and another.
+
+    >>> [entry.name for entry in group("count")]
+    []
+    """
+    return [entry for entry in COMMANDS if entry.name.startswith(f"{word} ")]
+
+
+def first_words() -> list[str]:
+    """Return what can stand behind ``headrace``."""
+    return list(dict.fromkeys(entry.name.split()[0] for entry in COMMANDS))
+
+
 def load(entry: Entry) -> Command:
     """Import the module of a command."""
-    return cast("Command", import_module(f"headrace.cli.commands.{entry.name}"))
+    module = entry.name.replace(" ", "_")
+    return cast("Command", import_module(f"headrace.cli.commands.{module}"))

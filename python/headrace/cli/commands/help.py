@@ -5,12 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from headrace.cli.arguments import Argument, build
-from headrace.cli.table import COMMANDS, Example, find, load
+from headrace.cli.table import COMMANDS, Example, find, first_words, group, load
 
 if TYPE_CHECKING:
     from argparse import Namespace
+    from collections.abc import Sequence
 
     from headrace.cli.output import Console
+    from headrace.cli.table import Entry
 
 ABOUT = ""
 
@@ -25,7 +27,17 @@ ARGUMENTS = (
         "choice",
         "the command to explain",
         metavar="COMMAND",
-        choices=tuple(entry.name for entry in COMMANDS),
+        choices=tuple(first_words()),
+        arity="optional",
+    ),
+    Argument(
+        "member",
+        "choice",
+        "its second word, if it has one",
+        metavar="WORD",
+        choices=tuple(
+            dict.fromkeys(word for entry in COMMANDS for word in entry.name.split()[1:])
+        ),
         arity="optional",
     ),
 )
@@ -55,13 +67,30 @@ version this is.
 
 def overview() -> str:
     """List the commands."""
-    width = max(len(entry.name) for entry in COMMANDS)
-    lines = [f"  {entry.name:{width}}  {entry.summary}" for entry in COMMANDS]
-    return OVERVIEW.format(commands="\n".join(lines))
+    return OVERVIEW.format(commands=_lines(COMMANDS))
+
+
+def listing(word: str, members: Sequence[Entry]) -> str:
+    """List the commands whose names begin with `word`."""
+    return (
+        f"usage: headrace {word} COMMAND [ARGUMENTS]\n\ncommands:\n{_lines(members)}\n\n"
+        f"`headrace {word} COMMAND --help` explains a command.\n"
+    )
+
+
+def _lines(entries: Sequence[Entry]) -> str:
+    width = max(len(entry.name) for entry in entries)
+    return "\n".join(f"  {entry.name:{width}}  {entry.summary}" for entry in entries)
 
 
 def run(options: Namespace, console: Console) -> int:
     """Print the help asked for."""
-    entry = find(options.command or "")
-    console.text(build(entry, load(entry)).format_help() if entry else overview())
+    word = options.command or ""
+    entry = find(" ".join(filter(None, (word, options.member))))
+    if entry is not None:
+        console.text(build(entry, load(entry)).format_help())
+    elif members := group(word):
+        console.text(listing(word, members))
+    else:
+        console.text(overview())
     return 0
