@@ -12,16 +12,20 @@ use headrace_core::{
     },
     codec::CODECS,
     json::Limits,
+    rows::BOM,
 };
 use pyo3::{exceptions::PyValueError, prelude::*, types::PyBytes};
 
-use crate::source::codec_named;
+use crate::{batch::RowBatch, source::codec_named};
 
 /// Bytes to append to the current file, and the shard that ends behind them.
 type PyPiece<'py> = (Bound<'py, PyBytes>, Option<Shard>);
 
 /// Where the line begins and ends, the kind of refusal, the byte at fault, why.
 type PyRefusal = (usize, usize, &'static str, usize, String);
+
+/// The position of the row, the kind of refusal, the byte of the source at fault, why.
+type PyRefusedRow = (usize, &'static str, u64, String);
 
 /// Turns lines into the bytes of shards.
 #[pyclass(frozen, module = "headrace._native")]
@@ -69,6 +73,26 @@ impl Packer {
         Ok((to_python(py, pieces), refusal.map(refused)))
     }
 
+    /// Take the rows of `batch` from position `start` on, up to one that is refused.
+    #[pyo3(signature = (batch, start = 0))]
+    fn add_rows<'py>(
+        &self,
+        py: Python<'py>,
+        batch: &RowBatch,
+        start: usize,
+    ) -> PyResult<(Vec<PyPiece<'py>>, Option<PyRefusedRow>)> {
+        let rows = &batch.rows;
+        let mut pieces = Vec::new();
+        let refused = py.detach(|| self.lock().add_rows(rows, start, &mut pieces))?;
+        let refused = refused.map(|(position, cause)| {
+            let mark = if rows.marked && position == 0 { BOM.len() } else { 0 };
+            let (kind, offset, reason) = said(cause);
+            let offset = rows.offsets[position] + (mark + offset) as u64;
+            (position, kind, offset, reason)
+        });
+        Ok((to_python(py, pieces), refused))
+    }
+
     /// The rest; with `always`, a file even of no lines.
     #[pyo3(signature = (*, always = false))]
     fn finish<'py>(&self, py: Python<'py>, always: bool) -> PyResult<Vec<PyPiece<'py>>> {
@@ -110,12 +134,17 @@ fn to_python(py: Python<'_>, pieces: Vec<Piece>) -> Vec<PyPiece<'_>> {
 }
 
 fn refused(refusal: Refusal) -> PyRefusal {
-    let Refusal { begin, end, cause } = refusal;
+    let (kind, offset, reason) = said(refusal.cause);
+    (refusal.begin, refusal.end, kind, refusal.begin + offset, reason)
+}
+
+/// The kind of refusal, the byte of the line at fault, why.
+fn said(cause: Cause) -> (&'static str, usize, String) {
     match cause {
-        Cause::Json { offset, reason } => (begin, end, "json", begin + offset, reason),
+        Cause::Json { offset, reason } => ("json", offset, reason),
+        Cause::TooLong { length } => ("too_long", 0, length.to_string()),
         Cause::TooLarge { needed, limit } => {
-            let reason = format!("it needs {needed} bytes, and there can be {limit}");
-            (begin, end, "too_large", begin, reason)
+            ("too_large", 0, format!("it needs {needed} bytes, and there can be {limit}"))
         }
     }
 }

@@ -21,6 +21,7 @@ use crate::{
     },
     codec::Codec,
     json::{self, Limits},
+    rows::RowBatch,
 };
 
 pub use crate::blocks::place::{Piece, Shard};
@@ -47,6 +48,11 @@ pub enum Cause {
         offset: usize,
         /// What is wrong.
         reason: String,
+    },
+    /// It was too long to be read.
+    TooLong {
+        /// How long it is.
+        length: u64,
     },
     /// No shard can hold it.
     TooLarge {
@@ -102,9 +108,8 @@ pub struct Packer {
     workers: Option<Workers<Raw, Encoded>>,
     most_pending: usize,
     placing: Placing,
-    /// The block that lines are added to, and how long it will be when all are copied.
+    /// The block that lines are added to.
     draft: Raw,
-    draft_len: usize,
     /// How long it should be.
     target: usize,
     /// Lines up to this length are sure to fit, whatever they are.
@@ -156,7 +161,6 @@ impl Packer {
             most_pending: if depends_on_sizes(&sizes) { 0 } else { threads * AHEAD },
             placing,
             draft: Raw { lines: Vec::new(), rows: 0, begins_shard: false },
-            draft_len: 0,
             target: target(&sizes, (1, 1)),
             sure: if sure { sizes.block_bytes } else { 0 },
             cut: (0, 0),
@@ -178,48 +182,67 @@ impl Packer {
         start: usize,
         pieces: &mut Vec<Piece>,
     ) -> io::Result<Option<Refusal>> {
-        // Lines from `run` up to `at` belong to the draft, and are copied together.
-        let (mut run, mut at) = (start, start);
+        let mut at = start;
         while at < data.len() {
-            if self.takes_runs() {
-                let length = self.take_run(&data[at..]);
-                at += length;
-                if length > 0 {
-                    continue;
-                }
+            let run = self.take_run(&data[at..]);
+            if run > 0 {
+                at += run;
+                continue;
             }
-            let newline = memchr(b'\n', &data[at..]).map(|length| at + length);
-            let (content, end) = match newline {
-                Some(newline) => (&data[at..newline], newline + 1),
+            let (content, end) = match memchr(b'\n', &data[at..]) {
+                Some(length) => (&data[at..at + length], at + length + 1),
                 None => (&data[at..], data.len()),
             };
-            let alone = match self.judge(content) {
-                Ok(alone) => alone,
-                Err(cause) => {
-                    self.draft.lines.extend_from_slice(&data[run..at]);
-                    return Ok(Some(Refusal { begin: at, end, cause }));
-                }
-            };
-            let length = content.len() + 1;
-            if alone || !self.has_room(length) {
-                self.draft.lines.extend_from_slice(&data[run..at]);
-                run = at;
-                self.make_room(length, alone, pieces)?;
+            if let Some(cause) = self.take_line(content, pieces)? {
+                return Ok(Some(Refusal { begin: at, end, cause }));
             }
-            self.count(content);
             at = end;
-            if newline.is_none() {
-                self.draft.lines.extend_from_slice(&data[run..]);
-                self.draft.lines.push(b'\n');
-                run = data.len();
-            }
-            if alone {
-                self.draft.lines.extend_from_slice(&data[run..at]);
-                run = at;
-                self.close(pieces)?;
+        }
+        Ok(None)
+    }
+
+    /// Take the rows of `batch` from position `start` on, up to one that is refused: its
+    /// position, and why.
+    ///
+    /// # Errors
+    /// When a compressor fails.
+    pub fn add_rows(
+        &mut self,
+        batch: &RowBatch,
+        start: usize,
+        pieces: &mut Vec<Piece>,
+    ) -> io::Result<Option<(usize, Cause)>> {
+        for (position, row) in batch.iter().enumerate().skip(start) {
+            let refused = match row.too_long {
+                Some(length) => Some(Cause::TooLong { length }),
+                None => self.take_line(row.content, pieces)?,
+            };
+            if let Some(cause) = refused {
+                return Ok(Some((position, cause)));
             }
         }
-        self.draft.lines.extend_from_slice(&data[run..]);
+        Ok(None)
+    }
+
+    fn take_line(&mut self, content: &[u8], pieces: &mut Vec<Piece>) -> io::Result<Option<Cause>> {
+        let alone = match self.judge(content) {
+            Ok(alone) => alone,
+            Err(cause) => return Ok(Some(cause)),
+        };
+        let length = content.len() + 1;
+        if alone || !self.has_room(length) {
+            self.make_room(length, alone, pieces)?;
+        }
+        self.draft.lines.extend_from_slice(content);
+        self.draft.lines.push(b'\n');
+        self.draft.rows += 1;
+        self.cut = (self.cut.0 + 1, self.cut.1 + length as u64);
+        self.records += 1;
+        self.logical_bytes += length as u64;
+        self.blank += u64::from(self.check.is_some() && json::is_blank(content));
+        if alone {
+            self.close(pieces)?;
+        }
         Ok(None)
     }
 
@@ -231,12 +254,15 @@ impl Packer {
             && self.sizes.max_logical_bytes.is_none()
     }
 
-    /// Count the whole lines at the front of `data` that fit into the draft; their length.
+    /// Take the whole lines at the front of `data` that fit into the draft; their length.
     fn take_run(&mut self, data: &[u8]) -> usize {
-        let room = data.len().min(self.target.saturating_sub(self.draft_len));
+        if !self.takes_runs() {
+            return 0;
+        }
+        let room = data.len().min(self.target.saturating_sub(self.draft.lines.len()));
         let length = memrchr(b'\n', &data[..room]).map_or(0, |newline| newline + 1);
         let rows = memchr_iter(b'\n', &data[..length]).count();
-        self.draft_len += length;
+        self.draft.lines.extend_from_slice(&data[..length]);
         // In range: a block is shorter than 4 GiB.
         self.draft.rows += u32::try_from(rows).unwrap_or(u32::MAX);
         self.records += rows as u64;
@@ -286,18 +312,8 @@ impl Packer {
         Ok(())
     }
 
-    fn count(&mut self, content: &[u8]) {
-        let length = content.len() + 1;
-        self.draft_len += length;
-        self.draft.rows += 1;
-        self.cut = (self.cut.0 + 1, self.cut.1 + length as u64);
-        self.records += 1;
-        self.logical_bytes += length as u64;
-        self.blank += u64::from(self.check.is_some() && json::is_blank(content));
-    }
-
     fn has_room(&self, length: usize) -> bool {
-        (self.draft.rows == 0 || self.draft_len + length <= self.target)
+        (self.draft.rows == 0 || self.draft.lines.len() + length <= self.target)
             && !self.shard_is_full(length)
     }
 
@@ -310,7 +326,7 @@ impl Packer {
     }
 
     fn make_room(&mut self, length: usize, alone: bool, pieces: &mut Vec<Piece>) -> io::Result<()> {
-        if alone || self.draft_len + length > self.target || self.shard_is_full(length) {
+        if alone || self.draft.lines.len() + length > self.target || self.shard_is_full(length) {
             self.close(pieces)?;
         }
         if self.shard_is_full(length) {
@@ -329,7 +345,6 @@ impl Packer {
         lines.clear();
         let next = Raw { lines, rows: 0, begins_shard: false };
         let raw = std::mem::replace(&mut self.draft, next);
-        self.draft_len = 0;
         if let Some(workers) = &mut self.workers {
             workers.give(raw);
         } else {
