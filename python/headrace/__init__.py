@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from headrace.errors import HeadraceError
     from headrace.kernel.tally import BadLine, Stats
     from headrace.kernel.version import __version__
+    from headrace.store.atomic import replace_file
     from headrace.store.row_provider import (
         Capabilities,
         Lanes,
@@ -67,6 +68,7 @@ _HOMES = {
     "for_each_ndjson_rev": "headrace.api.ndjson",
     "open": "headrace.api.dataset",
     "query": "headrace.api.ndjson",
+    "replace_file": "headrace.store.atomic",
     "run_ndjson": "headrace.api.ndjson",
     "run_ndjson_multi": "headrace.api.ndjson",
     "run_ndjson_named": "headrace.api.ndjson",
@@ -98,6 +100,7 @@ __all__ = [
     "for_each_ndjson_rev",
     "open",
     "query",
+    "replace_file",
     "run_ndjson",
     "run_ndjson_multi",
     "run_ndjson_named",

@@ -17,4 +17,5 @@ pub mod table;
 pub mod tally;
 pub mod value;
 
+pub use crc32c::crc32c;
 pub use error::{Error, Result};

@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 
 mod batch;
+mod checksum;
 mod compressor;
 mod error;
 mod index;
@@ -28,6 +29,8 @@ mod _native {
 
     #[pymodule_export]
     use crate::batch::RowBatch;
+    #[pymodule_export]
+    use crate::checksum::crc32c;
     #[pymodule_export]
     use crate::compressor::Compressor;
     #[pymodule_export]

@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import shutil
+import stat
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from headrace.errors import HeadraceError, UsageError
+from headrace.errors import HeadraceError, SourceNotFoundError, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from typing import BinaryIO
+
+NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.ENOSYS, errno.EMLINK)
+"""How a file system says that it cannot give a file a second name."""
+
+_BACKUP_MARK = "user.headrace.backup"
+"""The attribute of a backup that we made."""
 
 
 def write_atomically(path: Path, content: Iterable[bytes]) -> None:
@@ -22,37 +31,80 @@ def write_atomically(path: Path, content: Iterable[bytes]) -> None:
 
 @contextmanager
 def replacing(path: Path) -> Iterator[BinaryIO]:
-    """Give a file that takes the place of `path` when the block ends without error.
+    """Give a file that takes the place of `path` when the block ends without error."""
+    with _naming(path):
+        new = NewFile(path)
+        try:
+            with os.fdopen(new.descriptor, "wb", closefd=False) as file:
+                yield file
+            new.finish()
+        except BaseException:
+            new.discard()
+            raise
+        sync_directory(path.parent)
+
+
+class NewFile:
+    """A file under a temporary name, which takes the name `path` when it is finished.
 
     It stands beside `path` until then, so several writers at once do not meet, and
-    whoever reads sees an old or a new file, never a part.
+    whoever reads sees an old or a new file, never a part. What is appended is in the
+    file at once. The directory is the business of whoever finishes.
     """
-    temporary = path.with_name(f".{path.name}.tmp-{os.getpid()}-{os.urandom(4).hex()}")
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
-    with _naming(path, temporary):
-        descriptor = os.open(temporary, flags, 0o666)
-        try:
-            with os.fdopen(descriptor, "wb") as file:
-                yield file
-                file.flush()
-                os.fsync(descriptor)
-            temporary.replace(path)
-        except BaseException:
-            with suppress(FileNotFoundError):
-                temporary.unlink()
-            raise
-        _sync_directory(path.parent)
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.temporary = temporary_name(path)
+        self.size = 0
+        self.descriptor = create(self.temporary)
+
+    def append(self, data: bytes) -> None:
+        """Write all of `data` behind what is there; `size` counts what is on disk."""
+        rest = memoryview(data)
+        while rest:
+            written = os.write(self.descriptor, rest)
+            self.size += written
+            rest = rest[written:]
+
+    def finish(self) -> None:
+        """Make it durable and give it its name."""
+        os.fsync(self.descriptor)
+        self._close()
+        self.temporary.replace(self.path)
+
+    def discard(self) -> None:
+        """Remove it, unless it has its name already."""
+        self._close()
+        with suppress(FileNotFoundError):
+            self.temporary.unlink()
+
+    def _close(self) -> None:
+        descriptor, self.descriptor = self.descriptor, -1
+        if descriptor >= 0:
+            os.close(descriptor)
+
+
+def temporary_name(path: Path) -> Path:
+    """Return a name beside `path` that nobody else has."""
+    return path.with_name(f".{path.name}.tmp-{os.getpid()}-{os.urandom(4).hex()}")
+
+
+def create(path: Path) -> int:
+    """Create a file that must not be there, and return its descriptor."""
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    return os.open(path, flags, 0o666)
 
 
 @contextmanager
-def _naming(path: Path, temporary: Path) -> Iterator[None]:
+def _naming(path: Path) -> Iterator[None]:
     """Say of which file an error is, for a full disk says nothing and others too much."""
     try:
         yield
     except HeadraceError:
         raise
     except OSError as error:
-        if error.filename in {None, os.fspath(temporary)}:
+        ours = os.fspath(path.with_name(f".{path.name}.tmp-"))
+        if error.filename is None or str(error.filename).startswith(ours):
             error.filename = os.fspath(path)
         raise
 
@@ -70,9 +122,122 @@ def destination(path: str | os.PathLike[str]) -> Path:
     return target
 
 
-def _sync_directory(directory: Path) -> None:
+def sync_directory(directory: Path) -> None:
+    """Make the names in a directory durable."""
     descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+def replace_file(
+    tmp: str | os.PathLike[str],
+    final: str | os.PathLike[str],
+    *,
+    keep_backup: bool = False,
+) -> None:
+    """Let the finished file `tmp` take the place of `final` in one instant, durably.
+
+    There is a file called `final` at every moment if there was one before. With
+    `keep_backup` it stays as ``FINAL.bak``; a file of that name that is not a backup
+    of ours is never touched. `tmp` may lie on another file system: it is copied
+    then, and removed at the end.
+    """
+    source, target = Path(tmp), destination(final)
+    _refuse_unless_file(source, target)
+    with _naming(target):
+        _sync(source)
+        backup = _backed_up(target) if keep_backup else None
+        if target.exists() and source.samefile(target):
+            source.unlink()  # renaming one name of a file to its other leaves both
+        else:
+            _move(source, target)
+        sync_directory(target.parent)
+    if backup is not None:
+        _mark(backup)
+
+
+def _refuse_unless_file(source: Path, target: Path) -> None:
+    try:
+        mode = source.lstat().st_mode
+    except FileNotFoundError:
+        # Somebody else may have written `target` meanwhile; that is not our success.
+        raise SourceNotFoundError(os.fspath(source)) from None
+    if not stat.S_ISREG(mode):
+        raise UsageError(f"{source}: not a regular file; only such a one can be moved")
+    if os.path.realpath(source) == os.fspath(target):
+        raise UsageError(f"{source}: is the file it is to replace; write another first")
+
+
+def _sync(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _move(source: Path, target: Path) -> None:
+    try:
+        source.replace(target)
+    except OSError as error:
+        if error.errno != errno.EXDEV:
+            raise
+        _copy(source, target)
+        source.unlink()
+
+
+def _copy(source: Path, target: Path) -> None:
+    """Replace `target` by a copy of `source`, durably."""
+    new = NewFile(target)
+    try:
+        with source.open("rb") as file:
+            while data := file.read(1 << 20):
+                new.append(data)
+        shutil.copymode(source, new.temporary)
+        new.finish()
+    except BaseException:
+        new.discard()
+        raise
+
+
+def _backed_up(target: Path) -> Path | None:
+    """Give what is there a second name; None if nothing is there."""
+    backup = target.with_name(target.name + ".bak")
+    if not target.exists():
+        return None
+    if os.path.lexists(backup) and not _is_marked(backup):
+        raise UsageError(
+            f"{backup}: is there, and is not a backup that headrace made; "
+            "move it away, or keep no backup"
+        )
+    link = temporary_name(backup)
+    try:
+        os.link(target, link)
+    except OSError as error:
+        if error.errno not in NO_LINKS:
+            raise
+        _copy(target, backup)
+        return backup
+    try:
+        link.replace(backup)
+    finally:
+        # Still there if both were names of one file.
+        link.unlink(missing_ok=True)
+    return backup
+
+
+def _mark(backup: Path) -> None:
+    # Without a mark, as on file systems that have none, it is taken for somebody else's.
+    if hasattr(os, "setxattr"):
+        with suppress(OSError):
+            os.setxattr(backup, _BACKUP_MARK, b"1")
+
+
+def _is_marked(backup: Path) -> bool:
+    if not hasattr(os, "getxattr") or backup.is_symlink():
+        return False
+    with suppress(OSError):
+        return os.getxattr(backup, _BACKUP_MARK) == b"1"
+    return False
