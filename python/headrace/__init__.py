@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     )
     from headrace.api.query import QueryResult
     from headrace.api.row_indexer import RowIndexer
+    from headrace.api.shards import ShardWriter, read_shards
     from headrace.errors import HeadraceError
     from headrace.kernel.tally import BadLine, Stats
     from headrace.kernel.version import __version__
@@ -44,6 +45,8 @@ if TYPE_CHECKING:
         Position,
         RowProvider,
     )
+    from headrace.store.shards.line_writer import LineWriter
+    from headrace.store.shards.shard_set import ShardSet
 
 _HOMES = {
     "BadLine": "headrace.kernel.tally",
@@ -51,10 +54,13 @@ _HOMES = {
     "Dataset": "headrace.api.dataset",
     "HeadraceError": "headrace.errors",
     "Lanes": "headrace.store.row_provider",
+    "LineWriter": "headrace.store.shards.line_writer",
     "Position": "headrace.store.row_provider",
     "QueryResult": "headrace.api.query",
     "RowIndexer": "headrace.api.row_indexer",
     "RowProvider": "headrace.store.row_provider",
+    "ShardSet": "headrace.store.shards.shard_set",
+    "ShardWriter": "headrace.api.shards",
     "Stats": "headrace.kernel.tally",
     "__version__": "headrace.kernel.version",
     "collect_ndjson": "headrace.api.ndjson",
@@ -68,6 +74,7 @@ _HOMES = {
     "for_each_ndjson_rev": "headrace.api.ndjson",
     "open": "headrace.api.dataset",
     "query": "headrace.api.ndjson",
+    "read_shards": "headrace.api.shards",
     "replace_file": "headrace.store.atomic",
     "run_ndjson": "headrace.api.ndjson",
     "run_ndjson_multi": "headrace.api.ndjson",
@@ -83,10 +90,13 @@ __all__ = [
     "Dataset",
     "HeadraceError",
     "Lanes",
+    "LineWriter",
     "Position",
     "QueryResult",
     "RowIndexer",
     "RowProvider",
+    "ShardSet",
+    "ShardWriter",
     "Stats",
     "__version__",
     "collect_ndjson",
@@ -100,6 +110,7 @@ __all__ = [
     "for_each_ndjson_rev",
     "open",
     "query",
+    "read_shards",
     "replace_file",
     "run_ndjson",
     "run_ndjson_multi",

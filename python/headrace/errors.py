@@ -138,6 +138,13 @@ class BadRowError(HeadraceError, ValueError):
         return f"{self.what}; {advice}"
 
 
+class InvalidRecordError(BadRowError):
+    """A line is JSON, but not a record as it was required."""
+
+    def __str__(self) -> str:
+        return f"{self.what}; validation='trusted' does not look at that"
+
+
 class RowFailedError(HeadraceError):
     """A query cannot be computed on a row, which itself is good."""
 
@@ -185,6 +192,106 @@ class LineTooLongError(HeadraceError, ValueError):
         return (
             f"{self.path}: {line}byte {self.offset}: {self.length} bytes long, over the "
             f"limit of {self.limit}; raise it with max_line (--max-line)"
+        )
+
+
+class BadRecordError(HeadraceError, ValueError):
+    """A record that was to be written is not one JSON value on one line.
+
+    `record` counts from 1 what the writer was given, `offset` is a byte of it.
+    """
+
+    def __init__(self, path: str, record: int, offset: int, reason: str) -> None:
+        super().__init__(path, record, offset, reason)
+        self.path = path
+        self.record = record
+        self.offset = offset
+        self.reason = reason
+
+    @property
+    def what(self) -> str:
+        """What is wrong, and where."""
+        return f"{self.path}: record {self.record}, byte {self.offset}: {self.reason}"
+
+    def __str__(self) -> str:
+        return f"{self.what}; on_error='skip' (--on-error skip) leaves it out"
+
+
+class JsonTooLargeError(HeadraceError, ValueError):
+    """A record fits in no file that obeys the limit; nothing of it was written.
+
+    `length` is None where the file has no room left for a record that would fit in
+    another.
+    """
+
+    code: ClassVar[str] = "ERR_JSON_TOO_LARGE"
+
+    def __init__(
+        self, path: str, record: int, length: int | None, name: str, limit: int
+    ) -> None:
+        super().__init__(path, record, length, name, limit)
+        self.path = path
+        self.record = record
+        self.length = length
+        self.name = name
+        self.limit = limit
+
+    def __str__(self) -> str:
+        option = "--" + self.name.replace("_", "-")
+        limit = f"a file of at most {self.limit} bytes ({self.code})"
+        if self.length is None:
+            return (
+                f"{self.path}: record {self.record} does not fit any more in {limit}; "
+                f"raise {self.name} ({option}), or write a set of shards"
+            )
+        return (
+            f"{self.path}: record {self.record}, {self.length} bytes long, does not fit "
+            f"in {limit}; raise {self.name} ({option}), or leave the record out"
+        )
+
+
+class UnwritableError(HeadraceError, OSError):
+    """The operating system does not let us write. `left` says what is there now."""
+
+    def __init__(self, path: str, reason: str, left: str) -> None:
+        super().__init__(path, reason, left)
+        self.path = path
+        self.reason = reason
+        self.left = left
+
+    def __str__(self) -> str:
+        return f"{self.path}: cannot be written: {self.reason}; {self.left}"
+
+
+class BadSetError(HeadraceError):
+    """A set of shards is not what its metadata says, or the metadata makes no sense."""
+
+    def __init__(self, path: str, reason: str) -> None:
+        super().__init__(path, reason)
+        self.path = path
+        self.reason = reason
+
+    @property
+    def what(self) -> str:
+        """What is wrong, and where."""
+        return f"{self.path}: {self.reason}"
+
+    def __str__(self) -> str:
+        return f"{self.what}; fetch or write the set again"
+
+
+class SetLockedError(HeadraceError):
+    """Somebody else is writing the set."""
+
+    def __init__(self, path: str, holder: str) -> None:
+        super().__init__(path, holder)
+        self.path = path
+        self.holder = holder
+
+    def __str__(self) -> str:
+        return (
+            f"{self.path}: {self.holder} is writing this set; "
+            "wait until it is done, or write under another name"
         )
 
 
@@ -260,3 +367,7 @@ class MemoryExceededError(HeadraceError):
 
 class MemoryWarning(UserWarning):
     """A query holds most of what it may hold."""
+
+
+class HeadraceWarning(UserWarning):
+    """Something was asked for that is done differently, or not at all."""

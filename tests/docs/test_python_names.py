@@ -10,7 +10,7 @@ from headrace.api.query import QueryResult
 from tests.docs.markdown import ROOT, blocks
 
 # Public for the other layers, not for users.
-BETWEEN_LAYERS = {"batches", "tail_batches", "bytes_read", "plan", "index"}
+BETWEEN_LAYERS = {"batches", "tail_batches", "bytes_read", "plan", "index", "refusal"}
 
 
 def used():

@@ -247,6 +247,8 @@ class Dataset(Sequence[T_co]):
         return f"<headrace.Dataset {self._name()}{kind}>"
 
     def _name(self) -> str:
+        if not self.sources:
+            return "an empty set of shards"
         first = self.sources[0].location
         return (
             first
@@ -288,7 +290,7 @@ class Dataset(Sequence[T_co]):
                 )
                 yield from values
                 if refused is not None and on_error == "abort":
-                    raise self._refusal(batch, *refused)
+                    raise self.refusal(batch, *refused)
                 position = None if refused is None else refused[0] + 1
 
     def batches(self, start: int = 0, stop: int | None = None) -> Iterator[Batch]:
@@ -492,16 +494,17 @@ class Dataset(Sequence[T_co]):
             values, refused = batch.rows.values(self._max_depth)
             yield from cast("list[T_co]", values)
             if refused is not None:
-                raise self._refusal(batch, *refused)
+                raise self.refusal(batch, *refused)
             return
         for position, content in enumerate(batch.rows.contents()):
             if content is None:
-                raise self._refusal(batch, position, batch.rows.offsets[position], "")
+                raise self.refusal(batch, position, batch.rows.offsets[position], "")
             yield cast("T_co", content)
 
-    def _refusal(
+    def refusal(
         self, batch: Batch, position: int, offset: int, reason: str
     ) -> BadRowError | LineTooLongError:
+        """Return what is wrong with a row of a batch."""
         line = batch.line(position)
         length = dict(batch.rows.too_long).get(position)
         if length is None:

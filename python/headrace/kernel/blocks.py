@@ -11,12 +11,18 @@ from typing import NamedTuple, TypeAlias
 
 from headrace._native import Packer, Shard, codec_table
 
-__all__ = ["Choice", "Codec", "Packer", "Piece", "Shard", "codecs"]
+__all__ = ["Choice", "Codec", "Packer", "Piece", "Refusal", "Shard", "codecs"]
 
 Piece: TypeAlias = tuple[bytes, Shard | None]
 """Bytes to append to the current file, and the shard that ends behind them.
 
 The next piece begins another file.
+"""
+
+
+Refusal: TypeAlias = tuple[int, int, str, int, str]
+"""A line that was not taken: where it begins and ends, ``"json"`` or ``"too_large"``, the
+byte at fault, why.
 """
 
 

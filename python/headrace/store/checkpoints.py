@@ -72,7 +72,7 @@ def save(
     with reading(source.location):
         content = index.encode(opened.file, stat, source.codec)
     for path in _places(source, keeping):
-        if _is_foreign(path):
+        if is_foreign(path):
             continue
         with suppress(OSError):
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -119,7 +119,7 @@ def _named_by_path(directory: Path, data: Path) -> Path:
     return directory / f"{data.name}-{digest}{SUFFIX}"
 
 
-def _is_foreign(path: Path) -> bool:
+def is_foreign(path: Path) -> bool:
     """Whether something is there that is not a sidecar of ours."""
     try:
         with path.open("rb") as file:

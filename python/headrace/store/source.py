@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import glob
 import os
-import re
 import stat
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -21,6 +20,7 @@ from headrace.errors import NotNdjsonError, SourceNotFoundError, UsageError
 from headrace.kernel.rows import END, File, reading, sniff
 from headrace.store import remote
 from headrace.store.row_provider import RowProvider
+from headrace.store.shards.listing import is_set
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -36,7 +36,6 @@ _SIDECAR_SUFFIXES = (".ckpt", ".idx", ".jnx", ".graph")
 _NO_DATA_SUFFIXES = (
     *_SIDECAR_SUFFIXES, "~", ".bak", ".crc", ".md5", ".part", ".sha256", ".swp", ".tmp",
 )  # fmt: skip
-_SHARD_SET = re.compile(r".+\.meta-\d+\.json")
 HEAD_BYTES = 16
 """How many first bytes tell what a file is."""
 
@@ -127,6 +126,8 @@ def _named(location: str) -> Iterator[Source]:
         yield Source(STDIN, "stdin")
     elif remote.is_url(location):
         yield from map(_remote, remote.find(location))
+    elif is_set(Path(location)):
+        yield from _shards(location)
     elif Path(location).is_dir():
         yield from map(_local, _data_files(Path(location)))
     elif os.path.lexists(location) or not glob.has_magic(location):
@@ -139,21 +140,23 @@ def _named(location: str) -> Iterator[Source]:
         yield from map(_local, found)
 
 
+def _shards(location: str) -> list[Source]:
+    from headrace.store.shards.shard_set import ShardSet  # it needs us
+
+    return ShardSet(location).sources()
+
+
 def _data_files(directory: Path) -> list[str]:
     """List the data files of a directory, by name.
 
-    A directory that a log or a set of shards lives in has rules of its own about
-    which of its files count; reading them all would give rows twice.
+    A directory that a log lives in has rules of its own about which of its files
+    count; reading them all would give rows twice.
     """
     with reading(str(directory)):
         names = sorted(path.name for path in directory.iterdir() if path.is_file())
     if {"manifest.json", "LOCK"} <= set(names):
         raise NotNdjsonError(
             str(directory), "a log partition; it cannot be read as files"
-        )
-    if any(_SHARD_SET.fullmatch(name) for name in names):
-        raise NotNdjsonError(
-            str(directory), "a set of shards; it cannot be read as files"
         )
     data = [name for name in names if _is_data_name(name)]
     if not data:

@@ -230,9 +230,9 @@ class QueryRun:
 
     def _tail_is_enough(self, plan: StreamPlan) -> bool:
         """Whether the last rows of the last files are all that is needed."""
-        return all(
-            choose(plan, rows.capabilities) == "tail"
-            for rows in self._files[plan.source]
+        files = self._files[plan.source]
+        return bool(files) and all(
+            choose(plan, rows.capabilities) == "tail" for rows in files
         )
 
     def _elements(self, value: bytes, *, nulls: bool, limit: int | None) -> bytes:

@@ -1,0 +1,206 @@
+"""Sets of shards: writing them partitioned, reading them as records."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+from headrace.api.dataset import MAX_LINE, Batch, Dataset
+from headrace.errors import (
+    BadSetError,
+    DamagedSourceError,
+    HeadraceWarning,
+    InvalidRecordError,
+    UsageError,
+)
+from headrace.kernel.programs import RowQuery
+from headrace.kernel.values import MAX_DEPTH
+from headrace.physical.query_plan import RowPlan, plan_query
+from headrace.store.checkpoints import Keeping
+from headrace.store.row_file import RowOptions
+from headrace.store.shards.shard_set import ShardSet
+from headrace.store.shards.writer import SetWriter
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Collection, Iterator, Mapping
+
+    from headrace.kernel.rows import RowBatch
+    from headrace.store.shards.record_writer import OnError
+
+    Validation: TypeAlias = Literal["strict", "trusted"]
+    OnDamage: TypeAlias = Literal["abort", "skip"]
+
+
+class ShardWriter(SetWriter):
+    """Writes records to files that obey their limits, and commits them as one set.
+
+    The set appears in one instant when the writer is closed, and replaces the one of
+    that name that was there; whoever reads sees the one or the other. No file has
+    more than `max_bytes` on disk, `max_records` or `max_logical_bytes` before
+    compression, and no record is split. With `partition_by`, a path such as
+    ``"user.country"``, records go to a directory for each value. Lines are checked
+    to be JSON unless `validate` is off; those that are not raise, or are left out
+    and counted with ``on_error="skip"``, or told to a function. More `threads`
+    change no byte. `run` is kept in the metadata.
+    """
+
+    def __init__(
+        self,
+        directory: str | os.PathLike[str],
+        *,
+        name: str = "rows",
+        codec: str = "zstd",
+        level: int | None = None,
+        options: Mapping[str, int] | None = None,
+        block_bytes: int | str = "256KiB",
+        max_bytes: int | str | None = None,
+        max_records: int | None = None,
+        max_logical_bytes: int | str | None = None,
+        validate: bool = True,
+        on_error: OnError = "abort",
+        threads: int = 1,
+        max_depth: int = MAX_DEPTH,
+        partition_by: str | None = None,
+        run: Mapping[str, object] | None = None,
+    ) -> None:
+        super().__init__(
+            directory,
+            name=name,
+            codec=codec,
+            level=level,
+            options=options,
+            block_bytes=block_bytes,
+            max_bytes=max_bytes,
+            max_records=max_records,
+            max_logical_bytes=max_logical_bytes,
+            validate=validate,
+            on_error=on_error,
+            threads=threads,
+            max_depth=max_depth,
+            run=run,
+            keys=None if partition_by is None else PathKeys(partition_by, max_depth),
+        )
+
+
+class PathKeys:
+    """The values of rows at a path, found by the core."""
+
+    def __init__(self, path: str, max_depth: int) -> None:
+        if not all(str(path).split(".")):
+            raise UsageError(
+                f"partition_by {path!r}: it is a path such as 'user.country'"
+            )
+        self.key = path
+        steps = "".join(f"[{json.dumps(step)}]" for step in path.split("."))
+        plan = plan_query(f"${steps}", stream=False, distinct_by=None).main
+        if not isinstance(plan, RowPlan):
+            raise UsageError(f"partition_by {path!r}: it is not about each row")
+        self._program = plan.program
+        self._max_depth = max_depth
+
+    def of(self, batch: RowBatch) -> tuple[list[bytes], tuple[int, int, str] | None]:
+        """Return the value of each row as JSON, up to a row that is not JSON."""
+        query = RowQuery(
+            self._program,
+            output="answer",
+            nulls=True,
+            limit=None,
+            max_depth=self._max_depth,
+        )
+        answers = query.answer(batch, 0)
+        values = iter(answers.lines.splitlines())
+        refused = answers.refused
+        asked = answers.asked if refused is None else answers.asked - 1
+        rows = batch.contents()[:asked]
+        found = [next(values) if row and not row.isspace() else b"null" for row in rows]
+        if refused is None:
+            return found, None
+        return found, (refused.row - batch.first_row, refused.offset, refused.reason)
+
+
+def read_shards(
+    path: str | os.PathLike[str],
+    *,
+    name: str | None = None,
+    validation: Validation = "strict",
+    required: Collection[str] = (),
+    on_damage: OnDamage = "abort",
+    max_line: int = MAX_LINE,
+    max_depth: int = MAX_DEPTH,
+) -> Iterator[Any]:
+    """Yield the records of a set in order, a few of them in memory at a time.
+
+    ``"strict"`` checks that each is an object with the `required` keys; with
+    ``"trusted"`` any JSON value will do. Each part must have as many rows as the
+    metadata says. With ``on_damage="skip"``, what cannot be decoded any more is left
+    out with a warning instead of ending it all.
+    """
+    if validation not in ("strict", "trusted"):
+        raise UsageError(f"validation is 'strict' or 'trusted', not {validation!r}")
+    if on_damage not in ("abort", "skip"):
+        raise UsageError(f"on_damage is 'abort' or 'skip', not {on_damage!r}")
+    if isinstance(required, str):
+        raise UsageError("required is a list of keys, not one")
+    keys = frozenset(required) if validation == "strict" else None
+    options = RowOptions(max_line, Keeping())
+    return _records(ShardSet(path, name), keys, options, max_depth, on_damage)
+
+
+def _records(
+    shards: ShardSet,
+    keys: frozenset[str] | None,
+    options: RowOptions,
+    max_depth: int,
+    on_damage: OnDamage,
+) -> Iterator[Any]:
+    sources = shards.sources()
+    for part, source in zip(shards.metadata.parts, sources, strict=True):
+        rows: Dataset[Any] = Dataset((source,), options, max_depth=max_depth, raw=False)
+        count = 0
+        try:
+            for batch in rows.batches():
+                yield from _values(rows, batch, keys, max_depth)
+                count += len(batch.rows)
+        except DamagedSourceError as error:
+            if on_damage == "abort":
+                raise
+            message = f"{error.what}; {part.records - count} rows of it are left out"
+            warnings.warn(message, HeadraceWarning, stacklevel=2)
+            continue
+        if count != part.records:
+            reason = f"it has {count} rows, but the metadata says {part.records}"
+            raise BadSetError(source.location, reason)
+
+
+def _values(
+    rows: Dataset[Any], batch: Batch, keys: frozenset[str] | None, max_depth: int
+) -> Iterator[Any]:
+    values, refused = batch.rows.values(max_depth, skip_blank=True)
+    if keys is None or all(isinstance(v, dict) and keys <= v.keys() for v in values):
+        yield from values
+    else:
+        yield from _checked(batch, keys, max_depth)
+    if refused is not None:
+        raise rows.refusal(batch, *refused)
+
+
+def _checked(batch: Batch, keys: frozenset[str], max_depth: int) -> Iterator[Any]:
+    """Yield the records before one that is not as it should be, and raise that."""
+    for position, offset in enumerate(batch.rows.offsets):
+        row = batch.rows.slice(position, 1)
+        values, _refused = row.values(max_depth, skip_blank=True)
+        for value in values:
+            reason = _fault(value, keys)
+            if reason is not None:
+                line = batch.line(position)
+                raise InvalidRecordError(batch.path, line, offset, reason)
+            yield value
+
+
+def _fault(value: object, keys: frozenset[str]) -> str | None:
+    if not isinstance(value, dict):
+        return "the record is not an object"
+    missing = sorted(keys - value.keys())
+    return f"the record has no {', '.join(missing)}" if missing else None

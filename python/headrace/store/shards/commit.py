@@ -1,0 +1,205 @@
+"""One generation in the making: from the lock to the commit, or to nothing.
+
+Readers see a generation when its metadata has its name, which happens in one instant
+and only once everything that it names is durable. Until then all that was made can be
+taken back, and is: the set that was there, the directories, even the lock file are
+then as they were. Protocol: docs/formats/shards.md.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from headrace.errors import (
+    HeadraceError,
+    SetLockedError,
+    UnwritableError,
+    UsageError,
+)
+from headrace.store.atomic import NO_LINKS, NewFile, create, sync_directory
+from headrace.store.shards import generations, leftovers
+from headrace.store.shards import names as naming
+from headrace.store.shards.lock import SetLock
+from headrace.store.shards.metadata import encode
+from headrace.store.shards.names import SetNames
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from headrace.store.shards.metadata import Metadata
+
+_TRIES = 100
+"""How often a directory may vanish while we begin to use it."""
+
+
+class Generation:
+    """The next generation of a set, which is locked until it is committed or discarded."""
+
+    def __init__(self, directory: str | os.PathLike[str], name: str) -> None:
+        self.names = SetNames(Path(directory).absolute(), naming.check_name(name))
+        self.number = 0
+        self._had_set = False
+        self._committed = False
+        self._made: list[Path] = []
+        self._directories: set[Path] = set()
+        self._lock: SetLock | None = None
+        refuse_foreign(self.names.directory)
+        try:
+            with self.writing():
+                self._lock = self._locked()
+                self._begin()
+        except BaseException:
+            self.discard()
+            raise
+
+    def _locked(self) -> SetLock:
+        for _ in range(_TRIES):
+            with suppress(FileNotFoundError):
+                self._make_directories()
+                # Gone again if a writer of another set takes back what it made.
+                return SetLock(self.names)
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
+
+    def _make_directories(self) -> None:
+        missing = []
+        directory = self.names.directory
+        while not directory.exists():
+            missing.append(directory)
+            directory = directory.parent
+        for each in reversed(missing):
+            self._made.append(each)
+            try:
+                each.mkdir()
+            except FileExistsError:
+                self._made.pop()
+
+    def _begin(self) -> None:
+        leftovers.remove_dead(self.names)
+        numbers = generations.committed(self.names)
+        self._had_set = bool(numbers)
+        self.number = max(numbers, default=0) + 1
+        while os.path.lexists(self.names.parts(self.number)):
+            self.number += 1  # somebody else's files are in there
+
+    @property
+    def left(self) -> str:
+        """What readers find when the generation comes to nothing."""
+        if self._committed:
+            return "the new set is in place, but a power failure may undo it"
+        if self._had_set:
+            return "the set that was there is intact"
+        return "nothing of the new set is left"
+
+    @contextmanager
+    def writing(self, path: Path | None = None) -> Iterator[None]:
+        """Raise what the operating system says about `path` as an error of ours."""
+        try:
+            yield
+        except HeadraceError:
+            raise
+        except OSError as error:
+            where = path or error.filename or self.names.directory
+            reason = error.strerror or str(error)
+            raise UnwritableError(os.fspath(where), reason, self.left) from error
+
+    def directory(self, partition: str | None = None) -> Path:
+        """Return the directory of its parts, or those of a partition; make it if need be."""
+        parts = self.names.parts(self.number)
+        wanted = [parts] if partition is None else [parts, parts / partition]
+        for each in wanted:
+            if each not in self._directories:
+                # Remembered first: an interrupt must not leave one that is not.
+                self._directories.add(each)
+                each.mkdir()
+        return wanted[-1]
+
+    def commit(self, metadata: Metadata) -> None:
+        """Make everything durable, then let readers see it; remove what is long superseded."""
+        meta = self.names.meta(self.number)
+        with self.writing(meta):
+            for directory in sorted(self._directories):
+                sync_directory(directory)
+            sync_directory(self.names.directory)
+            for directory in self._made:
+                sync_directory(directory.parent)
+            self._publish(meta, encode(metadata))
+        self._committed = True
+        with self.writing(meta):
+            sync_directory(self.names.directory)
+        with suppress(OSError, HeadraceError):
+            # It is committed; what cannot be removed now is removed another time.
+            leftovers.remove_superseded(self.names)
+        self._made = []
+        self._release()
+
+    def _publish(self, meta: Path, content: bytes) -> None:
+        new = NewFile(meta)
+        try:
+            new.append(content)
+            os.fsync(new.descriptor)
+            try:
+                os.link(new.temporary, meta)
+            except FileExistsError:
+                raise
+            except OSError as error:
+                if error.errno not in NO_LINKS:
+                    raise
+                # Empty metadata takes the name, but commits nothing yet.
+                os.close(create(meta))
+                new.temporary.replace(meta)
+        except FileExistsError:
+            holder = f"another process, which has committed generation {self.number},"
+            raise SetLockedError(self.names.text, holder) from None
+        finally:
+            new.discard()
+
+    def discard(self) -> None:
+        """Take back everything, unless it was committed."""
+        if self._lock is not None and self.number:
+            with suppress(OSError):
+                self._take_back()
+        self._release()
+
+    def _take_back(self) -> None:
+        leftovers.remove_temporary(self.names)
+        if not generations.is_committed(self.names, self.number):
+            leftovers.remove_generation(self.names, self.number)
+
+    def _release(self) -> None:
+        lock, self._lock = self._lock, None
+        if lock is not None:
+            lock.release()
+        while self._made:
+            with suppress(OSError):
+                self._made[-1].rmdir()
+            self._made.pop()
+
+    def forget(self) -> None:
+        """Do nothing any more: another process has it."""
+        self._lock = None
+        self._made = []
+
+
+def refuse_foreign(directory: Path) -> None:
+    """Raise unless a set can live in `directory`: it is new, empty, or has sets already."""
+    try:
+        found = {path.name for path in directory.iterdir()}
+    except FileNotFoundError:
+        return
+    except NotADirectoryError:
+        raise UsageError(f"{directory}: is not a directory; name one") from None
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise UnwritableError(str(directory), reason, "nothing was changed") from error
+    if {"manifest.json", "LOCK"} <= found:
+        raise UsageError(f"{directory}: is a log partition; write to another directory")
+    if any(map(naming.meta_file, found)) or all(map(naming.is_ours, found)):
+        return
+    raise UsageError(
+        f"{directory}: has files in it, but no set of shards; "
+        "write to a new or an empty directory"
+    )

@@ -1,0 +1,119 @@
+"""Removing what no reader needs any more.
+
+That are files of writers that died, and generations that were superseded a while
+ago. Everything here needs the lock of the set. Only files that are called like a
+set's are removed, links are not followed, and directories only if that leaves them empty.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from contextlib import suppress
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from headrace.errors import BadSetError
+from headrace.store.shards import generations
+from headrace.store.shards import names as naming
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator
+    from pathlib import Path
+
+    from headrace.store.shards.names import SetNames
+
+GRACE = 600.0
+"""Seconds that readers of a generation have left when there is a newer one."""
+
+
+def remove_dead(names: SetNames) -> None:
+    """Remove what writers left behind that did not come to commit."""
+    with os.scandir(names.directory) as entries:
+        found = [entry.name for entry in entries]
+    remove_temporary(names)
+    numbers = generations.committed(names)
+    whole = {each for each in numbers if generations.is_committed(names, each)}
+    directories = [naming.parts_directory(name) for name in found]
+    uncommitted = {
+        each[1]
+        for each in directories
+        if each and each[0] == names.name and each[1] not in whole
+    }
+    dead = uncommitted | (set(numbers) - whole)
+    if dead:
+        _remove(names, dead, kept=whole)
+
+
+def remove_temporary(names: SetNames) -> None:
+    """Remove metadata that never got its name."""
+    for path in list(names.directory.iterdir()):
+        if naming.meta_temporary(path.name) == names.name:
+            _unlink(path)
+
+
+def remove_superseded(names: SetNames, grace: float = GRACE) -> list[int]:
+    """Remove generations that were superseded `grace` seconds ago; return their numbers."""
+    now = time.time()
+    newest_first = [
+        each
+        for each in generations.committed(names)
+        if generations.is_committed(names, each)
+    ]
+    old = [
+        older
+        for newer, older in pairwise(newest_first)
+        # The metadata of the one behind it appeared when this one was superseded.
+        if now - names.meta(newer).stat().st_mtime >= grace
+    ]
+    if old:
+        _remove(names, old, kept=set(newest_first) - set(old))
+    return sorted(old)
+
+
+def _remove(names: SetNames, gone: Collection[int], kept: Collection[int]) -> None:
+    """Remove generations, but no file that one which stays names.
+
+    If one of those cannot be read, nobody knows what it names, and all stay.
+    """
+    needed: set[str] = set()
+    try:
+        several = [generations.load(names, each) for each in kept]
+    except BadSetError:
+        return
+    for metadata in several:
+        if metadata is not None:
+            needed.update(part.path for part in metadata.parts)
+            needed.update(part.ckpt for part in metadata.parts)
+    for generation in sorted(gone):
+        remove_generation(names, generation, needed)
+
+
+def remove_generation(
+    names: SetNames, generation: int, needed: Collection[str] = ()
+) -> None:
+    """Remove the files of a generation, except those that are `needed`."""
+    _unlink(names.meta(generation))  # first, so that nobody begins to read it
+    parts = names.parts(generation)
+    if parts.is_symlink() or not parts.is_dir():
+        return
+    for directory in [*_partitions(parts), parts]:
+        for path in list(directory.iterdir()):
+            inside = path.relative_to(names.directory).as_posix()
+            if naming.is_part_or_beside(path.name) and inside not in needed:
+                _unlink(path)
+        # Not empty: somebody put something there, or it is needed.
+        with suppress(OSError):
+            directory.rmdir()
+
+
+def _partitions(parts: Path) -> Iterator[Path]:
+    with os.scandir(parts) as entries:
+        for entry in entries:
+            if naming.is_partition(entry.name) and entry.is_dir(follow_symlinks=False):
+                yield parts / entry.name
+
+
+def _unlink(path: Path) -> None:
+    with suppress(FileNotFoundError, IsADirectoryError):
+        path.unlink()

@@ -1,0 +1,115 @@
+"""Writing one file of lines."""
+
+from __future__ import annotations
+
+import os
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING
+
+from headrace.errors import HeadraceError, UnwritableError
+from headrace.store.atomic import NewFile, destination, sync_directory
+from headrace.store.checkpoints import SUFFIX, is_foreign
+from headrace.store.shards import options as asked
+from headrace.store.shards.record_writer import RecordWriter
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from headrace.kernel.blocks import Piece, Refusal, Shard
+    from headrace.store.shards.record_writer import OnError
+
+
+class LineWriter(RecordWriter[None]):
+    """Writes records to one file, which takes its place when it is whole.
+
+    The ending of its name says how it is compressed, unless `codec` does. It is made
+    of blocks as a part of a set is, with its block table beside it.
+    """
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        codec: str | None = None,
+        level: int | None = None,
+        options: Mapping[str, int] | None = None,
+        block_bytes: int | str = "256KiB",
+        max_bytes: int | str | None = None,
+        validate: bool = True,
+        on_error: OnError = "abort",
+        threads: int = 1,
+        max_depth: int = 256,
+    ) -> None:
+        limits = asked.limits(max_bytes, None, None)
+        chosen = asked.pack_options(
+            asked.codec_of(os.fspath(path)) if codec is None else codec,
+            level=level,
+            options=options,
+            block_bytes=block_bytes,
+            limits=limits,
+            validate=validate,
+            max_depth=max_depth,
+            threads=threads,
+        )
+        super().__init__(os.fspath(path), limits, on_error)
+        self._codec = chosen.compression.codec
+        self._path = destination(path)
+        self._packer = chosen.packer()
+        self._shard: Shard | None = None
+        with self._writing():
+            self._file = NewFile(self._path)
+
+    @property
+    def records(self) -> int:
+        """How many records were written; blank lines are among them."""
+        return self._packer.records
+
+    @property
+    def bytes_written(self) -> int:
+        """Bytes in the file now, after compression."""
+        return self._file.size
+
+    @property
+    def logical_bytes(self) -> int:
+        """Bytes of all records with their newlines, before compression."""
+        return self._packer.logical_bytes
+
+    def _add(self, data: bytes, start: int) -> Refusal | None:
+        pieces, refusal = self._packer.add(data, start)
+        self._append(pieces)
+        return refusal
+
+    def _append(self, pieces: Sequence[Piece]) -> None:
+        with self._writing():
+            for data, shard in pieces:
+                if self._shard is not None:
+                    # The packer has begun another file, for this one is full.
+                    full = self._too_large(None, self._shard.records + 1)
+                    self.abort()
+                    raise full
+                self._file.append(data)
+                self._shard = shard
+
+    def _commit(self) -> None:
+        self._append(self._packer.finish(always=True))
+        with self._writing():
+            sidecar = self._path.with_name(self._path.name + SUFFIX)
+            if not is_foreign(sidecar):
+                sidecar.unlink(missing_ok=True)
+            self._file.finish()
+            sync_directory(self._path.parent)
+
+    def _discard(self) -> None:
+        with suppress(OSError):
+            self._file.discard()
+
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        try:
+            yield
+        except HeadraceError:
+            raise
+        except OSError as error:
+            reason = error.strerror or str(error)
+            left = "what was there is as it was"
+            raise UnwritableError(self._target, reason, left) from error

@@ -1,0 +1,31 @@
+"""Which sets there are, by the names of files alone."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from headrace.errors import SourceNotFoundError
+from headrace.kernel.rows import reading
+from headrace.store.shards.names import meta_file
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def sets_in(directory: Path) -> list[str]:
+    """List the names of all sets in a directory, also of those never committed."""
+    with reading(str(directory)):
+        found = {meta_file(path.name) for path in directory.iterdir()}
+    return sorted({each[0] for each in found if each is not None})
+
+
+def is_set(path: Path) -> bool:
+    """Whether `path` means a set: one has this name, or metadata is in the directory."""
+    if path.is_dir():
+        return bool(sets_in(path))
+    if path.exists():
+        return meta_file(path.name) is not None
+    with suppress(OSError, SourceNotFoundError):
+        return path.name in sets_in(path.parent)
+    return False

@@ -1,0 +1,368 @@
+"""The metadata of a set: what is in the file that commits a generation.
+
+It is plain data without a clock in it: the same records and options give the same
+bytes. Reading believes nothing: whoever wrote the file, every count must add up and
+every path lie where the parts of this set lie. Format: docs/formats/shards.md.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, cast
+
+from headrace.errors import BadSetError
+from headrace.kernel.blocks import codecs
+from headrace.kernel.checksum import crc32c
+from headrace.kernel.values import InvalidJsonError, parse
+from headrace.store.shards import names
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+VERSION = 1
+FORMAT = "jsonl-sharded"
+OFFSETS = {"version": 1, "format": "ckpt-blocks", "compression": "none"}
+
+_LARGEST = (1 << 63) - 1
+_CHECKSUM_KEY = b' "crc32c": "'
+_NO_CHECKSUM = b"00000000"
+_END = b'"\n}\n'
+_TAIL = len(_CHECKSUM_KEY) + len(_NO_CHECKSUM) + len(_END)
+_DIGEST = re.compile(r"xxh3:[0-9a-f]{16}")
+
+
+@dataclass(frozen=True, slots=True)
+class Compression:
+    """How all parts of a set are compressed."""
+
+    codec: str
+    level: int
+    block_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What no part may exceed, None where nothing was asked for."""
+
+    max_bytes: int | None = None
+    max_records: int | None = None
+    max_logical_bytes: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One file; `path` is below the directory of the set, with ``/``.
+
+    `partition` has the key and the value that all its records have, if the set is
+    partitioned.
+    """
+
+    path: str
+    records: int
+    bytes: int
+    logical_bytes: int
+    first_row: int
+    blocks: int
+    digest: str
+    partition: tuple[str, str | None] | None = None
+
+    @property
+    def ckpt(self) -> str:
+        """Where its block table is, below the directory of the set."""
+        return self.path + names.SIDECAR
+
+
+@dataclass(frozen=True, slots=True)
+class Metadata:
+    """One generation of a set. `run` is whatever its writer wants to be remembered."""
+
+    name: str
+    generation: int
+    compression: Compression
+    limits: Limits
+    parts: tuple[Part, ...]
+    run: Mapping[str, object] | None = field(default=None)
+
+    @property
+    def total_records(self) -> int:
+        """Rows of all parts."""
+        return sum(part.records for part in self.parts)
+
+    @property
+    def total_bytes(self) -> int:
+        """Bytes of all parts on disk."""
+        return sum(part.bytes for part in self.parts)
+
+    @property
+    def total_logical_bytes(self) -> int:
+        """Bytes of all rows with their newlines."""
+        return sum(part.logical_bytes for part in self.parts)
+
+
+def encode(metadata: Metadata) -> bytes:
+    """Return the content of the file, which ends with its own checksum."""
+    lines = [f" {_json(key)}: {value},\n" for key, value in _entries(metadata)]
+    head = "".join(["{\n", *lines]).encode()
+    blank = head + _CHECKSUM_KEY + _NO_CHECKSUM + _END
+    digits = f"{crc32c(blank):08x}".encode()
+    return head + _CHECKSUM_KEY + digits + _END
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False, allow_nan=False)
+
+
+def _entries(metadata: Metadata) -> Iterator[tuple[str, str]]:
+    for key, value in _head(metadata).items():
+        yield key, _json(value)
+    parts = ",\n".join(f"  {_json(_part(part))}" for part in metadata.parts)
+    yield "parts", f"[\n{parts}\n ]" if parts else "[]"
+
+
+def _head(metadata: Metadata) -> dict[str, object]:
+    """Return everything but the parts, in the order of the file."""
+    compression, limits, parts = metadata.compression, metadata.limits, metadata.parts
+    head = {
+        "version": VERSION,
+        "format": FORMAT,
+        "name": metadata.name,
+        "generation": metadata.generation,
+        "compression": {
+            "codec": compression.codec,
+            "level": compression.level,
+            "blockBytes": compression.block_bytes,
+            "seekable": True,
+        },
+        "totalRecords": metadata.total_records,
+        "totalBytes": metadata.total_bytes,
+        "totalLogicalBytes": metadata.total_logical_bytes,
+        "limits": {
+            "maxBytes": limits.max_bytes,
+            "maxRecords": limits.max_records,
+            "maxLogicalBytes": limits.max_logical_bytes,
+        },
+        "maxPartBytes": max((part.bytes for part in parts), default=0),
+        "maxPartRecords": max((part.records for part in parts), default=0),
+        "offsets": OFFSETS,
+    }
+    return head if metadata.run is None else {**head, "run": dict(metadata.run)}
+
+
+def _part(part: Part) -> dict[str, object]:
+    partition: dict[str, object] = {}
+    if part.partition is not None:
+        key, value = part.partition
+        partition = {"partition": {key: value}}
+    return {
+        "path": part.path,
+        **partition,
+        "records": part.records,
+        "bytes": part.bytes,
+        "logicalBytes": part.logical_bytes,
+        "firstRow": part.first_row,
+        "blocks": part.blocks,
+        "digest": part.digest,
+        "ckpt": part.ckpt,
+    }
+
+
+def is_whole(content: bytes) -> bool:
+    """Whether all of it was written, be it damaged since.
+
+    A file that is cut off ends before its last line. Damage leaves that line, or the
+    place of the checksum in front of it.
+    """
+    checksum = content.rfind(_CHECKSUM_KEY)
+    return content.endswith(b"\n}\n") or 0 <= checksum <= len(content) - _TAIL
+
+
+def decode(content: bytes, path: str, name: str, generation: int) -> Metadata:
+    """Return the metadata in a whole file, or raise what is wrong with it."""
+    try:
+        return _Decoder(path, name, generation).decode(content)
+    except InvalidJsonError as error:
+        raise BadSetError(path, f"not JSON: {error}") from None
+
+
+class _Decoder:
+    """Checks what a file says of the set and the generation it is named for."""
+
+    def __init__(self, path: str, name: str, generation: int) -> None:
+        self._path = path
+        self._name = name
+        self._generation = generation
+
+    def _require(self, condition: object, reason: str) -> None:
+        if not condition:
+            raise BadSetError(self._path, reason)
+
+    def decode(self, content: bytes) -> Metadata:
+        self._check_checksum(content)
+        told = self._object(parse(content), "the file")
+        version, kind = told.get("version"), told.get("format")
+        self._require(
+            version == VERSION and type(version) is int,
+            f"version {version!r}; this headrace reads version {VERSION}",
+        )
+        self._require(kind == FORMAT, f"format {kind!r} is not {FORMAT!r}")
+        compression = self._compression(told.get("compression"))
+        metadata = Metadata(
+            self._name,
+            self._generation,
+            compression,
+            self._limits(told.get("limits")),
+            tuple(self._parts(told.get("parts"), compression)),
+            self._object(told["run"], "run") if "run" in told else None,
+        )
+        self._check_sums(told, metadata)
+        return metadata
+
+    def _check_checksum(self, content: bytes) -> None:
+        at = len(content) - len(_END) - len(_NO_CHECKSUM)
+        blank = content[:at] + _NO_CHECKSUM + _END
+        digits = f"{crc32c(blank):08x}".encode()
+        self._require(
+            content == content[:at] + digits + _END,
+            "its checksum is wrong, so it was damaged or edited",
+        )
+
+    def _check_sums(self, told: dict[str, Any], metadata: Metadata) -> None:
+        """Compare everything that is said twice: all of it must be as we would say it."""
+        expected = _head(metadata)
+        for key, value in expected.items():
+            self._require(
+                key in told and _same(told[key], value),
+                f"{key} is {_json_or_repr(told.get(key))}, but should be {_json(value)}",
+            )
+        unknown = told.keys() - expected.keys() - {"parts", "crc32c"}
+        self._require(not unknown, f"unknown keys: {', '.join(sorted(unknown))}")
+
+    def _object(self, value: object, what: str) -> dict[str, Any]:
+        self._require(isinstance(value, dict), f"{what} is not an object")
+        return cast("dict[str, Any]", value)
+
+    def _number(self, value: object, what: str, least: int = 0) -> int:
+        self._require(
+            type(value) is int and least <= value <= _LARGEST,
+            f"{what} is {value!r}, not a whole number from {least} on",
+        )
+        return cast("int", value)
+
+    def _compression(self, value: object) -> Compression:
+        told = self._object(value, "compression")
+        codec = told.get("codec")
+        self._require(
+            isinstance(codec, str) and codec in codecs(), f"unknown codec {codec!r}"
+        )
+        level = told.get("level")
+        self._require(type(level) is int, f"level {level!r} is not a whole number")
+        block_bytes = self._number(told.get("blockBytes"), "blockBytes", 1)
+        return Compression(cast("str", codec), cast("int", level), block_bytes)
+
+    def _limits(self, value: object) -> Limits:
+        told = self._object(value, "limits")
+        values = [
+            None if told.get(key) is None else self._number(told[key], key, 1)
+            for key in ("maxBytes", "maxRecords", "maxLogicalBytes")
+        ]
+        return Limits(*values)
+
+    def _parts(self, value: object, compression: Compression) -> Iterator[Part]:
+        self._require(isinstance(value, list), "parts is not an array")
+        suffix = codecs()[compression.codec].suffix
+        seen: set[str] = set()
+        row = 0
+        for number, each in enumerate(cast("Sequence[object]", value)):
+            told = self._object(each, f"part {number}")
+            path = self._part_path(told.get("path"), suffix)
+            self._require(path not in seen, f"{path} is there twice")
+            seen.add(path)
+            part = self._part(path, told)
+            self._require(
+                part.first_row == row,
+                f"{path}: firstRow is {part.first_row}, but should be {row}",
+            )
+            self._require(
+                _same(told, _part(part)), f"{path}: its entry is not as it should be"
+            )
+            row += part.records
+            yield part
+
+    def _part(self, path: str, told: dict[str, Any]) -> Part:
+        digest = told.get("digest")
+        self._require(
+            isinstance(digest, str) and _DIGEST.fullmatch(digest),
+            f"{path}: digest {digest!r} is none",
+        )
+        return Part(
+            path=path,
+            records=self._number(told.get("records"), f"{path}: records", 1),
+            bytes=self._number(told.get("bytes"), f"{path}: bytes", 1),
+            logical_bytes=self._number(
+                told.get("logicalBytes"), f"{path}: logicalBytes", 1
+            ),
+            first_row=self._number(told.get("firstRow"), f"{path}: firstRow"),
+            blocks=self._number(told.get("blocks"), f"{path}: blocks", 1),
+            digest=cast("str", digest),
+            partition=self._partition(path, told),
+        )
+
+    def _part_path(self, value: object, suffix: str) -> str:
+        """Return a path if it is where a part of this set can be.
+
+        That is below the directory: no part of it is empty, ``.`` or ``..``.
+        """
+        self._require(isinstance(value, str), f"the path {value!r} is not text")
+        path = cast("str", value)
+        first, *between, last = path.split("/") if "/" in path else ("", path)
+        found = names.parts_directory(first)
+        fits = (
+            found is not None
+            and found[0] == self._name
+            and found[1] <= self._generation
+            and len(between) <= 1
+            and all(map(names.is_partition, between))
+            and names.is_part(last, suffix)
+        )
+        self._require(fits, f"{path!r} is not the path of a part of this set")
+        return path
+
+    def _partition(
+        self, path: str, told: dict[str, Any]
+    ) -> tuple[str, str | None] | None:
+        directories = path.split("/")[1:-1]
+        if "partition" not in told:
+            self._require(not directories, f"{path}: no partition is said")
+            return None
+        partition = self._object(told["partition"], f"{path}: partition")
+        values = [
+            (key, value)
+            for key, value in partition.items()
+            if value is None or isinstance(value, str)
+        ]
+        expected = [names.partition_name(key, value) for key, value in values]
+        self._require(
+            len(expected) == len(partition) == 1 and expected == directories,
+            f"{path}: lies in another partition than it says",
+        )
+        return values[0]
+
+
+def _same(told: object, expected: object) -> bool:
+    """Whether two values are equal as JSON: ``true`` is not 1, nor is ``1.0``."""
+    if isinstance(told, dict) and isinstance(expected, dict):
+        return told.keys() == expected.keys() and all(
+            _same(value, expected[key]) for key, value in told.items()
+        )
+    if isinstance(told, list) and isinstance(expected, list):
+        return len(told) == len(expected) and all(map(_same, told, expected))
+    return type(told) is type(expected) and told == expected
+
+
+def _json_or_repr(value: object) -> str:
+    try:
+        return _json(value)
+    except (TypeError, ValueError):
+        return repr(value)

@@ -1,0 +1,147 @@
+"""What the files of a set are called.
+
+Only what has exactly such a name is ever written or removed; whatever else lies in
+the directory belongs to somebody else.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path  # noqa: TC003, an example uses it
+
+from headrace.errors import UsageError
+
+DEFAULT_PARTITION = "__HIVE_DEFAULT_PARTITION__"
+"""The directory value of records without a value, as Hive and Spark write it."""
+
+SIDECAR = ".ckpt"
+
+_LONGEST = 255
+"""Bytes of a file name, on about every file system."""
+
+_NAME = r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}"
+_GENERATION = r"[0-9]{8}|[1-9][0-9]{8,17}"
+_TEMPORARY = r"\.tmp-[0-9]+-[0-9a-f]{8}"
+_PART = r"part-[0-9]{8,18}\.jsonl(?:\.[a-z0-9]+)?"
+
+_VALID = re.compile(_NAME)
+_META = re.compile(rf"({_NAME})\.meta-({_GENERATION})\.json")
+_PARTS = re.compile(rf"({_NAME})\.parts-({_GENERATION})")
+_LOCK = re.compile(rf"\.({_NAME})\.lock")
+_META_TEMPORARY = re.compile(rf"\.({_NAME})\.meta-(?:{_GENERATION})\.json{_TEMPORARY}")
+_PART_FILE = re.compile(_PART)
+_ANY_PART_FILE = re.compile(
+    rf"{_PART}(?:\{SIDECAR})?|\.{_PART}(?:\{SIDECAR})?{_TEMPORARY}"
+)
+_PARTITION = re.compile(r"[^/=]+=[^/=]+")
+
+# What Hive and Spark escape in the names of partition directories.
+_ESCAPED = re.compile(r"[\x00-\x1f\x7f\"#%'*/:=?\\{\[\]^]")
+
+
+@dataclass(frozen=True, slots=True)
+class SetNames:
+    """The names of one set's files.
+
+    >>> str(SetNames(Path("out"), "rows").meta(7))
+    'out/rows.meta-00000007.json'
+    """
+
+    directory: Path
+    name: str
+
+    @property
+    def lock(self) -> Path:
+        """The file that one writer at a time has locked."""
+        return self.directory / f".{self.name}.lock"
+
+    def meta(self, generation: int) -> Path:
+        """Return the file whose appearance commits a generation."""
+        return self.directory / f"{self.name}.meta-{generation:08}.json"
+
+    def parts(self, generation: int) -> Path:
+        """Return the directory of a generation's files."""
+        return self.directory / f"{self.name}.parts-{generation:08}"
+
+    @property
+    def text(self) -> str:
+        """How messages name the set."""
+        return str(self.directory / self.name)
+
+
+def check_name(name: object) -> str:
+    """Return `name` if a set can have it."""
+    if not isinstance(name, str) or not _VALID.fullmatch(name):
+        raise UsageError(
+            f"{name!r} cannot be the name of a set; it has letters, digits, '.', '_' and "
+            "'-', at most 100, and begins with a letter or digit"
+        )
+    return name
+
+
+def meta_file(file_name: str) -> tuple[str, int] | None:
+    """Return set and generation that a metadata file is of.
+
+    >>> meta_file("rows.meta-00000007.json"), meta_file("model.meta-v1.json")
+    (('rows', 7), None)
+    """
+    match = _META.fullmatch(file_name)
+    return (match[1], int(match[2])) if match else None
+
+
+def parts_directory(file_name: str) -> tuple[str, int] | None:
+    """Return set and generation that a directory of parts is of."""
+    match = _PARTS.fullmatch(file_name)
+    return (match[1], int(match[2])) if match else None
+
+
+def meta_temporary(file_name: str) -> str | None:
+    """Return the set of which this is metadata that was never committed."""
+    match = _META_TEMPORARY.fullmatch(file_name)
+    return match[1] if match else None
+
+
+def is_ours(file_name: str) -> bool:
+    """Whether a file in a directory can be one of a set's, also of a dead writer's."""
+    patterns = (_META, _PARTS, _LOCK, _META_TEMPORARY)
+    return any(pattern.fullmatch(file_name) for pattern in patterns)
+
+
+def part_name(number: int, suffix: str) -> str:
+    """Return what a part is called.
+
+    >>> part_name(3, ".zst")
+    'part-00000003.jsonl.zst'
+    """
+    return f"part-{number:08}.jsonl{suffix}"
+
+
+def is_part(file_name: str, suffix: str) -> bool:
+    """Whether it is a part of the codec whose ending is `suffix`."""
+    fits = file_name.endswith(f".jsonl{suffix}")
+    return fits and bool(_PART_FILE.fullmatch(file_name))
+
+
+def is_part_or_beside(file_name: str) -> bool:
+    """Whether it is a part, its sidecar, or one of both in the making."""
+    return bool(_ANY_PART_FILE.fullmatch(file_name))
+
+
+def is_partition(file_name: str) -> bool:
+    """Whether a directory among the parts is one of a partition."""
+    return bool(_PARTITION.fullmatch(file_name))
+
+
+def partition_name(key: str, value: str | None) -> str | None:
+    """Return the directory of the records with this value; None if it is too long.
+
+    >>> partition_name("country", "a/b"), partition_name("country", None)
+    ('country=a%2Fb', 'country=__HIVE_DEFAULT_PARTITION__')
+    """
+    name = f"{_escape(key)}={_escape(value or DEFAULT_PARTITION)}"
+    return name if len(name.encode()) <= _LONGEST else None
+
+
+def _escape(text: str) -> str:
+    return _ESCAPED.sub(lambda match: f"%{ord(match[0]):02X}", text)

@@ -1,0 +1,161 @@
+"""What a writer can be asked for, checked before anything is made."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, cast
+
+from headrace.errors import HeadraceWarning, UsageError
+from headrace.kernel.blocks import Packer, codecs
+from headrace.kernel.values import DEEPEST
+from headrace.store.shards.metadata import Compression, Limits
+from headrace.store.sizes import parse_size
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from headrace.kernel.blocks import Codec
+
+_LARGEST = (1 << 63) - 1
+_LARGEST_BLOCK = 1 << 30
+_MOST_THREADS = 1 << 10
+
+
+@dataclass(frozen=True, slots=True)
+class PackOptions:
+    """How records become files; `max_depth` None: they are not checked."""
+
+    compression: Compression
+    suffix: str
+    values: tuple[int, ...]
+    limits: Limits
+    max_depth: int | None
+    threads: int
+
+    def packer(self) -> Packer:
+        """Return a packer that does it."""
+        compression, limits = self.compression, self.limits
+        try:
+            return Packer(
+                compression.codec,
+                level=compression.level,
+                values=list(self.values),
+                block_bytes=compression.block_bytes,
+                max_bytes=limits.max_bytes,
+                max_logical_bytes=limits.max_logical_bytes,
+                max_records=limits.max_records,
+                max_depth=self.max_depth,
+                threads=self.threads,
+            )
+        except ValueError as error:
+            raise UsageError(str(error)) from None
+
+
+def pack_options(
+    codec: str,
+    *,
+    level: int | None,
+    options: Mapping[str, int] | None,
+    block_bytes: int | str,
+    limits: Limits,
+    validate: bool,
+    max_depth: int,
+    threads: int,
+) -> PackOptions:
+    """Check what was asked for; what is possible only otherwise is warned of."""
+    info = _codec(codec)
+    depth = whole_number("max_depth", max_depth, most=DEEPEST)
+    return PackOptions(
+        Compression(
+            codec,
+            _level(info, level),
+            _size("block_bytes", block_bytes, _LARGEST_BLOCK),
+        ),
+        info.suffix,
+        _values(info, options or {}),
+        limits,
+        depth if validate else None,
+        whole_number("threads", threads, most=_MOST_THREADS),
+    )
+
+
+def limits(
+    max_bytes: int | str | None,
+    max_records: int | None,
+    max_logical_bytes: int | str | None,
+) -> Limits:
+    """Check the limits of a file."""
+    return Limits(
+        None if max_bytes is None else _size("max_bytes", max_bytes),
+        None if max_records is None else whole_number("max_records", max_records),
+        None
+        if max_logical_bytes is None
+        else _size("max_logical_bytes", max_logical_bytes),
+    )
+
+
+def codec_of(path: str) -> str:
+    """Return the codec that the ending of a file name asks for.
+
+    >>> codec_of("rows.jsonl.gz"), codec_of("rows.jsonl")
+    ('gzip', 'none')
+    """
+    for codec in codecs().values():
+        if codec.suffix and path.lower().endswith(codec.suffix):
+            return codec.name
+    return "none"
+
+
+def whole_number(name: str, value: object, most: int = _LARGEST) -> int:
+    """Return a number from 1 to `most`."""
+    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= most:
+        upper = "" if most == _LARGEST else f" to {most}"
+        raise UsageError(
+            f"{name} {value!r}: it is a whole number from 1{upper or ' on'}"
+        )
+    return value
+
+
+def _size(name: str, value: object, most: int = _LARGEST) -> int:
+    if isinstance(value, str):
+        value = parse_size(value)
+    return whole_number(name, value, most)
+
+
+def _codec(name: str) -> Codec:
+    if name not in codecs():
+        raise UsageError(f"{name!r}: files are written as {', '.join(codecs())}")
+    return codecs()[name]
+
+
+def _level(info: Codec, level: object) -> int:
+    if level is None:
+        return info.default_level
+    if isinstance(level, bool) or not isinstance(level, int):
+        raise UsageError(f"level {level!r}: it is a whole number")
+    possible = min(max(level, info.least_level), info.most_level)
+    if possible != level:
+        span = f"{info.least_level} to {info.most_level}"
+        _warn(f"level {level}: {info.name} has levels {span}; {possible} is used")
+    return possible
+
+
+def _values(info: Codec, options: Mapping[str, object]) -> tuple[int, ...]:
+    """Return what was chosen, in the order of the codec's choices."""
+    known = [choice.name for choice in info.choices]
+    for name in options:
+        if name not in known:
+            there = ", ".join(known) or "none"
+            _warn(f"{info.name} has no option {name!r}, it is ignored; it has {there}")
+    values = [options.get(choice.name, choice.default) for choice in info.choices]
+    for choice, value in zip(info.choices, values, strict=True):
+        if not isinstance(value, int) or not 0 <= value <= choice.most:
+            reason = f"it can be from 0 to {choice.most}"
+            raise UsageError(f"{choice.name} {value!r}: {reason}")
+    return tuple(cast("int", value) for value in values)
+
+
+def _warn(message: str) -> None:
+    # Told where the writer was made: behind this, its options and its constructor.
+    warnings.warn(message, HeadraceWarning, stacklevel=6)

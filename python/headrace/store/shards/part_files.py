@@ -1,0 +1,100 @@
+"""Parts being written: records go in, files that are whole come out.
+
+Nothing of a part is held but what its packer still needs, and everything the packer
+gives is in a file when the call returns.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from headrace.store.atomic import NewFile
+from headrace.store.shards.metadata import Part
+from headrace.store.shards.names import part_name, partition_name
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from headrace.kernel.blocks import Packer, Piece, Refusal, Shard
+    from headrace.store.shards.commit import Generation
+    from headrace.store.shards.options import PackOptions
+
+
+class PartFiles:
+    """The parts of a set, or of one partition of it."""
+
+    def __init__(
+        self,
+        generation: Generation,
+        options: PackOptions,
+        partition: tuple[str, str | None] | None = None,
+    ) -> None:
+        self.records = 0
+        self.bytes_written = 0
+        self.logical_bytes = 0
+        self.parts: list[Part] = []
+        self._generation = generation
+        self._options = options
+        self._partition = partition
+        self._packer: Packer | None = None
+        self._file: NewFile | None = None
+
+    def add(self, data: bytes, start: int = 0) -> Refusal | None:
+        """Take the lines from byte `start` on, up to one that is refused."""
+        if self._packer is None:
+            self._packer = self._options.packer()
+        packer = self._packer
+        records, logical = packer.records, packer.logical_bytes
+        pieces, refusal = packer.add(data, start)
+        self.records += packer.records - records
+        self.logical_bytes += packer.logical_bytes - logical
+        self._append(pieces)
+        return refusal
+
+    def finish(self) -> None:
+        """End the last part; what is added later begins another."""
+        packer, self._packer = self._packer, None
+        if packer is not None:
+            self._append(packer.finish())
+
+    def _append(self, pieces: Sequence[Piece]) -> None:
+        for data, shard in pieces:
+            file = self._file or self._begin()
+            with self._generation.writing(file.path):
+                before = file.size
+                try:
+                    file.append(data)
+                finally:
+                    self.bytes_written += file.size - before
+                if shard is not None:
+                    self._file = None
+                    file.finish()
+                    self._end(file.path, shard)
+
+    def _begin(self) -> NewFile:
+        name = part_name(len(self.parts), self._options.suffix)
+        with self._generation.writing():
+            partition = self._partition and partition_name(*self._partition)
+            self._file = NewFile(self._generation.directory(partition) / name)
+        return self._file
+
+    def _end(self, path: Path, shard: Shard) -> None:
+        self.parts.append(
+            Part(
+                path=path.relative_to(self._generation.names.directory).as_posix(),
+                records=shard.records,
+                bytes=shard.bytes,
+                logical_bytes=shard.logical_bytes,
+                first_row=0,
+                blocks=shard.blocks,
+                digest=shard.digest,
+                partition=self._partition,
+            )
+        )
+
+    def close(self) -> None:
+        """Let go of the file that is being written; it is removed with its generation."""
+        file, self._file = self._file, None
+        if file is not None:
+            file.discard()

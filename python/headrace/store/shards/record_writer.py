@@ -1,0 +1,264 @@
+"""Writing records, whatever they are written to.
+
+A record is what one line holds. All that were given are accounted for: given =
+written + skipped. A writer is *open* until it is closed, which makes what was written
+visible as a whole, or aborted, which leaves nothing of it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+from abc import ABC, abstractmethod
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, Generic, Literal, Self, TypeAlias, TypeVar, cast
+
+from headrace.errors import BadRecordError, JsonTooLargeError, UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+    from types import TracebackType
+
+    from headrace.kernel.blocks import Refusal
+    from headrace.store.shards.metadata import Limits
+
+    OnError: TypeAlias = Literal["abort", "skip"] | Callable[[BadRecordError], object]
+
+T = TypeVar("T")
+
+_CHUNK = 4 << 20
+"""Lines are taken this many bytes at a time, so that what becomes of them is not held."""
+
+
+class RecordWriter(ABC, Generic[T]):
+    """Takes records until it is closed, which returns what was made of them."""
+
+    def __init__(self, target: str, limits: Limits, on_error: OnError) -> None:
+        if on_error not in ("abort", "skip") and not callable(on_error):
+            raise UsageError(
+                f"on_error is 'abort', 'skip' or a function, not {on_error!r}"
+            )
+        self.skipped = 0
+        """How many records were left out, because they are not JSON."""
+        self._target = target
+        self._limits = limits
+        self._on_error = on_error
+        self._lock = threading.RLock()
+        self._pid = os.getpid()
+        self._state: Literal["open", "closed", "aborted"] = "open"
+        self._result: T | None = None
+
+    @property
+    @abstractmethod
+    def records(self) -> int:
+        """How many records were written; blank lines are among them."""
+
+    @property
+    @abstractmethod
+    def bytes_written(self) -> int:
+        """Bytes in files now, after compression."""
+
+    @property
+    @abstractmethod
+    def logical_bytes(self) -> int:
+        """Bytes of all records with their newlines, before compression."""
+
+    @abstractmethod
+    def _add(self, data: bytes, start: int) -> Refusal | None:
+        """Take lines from byte `start` on, up to one that is refused."""
+
+    @abstractmethod
+    def _commit(self) -> T:
+        """Make all of it visible."""
+
+    @abstractmethod
+    def _discard(self) -> None:
+        """Take back what is not visible yet."""
+
+    # Records
+
+    def write(self, record: object) -> None:
+        """Write one record: any JSON value, or its text as `str` or `bytes`."""
+        with self._using():
+            try:
+                line = _line(record)
+            except _NoRecordError as error:
+                self._refuse(error.offset, error.reason)
+            else:
+                self._take(line)
+
+    def write_many(self, records: Iterable[object]) -> None:
+        """Write one record after the other."""
+        for record in records:
+            self.write(record)
+
+    def write_lines(self, lines: bytes) -> None:
+        """Write whole lines of JSON; the last one need not have a newline."""
+        if not isinstance(lines, (bytes, bytearray, memoryview)):
+            raise UsageError(f"lines are bytes, not {type(lines).__name__}")
+        data = bytes(lines)
+        with self._using():
+            start = 0
+            while start < len(data):
+                end = _end_of_chunk(data, start)
+                whole = start == 0 and end == len(data)
+                self._take(data if whole else data[start:end])
+                start = end
+
+    def _take(self, data: bytes) -> None:
+        start = 0
+        while start < len(data):
+            refusal = self._add(data, start)
+            if refusal is None:
+                return
+            begin, end, kind, offset, reason = refusal
+            if kind == "too_large":
+                raise self._too_large(len(data[begin:end].rstrip(b"\n")) + 1)
+            self._refuse(offset - begin, reason)
+            start = end
+
+    @property
+    def _next_record(self) -> int:
+        return self.records + self.skipped + 1
+
+    def _refuse(self, offset: int, reason: str) -> None:
+        """Raise what is wrong with a record, or leave it out."""
+        error = BadRecordError(self._target, self._next_record, offset, reason)
+        if self._on_error == "abort":
+            raise error
+        self.skipped += 1
+        if callable(self._on_error):
+            self._on_error(error)
+
+    def _too_large(
+        self, length: int | None, record: int | None = None
+    ) -> JsonTooLargeError:
+        name, limit = "max_bytes", self._limits.max_bytes
+        logical = self._limits.max_logical_bytes
+        if logical is not None and (limit is None or (length or 0) > logical):
+            name, limit = "max_logical_bytes", logical
+        number = self._next_record if record is None else record
+        return JsonTooLargeError(self._target, number, length, name, limit or 0)
+
+    # From open to closed or aborted
+
+    @contextmanager
+    def _using(self) -> Iterator[None]:
+        """Hold the lock of an open writer; a failure that is not a record's ends it."""
+        self._refuse_other_process()
+        with self._lock:
+            if self._state != "open":
+                raise UsageError(
+                    f"{self._target}: the writer was {self._state}; make another"
+                )
+            try:
+                yield
+            except (BadRecordError, JsonTooLargeError, UsageError):
+                raise
+            except BaseException:
+                self.abort()
+                raise
+
+    def _refuse_other_process(self) -> None:
+        # What a forked child has is a copy: the files and the set are its parent's.
+        if os.getpid() != self._pid:
+            raise UsageError(
+                f"{self._target}: the writer is that of process {self._pid}; "
+                "make another in this one"
+            )
+
+    def close(self) -> T:
+        """Make everything durable, then visible in one instant; return what was made."""
+        self._refuse_other_process()
+        with self._lock:
+            if self._state != "closed":
+                with self._using():
+                    try:
+                        self._result = self._commit()
+                    except BaseException:
+                        self.abort()
+                        raise
+                    self._state = "closed"
+            return cast("T", self._result)
+
+    commit = close
+
+    def abort(self) -> None:
+        """Leave nothing of what was written, and everything else as it was.
+
+        In a forked child, and when it is closed already, this does nothing.
+        """
+        if os.getpid() != self._pid:
+            return
+        with self._lock:
+            if self._state == "open":
+                self._state = "aborted"
+                self._discard()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if kind is None:
+            self.close()
+        else:
+            self.abort()
+
+    def __del__(self) -> None:
+        with suppress(Exception):
+            self.abort()
+
+
+class _NoRecordError(Exception):
+    """Something cannot be a line of JSON."""
+
+    def __init__(self, offset: int, reason: str) -> None:
+        super().__init__(offset, reason)
+        self.offset = offset
+        self.reason = reason
+
+
+def _line(record: object) -> bytes:
+    """Return the line of a record."""
+    if isinstance(record, str):
+        return _one_line(_encoded(record))
+    if isinstance(record, (bytes, bytearray, memoryview)):
+        return _one_line(bytes(record))
+    try:
+        text = json.dumps(
+            record, ensure_ascii=False, allow_nan=False, separators=(",", ":")
+        )
+    except (TypeError, ValueError, RecursionError) as error:
+        raise _NoRecordError(0, f"it has no JSON: {error}") from None
+    return _encoded(text) + b"\n"
+
+
+def _encoded(text: str) -> bytes:
+    try:
+        return text.encode()
+    except UnicodeEncodeError as error:
+        offset = len(text[: error.start].encode())
+        raise _NoRecordError(offset, "a surrogate alone is no character") from None
+
+
+def _one_line(text: bytes) -> bytes:
+    line = text.removesuffix(b"\n")
+    if (newline := line.find(b"\n")) >= 0:
+        raise _NoRecordError(newline, "a record is one line, and a newline ends it")
+    if not line.strip(b" \t\r"):
+        raise _NoRecordError(0, "a record is a JSON value, and this is blank")
+    return line + b"\n"
+
+
+def _end_of_chunk(data: bytes, start: int) -> int:
+    """Return where lines end of which there are about as many bytes as are taken at once."""
+    if len(data) - start <= _CHUNK:
+        return len(data)
+    end = data.rfind(b"\n", start, start + _CHUNK) + 1
+    return end or data.find(b"\n", start + _CHUNK) + 1 or len(data)
