@@ -104,6 +104,68 @@ class DamagedSourceError(HeadraceError):
         )
 
 
+class DamagedBlockError(DamagedSourceError):
+    """A block of a compressed file cannot be decoded; all others can be read.
+
+    `offset` is where it begins in the file, `rows` are those it has, None if nobody
+    has counted them.
+    """
+
+    def __init__(
+        self, path: str, offset: int, reason: str, block: int, rows: range | None
+    ) -> None:
+        HeadraceError.__init__(self, path, offset, reason, block, rows)
+        self.path = path
+        self.offset = offset
+        self.reason = reason
+        self.block = block
+        self.rows = rows
+
+    def __str__(self) -> str:
+        where = f"block {self.block}, compressed byte {self.offset}"
+        lost = ""
+        if self.rows is not None:
+            lost = f"rows {self.rows.start} to {self.rows.stop - 1} are lost, "
+        return (
+            f"{self.path}: {self.reason} ({where}); {lost}the other blocks can be "
+            "read, fetch or write the file again"
+        )
+
+
+class UnusableTableError(HeadraceError):
+    """What a compressed file says of its blocks is wrong; its rows may be whole."""
+
+    def __init__(self, path: str, offset: int, reason: str) -> None:
+        super().__init__(path, offset, reason)
+        self.path = path
+        self.offset = offset
+        self.reason = reason
+
+    @property
+    def what(self) -> str:
+        """What is wrong, and where."""
+        return f"{self.path}: {self.reason} (compressed byte {self.offset})"
+
+    def __str__(self) -> str:
+        return f"{self.what}; read it in order with blocks=False, or write it again"
+
+
+class DecompressionLimitError(HeadraceError):
+    """Compressed data stands for more than may be decoded."""
+
+    def __init__(self, path: str, offset: int, reason: str) -> None:
+        super().__init__(path, offset, reason)
+        self.path = path
+        self.offset = offset
+        self.reason = reason
+
+    def __str__(self) -> str:
+        return (
+            f"{self.path}: {self.reason} (compressed byte {self.offset}); if you trust "
+            "it, raise max_ratio (--max-ratio) or max_decoded (--max-decoded)"
+        )
+
+
 class SourceChangedError(HeadraceError):
     """The file is no longer the one that was opened."""
 
@@ -365,9 +427,9 @@ class MemoryExceededError(HeadraceError):
         )
 
 
-class MemoryWarning(UserWarning):
-    """A query holds most of what it may hold."""
-
-
 class HeadraceWarning(UserWarning):
-    """Something was asked for that is done differently, or not at all."""
+    """Something that does not stop the work, and that somebody should know."""
+
+
+class MemoryWarning(HeadraceWarning):
+    """A query holds most of what it may hold."""

@@ -31,6 +31,37 @@ pub enum Error {
         /// What does not fit.
         reason: String,
     },
+    /// What a file says of its own blocks is wrong; read in order, it may be whole.
+    Table {
+        /// The compressed byte at which that shows.
+        offset: u64,
+        /// What is wrong.
+        reason: String,
+    },
+    /// One block cannot be decoded; the others can.
+    DamagedBlock(Box<DamagedBlock>),
+    /// Compressed bytes stand for more than whoever reads them allows.
+    TooLarge {
+        /// How much of the compressed input had been taken.
+        offset: u64,
+        /// What was exceeded.
+        reason: String,
+    },
+}
+
+/// Which block is damaged.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DamagedBlock {
+    /// Where it begins in the file.
+    pub offset: u64,
+    /// Its number.
+    pub block: u64,
+    /// Its first row and the first behind it, where they were counted.
+    pub rows: Option<(u64, u64)>,
+    /// Where the next one begins, after decompression.
+    pub next: u64,
+    /// What is wrong.
+    pub reason: String,
 }
 
 impl fmt::Display for Error {
@@ -39,7 +70,12 @@ impl fmt::Display for Error {
             Self::Io(error) => error.fmt(f),
             Self::Damaged { offset, reason }
             | Self::Changed { offset, reason }
-            | Self::Sidecar { offset, reason } => write!(f, "{reason} (byte {offset})"),
+            | Self::Sidecar { offset, reason }
+            | Self::Table { offset, reason }
+            | Self::TooLarge { offset, reason } => write!(f, "{reason} (byte {offset})"),
+            Self::DamagedBlock(damaged) => {
+                write!(f, "{} (block {}, byte {})", damaged.reason, damaged.block, damaged.offset)
+            }
         }
     }
 }

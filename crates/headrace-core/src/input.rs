@@ -71,6 +71,16 @@ impl ReadAt for Vec<u8> {
     }
 }
 
+impl<T: ReadAt> ReadAt for Arc<T> {
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+        T::read_at(self, buffer, offset)
+    }
+
+    fn stat(&self) -> io::Result<Stat> {
+        T::stat(self)
+    }
+}
+
 /// An opened input that counts the bytes read from it.
 pub struct DataFile {
     input: Box<dyn ReadAt>,

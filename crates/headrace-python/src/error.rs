@@ -1,9 +1,14 @@
 //! Errors of the core as Python exceptions.
 
-use headrace_core::Error;
+use headrace_core::{Error, error::DamagedBlock};
 use pyo3::{PyErr, create_exception, exceptions::PyException};
 
-create_exception!(headrace._native, KernelError, PyException, "(kind, offset, reason)");
+create_exception!(
+    headrace._native,
+    KernelError,
+    PyException,
+    "(kind, offset, reason), of a block also (number, rows, next)"
+);
 
 /// The Python exception for an error of the core. An exception that a Python
 /// reader raised below the core comes back as itself.
@@ -18,6 +23,12 @@ pub(crate) fn to_python(error: Error) -> PyErr {
         Error::Damaged { offset, reason } => ("damaged", offset, reason),
         Error::Changed { offset, reason } => ("changed", offset, reason),
         Error::Sidecar { offset, reason } => ("sidecar", offset, reason),
+        Error::Table { offset, reason } => ("table", offset, reason),
+        Error::TooLarge { offset, reason } => ("too_large", offset, reason),
+        Error::DamagedBlock(damaged) => {
+            let DamagedBlock { offset, block, rows, next, reason } = *damaged;
+            return KernelError::new_err(("block", offset, reason, block, rows, next));
+        }
     };
     KernelError::new_err((kind, offset, reason))
 }

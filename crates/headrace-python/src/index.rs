@@ -2,7 +2,7 @@
 
 use std::{
     path::PathBuf,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Mutex, PoisonError},
 };
 
 use headrace_core::{
@@ -16,14 +16,21 @@ use pyo3::{prelude::*, types::PyBytes};
 
 use crate::{
     batch::RowBatch,
+    blocks::BlockTable,
     error::to_python,
-    source::{File, Source},
+    source::{Decoding, File, Source},
 };
 
 /// Where every so manieth row of a source begins.
 #[pyclass(frozen, module = "headrace._native")]
 pub(crate) struct RowIndex {
     index: rows::RowIndex,
+}
+
+impl RowIndex {
+    pub(crate) fn new_of(index: rows::RowIndex) -> Self {
+        Self { index }
+    }
 }
 
 #[pymethods]
@@ -38,7 +45,14 @@ impl RowIndex {
     fn load(py: Python<'_>, path: PathBuf) -> PyResult<(Self, Made)> {
         let file = py.detach(|| CheckpointFile::open(DataFile::open(&path)?)).map_err(to_python)?;
         let made = made_from(file.header());
-        Ok((Self { index: rows::RowIndex::stored(file) }, made))
+        let index = py.detach(|| rows::RowIndex::stored(file)).map_err(to_python)?;
+        Ok((Self { index }, made))
+    }
+
+    /// The blocks that the index is of, if it is.
+    #[getter]
+    fn blocks(&self) -> Option<BlockTable> {
+        self.index.blocks().map(BlockTable::new)
     }
 
     /// The bytes of a sidecar for this finished index of `file`, which is `codec`-compressed.
@@ -148,7 +162,7 @@ impl IndexBuild {
     /// Scan `source` up to byte `size`, from where `index` ends. With `copy_dir` the decoded
     /// bytes are kept in a nameless file there, for reading by position.
     #[new]
-    #[pyo3(signature = (source, codec, *, size, index, copy_dir = None))]
+    #[pyo3(signature = (source, codec, *, size, index, copy_dir = None, decoding = None))]
     fn new(
         py: Python<'_>,
         source: Source<'_>,
@@ -156,13 +170,15 @@ impl IndexBuild {
         size: u64,
         index: Py<RowIndex>,
         copy_dir: Option<PathBuf>,
+        decoding: Option<Decoding>,
     ) -> PyResult<Self> {
-        let input = source.input(codec, index.get().index.scanned(), size)?;
+        let decoding = decoding.unwrap_or_default();
+        let input = source.input(codec, index.get().index.scanned(), size, decoding)?;
         let (write, copy) = match copy_dir {
             None => (None, None),
             Some(dir) => {
                 let file = rows::nameless_file(&dir)?;
-                let read = File { data: Arc::new(DataFile::new(file.try_clone()?)) };
+                let read = File::new(DataFile::new(file.try_clone()?));
                 (Some(file), Some(Py::new(py, read)?))
             }
         };

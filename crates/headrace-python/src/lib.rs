@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 
 mod batch;
+mod blocks;
 mod checksum;
 mod compressor;
 mod error;
@@ -30,6 +31,8 @@ mod _native {
     #[pymodule_export]
     use crate::batch::RowBatch;
     #[pymodule_export]
+    use crate::blocks::{BlockTable, has_blocks};
+    #[pymodule_export]
     use crate::checksum::crc32c;
     #[pymodule_export]
     use crate::compressor::Compressor;
@@ -42,7 +45,7 @@ mod _native {
     #[pymodule_export]
     use crate::query::{Program, RowQuery, Sources, StreamQuery, builtins};
     #[pymodule_export]
-    use crate::source::{File, Reader, codecs, sniff};
+    use crate::source::{Decoded, File, Reader, codecs, sniff};
     #[pymodule_export]
     use crate::stage::{JoinTable, Stage};
     #[pymodule_export]

@@ -11,12 +11,17 @@ use headrace_core::{
         pack::{self, Cause, Piece, Refusal, Sizes},
     },
     codec::CODECS,
+    input::Stat,
     json::Limits,
-    rows::BOM,
+    rows::{BOM, checkpoint_file::Fingerprint},
 };
 use pyo3::{exceptions::PyValueError, prelude::*, types::PyBytes};
 
-use crate::{batch::RowBatch, source::codec_named};
+use crate::{
+    batch::RowBatch,
+    error,
+    source::{File, codec_named},
+};
 
 /// Bytes to append to the current file, and the shard that ends behind them.
 type PyPiece<'py> = (Bound<'py, PyBytes>, Option<Shard>);
@@ -176,6 +181,16 @@ impl Shard {
     #[getter]
     fn blocks(&self) -> usize {
         self.shard.blocks.len()
+    }
+
+    /// The bytes of the sidecar for `file`, which this is.
+    fn checkpoints<'py>(&self, py: Python<'py>, file: &File) -> PyResult<Bound<'py, PyBytes>> {
+        let stat = Stat { size: self.shard.bytes, mtime_ns: 0, ctime_ns: 0 };
+        let bytes = py.detach(|| {
+            let fingerprint = Fingerprint::take(&file.data, stat)?;
+            self.shard.checkpoints(&fingerprint)
+        });
+        Ok(PyBytes::new(py, &bytes.map_err(error::to_python)?))
     }
 
     /// XXH3 of all its bytes, as it is written.

@@ -8,7 +8,9 @@ use std::{
 };
 
 use headrace_core::{
+    blocks::{BlockFile, ahead::Ahead},
     codec::{self, CODECS, Codec, Input},
+    decode::{self, DecodeLimits},
     input::{DataFile, RangeReader, ReadAt, Stat},
     rows::checkpoint_file::Fingerprint,
 };
@@ -40,6 +42,19 @@ pub(crate) fn codec_named(name: &str) -> PyResult<&'static Codec> {
 #[pyclass(frozen, module = "headrace._native")]
 pub(crate) struct File {
     pub(crate) data: Arc<DataFile>,
+    /// What `data` decodes, if it is made of blocks.
+    blocks: Option<Arc<BlockFile>>,
+}
+
+impl File {
+    pub(crate) fn new(data: DataFile) -> Self {
+        Self { data: Arc::new(data), blocks: None }
+    }
+
+    pub(crate) fn of_blocks(blocks: BlockFile) -> Self {
+        let blocks = Arc::new(blocks);
+        Self { data: Arc::new(DataFile::new(Arc::clone(&blocks))), blocks: Some(blocks) }
+    }
 }
 
 #[pymethods]
@@ -47,14 +62,14 @@ impl File {
     #[new]
     fn open(py: Python<'_>, path: PathBuf) -> PyResult<Self> {
         let data = py.detach(|| DataFile::open(&path))?;
-        Ok(Self { data: Arc::new(data) })
+        Ok(Self::new(data))
     }
 
     /// A file read through `read_at(offset, length) -> bytes`.
     #[staticmethod]
     fn remote(read_at: Py<PyAny>, size: u64, mtime_ns: i64) -> Self {
         let stat = Stat { size, mtime_ns, ctime_ns: 0 };
-        Self { data: Arc::new(DataFile::new(Remote { read_at, stat })) }
+        Self::new(DataFile::new(Remote { read_at, stat }))
     }
 
     /// Size, and times of the last change of content and of metadata in nanoseconds.
@@ -222,13 +237,97 @@ pub(crate) enum Source<'py> {
 
 impl Source<'_> {
     /// The decoded bytes of `[offset, end)`, counted before decoding; a pipe has no positions.
-    pub(crate) fn input(&self, codec: &str, offset: u64, end: u64) -> PyResult<Input> {
+    /// Blocks are decoded by so many threads.
+    pub(crate) fn input(
+        &self,
+        codec: &str,
+        offset: u64,
+        end: u64,
+        decoding: Decoding,
+    ) -> PyResult<Input> {
         let raw: Input = match self {
-            Self::File(file) => Box::new(RangeReader::new(Arc::clone(&file.data), offset, end)),
+            Self::File(file) => match &file.blocks {
+                Some(blocks) => {
+                    Box::new(Ahead::new(Arc::clone(blocks), offset, end, decoding.threads()))
+                }
+                None => Box::new(RangeReader::new(Arc::clone(&file.data), offset, end)),
+            },
             Self::Reader(reader) => reader.take()?,
         };
-        Ok(codec::decode(codec_named(codec)?, raw)?)
+        Ok(decode::decode(codec_named(codec)?, raw, decoding.limits())?)
     }
+}
+
+/// How compressed bytes are decoded: the threads for blocks, and the limits of what comes out.
+#[derive(Clone, Copy, FromPyObject)]
+pub(crate) struct Decoding(usize, u64, u64);
+
+impl Decoding {
+    pub(crate) fn threads(self) -> usize {
+        self.0
+    }
+
+    pub(crate) fn limits(self) -> DecodeLimits {
+        DecodeLimits { max_ratio: self.1, max_decoded: self.2 }
+    }
+}
+
+impl Default for Decoding {
+    fn default() -> Self {
+        let DecodeLimits { max_ratio, max_decoded } = DecodeLimits::default();
+        Self(1, max_ratio, max_decoded)
+    }
+}
+
+/// The decoded bytes of a source, in order.
+#[pyclass(frozen, module = "headrace._native")]
+pub(crate) struct Decoded {
+    input: Mutex<Input>,
+}
+
+#[pymethods]
+impl Decoded {
+    /// `size` is how far a file may be read.
+    #[new]
+    #[pyo3(signature = (source, codec, *, size, decoding = None))]
+    fn new(
+        source: Source<'_>,
+        codec: &str,
+        size: u64,
+        decoding: Option<Decoding>,
+    ) -> PyResult<Self> {
+        let input = source.input(codec, 0, size, decoding.unwrap_or_default())?;
+        Ok(Self { input: Mutex::new(input) })
+    }
+
+    /// The next bytes, at most `most`; none at the end.
+    #[pyo3(signature = (most = 1 << 18))]
+    fn read<'py>(&self, py: Python<'py>, most: usize) -> PyResult<Bound<'py, PyBytes>> {
+        let read = py.detach(|| {
+            let mut input = self.input.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut buffer = vec![0; most];
+            let count = fill(&mut input, &mut buffer)?;
+            buffer.truncate(count);
+            io::Result::Ok(buffer)
+        });
+        Ok(PyBytes::new(py, &read.map_err(|error| to_python(error.into()))?))
+    }
+}
+
+/// Read until `buffer` is full or the input has ended; a failure comes after what is there.
+fn fill(input: &mut Input, buffer: &mut [u8]) -> io::Result<usize> {
+    let mut done = 0;
+    while done < buffer.len() {
+        match input.read(&mut buffer[done..]) {
+            Ok(0) => break,
+            Ok(count) => done += count,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) if done == 0 => return Err(error),
+            // A reader that has failed fails again.
+            Err(_) => break,
+        }
+    }
+    Ok(done)
 }
 
 fn copy_out(bytes: &Bound<'_, PyAny>, buffer: &mut [u8]) -> PyResult<usize> {

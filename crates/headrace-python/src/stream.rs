@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 use crate::{
     batch::{RowBatch, Spare},
     error::to_python,
-    source::{File, Source},
+    source::{Decoding, File, Source},
 };
 
 /// The rows of a source whose first byte lies in `[start, end)`.
@@ -20,9 +20,14 @@ pub(crate) struct RowStream {
 
 #[pymethods]
 impl RowStream {
-    /// `size` is how far a file may be read; `start` and `end` cut plain files into fragments.
+    /// `size` is how far a file may be read; `start` and `end` cut files into fragments. With
+    /// `at_row`, a row is known to begin at `start`. `decoding` is threads,
+    /// greatest ratio and greatest size.
     #[new]
-    #[pyo3(signature = (source, codec, *, size, start = 0, end = u64::MAX, first_row = 0, max_line))]
+    #[pyo3(signature = (
+        source, codec, *, size, start = 0, end = u64::MAX, first_row = 0, max_line,
+        at_row = false, decoding = None
+    ))]
     fn new(
         py: Python<'_>,
         source: Source<'_>,
@@ -32,14 +37,16 @@ impl RowStream {
         end: u64,
         first_row: u64,
         max_line: usize,
+        at_row: bool,
+        decoding: Option<Decoding>,
     ) -> PyResult<Self> {
-        let from = start.saturating_sub(1);
-        let input = source.input(codec, from, size)?;
+        let from = if at_row { start } else { start.saturating_sub(1) };
+        let input = source.input(codec, from, size, decoding.unwrap_or_default())?;
         let mut rows = rows::RowStream::new(input, from, first_row, end, max_line);
         if matches!(source, Source::Reader(_)) {
             rows = rows.live();
         }
-        if start > 0 {
+        if start > from {
             py.detach(|| rows.skip_partial_row()).map_err(to_python)?;
         }
         Ok(Self { rows: Mutex::new(rows), spare: Arc::default() })

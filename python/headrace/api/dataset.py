@@ -23,6 +23,7 @@ from headrace.errors import (
     RowOutOfRangeError,
     UsageError,
 )
+from headrace.kernel.rows import END, Decoding
 from headrace.kernel.tally import Stats, Tally
 from headrace.kernel.values import DEEPEST, MAX_DEPTH
 from headrace.store.checkpoints import Keeping
@@ -49,6 +50,12 @@ OnError = Literal["abort", "skip"]
 
 MAX_LINE = 64 << 20
 """The longest line that is read, unless told otherwise."""
+
+MAX_RATIO = 10_000
+"""The most bytes that a compressed one may stand for, unless told otherwise."""
+
+_MOST_THREADS = 4
+"""Decoding blocks ahead with more threads keeps no reader of rows busier."""
 
 _NEAR_END = 1000
 """Rows this close to the end are reached from there, without an index."""
@@ -86,6 +93,9 @@ def open(
     max_depth: int = MAX_DEPTH,
     index_dir: str | os.PathLike[str] | None = None,
     persist: bool = True,
+    max_ratio: int = MAX_RATIO,
+    max_decoded: int | str | None = None,
+    blocks: bool = True,
 ) -> Dataset[Any]: ...
 
 
@@ -98,6 +108,9 @@ def open(
     max_depth: int = MAX_DEPTH,
     index_dir: str | os.PathLike[str] | None = None,
     persist: bool = True,
+    max_ratio: int = MAX_RATIO,
+    max_decoded: int | str | None = None,
+    blocks: bool = True,
 ) -> Dataset[bytes]: ...
 
 
@@ -109,19 +122,39 @@ def open(
     max_depth: int = MAX_DEPTH,
     index_dir: str | os.PathLike[str] | None = None,
     persist: bool = True,
+    max_ratio: int = MAX_RATIO,
+    max_decoded: int | str | None = None,
+    blocks: bool = True,
 ) -> Dataset[Any]:
     """Open files, globs, directories, URLs, ``-`` or readers as one sequence of rows.
 
     Rows are JSON values, or with `raw` the bytes of the line. Compression is seen
     from the content. Nothing is read yet but the first bytes of each file. Where
     the rows of a large file begin is kept beside it, in `index_dir` if given, and
-    not at all without `persist`.
+    not at all without `persist`. Compressed data that decodes to more than
+    `max_decoded` bytes, or beyond 256 MiB to more than `max_ratio` for each of its
+    own, is refused. Without `blocks`, compressed files are read in order even if they
+    can be entered in the middle; the rows are the same.
     """
     if not 1 <= max_depth <= DEEPEST:
         raise UsageError(f"max_depth {max_depth}: it can be from 1 to {DEEPEST}")
     directory = None if index_dir is None else os.fspath(index_dir)
-    options = RowOptions(parse_size(max_line), Keeping(persist, directory))
-    return Dataset(tuple(expand(source)), options, max_depth=max_depth, raw=raw)
+    if max_ratio < 1:
+        raise UsageError(f"max_ratio {max_ratio}: it can be 1 or more")
+    decoding = Decoding(
+        decoding_threads(),
+        max_ratio,
+        END if max_decoded is None else parse_size(max_decoded),
+    )
+    keeping = Keeping(persist, directory)
+    options = RowOptions(parse_size(max_line), keeping, decoding, blocks)
+    sources = tuple(expand(source, blocks=blocks))
+    return Dataset(sources, options, max_depth=max_depth, raw=raw)
+
+
+def decoding_threads() -> int:
+    """Return how many threads decode blocks ahead of who reads rows in order."""
+    return min(os.cpu_count() or 1, _MOST_THREADS)
 
 
 class Dataset(Sequence[T_co]):
@@ -268,7 +301,7 @@ class Dataset(Sequence[T_co]):
         return list(self.rows(0, n))
 
     def tail(self, n: int = 10) -> list[T_co]:
-        """Return the last `n` rows; of plain files only the end is read."""
+        """Return the last `n` rows; of files that can be entered only the end is read."""
         return [row for batch in self.tail_batches(n) for row in self._decoded(batch)]
 
     def records(self, on_error: OnError = "abort") -> Iterator[Any]:
@@ -434,7 +467,7 @@ class Dataset(Sequence[T_co]):
             source = names[name]
             if not isinstance(source, Dataset):
                 source = Dataset(
-                    tuple(expand(source)),
+                    tuple(expand(source, blocks=self._options.blocks)),
                     self._options,
                     max_depth=self._max_depth,
                     raw=False,
@@ -475,6 +508,7 @@ class Dataset(Sequence[T_co]):
             max_line=self._options.max_line,
             max_depth=self._max_depth,
             threads=threads,
+            decoding=self._options.decoding,
             progress=lambda done: progress(done, size),
         )
 

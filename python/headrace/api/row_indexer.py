@@ -25,7 +25,7 @@ class RowIndexer:
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         (source,) = expand(path)
-        if not source.seekable:
+        if not source.seekable or source.blocks:
             reason = f"{source.location}: only plain files have rows at byte offsets"
             raise UsageError(reason)
         opened = OpenedFile(source)

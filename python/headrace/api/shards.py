@@ -6,7 +6,7 @@ import json
 import warnings
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from headrace.api.dataset import MAX_LINE, Batch, Dataset
+from headrace.api.dataset import MAX_LINE, Batch, Dataset, decoding_threads
 from headrace.errors import (
     BadSetError,
     DamagedSourceError,
@@ -15,6 +15,7 @@ from headrace.errors import (
     UsageError,
 )
 from headrace.kernel.programs import RowQuery
+from headrace.kernel.rows import Decoding
 from headrace.kernel.values import MAX_DEPTH
 from headrace.physical.query_plan import RowPlan, plan_query
 from headrace.store.checkpoints import Keeping
@@ -144,7 +145,7 @@ def read_shards(
     if isinstance(required, str):
         raise UsageError("required is a list of keys, not one")
     keys = frozenset(required) if validation == "strict" else None
-    options = RowOptions(max_line, Keeping())
+    options = RowOptions(max_line, Keeping(), Decoding(decoding_threads()))
     return _records(ShardSet(path, name), keys, options, max_depth, on_damage)
 
 

@@ -1,16 +1,18 @@
 """Rows of opened files, with the core's errors in our words.
 
-`File`, `Reader`, `RowIndex`, `IndexBuild` and `RowBatch` are the core's own
-classes. Calls that read must stand inside `reading`, which knows whose bytes
+`File`, `Reader`, `RowIndex`, `IndexBuild`, `BlockTable`, `Decoded` and `RowBatch`
+are the core's own classes. Calls that read must stand inside `reading`, which knows whose bytes
 they are.
 """
 
 from __future__ import annotations
 
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from headrace._native import (
+    BlockTable,
+    Decoded,
     File,
     IndexBuild,
     KernelError,
@@ -20,15 +22,19 @@ from headrace._native import (
     RowStream,
     codecs,
     count_rows,
+    has_blocks,
     reach_back,
     sniff,
 )
 from headrace.errors import (
+    DamagedBlockError,
     DamagedSourceError,
+    DecompressionLimitError,
     HeadraceError,
     SourceChangedError,
     SourceNotFoundError,
     UnreadableError,
+    UnusableTableError,
 )
 
 if TYPE_CHECKING:
@@ -36,6 +42,9 @@ if TYPE_CHECKING:
 
 __all__ = [
     "END",
+    "BlockTable",
+    "Decoded",
+    "Decoding",
     "File",
     "IndexBuild",
     "Reader",
@@ -45,6 +54,7 @@ __all__ = [
     "SidecarError",
     "codecs",
     "count_rows",
+    "has_blocks",
     "reach_back",
     "reading",
     "rows_of",
@@ -53,6 +63,18 @@ __all__ = [
 
 END = (1 << 64) - 1
 """An end beyond every file."""
+
+
+class Decoding(NamedTuple):
+    """How compressed data is decoded.
+
+    Blocks by so many threads; no more than `max_decoded` bytes, and from 256 MiB on no
+    more than `max_ratio` for each compressed one.
+    """
+
+    threads: int = 1
+    max_ratio: int = 10_000
+    max_decoded: int = END
 
 
 class SidecarError(HeadraceError):
@@ -65,20 +87,31 @@ def reading(path: str) -> Iterator[None]:
     try:
         yield
     except KernelError as error:
-        kind, offset, reason = error.args
-        match kind:
-            case "damaged":
-                raise DamagedSourceError(path, offset, reason) from None
-            case "changed":
-                raise SourceChangedError(path, offset, reason) from None
-            case _:
-                raise SidecarError(path, offset, reason) from None
+        raise _in_our_words(path, error) from None
     except HeadraceError:
         raise
     except FileNotFoundError:
         raise SourceNotFoundError(path) from None
     except OSError as error:
         raise UnreadableError(path, error.strerror or str(error)) from error
+
+
+def _in_our_words(path: str, error: KernelError) -> HeadraceError:
+    kind, *facts = error.args
+    if kind == "block":
+        offset, reason, block, rows, _next = facts
+        lost = None if rows is None else range(*rows)
+        return DamagedBlockError(path, offset, reason, block, lost)
+    return _KINDS[kind](path, *facts)
+
+
+_KINDS: dict[str, type[HeadraceError]] = {
+    "damaged": DamagedSourceError,
+    "changed": SourceChangedError,
+    "sidecar": SidecarError,
+    "table": UnusableTableError,
+    "too_large": DecompressionLimitError,
+}
 
 
 def rows_of(text: bytes) -> Iterator[RowBatch]:

@@ -33,7 +33,8 @@ class Fragment:
 def fragments(source: Source, target_bytes: int) -> list[Fragment]:
     """Cut a file into fragments of `target_bytes`, the last one shorter.
 
-    Compressed files cannot be entered in the middle: they are one fragment.
+    Compressed files without blocks cannot be entered in the middle: they are one
+    fragment. Blocks belong to the fragment that they begin in.
 
     >>> from headrace.store.source import Source
     >>> file = Source("a.jsonl", "file", size=250)

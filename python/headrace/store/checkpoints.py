@@ -2,8 +2,9 @@
 
 A sidecar is derived and may vanish at any time. It is used only if size, times
 and both ends of the data are what they were when it was made; if the data has
-only grown it is extended; anything else means scanning again. A file that is not
-ours is never touched. Format: docs/formats/checkpoints.md.
+only grown it is extended; anything else means scanning again. A table of blocks,
+written with the data, fits wherever it was brought with it: size and ends must be
+equal, and each block has a checksum. A file that is not ours is never touched. Format: docs/formats/checkpoints.md.
 """
 
 from __future__ import annotations
@@ -12,10 +13,10 @@ import os
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from headrace.errors import HeadraceError
-from headrace.kernel.rows import RowIndex, reading
+from headrace.kernel.rows import BlockTable, File, RowIndex, reading
 from headrace.store.atomic import write_atomically
 
 if TYPE_CHECKING:
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 
     from headrace.store.opened import OpenedFile
     from headrace.store.source import Source
+
+    Made: TypeAlias = tuple[int, int, int, str, str, str]
 
 SUFFIX = ".ckpt"
 SMALLEST_KEPT = 8 << 20
@@ -41,20 +44,32 @@ class Keeping:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A sidecar's index, and whether it covers all of the file."""
+    """A sidecar's index, whether it covers all of the file, and the file to read from."""
 
     index: RowIndex
     whole: bool
+    file: File
 
 
 def load(source: Source, opened: OpenedFile, keeping: Keeping) -> Found | None:
     """Return the kept index of a file, if there is one that fits."""
-    if not _worth_keeping(source, keeping):
-        return None
-    for path in _places(source, keeping):
+    for path in _places_to_look(source, keeping):
         with suppress(HeadraceError), reading(str(path)):
             if found := _fitting(path, source, opened):
                 return found
+    return None
+
+
+def load_blocks(
+    source: Source, opened: OpenedFile, keeping: Keeping
+) -> BlockTable | None:
+    """Return the kept table of the blocks of a file, if there is one that fits."""
+    for path in _places_to_look(source, keeping):
+        with suppress(HeadraceError), reading(str(path)):
+            if table := _fitting_blocks(*RowIndex.load(path), source):
+                # It must be all of the file, or the next place is better.
+                table.decoded(opened.file, source.size)
+                return table
     return None
 
 
@@ -85,18 +100,40 @@ def _worth_keeping(source: Source, keeping: Keeping) -> bool:
     return keeping.enabled and source.kind == "file" and source.size > SMALLEST_KEPT
 
 
+def _places_to_look(source: Source, keeping: Keeping) -> Iterator[Path]:
+    """List where a sidecar may be; that of a small file, only where writers put it."""
+    if not keeping.enabled or source.kind != "file":
+        return
+    places = _places(source, keeping)
+    yield next(places)
+    if source.size > SMALLEST_KEPT:
+        yield from places
+
+
 def _fitting(path: Path, source: Source, opened: OpenedFile) -> Found | None:
     index, made = RowIndex.load(path)
     size, mtime_ns, ctime_ns, head, tail, codec = made
     if codec != source.codec or size > source.size:
         return None
+    if index.blocks is not None:
+        # Without a block, a compressed file is not entered: nobody wants it to be.
+        table = _fitting_blocks(index, made, source) if codec == "none" else None
+        if table is None:
+            return None
+        return Found(index, whole=True, file=table.decoded(opened.file, size))
     if size == source.size:
         now = opened.stat()
         same = now == (size, mtime_ns, ctime_ns) and source.ends == (head, tail)
-        return Found(index, whole=True) if same else None
+        return Found(index, whole=True, file=opened.data) if same else None
     if codec == "none" and opened.file.fingerprint(size) == (head, tail):
-        return Found(index.resume(), whole=False)
+        return Found(index.resume(), whole=False, file=opened.data)
     return None
+
+
+def _fitting_blocks(index: RowIndex, made: Made, source: Source) -> BlockTable | None:
+    size, _mtime_ns, _ctime_ns, head, tail, codec = made
+    same = (codec, size, head, tail) == (source.codec, source.size, *source.ends)
+    return index.blocks if same else None
 
 
 def _places(source: Source, keeping: Keeping) -> Iterator[Path]:

@@ -1,5 +1,8 @@
 """An opened source, and the rows in it.
 
+A file of blocks is read as if it were the plain file that it decodes to, if the
+table of its blocks can be used; if not, in order, as any other compressed file.
+
 Opening checks that the file is still the one that was named, and every batch of
 rows is followed by the same question. A file that only grew is read up to the
 size it had; one that became shorter or was rewritten in place is an error.
@@ -7,11 +10,20 @@ size it had; one that became shorter or was rewritten in place is an error.
 
 from __future__ import annotations
 
+import warnings
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from headrace.errors import NotNdjsonError, SourceChangedError
+from headrace.errors import (
+    HeadraceWarning,
+    NotNdjsonError,
+    SourceChangedError,
+    UnusableTableError,
+)
 from headrace.kernel.rows import (
     END,
+    BlockTable,
+    Decoding,
     File,
     Reader,
     RowBatch,
@@ -19,7 +31,8 @@ from headrace.kernel.rows import (
     reading,
     sniff,
 )
-from headrace.store import remote
+from headrace.store import checkpoints, remote
+from headrace.store.checkpoints import Keeping
 from headrace.store.source import HEAD_BYTES, Readable, refuse_other_encodings
 
 if TYPE_CHECKING:
@@ -31,12 +44,28 @@ _READ_BYTES = 1 << 16
 """The least that a Python reader is asked for: its answers are dear."""
 
 
-class OpenedFile:
-    """A file that can be read by position, in the state its source was pinned to."""
+def read_in_order(source: Source, error: UnusableTableError) -> Source:
+    """Return the source as one without blocks, and say why."""
+    warnings.warn(f"{error.what}; it is read in order", HeadraceWarning, stacklevel=2)
+    return replace(source, blocks=False)
 
-    def __init__(self, source: Source) -> None:
+
+class OpenedFile:
+    """A file that can be read by position, in the state its source was pinned to.
+
+    `file` is what lies on disk. `data`, `codec` and `size` are what rows are read from:
+    of a file of blocks the decoded file, which has a `table`.
+    """
+
+    def __init__(
+        self,
+        source: Source,
+        keeping: Keeping = Keeping(),  # noqa: B008, frozen
+        decoding: Decoding = Decoding(),  # noqa: B008, frozen
+    ) -> None:
         self.source = source
         self.path = source.location
+        self.decoding = decoding
         with reading(self.path):
             if source.kind == "remote":
                 self.file = remote.open_file(self.path)
@@ -44,6 +73,26 @@ class OpenedFile:
                 self.file = File(self.path)
         self._seen = (source.size, source.mtime_ns)
         self.check()
+        self.table: BlockTable | None = None
+        self.data, self.codec, self.size = self.file, source.codec, source.size
+        if source.blocks:
+            try:
+                self._enter(keeping)
+            except UnusableTableError as error:
+                self.source = read_in_order(source, error)
+
+    def _enter(self, keeping: Keeping) -> None:
+        source = self.source
+        table = checkpoints.load_blocks(source, self, keeping)
+        with reading(self.path):
+            if table is None:
+                table = BlockTable.find(self.file, source.codec, source.size)
+            if table is None:
+                raise UnusableTableError(
+                    self.path, 0, "the table of its blocks is gone"
+                )
+            self.data = table.decoded(self.file, source.size, self.decoding)
+        self.table, self.codec, self.size = table, "none", table.logical_size
 
     def stat(self) -> tuple[int, int, int]:
         """Return size, mtime and ctime, in nanoseconds, as they are now."""
@@ -107,17 +156,23 @@ def rows_from(
     start: int = 0,
     end: int = END,
     first_row: int = 0,
+    at_row: bool = False,
 ) -> Rows:
-    """Return the rows of a file that begin in ``[start, end)``."""
+    """Return the rows of a file that begin in ``[start, end)``.
+
+    `at_row`: rows are known to begin at `start` and, if it is in the file, at `end`.
+    """
     with reading(opened.path):
         stream = RowStream(
-            opened.file,
-            opened.source.codec,
-            size=opened.source.size,
+            opened.data,
+            opened.codec,
+            size=min(end, opened.size) if at_row else opened.size,
             start=start,
             end=end,
             first_row=first_row,
             max_line=max_line,
+            at_row=at_row,
+            decoding=opened.decoding,
         )
     return Rows(opened.path, stream, opened)
 

@@ -1,7 +1,9 @@
 """The rows of one source: by number, in order, and from the end.
 
 Rows of a plain file are read where they lie, found through its row index, which
-is built in the background when first needed. A compressed file or a pipe cannot
+is built in the background when first needed. So are those of a file of blocks, by
+decoding the blocks they are in; if they were counted when it was written, they are
+its index. Another compressed file or a pipe cannot
 be entered in the middle: read in order it is decoded on the fly; to reach rows
 by number, what was decoded so far is kept in a nameless temporary file, and the
 rows are read from there.
@@ -13,11 +15,12 @@ import os
 import threading
 from collections import deque
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
-from headrace.errors import SourceChangedError, UsageError
+from headrace.errors import SourceChangedError, UnusableTableError, UsageError
 from headrace.kernel.rows import (
     END,
+    Decoding,
     File,
     IndexBuild,
     Reader,
@@ -31,7 +34,13 @@ from headrace.kernel.rows import (
 )
 from headrace.store import checkpoints
 from headrace.store.index_job import IndexJob
-from headrace.store.opened import OpenedFile, Rows, open_pipe, rows_from
+from headrace.store.opened import (
+    OpenedFile,
+    Rows,
+    open_pipe,
+    read_in_order,
+    rows_from,
+)
 from headrace.store.row_provider import Capabilities
 
 if TYPE_CHECKING:
@@ -42,6 +51,8 @@ if TYPE_CHECKING:
     from headrace.store.source import Source
 
     Progress: TypeAlias = Callable[[int], None]
+
+T = TypeVar("T")
 
 INTERVAL = 1000
 """Rows from one checkpoint to the next."""
@@ -60,6 +71,8 @@ class RowOptions:
 
     max_line: int
     keeping: Keeping
+    decoding: Decoding
+    blocks: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +95,10 @@ class RowFile:
     def __init__(self, source: Source, options: RowOptions) -> None:
         self.source = source
         self._options = options
+        self._decoding = options.decoding
+        if source.kind == "remote":
+            # Requests ahead of each other would each be a short one.
+            self._decoding = options.decoding._replace(threads=1)
         self._lock = threading.RLock()
         self._opened: OpenedFile | None = None
         self._indexed: _Indexed | None = None
@@ -92,10 +109,30 @@ class RowFile:
     @property
     def capabilities(self) -> Capabilities:
         """What can be done with its rows."""
-        source = self.source
         return Capabilities(
-            reverse=not source.is_pipe, tail=source.seekable, positions=True
+            reverse=not self.source.is_pipe, tail=self._seekable, positions=True
         )
+
+    @property
+    def _seekable(self) -> bool:
+        """Whether rows can be read by position; of blocks that is known when it is open."""
+        if self.source.blocks:
+            self._open()
+        return self.source.seekable
+
+    def _asked(self, question: Callable[[], T]) -> T:
+        """Answer from the blocks, or if they are not what their table says, in order."""
+        try:
+            return question()
+        except UnusableTableError as error:
+            self._distrust(error)
+            return question()
+
+    def _distrust(self, error: UnusableTableError) -> None:
+        with self._lock:
+            self.close()
+            self._counted = None
+            self.source = read_in_order(self.source, error)
 
     def request_lanes(self, lanes: Lanes) -> None:
         """Do nothing: all fields of a line are there."""
@@ -109,6 +146,9 @@ class RowFile:
 
         Only the rows up to the one that was counted before are counted.
         """
+        return self._asked(lambda: self._count_lines(offset))
+
+    def _count_lines(self, offset: int) -> int:
         data, size = self.positions()
         with reading(self.source.location):
             match self._counted:
@@ -123,10 +163,19 @@ class RowFile:
 
     def batches(self, start: int = 0, stop: int | None = None) -> Iterator[RowBatch]:
         """Yield the rows from number `start` up to `stop`."""
+        try:
+            for batch in self._batches(start, stop):
+                start += len(batch)
+                yield batch
+        except UnusableTableError as error:
+            # Rows of blocks that could be decoded are as good as any.
+            self._distrust(error)
+            yield from self._batches(start, stop)
+
+    def _batches(self, start: int, stop: int | None) -> Iterator[RowBatch]:
         rows = None
         if self._in_order(start):
-            rows = self._rows()
-            rows.skip(start)
+            rows = self._rows(start, stop)
         size, length = FIRST_BATCH_ROWS, FIRST_BATCH_BYTES
         while stop is None or start < stop:
             count = size if stop is None else min(stop - start, size)
@@ -145,21 +194,51 @@ class RowFile:
         """Whether reading from the front is the way to reach row `start`."""
         if self._indexed is not None and self._indexed.copied:
             return False
-        return start < INTERVAL or not self.source.seekable
+        return start < INTERVAL or not self._seekable or self._blocks_counted()
 
-    def _rows(self) -> Rows:
-        if not self.source.is_pipe:
-            return rows_from(self._open(), self._options.max_line)
-        reader, codec = self._take_pipe()
-        with reading(self.source.location):
-            max_line = self._options.max_line
-            stream = RowStream(reader, codec, size=END, max_line=max_line)
-        return Rows(self.source.location, stream, None)
+    def _blocks_counted(self) -> bool:
+        table = self._open().table
+        return table is not None and table.counted
+
+    def _rows(self, start: int, stop: int | None) -> Rows:
+        """Return the rows from number `start` on; those behind `stop` may be missing."""
+        max_line = self._options.max_line
+        if self.source.is_pipe:
+            reader, codec = self._take_pipe()
+            with reading(self.source.location):
+                stream = RowStream(
+                    reader,
+                    codec,
+                    size=END,
+                    max_line=max_line,
+                    decoding=self._decoding,
+                )
+            rows = Rows(self.source.location, stream, None)
+            rows.skip(start)
+            return rows
+        opened, first, begin, end = self._open(), 0, 0, END
+        if opened.table is not None and opened.table.counted:
+            begin, _end, first = opened.table.at_row(start)
+            if stop is not None:
+                _begin, end, _first = opened.table.at_row(max(stop - 1, start))
+        rows = rows_from(
+            opened,
+            max_line,
+            start=begin,
+            end=end,
+            first_row=first,
+            at_row=opened.table is not None and opened.table.counted,
+        )
+        rows.skip(start - first)
+        return rows
 
     # By number
 
     def read(self, first: int, count: int) -> RowBatch:
         """Read up to `count` rows from number `first` on; none beyond the last row."""
+        return self._asked(lambda: self._read_indexed(first, count))
+
+    def _read_indexed(self, first: int, count: int) -> RowBatch:
         try:
             return self._read(first, count)
         except SidecarError as error:
@@ -174,7 +253,7 @@ class RowFile:
     def _read(self, first: int, count: int) -> RowBatch:
         indexed = self._reach(first)
         index = indexed.index
-        size = self.source.size
+        size = index.scanned if index.blocks is not None else self._size()
         if indexed.copied:
             size = index.scanned
             if not index.complete:
@@ -193,6 +272,9 @@ class RowFile:
             self._opened.check()
         return batch
 
+    def _size(self) -> int:
+        return self.source.size if self.source.is_pipe else self._open().size
+
     def _reach(self, row: int) -> _Indexed:
         """Wait until row `row` is known, or known not to be."""
         indexed = self._index()
@@ -208,11 +290,10 @@ class RowFile:
         self, progress: Progress = lambda _bytes: None, *, use_up: bool = False
     ) -> int:
         """Count all rows. What comes out of a pipe is kept, unless it may be used up."""
-        if (
-            self.source.seekable
-            or self._indexed
-            or (self.source.is_pipe and not use_up)
-        ):
+        return self._asked(lambda: self._count(progress, use_up=use_up))
+
+    def _count(self, progress: Progress, *, use_up: bool) -> int:
+        if self._seekable or self._indexed or (self.source.is_pipe and not use_up):
             indexed = self._index()
             if indexed.job is not None:
                 self._finish(indexed.job, progress, here=indexed.copied)
@@ -248,6 +329,9 @@ class RowFile:
 
     def tail(self, count: int) -> list[RowBatch]:
         """Read the last `count` rows."""
+        return self._asked(lambda: self._tail(count))
+
+    def _tail(self, count: int) -> list[RowBatch]:
         if self._by_position():
             return list(self._tail_by_position(count))
         last: deque[RowBatch] = deque()
@@ -261,6 +345,22 @@ class RowFile:
 
     def backwards(self) -> Iterator[RowBatch]:
         """Yield runs of rows, the last run first; in a run rows stand in order."""
+        given = 0
+        try:
+            for run in self._backwards():
+                given += len(run)
+                yield run
+        except UnusableTableError as error:
+            self._distrust(error)
+        else:
+            return
+        for run in self._backwards():
+            left = max(len(run) - given, 0)
+            given -= len(run) - left
+            if left:
+                yield run.slice(0, left)
+
+    def _backwards(self) -> Iterator[RowBatch]:
         if not self._by_position():
             self._finish_copy()
         file, end = self.positions()
@@ -281,15 +381,16 @@ class RowFile:
 
     def _by_position(self) -> bool:
         """Whether the end of the rows can be read without reading all before it."""
-        if self.source.seekable:
+        if self._seekable:
             return True
         indexed = self._indexed
         return indexed is not None and indexed.copied and indexed.index.complete
 
     def positions(self) -> tuple[File, int]:
         """Return the file that has the rows at their offsets, and its size."""
-        if self.source.seekable:
-            return self._open().file, self.source.size
+        if self._seekable:
+            opened = self._open()
+            return opened.data, opened.size
         indexed = self._index()
         return indexed.file, indexed.index.scanned
 
@@ -304,7 +405,13 @@ class RowFile:
         with reading(self.source.location):
             max_line = self._options.max_line
             stream = RowStream(
-                file, "none", size=end, start=start, end=end, max_line=max_line
+                file,
+                "none",
+                size=end,
+                start=start,
+                end=end,
+                max_line=max_line,
+                at_row=True,
             )
         rows = Rows(self.source.location, stream, self._opened)
         while (batch := rows.next_batch(BATCH_ROWS, BATCH_BYTES)) is not None:
@@ -329,7 +436,9 @@ class RowFile:
     def _open(self) -> OpenedFile:
         with self._lock:
             if self._opened is None:
-                self._opened = OpenedFile(self.source)
+                keeping = self._options.keeping
+                opened = OpenedFile(self.source, keeping, self._decoding)
+                self._opened, self.source = opened, opened.source
             return self._opened
 
     def _take_pipe(self) -> tuple[Reader, str]:
@@ -344,7 +453,7 @@ class RowFile:
         if self._indexed is None:
             with self._lock:
                 if self._indexed is None:
-                    in_place = self.source.seekable
+                    in_place = self._seekable
                     self._indexed = (
                         self._index_in_place() if in_place else self._index_copy()
                     )
@@ -352,13 +461,15 @@ class RowFile:
 
     def _index_in_place(self, *, look_for_kept: bool = True) -> _Indexed:
         opened = self._open()
+        if opened.table is not None and (counted := opened.table.index()) is not None:
+            return _Indexed(counted, opened.data, None, copied=False)
         kept = None
         if look_for_kept:
             kept = checkpoints.load(self.source, opened, self._options.keeping)
         if kept is not None and kept.whole:
-            return _Indexed(kept.index, opened.file, None, copied=False)
+            return _Indexed(kept.index, kept.file, None, copied=False)
         index = RowIndex(INTERVAL) if kept is None else kept.index
-        return _Indexed(index, opened.file, self._job(index, None), copied=False)
+        return _Indexed(index, opened.data, self._job(index, None), copied=False)
 
     def _index_copy(self) -> _Indexed:
         import tempfile
@@ -378,10 +489,15 @@ class RowFile:
         if opened is None:
             data, codec = self._take_pipe()
         else:
-            data, codec = opened.file, source.codec
+            data, codec = opened.data, opened.codec
         with reading(source.location):
             build = IndexBuild(
-                data, codec, size=source.size, index=index, copy_dir=copy_dir
+                data,
+                codec,
+                size=self._size(),
+                index=index,
+                copy_dir=copy_dir,
+                decoding=self._decoding,
             )
 
         def keep() -> None:

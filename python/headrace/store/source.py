@@ -11,13 +11,13 @@ import glob
 import os
 import stat
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias, cast, runtime_checkable
 
 from headrace.errors import NotNdjsonError, SourceNotFoundError, UsageError
-from headrace.kernel.rows import END, File, reading, sniff
+from headrace.kernel.rows import END, File, has_blocks, reading, sniff
 from headrace.store import remote
 from headrace.store.row_provider import RowProvider
 from headrace.store.shards.listing import is_set
@@ -39,6 +39,10 @@ _NO_DATA_SUFFIXES = (
 HEAD_BYTES = 16
 """How many first bytes tell what a file is."""
 
+_BLOCK_HEAD_BYTES = 36
+_BLOCK_TAIL_BYTES = 9
+"""How many first and last bytes tell whether it is made of blocks."""
+
 
 @runtime_checkable
 class Readable(Protocol):
@@ -53,7 +57,8 @@ class Readable(Protocol):
 class Source:
     """One file or pipe. A pipe's codec is found when it is read, and it has no size.
 
-    `ends` are hashes of its first and last bytes: a file that has grown since is
+    `size` is that on disk. `blocks`: it is compressed, and says that it can be entered
+    in the middle. `ends` are hashes of its first and last bytes: a file that has grown since is
     the same file only if they still hold. `origin` is what rows or bytes come from
     that stand in no file.
     """
@@ -64,14 +69,16 @@ class Source:
     size: int = END
     mtime_ns: int = 0
     ends: tuple[str, str] = ("", "")
+    blocks: bool = False
     origin: Readable | RowProvider | None = field(
         default=None, repr=False, compare=False
     )
 
     @property
     def seekable(self) -> bool:
-        """Whether rows can be read by position: plain files, here or remote."""
-        return self.codec == "none" and self.kind in ("file", "remote")
+        """Whether rows can be read by position: in plain files and files of blocks."""
+        enterable = self.codec == "none" or self.blocks
+        return enterable and self.kind in ("file", "remote")
 
     @property
     def is_pipe(self) -> bool:
@@ -79,8 +86,11 @@ class Source:
         return self.kind in ("pipe", "stdin", "reader", "provider")
 
 
-def expand(spec: SourceSpec) -> list[Source]:
-    """List the sources that `spec` names, in order; a source may come twice."""
+def expand(spec: SourceSpec, *, blocks: bool = True) -> list[Source]:
+    """List the sources that `spec` names, in order; a source may come twice.
+
+    Without `blocks`, compressed files are taken as if they had none.
+    """
     several = [spec] if _is_one(spec) else list(cast("Iterable[object]", spec))
     if not several:
         raise UsageError("no source was given")
@@ -95,7 +105,7 @@ def expand(spec: SourceSpec) -> list[Source]:
     ]
     if sum(source.kind == "stdin" for source in sources) > 1:
         raise UsageError("standard input can be read only once")
-    return sources
+    return sources if blocks else [replace(source, blocks=False) for source in sources]
 
 
 def _is_one(spec: object) -> bool:
@@ -192,13 +202,16 @@ def _remote(url: str) -> Source:
 
 def _sniffed(location: str, kind: Kind, file: File) -> Source:
     size, mtime_ns, _ctime_ns = file.stat()
-    head = file.read_at(0, HEAD_BYTES)
+    head = file.read_at(0, _BLOCK_HEAD_BYTES)
     if head and size == 0:
         # The kernel makes such files up as they are read, and knows no size.
         return Source(location, "pipe")
     refuse_other_encodings(location, head)
     ends = file.fingerprint(size)
-    return Source(location, kind, sniff(head), size, mtime_ns, ends)
+    codec = sniff(head)
+    tail = file.read_at(max(size - _BLOCK_TAIL_BYTES, 0), _BLOCK_TAIL_BYTES)
+    blocks = has_blocks(codec, head, tail)
+    return Source(location, kind, codec, size, mtime_ns, ends, blocks)
 
 
 _MARKS = (

@@ -7,13 +7,22 @@
 //! what a gzip member does not say in a field of its header ([`member`]), and rows
 //! and checksums of both in the sidecar ([`crate::rows::checkpoint_file`]).
 //!
+//! Together the blocks are the [`table`] of the file, and with it the file is read like a
+//! plain one ([`read`]), in order by several threads ([`ahead`]). [`pack`] makes such
+//! files of lines, cut into shards.
 
+pub mod ahead;
 pub mod encode;
 pub mod member;
 pub mod pack;
 mod place;
+pub mod read;
 pub mod seek_table;
+pub mod table;
 pub mod workers;
+
+pub use read::BlockFile;
+pub use table::{BlockTable, Coding};
 
 /// Where one block is, and what is in it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -17,6 +17,7 @@ use crate::{
     blocks::{
         encode::{BlockEncoder, BlockFormat, Settings},
         place::{Content, Placing},
+        table::MAX_RAW_LEN,
         workers::Workers,
     },
     codec::Codec,
@@ -83,8 +84,8 @@ const SMALLEST_TARGET: u64 = 1024;
 /// Blocks on their way for each thread.
 const AHEAD: usize = 2;
 
-/// The longest line: the length of a block must fit four bytes, also compressed.
-const LONGEST_LINE: usize = 1 << 31;
+/// The longest line: a block of it must be one that can be entered by itself.
+const LONGEST_LINE: u64 = MAX_RAW_LEN as u64;
 
 /// Lines that are to be compressed together.
 struct Raw {
@@ -284,7 +285,7 @@ impl Packer {
         if length <= self.sure {
             return Ok(false);
         }
-        let limit = self.sizes.max_logical_bytes.unwrap_or(u64::MAX).min(LONGEST_LINE as u64);
+        let limit = self.sizes.max_logical_bytes.unwrap_or(u64::MAX).min(LONGEST_LINE);
         if length as u64 > limit {
             return Err(Cause::TooLarge { needed: length as u64, limit });
         }

@@ -3,8 +3,10 @@
 use xxhash_rust::xxh3::Xxh3;
 
 use crate::{
-    blocks::{Block, encode::BlockFormat},
+    Result,
+    blocks::{Block, BlockTable, Coding, encode::BlockFormat},
     codec::Codec,
+    rows::checkpoint_file::Fingerprint,
 };
 
 /// A finished file of blocks.
@@ -21,6 +23,19 @@ pub struct Shard {
     pub records: u64,
     /// XXH3 of all its bytes.
     pub digest: u64,
+}
+
+impl Shard {
+    /// The bytes of the sidecar of this file, which has `fingerprint`.
+    ///
+    /// # Errors
+    /// [`crate::Error::Table`] where there are more blocks than a table may have.
+    pub fn checkpoints(&self, fingerprint: &Fingerprint) -> Result<Vec<u8>> {
+        // In range: what has blocks has a coding.
+        let coding = Coding::of(self.codec.name).unwrap_or(Coding::Plain);
+        let table = BlockTable::new(coding, self.blocks.clone(), true, true)?;
+        table.encode(self.codec.name, fingerprint)
+    }
 }
 
 /// What comes next in the file that is being written.

@@ -1,33 +1,35 @@
-//! The checkpoint sidecar, `.ckpt`, in rows mode.
+//! The checkpoint sidecar, `.ckpt`: where rows begin, or where blocks do.
 //!
 //! | byte | length | content |
 //! |---|---|---|
 //! | 0 | 512 | header: one JSON object padded with spaces, a `\n` as byte 511 |
-//! | 512 + 48 k | 48 | entry k, the checkpoint of row k · interval |
+//! | 512 + 48 k | 48 | entry k: in rows mode the checkpoint of row k · interval, in blocks mode block k |
 //!
 //! An entry, little endian:
 //!
 //! | byte | type | content |
 //! |---|---|---|
-//! | 0 | u64 | first row: k · interval |
+//! | 0 | u64 | first row: k · interval, or that of the block |
 //! | 8 | u64 | logical offset: where that row begins, after decompression |
-//! | 16 | u64 | physical offset: the same in plain files, 0 in compressed ones |
+//! | 16 | u64 | physical offset: the same in plain files; in compressed ones where the block begins, 0 in rows mode |
 //! | 24 | u32 | raw length of the block, 0 in rows mode |
 //! | 28 | u32 | compressed length of the block, 0 in rows mode |
 //! | 32 | u32 | rows up to the next entry |
-//! | 36 | u32 | CRC32C of the block, 0 in rows mode |
+//! | 36 | u32 | CRC32C of the block as it lies in the file, 0 in rows mode |
 //! | 40 | u32 | 0 |
 //! | 44 | u32 | CRC32C of bytes 0 to 43, begun with the header's CRC32C |
 //!
 //! The header's `crc32c` is that of its 512 bytes with the eight digits of the
 //! checksum itself as `0`. Every entry is checked when it is read, and belongs to
 //! its header, so that entries of another file are noticed. The file is written
-//! once and replaced whole.
+//! once and replaced whole. In blocks mode, the interval and both times are 0: the same
+//! data gives the same sidecar wherever it is.
 
 use serde::{Deserialize, Serialize};
 
 use crate::{
     Error, Result,
+    blocks::Block,
     input::{DataFile, Stat},
     rows::Summary,
 };
@@ -40,6 +42,8 @@ pub const ENTRY_BYTES: usize = 48;
 pub const VERSION: u32 = 1;
 
 const MAGIC: &str = "NDCK";
+const ROWS: &str = "rows";
+const BLOCKS: &str = "blocks";
 const CHECKSUM_KEY: &str = "\"crc32c\":\"";
 const CHECKSUM_DIGITS: usize = 8;
 
@@ -54,13 +58,13 @@ pub struct Header {
     pub magic: String,
     /// [`VERSION`].
     pub version: u32,
-    /// Always `rows`.
+    /// `rows` or `blocks`.
     pub mode: String,
-    /// Rows from one entry to the next.
+    /// Rows from one entry to the next; 0 in blocks mode.
     pub interval: u64,
     /// [`ENTRY_BYTES`].
     pub entry_size: usize,
-    /// How many entries follow; at least one.
+    /// How many entries follow; at least one in rows mode.
     pub entries: u64,
     /// Size of the data file on disk.
     pub size: u64,
@@ -130,7 +134,7 @@ impl Header {
             kind: "header".into(),
             magic: MAGIC.into(),
             version: VERSION,
-            mode: "rows".into(),
+            mode: ROWS.into(),
             interval,
             entry_size: ENTRY_BYTES,
             entries,
@@ -147,6 +151,22 @@ impl Header {
             complete: true,
             crc32c: "0".repeat(CHECKSUM_DIGITS),
         }
+    }
+
+    /// The header of a table of blocks.
+    pub fn of_blocks(
+        fingerprint: &Fingerprint,
+        codec: &str,
+        entries: u64,
+        summary: Summary,
+    ) -> Self {
+        let header = Self::new(fingerprint, codec, 0, entries, summary);
+        Self { mode: BLOCKS.into(), mtime_ns: 0, ctime_ns: 0, ..header }
+    }
+
+    /// Whether entries are blocks.
+    pub fn has_blocks(&self) -> bool {
+        self.mode == BLOCKS
     }
 
     /// What the scan had found.
@@ -180,7 +200,9 @@ impl Header {
     fn decode(bytes: &[u8]) -> Result<Self> {
         let header: Self = serde_json::from_slice(bytes)
             .map_err(|_| unusable(0, "not a checkpoint header".into()))?;
-        let known = header.magic == MAGIC && header.kind == "header" && header.mode == "rows";
+        let known = header.magic == MAGIC
+            && header.kind == "header"
+            && [ROWS, BLOCKS].contains(&header.mode.as_str());
         if !known || header.version != VERSION {
             let reason = format!("{} version {}: not one we read", header.magic, header.version);
             return Err(unusable(0, reason));
@@ -192,8 +214,12 @@ impl Header {
         if format!("{:08x}", crc32c::crc32c(&blank)) != header.crc32c {
             return Err(unusable(0, "the header does not match its checksum".into()));
         }
-        let sound = header.entry_size == ENTRY_BYTES && header.interval > 0 && header.entries > 0;
-        if !sound {
+        let sound = if header.has_blocks() {
+            header.interval == 0
+        } else {
+            header.interval > 0 && header.entries > 0
+        };
+        if !sound || header.entry_size != ENTRY_BYTES {
             return Err(unusable(0, "the header contradicts itself".into()));
         }
         Ok(header)
@@ -223,18 +249,42 @@ fn unusable(offset: u64, reason: String) -> Error {
 /// # Errors
 /// Never in practice: when the header does not fit its 512 bytes.
 pub fn encode(header: &Header, checkpoints: &[u64]) -> Result<Vec<u8>> {
-    let mut bytes = header.encode()?;
-    let seed = Header::decode(&bytes)?.seed();
     let plain = header.codec == "none";
-    bytes.reserve(checkpoints.len() * ENTRY_BYTES);
-    for (position, &offset) in (0_u64..).zip(checkpoints) {
+    let entries = (0_u64..).zip(checkpoints).map(|(position, &logical)| {
         let first_row = position * header.interval;
         let rows = header.total_rows.saturating_sub(first_row).min(header.interval);
+        Block {
+            first_row,
+            logical,
+            physical: if plain { logical } else { 0 },
+            rows: u32::try_from(rows).unwrap_or(u32::MAX),
+            ..Block::default()
+        }
+    });
+    encode_entries(header, entries)
+}
+
+/// The bytes of a sidecar that holds `blocks`.
+///
+/// # Errors
+/// Never in practice: when the header does not fit its 512 bytes.
+pub fn encode_blocks(header: &Header, blocks: &[Block]) -> Result<Vec<u8>> {
+    encode_entries(header, blocks.iter().copied())
+}
+
+fn encode_entries(header: &Header, entries: impl Iterator<Item = Block>) -> Result<Vec<u8>> {
+    let mut bytes = header.encode()?;
+    let seed = Header::decode(&bytes)?.seed();
+    bytes.reserve(entries.size_hint().0 * ENTRY_BYTES);
+    for block in entries {
         let mut entry = [0; ENTRY_BYTES];
-        entry[0..8].copy_from_slice(&first_row.to_le_bytes());
-        entry[8..16].copy_from_slice(&offset.to_le_bytes());
-        entry[16..24].copy_from_slice(&(if plain { offset } else { 0 }).to_le_bytes());
-        entry[32..36].copy_from_slice(&u32::try_from(rows).unwrap_or(u32::MAX).to_le_bytes());
+        entry[0..8].copy_from_slice(&block.first_row.to_le_bytes());
+        entry[8..16].copy_from_slice(&block.logical.to_le_bytes());
+        entry[16..24].copy_from_slice(&block.physical.to_le_bytes());
+        entry[24..28].copy_from_slice(&block.raw_len.to_le_bytes());
+        entry[28..32].copy_from_slice(&block.comp_len.to_le_bytes());
+        entry[32..36].copy_from_slice(&block.rows.to_le_bytes());
+        entry[36..40].copy_from_slice(&block.crc32c.to_le_bytes());
         let checksum = crc32c::crc32c_append(seed, &entry[..ENTRY_BYTES - 4]);
         entry[ENTRY_BYTES - 4..].copy_from_slice(&checksum.to_le_bytes());
         bytes.extend_from_slice(&entry);
@@ -286,7 +336,7 @@ impl CheckpointFile {
         self.file
             .read_exact_at(&mut entry, at)
             .map_err(|_| unusable(at, "cannot be read".into()))?;
-        self.checked(position, &entry)
+        self.checkpoint(position, &entry)
     }
 
     /// All checkpoints.
@@ -294,6 +344,18 @@ impl CheckpointFile {
     /// # Errors
     /// [`Error::Sidecar`] where an entry is damaged.
     pub fn all(&self) -> Result<Vec<u64>> {
+        self.entries(|position, entry| self.checkpoint(position, entry))
+    }
+
+    /// All blocks.
+    ///
+    /// # Errors
+    /// [`Error::Sidecar`] where an entry is damaged.
+    pub fn blocks(&self) -> Result<Vec<Block>> {
+        self.entries(|position, entry| self.checked(position, entry))
+    }
+
+    fn entries<T>(&self, decode: impl Fn(u64, &[u8]) -> Result<T>) -> Result<Vec<T>> {
         let count = usize::try_from(self.header.entries).unwrap_or(usize::MAX);
         // Bounded by the size of the file, which `open` compared with the header.
         let mut bytes = vec![0; count.saturating_mul(ENTRY_BYTES)];
@@ -303,26 +365,42 @@ impl CheckpointFile {
             .map_err(|_| unusable(at, "cannot be read".into()))?;
         (0..)
             .zip(bytes.chunks_exact(ENTRY_BYTES))
-            .map(|(position, entry)| self.checked(position, entry))
+            .map(|(position, entry)| decode(position, entry))
             .collect()
     }
 
-    fn checked(&self, position: u64, entry: &[u8]) -> Result<u64> {
-        let (content, checksum) = entry.split_at(ENTRY_BYTES - 4);
-        let matches = crc32c::crc32c_append(self.seed, content).to_le_bytes() == checksum;
-        let (first_row, offset) = (word(&content[0..8]), word(&content[8..16]));
+    fn checkpoint(&self, position: u64, entry: &[u8]) -> Result<u64> {
+        let Block { first_row, logical, .. } = self.checked(position, entry)?;
         let sound = Some(first_row) == position.checked_mul(self.header.interval)
-            && offset <= self.header.logical_size;
-        if matches && sound {
-            Ok(offset)
-        } else {
-            Err(unusable(entry_position(position), "a damaged entry".into()))
+            && logical <= self.header.logical_size;
+        if sound { Ok(logical) } else { Err(damaged(position)) }
+    }
+
+    fn checked(&self, position: u64, entry: &[u8]) -> Result<Block> {
+        let (content, checksum) = entry.split_at(ENTRY_BYTES - 4);
+        if crc32c::crc32c_append(self.seed, content).to_le_bytes() != checksum {
+            return Err(damaged(position));
         }
+        // No number is longer than its bytes.
+        let short = |bytes| u32::try_from(word(bytes)).unwrap_or(u32::MAX);
+        Ok(Block {
+            first_row: word(&content[0..8]),
+            logical: word(&content[8..16]),
+            physical: word(&content[16..24]),
+            raw_len: short(&content[24..28]),
+            comp_len: short(&content[28..32]),
+            rows: short(&content[32..36]),
+            crc32c: short(&content[36..40]),
+        })
     }
 }
 
+fn damaged(position: u64) -> Error {
+    unusable(entry_position(position), "a damaged entry".into())
+}
+
 fn entry_position(position: u64) -> u64 {
-    HEADER_BYTES as u64 + position * ENTRY_BYTES as u64
+    (HEADER_BYTES as u64).saturating_add(position.saturating_mul(ENTRY_BYTES as u64))
 }
 
 fn word(bytes: &[u8]) -> u64 {

@@ -1,14 +1,15 @@
 //! Where every thousandth row begins.
 //!
 //! A checkpoint is the byte offset of a row's first byte. The builder adds to the
-//! index while other threads look rows up in what is there already.
+//! index while other threads look rows up in what is there already. A file of blocks
+//! that knows their rows has a checkpoint where each of them begins.
 
 use std::sync::{
-    PoisonError, RwLock,
+    Arc, PoisonError, RwLock, RwLockReadGuard,
     atomic::{AtomicBool, AtomicU64, Ordering},
 };
 
-use crate::{Result, rows::checkpoint_file::CheckpointFile};
+use crate::{Error, Result, blocks::BlockTable, rows::checkpoint_file::CheckpointFile};
 
 /// What is known of a source once all of it has been scanned.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -36,6 +37,7 @@ pub struct RowIndex {
 enum Checkpoints {
     Built(Vec<u64>),
     Stored(Box<CheckpointFile>),
+    Blocks(Arc<BlockTable>),
 }
 
 impl RowIndex {
@@ -44,10 +46,46 @@ impl RowIndex {
         Self::with(interval, Checkpoints::Built(vec![0]), Summary::default(), false)
     }
 
-    /// The finished index that a sidecar holds. Its entries are read when asked for.
-    pub fn stored(file: CheckpointFile) -> Self {
+    /// The finished index that a sidecar holds. Checkpoints are read when asked for, blocks
+    /// all at once.
+    ///
+    /// # Errors
+    /// [`crate::Error::Sidecar`] where a table of blocks cannot be used.
+    pub fn stored(file: CheckpointFile) -> Result<Self> {
+        if file.header().has_blocks() {
+            return Ok(Self::of_blocks(Arc::new(BlockTable::stored(&file)?)));
+        }
         let (interval, summary) = (file.header().interval, file.header().summary());
-        Self::with(interval, Checkpoints::Stored(Box::new(file)), summary, true)
+        Ok(Self::with(interval, Checkpoints::Stored(Box::new(file)), summary, true))
+    }
+
+    /// The finished index of a file whose blocks have been counted.
+    pub fn of_blocks(table: Arc<BlockTable>) -> Self {
+        let summary = Summary {
+            total_rows: table.total_rows(),
+            logical_size: table.logical_size(),
+            last_row_terminated: true,
+            bom: false,
+        };
+        Self::with(0, Checkpoints::Blocks(table), summary, true)
+    }
+
+    /// Whether whoever reads at a checkpoint is told if no row begins there: the blocks of a
+    /// file are checked when they are read. Without blocks, the byte in front must be looked at.
+    pub fn proven(&self) -> bool {
+        self.blocks().is_some()
+    }
+
+    /// The blocks that the index is of, if it is.
+    pub fn blocks(&self) -> Option<Arc<BlockTable>> {
+        match &*self.read_checkpoints() {
+            Checkpoints::Blocks(table) => Some(Arc::clone(table)),
+            Checkpoints::Built(_) | Checkpoints::Stored(_) => None,
+        }
+    }
+
+    fn read_checkpoints(&self) -> RwLockReadGuard<'_, Checkpoints> {
+        self.checkpoints.read().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn with(interval: u64, checkpoints: Checkpoints, summary: Summary, complete: bool) -> Self {
@@ -91,9 +129,12 @@ impl RowIndex {
     /// # Errors
     /// [`crate::Error::Sidecar`] where a stored entry is damaged.
     pub fn checkpoint(&self, row: u64) -> Result<(u64, u64)> {
-        let checkpoints = self.checkpoints.read().unwrap_or_else(PoisonError::into_inner);
         let wanted = row / self.interval;
-        let (position, offset) = match &*checkpoints {
+        let (position, offset) = match &*self.read_checkpoints() {
+            Checkpoints::Blocks(table) => {
+                let found = table.at_row(row).map(|block| (block.logical, row - block.first_row));
+                return Ok(found.unwrap_or((0, row)));
+            }
             Checkpoints::Built(offsets) => {
                 // Not empty: an index begins with the checkpoint of row 0.
                 let last = offsets.len() as u64 - 1;
@@ -113,9 +154,12 @@ impl RowIndex {
     /// # Errors
     /// [`crate::Error::Sidecar`] where a stored entry is damaged.
     pub fn checkpoints(&self) -> Result<Vec<u64>> {
-        match &*self.checkpoints.read().unwrap_or_else(PoisonError::into_inner) {
+        match &*self.read_checkpoints() {
             Checkpoints::Built(offsets) => Ok(offsets.clone()),
             Checkpoints::Stored(file) => file.all(),
+            Checkpoints::Blocks(table) => {
+                Ok(table.blocks().iter().map(|block| block.logical).collect())
+            }
         }
     }
 
@@ -124,6 +168,10 @@ impl RowIndex {
     /// # Errors
     /// [`crate::Error::Sidecar`] where a stored entry is damaged.
     pub fn resume(&self) -> Result<Self> {
+        if self.proven() {
+            let reason = "what follows a file of blocks is not known to be one".into();
+            return Err(Error::Sidecar { offset: 0, reason });
+        }
         let offsets = self.checkpoints()?;
         let rows = (offsets.len() as u64 - 1) * self.interval;
         let scanned = offsets.last().copied().unwrap_or_default();

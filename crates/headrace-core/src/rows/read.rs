@@ -43,11 +43,11 @@ pub fn read_at_row(
     let mut batch = RowBatch::default();
     let (offset, skip) = index.checkpoint(first)?;
     // One byte more in front proves that a row begins where the checkpoint says.
-    let from = offset.saturating_sub(1);
+    let from = if index.proven() { offset } else { offset.saturating_sub(1) };
     let reader = RangeReader::new(Arc::clone(file), from, size);
     let mut stream = RowStream::new(reader, from, first - skip, u64::MAX, limits.max_line)
         .reusing(WINDOW.take());
-    if offset > 0 && !stream.skip_newline()? {
+    if offset > from && !stream.skip_newline()? {
         return Err(Error::Sidecar { offset, reason: "no row begins at the checkpoint".into() });
     }
     stream.skip_rows(skip)?;

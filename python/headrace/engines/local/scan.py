@@ -1,6 +1,6 @@
 """Checking every line of some sources, in parallel.
 
-Plain files are cut into fragments that threads take one after the other; the
+Plain files and files of blocks are cut into fragments that threads take one after the other; the
 results are put together in order, so that they do not depend on the cuts.
 """
 
@@ -12,8 +12,11 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from headrace.engines.fragment_rows import rows_of
+from headrace.errors import UnusableTableError
+from headrace.kernel.rows import Decoding
 from headrace.kernel.tally import Stats, Tally
 from headrace.physical.fragment import fragments
+from headrace.store.opened import read_in_order
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -30,6 +33,7 @@ def tally(
     max_line: int,
     max_depth: int,
     threads: int | None = None,
+    decoding: Decoding = Decoding(),  # noqa: B008, frozen
     fragment_bytes: int = FRAGMENT_BYTES,
     progress: Callable[[int], None] = lambda _bytes: None,
 ) -> Stats:
@@ -39,17 +43,28 @@ def tally(
     fragments; whoever has one open counts it.
     """
     parts = [fragments(source, fragment_bytes) for source in sources]
-    count = partial(_tally_fragment, max_line=max_line, max_depth=max_depth)
+    count = partial(
+        _tally_fragment,
+        max_line=max_line,
+        max_depth=max_depth,
+        decoding=decoding._replace(threads=1),
+    )
     total, done = Stats(), 0
     with ThreadPoolExecutor(threads or os.cpu_count()) as pool:
         pending = [[pool.submit(count, part) for part in file] for file in parts]
         try:
             for file, results in zip(parts, pending, strict=True):
-                of_file = Stats()
-                for part, result in zip(file, results, strict=True):
-                    of_file += result.result().after(of_file.lines)
-                    done += part.end - part.start
-                    progress(done)
+                before, of_file = done, Stats()
+                try:
+                    for part, result in zip(file, results, strict=True):
+                        of_file += result.result().after(of_file.lines)
+                        done += part.end - part.start
+                        progress(done)
+                except UnusableTableError as error:
+                    source = read_in_order(file[0].source, error)
+                    done = before + source.size
+                    (whole,) = fragments(source, fragment_bytes)
+                    of_file = count(whole)
                 total += of_file
         except BaseException:
             pool.shutdown(cancel_futures=True)
@@ -57,8 +72,10 @@ def tally(
     return total
 
 
-def _tally_fragment(fragment: Fragment, *, max_line: int, max_depth: int) -> Stats:
-    rows = rows_of(fragment, max_line)
+def _tally_fragment(
+    fragment: Fragment, *, max_line: int, max_depth: int, decoding: Decoding
+) -> Stats:
+    rows = rows_of(fragment, max_line, decoding)
     counted = Tally(fragment.source.location, max_depth)
     while rows.count_into(counted):
         pass

@@ -1,0 +1,294 @@
+//! A file of blocks, read like a plain file.
+//!
+//! Offsets are those after decompression. Whatever reads plain files by position reads
+//! files of blocks through a [`BlockFile`]: it decodes the block that has the byte, and keeps
+//! the last few, so that rows of one block do not decode it twice.
+
+use std::{
+    cell::RefCell,
+    io,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use flate2::{Crc, Decompress, FlushDecompress, Status};
+use memchr::memchr_iter;
+use zstd::{bulk::Decompressor, zstd_safe};
+
+use crate::{
+    Error, Result,
+    blocks::{Block, BlockTable, Coding, member},
+    error::DamagedBlock,
+    input::{DataFile, ReadAt, Stat},
+};
+
+/// Decoded blocks are kept up to this many bytes, and the last one whatever it takes.
+const KEPT_BYTES: usize = 4 << 20;
+/// And no more than so many.
+const KEPT_BLOCKS: usize = 8;
+/// Compressed bytes beyond this are given back to the system.
+const KEPT_INPUT: usize = 4 << 20;
+
+/// A file of blocks, seen after decompression.
+pub struct BlockFile {
+    file: Arc<DataFile>,
+    table: Arc<BlockTable>,
+    kept: Mutex<Kept>,
+}
+
+/// The last blocks that were decoded, the newest first, and memory to decode into.
+#[derive(Default)]
+struct Kept {
+    blocks: Vec<(usize, Arc<Vec<u8>>)>,
+    spare: Vec<u8>,
+}
+
+impl Kept {
+    fn find(&mut self, at: usize) -> Option<Arc<Vec<u8>>> {
+        let found = self.blocks.iter().position(|kept| kept.0 == at)?;
+        self.blocks[..=found].rotate_right(1);
+        Some(Arc::clone(&self.blocks[0].1))
+    }
+
+    fn keep(&mut self, at: usize, content: &Arc<Vec<u8>>) {
+        self.blocks.insert(0, (at, Arc::clone(content)));
+        let held = |blocks: &[(usize, Arc<Vec<u8>>)]| -> usize {
+            blocks.iter().map(|kept| kept.1.len()).sum()
+        };
+        while self.blocks.len() > KEPT_BLOCKS
+            || (self.blocks.len() > 1 && held(&self.blocks) > KEPT_BYTES)
+        {
+            let oldest = self.blocks.pop().and_then(|(_, content)| Arc::into_inner(content));
+            self.spare = oldest.unwrap_or_default();
+        }
+    }
+}
+
+impl BlockFile {
+    /// `file`, whose blocks are those of `table`.
+    pub fn new(file: Arc<DataFile>, table: Arc<BlockTable>) -> Self {
+        Self { file, table, kept: Mutex::default() }
+    }
+
+    /// Its blocks.
+    pub fn table(&self) -> &Arc<BlockTable> {
+        &self.table
+    }
+
+    fn kept(&self) -> MutexGuard<'_, Kept> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The content of block `at`, decoded unless it was lately.
+    fn content(&self, at: usize) -> Result<Arc<Vec<u8>>> {
+        let mut kept = self.kept();
+        if let Some(content) = kept.find(at) {
+            return Ok(content);
+        }
+        let mut content = std::mem::take(&mut kept.spare);
+        drop(kept);
+        self.decode(at, &mut content)?;
+        let content = Arc::new(content);
+        self.kept().keep(at, &content);
+        Ok(content)
+    }
+
+    /// Decode block `at` into `content`, whose memory is used again.
+    ///
+    /// # Errors
+    /// [`Error::DamagedBlock`] where the block is damaged, [`Error::Table`] where it is not what
+    /// the table says, [`Error::Changed`] where the file has become shorter.
+    pub fn decode(&self, at: usize, content: &mut Vec<u8>) -> Result<()> {
+        let block = &self.table.blocks()[at];
+        DECODERS.with_borrow_mut(|decoders| {
+            let input = &mut decoders.input;
+            resize(input, block.comp_len as usize);
+            self.file.read_exact_at(input, block.physical)?;
+            resize(content, block.raw_len as usize);
+            let decoded = if self.table.checked() && crc32c::crc32c(input) != block.crc32c {
+                Err(Fault::Damaged("its bytes do not match their checksum".into()))
+            } else {
+                decoders.decode(self.table.coding(), block, content)
+            };
+            if decoders.input.capacity() > KEPT_INPUT {
+                decoders.input = Vec::new();
+            }
+            match decoded {
+                Ok(()) if self.has_its_rows(block, content) => Ok(()),
+                Ok(()) => Err(self.not_as_said(block, "it has other rows")),
+                Err(Fault::NotAsSaid(reason)) => Err(self.not_as_said(block, reason)),
+                Err(Fault::Damaged(reason)) => self.damaged(at, reason),
+            }
+        })
+    }
+
+    /// Whether there are as many rows as the table says, the last one ended.
+    fn has_its_rows(&self, block: &Block, content: &[u8]) -> bool {
+        if !self.table.counted() {
+            return true;
+        }
+        let last = block.logical + u64::from(block.raw_len) == self.table.logical_size();
+        let unended = content.last().is_some_and(|&byte| byte != b'\n');
+        let rows = memchr_iter(b'\n', content).count() + usize::from(unended);
+        rows == block.rows as usize && (last || !unended)
+    }
+
+    fn not_as_said(&self, block: &Block, reason: &str) -> Error {
+        let reason = format!("a block is not what the table says: {reason}");
+        match self.table.coding() {
+            // The file is as good as ever; it was changed since the sidecar was made.
+            Coding::Plain => Error::Sidecar { offset: block.physical, reason },
+            Coding::Gzip | Coding::Zstd => Error::Table { offset: block.physical, reason },
+        }
+    }
+
+    fn damaged(&self, at: usize, reason: String) -> Result<()> {
+        let block = &self.table.blocks()[at];
+        if self.table.coding() == Coding::Plain {
+            return Err(self.not_as_said(block, &reason));
+        }
+        if !self.table.checked() && !self.frame_follows(block)? {
+            return Err(self.not_as_said(block, "it does not end where it should"));
+        }
+        let behind = block.first_row + u64::from(block.rows);
+        Err(Error::DamagedBlock(Box::new(DamagedBlock {
+            offset: block.physical,
+            block: at as u64,
+            rows: self.table.counted().then_some((block.first_row, behind)),
+            next: block.logical + u64::from(block.raw_len),
+            reason,
+        })))
+    }
+
+    /// Whether a frame begins behind `block`. If none does, the table may be what is wrong.
+    fn frame_follows(&self, block: &Block) -> Result<bool> {
+        if self.table.coding() != Coding::Zstd {
+            // Whoever hopped from member to member has seen it.
+            return Ok(true);
+        }
+        let mut magic = [0; 4];
+        self.file.read_exact_at(&mut magic, block.physical + u64::from(block.comp_len))?;
+        Ok(begins_frame(&magic))
+    }
+}
+
+impl ReadAt for BlockFile {
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+        let Some(at) = self.table.at_offset(offset) else { return Ok(0) };
+        let content = self.content(at)?;
+        let from = usize::try_from(offset - self.table.blocks()[at].logical).unwrap_or_default();
+        let count = buffer.len().min(content.len() - from);
+        buffer[..count].copy_from_slice(&content[from..from + count]);
+        Ok(count)
+    }
+
+    fn stat(&self) -> io::Result<Stat> {
+        Ok(Stat { size: self.table.logical_size(), ..self.file.stat()? })
+    }
+}
+
+/// Why a block gives no content.
+enum Fault {
+    /// Its bytes are wrong.
+    Damaged(String),
+    /// Its bytes may be right, and are not those of such a block.
+    NotAsSaid(&'static str),
+}
+
+thread_local! {
+    /// A decoder takes longer to set up than to use.
+    static DECODERS: RefCell<Decoders> = RefCell::default();
+}
+
+#[derive(Default)]
+struct Decoders {
+    input: Vec<u8>,
+    zstd: Option<Decompressor<'static>>,
+    inflate: Option<Decompress>,
+}
+
+impl Decoders {
+    fn decode(
+        &mut self,
+        coding: Coding,
+        block: &Block,
+        content: &mut [u8],
+    ) -> std::result::Result<(), Fault> {
+        match coding {
+            Coding::Plain => {
+                content.copy_from_slice(&self.input);
+                Ok(())
+            }
+            Coding::Gzip => self.inflate(block, content),
+            Coding::Zstd => self.unzstd(content),
+        }
+    }
+
+    fn unzstd(&mut self, content: &mut [u8]) -> std::result::Result<(), Fault> {
+        const OTHER_LENGTH: Fault = Fault::NotAsSaid("it has another length");
+        let decoder = self.zstd.get_or_insert_default();
+        match decoder.decompress_to_buffer(&self.input, content) {
+            Ok(length) if length == content.len() => Ok(()),
+            Ok(_) => Err(OTHER_LENGTH),
+            Err(_) if !begins_frame(&self.input) => Err(Fault::NotAsSaid("no frame begins there")),
+            Err(error) => match zstd_safe::get_frame_content_size(&self.input) {
+                Ok(Some(length)) if length != content.len() as u64 => Err(OTHER_LENGTH),
+                _ => Err(Fault::Damaged(format!("the zstd data is damaged: {error}"))),
+            },
+        }
+    }
+
+    fn inflate(&mut self, block: &Block, content: &mut [u8]) -> std::result::Result<(), Fault> {
+        let (input, member) = (&self.input, self.input.first_chunk());
+        let Some(header) = member.and_then(member::Header::decode) else {
+            return Err(Fault::NotAsSaid("no member of ours begins there"));
+        };
+        let said = (header.comp_len, header.raw_len, header.rows);
+        if said != (block.comp_len, block.raw_len, block.rows) {
+            return Err(Fault::NotAsSaid("its header says something else"));
+        }
+        // In range: a header of ours is of a member that has room for its ends.
+        let (data, trailer) = input[member::HEADER_BYTES..]
+            .split_at(input.len() - member::HEADER_BYTES - member::TRAILER_BYTES);
+        let decoder = self.inflate.get_or_insert_with(|| Decompress::new(false));
+        decoder.reset(false);
+        // With no room for a single byte it would not come to its end.
+        let mut nothing = [0];
+        let room = if content.is_empty() { &mut nothing[..] } else { &mut content[..] };
+        let ended = match decoder.decompress(data, room, FlushDecompress::Finish) {
+            Ok(status) => status == Status::StreamEnd,
+            Err(error) => return Err(damaged_gzip(&error.to_string())),
+        };
+        if !ended || decoder.total_out() != content.len() as u64 {
+            return Err(damaged_gzip("it does not end where it should"));
+        }
+        if decoder.total_in() != data.len() as u64 {
+            return Err(Fault::NotAsSaid("it ends before it should"));
+        }
+        let mut sum = Crc::new();
+        sum.update(content);
+        let expected = [sum.sum().to_le_bytes(), block.raw_len.to_le_bytes()].concat();
+        if trailer == expected { Ok(()) } else { Err(damaged_gzip("its checksum does not match")) }
+    }
+}
+
+fn damaged_gzip(reason: &str) -> Fault {
+    Fault::Damaged(format!("the gzip data is damaged: {reason}"))
+}
+
+fn begins_frame(bytes: &[u8]) -> bool {
+    match bytes {
+        [0x28, 0xb5, 0x2f, 0xfd, ..] => true,
+        [first, 0x2a, 0x4d, 0x18, ..] => (0x50..=0x5f).contains(first),
+        _ => false,
+    }
+}
+
+/// Give `buffer` a length, what it has is of no use. Memory that is new comes from the system
+/// as zeros, and is not touched before it is written to.
+fn resize(buffer: &mut Vec<u8>, length: usize) {
+    if buffer.capacity() < length {
+        *buffer = vec![0; length];
+    } else {
+        buffer.resize(length, 0);
+    }
+}

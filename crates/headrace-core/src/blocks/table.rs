@@ -1,0 +1,403 @@
+//! All blocks of one file, and where they are found.
+//!
+//! A table comes from a sidecar, from the seek table of a zstd file or from the headers of
+//! gzip members. Its blocks fill the file from byte 0 on without a gap, so what decoding them
+//! one after the other gives is what decoding the whole file gives. A table whose numbers
+//! cannot be right is refused here; a block that is not what its table says, when it is read.
+
+use std::sync::Arc;
+
+use crate::{
+    Error, Result,
+    blocks::{
+        Block, member,
+        read::BlockFile,
+        seek_table::{self, Frame},
+    },
+    input::DataFile,
+    rows::{
+        Summary,
+        checkpoint_file::{self, CheckpointFile, Fingerprint, Header},
+    },
+};
+
+/// The longest block that is entered by itself: it is decoded whole.
+pub const MAX_RAW_LEN: u32 = 1 << 30;
+/// The most blocks a table may have: they are held in memory.
+pub const MAX_BLOCKS: u64 = 1 << 22;
+
+/// The most bytes that an empty block takes; a skippable frame may take any number.
+const EMPTY_BLOCK_BYTES: u32 = 64;
+const SKIPPABLE_HEADER_BYTES: usize = 8;
+
+/// How the blocks of a file are compressed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Coding {
+    /// Not at all.
+    Plain,
+    /// A gzip member of ours each.
+    Gzip,
+    /// A zstd frame each, or several.
+    Zstd,
+}
+
+impl Coding {
+    /// That of a codec, if it can be cut into blocks.
+    pub fn of(codec: &str) -> Option<Self> {
+        match codec {
+            "none" => Some(Self::Plain),
+            "gzip" => Some(Self::Gzip),
+            "zstd" => Some(Self::Zstd),
+            _ => None,
+        }
+    }
+
+    /// The most bytes that one compressed byte can stand for.
+    fn max_ratio(self) -> u64 {
+        match self {
+            Self::Plain => 1,
+            // A deflate symbol of two bits stands for 258 bytes.
+            Self::Gzip => 1032,
+            // A zstd block of four bytes stands for 128 KiB.
+            Self::Zstd => 32_768,
+        }
+    }
+}
+
+/// All blocks of one file, in order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BlockTable {
+    coding: Coding,
+    blocks: Vec<Block>,
+    counted: bool,
+    checked: bool,
+    logical_size: u64,
+    total_rows: u64,
+    physical_size: u64,
+}
+
+impl BlockTable {
+    /// The table of `blocks`. `counted`: each begins with a row and knows its rows. `checked`:
+    /// the checksums are known.
+    ///
+    /// # Errors
+    /// [`Error::Table`] where the numbers cannot be right.
+    pub fn new(coding: Coding, blocks: Vec<Block>, counted: bool, checked: bool) -> Result<Self> {
+        let mut table = Self {
+            coding,
+            blocks,
+            counted,
+            checked,
+            logical_size: 0,
+            total_rows: 0,
+            physical_size: 0,
+        };
+        if table.blocks.len() as u64 > MAX_BLOCKS {
+            return Err(unusable(0, "it has too many blocks"));
+        }
+        for block in &table.blocks {
+            let follows = block.logical == table.logical_size
+                && block.physical == table.physical_size
+                && block.first_row == table.total_rows;
+            let rows_fit = !counted
+                || (block.rows <= block.raw_len && (block.rows == 0) == (block.raw_len == 0));
+            if !follows || !rows_fit {
+                return Err(unusable(block.physical, "its numbers contradict each other"));
+            }
+            let most = u64::from(block.comp_len) * coding.max_ratio();
+            if block.raw_len > MAX_RAW_LEN || u64::from(block.raw_len) > most {
+                return Err(unusable(block.physical, "a block of it is larger than blocks are"));
+            }
+            // No overflow: at most `MAX_BLOCKS` numbers of 32 bits.
+            table.logical_size += u64::from(block.raw_len);
+            table.physical_size += u64::from(block.comp_len);
+            table.total_rows += u64::from(block.rows);
+        }
+        Ok(table)
+    }
+
+    /// The table that a file of `size` bytes has in itself; `None` if it has none.
+    ///
+    /// # Errors
+    /// [`Error::Table`] where there is one that cannot be used.
+    pub fn find(file: &Arc<DataFile>, coding: Coding, size: u64) -> Result<Option<Arc<Self>>> {
+        match coding {
+            Coding::Plain => Ok(None),
+            Coding::Gzip => from_members(file, size),
+            Coding::Zstd => from_seek_table(file, size),
+        }
+    }
+
+    /// The table in a sidecar in blocks mode.
+    ///
+    /// # Errors
+    /// [`Error::Sidecar`] where it cannot be used.
+    pub fn stored(file: &CheckpointFile) -> Result<Self> {
+        let header = file.header();
+        let coding = Coding::of(&header.codec).ok_or_else(|| contradicts("its codec"))?;
+        if header.entries > MAX_BLOCKS {
+            return Err(contradicts("the number of its blocks"));
+        }
+        let blocks = file.blocks()?;
+        // Whoever writes blocks writes none that is empty.
+        if blocks.iter().any(|block| block.raw_len == 0) {
+            return Err(contradicts("an empty block"));
+        }
+        let table = Self::new(coding, blocks, true, true).map_err(|error| match error {
+            Error::Table { offset, reason } => Error::Sidecar { offset, reason },
+            other => other,
+        })?;
+        let fits = table.logical_size == header.logical_size
+            && table.total_rows == header.total_rows
+            && match coding {
+                Coding::Zstd => table.physical_size <= header.size,
+                Coding::Plain | Coding::Gzip => table.physical_size == header.size,
+            };
+        if fits { Ok(table) } else { Err(contradicts("its sums")) }
+    }
+
+    /// The bytes of a sidecar in blocks mode, for the file that `fingerprint` was taken of.
+    ///
+    /// # Errors
+    /// Never in practice: when the header does not fit.
+    pub fn encode(&self, codec: &str, fingerprint: &Fingerprint) -> Result<Vec<u8>> {
+        let summary = Summary {
+            total_rows: self.total_rows,
+            logical_size: self.logical_size,
+            last_row_terminated: true,
+            bom: false,
+        };
+        let header = Header::of_blocks(fingerprint, codec, self.blocks.len() as u64, summary);
+        checkpoint_file::encode_blocks(&header, &self.blocks)
+    }
+
+    /// Look whether nothing but a seek table stands behind the blocks of a file of `size` bytes.
+    ///
+    /// # Errors
+    /// [`Error::Table`] where something else does.
+    pub fn check_end(&self, file: &DataFile, size: u64) -> Result<()> {
+        let behind = size.checked_sub(self.physical_size);
+        let fits = match (self.coding, behind) {
+            (_, Some(0)) => true,
+            (Coding::Zstd, Some(behind)) => {
+                skippable_len(file, self.physical_size, behind)? == Some(behind)
+            }
+            _ => false,
+        };
+        if fits {
+            Ok(())
+        } else {
+            Err(unusable(self.physical_size, "its blocks are not all of the file"))
+        }
+    }
+
+    /// How the blocks are compressed.
+    pub fn coding(&self) -> Coding {
+        self.coding
+    }
+
+    /// The blocks.
+    pub fn blocks(&self) -> &[Block] {
+        &self.blocks
+    }
+
+    /// Whether each block begins with a row, and knows how many it has.
+    pub fn counted(&self) -> bool {
+        self.counted
+    }
+
+    /// Whether the checksums of the blocks are known.
+    pub fn checked(&self) -> bool {
+        self.checked
+    }
+
+    /// All bytes after decompression.
+    pub fn logical_size(&self) -> u64 {
+        self.logical_size
+    }
+
+    /// All rows; 0 where they were not counted.
+    pub fn total_rows(&self) -> u64 {
+        self.total_rows
+    }
+
+    /// The block that has the byte `offset` of the decompressed file.
+    pub fn at_offset(&self, offset: u64) -> Option<usize> {
+        // Of several that begin there, the last is the one that is not empty.
+        let behind = self.blocks.partition_point(|block| block.logical <= offset);
+        (offset < self.logical_size).then(|| behind - 1)
+    }
+
+    /// The block of `row`, or the last one if there is no such row; `None` without blocks.
+    pub fn at_row(&self, row: u64) -> Option<&Block> {
+        let behind = self.blocks.partition_point(|block| block.first_row <= row);
+        behind.checked_sub(1).map(|at| &self.blocks[at])
+    }
+
+    /// Where the first block that begins at byte `physical` of the file or later begins after
+    /// decompression, and the number of its first row.
+    pub fn at_physical(&self, physical: u64) -> (u64, u64) {
+        let at = self.blocks.partition_point(|block| block.physical < physical);
+        self.blocks
+            .get(at)
+            .map_or((self.logical_size, self.total_rows), |block| (block.logical, block.first_row))
+    }
+}
+
+fn from_seek_table(file: &Arc<DataFile>, size: u64) -> Result<Option<Arc<BlockTable>>> {
+    let Some(footer_at) = size.checked_sub(seek_table::FOOTER_BYTES as u64) else {
+        return Ok(None);
+    };
+    let mut footer = [0; seek_table::FOOTER_BYTES];
+    file.read_exact_at(&mut footer, footer_at)?;
+    let Some(length) = seek_table::length(&footer) else { return Ok(None) };
+    let before = size
+        .checked_sub(length)
+        .ok_or_else(|| unusable(footer_at, "it is longer than the file"))?;
+    if seek_table::encoded_len(MAX_BLOCKS) < length {
+        return Err(unusable(footer_at, "it has too many blocks"));
+    }
+    let mut bytes = vec![0; usize::try_from(length).unwrap_or_default()];
+    file.read_exact_at(&mut bytes, before)?;
+    let frames = seek_table::decode(&bytes, before).map_err(|error| match error {
+        Error::Sidecar { reason, .. } => Error::Table { offset: before, reason },
+        other => other,
+    })?;
+    let table = Arc::new(BlockTable::new(Coding::Zstd, of_frames(&frames), false, false)?);
+    check_empty(file, &table)?;
+    Ok(Some(table))
+}
+
+fn of_frames(frames: &[Frame]) -> Vec<Block> {
+    let (mut logical, mut physical) = (0, 0);
+    frames
+        .iter()
+        .map(|&Frame { comp_len, raw_len }| {
+            let block = Block { logical, physical, raw_len, comp_len, ..Block::default() };
+            logical += u64::from(raw_len);
+            physical += u64::from(comp_len);
+            block
+        })
+        .collect()
+}
+
+fn from_members(file: &Arc<DataFile>, size: u64) -> Result<Option<Arc<BlockTable>>> {
+    let mut blocks: Vec<Block> = Vec::new();
+    // Members whose number of rows no other member confirms.
+    let mut unconfirmed = Vec::new();
+    let (mut logical, mut physical, mut total_rows, mut began) = (0, 0, 0, 0);
+    while physical < size {
+        let Some(header) = hop(file, size, physical, blocks.last())? else {
+            return if blocks.is_empty() {
+                Ok(None)
+            } else {
+                Err(unusable(physical, "a member that is not ours follows"))
+            };
+        };
+        if header.first_row == 0 && !blocks.is_empty() {
+            // Another file of ours was put behind this one.
+            unconfirmed.push(blocks.len() - 1);
+            began = total_rows;
+        }
+        if header.first_row != total_rows - began || blocks.len() as u64 >= MAX_BLOCKS {
+            return Err(unusable(physical, "its numbers contradict each other"));
+        }
+        blocks.push(Block {
+            first_row: total_rows,
+            logical,
+            physical,
+            raw_len: header.raw_len,
+            comp_len: header.comp_len,
+            rows: header.rows,
+            crc32c: 0,
+        });
+        logical += u64::from(header.raw_len);
+        physical += u64::from(header.comp_len);
+        total_rows += u64::from(header.rows);
+    }
+    if physical != size {
+        return Err(unusable(physical, "the last member is longer than the file"));
+    }
+    let Some(last) = blocks.len().checked_sub(1) else { return Ok(None) };
+    unconfirmed.push(last);
+    let table = Arc::new(BlockTable::new(Coding::Gzip, blocks, true, false)?);
+    check_empty(file, &table)?;
+    let reader = BlockFile::new(Arc::clone(file), Arc::clone(&table));
+    let mut content = Vec::new();
+    for at in unconfirmed {
+        reader.decode(at, &mut content).or_else(pass_damage)?;
+    }
+    Ok(Some(table))
+}
+
+/// Damage is told to whoever reads the block.
+fn pass_damage(error: Error) -> Result<()> {
+    match error {
+        Error::DamagedBlock(_) => Ok(()),
+        other => Err(other),
+    }
+}
+
+/// The header of the member at `physical`, if it is ours and the one before ends as it said.
+fn hop(
+    file: &DataFile,
+    size: u64,
+    physical: u64,
+    before: Option<&Block>,
+) -> Result<Option<member::Header>> {
+    const TRAILER: usize = member::TRAILER_BYTES;
+    let skip = if before.is_some() { 0 } else { TRAILER };
+    let mut bytes = [0; TRAILER + member::HEADER_BYTES];
+    if physical + (member::HEADER_BYTES as u64) > size {
+        return Ok(None);
+    }
+    file.read_exact_at(&mut bytes[skip..], physical - (TRAILER - skip) as u64)?;
+    let (trailer, header) = bytes.split_at(TRAILER);
+    let length = &trailer[TRAILER - 4..];
+    if before.is_some_and(|block| block.raw_len.to_le_bytes() != length) {
+        return Err(unusable(physical, "a member does not end as its header says"));
+    }
+    Ok(header.first_chunk().and_then(member::Header::decode))
+}
+
+/// A block that is said to be empty is never read by those who look for bytes, so it is read
+/// here: rows must not hide in it.
+fn check_empty(file: &Arc<DataFile>, table: &Arc<BlockTable>) -> Result<()> {
+    let mut content = Vec::new();
+    let reader = BlockFile::new(Arc::clone(file), Arc::clone(table));
+    for (at, block) in table.blocks.iter().enumerate() {
+        if block.raw_len != 0 || block.comp_len == 0 {
+            continue;
+        }
+        let length = u64::from(block.comp_len);
+        let skippable = table.coding == Coding::Zstd
+            && skippable_len(file, block.physical, length)? == Some(length);
+        if skippable {
+            continue;
+        }
+        if block.comp_len > EMPTY_BLOCK_BYTES {
+            return Err(unusable(block.physical, "a block that should be empty is not"));
+        }
+        reader.decode(at, &mut content)?;
+    }
+    Ok(())
+}
+
+/// How long the skippable frame at `offset` is, if one is there and fits `room`.
+fn skippable_len(file: &DataFile, offset: u64, room: u64) -> Result<Option<u64>> {
+    let mut bytes = [0; SKIPPABLE_HEADER_BYTES];
+    if room < SKIPPABLE_HEADER_BYTES as u64 {
+        return Ok(None);
+    }
+    file.read_exact_at(&mut bytes, offset)?;
+    let [0x50..=0x5f, 0x2a, 0x4d, 0x18, length @ ..] = bytes else { return Ok(None) };
+    Ok(Some(u64::from(u32::from_le_bytes(length)) + SKIPPABLE_HEADER_BYTES as u64))
+}
+
+fn unusable(offset: u64, reason: &str) -> Error {
+    Error::Table { offset, reason: format!("the table of its blocks cannot be used: {reason}") }
+}
+
+fn contradicts(what: &str) -> Error {
+    Error::Sidecar { offset: 0, reason: format!("the sidecar contradicts itself: {what}") }
+}
