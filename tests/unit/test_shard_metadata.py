@@ -320,7 +320,11 @@ def test_metadata_that_is_a_link_is_refused(out):
     meta = out / "rows.meta-00000001.json"
     meta.rename(out / "moved")
     meta.symlink_to(out / "moved")
-    with pytest.raises(BadSetError, match="not a regular file"):
+    with pytest.raises(BadSetError, match="it is a link"):
+        headrace.open(out)
+    meta.unlink()
+    os.mkfifo(meta)
+    with pytest.raises(BadSetError, match="it is not a regular file"):
         headrace.open(out)
 
 

@@ -11,7 +11,16 @@ from typing import NamedTuple, TypeAlias
 
 from headrace._native import Packer, Shard, codec_table
 
-__all__ = ["Choice", "Codec", "Packer", "Piece", "Refusal", "Shard", "codecs"]
+__all__ = [
+    "Choice",
+    "Codec",
+    "Packer",
+    "Piece",
+    "Refusal",
+    "Shard",
+    "codecs",
+    "suffixes",
+]
 
 Piece: TypeAlias = tuple[bytes, Shard | None]
 """Bytes to append to the current file, and the shard that ends behind them.
@@ -53,3 +62,13 @@ def codecs() -> dict[str, Codec]:
         for name, suffix, levels, choices in codec_table()
         if levels is not None
     }
+
+
+@cache
+def suffixes() -> dict[str, str]:
+    """Return what the names of files end in, by the codec, also of those without blocks.
+
+    >>> suffixes()["bzip2"]
+    '.bz2'
+    """
+    return {name: suffix for name, suffix, _levels, _choices in codec_table() if suffix}

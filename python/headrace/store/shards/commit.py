@@ -23,6 +23,7 @@ from headrace.errors import (
 from headrace.store.atomic import NO_LINKS, NewFile, create, sync_directory
 from headrace.store.shards import generations, leftovers
 from headrace.store.shards import names as naming
+from headrace.store.shards.listing import names_in
 from headrace.store.shards.lock import SetLock
 from headrace.store.shards.metadata import encode
 from headrace.store.shards.names import SetNames
@@ -49,6 +50,7 @@ class Generation:
         self._lock: SetLock | None = None
         refuse_foreign(self.names.directory)
         try:
+            self._had_set = bool(self._numbers())
             with self.writing():
                 self._lock = self._locked()
                 self._begin()
@@ -79,11 +81,15 @@ class Generation:
 
     def _begin(self) -> None:
         leftovers.remove_dead(self.names)
-        numbers = generations.committed(self.names)
+        numbers = self._numbers()
         self._had_set = bool(numbers)
         self.number = max(numbers, default=0) + 1
         while os.path.lexists(self.names.parts(self.number)):
             self.number += 1  # somebody else's files are in there
+
+    def _numbers(self) -> list[int]:
+        there = self.names.directory.exists()
+        return generations.committed(self.names) if there else []
 
     @property
     def left(self) -> str:
@@ -187,7 +193,7 @@ class Generation:
 def refuse_foreign(directory: Path) -> None:
     """Raise unless a set can live in `directory`: it is new, empty, or has sets already."""
     try:
-        found = {path.name for path in directory.iterdir()}
+        found = set(names_in(directory))
     except FileNotFoundError:
         return
     except NotADirectoryError:

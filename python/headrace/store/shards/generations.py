@@ -7,11 +7,15 @@ generation before it would be rows that were replaced.
 
 from __future__ import annotations
 
+import errno
+import os
+import stat
 from typing import TYPE_CHECKING
 
-from headrace.errors import BadSetError
+from headrace.errors import BadSetError, UnreadableError
 from headrace.kernel.rows import reading
 from headrace.store.shards import names as naming
+from headrace.store.shards.listing import names_in
 from headrace.store.shards.metadata import Metadata, decode, is_whole
 
 if TYPE_CHECKING:
@@ -23,7 +27,7 @@ if TYPE_CHECKING:
 def committed(names: SetNames) -> list[int]:
     """List the numbers of all generations that have a metadata file, newest first."""
     with reading(str(names.directory)):
-        found = [naming.meta_file(path.name) for path in names.directory.iterdir()]
+        found = [naming.meta_file(name) for name in names_in(names.directory)]
     return sorted(
         (each[1] for each in found if each and each[0] == names.name), reverse=True
     )
@@ -63,9 +67,15 @@ def is_committed(names: SetNames, generation: int) -> bool:
 
 
 def _content(path: Path) -> bytes | None:
-    if path.is_symlink() or (path.exists() and not path.is_file()):
-        raise BadSetError(str(path), "it is not a regular file")
     try:
-        return path.read_bytes()
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     except FileNotFoundError:
         return None
+    except OSError as error:
+        if error.errno == errno.ELOOP:
+            raise BadSetError(str(path), "it is a link") from None
+        raise UnreadableError(str(path), error.strerror or str(error)) from error
+    with os.fdopen(descriptor, "rb", closefd=True) as file:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise BadSetError(str(path), "it is not a regular file")
+        return file.read()

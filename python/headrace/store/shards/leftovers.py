@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from headrace.errors import BadSetError
 from headrace.store.shards import generations
 from headrace.store.shards import names as naming
+from headrace.store.shards.listing import names_in
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
@@ -29,12 +30,10 @@ GRACE = 600.0
 
 def remove_dead(names: SetNames) -> None:
     """Remove what writers left behind that did not come to commit."""
-    with os.scandir(names.directory) as entries:
-        found = [entry.name for entry in entries]
     remove_temporary(names)
     numbers = generations.committed(names)
     whole = {each for each in numbers if generations.is_committed(names, each)}
-    directories = [naming.parts_directory(name) for name in found]
+    directories = map(naming.parts_directory, names_in(names.directory))
     uncommitted = {
         each[1]
         for each in directories
@@ -47,28 +46,26 @@ def remove_dead(names: SetNames) -> None:
 
 def remove_temporary(names: SetNames) -> None:
     """Remove metadata that never got its name."""
-    for path in list(names.directory.iterdir()):
-        if naming.meta_temporary(path.name) == names.name:
-            _unlink(path)
+    for name in names_in(names.directory):
+        if naming.meta_temporary(name) == names.name:
+            _unlink(names.directory / name)
 
 
 def remove_superseded(names: SetNames, grace: float = GRACE) -> list[int]:
-    """Remove generations that were superseded `grace` seconds ago; return their numbers."""
-    now = time.time()
-    newest_first = [
-        each
-        for each in generations.committed(names)
-        if generations.is_committed(names, each)
-    ]
-    old = [
-        older
-        for newer, older in pairwise(newest_first)
-        # The metadata of the one behind it appeared when this one was superseded.
-        if now - names.meta(newer).stat().st_mtime >= grace
-    ]
+    """Remove generations that were superseded `grace` seconds ago; return their numbers.
+
+    The dead must have been removed before: all that are there are taken for committed.
+    """
+    old: list[int] = []
+    oldest_first = sorted(generations.committed(names))
+    for older, newer in pairwise(oldest_first):
+        # The metadata of the next one appeared when this one was superseded.
+        if time.time() - names.meta(newer).stat().st_mtime < grace:
+            break
+        old.append(older)
     if old:
-        _remove(names, old, kept=set(newest_first) - set(old))
-    return sorted(old)
+        _remove(names, old, kept=set(oldest_first) - set(old))
+    return old
 
 
 def _remove(names: SetNames, gone: Collection[int], kept: Collection[int]) -> None:

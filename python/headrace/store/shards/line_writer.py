@@ -97,6 +97,7 @@ class LineWriter(RecordWriter[None]):
             if not is_foreign(sidecar):
                 sidecar.unlink(missing_ok=True)
             self._file.finish()
+        with self._writing("the new file is in place, but a power failure may undo it"):
             sync_directory(self._path.parent)
 
     def _discard(self) -> None:
@@ -104,12 +105,11 @@ class LineWriter(RecordWriter[None]):
             self._file.discard()
 
     @contextmanager
-    def _writing(self) -> Iterator[None]:
+    def _writing(self, left: str = "what was there is as it was") -> Iterator[None]:
         try:
             yield
         except HeadraceError:
             raise
         except OSError as error:
             reason = error.strerror or str(error)
-            left = "what was there is as it was"
             raise UnwritableError(self._target, reason, left) from error

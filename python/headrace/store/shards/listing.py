@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -13,10 +14,16 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
+def names_in(directory: Path) -> list[str]:
+    """List the names of what is in a directory, which may be a lot."""
+    with os.scandir(directory) as entries:
+        return [entry.name for entry in entries]
+
+
 def sets_in(directory: Path) -> list[str]:
     """List the names of all sets in a directory, also of those never committed."""
     with reading(str(directory)):
-        found = {meta_file(path.name) for path in directory.iterdir()}
+        found = {meta_file(name) for name in names_in(directory)}
     return sorted({each[0] for each in found if each is not None})
 
 

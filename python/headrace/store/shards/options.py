@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 import warnings
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
 from headrace.errors import HeadraceWarning, UsageError
-from headrace.kernel.blocks import Packer, codecs
+from headrace.kernel.blocks import Packer, codecs, suffixes
 from headrace.kernel.values import DEEPEST
 from headrace.store.shards.metadata import Compression, Limits
 from headrace.store.sizes import parse_size
@@ -101,10 +102,8 @@ def codec_of(path: str) -> str:
     >>> codec_of("rows.jsonl.gz"), codec_of("rows.jsonl")
     ('gzip', 'none')
     """
-    for codec in codecs().values():
-        if codec.suffix and path.lower().endswith(codec.suffix):
-            return codec.name
-    return "none"
+    endings = suffixes().items()
+    return next((name for name, end in endings if path.lower().endswith(end)), "none")
 
 
 def whole_number(name: str, value: object, most: int = _LARGEST) -> int:
@@ -157,5 +156,8 @@ def _values(info: Codec, options: Mapping[str, object]) -> tuple[int, ...]:
 
 
 def _warn(message: str) -> None:
-    # Told where the writer was made: behind this, its options and its constructor.
-    warnings.warn(message, HeadraceWarning, stacklevel=6)
+    """Warn of something where our caller calls us, however deep that is."""
+    frame, level = sys._getframe(), 1
+    while frame.f_back and frame.f_globals["__name__"].startswith("headrace."):
+        frame, level = frame.f_back, level + 1
+    warnings.warn(message, HeadraceWarning, stacklevel=level)

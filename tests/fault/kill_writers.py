@@ -1,0 +1,67 @@
+"""Kill writers of a set at random moments: what is there must be a whole set each time.
+
+Run as ``python kill_writers.py DIRECTORY KILLS SEED``, in a process of its own because it
+forks. A child writes one set after the other and tells each that is committed.
+"""
+
+import os
+import signal
+import sys
+import time
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[2]))
+
+from tests.fault.sets import moments, read, write
+
+
+def write_until_killed(directory, number, told):
+    while True:
+        write(directory, number)
+        os.write(told, b"%d\n" % number)
+        number += 1
+
+
+def killed_after(directory, number, seconds):
+    """Let a child write from this set on, kill it, and return the last that it told of."""
+    reading, told = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        try:
+            write_until_killed(directory, number, told)
+        finally:
+            os._exit(1)
+    os.close(told)
+    time.sleep(seconds)
+    os.kill(pid, signal.SIGKILL)
+    os.waitpid(pid, 0)
+    with os.fdopen(reading) as lines:
+        return max(map(int, lines), default=number - 1)
+
+
+def main(directory, kills, seed):
+    write(directory, 0)
+    began = time.monotonic()
+    write(directory, 1)
+    longest = 2.5 * (time.monotonic() - began)
+    newest, unfinished, advanced = 1, 0, 0
+    for seconds, _ in zip(moments(seed, longest), range(kills), strict=False):
+        told = killed_after(directory, newest + 1, seconds)
+        found = read(directory)
+        # What was told of is there; the next may be, if it was killed before telling.
+        assert told <= found <= told + 1, (told, found)
+        unfinished += (directory / ".rows.lock").exists()
+        advanced += found > newest
+        newest = found
+    write(directory, newest + 1)
+    assert read(directory) == newest + 1
+    hidden = [path.name for path in directory.iterdir() if path.name.startswith(".")]
+    assert not hidden, hidden
+    parts = {path.name[-8:] for path in directory.glob("rows.parts-*")}
+    metas = {path.name[-13:-5] for path in directory.glob("rows.meta-*.json")}
+    assert parts == metas, parts ^ metas
+    sys.stdout.write(f"{kills} {unfinished} {advanced}\n")
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]))

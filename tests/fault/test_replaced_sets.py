@@ -1,0 +1,40 @@
+"""Whoever reads while sets are replaced sees one whole set after the other."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import headrace
+from tests.fault.sets import read, write
+
+REPLACEMENTS = int(os.environ.get("HEADRACE_REPLACEMENTS", "1000"))
+
+WRITER = """
+import sys
+from pathlib import Path
+sys.path.insert(0, sys.argv[3])
+import headrace
+from tests.fault.sets import write
+directory = Path(sys.argv[1])
+for number in range(1, int(sys.argv[2]) + 1):
+    write(directory, number)
+    if number % 50 == 0:
+        headrace.ShardSet(directory).vacuum(grace=5)
+"""
+
+
+def test_a_reader_sees_one_whole_set_after_the_other(tmp_path):
+    write(tmp_path, 0)
+    seen = [0]
+    root = Path(__file__).parents[2]
+    command = [sys.executable, "-c", WRITER, tmp_path, str(REPLACEMENTS), root]
+    with subprocess.Popen(command) as writer:
+        while writer.poll() is None:
+            seen.append(read(tmp_path))
+    assert writer.returncode == 0
+    assert seen == sorted(seen)
+    assert len(set(seen)) > REPLACEMENTS / 20
+    assert read(tmp_path) == REPLACEMENTS
+    headrace.ShardSet(tmp_path).vacuum(grace=0)
+    assert len(list(tmp_path.iterdir())) == 2

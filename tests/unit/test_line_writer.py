@@ -1,0 +1,172 @@
+"""Writing one file of lines."""
+
+import gzip
+import os
+import subprocess
+
+import pytest
+
+import headrace
+from headrace.errors import (
+    BadRecordError,
+    HeadraceWarning,
+    JsonTooLargeError,
+    UnwritableError,
+    UsageError,
+)
+
+RECORDS = [{"i": i, "text": "wört" * (i % 7)} for i in range(500)]
+NAMES = ["rows.jsonl", "rows.jsonl.gz", "rows.jsonl.zst"]
+
+
+def names(directory):
+    return sorted(
+        path.name for path in directory.iterdir() if not path.name.endswith(".ckpt")
+    )
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_what_was_written_is_read(tmp_path, name):
+    path = tmp_path / name
+    with headrace.LineWriter(path, block_bytes="1KiB") as writer:
+        writer.write_many(RECORDS[:100])
+        writer.write_lines(b"".join(b"%d\n" % i for i in range(300)))
+        assert not path.exists()
+        (temporary,) = tmp_path.iterdir()
+        assert writer.bytes_written == temporary.stat().st_size > 0
+    assert list(headrace.open(path)) == [*RECORDS[:100], *range(300)]
+    assert (writer.records, writer.bytes_written) == (400, path.stat().st_size)
+    assert names(tmp_path) == [name]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_codec_is_that_of_the_name(tmp_path, name):
+    with headrace.LineWriter(tmp_path / name) as writer:
+        writer.write(1)
+    codec = {"l": "none", "z": "gzip", "t": "zstd"}[name[-1]]
+    assert headrace.open(tmp_path / name).sources[0].codec == codec
+    with headrace.LineWriter(tmp_path / name, codec="gzip") as writer:
+        writer.write(1)
+    assert gzip.decompress((tmp_path / name).read_bytes()) == b"1\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "tool"),
+    [("rows.jsonl", "cat"), ("rows.jsonl.gz", "zcat"), ("rows.jsonl.zst", "zstdcat")],
+)
+def test_nothing_is_a_file_that_tools_read_as_empty(tmp_path, name, tool):
+    path = tmp_path / name
+    with headrace.LineWriter(path):
+        pass
+    assert list(headrace.open(path)) == []
+    try:
+        done = subprocess.run([tool, path], capture_output=True, check=True)
+    except FileNotFoundError:
+        pytest.skip(f"there is no {tool}")
+    assert done.stdout == b""
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt])
+def test_a_failure_leaves_what_was_there(tmp_path, name, error):
+    path = tmp_path / name
+    path.write_bytes(b"old\n")
+
+    def fail():
+        with headrace.LineWriter(path, block_bytes=100) as writer:
+            writer.write_many(RECORDS)
+            raise error
+
+    with pytest.raises(error):
+        fail()
+    assert path.read_bytes() == b"old\n"
+    assert names(tmp_path) == [name]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_file_that_would_be_too_large_is_not_made(tmp_path, name):
+    noise = [{"i": i, "noise": os.urandom(100).hex()} for i in range(100)]
+    path = tmp_path / name
+    with (
+        pytest.raises(JsonTooLargeError, match="does not fit any more") as raised,
+        headrace.LineWriter(path, max_bytes="4KiB") as writer,
+    ):
+        writer.write_many(noise)
+    assert 10 < raised.value.record < 100
+    assert (raised.value.limit, raised.value.length) == (4096, None)
+    assert "write a set of shards" in str(raised.value)
+    assert names(tmp_path) == []
+    with headrace.LineWriter(path, max_bytes="4KiB") as writer:
+        writer.write_many(noise[: raised.value.record - 1])
+    assert path.stat().st_size <= 4096
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_record_that_fits_in_no_file_is_refused_whole(tmp_path, name):
+    with headrace.LineWriter(tmp_path / name, max_bytes="1KiB") as writer:
+        writer.write(1)
+        with pytest.raises(JsonTooLargeError, match="record 2, 4014 bytes long"):
+            writer.write({"random": os.urandom(2000).hex()})
+        writer.write(3)
+    assert list(headrace.open(tmp_path / name)) == [1, 3]
+
+
+def test_bad_records(tmp_path):
+    path = tmp_path / "rows.jsonl"
+    with headrace.LineWriter(path, on_error="skip") as writer:
+        writer.write_lines(b"1\n{\n2\n")
+    assert (writer.records, writer.skipped) == (2, 1)
+    with (
+        pytest.raises(BadRecordError, match=r"rows\.jsonl: record 2, byte 1"),
+        headrace.LineWriter(path) as writer,
+    ):
+        writer.write_lines(b"5\n{\n2\n")
+    assert list(headrace.open(path)) == [1, 2]
+
+
+def test_an_old_sidecar_of_ours_goes_and_that_of_others_stays(tmp_path):
+    path = tmp_path / "rows.jsonl"
+    sidecar = tmp_path / "rows.jsonl.ckpt"
+    sidecar.write_bytes(b'{"magic":"NDCK"}')
+    with headrace.LineWriter(path) as writer:
+        writer.write(1)
+    assert not sidecar.exists()
+    sidecar.write_bytes(b"theirs")
+    with headrace.LineWriter(path) as writer:
+        writer.write(2)
+    assert sidecar.read_bytes() == b"theirs"
+    assert list(headrace.open(path)) == [2]
+
+
+def test_behind_a_link_the_file_is_replaced(tmp_path):
+    (tmp_path / "real.jsonl").write_bytes(b"1\n")
+    link = tmp_path / "link.jsonl"
+    link.symlink_to(tmp_path / "real.jsonl")
+    with headrace.LineWriter(link) as writer:
+        writer.write(2)
+    assert link.is_symlink()
+    assert (tmp_path / "real.jsonl").read_bytes() == b"2\n"
+
+
+def test_what_cannot_be_written(tmp_path):
+    with pytest.raises(UnwritableError, match=r"missing/rows.*: cannot be written"):
+        headrace.LineWriter(tmp_path / "missing" / "rows.jsonl")
+    with pytest.raises(UsageError, match="is a directory"):
+        headrace.LineWriter(tmp_path)
+    for codec in ("bzip2", "xz", "lz4"):
+        with pytest.raises(UsageError, match="files are written as"):
+            headrace.LineWriter(tmp_path / "rows.jsonl", codec=codec)
+    for name in ("rows.jsonl.bz2", "rows.jsonl.xz"):
+        with pytest.raises(UsageError, match="files are written as"):
+            headrace.LineWriter(tmp_path / name)
+    assert names(tmp_path) == []
+
+
+def test_options_are_those_of_a_set(tmp_path):
+    with pytest.warns(HeadraceWarning, match="level 42") as caught:
+        writer = headrace.LineWriter(tmp_path / "rows.jsonl.gz", level=42)
+    assert [each.filename for each in caught] == [__file__]
+    writer.abort()
+    with pytest.raises(UsageError):
+        headrace.LineWriter(tmp_path / "rows.jsonl", max_bytes=1.5)
+    assert names(tmp_path) == []

@@ -1,0 +1,112 @@
+"""Records of a set, with everything checked that can be."""
+
+import dataclasses
+import pickle
+
+import pytest
+
+import headrace
+from headrace.errors import (
+    BadRowError,
+    BadSetError,
+    DamagedSourceError,
+    HeadraceWarning,
+    InvalidRecordError,
+    UsageError,
+)
+from headrace.store.shards.metadata import encode
+
+RECORDS = [{"i": i, "k": "v"} for i in range(1000)]
+
+
+@pytest.fixture(params=["none", "gzip", "zstd"])
+def out(tmp_path, request):
+    with headrace.ShardWriter(
+        tmp_path, codec=request.param, max_records=300, block_bytes=2048
+    ) as writer:
+        writer.write_many(RECORDS)
+    return tmp_path
+
+
+def test_records_come_in_order(out):
+    assert list(headrace.read_shards(out)) == RECORDS
+    assert list(headrace.read_shards(out, required=["i", "k"])) == RECORDS
+    assert list(headrace.read_shards(out / "rows", name=None)) == RECORDS
+    assert next(headrace.read_shards(out, name="rows")) == RECORDS[0]
+
+
+@pytest.mark.parametrize(
+    ("bad", "reason"),
+    [
+        ({"i": 5}, "the record has no a, k"),
+        ([1], "the record is not an object"),
+        ("null", "the record is not an object"),
+    ],
+)
+def test_strict_reading_names_part_line_and_byte(tmp_path, bad, reason):
+    good = {"a": 1, "k": 2}
+    with headrace.ShardWriter(tmp_path, max_records=3) as writer:
+        writer.write_many([good, good, good, good])
+        writer.write_lines(b" \r\n")
+        writer.write_many([bad, good])
+    records = headrace.read_shards(tmp_path, required=("k", "a"))
+    assert [next(records) for _ in range(4)] == [good] * 4
+    with pytest.raises(InvalidRecordError, match=reason) as raised:
+        next(records)
+    error = raised.value
+    assert error.path.endswith("part-00000001.jsonl.zst")
+    assert (error.line, error.offset) == (3, 17)
+    assert str(pickle.loads(pickle.dumps(error))) == str(error)
+    assert "validation='trusted'" in str(error)
+    assert len(list(headrace.read_shards(tmp_path, validation="trusted"))) == 6
+
+
+def test_what_is_not_json_is_named(tmp_path):
+    with headrace.ShardWriter(tmp_path, validate=False) as writer:
+        writer.write_lines(b'{"a": 1}\n{oops\n')
+    for validation in ("strict", "trusted"):
+        records = headrace.read_shards(tmp_path, validation=validation)
+        assert next(records) == {"a": 1}
+        with pytest.raises(BadRowError, match="line 2, byte 10"):
+            next(records)
+
+
+def test_rows_are_counted(out):
+    metadata = headrace.ShardSet(out).metadata
+    first, second, *rest = metadata.parts
+    moved = dataclasses.replace(first, records=first.records + 1)
+    after = dataclasses.replace(
+        second, records=second.records - 1, first_row=second.first_row + 1
+    )
+    wrong = dataclasses.replace(metadata, parts=(moved, after, *rest))
+    (out / "rows.meta-00000001.json").write_bytes(encode(wrong))
+    records = headrace.read_shards(out)
+    with pytest.raises(BadSetError, match="it has 300 rows, but the metadata says 301"):
+        list(records)
+
+
+def test_damage_is_an_error_or_left_out(out):
+    metadata = headrace.ShardSet(out).metadata
+    if metadata.compression.codec == "none":
+        pytest.skip("bytes that are not compressed have no checksum of their own")
+    path = out / metadata.parts[1].path
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 0x55
+    path.write_bytes(content)
+    with pytest.raises(DamagedSourceError, match="part-00000001"):
+        list(headrace.read_shards(out))
+    with pytest.warns(HeadraceWarning, match="part-00000001.*left out"):
+        records = list(headrace.read_shards(out, on_damage="skip"))
+    assert records[:300] == RECORDS[:300]
+    assert records[-400:] == RECORDS[-400:]
+    assert len(records) < 1000
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"validation": "lax"}, {"on_damage": "ignore"}, {"required": "key"}],
+    ids=str,
+)
+def test_options_that_make_no_sense(out, options):
+    with pytest.raises(UsageError):
+        headrace.read_shards(out, **options)
