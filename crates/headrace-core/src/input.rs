@@ -16,6 +16,9 @@ use std::{
 
 use crate::Error;
 
+/// Bytes read at a time where nothing but their sum is wanted.
+const DIGEST_BYTES: usize = 256 * 1024;
+
 /// What a file looked like: enough to notice that it is another one now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stat {
@@ -149,6 +152,24 @@ impl DataFile {
 
 fn shrank(offset: u64) -> Error {
     Error::Changed { offset, reason: "the file became shorter while it was being read".into() }
+}
+
+/// XXH3 of the first `size` bytes of `file`.
+///
+/// # Errors
+/// What reading says; [`Error::Changed`] where the file is shorter.
+pub fn digest(file: &DataFile, size: u64) -> crate::Result<u64> {
+    let mut state = xxhash_rust::xxh3::Xxh3::new();
+    let mut buffer = vec![0; DIGEST_BYTES];
+    let mut offset = 0;
+    while offset < size {
+        let left = usize::try_from(size - offset).unwrap_or(DIGEST_BYTES);
+        let part = &mut buffer[..left.min(DIGEST_BYTES)];
+        file.read_exact_at(part, offset)?;
+        state.update(part);
+        offset += part.len() as u64;
+    }
+    Ok(state.digest())
 }
 
 /// Reads `[offset, end)` of a file in order.

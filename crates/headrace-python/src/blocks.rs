@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use headrace_core::{
+    Error,
     blocks::{self, BlockFile, Coding, member, seek_table},
     input::Stat,
     rows::{self, checkpoint_file::Fingerprint},
@@ -25,6 +26,9 @@ pub(crate) fn has_blocks(codec: &str, head: &[u8], tail: &[u8]) -> bool {
         Some(Coding::Plain) | None => false,
     }
 }
+
+/// The number of a block, its first byte, its first row and the one behind its last, and why.
+type Wrong = (usize, u64, Option<(u64, u64)>, String);
 
 /// All blocks of one file.
 #[pyclass(frozen, module = "headrace._native")]
@@ -101,6 +105,36 @@ impl BlockTable {
             self.table.encode(codec, &fingerprint)
         });
         Ok(PyBytes::new(py, &bytes.map_err(to_python)?))
+    }
+
+    /// What is wrong with blocks `start` up to `stop` of `file`: the number of the block, its
+    /// first byte, its rows if they were counted, and why.
+    fn check(
+        &self,
+        py: Python<'_>,
+        file: &File,
+        start: usize,
+        stop: usize,
+    ) -> PyResult<Vec<Wrong>> {
+        py.detach(|| {
+            let blocks = BlockFile::new(Arc::clone(&file.data), Arc::clone(&self.table));
+            let mut content = Vec::new();
+            let mut wrong = Vec::new();
+            for at in start..stop.min(self.table.blocks().len()) {
+                match blocks.decode(at, &mut content) {
+                    Ok(()) => {}
+                    Err(Error::DamagedBlock(found)) => {
+                        wrong.push((at, found.offset, found.rows, found.reason));
+                    }
+                    Err(Error::Table { offset, reason } | Error::Sidecar { offset, reason }) => {
+                        wrong.push((at, offset, None, reason));
+                    }
+                    Err(error) => return Err(error),
+                }
+            }
+            Ok(wrong)
+        })
+        .map_err(to_python)
     }
 
     /// How many blocks there are.

@@ -33,7 +33,7 @@ mod _native {
     #[pymodule_export]
     use crate::blocks::{BlockTable, has_blocks};
     #[pymodule_export]
-    use crate::checksum::crc32c;
+    use crate::checksum::{crc32c, digest};
     #[pymodule_export]
     use crate::compressor::Compressor;
     #[pymodule_export]
