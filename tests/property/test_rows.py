@@ -8,6 +8,15 @@ import headrace
 from headrace.engines.fragment_rows import count_rows_of, rows_of
 from headrace.errors import RowOutOfRangeError
 from headrace.physical.fragment import fragments
+from tests.reference.blocks import (
+    Piece,
+    gzip_members,
+    joined,
+    seekable_zstd,
+    whole_lines,
+    write_sidecar,
+    zstd_frames,
+)
 from tests.reference.compressed import FORMS
 from tests.reference.slow_rows import slow_contents, slow_rows
 
@@ -61,12 +70,73 @@ def test_every_access_gives_the_same_rows(directory, form, data, start, stop):
                     ds[row]
 
 
-@given(data=TEXT, part=st.integers(1, 200))
-def test_fragments_share_out_every_row(directory, data, part):
+CUTTABLE = sorted(form for form in FORMS if form == "plain" or "block" in form)
+
+
+def test_every_form_with_blocks_is_known_to_have_them(directory):
+    for form in (*CUTTABLE, "zstd, cut anywhere"):
+        (source,) = opened(directory, form, b'{"a": 1}\n' * 9).sources
+        assert source.blocks or form == "plain"
+        assert source.seekable
+
+
+@given(form=FORM, data=TEXT, start=st.integers(0, 70), count=st.integers(0, 9))
+def test_blocks_may_be_left_alone(directory, form, data, start, count):
+    data = b"{}\n" + data
+    expected = slow_contents(data)
+    with opened(directory, form, data, blocks=False) as ds:
+        assert list(ds.rows(start, start + count)) == expected[start : start + count]
+        assert ds.tail(count) == (expected[-count:] if count else [])
+        assert len(ds) == len(expected)
+
+
+@given(
+    codec=st.sampled_from(["none", "gzip", "zstd"]),
+    data=TEXT,
+    block_bytes=st.integers(1, 4000),
+    start=st.integers(0, 70),
+    stop=st.integers(0, 70),
+)
+def test_every_access_through_a_table_of_blocks(
+    directory, codec, data, block_bytes, start, stop
+):
+    # Whoever writes a table ends the last line.
+    data = (b"{}\n" + data).removesuffix(b"\n") + b"\n"
+    expected = slow_contents(data)
+    contents = whole_lines(data, block_bytes)
+    pieces = PIECES[codec](contents)
+    path = directory / "kept.jsonl"
+    path.write_bytes(seekable_zstd(pieces) if codec == "zstd" else joined(pieces))
+    write_sidecar(path, codec, pieces)
+    with headrace.open(path, raw=True) as ds:
+        assert len(ds) == len(expected)
+        assert ds[start:stop] == expected[start:stop]
+        assert ds[-start - 1 : stop] == expected[-start - 1 : stop]
+        assert ds.tail(stop) == expected[-stop or len(expected) :]
+        assert list(reversed(ds)) == expected[::-1]
+        for row in {start, stop, len(expected) - 1}:
+            if row < len(expected):
+                assert ds[row] == expected[row]
+        assert list(ds) == expected
+
+
+PIECES = {
+    "none": lambda contents: [Piece(content, content) for content in contents],
+    "gzip": gzip_members,
+    "zstd": zstd_frames,
+}
+
+
+@given(
+    form=st.sampled_from([*CUTTABLE, "zstd, cut anywhere", "gzip"]),
+    data=TEXT,
+    part=st.integers(1, 200),
+)
+def test_fragments_share_out_every_row(directory, form, data, part):
     # Nothing that begins like this looks like UTF-16, which is refused.
     data = b"\n\n" + data
     path = directory / "data.jsonl"
-    path.write_bytes(data)
+    path.write_bytes(FORMS[form](data))
     (source,) = headrace.open(path).sources
     found, counted = [], 0
     for fragment in fragments(source, part):
@@ -136,13 +206,13 @@ def test_several_files_are_one_sequence(directory, texts, start):
             assert ds[-start - 1] == expected[-start - 1]
 
 
-@given(data=TEXT)
-@settings(max_examples=25)
-def test_counts_add_up_whatever_the_cuts(directory, data):
+@given(form=st.sampled_from(CUTTABLE), data=TEXT)
+@settings(max_examples=40)
+def test_counts_add_up_whatever_the_cuts(directory, form, data):
     path = directory / "data.jsonl"
     # Nothing that begins like this looks like UTF-16, which is refused.
     data = b"{}\n" + data
-    path.write_bytes(data)
+    path.write_bytes(FORMS[form](data))
     from headrace.engines.local.scan import tally
 
     sources = headrace.open(path).sources

@@ -91,7 +91,14 @@ def _dispatch(arguments: Sequence[str], console: Console) -> int:
         return 0
     options = parse(entry, command, rest)
     console.quiet = vars(options).get("quiet", False)
-    return command.run(options, console)
+    import warnings
+
+    from headrace.errors import HeadraceWarning
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", HeadraceWarning)
+        warnings.showwarning = console.show_warning
+        return command.run(options, console)
 
 
 def _nothing_asked() -> Sequence[str]:

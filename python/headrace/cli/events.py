@@ -15,6 +15,7 @@ EventName: TypeAlias = Literal[
     "rotated",
     "truncated",
     "memory",
+    "warning",
     "unread",
     "bad_row",
     "bad_rows",
@@ -63,6 +64,13 @@ EVENTS: tuple[Event, ...] = (
     Event(
         "memory",
         "a query holds most of what `--memory` allows",
+        (),
+        prefix="headrace: warning: ",
+    ),
+    Event(
+        "warning",
+        "something that does not stop the work: a compressed file whose table of blocks "
+        "cannot be used is read in order",
         (),
         prefix="headrace: warning: ",
     ),

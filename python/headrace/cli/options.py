@@ -43,6 +43,22 @@ OPTIONS = (
         default=64 << 20,
     ),
     Argument(
+        "max_ratio",
+        "number",
+        "refuse compressed data, from 256 MiB on, that is over so many times its size "
+        "(10000 unless told)",
+        ("--max-ratio",),
+        metavar="N",
+        default=10_000,
+    ),
+    Argument(
+        "max_decoded",
+        "size",
+        "refuse compressed data that is longer than this when decoded",
+        ("--max-decoded",),
+        metavar="SIZE",
+    ),
+    Argument(
         "index_dir",
         "directory",
         "keep checkpoints of large files here, not beside them",

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from headrace.api.formats.printable import printable
 from headrace.cli.events import EVENTS
 from headrace.cli.progress import BAR_EVERY, EVENT_EVERY, Pace, bar
-from headrace.errors import HeadraceError
+from headrace.errors import HeadraceError, HeadraceWarning
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -80,6 +80,24 @@ class Console:
             return
         self.flush()
         self._say(event, message, fields)
+
+    def show_warning(
+        self,
+        message: Warning | str,
+        category: type[Warning],
+        filename: str,
+        lineno: int,
+        file: TextIO | None = None,
+        line: str | None = None,
+    ) -> None:
+        """Say what Python's `warnings` say; ours are events."""
+        if issubclass(category, HeadraceWarning):
+            self.emit("warning", str(message))
+        else:
+            import warnings
+
+            said = warnings.formatwarning(message, category, filename, lineno, line)
+            (file or sys.stderr).write(said)
 
     def _say(self, event: EventName, message: str, fields: dict[str, object]) -> None:
         if self.json:

@@ -55,6 +55,8 @@ def open_dataset(options: Namespace, files: str | Sequence[str]) -> Dataset[byte
         files,
         raw=True,
         max_line=options.max_line,
+        max_ratio=options.max_ratio,
+        max_decoded=options.max_decoded,
         index_dir=options.index_dir,
         persist=not options.no_index,
     )

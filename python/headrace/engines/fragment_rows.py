@@ -21,7 +21,7 @@ def rows_of(
     decoding: Decoding = Decoding(),  # noqa: B008, frozen
 ) -> Rows:
     """Return the rows that begin in `fragment`, if its file is what it was."""
-    opened = OpenedFile(fragment.source, decoding=decoding)
+    opened = OpenedFile(fragment.source, decoding=decoding, warn=fragment.start == 0)
     start, end = _decoded_range(fragment, opened)
     return rows_from(
         opened,
@@ -35,7 +35,7 @@ def rows_of(
 
 def count_rows_of(fragment: Fragment) -> int:
     """Count the rows that begin in a fragment."""
-    opened = OpenedFile(fragment.source)
+    opened = OpenedFile(fragment.source, warn=fragment.start == 0)
     if opened.table is not None and opened.table.counted:
         _offset, first = opened.table.at_physical(fragment.start)
         _offset, behind = opened.table.at_physical(fragment.end)

@@ -44,9 +44,11 @@ _READ_BYTES = 1 << 16
 """The least that a Python reader is asked for: its answers are dear."""
 
 
-def read_in_order(source: Source, error: UnusableTableError) -> Source:
-    """Return the source as one without blocks, and say why."""
-    warnings.warn(f"{error.what}; it is read in order", HeadraceWarning, stacklevel=2)
+def read_in_order(source: Source, error: UnusableTableError | None) -> Source:
+    """Return the source as one without blocks, and say why, unless somebody else does."""
+    if error is not None:
+        message = f"{error.what}; it is read in order"
+        warnings.warn(message, HeadraceWarning, stacklevel=2)
     return replace(source, blocks=False)
 
 
@@ -54,7 +56,8 @@ class OpenedFile:
     """A file that can be read by position, in the state its source was pinned to.
 
     `file` is what lies on disk. `data`, `codec` and `size` are what rows are read from:
-    of a file of blocks the decoded file, which has a `table`.
+    of a file of blocks the decoded file, which has a `table`. Of several who open the
+    same file, one should `warn` of a table that cannot be used.
     """
 
     def __init__(
@@ -62,6 +65,8 @@ class OpenedFile:
         source: Source,
         keeping: Keeping = Keeping(),  # noqa: B008, frozen
         decoding: Decoding = Decoding(),  # noqa: B008, frozen
+        *,
+        warn: bool = True,
     ) -> None:
         self.source = source
         self.path = source.location
@@ -79,7 +84,7 @@ class OpenedFile:
             try:
                 self._enter(keeping)
             except UnusableTableError as error:
-                self.source = read_in_order(source, error)
+                self.source = read_in_order(source, error if warn else None)
 
     def _enter(self, keeping: Keeping) -> None:
         source = self.source

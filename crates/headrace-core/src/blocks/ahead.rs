@@ -151,3 +151,84 @@ impl Decoding {
 fn lock(spare: &Spare) -> std::sync::MutexGuard<'_, Vec<Vec<u8>>> {
     spare.lock().unwrap_or_else(PoisonError::into_inner)
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::{
+        Error,
+        blocks::{BlockTable, Coding, made},
+        input::DataFile,
+    };
+
+    fn opened(bytes: Vec<u8>) -> (Arc<DataFile>, Arc<BlockFile>) {
+        let size = bytes.len() as u64;
+        let file = Arc::new(DataFile::new(bytes));
+        let table = BlockTable::find(&file, Coding::Gzip, size).unwrap().unwrap();
+        (Arc::clone(&file), Arc::new(BlockFile::new(file, table)))
+    }
+
+    fn parts(count: usize) -> Vec<Vec<u8>> {
+        (0..count).map(|part| format!("{part}\n").repeat(part % 7 + 1).into_bytes()).collect()
+    }
+
+    #[test]
+    fn the_first_bytes_take_few_blocks() {
+        let parts = parts(200);
+        let bytes = made::gzip(&parts);
+        let (data, file) = opened(bytes);
+        let found = data.bytes_read();
+        let mut reader = Ahead::new(file, 0, u64::MAX, 4);
+        reader.read_exact(&mut [0; 3]).unwrap();
+        assert!(data.bytes_read() - found < 150);
+        assert!(reader.decoding.is_none());
+    }
+
+    #[test]
+    fn a_failure_comes_behind_all_bytes_before_it_and_again() {
+        let parts = parts(40);
+        let mut bytes = made::gzip(&parts);
+        let (_, whole) = opened(bytes.clone());
+        let block = whole.table().blocks()[30];
+        let at = usize::try_from(block.physical).unwrap() + block.comp_len as usize - 5;
+        bytes[at] ^= 1;
+        for threads in [1, 3] {
+            let (_, file) = opened(bytes.clone());
+            let mut reader = Ahead::new(file, 0, u64::MAX, threads);
+            let mut content = Vec::new();
+            let error = reader.read_to_end(&mut content).unwrap_err();
+            assert_eq!(content, parts[..30].concat(), "{threads} threads");
+            assert!(
+                matches!(Error::from(error), Error::DamagedBlock(damage) if damage.block == 30)
+            );
+            assert!(reader.read(&mut [0]).is_err());
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_range_is_the_slice(
+            count in 1_usize..40,
+            (start, length) in (0_usize..300, 0_usize..300),
+            threads in 1_usize..4,
+            step in 1_usize..30,
+        ) {
+            let parts = parts(count);
+            let data = parts.concat();
+            let (_, file) = opened(made::gzip(&parts));
+            let mut reader = Ahead::new(file, start as u64, (start + length) as u64, threads);
+            let mut found = Vec::new();
+            let mut buffer = vec![0; step];
+            loop {
+                match reader.read(&mut buffer).unwrap() {
+                    0 => break,
+                    read => found.extend_from_slice(&buffer[..read]),
+                }
+            }
+            let begin = start.min(data.len());
+            prop_assert_eq!(&found[..], &data[begin..(start + length).min(data.len())]);
+        }
+    }
+}

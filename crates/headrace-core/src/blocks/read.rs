@@ -249,6 +249,9 @@ impl Decoders {
         // In range: a header of ours is of a member that has room for its ends.
         let (data, trailer) = input[member::HEADER_BYTES..]
             .split_at(input.len() - member::HEADER_BYTES - member::TRAILER_BYTES);
+        if trailer[4..] != block.raw_len.to_le_bytes() {
+            return Err(Fault::NotAsSaid("its header and its end contradict each other"));
+        }
         let decoder = self.inflate.get_or_insert_with(|| Decompress::new(false));
         decoder.reset(false);
         // With no room for a single byte it would not come to its end.
@@ -266,8 +269,11 @@ impl Decoders {
         }
         let mut sum = Crc::new();
         sum.update(content);
-        let expected = [sum.sum().to_le_bytes(), block.raw_len.to_le_bytes()].concat();
-        if trailer == expected { Ok(()) } else { Err(damaged_gzip("its checksum does not match")) }
+        if trailer[..4] == sum.sum().to_le_bytes() {
+            Ok(())
+        } else {
+            Err(damaged_gzip("its checksum does not match"))
+        }
     }
 }
 
@@ -290,5 +296,151 @@ fn resize(buffer: &mut Vec<u8>, length: usize) {
         *buffer = vec![0; length];
     } else {
         buffer.resize(length, 0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::blocks::{made, seek_table};
+
+    fn opened(bytes: Vec<u8>, coding: Coding) -> BlockFile {
+        let size = bytes.len() as u64;
+        let file = Arc::new(DataFile::new(bytes));
+        let table = BlockTable::find(&file, coding, size).unwrap().unwrap();
+        BlockFile::new(file, table)
+    }
+
+    fn all(file: &BlockFile) -> Result<Vec<u8>> {
+        let mut content = Vec::new();
+        let mut buffer = [0; 7];
+        loop {
+            match file.read_at(&mut buffer, content.len() as u64)? {
+                0 => return Ok(content),
+                count => content.extend_from_slice(&buffer[..count]),
+            }
+        }
+    }
+
+    const PARTS: [&[u8]; 4] =
+        [b"{\"a\": 1}\n{\"a\": 2}\n", b"[3]\n", b"\n\n", b"{\"a\": \"last\"}\n"];
+
+    /// Each flipped bit of the frames or members: the content is right, or there is an error.
+    #[test]
+    fn no_flipped_bit_gives_other_bytes() {
+        for (bytes, coding) in
+            [(made::gzip(&PARTS), Coding::Gzip), (made::zstd(&PARTS), Coding::Zstd)]
+        {
+            for bit in 0..bytes.len() * 8 {
+                let mut flipped = bytes.clone();
+                flipped[bit / 8] ^= 1 << (bit % 8);
+                let size = flipped.len() as u64;
+                let file = Arc::new(DataFile::new(flipped));
+                if let Ok(Some(table)) = BlockTable::find(&file, coding, size)
+                    && let Ok(content) = all(&BlockFile::new(file, table))
+                {
+                    assert_eq!(content, PARTS.concat(), "{coding:?}, bit {bit}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_damaged_block_leaves_the_others_alone() {
+        let bytes = made::gzip(&PARTS);
+        let whole = opened(bytes.clone(), Coding::Gzip);
+        let block = whole.table().blocks()[1];
+        let mut damaged = bytes;
+        let at = usize::try_from(block.physical).unwrap() + block.comp_len as usize - 6;
+        damaged[at] ^= 1;
+        let file = opened(damaged, Coding::Gzip);
+        let mut buffer = [0; 100];
+        let error = Error::from(file.read_at(&mut buffer, block.logical).unwrap_err());
+        let Error::DamagedBlock(damage) = error else { panic!("{error}") };
+        assert_eq!((damage.block, damage.offset, damage.rows), (1, block.physical, Some((2, 3))));
+        assert_eq!(file.read_at(&mut buffer, damage.next).unwrap(), 2);
+        assert_eq!(file.read_at(&mut buffer, 0).unwrap(), PARTS[0].len());
+    }
+
+    #[test]
+    fn a_block_is_compared_with_the_checksum_of_its_sidecar() {
+        let bytes = made::zstd(&PARTS);
+        let table = Arc::new(made::counted(&bytes, &PARTS));
+        let mut damaged = bytes;
+        // The checksum of the frame itself would not cover its magic number.
+        damaged[0] ^= 1;
+        let file = BlockFile::new(Arc::new(DataFile::new(damaged)), table);
+        let error = Error::from(file.read_at(&mut [0], 0).unwrap_err());
+        assert!(matches!(error, Error::DamagedBlock(_)), "{error}");
+        assert_eq!(file.read_at(&mut [0], 18).unwrap(), 1);
+    }
+
+    #[test]
+    fn a_seek_table_with_wrong_lengths_is_not_damage() {
+        let bytes = made::zstd(&PARTS);
+        let frames = |change: fn(&mut Vec<seek_table::Frame>)| {
+            let file = opened(bytes.clone(), Coding::Zstd);
+            let mut frames: Vec<_> = file
+                .table()
+                .blocks()
+                .iter()
+                .map(|block| seek_table::Frame { comp_len: block.comp_len, raw_len: block.raw_len })
+                .collect();
+            change(&mut frames);
+            let before: u32 = frames.iter().map(|frame| frame.comp_len).sum();
+            let table = seek_table::encode(frames.into_iter());
+            [&bytes[..before as usize], &table].concat()
+        };
+        let changes: [fn(&mut Vec<seek_table::Frame>); 4] = [
+            |frames| frames[1].raw_len += 1,
+            |frames| frames[1].raw_len -= 1,
+            |frames| {
+                frames[1].comp_len -= 1;
+                frames[2].comp_len += 1;
+            },
+            |frames| {
+                frames[1].comp_len += 1;
+                frames[2].comp_len -= 1;
+            },
+        ];
+        for (number, change) in changes.into_iter().enumerate() {
+            let file = opened(frames(change), Coding::Zstd);
+            let error = all(&file).unwrap_err();
+            assert!(matches!(error, Error::Table { .. }), "change {number}: {error}");
+        }
+    }
+
+    #[test]
+    fn rows_of_one_block_and_reading_backwards_decode_it_once() {
+        let bytes = made::zstd(&PARTS);
+        let length = bytes.len() as u64;
+        let file = opened(bytes, Coding::Zstd);
+        let found = file.file.bytes_read();
+        for offset in (0..file.table().logical_size()).rev() {
+            assert_eq!(file.read_at(&mut [0], offset).unwrap(), 1);
+        }
+        let table = seek_table::encoded_len(4);
+        assert_eq!(file.file.bytes_read() - found, length - table);
+    }
+
+    proptest! {
+        #[test]
+        fn any_read_gives_the_bytes_that_are_there(
+            parts in proptest::collection::vec(proptest::collection::vec(any::<u8>(), 0..50), 0..12),
+            reads in proptest::collection::vec((0_u64..700, 0_usize..90), 1..20),
+        ) {
+            let data = parts.concat();
+            let file = opened(made::zstd(&parts), Coding::Zstd);
+            for (offset, length) in reads {
+                let mut buffer = vec![0; length];
+                let count = file.read_at(&mut buffer, offset).unwrap();
+                let from = usize::try_from(offset).unwrap().min(data.len());
+                let rest = &data[from..];
+                prop_assert!(count > 0 || length == 0 || rest.is_empty());
+                prop_assert_eq!(&buffer[..count], &rest[..count]);
+            }
+        }
     }
 }

@@ -401,3 +401,148 @@ fn unusable(offset: u64, reason: &str) -> Error {
 fn contradicts(what: &str) -> Error {
     Error::Sidecar { offset: 0, reason: format!("the sidecar contradicts itself: {what}") }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::blocks::made;
+
+    fn find(bytes: &[u8], coding: Coding) -> Result<Option<Arc<BlockTable>>> {
+        let size = bytes.len() as u64;
+        BlockTable::find(&Arc::new(DataFile::new(bytes.to_vec())), coding, size)
+    }
+
+    const PARTS: [&[u8]; 3] = [b"1\n22\n", b"333\n", b"4\n5\n"];
+
+    #[test]
+    fn members_tell_their_rows() {
+        let table = find(&made::gzip(&PARTS), Coding::Gzip).unwrap().unwrap();
+        assert!(table.counted());
+        assert_eq!((table.logical_size(), table.total_rows()), (13, 5));
+        let rows: Vec<_> =
+            table.blocks().iter().map(|block| (block.first_row, block.rows)).collect();
+        assert_eq!(rows, [(0, 2), (2, 1), (3, 2)]);
+        assert_eq!(table.at_row(2).unwrap().logical, 5);
+        assert_eq!(table.at_row(9).unwrap().first_row, 3);
+    }
+
+    #[test]
+    fn offsets_are_found_in_the_block_that_is_not_empty() {
+        let parts: [&[u8]; 5] = [b"", b"1\n", b"", b"", b"2\n"];
+        for (bytes, coding) in
+            [(made::gzip(&parts), Coding::Gzip), (made::zstd(&parts), Coding::Zstd)]
+        {
+            let table = find(&bytes, coding).unwrap().unwrap();
+            let found: Vec<_> = (0..5).map(|offset| table.at_offset(offset)).collect();
+            assert_eq!(found, [Some(1), Some(1), Some(4), Some(4), None], "{coding:?}");
+        }
+    }
+
+    #[test]
+    fn parts_of_the_file_are_parts_of_what_it_decodes_to() {
+        let bytes = made::gzip(&PARTS);
+        let table = find(&bytes, Coding::Gzip).unwrap().unwrap();
+        let second = table.blocks()[1].physical;
+        assert_eq!(table.at_physical(0), (0, 0));
+        assert_eq!(table.at_physical(1), (5, 2));
+        assert_eq!(table.at_physical(second), (5, 2));
+        assert_eq!(table.at_physical(second + 1), (9, 3));
+        assert_eq!(table.at_physical(bytes.len() as u64), (13, 5));
+    }
+
+    #[test]
+    fn files_of_others_have_no_table() {
+        assert!(
+            find(b"\x1f\x8b\x08\x00 and so on, for a while longer than that", Coding::Gzip)
+                .unwrap()
+                .is_none()
+        );
+        let parts = zstd::bulk::compress(b"1\n", 1).unwrap();
+        assert!(find(&parts, Coding::Zstd).unwrap().is_none());
+        assert!(find(b"{}\n", Coding::Plain).unwrap().is_none());
+    }
+
+    #[test]
+    fn members_of_others_behind_ours_make_the_table_unusable() {
+        let ours = made::gzip(&PARTS);
+        for behind in [&b"\0\0\0\0"[..], &[0; 100], b"\x1f\x8b\x08\x00"] {
+            let error = find(&[&ours, behind].concat(), Coding::Gzip).unwrap_err();
+            assert!(matches!(error, Error::Table { .. }), "{error}");
+        }
+        assert!(find(&ours[..ours.len() - 1], Coding::Gzip).is_err());
+    }
+
+    #[test]
+    fn files_of_ours_may_be_put_together() {
+        let both = [made::gzip(&PARTS), made::gzip(&PARTS)].concat();
+        assert_eq!(find(&both, Coding::Gzip).unwrap().unwrap().total_rows(), 10);
+        let both = [made::zstd(&PARTS), made::zstd(&PARTS)].concat();
+        assert!(matches!(find(&both, Coding::Zstd), Err(Error::Table { .. })));
+    }
+
+    /// Whatever bit of a header of a member is wrong: no other table comes of it.
+    #[test]
+    fn a_flipped_bit_of_a_header_is_noticed_or_of_no_importance() {
+        let bytes = made::gzip(&PARTS);
+        let table = find(&bytes, Coding::Gzip).unwrap().unwrap();
+        for block in table.blocks() {
+            let begin = usize::try_from(block.physical).unwrap();
+            for bit in begin * 8..(begin + member::HEADER_BYTES) * 8 {
+                let mut flipped = bytes.clone();
+                flipped[bit / 8] ^= 1 << (bit % 8);
+                if let Ok(Some(found)) = find(&flipped, Coding::Gzip) {
+                    assert_eq!(found, table, "bit {bit}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn rows_do_not_hide_in_blocks_that_are_said_to_be_empty() {
+        let mut encoder = zstd::bulk::Compressor::new(1).unwrap();
+        let frames = [b"1\n", b"2\n"].map(|part| encoder.compress(part).unwrap());
+        let said = frames.iter().zip([2, 0]).map(|(frame, raw_len)| Frame {
+            comp_len: u32::try_from(frame.len()).unwrap(),
+            raw_len,
+        });
+        let table = seek_table::encode(said.collect::<Vec<_>>().into_iter());
+        let error = find(&[frames.concat(), table].concat(), Coding::Zstd).unwrap_err();
+        assert!(matches!(error, Error::Table { .. }), "{error}");
+    }
+
+    #[test]
+    fn numbers_that_no_codec_reaches_are_refused() {
+        let block = |raw_len, comp_len| Block { raw_len, comp_len, ..Block::default() };
+        let refused = |coding, block| BlockTable::new(coding, vec![block], false, false).is_err();
+        assert!(refused(Coding::Zstd, block(MAX_RAW_LEN + 1, u32::MAX)));
+        assert!(refused(Coding::Zstd, block(1 << 30, 100)));
+        assert!(refused(Coding::Gzip, block(1 << 30, 1 << 19)));
+        assert!(refused(Coding::Plain, block(101, 100)));
+        assert!(!refused(Coding::Zstd, block(1 << 30, 1 << 20)));
+    }
+
+    #[test]
+    fn a_table_is_the_same_from_its_sidecar() {
+        let bytes = made::zstd(&PARTS);
+        let file = DataFile::new(bytes.clone());
+        let table = made::counted(&bytes, &PARTS);
+        let fingerprint = Fingerprint::take(&file, file.stat().unwrap()).unwrap();
+        let sidecar = table.encode("zstd", &fingerprint).unwrap();
+        let opened = CheckpointFile::open(DataFile::new(sidecar.clone())).unwrap();
+        assert_eq!(BlockTable::stored(&opened).unwrap(), table);
+        assert!(opened.header().same_ends(&fingerprint));
+        table.check_end(&file, bytes.len() as u64).unwrap();
+        assert!(table.check_end(&file, bytes.len() as u64 - 1).is_err());
+        for bit in 0..sidecar.len() * 8 {
+            let mut flipped = sidecar.clone();
+            flipped[bit / 8] ^= 1 << (bit % 8);
+            let read = CheckpointFile::open(DataFile::new(flipped))
+                .and_then(|file| BlockTable::stored(&file));
+            assert!(read.is_err(), "bit {bit}");
+        }
+        for length in 0..sidecar.len() {
+            let cut = DataFile::new(sidecar[..length].to_vec());
+            assert!(CheckpointFile::open(cut).is_err(), "first {length}");
+        }
+    }
+}
