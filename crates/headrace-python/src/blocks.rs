@@ -66,7 +66,7 @@ impl BlockTable {
             decoding.unwrap_or_default().limits().check(self.table.logical_size(), size)
         })
         .map_err(to_python)?;
-        Ok(File::of_blocks(BlockFile::new(Arc::clone(&file.data), Arc::clone(&self.table))))
+        Ok(file.decoded(&self.table))
     }
 
     /// The index of its rows, if they have been counted.

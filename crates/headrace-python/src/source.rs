@@ -8,7 +8,7 @@ use std::{
 };
 
 use headrace_core::{
-    blocks::{BlockFile, ahead::Ahead},
+    blocks::{BlockFile, BlockTable, ahead::Ahead},
     codec::{self, CODECS, Codec, Input},
     decode::{self, DecodeLimits},
     input::{DataFile, RangeReader, ReadAt, Stat},
@@ -44,16 +44,21 @@ pub(crate) struct File {
     pub(crate) data: Arc<DataFile>,
     /// What `data` decodes, if it is made of blocks.
     blocks: Option<Arc<BlockFile>>,
+    /// Whether it is read through Python: a thread of ours that waits for the GIL would wait
+    /// for ever if whoever waits for the thread has it.
+    through_python: bool,
 }
 
 impl File {
     pub(crate) fn new(data: DataFile) -> Self {
-        Self { data: Arc::new(data), blocks: None }
+        Self { data: Arc::new(data), blocks: None, through_python: false }
     }
 
-    pub(crate) fn of_blocks(blocks: BlockFile) -> Self {
-        let blocks = Arc::new(blocks);
-        Self { data: Arc::new(DataFile::new(Arc::clone(&blocks))), blocks: Some(blocks) }
+    /// What this file decodes to, which is made of blocks.
+    pub(crate) fn decoded(&self, table: &Arc<BlockTable>) -> Self {
+        let blocks = Arc::new(BlockFile::new(Arc::clone(&self.data), Arc::clone(table)));
+        let data = Arc::new(DataFile::new(Arc::clone(&blocks)));
+        Self { data, blocks: Some(blocks), through_python: self.through_python }
     }
 }
 
@@ -69,7 +74,8 @@ impl File {
     #[staticmethod]
     fn remote(read_at: Py<PyAny>, size: u64, mtime_ns: i64) -> Self {
         let stat = Stat { size, mtime_ns, ctime_ns: 0 };
-        Self::new(DataFile::new(Remote { read_at, stat }))
+        let data = DataFile::new(Remote { read_at, stat });
+        Self { through_python: true, ..Self::new(data) }
     }
 
     /// Size, and times of the last change of content and of metadata in nanoseconds.
@@ -248,7 +254,8 @@ impl Source<'_> {
         let raw: Input = match self {
             Self::File(file) => match &file.blocks {
                 Some(blocks) => {
-                    Box::new(Ahead::new(Arc::clone(blocks), offset, end, decoding.threads()))
+                    let threads = if file.through_python { 1 } else { decoding.threads() };
+                    Box::new(Ahead::new(Arc::clone(blocks), offset, end, threads))
                 }
                 None => Box::new(RangeReader::new(Arc::clone(&file.data), offset, end)),
             },

@@ -95,10 +95,6 @@ class RowFile:
     def __init__(self, source: Source, options: RowOptions) -> None:
         self.source = source
         self._options = options
-        self._decoding = options.decoding
-        if source.kind == "remote":
-            # Requests ahead of each other would each be a short one.
-            self._decoding = options.decoding._replace(threads=1)
         self._lock = threading.RLock()
         self._opened: OpenedFile | None = None
         self._indexed: _Indexed | None = None
@@ -211,7 +207,7 @@ class RowFile:
                     codec,
                     size=END,
                     max_line=max_line,
-                    decoding=self._decoding,
+                    decoding=self._options.decoding,
                 )
             rows = Rows(self.source.location, stream, None)
             rows.skip(start)
@@ -436,8 +432,8 @@ class RowFile:
     def _open(self) -> OpenedFile:
         with self._lock:
             if self._opened is None:
-                keeping = self._options.keeping
-                opened = OpenedFile(self.source, keeping, self._decoding)
+                options = self._options
+                opened = OpenedFile(self.source, options.keeping, options.decoding)
                 self._opened, self.source = opened, opened.source
             return self._opened
 
@@ -497,7 +493,7 @@ class RowFile:
                 size=self._size(),
                 index=index,
                 copy_dir=copy_dir,
-                decoding=self._decoding,
+                decoding=self._options.decoding,
             )
 
         def keep() -> None:
