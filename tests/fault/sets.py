@@ -1,7 +1,5 @@
 """Sets whose records say which set they are of, so that a mixture shows."""
 
-import random
-
 import headrace
 from headrace.store.shards.writer import SetWriter
 
@@ -30,10 +28,3 @@ def read(directory):
     assert metadata.total_records == len(rows)
     assert metadata.total_bytes == sum(source.size for source in sources)
     return number
-
-
-def moments(seed, longest):
-    """Yield seconds to wait, up to `longest`."""
-    chance = random.Random(seed)
-    while True:
-        yield longest * chance.random()

@@ -24,17 +24,17 @@ for number in range(1, int(sys.argv[2]) + 1):
 """
 
 
-def test_a_reader_sees_one_whole_set_after_the_other(tmp_path):
-    write(tmp_path, 0)
+def test_a_reader_sees_one_whole_set_after_the_other(quick_directory):
+    write(quick_directory, 0)
     seen = [0]
     root = Path(__file__).parents[2]
-    command = [sys.executable, "-c", WRITER, tmp_path, str(REPLACEMENTS), root]
+    command = [sys.executable, "-c", WRITER, quick_directory, str(REPLACEMENTS), root]
     with subprocess.Popen(command) as writer:
         while writer.poll() is None:
-            seen.append(read(tmp_path))
+            seen.append(read(quick_directory))
     assert writer.returncode == 0
     assert seen == sorted(seen)
     assert len(set(seen)) > REPLACEMENTS / 20
-    assert read(tmp_path) == REPLACEMENTS
-    headrace.ShardSet(tmp_path).vacuum(grace=0)
-    assert len(list(tmp_path.iterdir())) == 2
+    assert read(quick_directory) == REPLACEMENTS
+    headrace.ShardSet(quick_directory).vacuum(grace=0)
+    assert len(list(quick_directory.iterdir())) == 2

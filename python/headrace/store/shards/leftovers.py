@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import time
 from contextlib import suppress
-from itertools import pairwise
+from itertools import pairwise, takewhile
 from typing import TYPE_CHECKING
 
 from headrace.errors import BadSetError
@@ -29,17 +29,20 @@ GRACE = 600.0
 
 
 def remove_dead(names: SetNames) -> None:
-    """Remove what writers left behind that did not come to commit."""
+    """Remove what writers left behind that did not come to commit.
+
+    Metadata that is cut off can only be newer than the set: when a generation is
+    begun, what is left of the last one is removed.
+    """
     remove_temporary(names)
     numbers = generations.committed(names)
-    whole = {each for each in numbers if generations.is_committed(names, each)}
-    directories = map(naming.parts_directory, names_in(names.directory))
-    uncommitted = {
-        each[1]
-        for each in directories
-        if each and each[0] == names.name and each[1] not in whole
-    }
-    dead = uncommitted | (set(numbers) - whole)
+    cut = takewhile(lambda each: not generations.is_committed(names, each), numbers)
+    dead = set(cut)
+    whole = set(numbers) - dead
+    for name in names_in(names.directory):
+        found = naming.parts_directory(name)
+        if found and found[0] == names.name and found[1] not in whole:
+            dead.add(found[1])
     if dead:
         _remove(names, dead, kept=whole)
 
