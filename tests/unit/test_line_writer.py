@@ -138,6 +138,30 @@ def test_an_old_sidecar_of_ours_goes_and_that_of_others_stays(tmp_path):
     assert list(headrace.open(path)) == [2]
 
 
+@pytest.mark.parametrize("name", NAMES[1:])
+def test_any_row_is_reached_through_the_sidecar(tmp_path, name):
+    path = tmp_path / name
+    sidecar = tmp_path / f"{name}.ckpt"
+    for first in (0, 1000):
+        with headrace.LineWriter(path, block_bytes="1KiB") as writer:
+            writer.write_many(range(first, first + 2000))
+        assert b'"mode":"blocks"' in sidecar.read_bytes()
+        assert headrace.open(path)[1234] == first + 1234
+
+
+def test_a_sidecar_that_cannot_be_written_is_done_without(tmp_path, monkeypatch):
+    path = tmp_path / "rows.jsonl.gz"
+
+    def fail(*_args):
+        raise OSError(28, "No space left on device")
+
+    with headrace.LineWriter(path) as writer:
+        writer.write(1)
+        monkeypatch.setattr("headrace.store.shards.line_writer.write_block_table", fail)
+    assert list(headrace.open(path)) == [1]
+    assert [each.name for each in tmp_path.iterdir()] == [path.name]
+
+
 def test_behind_a_link_the_file_is_replaced(tmp_path):
     (tmp_path / "real.jsonl").write_bytes(b"1\n")
     link = tmp_path / "link.jsonl"

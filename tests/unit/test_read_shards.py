@@ -2,6 +2,8 @@
 
 import dataclasses
 import pickle
+import random
+import struct
 
 import pytest
 
@@ -22,7 +24,7 @@ RECORDS = [{"i": i, "k": "v"} for i in range(1000)]
 @pytest.fixture(params=["none", "gzip", "zstd"])
 def out(tmp_path, request):
     with headrace.ShardWriter(
-        tmp_path, codec=request.param, max_records=300, block_bytes=2048
+        tmp_path, codec=request.param, max_records=300, block_bytes=1024
     ) as writer:
         writer.write_many(RECORDS)
     return tmp_path
@@ -85,21 +87,61 @@ def test_rows_are_counted(out):
         list(records)
 
 
-def test_damage_is_an_error_or_left_out(out):
+@pytest.mark.parametrize("codec", ["gzip", "zstd"])
+@pytest.mark.parametrize("damaged", [[7], [8, 9], [7, 12]])
+def test_damage_is_an_error_or_left_out(tmp_path, codec, damaged):
+    chance = random.Random(1)
+    records = [{"i": i, "noise": chance.randbytes(40).hex()} for i in range(1000)]
+    with headrace.ShardWriter(
+        tmp_path, codec=codec, max_records=600, block_bytes="4KiB"
+    ) as writer:
+        writer.write_many(records)
+    part, _other = writer.close().parts
+    blocks = blocks_of(tmp_path / part.ckpt)
+    assert len(blocks) == part.blocks > 13
+    content = bytearray((tmp_path / part.path).read_bytes())
+    lost = set()
+    for block in damaged:
+        offset, rows = blocks[block]
+        content[offset + 400] ^= 0x55
+        lost.update(rows)
+    (tmp_path / part.path).write_bytes(content)
+    with pytest.raises(DamagedSourceError, match="part-00000000"):
+        list(headrace.read_shards(tmp_path))
+    with pytest.warns(
+        HeadraceWarning, match="part-00000000.*rows are left out"
+    ) as told:
+        found = list(headrace.read_shards(tmp_path, on_damage="skip"))
+    assert len(told) == len(damaged)
+    assert 10 < len(lost) < 200
+    assert found == [each for each in records if each["i"] not in lost]
+
+
+def test_without_a_table_the_rest_of_a_damaged_part_is_left_out(out):
     metadata = headrace.ShardSet(out).metadata
     if metadata.compression.codec == "none":
-        pytest.skip("bytes that are not compressed have no checksum of their own")
-    path = out / metadata.parts[1].path
-    content = bytearray(path.read_bytes())
-    content[len(content) // 2] ^= 0x55
-    path.write_bytes(content)
-    with pytest.raises(DamagedSourceError, match="part-00000001"):
-        list(headrace.read_shards(out))
-    with pytest.warns(HeadraceWarning, match="part-00000001.*left out"):
+        pytest.skip("what is not compressed does not notice")
+    part = metadata.parts[1]
+    (out / part.ckpt).unlink()
+    content = bytearray((out / part.path).read_bytes())
+    content[: len(content) // 2] = bytes(len(content) // 2)
+    content[:10] = (out / part.path).read_bytes()[:10]
+    (out / part.path).write_bytes(content)
+    with pytest.warns(HeadraceWarning, match="part-00000001"):
         records = list(headrace.read_shards(out, on_damage="skip"))
     assert records[:300] == RECORDS[:300]
     assert records[-400:] == RECORDS[-400:]
     assert len(records) < 1000
+
+
+def blocks_of(sidecar):
+    """Return where each block begins in its file, and its rows."""
+    content = sidecar.read_bytes()[512:]
+    entries = [
+        struct.unpack("<QQQIII", content[at : at + 36])
+        for at in range(0, len(content), 48)
+    ]
+    return [(entry[2], range(entry[0], entry[0] + entry[5])) for entry in entries]
 
 
 @pytest.mark.parametrize(

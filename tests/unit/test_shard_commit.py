@@ -400,6 +400,7 @@ def test_files_have_the_mode_that_the_user_asked_for(tmp_path):
         os.umask(old)
     for path in (
         metadata.parts[0].path,
+        metadata.parts[0].ckpt,
         "rows.meta-00000001.json",
     ):
         assert (tmp_path / "out" / path).stat().st_mode & 0o777 == 0o640

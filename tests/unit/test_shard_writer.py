@@ -60,6 +60,7 @@ def test_what_was_written_is_read(tmp_path, codec):
     assert [(out / part.path).stat().st_size for part in metadata.parts] == [
         part.bytes for part in metadata.parts
     ]
+    assert all((out / part.ckpt).is_file() for part in metadata.parts)
     assert sorted(path.name for path in out.iterdir()) == [
         "rows.meta-00000001.json",
         "rows.parts-00000001",

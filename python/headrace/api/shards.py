@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 from headrace.api.dataset import MAX_LINE, Batch, Dataset, decoding_threads
 from headrace.errors import (
     BadSetError,
+    DamagedBlockError,
     DamagedSourceError,
     HeadraceWarning,
     InvalidRecordError,
@@ -135,8 +136,8 @@ def read_shards(
 
     ``"strict"`` checks that each is an object with the `required` keys; with
     ``"trusted"`` any JSON value will do. Each part must have as many rows as the
-    metadata says. With ``on_damage="skip"``, what cannot be decoded any more is left
-    out with a warning instead of ending it all.
+    metadata says. With ``on_damage="skip"``, the rows of blocks that cannot be decoded
+    are left out with a warning; if nobody knows which those are, the rest of the part.
     """
     if validation not in ("strict", "trusted"):
         raise UsageError(f"validation is 'strict' or 'trusted', not {validation!r}")
@@ -159,20 +160,29 @@ def _records(
     sources = shards.sources()
     for part, source in zip(shards.metadata.parts, sources, strict=True):
         rows: Dataset[Any] = Dataset((source,), options, max_depth=max_depth, raw=False)
-        count = 0
-        try:
-            for batch in rows.batches():
-                yield from _values(rows, batch, keys, max_depth)
-                count += len(batch.rows)
-        except DamagedSourceError as error:
-            if on_damage == "abort":
-                raise
-            message = f"{error.what}; {part.records - count} rows of it are left out"
-            warnings.warn(message, HeadraceWarning, stacklevel=2)
-            continue
-        if count != part.records:
-            reason = f"it has {count} rows, but the metadata says {part.records}"
+        reached, damaged = 0, True
+        while damaged:
+            damaged = False
+            try:
+                for batch in rows.batches(reached):
+                    yield from _values(rows, batch, keys, max_depth)
+                    reached += len(batch.rows)
+            except DamagedSourceError as error:
+                if on_damage == "abort":
+                    raise
+                behind = _behind(error, reached, part.records)
+                message = f"{error.what}; {behind - reached} rows are left out"
+                warnings.warn(message, HeadraceWarning, stacklevel=2)
+                reached, damaged = behind, behind < part.records
+        if reached != part.records:
+            reason = f"it has {reached} rows, but the metadata says {part.records}"
             raise BadSetError(source.location, reason)
+
+
+def _behind(error: DamagedSourceError, reached: int, total: int) -> int:
+    """Return the first row behind what is damaged; without known blocks all is."""
+    rows = error.rows if isinstance(error, DamagedBlockError) else None
+    return total if rows is None or rows.stop <= reached else rows.stop
 
 
 def _values(

@@ -10,6 +10,7 @@ from headrace.errors import HeadraceError, UnwritableError
 from headrace.store.atomic import NewFile, destination, sync_directory
 from headrace.store.checkpoints import SUFFIX, is_foreign
 from headrace.store.shards import options as asked
+from headrace.store.shards.block_table import write_block_table
 from headrace.store.shards.record_writer import RecordWriter
 
 if TYPE_CHECKING:
@@ -92,13 +93,18 @@ class LineWriter(RecordWriter[None]):
 
     def _commit(self) -> None:
         self._append(self._packer.finish(always=True))
+        sidecar = self._path.with_name(self._path.name + SUFFIX)
+        ours = not is_foreign(sidecar)
         with self._writing():
-            sidecar = self._path.with_name(self._path.name + SUFFIX)
-            if not is_foreign(sidecar):
+            if ours:
                 sidecar.unlink(missing_ok=True)
             self._file.finish()
         with self._writing("the new file is in place, but a power failure may undo it"):
             sync_directory(self._path.parent)
+        if ours and self._shard is not None and self._codec != "none":
+            # It can be done without.
+            with suppress(OSError, HeadraceError):
+                write_block_table(self._path, self._shard)
 
     def _discard(self) -> None:
         with suppress(OSError):

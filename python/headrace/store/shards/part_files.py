@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from headrace.store.atomic import NewFile
+from headrace.store.shards.block_table import write_block_table
 from headrace.store.shards.metadata import Part
 from headrace.store.shards.names import part_name, partition_name
 
@@ -80,6 +81,7 @@ class PartFiles:
         return self._file
 
     def _end(self, path: Path, shard: Shard) -> None:
+        write_block_table(path, shard)
         self.parts.append(
             Part(
                 path=path.relative_to(self._generation.names.directory).as_posix(),

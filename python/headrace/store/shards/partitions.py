@@ -66,8 +66,8 @@ class PartitionedFiles:
     ) -> None:
         self.records = 0
         self._generation = generation
-        # Finding the key checks a record as a whole.
-        self._options = replace(options, max_depth=None)
+        # Finding the key checks a record as a whole, and threads for each would be many.
+        self._options = replace(options, max_depth=None, threads=1)
         self._keys = keys
         self._files: dict[str, PartFiles] = {}
         self._open: OrderedDict[str, _Open] = OrderedDict()
