@@ -53,6 +53,7 @@ def seeds() -> dict[str, Iterable[bytes]]:
         "rows": [bytes([size, 3]) + rows for size in (0, 20, 255)],
         "frame": [bytes([null, 1]) + b"|k|1\nk|null\nk|\nk\n\n" for null in range(3)],
         "program": programs(),
+        "blocks": [path.read_bytes() for path in (TOP / "fuzz/found/blocks").iterdir()],
         "checkpoint": [
             path.read_bytes() for path in (TOP / "tests/formats/data").glob("*.ckpt")
         ],

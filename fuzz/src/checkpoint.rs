@@ -28,6 +28,10 @@ fn use_it(bytes: Vec<u8>) {
         }
     }
     let Ok(index) = RowIndex::stored(file) else { return };
+    if let Some(table) = index.blocks() {
+        assert_eq!(table.logical_size(), size);
+        assert!(table.blocks().iter().all(|block| block.logical < size));
+    }
     for row in [0, 1, index.interval(), index.total_rows(), u64::MAX] {
         let _ = index.checkpoint(row);
     }

@@ -5,12 +5,14 @@
 #![allow(clippy::expect_used, reason = "to panic is what they are for")]
 #![allow(unreachable_pub, reason = "one of those who use them is no library")]
 
+mod blocks;
 mod checkpoint;
 mod frame;
 mod json;
 mod program;
 mod rows;
 
+pub use blocks::blocks;
 pub use checkpoint::checkpoint;
 pub use frame::frame;
 pub use json::json;

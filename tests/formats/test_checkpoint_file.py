@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from headrace.kernel.rows import RowIndex, SidecarError, reading
+from headrace.kernel.rows import File, RowIndex, SidecarError, reading
+from tests.reference.blocks import Piece, write_sidecar
 
 DATA = Path(__file__).parent / "data"
 
@@ -35,3 +36,30 @@ def test_a_newer_version_is_refused_by_its_number(tmp_path):
     newer.write_bytes(written.replace(b'"version":1', b'"version":2'))
     with pytest.raises(SidecarError, match="version 2"), reading(str(newer)):
         RowIndex.load(newer)
+
+
+def test_blocks_of_version_1_are_read(tmp_path):
+    index, made = RowIndex.load(DATA / "blocks-v1.ckpt")
+    # Made from 2,500 rows `{"id": N}`, as blocks of at most 10,000 bytes.
+    assert index.total_rows == 2500
+    assert index.checkpoints() == [0, 9_994, 19_989, 29_986]
+    assert index.checkpoint(2300) == (19_989, 677)
+    assert made == (31_390, 0, 0, "9b7d661dd607cb72", "3b0cd48a11aadb20", "none")
+    data = tmp_path / "data"
+    data.write_bytes(b"".join(b'{"id": %d}\n' % row for row in range(2500)))
+    table = index.blocks
+    assert table is not None
+    # And written again, they are the same bytes.
+    again = table.encode(File(data), 31_390, "none")
+    assert again == (DATA / "blocks-v1.ckpt").read_bytes()
+
+
+def test_a_table_of_blocks_is_what_the_document_says(tmp_path):
+    """The slow writer was made from docs/formats/checkpoints.md alone."""
+    data = tmp_path / "data"
+    pieces = [Piece(b"1\n2\n", b"1\n2\n"), Piece(b"3\n", b"3\n")]
+    data.write_bytes(b"1\n2\n3\n")
+    sidecar = write_sidecar(data, "none", pieces)
+    table = RowIndex.load(sidecar)[0].blocks
+    assert table is not None
+    assert table.encode(File(data), 6, "none") == sidecar.read_bytes()

@@ -5,6 +5,8 @@
 use std::{io::Cursor, sync::Arc};
 
 use headrace_core::{
+    blocks::{BlockFile, BlockTable, Coding, seek_table},
+    input::{DataFile, RangeReader},
     json::Limits,
     query::{Output, OverRows, PerRow, Program, Reading, Reduction, Stage, Watch, Writing, decode},
     rows::{IndexBuild, RowBatch, RowIndex, RowStream},
@@ -130,4 +132,42 @@ fn passing_rows_on_allocates_nothing() {
     let lines = reduced(filter(), Reduction::Lines(u64::MAX, false));
     let all = rows();
     assert_eq!(lines, all[..all.len() / 9_000 * 6_000]);
+}
+
+/// A zstd file of `count` equal blocks, with its seek table.
+fn file_of_blocks(block: &[u8], count: usize) -> Vec<u8> {
+    let frame = zstd::bulk::compress(block, 1).unwrap();
+    let frames = vec![
+        seek_table::Frame {
+            comp_len: u32::try_from(frame.len()).unwrap(),
+            raw_len: u32::try_from(block.len()).unwrap(),
+        };
+        count
+    ];
+    [frame.repeat(count), seek_table::encode(frames.into_iter())].concat()
+}
+
+#[test]
+fn blocks_are_decoded_into_used_memory() {
+    let block = b"{\"id\": 1234567, \"name\": \"somebody\"}\n".repeat(30_000);
+    let bytes = file_of_blocks(&block, 60);
+    let size = bytes.len() as u64;
+    let file = Arc::new(DataFile::new(bytes));
+    let table = BlockTable::find(&file, Coding::Zstd, size).unwrap().unwrap();
+    let logical = table.logical_size();
+    let file = Arc::new(DataFile::new(BlockFile::new(file, table)));
+    let reader = RangeReader::new(file, 0, logical);
+    let mut stream = RowStream::new(reader, 0, 0, u64::MAX, 1 << 20);
+    let mut batch = RowBatch::default();
+    let mut read = |blocks: usize| {
+        for _ in 0..blocks * 30 {
+            assert!(stream.next_batch(&mut batch, 1000, usize::MAX).unwrap());
+        }
+    };
+    // As many as are kept are decoded into memory of their own.
+    read(20);
+    let counted = allocation_counter::measure(|| read(20));
+    // What is shared between those who read a block, and nothing for its 30,000 rows.
+    assert!(counted.count_total <= 2 * 20, "{}", counted.count_total);
+    assert!(counted.bytes_total < 4096, "{}", counted.bytes_total);
 }

@@ -42,6 +42,11 @@ fn program() {
 }
 
 #[test]
+fn blocks() {
+    replay("blocks", fuzz::blocks);
+}
+
+#[test]
 fn checkpoint() {
     replay("checkpoint", fuzz::checkpoint);
 }
