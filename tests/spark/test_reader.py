@@ -22,6 +22,7 @@ from pyspark.sql.types import (
 
 from headrace.engines.spark.source import HeadraceSource
 from headrace.errors import BadRowError, SourceChangedError, UsageError
+from tests.reference.compressed import FORMS
 from tests.spark.nasty import MAX_LINE, NASTY, expected
 
 pytestmark = pytest.mark.spark
@@ -96,6 +97,21 @@ def test_every_line_of_any_file_comes_exactly_once(tmp_path, lines, size, last):
     path = tmp_path / "any.jsonl"
     path.write_bytes(data)
     assert rows(reader(path, maxPartitionBytes=str(size))) == expected(data, path)
+
+
+BLOCKS = [form for form in FORMS if "block" in form or form == "zstd, cut anywhere"]
+
+
+@pytest.mark.parametrize("form", BLOCKS)
+def test_files_of_blocks_are_split_too(tmp_path, form):
+    path = tmp_path / "data"
+    path.write_bytes(FORMS[form](NASTY))
+    wanted = expected(NASTY, path)
+    for size in (1, 50, 100, 250, 1 << 20):
+        options = {"maxPartitionBytes": str(size), "maxLineBytes": str(MAX_LINE)}
+        asked = reader(path, **options)
+        assert len(asked.partitions()) == -(-path.stat().st_size // size)
+        assert rows(asked) == wanted, f"splits of {size} bytes"
 
 
 @pytest.mark.parametrize("batch_bytes", [1, 2, 10, 50, 1000])

@@ -10,6 +10,7 @@ import zstandard
 from pyspark.errors import AnalysisException, PythonException
 from pyspark.sql import functions
 
+from tests.reference.compressed import FORMS
 from tests.spark.nasty import MAX_LINE, NASTY, expected
 
 pytestmark = pytest.mark.spark
@@ -230,3 +231,15 @@ def test_spark_reads_the_records_from_the_lines(load, tmp_path):
     lines = load(path, "_raw string", maxPartitionBytes="1KiB")
     records = lines.select(functions.from_json("_raw", "n long").alias("r"))
     assert records.agg(functions.sum("r.n")).first()[0] == sum(range(1000))
+
+
+@pytest.mark.parametrize("form", ["gzip, blocks of lines", "zstd, cut anywhere"])
+def test_tasks_read_blocks_of_compressed_files(load, tmp_path, form):
+    data = NASTY + b"\n" + b'{"more": true}\n' * 500
+    path = tmp_path / "blocks"
+    path.write_bytes(FORMS[form](data))
+    frame = load(
+        path, maxPartitionBytes=path.stat().st_size // 3, maxLineBytes=MAX_LINE
+    )
+    assert frame.rdd.getNumPartitions() >= 3
+    assert collected(frame) == sorted(expected(data, path), key=lambda row: row[:3])
