@@ -2,6 +2,7 @@
 
 import pickle
 import warnings
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -15,6 +16,7 @@ from headrace.errors import (
     UnusableTableError,
 )
 from headrace.physical.fragment import fragments
+from headrace.store import checkpoints
 from tests.reference.blocks import (
     Piece,
     anywhere,
@@ -364,18 +366,66 @@ def test_a_table_moves_with_its_file(tmp_path):
         assert ds.bytes_read() <= most_read("zstd", sidecar=True, blocks=1)
 
 
-def test_a_remote_file_of_blocks_is_read_in_ranges():
+def test_counted_rows_of_frames_are_kept(tmp_path, monkeypatch):
+    monkeypatch.setattr(checkpoints, "SMALLEST_KEPT", 1000)
+    pieces = zstd_frames(anywhere(DATA, 7777))
+    path = written(tmp_path / "a", "zstd", pieces)
+    sidecar = tmp_path / "a.ckpt"
+    # Whoever counts them, by blocks or in order: the sidecar is the same.
+    kept = []
+    for blocks in (False, True):
+        assert headrace.open(path, blocks=blocks).count() == COUNT
+        kept.append(sidecar.read_bytes())
+        with headrace.open(path, raw=True) as ds:
+            assert ds[12_345] == ROWS[12_345]
+            assert len(ds) == COUNT
+            assert ds.bytes_read() < path.stat().st_size // 2
+        with headrace.open(path, raw=True, blocks=False) as ds:
+            assert ds[12_345] == ROWS[12_345]
+        sidecar.unlink()
+    assert kept[0] == kept[1]
+
+
+@pytest.mark.parametrize("codec", ["gzip", "zstd"])
+def test_a_table_that_fits_is_not_replaced(tmp_path, monkeypatch, codec):
+    monkeypatch.setattr(checkpoints, "SMALLEST_KEPT", 1000)
+    path = written(tmp_path / "a", codec, PIECES[codec], sidecar=True)
+    before = (tmp_path / "a.ckpt").read_bytes()
+    for blocks in (False, True):
+        with headrace.open(path, raw=True, blocks=blocks) as ds:
+            assert ds.count() == COUNT
+            assert ds[-1] == ROWS[-1]
+    assert (tmp_path / "a.ckpt").read_bytes() == before
+
+
+def test_many_threads_read_one_file(tmp_path):
+    path = written(tmp_path / "a", "zstd", PIECES["zstd"], sidecar=True)
+    wanted = [row * 7919 % COUNT for row in range(400)]
+    with (
+        headrace.open(path, raw=True) as ds,
+        ThreadPoolExecutor(8) as pool,
+    ):
+        assert list(pool.map(ds.__getitem__, wanted)) == [ROWS[row] for row in wanted]
+
+
+@pytest.mark.parametrize("sidecar", [False, True])
+@pytest.mark.parametrize("codec", ["gzip", "zstd"])
+def test_a_remote_file_of_blocks_is_read_in_ranges(tmp_path, codec, sidecar):
     fsspec = pytest.importorskip("fsspec")
-    for codec in ("gzip", "zstd"):
-        content = (
-            seekable_zstd(PIECES["zstd"]) if codec == "zstd" else joined(PIECES["gzip"])
-        )
-        fsspec.filesystem("memory").pipe_file(f"/blocks.{codec}", content)
-        with headrace.open(f"memory://blocks.{codec}", raw=True) as ds:
-            assert ds[7777] == ROWS[7777]
-            assert ds.tail(2) == ROWS[-2:]
-            assert list(ds) == ROWS
-            assert ds.stats().records == COUNT
+    path = written(tmp_path / "a", codec, PIECES[codec], sidecar=sidecar)
+    folder = f"/{codec}-{sidecar}"
+    for each in tmp_path.iterdir():
+        place = f"{folder}/{each.name}"
+        fsspec.filesystem("memory").pipe_file(place, each.read_bytes())
+    with headrace.open(f"memory:/{folder}/{path.name}", raw=True) as ds:
+        assert ds.tail(2) == ROWS[-2:]
+        if codec == "zstd" or sidecar:
+            assert ds.bytes_read() < path.stat().st_size // 2
+        assert ds[7777] == ROWS[7777]
+        if sidecar:
+            assert ds.bytes_read() < path.stat().st_size // 2
+        assert list(ds) == ROWS
+        assert ds.stats().records == COUNT
 
 
 # Bombs

@@ -31,6 +31,12 @@ impl RowIndex {
     pub(crate) fn new_of(index: rows::RowIndex) -> Self {
         Self { index }
     }
+
+    fn stored(file: DataFile) -> headrace_core::Result<(Self, Made)> {
+        let file = CheckpointFile::open(file)?;
+        let made = made_from(file.header());
+        Ok((Self { index: rows::RowIndex::stored(file)? }, made))
+    }
 }
 
 #[pymethods]
@@ -43,10 +49,13 @@ impl RowIndex {
     /// The index in the sidecar at `path`, with what it was made from.
     #[staticmethod]
     fn load(py: Python<'_>, path: PathBuf) -> PyResult<(Self, Made)> {
-        let file = py.detach(|| CheckpointFile::open(DataFile::open(&path)?)).map_err(to_python)?;
-        let made = made_from(file.header());
-        let index = py.detach(|| rows::RowIndex::stored(file)).map_err(to_python)?;
-        Ok((Self { index }, made))
+        py.detach(|| Self::stored(DataFile::open(&path)?)).map_err(to_python)
+    }
+
+    /// The same from the bytes of a sidecar.
+    #[staticmethod]
+    fn from_bytes(py: Python<'_>, data: Vec<u8>) -> PyResult<(Self, Made)> {
+        py.detach(|| Self::stored(DataFile::new(data))).map_err(to_python)
     }
 
     /// The blocks that the index is of, if it is.

@@ -17,10 +17,11 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from headrace.errors import HeadraceError
 from headrace.kernel.rows import BlockTable, File, RowIndex, reading
+from headrace.store import remote
 from headrace.store.atomic import write_atomically
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from headrace.store.opened import OpenedFile
     from headrace.store.source import Source
@@ -64,13 +65,23 @@ def load_blocks(
     source: Source, opened: OpenedFile, keeping: Keeping
 ) -> BlockTable | None:
     """Return the kept table of the blocks of a file, if there is one that fits."""
-    for path in _places_to_look(source, keeping):
-        with suppress(HeadraceError), reading(str(path)):
-            if table := _fitting_blocks(*RowIndex.load(path), source):
+    places: Iterable[Path | str] = _places_to_look(source, keeping)
+    if keeping.enabled and source.kind == "remote":
+        places = [source.location + SUFFIX]
+    for place in places:
+        with suppress(HeadraceError), reading(str(place)):
+            loaded = _fetched(place) if isinstance(place, str) else RowIndex.load(place)
+            if table := _fitting_blocks(*loaded, source):
                 # It must be all of the file, or the next place is better.
                 table.decoded(opened.file, source.size)
                 return table
     return None
+
+
+def _fetched(url: str) -> tuple[RowIndex, Made]:
+    file = remote.open_file(url)
+    size, _mtime_ns, _ctime_ns = file.stat()
+    return RowIndex.from_bytes(file.read_at(0, size))
 
 
 def save(
@@ -87,6 +98,9 @@ def save(
     with reading(source.location):
         content = index.encode(opened.file, stat, source.codec)
     for path in _places(source, keeping):
+        if source.codec != "none" and _has_fitting_blocks(path, source):
+            # Whoever wrote the file wrote this, and it says more.
+            return None
         if is_foreign(path):
             continue
         with suppress(OSError):
@@ -134,6 +148,12 @@ def _fitting_blocks(index: RowIndex, made: Made, source: Source) -> BlockTable |
     size, _mtime_ns, _ctime_ns, head, tail, codec = made
     same = (codec, size, head, tail) == (source.codec, source.size, *source.ends)
     return index.blocks if same else None
+
+
+def _has_fitting_blocks(path: Path, source: Source) -> bool:
+    with suppress(HeadraceError), reading(str(path)):
+        return _fitting_blocks(*RowIndex.load(path), source) is not None
+    return False
 
 
 def _places(source: Source, keeping: Keeping) -> Iterator[Path]:

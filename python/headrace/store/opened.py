@@ -90,6 +90,10 @@ class OpenedFile:
         source = self.source
         table = checkpoints.load_blocks(source, self, keeping)
         with reading(self.path):
+            if table is None and (source.kind, source.codec) == ("remote", "gzip"):
+                # To hop from member to member is a request for each.
+                self.source = read_in_order(source, None)
+                return
             if table is None:
                 table = BlockTable.find(self.file, source.codec, source.size)
             if table is None:

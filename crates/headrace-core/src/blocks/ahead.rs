@@ -16,6 +16,9 @@ const BLOCKS_ALONE: usize = 2;
 /// Blocks decoded or being decoded for each thread.
 const AHEAD_OF_EACH: usize = 2;
 
+/// No more than this is decoded ahead, but one block.
+const AHEAD_BYTES: u64 = 64 << 20;
+
 type Spare = Arc<Mutex<Vec<Vec<u8>>>>;
 
 /// Reads `[offset, end)` of a file of blocks, counted after decompression.
@@ -84,6 +87,7 @@ impl Read for Ahead {
 
 /// Threads at work on the blocks that come next.
 struct Decoding {
+    file: Arc<BlockFile>,
     workers: Workers<usize, Result<Vec<u8>>>,
     /// The next block to be given to them, and the one behind the last.
     next: usize,
@@ -111,6 +115,7 @@ impl Decoding {
         };
         let workers = Workers::new((0..threads).map(|_| worker()))?;
         Ok(Self {
+            file: Arc::clone(file),
             workers,
             next: blocks.start,
             behind: blocks.end,
@@ -128,12 +133,22 @@ impl Decoding {
         Ok(count)
     }
 
+    /// Whether the next block may be given to the threads.
+    fn has_room(&self) -> bool {
+        let pending = self.workers.pending();
+        let blocks = self.file.table().blocks();
+        let bytes = blocks[self.next].logical - blocks[self.next - pending].logical;
+        pending == 0
+            || (pending < self.window
+                && bytes + u64::from(blocks[self.next].raw_len) <= AHEAD_BYTES)
+    }
+
     /// The content of block `at`: the one of the last call, or the next that is not empty.
     fn content(&mut self, at: usize) -> Result<&[u8]> {
         while self.current.0 != Some(at) {
             // Whoever reads on is given more and more help.
             self.window = (self.window + 1).min(self.most);
-            while self.next < self.behind && self.workers.pending() < self.window {
+            while self.next < self.behind && self.has_room() {
                 self.workers.give(self.next);
                 self.next += 1;
             }

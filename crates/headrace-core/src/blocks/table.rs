@@ -21,8 +21,9 @@ use crate::{
     },
 };
 
-/// The longest block that is entered by itself: it is decoded whole.
-pub const MAX_RAW_LEN: u32 = 1 << 30;
+/// The longest block that is entered by itself. It is decoded whole; a file of longer ones is
+/// read in order, which takes no memory.
+pub const MAX_RAW_LEN: u32 = 256 << 20;
 /// The most blocks a table may have: they are held in memory.
 pub const MAX_BLOCKS: u64 = 1 << 22;
 
@@ -515,10 +516,10 @@ mod tests {
         let block = |raw_len, comp_len| Block { raw_len, comp_len, ..Block::default() };
         let refused = |coding, block| BlockTable::new(coding, vec![block], false, false).is_err();
         assert!(refused(Coding::Zstd, block(MAX_RAW_LEN + 1, u32::MAX)));
-        assert!(refused(Coding::Zstd, block(1 << 30, 100)));
-        assert!(refused(Coding::Gzip, block(1 << 30, 1 << 19)));
+        assert!(refused(Coding::Zstd, block(256 << 20, 100)));
+        assert!(refused(Coding::Gzip, block(256 << 20, 1 << 17)));
         assert!(refused(Coding::Plain, block(101, 100)));
-        assert!(!refused(Coding::Zstd, block(1 << 30, 1 << 20)));
+        assert!(!refused(Coding::Zstd, block(256 << 20, 1 << 20)));
     }
 
     #[test]
