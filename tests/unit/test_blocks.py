@@ -1,6 +1,9 @@
 """Compressed files that can be entered in the middle: what is read, and what if it is wrong."""
 
+import hashlib
 import pickle
+import subprocess
+import sys
 import warnings
 from concurrent.futures import ThreadPoolExecutor
 
@@ -148,6 +151,36 @@ def test_decoding_ahead_gives_rows_in_order(tmp_path):
     with headrace.open(path, raw=True) as ds:
         rows = iter(ds)
         assert [next(rows) for _ in range(9000)] == ROWS[:9000]
+
+
+def test_a_child_goes_on_where_its_parent_was(tmp_path):
+    path = written(tmp_path / "a", "zstd", zstd_frames(whole_lines(DATA, 300)))
+    rows = iter(headrace.open(path, raw=True))
+    before = [next(rows) for _ in range(9000)]
+    code = (
+        f"import sys, os; sys.path[:0] = {sys.path!r}\n"
+        "import headrace, hashlib\n"
+        f"rows = iter(headrace.open({str(path)!r}, raw=True))\n"
+        "before = [next(rows) for _ in range(9000)]\n"
+        "child = os.fork()\n"
+        "after = list(rows)\n"
+        "del rows\n"
+        f"assert len(after) == {COUNT - 9000}, len(after)\n"
+        "print(hashlib.sha256(b''.join(after)).hexdigest(), flush=True)\n"
+        "sys.exit(os.waitpid(child, 0)[1] if child else 0)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        check=False,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.returncode == 0, done.stderr
+    digest = hashlib.sha256(b"".join(ROWS[9000:])).hexdigest()
+    assert done.stdout.split() == [digest, digest]
+    assert before == ROWS[:9000]
+    assert list(rows) == ROWS[9000:]
 
 
 # Damage

@@ -58,6 +58,9 @@ impl Read for Ahead {
         if wanted == 0 {
             return Ok(0);
         }
+        if self.decoding.as_ref().is_some_and(|decoding| !decoding.workers.are_here()) {
+            (self.decoding, self.threads) = (None, 1);
+        }
         if self.decoding.is_none() && self.is_long(at) {
             let behind = self.file.table().at_offset(self.end - 1).map_or(at, |last| last + 1);
             self.decoding = Some(Decoding::new(&self.file, at..behind, self.threads)?);

@@ -2,7 +2,7 @@
 
 use std::{
     collections::VecDeque,
-    io,
+    io, mem, process,
     sync::{
         Arc, Mutex, PoisonError,
         mpsc::{Receiver, Sender, SyncSender, channel, sync_channel},
@@ -16,7 +16,10 @@ struct Job<I, O> {
 }
 
 /// Threads that take inputs as they come. They end with it.
+///
+/// A process that forks has none of them in its child: there, nobody may wait for one.
 pub struct Workers<I, O> {
+    process: u32,
     jobs: Option<Sender<Job<I, O>>>,
     threads: Vec<JoinHandle<()>>,
     pending: VecDeque<Receiver<O>>,
@@ -33,7 +36,12 @@ impl<I: Send + 'static, O: Send + 'static> Workers<I, O> {
     {
         let (jobs, queue) = channel::<Job<I, O>>();
         let queue = Arc::new(Mutex::new(queue));
-        let mut pool = Self { jobs: Some(jobs), threads: Vec::new(), pending: VecDeque::new() };
+        let mut pool = Self {
+            process: process::id(),
+            jobs: Some(jobs),
+            threads: Vec::new(),
+            pending: VecDeque::new(),
+        };
         for mut work in workers {
             let queue = Arc::clone(&queue);
             let run = move || {
@@ -45,6 +53,11 @@ impl<I: Send + 'static, O: Send + 'static> Workers<I, O> {
             pool.threads.push(thread::Builder::new().name("headrace-block".into()).spawn(run)?);
         }
         Ok(pool)
+    }
+
+    /// Whether the threads are there: false in the child of the process that started them.
+    pub fn are_here(&self) -> bool {
+        self.process == process::id()
     }
 
     /// Results that are still to be taken.
@@ -78,6 +91,12 @@ fn next_job<J>(queue: &Mutex<Receiver<J>>) -> Option<J> {
 
 impl<I, O> Drop for Workers<I, O> {
     fn drop(&mut self) {
+        if self.process != process::id() {
+            // A thread that is not here may have been holding any of it.
+            mem::forget((self.jobs.take(), mem::take(&mut self.pending)));
+            mem::forget(mem::take(&mut self.threads));
+            return;
+        }
         // Without a giver of work the threads end, after what they have begun.
         self.jobs = None;
         self.pending.clear();
