@@ -10,7 +10,7 @@ import time
 import pytest
 
 from headrace.cli.shells import SHELLS
-from headrace.cli.table import COMMANDS, load
+from headrace.cli.table import COMMANDS, first_words, load
 
 BASH = shutil.which("bash")
 NAMES = [entry.name for entry in COMMANDS]
@@ -39,7 +39,16 @@ def flags(name):
 @pytest.mark.parametrize(
     ("words", "offered"),
     [
-        pytest.param([""], [*NAMES, "--help", "--version"], id="commands"),
+        pytest.param([""], [*first_words(), "--help", "--version"], id="commands"),
+        pytest.param(
+            ["shard", ""], ["write", "cat", "check", "stats"], id="second words"
+        ),
+        pytest.param(["shard", "w"], ["write"], id="some second words"),
+        pytest.param(
+            ["shard", "cat", "--on-error", ""],
+            ["abort", "skip"],
+            id="choices of two words",
+        ),
         pytest.param(["co"], ["count", "completions"], id="some commands"),
         pytest.param(["--v"], ["--version"], id="global option"),
         pytest.param(["tail", "-"], [*flags("tail"), "-h", "--help"], id="options"),
@@ -108,7 +117,7 @@ def test_the_syntax_is_right(tmp_path, shell):
 def test_every_command_and_option_is_known(headrace, shell):
     script = headrace("completions", shell).out.decode()
     for name in NAMES:
-        assert name in script
+        assert all(word in script for word in name.split())
         for flag in flags(name):
             assert (
                 f"-l {flag[2:]} "

@@ -8,6 +8,7 @@ from typing import get_args
 
 import pytest
 
+import headrace
 from headrace.cli.arguments import HELP, build
 from headrace.cli.events import EVENTS, EventName
 from headrace.cli.reference import reference
@@ -71,6 +72,8 @@ def playground(numbers, tmp_path):
     numbers(30, "logs/a.jsonl")
     numbers(30, "logs/b.jsonl")
     subprocess.run(["gzip", "-k", "app.jsonl"], cwd=tmp_path, check=True)
+    with headrace.ShardWriter(tmp_path / "shards") as writer:
+        writer.write_lines(b"".join(app))
     return tmp_path
 
 

@@ -20,6 +20,7 @@ from headrace.kernel.rows import Decoding
 from headrace.kernel.values import MAX_DEPTH
 from headrace.physical.query_plan import RowPlan, plan_query
 from headrace.store.checkpoints import Keeping
+from headrace.store.decoded import decoded
 from headrace.store.row_file import RowOptions
 from headrace.store.shards.shard_set import ShardSet
 from headrace.store.shards.writer import SetWriter
@@ -33,6 +34,10 @@ if TYPE_CHECKING:
 
     Validation: TypeAlias = Literal["strict", "trusted"]
     OnDamage: TypeAlias = Literal["abort", "skip"]
+
+
+MAX_RAW_LINE = 1 << 30
+"""No longer line is ever in a set."""
 
 
 class ShardWriter(SetWriter):
@@ -150,6 +155,26 @@ def read_shards(
     return _records(ShardSet(path, name), keys, options, max_depth, on_damage)
 
 
+def shard_lines(shards: ShardSet, *, on_damage: OnDamage = "abort") -> Iterator[bytes]:
+    """Yield the lines of a set in order, as they were written, many at a time."""
+    decoding = Decoding(decoding_threads())
+    if on_damage == "skip":
+        options = RowOptions(MAX_RAW_LINE, Keeping(), decoding)
+        for _rows, batch in _batches(shards, options, MAX_DEPTH, on_damage):
+            yield batch.rows.lines()
+        return
+    sources = shards.sources()
+    for part, source in zip(shards.metadata.parts, sources, strict=True):
+        length = 0
+        for lines in decoded(source, decoding=decoding):
+            length += len(lines)
+            yield lines
+        if length != part.logical_bytes:
+            said = f"but the metadata says {part.logical_bytes}"
+            reason = f"it has {length} bytes after decompression, {said}"
+            raise BadSetError(source.location, reason)
+
+
 def _records(
     shards: ShardSet,
     keys: frozenset[str] | None,
@@ -157,6 +182,14 @@ def _records(
     max_depth: int,
     on_damage: OnDamage,
 ) -> Iterator[Any]:
+    for rows, batch in _batches(shards, options, max_depth, on_damage):
+        yield from _values(rows, batch, keys, max_depth)
+
+
+def _batches(
+    shards: ShardSet, options: RowOptions, max_depth: int, on_damage: OnDamage
+) -> Iterator[tuple[Dataset[Any], Batch]]:
+    """Yield rows that were read together; each part has as many as it should have."""
     sources = shards.sources()
     for part, source in zip(shards.metadata.parts, sources, strict=True):
         rows: Dataset[Any] = Dataset((source,), options, max_depth=max_depth, raw=False)
@@ -165,7 +198,7 @@ def _records(
             damaged = False
             try:
                 for batch in rows.batches(reached):
-                    yield from _values(rows, batch, keys, max_depth)
+                    yield rows, batch
                     reached += len(batch.rows)
             except DamagedSourceError as error:
                 if on_damage == "abort":

@@ -78,11 +78,13 @@ def _dispatch(arguments: Sequence[str], console: Console) -> int:
     if name in HELP:
         name, rest = "help", []
     if members := group(name):
-        if not rest or rest[0] in HELP:
+        if not rest:
+            raise _unfinished(name, members)
+        if rest[0] in HELP:
             from headrace.cli.commands.help import listing
 
             console.text(listing(name, members))
-            return 0 if rest else USAGE
+            return 0
         name, *rest = f"{name} {rest[0]}", *rest[1:]
     entry = _find(name)
     command = load(entry)
@@ -108,6 +110,15 @@ def _nothing_asked() -> Sequence[str]:
     from headrace.errors import UsageError
 
     raise UsageError("give a command; see `headrace --help`")
+
+
+def _unfinished(word: str, members: Sequence[Entry]) -> Exception:
+    from headrace.errors import UsageError
+
+    words = ", ".join(entry.name for entry in members)
+    return UsageError(
+        f"{word} what? give one of: {words}; see `headrace {word} --help`"
+    )
 
 
 def _find(name: str) -> Entry:

@@ -32,6 +32,7 @@ Kind: TypeAlias = Literal[
     "directory",
     "rows",
     "number",
+    "level",
     "seconds",
     "size",
     "named",
@@ -112,6 +113,18 @@ def number(text: str) -> int:
     return int(text)
 
 
+def level(text: str) -> int:
+    """Read how hard to compress, which may be less than 0.
+
+    >>> level("-3")
+    -3
+    """
+    try:
+        return int(text)
+    except ValueError:
+        raise ArgumentTypeError(f"{text!r} is not a whole number") from None
+
+
 def seconds(text: str) -> float:
     """Read a time to wait: more than 0."""
     try:
@@ -146,6 +159,7 @@ def named(text: str) -> tuple[str, str]:
 READ: dict[Kind, Callable[[str], object]] = {
     "rows": rows,
     "number": number,
+    "level": level,
     "seconds": seconds,
     "size": size,
     "named": named,

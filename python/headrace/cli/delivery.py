@@ -5,19 +5,18 @@ Imported when a command runs, not when its help is shown.
 
 from __future__ import annotations
 
-import signal
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from headrace.api.bad_rows import facts
 from headrace.api.formats.kinds import load, named, target
+from headrace.cli.ending import ending_cleanly
 from headrace.cli.reading import watching
 from headrace.errors import UsageError
 
 if TYPE_CHECKING:
     from argparse import Namespace
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
     from headrace.api.dataset import Dataset
     from headrace.api.formats.kinds import Format
@@ -49,7 +48,7 @@ def errors_to(options: Namespace, console: Console) -> Errors | None:
     if policy(options) != "collect":
         return None
     if options.errors is None:
-        return _telling(console)
+        return telling(console)
     if options.out is not None and _same(options.out, options.errors):
         raise UsageError(
             "--out and --errors name the same file; bad rows need their own"
@@ -58,7 +57,9 @@ def errors_to(options: Namespace, console: Console) -> Errors | None:
     return path
 
 
-def _telling(console: Console) -> Callable[[BadRow], None]:
+def telling(console: Console) -> Callable[[BadRow], None]:
+    """Return a function that says of a bad row what is known of it."""
+
     def tell(row: BadRow) -> None:
         known = facts(row)
         where = f"{row.error.path}: line {row.error.line}, byte {row.error.offset}"
@@ -91,7 +92,7 @@ def deliver(
 ) -> None:
     """Print the answers, or write them to a file, and say what is to be said of them."""
     chosen = format_of(options, console)
-    with console.progress() as report, watching(dataset, report), _ending_cleanly():
+    with console.progress() as report, watching(dataset, report), ending_cleanly():
         if options.out in (None, STDOUT):
             for piece in asked.formatted(chosen.name, width=console.width):
                 console.write(piece)
@@ -100,22 +101,6 @@ def deliver(
     for note in asked.notes:
         console.emit("output", note, format=chosen.name)
     _report_bad(asked, options, console)
-
-
-@contextmanager
-def _ending_cleanly() -> Iterator[None]:
-    """Let whoever ends us from outside find no half-written file, as with Ctrl-C."""
-
-    def end(number: int, _frame: object) -> None:
-        raise SystemExit(128 + number)
-
-    ends = [signal.SIGTERM, signal.SIGHUP]
-    before = [signal.signal(number, end) for number in ends]
-    try:
-        yield
-    finally:
-        for number, handler in zip(ends, before, strict=True):
-            signal.signal(number, handler)
 
 
 def _report_bad(asked: QueryResult, options: Namespace, console: Console) -> None:

@@ -20,6 +20,7 @@ EventName: TypeAlias = Literal[
     "bad_row",
     "bad_rows",
     "output",
+    "written",
     "stats",
     "error",
 ]
@@ -100,6 +101,11 @@ EVENTS: tuple[Event, ...] = (
         "as JSON text",
         ("format",),
         prefix="headrace: note: ",
+    ),
+    Event(
+        "written",
+        "what was written: files, rows, and bytes compressed and not",
+        ("generation", "parts", "records", "bytes", "logical_bytes"),
     ),
     Event(
         "stats",

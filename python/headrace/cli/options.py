@@ -25,6 +25,18 @@ FILES = FILE._replace(
     arity="many",
 )
 
+OUTPUT_OPTIONS = (
+    Argument(
+        "events",
+        "choice",
+        "how to say on standard error what is not data (text unless told)",
+        ("--events",),
+        choices=("text", "json"),
+        default="text",
+    ),
+    Argument("quiet", "switch", "no progress and no warnings", ("-q", "--quiet")),
+)
+
 OPTIONS = (
     Argument(
         "stats",
@@ -71,15 +83,7 @@ OPTIONS = (
         "neither read nor write checkpoints on disk",
         ("--no-index",),
     ),
-    Argument(
-        "events",
-        "choice",
-        "how to say on standard error what is not data (text unless told)",
-        ("--events",),
-        choices=("text", "json"),
-        default="text",
-    ),
-    Argument("quiet", "switch", "no progress and no warnings", ("-q", "--quiet")),
+    *OUTPUT_OPTIONS,
 )
 
 

@@ -120,7 +120,7 @@ def _bash_value(option: Argument) -> str | None:
             return "compopt +o bashdefault +o default -o dirnames 2>/dev/null"
         case "file":
             return ":"
-        case "text" | "rows" | "number" | "seconds" | "size" | "named":
+        case "text" | "rows" | "number" | "level" | "seconds" | "size" | "named":
             return "compopt +o bashdefault +o default 2>/dev/null"
 
 
@@ -226,7 +226,16 @@ def _zsh_positional(argument: Argument) -> str:
 
 def _zsh_action(argument: Argument) -> str:
     match argument.kind:
-        case "switch" | "text" | "rows" | "number" | "seconds" | "size" | "named":
+        case (
+            "switch"
+            | "text"
+            | "rows"
+            | "number"
+            | "level"
+            | "seconds"
+            | "size"
+            | "named"
+        ):
             return ""
         case "choice":
             return f"({' '.join(argument.choices)})"
@@ -299,7 +308,7 @@ def _fish_argument(argument: Argument) -> str:
             words.append("-x -a '(__fish_complete_directories)'")
         case "file":
             words.append("-r -F" if argument.flags else "-F")
-        case "text" | "rows" | "number" | "seconds" | "size" | "named":
+        case "text" | "rows" | "number" | "level" | "seconds" | "size" | "named":
             if argument.flags:
                 words.append("-x")
     if not words:

@@ -17,6 +17,7 @@ __all__ = [
     "Packer",
     "Piece",
     "Refusal",
+    "RefusedRow",
     "Shard",
     "codecs",
     "suffixes",
@@ -32,6 +33,11 @@ The next piece begins another file.
 Refusal: TypeAlias = tuple[int, int, str, int, str]
 """A line that was not taken: where it begins and ends, ``"json"`` or ``"too_large"``, the
 byte at fault, why.
+"""
+
+RefusedRow: TypeAlias = tuple[int, str, int, str]
+"""A row that was not taken: its position in the batch, ``"json"``, ``"too_long"`` or
+``"too_large"``, the byte of its source at fault, why.
 """
 
 

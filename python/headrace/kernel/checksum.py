@@ -1,8 +1,13 @@
-"""The checksum of everything headrace writes."""
+"""Checksums of what headrace writes: of small files, and of whole ones."""
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from headrace import _native
+
+if TYPE_CHECKING:
+    from headrace.kernel.rows import File
 
 
 def crc32c(content: bytes) -> int:
@@ -12,3 +17,8 @@ def crc32c(content: bytes) -> int:
     'e3069283'
     """
     return _native.crc32c(content)
+
+
+def digest(file: File, size: int) -> str:
+    """Return the XXH3 of the first `size` bytes of a file, as metadata has it."""
+    return _native.digest(file, size)

@@ -16,7 +16,8 @@ from headrace.store.shards.record_writer import RecordWriter
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from headrace.kernel.blocks import Piece, Refusal, Shard
+    from headrace.kernel.blocks import Piece, Refusal, RefusedRow, Shard
+    from headrace.kernel.rows import RowBatch
     from headrace.store.shards.record_writer import OnError
 
 
@@ -66,6 +67,11 @@ class LineWriter(RecordWriter[None]):
         return self._packer.records
 
     @property
+    def blank(self) -> int:
+        """How many of them are blank lines; only lines that are checked are told apart."""
+        return self._packer.blank
+
+    @property
     def bytes_written(self) -> int:
         """Bytes in the file now, after compression."""
         return self._file.size
@@ -80,12 +86,17 @@ class LineWriter(RecordWriter[None]):
         self._append(pieces)
         return refusal
 
+    def _add_rows(self, rows: RowBatch, start: int) -> RefusedRow | None:
+        pieces, refused = self._packer.add_rows(rows, start)
+        self._append(pieces)
+        return refused
+
     def _append(self, pieces: Sequence[Piece]) -> None:
         with self._writing():
             for data, shard in pieces:
                 if self._shard is not None:
                     # The packer has begun another file, for this one is full.
-                    full = self._too_large(None, self._shard.records + 1)
+                    full = self._too_large(None, record=self._shard.records + 1)
                     self.abort()
                     raise full
                 self._file.append(data)

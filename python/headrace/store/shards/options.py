@@ -50,7 +50,7 @@ class PackOptions:
                 threads=self.threads,
             )
         except ValueError as error:
-            raise UsageError(str(error)) from None
+            raise UsageError(f"max_bytes {limits.max_bytes}: {error}") from None
 
 
 def pack_options(

@@ -6,6 +6,7 @@ gives is in a file when the call returns.
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from headrace.store.atomic import NewFile
@@ -14,10 +15,11 @@ from headrace.store.shards.metadata import Part
 from headrace.store.shards.names import part_name, partition_name
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-    from headrace.kernel.blocks import Packer, Piece, Refusal, Shard
+    from headrace.kernel.blocks import Packer, Piece, Refusal, RefusedRow, Shard
+    from headrace.kernel.rows import RowBatch
     from headrace.store.shards.commit import Generation
     from headrace.store.shards.options import PackOptions
 
@@ -32,6 +34,7 @@ class PartFiles:
         partition: tuple[str, str | None] | None = None,
     ) -> None:
         self.records = 0
+        self.blank = 0
         self.bytes_written = 0
         self.logical_bytes = 0
         self.parts: list[Part] = []
@@ -43,15 +46,30 @@ class PartFiles:
 
     def add(self, data: bytes, start: int = 0) -> Refusal | None:
         """Take the lines from byte `start` on, up to one that is refused."""
+        with self._counting() as packer:
+            pieces, refusal = packer.add(data, start)
+        self._append(pieces)
+        return refusal
+
+    def add_rows(self, rows: RowBatch, start: int = 0) -> RefusedRow | None:
+        """Take the rows from position `start` on, up to one that is refused."""
+        with self._counting() as packer:
+            pieces, refused = packer.add_rows(rows, start)
+        self._append(pieces)
+        return refused
+
+    @contextmanager
+    def _counting(self) -> Iterator[Packer]:
         if self._packer is None:
             self._packer = self._options.packer()
         packer = self._packer
-        records, logical = packer.records, packer.logical_bytes
-        pieces, refusal = packer.add(data, start)
-        self.records += packer.records - records
-        self.logical_bytes += packer.logical_bytes - logical
-        self._append(pieces)
-        return refusal
+        before = packer.records, packer.blank, packer.logical_bytes
+        try:
+            yield packer
+        finally:
+            self.records += packer.records - before[0]
+            self.blank += packer.blank - before[1]
+            self.logical_bytes += packer.logical_bytes - before[2]
 
     def finish(self) -> None:
         """End the last part; what is added later begins another."""

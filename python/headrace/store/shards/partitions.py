@@ -21,7 +21,7 @@ from headrace.store.shards.part_files import PartFiles
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from headrace.kernel.blocks import Refusal
+    from headrace.kernel.blocks import Refusal, RefusedRow
     from headrace.kernel.rows import RowBatch
     from headrace.store.shards.commit import Generation
     from headrace.store.shards.metadata import Part
@@ -65,6 +65,7 @@ class PartitionedFiles:
         self, generation: Generation, options: PackOptions, keys: Keys
     ) -> None:
         self.records = 0
+        self.blank = 0
         self._generation = generation
         # Finding the key checks a record as a whole, and threads for each would be many.
         self._options = replace(options, max_depth=None, threads=1)
@@ -110,6 +111,20 @@ class PartitionedFiles:
         begin, end, kind, offset, reason = refusal
         return begin + start, end + start, kind, offset + start, reason
 
+    def add_rows(self, rows: RowBatch, start: int = 0) -> RefusedRow | None:
+        """Take the rows from position `start` on, up to one that is refused."""
+        too_long = [(at, length) for at, length in rows.too_long if at >= start]
+        stop, length = too_long[0] if too_long else (len(rows), 0)
+        lines = rows.slice(start, stop - start).lines()
+        refusal = self.add(lines)
+        if refusal is not None:
+            begin, _end, kind, offset, reason = refusal
+            position = start + lines.count(b"\n", 0, begin)
+            return position, kind, rows.offsets[position] + offset - begin, reason
+        if stop == len(rows):
+            return None
+        return stop, "too_long", rows.offsets[stop], str(length)
+
     def _take(self, text: bytes, batch: RowBatch) -> Refusal | None:
         offsets = batch.offsets
         found, refused = self._keys.of(batch)
@@ -132,6 +147,7 @@ class PartitionedFiles:
         if self._surely_fits(line):
             one.lines.append(line)
             self.records += 1
+            self.blank += line.isspace()
             return None
         self._take_lines(one)
         refusal = one.files.add(line)

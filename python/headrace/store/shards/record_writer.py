@@ -14,16 +14,23 @@ from abc import ABC, abstractmethod
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Generic, Literal, Self, TypeAlias, TypeVar, cast
 
-from headrace.errors import BadRecordError, JsonTooLargeError, UsageError
+from headrace.errors import (
+    BadRecordError,
+    BadRowError,
+    JsonTooLargeError,
+    UsageError,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from types import TracebackType
 
-    from headrace.kernel.blocks import Refusal
+    from headrace.kernel.blocks import Refusal, RefusedRow
+    from headrace.kernel.rows import RowBatch
     from headrace.store.shards.metadata import Limits
 
-    OnError: TypeAlias = Literal["abort", "skip"] | Callable[[BadRecordError], object]
+    Refused: TypeAlias = BadRecordError | BadRowError
+    OnError: TypeAlias = Literal["abort", "skip"] | Callable[[Refused], object]
 
 T = TypeVar("T")
 
@@ -56,6 +63,11 @@ class RecordWriter(ABC, Generic[T]):
 
     @property
     @abstractmethod
+    def blank(self) -> int:
+        """How many of them are blank lines; only lines that are checked are told apart."""
+
+    @property
+    @abstractmethod
     def bytes_written(self) -> int:
         """Bytes in files now, after compression."""
 
@@ -67,6 +79,10 @@ class RecordWriter(ABC, Generic[T]):
     @abstractmethod
     def _add(self, data: bytes, start: int) -> Refusal | None:
         """Take lines from byte `start` on, up to one that is refused."""
+
+    @abstractmethod
+    def _add_rows(self, rows: RowBatch, start: int) -> RefusedRow | None:
+        """Take rows from position `start` on, up to one that is refused."""
 
     @abstractmethod
     def _commit(self) -> T:
@@ -106,6 +122,21 @@ class RecordWriter(ABC, Generic[T]):
                 self._take(data if whole else data[start:end])
                 start = end
 
+    def write_rows(self, path: str, rows: RowBatch) -> None:
+        """Write rows that were read from `path`; errors say where they are there."""
+        with self._using():
+            start = 0
+            while refused := self._add_rows(rows, start):
+                position, kind, offset, reason = refused
+                line = rows.first_row + position + 1
+                if kind == "too_large":
+                    length = len(rows.slice(position, 1).lines())
+                    raise self._too_large(length, path, line)
+                if kind == "too_long":
+                    reason = f"{reason} bytes long, longer than a line may be"
+                self._leave_out(BadRowError(path, line, offset, reason))
+                start = position + 1
+
     def _take(self, data: bytes) -> None:
         start = 0
         while start < len(data):
@@ -124,7 +155,10 @@ class RecordWriter(ABC, Generic[T]):
 
     def _refuse(self, offset: int, reason: str) -> None:
         """Raise what is wrong with a record, or leave it out."""
-        error = BadRecordError(self._target, self._next_record, offset, reason)
+        number = self._next_record
+        self._leave_out(BadRecordError(self._target, number, offset, reason))
+
+    def _leave_out(self, error: Refused) -> None:
         if self._on_error == "abort":
             raise error
         self.skipped += 1
@@ -132,14 +166,14 @@ class RecordWriter(ABC, Generic[T]):
             self._on_error(error)
 
     def _too_large(
-        self, length: int | None, record: int | None = None
+        self, length: int | None, path: str | None = None, record: int | None = None
     ) -> JsonTooLargeError:
         name, limit = "max_bytes", self._limits.max_bytes
         logical = self._limits.max_logical_bytes
         if logical is not None and (limit is None or (length or 0) > logical):
             name, limit = "max_logical_bytes", logical
         number = self._next_record if record is None else record
-        return JsonTooLargeError(self._target, number, length, name, limit or 0)
+        return JsonTooLargeError(path or self._target, number, length, name, limit or 0)
 
     # From open to closed or aborted
 
@@ -154,7 +188,7 @@ class RecordWriter(ABC, Generic[T]):
                 )
             try:
                 yield
-            except (BadRecordError, JsonTooLargeError, UsageError):
+            except (BadRecordError, BadRowError, JsonTooLargeError, UsageError):
                 raise
             except BaseException:
                 self.abort()

@@ -65,14 +65,15 @@ class ShardSet:
         """
         while True:
             try:
-                return [self._source(part) for part in self.metadata.parts]
+                return [self.source(part) for part in self.metadata.parts]
             except BadSetError:
                 newer = None if self._pinned else generations.newest(self._names)
                 if newer is None or newer.generation <= self.metadata.generation:
                     raise
                 self.metadata = newer
 
-    def _source(self, part: Part) -> Source:
+    def source(self, part: Part) -> Source:
+        """Return a part, found to be as long as it should be."""
         from headrace.store.source import expand
 
         path = self._names.directory / part.path

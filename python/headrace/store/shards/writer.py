@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Iterable, Iterator, Mapping
 
-    from headrace.kernel.blocks import Refusal
+    from headrace.kernel.blocks import Refusal, RefusedRow
+    from headrace.kernel.rows import RowBatch
     from headrace.store.shards.partitions import Keys
     from headrace.store.shards.record_writer import OnError
 
@@ -74,6 +75,16 @@ class SetWriter(RecordWriter[Metadata]):
         return self._files.records
 
     @property
+    def blank(self) -> int:
+        """How many of them are blank lines; only lines that are checked are told apart."""
+        return self._files.blank
+
+    @property
+    def metadata_path(self) -> Path:
+        """The file that commits the set when the writer is closed."""
+        return self._generation.names.meta(self._generation.number)
+
+    @property
     def bytes_written(self) -> int:
         """Bytes in the files of the parts now, after compression."""
         return self._files.bytes_written
@@ -85,6 +96,9 @@ class SetWriter(RecordWriter[Metadata]):
 
     def _add(self, data: bytes, start: int) -> Refusal | None:
         return self._files.add(data, start)
+
+    def _add_rows(self, rows: RowBatch, start: int) -> RefusedRow | None:
+        return self._files.add_rows(rows, start)
 
     def _commit(self) -> Metadata:
         self._files.finish()

@@ -1,0 +1,145 @@
+"""Making a compressed file one of blocks, so that it can be entered in the middle.
+
+The rows stay what they are, byte by byte; a last one without a newline gets one. What
+was written is decoded again and compared before it takes the place of anything.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from headrace.errors import DamagedSourceError, UsageError
+from headrace.kernel.blocks import codecs
+from headrace.kernel.rows import Decoding
+from headrace.store.atomic import destination, replace_file, temporary_name
+from headrace.store.checkpoints import SUFFIX
+from headrace.store.decoded import decoded
+from headrace.store.shards.line_writer import LineWriter
+from headrace.store.source import expand
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from headrace.store.source import Source
+
+
+@dataclass(frozen=True, slots=True)
+class Recompressed:
+    """What was made: its path, and sizes before and after."""
+
+    path: str
+    records: int
+    bytes_before: int
+    bytes_after: int
+    logical_bytes: int
+
+
+def recompress(
+    path: str | os.PathLike[str],
+    out: str | os.PathLike[str] | None = None,
+    *,
+    codec: str | None = None,
+    level: int | None = None,
+    block_bytes: int | str = "256KiB",
+    threads: int = 1,
+    keep_backup: bool = False,
+    progress: Callable[[int], None] = lambda _bytes: None,
+) -> Recompressed:
+    """Write a file as one of blocks, to `out` or in its own place.
+
+    In its own place it stays what it was until the new one is whole and found to have
+    the same content; with `keep_backup` it stays beside it as ``.bak``.
+    """
+    source = _source(path)
+    chosen = _codec(source, out, codec)
+    final = destination(path if out is None else out)
+    temporary = temporary_name(final)
+    sidecar = temporary.with_name(temporary.name + SUFFIX)
+    try:
+        writer = LineWriter(
+            temporary,
+            codec=chosen,
+            level=level,
+            block_bytes=block_bytes,
+            validate=False,
+            threads=threads,
+        )
+        before = hashlib.blake2b()
+        with writer:
+            for lines in _whole_lines(decoded(source, decoding=Decoding(threads))):
+                writer.write_lines(lines)
+                before.update(lines)
+                progress(writer.logical_bytes)
+        _refuse_other_content(temporary, before.digest(), final, threads)
+        made = Recompressed(
+            str(final),
+            writer.records,
+            source.size,
+            writer.bytes_written,
+            writer.logical_bytes,
+        )
+        replace_file(temporary, final, keep_backup=keep_backup)
+        if sidecar.exists():
+            replace_file(sidecar, final.with_name(final.name + SUFFIX))
+    finally:
+        temporary.unlink(missing_ok=True)
+        sidecar.unlink(missing_ok=True)
+    return made
+
+
+def _source(path: str | os.PathLike[str]) -> Source:
+    sources = expand(path)
+    if len(sources) != 1 or sources[0].kind != "file":
+        raise UsageError(f"{os.fspath(path)}: name one file, not a pipe or a directory")
+    return sources[0]
+
+
+def _codec(
+    source: Source, out: str | os.PathLike[str] | None, codec: str | None
+) -> str:
+    """Choose how the new file is compressed: as asked, as its name says, or as it was."""
+    if codec is None and out is not None:
+        name = os.fspath(out)
+        endings = {each.suffix: each.name for each in codecs().values() if each.suffix}
+        codec = next((endings[end] for end in endings if name.endswith(end)), None)
+    if out is None and codec not in (None, source.codec):
+        raise UsageError(
+            f"{source.location}: it is {source.codec}; to make it {codec}, give another "
+            "file to write (--out)"
+        )
+    chosen = codec or source.codec
+    if chosen not in codecs() or chosen == "none":
+        known = ", ".join(name for name in codecs() if name != "none")
+        raise UsageError(
+            f"{source.location}: {chosen} has no blocks; write {known} to another file "
+            "(--out)"
+        )
+    return chosen
+
+
+def _whole_lines(pieces: Iterator[bytes]) -> Iterator[bytes]:
+    """Yield the same bytes cut behind newlines; a newline ends the last line."""
+    begun: list[bytes] = []
+    for piece in pieces:
+        end = piece.rfind(b"\n") + 1
+        if end:
+            yield b"".join([*begun, piece[:end]])
+            begun.clear()
+        begun.append(piece[end:])
+    if any(begun):
+        yield b"".join([*begun, b"\n"])
+
+
+def _refuse_other_content(
+    written: Path, wanted: bytes, final: Path, threads: int
+) -> None:
+    found = hashlib.blake2b()
+    for piece in decoded(_source(written), decoding=Decoding(threads)):
+        found.update(piece)
+    if found.digest() != wanted:
+        reason = "what was written does not decode to what was read"
+        raise DamagedSourceError(str(final), 0, reason)

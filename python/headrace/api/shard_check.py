@@ -1,0 +1,124 @@
+"""Checking a set of shards: every byte of every part against what was written.
+
+A part is sound if it is where the metadata says, as long and with the digest that it
+says, and if each of its blocks has its checksum and decodes to the rows it should
+have. Everything that is wrong is found, not only the first.
+"""
+
+from __future__ import annotations
+
+import os
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING
+
+from headrace.errors import HeadraceError
+from headrace.kernel.checksum import digest
+from headrace.kernel.rows import reading
+from headrace.store.opened import OpenedFile
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from headrace.kernel.rows import BlockTable
+    from headrace.store.shards.metadata import Part
+    from headrace.store.shards.shard_set import ShardSet
+
+_BLOCKS_AT_ONCE = 64
+"""Blocks that are checked before somebody is told how far it is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """Something that is wrong with a part; of a block, which, where and which rows."""
+
+    reason: str
+    block: int | None = None
+    offset: int | None = None
+    rows: range | None = None
+
+    def __str__(self) -> str:
+        where = "" if self.block is None else f"block {self.block}, "
+        where += "" if self.offset is None else f"byte {self.offset}"
+        lost = ""
+        if self.rows is not None:
+            lost = f" (rows {self.rows.start} to {self.rows.stop - 1})"
+        return f"{where}: {self.reason}{lost}" if where else self.reason
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """A part, where it is, and all that is wrong with it."""
+
+    part: Part
+    path: str
+    faults: tuple[Fault, ...]
+
+
+def check_shards(
+    shards: ShardSet,
+    *,
+    threads: int | None = None,
+    progress: Callable[[int], None] = lambda _bytes: None,
+) -> Iterator[Checked]:
+    """Yield the parts of a set in order, each with what is wrong with it.
+
+    `progress` is told how many bytes of the files are done.
+    """
+    with ThreadPoolExecutor(threads or os.cpu_count()) as pool:
+        done = 0
+        pending = [
+            pool.submit(partial(_check, shards, part)) for part in shards.metadata.parts
+        ]
+        try:
+            for result in pending:
+                checked = result.result()
+                done += checked.part.bytes
+                progress(done)
+                yield checked
+        finally:
+            pool.shutdown(cancel_futures=True)
+
+
+def _check(shards: ShardSet, part: Part) -> Checked:
+    path = str(shards.directory / part.path)
+    try:
+        faults = tuple(_faults(shards, part))
+    except HeadraceError as error:
+        faults = (Fault(_without_path(error.what, path)),)
+    return Checked(part, path, faults)
+
+
+def _without_path(what: str, path: str) -> str:
+    return what.removeprefix(f"{path}: ")
+
+
+def _faults(shards: ShardSet, part: Part) -> Iterator[Fault]:
+    opened = OpenedFile(shards.source(part))
+    with reading(opened.path):
+        found = digest(opened.file, part.bytes)
+    if found != part.digest:
+        yield Fault(f"its digest is {found}, but the metadata says {part.digest}")
+    if opened.table is None:
+        yield Fault("the table of its blocks cannot be used")
+        return
+    yield from _faults_of_blocks(opened, opened.table, part)
+
+
+def _faults_of_blocks(
+    opened: OpenedFile, table: BlockTable, part: Part
+) -> Iterator[Fault]:
+    for name, found, said in (
+        ("blocks", len(table), part.blocks),
+        ("bytes after decompression", table.logical_size, part.logical_bytes),
+    ):
+        if found != said:
+            yield Fault(f"it has {found} {name}, but the metadata says {said}")
+    with reading(opened.path):
+        for start in range(0, len(table), _BLOCKS_AT_ONCE):
+            stop = start + _BLOCKS_AT_ONCE
+            for block, offset, rows, reason in table.check(opened.file, start, stop):
+                yield Fault(
+                    reason, block, offset, None if rows is None else range(*rows)
+                )

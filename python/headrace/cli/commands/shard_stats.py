@@ -1,0 +1,74 @@
+"""``headrace shard stats``: how full the files of a set are."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from headrace.cli.options import OUTPUT_OPTIONS
+from headrace.cli.table import Example
+from headrace.cli.wording import counted
+from headrace.cli.write_options import SET
+from headrace.store.sizes import format_size
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+
+    from headrace.cli.output import Console
+    from headrace.store.shards.metadata import Metadata, Part
+
+ABOUT = """\
+A bar for each file against the limit it was written with, or against the largest
+file if there was none; then its size, rows, blocks, and how many times smaller
+compression made it. Only the metadata is read."""
+
+EXAMPLES = (Example("headrace shard stats shards", "the set in a directory"),)
+
+ARGUMENTS = (SET, *OUTPUT_OPTIONS)
+
+WIDTH = 24
+
+
+def run(options: Namespace, console: Console) -> int:
+    """Print the bars."""
+    from headrace.store.shards.shard_set import ShardSet
+
+    metadata = ShardSet(options.set).metadata
+    console.text(stats(metadata))
+    return 0
+
+
+def stats(metadata: Metadata) -> str:
+    """Draw the files of a set, and say what they are together."""
+    compression = metadata.compression
+    largest = max((part.bytes for part in metadata.parts), default=0)
+    limit = metadata.limits.max_bytes or largest
+    width = max((len(part.path) for part in metadata.parts), default=0)
+    lines = [f"{part.path:{width}}  {bar(part, limit)}\n" for part in metadata.parts]
+    level = "" if compression.codec == "none" else f" level {compression.level}"
+    asked = metadata.limits.max_bytes
+    within = "" if asked is None else f", at most {format_size(asked)} each"
+    total = (
+        f"{metadata.name}, generation {metadata.generation}: "
+        f"{counted(len(metadata.parts), 'file')}, "
+        f"{counted(metadata.total_records, 'row')}, "
+        f"{format_size(metadata.total_logical_bytes)} as "
+        f"{format_size(metadata.total_bytes)} ({compression.codec}{level}, blocks of "
+        f"{format_size(compression.block_bytes)}{within})\n"
+    )
+    return "".join([*lines, total])
+
+
+def bar(part: Part, limit: int) -> str:
+    """Draw one file.
+
+    >>> from headrace.store.shards.metadata import Part
+    >>> bar(Part("a", 7, 750, 3000, 0, 2, "xxh3:0"), 1000)
+    '[##################      ]  75%  750 B  7 rows  2 blocks  4.0x'
+    """
+    share = part.bytes / limit if limit else 0.0
+    filled = "#" * int(share * WIDTH)
+    ratio = part.logical_bytes / part.bytes if part.bytes else 1.0
+    return (
+        f"[{filled:{WIDTH}}] {share:4.0%}  {format_size(part.bytes)}  "
+        f"{counted(part.records, 'row')}  {counted(part.blocks, 'block')}  {ratio:.1f}x"
+    )

@@ -1,0 +1,340 @@
+"""``shard write``, ``cat``, ``check``, ``stats`` and ``recompress``."""
+
+import gzip
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+import zstandard
+
+import headrace as hr
+
+ROWS = [
+    b'{"id":%d,"level":"%s"}' % (n, [b"info", b"error"][n % 2]) for n in range(5000)
+]
+TEXT = b"".join(row + b"\n" for row in ROWS)
+
+
+@pytest.fixture
+def data(tmp_path):
+    (tmp_path / "app.jsonl").write_bytes(TEXT)
+    return tmp_path
+
+
+def write(headrace, *arguments):
+    done = headrace("shard", "write", *arguments)
+    assert done.code == 0, done.err
+    return done
+
+
+def test_what_is_written_is_printed(headrace, data):
+    done = write(headrace, "app.jsonl", "--out", "set", "--max-bytes", "4KiB")
+    assert done.rows == [bytes(data / "set/rows.meta-00000001.json")]
+    assert "5,000 rows in" in done.err
+    assert headrace("shard", "cat", "set").out == TEXT
+    assert headrace("shard", "cat", "set/rows").out == TEXT
+    files = [path for path in data.glob("set/*/*") if path.suffix == ".zst"]
+    assert len(files) > 1
+    assert all(path.stat().st_size <= 4096 for path in files)
+
+
+def test_a_set_is_a_source_like_any_other(headrace, data):
+    write(
+        headrace, "app.jsonl", "--out", "set", "--max-bytes", "4KiB", "--codec", "gzip"
+    )
+    assert headrace("count", "set").out == b"5000\n"
+    assert headrace("row", "set", "4321").rows == [ROWS[4321]]
+    assert headrace("tail", "-n", 3, "set").rows == ROWS[-3:]
+    assert headrace("query", "$.rows().count()", "set").out == b"5000\n"
+
+
+def test_standard_input_and_every_choice(process, data):
+    options = (
+        "--name", "all", "--codec", "gzip", "--level", "9", "--block-bytes", "2KiB",
+        "--max-records", "1500", "--max-logical-bytes", "1MiB", "--threads", "2",
+    )  # fmt: skip
+    done = process("shard", "write", "-", "--out", data / "set", *options, stdin=TEXT)
+    assert done.code == 0, done.err
+    metadata = hr.ShardSet(data / "set", "all").metadata
+    assert [part.records for part in metadata.parts] == [1500, 1500, 1500, 500]
+    assert metadata.compression.codec == "gzip"
+    assert metadata.compression.level == 9
+    assert metadata.compression.block_bytes == 2048
+    first = data / "set" / metadata.parts[0].path
+    assert gzip.decompress(first.read_bytes()).count(b"\n") == 1500
+
+
+def test_a_directory_for_each_value(headrace, data):
+    write(headrace, "app.jsonl", "--out", "set", "--partition-by", "level")
+    names = sorted(path.name for path in data.glob("set/rows.parts-00000001/*"))
+    assert names == ["level=error", "level=info"]
+    printed = headrace("shard", "cat", "set").rows
+    assert printed == ROWS[1::2] + ROWS[::2]
+
+
+@pytest.fixture
+def bad(data):
+    (data / "bad.jsonl").write_bytes(b'{"a":1}\n{"a":\n\n{"a":3}\n\xff\n[1]\n')
+    return data
+
+
+def test_the_first_bad_row_ends_it_and_leaves_nothing(headrace, bad):
+    done = headrace("shard", "write", "bad.jsonl", "--out", "set")
+    assert done.code == 1
+    assert "bad.jsonl: line 2, byte 13:" in done.err
+    assert not (bad / "set").exists()
+
+
+def test_bad_rows_can_be_left_out_and_are_counted(headrace, bad):
+    done = write(headrace, "bad.jsonl", "--out", "set", "--on-error", "skip", "--stats")
+    assert "rows 6 / emitted 3 / skipped 2 / blank 1" in done.err
+    assert headrace("shard", "cat", "set").out == b'{"a":1}\n\n{"a":3}\n[1]\n'
+
+
+def test_bad_rows_can_be_kept(headrace, bad):
+    done = write(headrace, "bad.jsonl", "--out", "set", "--errors", "no.jsonl")
+    assert "2 bad rows left out; see no.jsonl" in done.err
+    kept = [json.loads(line) for line in (bad / "no.jsonl").read_bytes().splitlines()]
+    assert [(row["line"], row["offset"]) for row in kept] == [(2, 13), (5, 23)]
+    assert kept[0]["raw"] == '{"a":'
+    assert "raw_base64" in kept[1]
+
+
+def test_trusted_rows_are_not_looked_at(headrace, bad):
+    write(headrace, "bad.jsonl", "--out", "set", "--trusted")
+    assert headrace("shard", "cat", "set").out == (bad / "bad.jsonl").read_bytes()
+
+
+def test_a_row_too_long_to_read_is_a_bad_row(headrace, data):
+    (data / "long.jsonl").write_bytes(b'1\n"%s"\n2\n' % (b"x" * 5000))
+    options = ("long.jsonl", "--out", "set", "--max-line", "1000")
+    done = headrace("shard", "write", *options)
+    assert done.code == 1
+    assert "long.jsonl: line 2, byte 2: 5002 bytes long" in done.err
+    write(headrace, *options, "--on-error", "skip")
+    assert headrace("shard", "cat", "set").rows == [b"1", b"2"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "says"),
+    [
+        pytest.param(["app.jsonl"], 2, "--out DIR", id="nowhere to write"),
+        pytest.param(["app.jsonl", "--out", "s", "--max-bytes", "20"], 2, "max_bytes", id="limit below an empty file"),
+        pytest.param(["app.jsonl", "--out", "s", "--max-bytes", "0"], 2, "max_bytes", id="no limit at all"),
+        pytest.param(["app.jsonl", "--out", "s", "--codec", "xz"], 2, "choose from", id="codec without blocks"),
+        pytest.param(["app.jsonl", "--out", "s", "--name", "../x"], 2, "name", id="a name that leads away"),
+        pytest.param(["app.jsonl", "--out", "foreign"], 2, "foreign", id="a directory that is not ours"),
+        pytest.param(["no.jsonl", "--out", "s"], 1, "no such file", id="no input"),
+        pytest.param(["wide.jsonl", "--out", "s", "--max-bytes", "200"], 1, "ERR_JSON_TOO_LARGE", id="a row that cannot fit"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_done_is_said_and_leaves_nothing(
+    headrace, data, arguments, code, says
+):
+    (data / "foreign").mkdir()
+    (data / "foreign/notes.txt").write_text("mine")
+    (data / "wide.jsonl").write_bytes(b'"%s"\n' % os.urandom(500).hex().encode())
+    done = headrace("shard", "write", *arguments)
+    assert done.code == code, done.err
+    assert says in done.err
+    assert done.err.count("\n") == 1
+    assert not (data / "s").exists()
+    assert [path.name for path in (data / "foreign").iterdir()] == ["notes.txt"]
+
+
+@pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGTERM])
+def test_whoever_is_ended_leaves_the_old_set(data, headrace, ending):
+    write(headrace, "app.jsonl", "--out", "set")
+    before = sorted((data / "set").rglob("*"))
+    child = subprocess.Popen(
+        [sys.executable, "-m", "headrace", "shard", "write", "-", "--out", "set"],
+        cwd=data,
+        stdin=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+    )
+    child.stdin.write(b'{"new":1}\n' * 400_000)
+    child.stdin.flush()
+    deadline = time.monotonic() + 30
+    while (
+        not list(data.glob("set/rows.parts-00000002/.*"))
+        and time.monotonic() < deadline
+    ):
+        time.sleep(0.01)
+    child.send_signal(ending)
+    child.wait(30)
+    child.stdin.close()
+    assert child.returncode == 128 + ending if ending == signal.SIGTERM else 130
+    assert sorted((data / "set").rglob("*")) == before
+    assert headrace("shard", "cat", "set").out == TEXT
+
+
+# Checking
+
+
+def damage(data, at=0.5):
+    """Change one byte in the middle of the first part; its path."""
+    part = min(path for path in data.glob("set/*/part-*") if path.suffix != ".ckpt")
+    content = bytearray(part.read_bytes())
+    content[int(len(content) * at)] ^= 0xFF
+    part.write_bytes(content)
+    return part
+
+
+def test_a_whole_set_is_ok(headrace, data):
+    write(headrace, "app.jsonl", "--out", "set", "--max-bytes", "8KiB")
+    done = headrace("shard", "check", "set")
+    assert done.code == 0
+    parts = hr.ShardSet("set").metadata.parts
+    assert done.rows == [
+        f"{part.path}\t{part.records} rows\t{part.bytes} bytes\tok".encode()
+        for part in parts
+    ]
+
+
+@pytest.mark.parametrize("at", [0.01, 0.5, 0.95])
+def test_a_damaged_block_is_found_and_the_others_are_read(headrace, data, at):
+    write(
+        headrace,
+        "app.jsonl",
+        "--out",
+        "set",
+        "--block-bytes",
+        "4KiB",
+        "--codec",
+        "gzip",
+    )
+    damage(data, at)
+    done = headrace("shard", "check", "set")
+    assert done.code == 1
+    assert b"digest" in done.out
+    assert b"block " in done.out
+    assert "1 of 1 parts" in done.err
+    whole = headrace("shard", "cat", "set")
+    assert whole.code == 1
+    assert "the other blocks can be read" in whole.err
+    rest = headrace("shard", "cat", "set", "--on-error", "skip")
+    assert rest.code == 0
+    assert "rows are left out" in rest.err
+    lost = set(ROWS) - set(rest.rows)
+    assert 0 < len(lost) < 500
+    assert rest.rows == [row for row in ROWS if row not in lost]
+
+
+@pytest.mark.parametrize("change", ["missing", "shorter", "longer", "another"])
+def test_a_part_that_is_not_what_was_written(headrace, data, change):
+    write(headrace, "app.jsonl", "--out", "set", "--max-bytes", "4KiB")
+    part, other = sorted(data.glob("set/*/part-*.zst"))[:2]
+    match change:
+        case "missing":
+            part.unlink()
+        case "shorter":
+            part.write_bytes(part.read_bytes()[:-1])
+        case "longer":
+            part.write_bytes(part.read_bytes() + b"\0")
+        case "another":
+            part.write_bytes(other.read_bytes())
+    done = headrace("shard", "check", "set")
+    assert done.code == 1
+    assert sum(not row.endswith(b"\tok") for row in done.rows) == 1
+    assert headrace("shard", "cat", "set").code == 1
+
+
+def test_stats_show_each_file_against_the_limit(headrace, data):
+    write(headrace, "app.jsonl", "--out", "set", "--max-bytes", "4KiB")
+    done = headrace("shard", "stats", "set")
+    *bars, total = done.out.decode().splitlines()
+    assert len(bars) == len(hr.ShardSet("set").metadata.parts)
+    assert all("[####" in line and "%" in line for line in bars)
+    assert "5,000 rows" in total
+    assert "at most 4 KiB each" in total
+
+
+def test_a_group_is_listed_and_its_words_are_asked_for(headrace, data):
+    assert headrace("shard", "--help").out.count(b"\n  shard ") == 4
+    assert headrace("help", "shard").out == headrace("shard", "--help").out
+    assert b"usage: headrace shard cat" in headrace("help", "shard", "cat").out
+    for words in (["shard"], ["shard", "wrote"]):
+        done = headrace(*words)
+        assert done.code == 2
+        assert "shard write" in done.err
+
+
+# Recompressing
+
+
+@pytest.fixture(params=["gzip", "zstd"])
+def foreign(request, data):
+    """A file that somebody else compressed in one go, its path and content."""
+    text = b"\xef\xbb\xbf" + TEXT.replace(b"\n", b"\r\n", 10) + b"not json\n"
+    if request.param == "gzip":
+        path = data / "foreign.jsonl.gz"
+        path.write_bytes(gzip.compress(text))
+    else:
+        path = data / "foreign.jsonl.zst"
+        path.write_bytes(zstandard.ZstdCompressor().compress(text))
+    return path, text
+
+
+def decoded(path):
+    if path.suffix == ".gz":
+        return gzip.decompress(path.read_bytes())
+    with zstandard.open(path, "rb") as file:
+        return file.read()
+
+
+def test_a_file_is_made_one_of_blocks(headrace, foreign):
+    path, text = foreign
+    done = headrace("recompress", path, "--block-bytes", "4KiB")
+    assert done.code == 0, done.err
+    assert decoded(path) == text
+    with hr.open(path, raw=True) as rows:
+        assert rows[4000] == ROWS[4000]
+        assert rows.bytes_read() < path.stat().st_size / 2
+    assert sorted(each.name for each in path.parent.iterdir()) == [
+        "app.jsonl", path.name, f"{path.name}.ckpt",
+    ]  # fmt: skip
+
+
+def test_the_old_file_can_be_kept(headrace, foreign):
+    path, _text = foreign
+    before = path.read_bytes()
+    assert headrace("recompress", path, "--keep-backup").code == 0
+    assert path.with_name(f"{path.name}.bak").read_bytes() == before
+
+
+def test_another_file_and_another_codec(headrace, foreign):
+    path, text = foreign
+    before = path.read_bytes()
+    other = path.with_name("other.jsonl.zst")
+    assert headrace("recompress", path, "--out", other, "--level", "-3").code == 0
+    assert decoded(other) == text
+    assert path.read_bytes() == before
+
+
+def test_a_plain_file_and_a_last_row_without_newline(headrace, data):
+    (data / "open.jsonl").write_bytes(b"1\n2")
+    out = data / "made.jsonl.gz"
+    assert headrace("recompress", "open.jsonl", "--out", out).code == 0
+    assert decoded(out) == b"1\n2\n"
+
+
+def test_what_cannot_be_recompressed_is_left_alone(headrace, foreign):
+    path, _text = foreign
+    other = "zstd" if path.suffix == ".gz" else "gzip"
+    for arguments in (["app.jsonl"], [path, "--codec", other], ["."]):
+        done = headrace("recompress", *arguments)
+        assert done.code in (1, 2)
+        assert done.err.count("\n") == 1
+    cut = path.read_bytes()[:-20]
+    path.write_bytes(cut)
+    done = headrace("recompress", path)
+    assert done.code == 1
+    assert path.read_bytes() == cut
+    assert sorted(each.name for each in path.parent.iterdir()) == [
+        "app.jsonl",
+        path.name,
+    ]
