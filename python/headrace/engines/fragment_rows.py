@@ -29,16 +29,16 @@ def rows_of(
         start=start,
         end=end,
         first_row=fragment.first_row or 0,
-        at_row=opened.table is not None and opened.table.counted,
+        at_row=opened.counted_table is not None,
     )
 
 
 def count_rows_of(fragment: Fragment) -> int:
     """Count the rows that begin in a fragment."""
     opened = OpenedFile(fragment.source, warn=fragment.start == 0)
-    if opened.table is not None and opened.table.counted:
-        _offset, first = opened.table.at_physical(fragment.start)
-        _offset, behind = opened.table.at_physical(fragment.end)
+    if (table := opened.counted_table) is not None:
+        _offset, first = table.at_physical(fragment.start)
+        _offset, behind = table.at_physical(fragment.end)
         return behind - first
     start, end = _decoded_range(fragment, opened)
     if opened.codec == "none":

@@ -86,6 +86,11 @@ class OpenedFile:
             except UnusableTableError as error:
                 self.source = read_in_order(source, error if warn else None)
 
+    @property
+    def counted_table(self) -> BlockTable | None:
+        """The table of its blocks, if that knows their rows."""
+        return self.table if self.table is not None and self.table.counted else None
+
     def _enter(self, keeping: Keeping) -> None:
         source = self.source
         table = checkpoints.load_blocks(source, self, keeping)

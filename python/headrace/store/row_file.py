@@ -126,9 +126,11 @@ class RowFile:
 
     def _distrust(self, error: UnusableTableError) -> None:
         with self._lock:
-            self.close()
-            self._counted = None
-            self.source = read_in_order(self.source, error)
+            # Of several threads that have noticed, one is enough.
+            if self.source.blocks:
+                self.close()
+                self._counted = None
+                self.source = read_in_order(self.source, error)
 
     def request_lanes(self, lanes: Lanes) -> None:
         """Do nothing: all fields of a line are there."""
@@ -190,43 +192,42 @@ class RowFile:
         """Whether reading from the front is the way to reach row `start`."""
         if self._indexed is not None and self._indexed.copied:
             return False
-        return start < INTERVAL or not self._seekable or self._blocks_counted()
-
-    def _blocks_counted(self) -> bool:
-        table = self._open().table
-        return table is not None and table.counted
+        if start < INTERVAL or not self._seekable:
+            return True
+        return self._open().counted_table is not None
 
     def _rows(self, start: int, stop: int | None) -> Rows:
         """Return the rows from number `start` on; those behind `stop` may be missing."""
-        max_line = self._options.max_line
         if self.source.is_pipe:
-            reader, codec = self._take_pipe()
-            with reading(self.source.location):
-                stream = RowStream(
-                    reader,
-                    codec,
-                    size=END,
-                    max_line=max_line,
-                    decoding=self._options.decoding,
-                )
-            rows = Rows(self.source.location, stream, None)
-            rows.skip(start)
-            return rows
-        opened, first, begin, end = self._open(), 0, 0, END
-        if opened.table is not None and opened.table.counted:
-            begin, _end, first = opened.table.at_row(start)
-            if stop is not None:
-                _begin, end, _first = opened.table.at_row(max(stop - 1, start))
-        rows = rows_from(
-            opened,
-            max_line,
-            start=begin,
-            end=end,
-            first_row=first,
-            at_row=opened.table is not None and opened.table.counted,
-        )
+            rows, first = self._pipe_rows(), 0
+        elif (table := self._open().counted_table) is None:
+            rows, first = rows_from(self._open(), self._options.max_line), 0
+        else:
+            begin, _end, first = table.at_row(start)
+            last = start if stop is None else max(stop - 1, start)
+            _begin, end, _first = table.at_row(last)
+            rows = rows_from(
+                self._open(),
+                self._options.max_line,
+                start=begin,
+                end=END if stop is None else end,
+                first_row=first,
+                at_row=True,
+            )
         rows.skip(start - first)
         return rows
+
+    def _pipe_rows(self) -> Rows:
+        reader, codec = self._take_pipe()
+        with reading(self.source.location):
+            stream = RowStream(
+                reader,
+                codec,
+                size=END,
+                max_line=self._options.max_line,
+                decoding=self._options.decoding,
+            )
+        return Rows(self.source.location, stream, None)
 
     # By number
 
@@ -249,7 +250,7 @@ class RowFile:
     def _read(self, first: int, count: int) -> RowBatch:
         indexed = self._reach(first)
         index = indexed.index
-        size = index.scanned if index.blocks is not None else self._size()
+        size = self._size()
         if indexed.copied:
             size = index.scanned
             if not index.complete:
@@ -457,7 +458,8 @@ class RowFile:
 
     def _index_in_place(self, *, look_for_kept: bool = True) -> _Indexed:
         opened = self._open()
-        if opened.table is not None and (counted := opened.table.index()) is not None:
+        counted = None if opened.table is None else opened.table.index()
+        if counted is not None:
             return _Indexed(counted, opened.data, None, copied=False)
         kept = None
         if look_for_kept:

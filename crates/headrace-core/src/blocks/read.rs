@@ -99,26 +99,35 @@ impl BlockFile {
     /// the table says, [`Error::Changed`] where the file has become shorter.
     pub fn decode(&self, at: usize, content: &mut Vec<u8>) -> Result<()> {
         let block = &self.table.blocks()[at];
-        DECODERS.with_borrow_mut(|decoders| {
-            let input = &mut decoders.input;
-            resize(input, block.comp_len as usize);
-            self.file.read_exact_at(input, block.physical)?;
-            resize(content, block.raw_len as usize);
-            let decoded = if self.table.checked() && crc32c::crc32c(input) != block.crc32c {
-                Err(Fault::Damaged("its bytes do not match their checksum".into()))
-            } else {
-                decoders.decode(self.table.coding(), block, content)
-            };
-            if decoders.input.capacity() > KEPT_INPUT {
-                decoders.input = Vec::new();
-            }
-            match decoded {
-                Ok(()) if self.has_its_rows(block, content) => Ok(()),
-                Ok(()) => Err(self.not_as_said(block, "it has other rows")),
-                Err(Fault::NotAsSaid(reason)) => Err(self.not_as_said(block, reason)),
-                Err(Fault::Damaged(reason)) => self.damaged(at, reason),
-            }
-        })
+        // Taken out: a file that is read through somebody else's code may come back here.
+        let mut decoders = DECODERS.take();
+        let decoded = self.decode_with(&mut decoders, block, content);
+        if decoders.input.capacity() > KEPT_INPUT {
+            decoders.input = Vec::new();
+        }
+        DECODERS.set(decoders);
+        match decoded? {
+            Ok(()) if self.has_its_rows(block, content) => Ok(()),
+            Ok(()) => Err(self.not_as_said(block, "it has other rows")),
+            Err(Fault::NotAsSaid(reason)) => Err(self.not_as_said(block, reason)),
+            Err(Fault::Damaged(reason)) => self.damaged(at, reason),
+        }
+    }
+
+    fn decode_with(
+        &self,
+        decoders: &mut Decoders,
+        block: &Block,
+        content: &mut Vec<u8>,
+    ) -> Result<std::result::Result<(), Fault>> {
+        let input = &mut decoders.input;
+        resize(input, block.comp_len as usize);
+        self.file.read_exact_at(input, block.physical)?;
+        resize(content, block.raw_len as usize);
+        if self.table.checked() && crc32c::crc32c(input) != block.crc32c {
+            return Ok(Err(Fault::Damaged("its bytes do not match their checksum".into())));
+        }
+        Ok(decoders.decode(self.table.coding(), block, content))
     }
 
     /// Whether there are as many rows as the table says, the last one ended.
