@@ -2,6 +2,7 @@
 
 import errno
 import os
+import random
 import re
 import signal
 import subprocess
@@ -348,9 +349,7 @@ def test_a_child_that_lives_on_does_not_keep_the_lock(tmp_path):
     try:
         os.read(reading, 1)
         # As if the parent had died: its lock ends with its descriptor.
-        lock = writer._generation._lock
-        os.close(lock._descriptor)
-        lock._descriptor = -1
+        writer._generation._lock.forget()
         write(tmp_path, [1])
     finally:
         os.close(ending)
@@ -390,6 +389,39 @@ def test_an_interrupt_leaves_the_old_set_and_no_litter(tmp_path, number):
         assert child.returncode != 0
         assert names(tmp_path) == before
         assert list(headrace.open(tmp_path)) == [1]
+
+
+# What an interrupt drops between two instructions is closed when it is collected.
+@pytest.mark.filterwarnings("ignore::ResourceWarning")
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_an_interrupt_at_any_moment_leaves_one_whole_set_and_no_lock(tmp_path):
+    """An alarm instead of Ctrl-C, so that many can be tried in one process."""
+    before = signal.signal(signal.SIGALRM, signal.default_int_handler)
+    write(tmp_path, [0])
+    began = time.perf_counter()
+    write(tmp_path, [1] * 30, codec="none", max_records=7)
+    longest = 1.3 * (time.perf_counter() - began)
+    chance, number, interrupted = random.Random(1), 1, 0
+    try:
+        for _ in range(200):
+            try:
+                try:
+                    wait = longest * chance.uniform(0.01, 1)
+                    signal.setitimer(signal.ITIMER_REAL, wait)
+                    write(tmp_path, [number + 1] * 30, codec="none", max_records=7)
+                finally:
+                    signal.setitimer(signal.ITIMER_REAL, 0)
+            except KeyboardInterrupt:
+                interrupted += 1
+            found = list(headrace.open(tmp_path))
+            assert found in ([number] * 30, [number + 1] * 30)
+            number = found[0]
+            assert not [name for name in names(tmp_path) if name.startswith(".")]
+    finally:
+        signal.signal(signal.SIGALRM, before)
+    assert interrupted > 20
+    write(tmp_path, [-1])
+    assert list(headrace.open(tmp_path)) == [-1]
 
 
 def test_files_have_the_mode_that_the_user_asked_for(tmp_path):

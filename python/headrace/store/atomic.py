@@ -7,6 +7,8 @@ import os
 import shutil
 import stat
 from contextlib import contextmanager, suppress
+from functools import partial
+from io import FileIO
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -56,32 +58,33 @@ class NewFile:
         self.path = path
         self.temporary = temporary_name(path)
         self.size = 0
-        self.descriptor = create(self.temporary)
+        # An object, which an interrupt cannot leave open: it is closed when it is collected.
+        self._file = create(self.temporary)
+
+    @property
+    def descriptor(self) -> int:
+        """What the operating system knows the open file by."""
+        return self._file.fileno()
 
     def append(self, data: bytes) -> None:
         """Write all of `data` behind what is there; `size` counts what is on disk."""
-        rest = memoryview(data)
+        rest, descriptor = memoryview(data), self.descriptor
         while rest:
-            written = os.write(self.descriptor, rest)
+            written = os.write(descriptor, rest)
             self.size += written
             rest = rest[written:]
 
     def finish(self) -> None:
         """Make it durable and give it its name."""
-        os.fsync(self.descriptor)
-        self._close()
+        with self._file:
+            os.fsync(self.descriptor)
         self.temporary.replace(self.path)
 
     def discard(self) -> None:
         """Remove it, unless it has its name already."""
-        self._close()
+        self._file.close()
         with suppress(FileNotFoundError):
             self.temporary.unlink()
-
-    def _close(self) -> None:
-        descriptor, self.descriptor = self.descriptor, -1
-        if descriptor >= 0:
-            os.close(descriptor)
 
 
 def temporary_name(path: Path) -> Path:
@@ -89,10 +92,9 @@ def temporary_name(path: Path) -> Path:
     return path.with_name(f".{path.name}.tmp-{os.getpid()}-{os.urandom(4).hex()}")
 
 
-def create(path: Path) -> int:
-    """Create a file that must not be there, and return its descriptor."""
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-    return os.open(path, flags, 0o666)
+def create(path: Path) -> FileIO:
+    """Create and open a file that must not be there, not even as a link."""
+    return FileIO(path, "x", opener=partial(os.open, mode=0o666))
 
 
 @contextmanager

@@ -43,6 +43,7 @@ class Generation:
     def __init__(self, directory: str | os.PathLike[str], name: str) -> None:
         self.names = SetNames(Path(directory).absolute(), naming.check_name(name))
         self.number = 0
+        self._pid = os.getpid()
         self._had_set = False
         self._committed = False
         self._made: list[Path] = []
@@ -155,7 +156,7 @@ class Generation:
                 if error.errno not in NO_LINKS:
                     raise
                 # Empty metadata takes the name, but commits nothing yet.
-                os.close(create(meta))
+                create(meta).close()
                 new.temporary.replace(meta)
         except FileExistsError:
             holder = f"another process, which has committed generation {self.number},"
@@ -164,9 +165,11 @@ class Generation:
             new.discard()
 
     def discard(self) -> None:
-        """Take back everything, unless it was committed."""
+        """Take back everything, unless it was committed, or is that of our parent."""
+        if os.getpid() != self._pid:
+            return
         if self._lock is not None and self.number:
-            with suppress(OSError):
+            with suppress(OSError, HeadraceError):
                 self._take_back()
         self._release()
 
@@ -184,10 +187,9 @@ class Generation:
                 self._made[-1].rmdir()
             self._made.pop()
 
-    def forget(self) -> None:
-        """Do nothing any more: another process has it."""
-        self._lock = None
-        self._made = []
+    def __del__(self) -> None:
+        with suppress(AttributeError):  # it was not even begun
+            self.discard()
 
 
 def refuse_foreign(directory: Path) -> None:
