@@ -317,7 +317,7 @@ class UnwritableError(HeadraceError, OSError):
 
     def __init__(self, path: str, reason: str, left: str) -> None:
         super().__init__(path, reason, left)
-        self.path = path
+        self.path = self.filename = path
         self.reason = reason
         self.left = left
 

@@ -11,6 +11,7 @@ from headrace.api.formats.kinds import load, named, target
 from headrace.api.formats.layout import Layout
 from headrace.engines.local.query import QueryRun, warn_of_memory
 from headrace.errors import MissingExtraError
+from headrace.kernel.blocks import codecs as block_codecs
 from headrace.kernel.programs import Program
 from headrace.kernel.table import Compressor
 from headrace.kernel.values import DEEPEST, MAX_DEPTH, parse
@@ -21,6 +22,7 @@ from headrace.logical.compiler import compile_query
 from headrace.logical.stream import plan_stream
 from headrace.physical.explain import explain
 from headrace.store.atomic import destination, replacing, write_atomically
+from headrace.store.shards.line_writer import LineWriter
 
 if TYPE_CHECKING:
     import os
@@ -167,7 +169,8 @@ class QueryResult:
     ) -> int:
         """Write the answers to a file, which appears when it is whole; return how many.
 
-        The end of its name says the format, unless told, and the compression.
+        The end of its name says the format, unless told, and the compression. Lines of
+        JSON are compressed in blocks, so that the file can be entered anywhere.
         """
         chosen, codec = target(path, format)
         count = 0
@@ -179,6 +182,11 @@ class QueryResult:
                 yield lines
 
         content = self._formatted(counted(), chosen.name)
+        if chosen.name == "ndjson" and codec != "none" and codec in block_codecs():
+            with LineWriter(path, codec=codec, validate=False) as writer:
+                for lines in content:
+                    writer.write_lines(lines)
+            return count
         if codec != "none":
             content = _compressed(content, codec)
         write_atomically(destination(path), content)

@@ -21,6 +21,7 @@ from headrace.kernel.rows import END, File, has_blocks, reading, sniff
 from headrace.store import remote
 from headrace.store.row_provider import RowProvider
 from headrace.store.shards.listing import is_set
+from headrace.store.shards.names import meta_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -184,8 +185,9 @@ def _is_data_name(name: str) -> bool:
 
 
 def _is_data(path: str) -> bool:
-    """Whether a match of a glob is meant: no directory and no sidecar."""
-    return not path.endswith(_SIDECAR_SUFFIXES) and not Path(path).is_dir()
+    """Whether a match of a glob is meant: no directory, no sidecar, no metadata."""
+    beside = path.endswith(_SIDECAR_SUFFIXES) or meta_file(Path(path).name) is not None
+    return not beside and not Path(path).is_dir()
 
 
 def _local(location: str) -> Source:

@@ -10,7 +10,7 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use flate2::{Crc, Decompress, FlushDecompress, Status};
+use libdeflater::{Crc, DecompressionError, Decompressor as Inflate};
 use memchr::memchr_iter;
 use zstd::{bulk::Decompressor, zstd_safe};
 
@@ -212,7 +212,7 @@ thread_local! {
 struct Decoders {
     input: Vec<u8>,
     zstd: Option<Decompressor<'static>>,
-    inflate: Option<Decompress>,
+    inflate: Option<Inflate>,
 }
 
 impl Decoders {
@@ -261,20 +261,13 @@ impl Decoders {
         if trailer[4..] != block.raw_len.to_le_bytes() {
             return Err(Fault::NotAsSaid("its header and its end contradict each other"));
         }
-        let decoder = self.inflate.get_or_insert_with(|| Decompress::new(false));
-        decoder.reset(false);
-        // With no room for a single byte it would not come to its end.
-        let mut nothing = [0];
-        let room = if content.is_empty() { &mut nothing[..] } else { &mut content[..] };
-        let ended = match decoder.decompress(data, room, FlushDecompress::Finish) {
-            Ok(status) => status == Status::StreamEnd,
-            Err(error) => return Err(damaged_gzip(&error.to_string())),
-        };
-        if !ended || decoder.total_out() != content.len() as u64 {
-            return Err(damaged_gzip("it does not end where it should"));
-        }
-        if decoder.total_in() != data.len() as u64 {
-            return Err(Fault::NotAsSaid("it ends before it should"));
+        let decoder = self.inflate.get_or_insert_with(Inflate::new);
+        match decoder.deflate_decompress(data, content) {
+            Ok(length) if length == content.len() => {}
+            Ok(_) | Err(DecompressionError::InsufficientSpace) => {
+                return Err(damaged_gzip("it does not end where it should"));
+            }
+            Err(DecompressionError::BadData) => return Err(damaged_gzip("it is not deflate data")),
         }
         let mut sum = Crc::new();
         sum.update(content);

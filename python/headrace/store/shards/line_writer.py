@@ -112,10 +112,12 @@ class LineWriter(RecordWriter[None]):
             self._file.finish()
         with self._writing("the new file is in place, but a power failure may undo it"):
             sync_directory(self._path.parent)
-        if ours and self._shard is not None and self._codec != "none":
+        shard = self._shard
+        entered = shard is not None and shard.blocks > 1 and self._codec != "none"
+        if ours and shard is not None and entered:
             # It can be done without.
             with suppress(OSError, HeadraceError):
-                write_block_table(self._path, self._shard)
+                write_block_table(self._path, shard)
 
     def _discard(self) -> None:
         with suppress(OSError):
