@@ -15,8 +15,10 @@ from typing import TYPE_CHECKING
 
 from headrace.errors import HeadraceError
 from headrace.kernel.checksum import digest
-from headrace.kernel.rows import reading
+from headrace.kernel.rows import Decoding, reading
+from headrace.store.checkpoints import Keeping
 from headrace.store.opened import OpenedFile
+from headrace.store.row_file import RowFile, RowOptions
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -24,6 +26,9 @@ if TYPE_CHECKING:
     from headrace.kernel.rows import BlockTable
     from headrace.store.shards.metadata import Part
     from headrace.store.shards.shard_set import ShardSet
+
+_LONGEST = 1 << 30
+"""Lines are counted, whatever their length."""
 
 _BLOCKS_AT_ONCE = 64
 """Blocks that are checked before somebody is told how far it is."""
@@ -100,10 +105,14 @@ def _faults(shards: ShardSet, part: Part) -> Iterator[Fault]:
         found = digest(opened.file, part.bytes)
     if found != part.digest:
         yield Fault(f"its digest is {found}, but the metadata says {part.digest}")
-    if opened.table is None:
-        yield Fault("the table of its blocks cannot be used")
+    if opened.table is not None:
+        yield from _faults_of_blocks(opened, opened.table, part)
         return
-    yield from _faults_of_blocks(opened, opened.table, part)
+    if opened.source.codec != "none":
+        yield Fault("the table of its blocks cannot be used")
+    rows = RowFile(opened.source, RowOptions(_LONGEST, Keeping(), Decoding())).total()
+    if rows != part.records:
+        yield Fault(f"it has {rows} rows, but the metadata says {part.records}")
 
 
 def _faults_of_blocks(

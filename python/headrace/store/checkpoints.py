@@ -147,12 +147,13 @@ def _fitting(path: Path, source: Source, opened: OpenedFile) -> Found | None:
 def _fitting_blocks(index: RowIndex, made: Made, source: Source) -> BlockTable | None:
     """Return the table of blocks if it is that of the file.
 
-    One end of the file may be another: then it is damaged there, which shows when the
-    block is read, and the others are where the table says.
+    One end of a compressed file may be another: then it is damaged there, which shows
+    when the block is read, and the others are where the table says.
     """
     size, _mtime_ns, _ctime_ns, head, tail, codec = made
-    ends = head == source.ends[0] or tail == source.ends[1]
-    same = ends and (codec, size) == (source.codec, source.size)
+    ends = [head == source.ends[0], tail == source.ends[1]]
+    enough = all(ends) if codec == "none" else any(ends)
+    same = enough and (codec, size) == (source.codec, source.size)
     return index.blocks if same else None
 
 

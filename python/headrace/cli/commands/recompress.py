@@ -91,5 +91,5 @@ def run(options: Namespace, console: Console) -> int:
         bytes=made.bytes_after,
         logical_bytes=made.logical_bytes,
     )
-    console.text(f"{made.path}\n")
+    console.text(f"{options.out or options.file}\n")
     return 0

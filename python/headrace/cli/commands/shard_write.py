@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from headrace.cli.arguments import Argument
@@ -170,7 +171,7 @@ def run(options: Namespace, console: Console) -> int:
                     refused.rows = batch.rows
                 writer.write_rows(batch.path, batch.rows)
     _report(writer, options, console)
-    console.text(f"{writer.metadata_path}\n")
+    console.text(f"{Path(options.out) / writer.metadata_path.name}\n")
     return 0
 
 
