@@ -87,8 +87,8 @@ def _index_by(receiver, arguments):
 
 def _append(receiver, arguments):
     arguments.check(1)
-    value = arguments.value(0)
-    return [*receiver, value] if isinstance(receiver, list) else receiver
+    # What would be added to no array is not looked at.
+    return [*receiver, arguments.value(0)] if isinstance(receiver, list) else receiver
 
 
 GROUPING = {
