@@ -27,17 +27,22 @@ ROOT = Path(__file__).parent.parent
 HEADRACE = Path(sys.executable).with_name("headrace")
 
 # What a run costs; less is better in all of them.
-Metric: TypeAlias = Literal["time", "cpu", "peak_rss", "bytes_read"]
+Metric: TypeAlias = Literal["time", "cpu", "peak_rss", "bytes_read", "bytes_written"]
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """One way to answer a question; `outcome` reads it from stdout."""
+    """One way to answer a question; `outcome` reads it from stdout.
+
+    What a program prints goes to the file `written`, if there is one; `outcome` then
+    finds the answer there. `modules` are those that it or its `outcome` needs.
+    """
 
     name: str
     argv: tuple[str, ...]
     outcome: Callable[[bytes], Outcome]
     modules: tuple[str, ...] = ()
+    written: Path | None = None
 
     def missing(self) -> str | None:
         """Name what is not installed here, if anything."""
@@ -147,10 +152,14 @@ def from_probe(stdout: bytes) -> Outcome:
 
 
 def program(
-    name: str, *argv: str | int | Path, outcome: Callable[[bytes], Outcome] = number
+    name: str,
+    *argv: str | int | Path,
+    outcome: Callable[[bytes], Outcome] = number,
+    modules: tuple[str, ...] = (),
+    written: Path | None = None,
 ) -> Candidate:
     """Make a candidate of a command line."""
-    return Candidate(name, tuple(map(str, argv)), outcome)
+    return Candidate(name, tuple(map(str, argv)), outcome, modules, written)
 
 
 def probe(

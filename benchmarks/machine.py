@@ -15,8 +15,8 @@ from pathlib import Path
 
 from benchmarks.candidate import ROOT
 
-PACKAGES = ("headrace", "duckdb", "polars", "pyarrow", "orjson")
-PROGRAMS = ("wc", "rg", "jq", "rustc")
+PACKAGES = ("headrace", "duckdb", "polars", "pyarrow", "orjson", "zstandard")
+PROGRAMS = ("wc", "rg", "jq", "gzip", "zstd", "rustc")
 
 
 def first_match(pattern: str, path: str) -> str | None:

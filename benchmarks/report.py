@@ -43,6 +43,7 @@ LABELS: dict[Metric, str] = {
     "cpu": "CPU time",
     "peak_rss": "peak RSS",
     "bytes_read": "bytes read",
+    "bytes_written": "bytes written",
 }
 
 # What every table shows beside the metric it is about.

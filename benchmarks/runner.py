@@ -11,6 +11,7 @@ import json
 import os
 import subprocess
 import sys
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from signal import Signals
@@ -20,6 +21,7 @@ from benchmarks.candidate import ROOT, Benchmark, Candidate, Question, Ref
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+    from typing import BinaryIO
 
     from benchmarks.probe import Answer, Outcome
 
@@ -88,16 +90,21 @@ def run_once(candidate: Candidate) -> Run:
     the start of the interpreter, and that is what is compared.
     """
     reading, writing = os.pipe()
-    with os.fdopen(reading, "rb") as report:
+    with ExitStack() as opened:
+        report = opened.enter_context(os.fdopen(reading, "rb"))
+        stdout: int | BinaryIO = subprocess.PIPE
+        if candidate.written is not None:
+            stdout = opened.enter_context(candidate.written.open("wb"))
         try:
             done = subprocess.run(
                 [sys.executable, "-I", "-S", LAUNCH, str(writing), *candidate.argv],
-                capture_output=True,
                 check=False,
                 cwd=ROOT,
                 env=os.environ | {"LC_ALL": "C.UTF-8"},
                 pass_fds=[writing],
+                stderr=subprocess.PIPE,
                 stdin=subprocess.DEVNULL,
+                stdout=stdout,
             )
         finally:
             os.close(writing)
@@ -110,7 +117,7 @@ def run_once(candidate: Candidate) -> Run:
     if code != 0:
         raise CandidateFailedError(candidate.name, code, stderr)
     try:
-        outcome: Outcome = candidate.outcome(done.stdout)
+        outcome: Outcome = candidate.outcome(done.stdout or b"")
     except ValueError as error:
         raise CandidateFailedError(
             candidate.name, code, f"{error}\n{stderr}"

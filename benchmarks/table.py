@@ -12,6 +12,11 @@ from benchmarks.suites import (
     row_index,
     rss_flat,
     second_open,
+    shard_read,
+    shard_row,
+    shard_rss,
+    shard_size,
+    shard_write,
     startup,
     tail,
 )
@@ -26,5 +31,10 @@ SUITES = (
     tail.SUITE,
     query.SUITE,
     query_bounds.SUITE,
+    shard_write.SUITE,
+    shard_size.SUITE,
+    shard_read.SUITE,
+    shard_row.SUITE,
+    shard_rss.SUITE,
     startup.SUITE,
 )

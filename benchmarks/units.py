@@ -27,6 +27,15 @@ def bytes_text(value: float) -> str:
     return f"{value:.0f} B"
 
 
+def threads_text(count: int) -> str:
+    """Write how many threads.
+
+    >>> [threads_text(n) for n in (1, 2)]
+    ['1 thread', '2 threads']
+    """
+    return f"{count} thread{'' if count == 1 else 's'}"
+
+
 def ratio_text(value: float | None) -> str:
     """Write a ratio, or a dash where there is none.
 
