@@ -240,11 +240,8 @@ def check_stream(folder, query, contents, **options):
         check_answers(result.lines(), wanted, query)
         if reads_the_end(result.plan, reverse=reverse):
             check_end(ds.query(query, nulls=True, **options), wanted, failed, paths)
-            failed = failed[::-1][: len(result.run.errors)]
-        elif stopped_early(result, contents):
-            failed = failed[: len(result.run.errors)]
-        for error, line in zip(result.run.errors, failed, strict=True):
-            check_place(error, line, paths, query)
+            failed = failed[::-1]
+        check_failed(result, failed, contents, paths, query)
 
     result = ds.query(query, nulls=True, **options)
     found, error = read_until_error(result)
@@ -262,6 +259,14 @@ def check_stream(folder, query, contents, **options):
     else:
         assert error is None, f"{query}: {error}"
         check_answers(found, wanted, query)
+
+
+def check_failed(result, failed, contents, paths, query):
+    """The lines that failed are those of the reference, as far as they were read."""
+    if stopped_early(result, contents):
+        failed = failed[: len(result.run.errors)]
+    for error, line in zip(result.run.errors, failed, strict=True):
+        check_place(error, line, paths, query)
 
 
 def stopped_early(result, contents):

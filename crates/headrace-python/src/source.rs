@@ -290,6 +290,8 @@ impl Default for Decoding {
 #[pyclass(frozen, module = "headrace._native")]
 pub(crate) struct Decoded {
     input: Mutex<Input>,
+    /// Memory of the call before.
+    spare: Mutex<Vec<u8>>,
 }
 
 #[pymethods]
@@ -304,7 +306,7 @@ impl Decoded {
         decoding: Option<Decoding>,
     ) -> PyResult<Self> {
         let input = source.input(codec, 0, size, decoding.unwrap_or_default())?;
-        Ok(Self { input: Mutex::new(input) })
+        Ok(Self { input: Mutex::new(input), spare: Mutex::default() })
     }
 
     /// The next bytes, at most `most`; none at the end.
@@ -312,12 +314,21 @@ impl Decoded {
     fn read<'py>(&self, py: Python<'py>, most: usize) -> PyResult<Bound<'py, PyBytes>> {
         let read = py.detach(|| {
             let mut input = self.input.lock().unwrap_or_else(PoisonError::into_inner);
-            let mut buffer = vec![0; most];
+            let mut buffer = std::mem::take(&mut *self.spare());
+            buffer.resize(most, 0);
             let count = fill(&mut input, &mut buffer)?;
-            buffer.truncate(count);
-            io::Result::Ok(buffer)
+            io::Result::Ok((buffer, count))
         });
-        Ok(PyBytes::new(py, &read.map_err(|error| to_python(error.into()))?))
+        let (buffer, count) = read.map_err(|error| to_python(error.into()))?;
+        let bytes = PyBytes::new(py, &buffer[..count]);
+        *self.spare() = buffer;
+        Ok(bytes)
+    }
+}
+
+impl Decoded {
+    fn spare(&self) -> MutexGuard<'_, Vec<u8>> {
+        self.spare.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -34,6 +34,7 @@ from headrace.kernel.rows import (
 )
 from headrace.store import checkpoints
 from headrace.store.index_job import IndexJob
+from headrace.store.open_files import OPEN_FILES
 from headrace.store.opened import (
     OpenedFile,
     Rows,
@@ -97,6 +98,7 @@ class RowFile:
         self._options = options
         self._lock = threading.RLock()
         self._opened: OpenedFile | None = None
+        self._bytes_before = 0
         self._indexed: _Indexed | None = None
         self._total: int | None = None
         self._pipe_taken = False
@@ -169,6 +171,9 @@ class RowFile:
             # Rows of blocks that could be decoded are as good as any.
             self._distrust(error)
             yield from self._batches(start, stop)
+        if stop is None and self._indexed is None:
+            # There may be many others to read.
+            self.rest()
 
     def _batches(self, start: int, stop: int | None) -> Iterator[RowBatch]:
         rows = None
@@ -250,7 +255,8 @@ class RowFile:
     def _read(self, first: int, count: int) -> RowBatch:
         indexed = self._reach(first)
         index = indexed.index
-        size = self._size()
+        opened = None if self.source.is_pipe else self._open()
+        size = self.source.size if opened is None else opened.size
         if indexed.copied:
             size = index.scanned
             if not index.complete:
@@ -265,8 +271,8 @@ class RowFile:
                 max_line=self._options.max_line,
                 max_bytes=BATCH_BYTES,
             )
-        if self._opened is not None:
-            self._opened.check()
+        if opened is not None:
+            opened.check()
         return batch
 
     def _size(self) -> int:
@@ -410,7 +416,8 @@ class RowFile:
                 max_line=max_line,
                 at_row=True,
             )
-        rows = Rows(self.source.location, stream, self._opened)
+        opened = None if self.source.is_pipe else self._open()
+        rows = Rows(self.source.location, stream, opened)
         while (batch := rows.next_batch(BATCH_ROWS, BATCH_BYTES)) is not None:
             yield batch
 
@@ -418,9 +425,31 @@ class RowFile:
 
     def bytes_read(self) -> int:
         """Return how many bytes of the source were read so far."""
-        if self._opened is not None:
-            return self._opened.file.bytes_read
-        return 0 if self._indexed is None else self._indexed.index.scanned
+        opened, indexed = self._opened, self._indexed
+        if opened is not None:
+            return self._bytes_before + opened.file.bytes_read
+        return self._bytes_before if indexed is None else indexed.index.scanned
+
+    def rest(self) -> bool:
+        """Let go of the file, which is opened again when it is needed.
+
+        Not while its index is being built, nor if what was decoded is kept.
+        """
+        if not self._lock.acquire(blocking=False):
+            return False
+        try:
+            indexed = self._indexed
+            job = None if indexed is None else indexed.job
+            if job is not None and not job.ended:
+                return False
+            if indexed is not None and indexed.copied:
+                return False
+            if self._opened is not None:
+                self._bytes_before += self._opened.file.bytes_read
+                self._opened = self._indexed = None
+            return True
+        finally:
+            self._lock.release()
 
     def close(self) -> None:
         """End the work in the background and let go of everything."""
@@ -436,6 +465,7 @@ class RowFile:
                 options = self._options
                 opened = OpenedFile(self.source, options.keeping, options.decoding)
                 self._opened, self.source = opened, opened.source
+                OPEN_FILES.use(self)
             return self._opened
 
     def _take_pipe(self) -> tuple[Reader, str]:
