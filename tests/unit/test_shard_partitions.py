@@ -172,6 +172,28 @@ def test_line_endings_stay_as_they_are(tmp_path):
     assert contents == [b'{"k": 1}\r\n{"k": 1}\n{"k": 1}\n', b" \n"]
 
 
+def test_a_bad_row_at_the_end_of_a_batch_leaves_no_blank_one(tmp_path):
+    data = tmp_path / "in.jsonl"
+    data.write_bytes(b'{"k":1}\n' + b'"' + b"x" * 90 + b'"\n' * 2 + b"bad\n")
+    out = tmp_path / "out"
+    with headrace.ShardWriter(
+        out, partition_by="k", on_error="skip", codec="none"
+    ) as writer:
+        for batch in headrace.open(data, raw=True, max_line=50).batches():
+            writer.write_rows(batch.path, batch.rows)
+    assert (writer.records, writer.skipped, writer.blank) == (1, 3, 0)
+    assert list(headrace.open(out)) == [{"k": 1}]
+
+
+def test_a_mark_inside_a_set_is_refused(tmp_path):
+    marked = b'\xef\xbb\xbf{"k":1}\n{"k":1}\n'
+    with headrace.ShardWriter(tmp_path, partition_by="k", on_error="skip") as writer:
+        writer.write_lines(b'{"k":1}\n')
+        writer.write_lines(marked)
+    assert (writer.records, writer.skipped) == (2, 1)
+    assert list(headrace.open(tmp_path)) == [{"k": 1}] * 2
+
+
 def test_an_aborted_partitioned_set_leaves_nothing(tmp_path):
     writer = headrace.ShardWriter(
         tmp_path / "out", partition_by="user.country", codec="none", max_bytes=200

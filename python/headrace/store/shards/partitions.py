@@ -27,6 +27,9 @@ if TYPE_CHECKING:
     from headrace.store.shards.metadata import Part
     from headrace.store.shards.options import PackOptions
 
+_BOM = b"\xef\xbb\xbf"
+_MARKED = "a byte order mark (only a file may begin with one)"
+
 MOST_OPEN = 64
 """Partitions that are written at once."""
 
@@ -97,8 +100,13 @@ class PartitionedFiles:
     def add(self, data: bytes, start: int = 0) -> Refusal | None:
         """Take the lines from byte `start` on, up to one that is refused."""
         text = data[start:] if start else data
+        if not text:
+            return None
         if not text.endswith(b"\n"):
             text += b"\n"
+        if text.startswith(_BOM):
+            # Whoever reads rows passes over it, and it would stand inside a part.
+            return start, start + text.index(b"\n") + 1, "json", start, _MARKED
         refusal = None
         for batch in rows_of(text):
             refusal = self._take(text, batch)
