@@ -7,11 +7,15 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 
 import pytest
 import zstandard
 
 import headrace as hr
+from headrace.api.recompress import recompress
+from headrace.errors import SourceChangedError
+from headrace.store.shards.metadata import encode
 
 ROWS = [
     b'{"id":%d,"level":"%s"}' % (n, [b"info", b"error"][n % 2]) for n in range(5000)
@@ -244,6 +248,27 @@ def test_a_part_that_is_not_what_was_written(headrace, data, change):
     assert headrace("shard", "cat", "set").code == 1
 
 
+@pytest.mark.parametrize("sidecars", [True, False])
+def test_rows_are_counted_against_the_metadata(headrace, data, sidecars):
+    write(headrace, "app.jsonl", "--out", "set")
+    shards = hr.ShardSet("set")
+    (part,) = shards.metadata.parts
+    wrong = replace(shards.metadata, parts=(replace(part, records=part.records + 1),))
+    (data / "set" / "rows.meta-00000001.json").write_bytes(encode(wrong))
+    if not sidecars:
+        for sidecar in data.glob("set/*/*.ckpt"):
+            sidecar.unlink()
+    done = headrace("shard", "check", "set")
+    assert done.code == 1
+    assert b"it has 5000 rows, but the metadata says 5001" in done.out
+
+
+def test_a_file_is_no_set(headrace, data):
+    done = headrace("shard", "check", "app.jsonl")
+    assert (done.code, done.out) == (2, b"")
+    assert "is a file, not a set of shards" in done.err
+
+
 def test_stats_show_each_file_against_the_limit(headrace, data):
     write(headrace, "app.jsonl", "--out", "set", "--max-bytes", "4KiB")
     done = headrace("shard", "stats", "set")
@@ -339,3 +364,45 @@ def test_what_cannot_be_recompressed_is_left_alone(headrace, foreign):
         "app.jsonl",
         path.name,
     ]
+
+
+def test_a_file_of_somebody_else_beside_it_stays(headrace, foreign):
+    path, text = foreign
+    beside = path.with_name(f"{path.name}.ckpt")
+    beside.write_bytes(b"weights of a model")
+    assert headrace("recompress", path, "--block-bytes", "4KiB").code == 0
+    assert beside.read_bytes() == b"weights of a model"
+    assert decoded(path) == text
+
+
+def test_who_may_read_it_stays(headrace, foreign):
+    path, _text = foreign
+    path.chmod(0o600)
+    assert headrace("recompress", path).code == 0
+    assert path.stat().st_mode & 0o777 == 0o600
+
+
+def test_what_is_appended_meanwhile_is_not_lost(foreign):
+    path, _text = foreign
+    before = path.read_bytes()
+
+    def append(_done):
+        path.write_bytes(before + before)
+
+    with pytest.raises(SourceChangedError, match="changed while it was written"):
+        recompress(path, progress=append)
+    assert path.read_bytes() == before + before
+
+
+@pytest.mark.parametrize(
+    "named",
+    ["set/rows.meta-00000001.json", "set/rows", "set/*/part-*.zst", "set/PART"],
+)
+def test_a_set_is_not_recompressed(headrace, data, named):
+    write(headrace, "app.jsonl", "--out", "set")
+    (part,) = hr.ShardSet("set").metadata.parts
+    before = sorted(data.glob("set/**/*"))
+    done = headrace("recompress", named.replace("PART", part.path))
+    assert (done.code, done.out) == (2, b"")
+    assert sorted(data.glob("set/**/*")) == before
+    assert headrace("shard", "check", "set").code == 0

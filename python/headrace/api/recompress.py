@@ -8,16 +8,18 @@ from __future__ import annotations
 
 import hashlib
 import os
+import shutil
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from headrace.errors import DamagedSourceError, UsageError
+from headrace.errors import DamagedSourceError, SourceChangedError, UsageError
 from headrace.kernel.blocks import codecs
 from headrace.kernel.rows import Decoding
 from headrace.store.atomic import destination, replace_file, temporary_name
-from headrace.store.checkpoints import SUFFIX
+from headrace.store.checkpoints import SUFFIX, is_foreign
 from headrace.store.decoded import decoded
 from headrace.store.shards.line_writer import LineWriter
+from headrace.store.shards.names import is_part_or_beside, parts_directory
 from headrace.store.source import expand
 
 if TYPE_CHECKING:
@@ -57,6 +59,7 @@ def recompress(
     source = _source(path)
     chosen = _codec(source, out, codec)
     final = destination(path if out is None else out)
+    _refuse_part(final)
     temporary = temporary_name(final)
     sidecar = temporary.with_name(temporary.name + SUFFIX)
     try:
@@ -82,9 +85,13 @@ def recompress(
             writer.bytes_written,
             writer.logical_bytes,
         )
+        if final == destination(path):
+            _refuse_changed(source)
+            shutil.copymode(final, temporary)
         replace_file(temporary, final, keep_backup=keep_backup)
-        if sidecar.exists():
-            replace_file(sidecar, final.with_name(final.name + SUFFIX))
+        kept = final.with_name(final.name + SUFFIX)
+        if sidecar.exists() and not is_foreign(kept):
+            replace_file(sidecar, kept)
     finally:
         temporary.unlink(missing_ok=True)
         sidecar.unlink(missing_ok=True)
@@ -92,10 +99,29 @@ def recompress(
 
 
 def _source(path: str | os.PathLike[str]) -> Source:
-    sources = expand(path)
-    if len(sources) != 1 or sources[0].kind != "file":
-        raise UsageError(f"{os.fspath(path)}: name one file, not a pipe or a directory")
+    sources = [source for source in expand(path) if source.kind == "file"]
+    if [source.location for source in sources] != [os.fspath(path)]:
+        raise UsageError(
+            f"{os.fspath(path)}: name one file, not a pipe, a directory, a pattern or a set"
+        )
     return sources[0]
+
+
+def _refuse_part(path: Path) -> None:
+    """Raise if a file belongs to a set, whose metadata says how long it is."""
+    if is_part_or_beside(path.name) and any(map(parts_directory, path.parent.parts)):
+        raise UsageError(
+            f"{path}: is a part of a set, which would not fit its metadata any more; "
+            "write it to another file (--out), or the set again (headrace shard write)"
+        )
+
+
+def _refuse_changed(source: Source) -> None:
+    """Raise if a file is not what was read: what was appended since would be lost."""
+    now = _source(source.location)
+    if (now.size, now.mtime_ns) != (source.size, source.mtime_ns):
+        reason = "the file was changed while it was written again"
+        raise SourceChangedError(source.location, source.size, reason)
 
 
 def _codec(

@@ -106,9 +106,11 @@ def _faults(shards: ShardSet, part: Part) -> Iterator[Fault]:
     if found != part.digest:
         yield Fault(f"its digest is {found}, but the metadata says {part.digest}")
     if opened.table is not None:
-        yield from _faults_of_blocks(opened, opened.table, part)
-        return
-    if opened.source.codec != "none":
+        faults = list(_faults_of_blocks(opened, opened.table, part))
+        yield from faults
+        if faults and opened.counted_table is None:
+            return  # what cannot be decoded cannot be counted
+    elif opened.source.codec != "none":
         yield Fault("the table of its blocks cannot be used")
     rows = RowFile(opened.source, RowOptions(_LONGEST, Keeping(), Decoding())).total()
     if rows != part.records:

@@ -132,6 +132,8 @@ def _found(path: Path, name: str | None) -> tuple[SetNames, int | None]:
         return SetNames(path.parent, found[0]), found[1]
     if is_set(path):
         return SetNames(path.parent, path.name), None
+    if path.exists():
+        raise UsageError(f"{path}: is a file, not a set of shards; name its directory")
     raise SourceNotFoundError(str(path))
 
 
