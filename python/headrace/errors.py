@@ -283,7 +283,7 @@ class JsonTooLargeError(HeadraceError, ValueError):
     """A record fits in no file that obeys the limit; nothing of it was written.
 
     `length` is None where the file has no room left for a record that would fit in
-    another.
+    another. `name` is the limit that was set, empty where no file can have such a line.
     """
 
     code: ClassVar[str] = "ERR_JSON_TOO_LARGE"
@@ -299,6 +299,12 @@ class JsonTooLargeError(HeadraceError, ValueError):
         self.limit = limit
 
     def __str__(self) -> str:
+        if not self.name:
+            return (
+                f"{self.path}: record {self.record}, {self.length} bytes long, is longer "
+                f"than the {self.limit} bytes that a line can have ({self.code}); "
+                "leave the record out"
+            )
         option = "--" + self.name.replace("_", "-")
         limit = f"a file of at most {self.limit} bytes ({self.code})"
         if self.length is None:

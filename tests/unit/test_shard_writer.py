@@ -21,6 +21,9 @@ from headrace.errors import (
 )
 
 CODECS = ["none", "gzip", "zstd"]
+NESTED: dict[str, object] = {}
+for _ in range(255):
+    NESTED = {"in": NESTED}
 RECORDS = [{"i": i, "text": "wört" * (i % 7)} for i in range(500)]
 
 
@@ -257,6 +260,20 @@ def test_a_record_that_fits_in_no_file_is_refused_whole(tmp_path, codec, limit):
     assert list(headrace.open(tmp_path)) == [1, 2, 4]
 
 
+def test_a_line_that_no_block_can_have_is_refused(tmp_path):
+    with headrace.ShardWriter(tmp_path, validate=False) as writer:
+        with pytest.raises(JsonTooLargeError, match="268435456 bytes that a line can"):
+            writer.write_lines(b"1" * (256 << 20))
+        writer.write(2)
+    assert list(headrace.open(tmp_path)) == [2]
+
+
+def test_what_is_to_be_remembered_is_read_again(tmp_path):
+    with headrace.ShardWriter(tmp_path, run=NESTED["in"]) as writer:
+        writer.write(1)
+    assert headrace.ShardSet(tmp_path).metadata.run == NESTED["in"]
+
+
 def test_skipping_bad_records_does_not_skip_large_ones(tmp_path):
     with (
         pytest.raises(JsonTooLargeError),
@@ -337,7 +354,14 @@ def test_a_size_that_is_none_is_refused(tmp_path, name, value):
         {"name": "a b"},
         {"name": "x" * 101},
         {"partition_by": ""},
+        {"name": None},
         {"partition_by": "a..b"},
+        {"block_bytes": "257MiB"},
+        {"run": 3},
+        {"run": {"at": math.nan}},
+        {"run": {"by": object()}},
+        {"run": {"by": "\ud800"}},
+        {"run": NESTED},
     ],
     ids=str,
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 import warnings
 from dataclasses import dataclass
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING, cast
 
 from headrace.errors import HeadraceWarning, UsageError
 from headrace.kernel.blocks import Packer, codecs, suffixes
-from headrace.kernel.values import DEEPEST
+from headrace.kernel.values import DEEPEST, MAX_DEPTH, InvalidJsonError, parse
 from headrace.store.shards.metadata import Compression, Limits
 from headrace.store.sizes import parse_size
 
@@ -19,7 +20,8 @@ if TYPE_CHECKING:
     from headrace.kernel.blocks import Codec
 
 _LARGEST = (1 << 63) - 1
-_LARGEST_BLOCK = 1 << 30
+LARGEST_BLOCK = 256 << 20
+"""The longest block that the core enters, and so the longest line."""
 _MOST_THREADS = 1 << 10
 
 
@@ -71,7 +73,7 @@ def pack_options(
         Compression(
             codec,
             _level(info, level),
-            _size("block_bytes", block_bytes, _LARGEST_BLOCK),
+            _size("block_bytes", block_bytes, LARGEST_BLOCK),
         ),
         info.suffix,
         _values(info, options or {}),
@@ -94,6 +96,20 @@ def limits(
         if max_logical_bytes is None
         else _size("max_logical_bytes", max_logical_bytes),
     )
+
+
+def run_facts(run: object) -> Mapping[str, object] | None:
+    """Return what a writer wants remembered as it will be read, if it can be."""
+    if run is None:
+        return None
+    try:
+        text = json.dumps(run, ensure_ascii=False, allow_nan=False)
+        facts = parse(text.encode(), MAX_DEPTH - 1)  # it stands in an object
+    except (TypeError, ValueError, RecursionError, InvalidJsonError) as error:
+        raise UsageError(f"run: it has no JSON: {error}") from None
+    if not isinstance(facts, dict):
+        raise UsageError(f"run {run!r}: it is a dictionary")
+    return facts
 
 
 def codec_of(path: str) -> str:

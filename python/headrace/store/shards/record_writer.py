@@ -20,6 +20,7 @@ from headrace.errors import (
     JsonTooLargeError,
     UsageError,
 )
+from headrace.store.shards.options import LARGEST_BLOCK
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -172,6 +173,8 @@ class RecordWriter(ABC, Generic[T]):
         logical = self._limits.max_logical_bytes
         if logical is not None and (limit is None or (length or 0) > logical):
             name, limit = "max_logical_bytes", logical
+        elif (length or 0) > LARGEST_BLOCK:
+            name, limit = "", LARGEST_BLOCK
         number = self._next_record if record is None else record
         return JsonTooLargeError(path or self._target, number, length, name, limit or 0)
 

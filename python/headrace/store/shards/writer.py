@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from headrace.store.shards import options as asked
 from headrace.store.shards.commit import Generation
 from headrace.store.shards.metadata import Metadata, Part
+from headrace.store.shards.names import check_name
 from headrace.store.shards.part_files import PartFiles
 from headrace.store.shards.partitions import PartitionedFiles
 from headrace.store.shards.record_writer import RecordWriter
@@ -60,8 +61,8 @@ class SetWriter(RecordWriter[Metadata]):
             max_depth=max_depth,
             threads=threads,
         )
-        super().__init__(str(Path(directory) / name), limits, on_error)
-        self._run = run
+        super().__init__(str(Path(directory) / check_name(name)), limits, on_error)
+        self._run = asked.run_facts(run)
         self._generation = Generation(directory, name)
         self._files: PartFiles | PartitionedFiles
         if keys is None:
