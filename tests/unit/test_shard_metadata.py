@@ -8,7 +8,12 @@ from pathlib import Path
 import pytest
 
 import headrace
-from headrace.errors import BadSetError, HeadraceError, SourceNotFoundError
+from headrace.errors import (
+    BadSetError,
+    HeadraceError,
+    SourceNotFoundError,
+    UsageError,
+)
 from headrace.kernel.checksum import crc32c
 from headrace.store.shards.metadata import (
     Compression,
@@ -326,6 +331,16 @@ def test_metadata_that_is_a_link_is_refused(out):
     os.mkfifo(meta)
     with pytest.raises(BadSetError, match="it is not a regular file"):
         headrace.open(out)
+
+
+def test_metadata_that_is_endless_is_not_read(out, monkeypatch):
+    os.truncate(out / "rows.meta-00000001.json", (256 << 20) + 1)
+    with pytest.raises(BadSetError, match="longer than 268435456 bytes"):
+        headrace.ShardSet(out)
+    monkeypatch.setattr("headrace.store.shards.metadata.LONGEST", 100)
+    with pytest.raises(UsageError, match="more than a set can have"):
+        headrace.ShardWriter(out.parent / "other").close()
+    assert not (out.parent / "other").exists()
 
 
 def test_cut_metadata_is_passed_over_and_damaged_metadata_is_not(out):

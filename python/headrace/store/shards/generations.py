@@ -16,7 +16,7 @@ from headrace.errors import BadSetError, UnreadableError
 from headrace.kernel.rows import reading
 from headrace.store.shards import names as naming
 from headrace.store.shards.listing import names_in
-from headrace.store.shards.metadata import Metadata, decode, is_whole
+from headrace.store.shards.metadata import LONGEST, Metadata, decode, is_whole
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -76,6 +76,9 @@ def _content(path: Path) -> bytes | None:
             raise BadSetError(str(path), "it is a link") from None
         raise UnreadableError(str(path), error.strerror or str(error)) from error
     with os.fdopen(descriptor, "rb", closefd=True) as file:
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        found = os.fstat(descriptor)
+        if not stat.S_ISREG(found.st_mode):
             raise BadSetError(str(path), "it is not a regular file")
+        if found.st_size > LONGEST:
+            raise BadSetError(str(path), f"it is longer than {LONGEST} bytes")
         return file.read()

@@ -12,7 +12,7 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, cast
 
-from headrace.errors import BadSetError
+from headrace.errors import BadSetError, UsageError
 from headrace.kernel.blocks import codecs
 from headrace.kernel.checksum import crc32c
 from headrace.kernel.values import InvalidJsonError, parse
@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 VERSION = 1
 FORMAT = "jsonl-sharded"
 OFFSETS = {"version": 1, "format": "ckpt-blocks", "compression": "none"}
+
+LONGEST = 256 << 20
+"""The longest file that is read, which has about a million parts: it is held in memory."""
 
 _LARGEST = (1 << 63) - 1
 _CHECKSUM_KEY = b' "crc32c": "'
@@ -106,6 +109,11 @@ def encode(metadata: Metadata) -> bytes:
     lines = [f" {_json(key)}: {value},\n" for key, value in _entries(metadata)]
     head = "".join(["{\n", *lines]).encode()
     blank = head + _CHECKSUM_KEY + _NO_CHECKSUM + _END
+    if len(blank) > LONGEST:
+        raise UsageError(
+            f"{metadata.name}: {len(metadata.parts)} parts are more than a set can have; "
+            "write larger ones"
+        )
     digits = f"{crc32c(blank):08x}".encode()
     return head + _CHECKSUM_KEY + digits + _END
 
