@@ -125,7 +125,7 @@ class DamagedBlockError(DamagedSourceError):
         where = f"block {self.block}, compressed byte {self.offset}"
         lost = ""
         if self.rows is not None:
-            lost = f"rows {self.rows.start} to {self.rows.stop - 1} are lost, "
+            lost = f"rows {self.rows.start} to {self.rows.stop - 1} of it are lost, "
         return (
             f"{self.path}: {self.reason} ({where}); {lost}the other blocks can be "
             "read, fetch or write the file again"

@@ -269,6 +269,28 @@ def test_a_file_is_no_set(headrace, data):
     assert "is a file, not a set of shards" in done.err
 
 
+def test_what_cannot_be_read_can_be_left_out(headrace, data):
+    write(headrace, "app.jsonl", "--out", "set", "--max-bytes", "4KiB")
+    first, second, *_rest = hr.ShardSet("set").metadata.parts
+    (data / "set" / first.path).unlink()
+    path = data / "set" / second.path
+    path.write_bytes(path.read_bytes()[:-1])
+    done = headrace("shard", "cat", "set", "--on-error", "skip")
+    assert done.code == 0
+    assert done.rows == ROWS[first.records + second.records :]
+    assert f"{first.records} rows are left out" in done.err
+    assert f"{second.records} rows are left out" in done.err
+
+
+def test_damage_of_a_plain_part_is_noticed(headrace, data):
+    write(headrace, "app.jsonl", "--out", "set", "--codec", "none")
+    (part,) = data.glob("set/*/part-*.jsonl")
+    part.write_bytes(part.read_bytes().replace(b"info", b"INFO", 1))
+    done = headrace("shard", "cat", "set")
+    assert done.code == 1
+    assert "digest" in done.err
+
+
 def test_stats_show_each_file_against_the_limit(headrace, data):
     write(headrace, "app.jsonl", "--out", "set", "--max-bytes", "4KiB")
     done = headrace("shard", "stats", "set")
@@ -330,6 +352,17 @@ def test_the_old_file_can_be_kept(headrace, foreign):
     before = path.read_bytes()
     assert headrace("recompress", path, "--keep-backup").code == 0
     assert path.with_name(f"{path.name}.bak").read_bytes() == before
+
+
+def test_who_may_read_the_old_file_may_read_the_new_one(headrace, foreign):
+    path, _text = foreign
+    path.chmod(0o600)
+    assert headrace("recompress", path, "--block-bytes", "4KiB").code == 0
+    for made in (path, path.with_name(f"{path.name}.ckpt")):
+        assert made.stat().st_mode & 0o777 == 0o600
+    path.chmod(0o640)
+    headrace("query", "$", "app.jsonl", "--out", path)
+    assert path.stat().st_mode & 0o777 == 0o640
 
 
 def test_another_file_and_another_codec(headrace, foreign):

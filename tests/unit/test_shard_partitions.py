@@ -6,7 +6,7 @@ import os
 import pytest
 
 import headrace
-from headrace.errors import BadRecordError, JsonTooLargeError
+from headrace.errors import BadRecordError, HeadraceWarning, JsonTooLargeError
 
 RECORDS = [
     {"i": i, "user": {"country": country}}
@@ -66,15 +66,20 @@ def test_records_are_where_their_value_says(tmp_path, codec):
     assert writer.logical_bytes == metadata.total_logical_bytes
 
 
+def write_in_steps(directory, lines, step):
+    with headrace.ShardWriter(
+        directory, partition_by="user.country", max_bytes=2000
+    ) as writer:
+        for at in range(0, len(lines), step):
+            writer.write_lines(b"".join(lines[at : at + step]))
+
+
 def test_how_many_are_given_at_once_changes_nothing(tmp_path, monkeypatch):
     monkeypatch.setattr("headrace.store.shards.partitions.MOST_OPEN", 3)
     lines = [json.dumps(record).encode() + b"\n" for record in RECORDS]
     for step in (1, 7, len(lines)):
-        with headrace.ShardWriter(
-            tmp_path / str(step), partition_by="user.country", max_bytes=2000
-        ) as writer:
-            for at in range(0, len(lines), step):
-                writer.write_lines(b"".join(lines[at : at + step]))
+        with pytest.warns(HeadraceWarning, match="more than 3 values at a time"):
+            write_in_steps(tmp_path / str(step), lines, step)
     assert everything(tmp_path / "1") == everything(tmp_path / "7")
     assert everything(tmp_path / "1") == everything(tmp_path / str(len(lines)))
     # With so few open, parts are ended early, and the order in a partition stays.
@@ -83,12 +88,13 @@ def test_how_many_are_given_at_once_changes_nothing(tmp_path, monkeypatch):
         assert [each["i"] for each in records] == sorted(each["i"] for each in records)
 
 
-def test_more_partitions_than_are_open(tmp_path):
+def test_many_partitions_are_one_file_each(tmp_path):
     with headrace.ShardWriter(tmp_path, partition_by="k") as writer:
         for i in range(300):
             writer.write({"k": i % 150, "i": i})
     metadata = writer.close()
     assert metadata.total_records == 300
+    assert len(metadata.parts) == 150
     assert {part.partition[1] for part in metadata.parts} == {
         str(k) for k in range(150)
     }

@@ -106,6 +106,11 @@ impl Packer {
         Ok(to_python(py, pieces))
     }
 
+    /// Give back memory that is not lines: another packer is used next.
+    fn rest(&self) {
+        self.lock().rest();
+    }
+
     /// Lines taken.
     #[getter]
     fn records(&self) -> u64 {

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import hashlib
 import os
-import shutil
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from headrace.errors import DamagedSourceError, SourceChangedError, UsageError
@@ -24,7 +24,6 @@ from headrace.store.source import expand
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from pathlib import Path
 
     from headrace.store.source import Source
 
@@ -70,6 +69,7 @@ def recompress(
             block_bytes=block_bytes,
             validate=False,
             threads=threads,
+            like=Path(path),
         )
         before = hashlib.blake2b()
         with writer:
@@ -87,7 +87,6 @@ def recompress(
         )
         if final == destination(path):
             _refuse_changed(source)
-            shutil.copymode(final, temporary)
         replace_file(temporary, final, keep_backup=keep_backup)
         kept = final.with_name(final.name + SUFFIX)
         if sidecar.exists() and not is_foreign(kept):
@@ -139,6 +138,11 @@ def _codec(
         )
     chosen = codec or source.codec
     if chosen not in codecs() or chosen == "none":
+        if out is not None:
+            raise UsageError(
+                f"{os.fspath(out)}: compressed how? let its name end in .gz or .zst, or "
+                "say it (--codec)"
+            )
         known = ", ".join(name for name in codecs() if name != "none")
         raise UsageError(
             f"{source.location}: {chosen} has no blocks; write {known} to another file "

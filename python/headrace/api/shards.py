@@ -15,8 +15,9 @@ from headrace.errors import (
     InvalidRecordError,
     UsageError,
 )
+from headrace.kernel.checksum import digest
 from headrace.kernel.programs import RowQuery
-from headrace.kernel.rows import Decoding
+from headrace.kernel.rows import Decoding, File, reading
 from headrace.kernel.values import MAX_DEPTH
 from headrace.physical.query_plan import RowPlan, plan_query
 from headrace.store.checkpoints import Keeping
@@ -24,13 +25,16 @@ from headrace.store.decoded import decoded
 from headrace.store.row_file import RowOptions
 from headrace.store.shards.shard_set import ShardSet
 from headrace.store.shards.writer import SetWriter
+from headrace.store.sizes import parse_size
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Collection, Iterator, Mapping
 
     from headrace.kernel.rows import RowBatch
+    from headrace.store.shards.metadata import Part
     from headrace.store.shards.record_writer import OnError
+    from headrace.store.source import Source
 
     Validation: TypeAlias = Literal["strict", "trusted"]
     OnDamage: TypeAlias = Literal["abort", "skip"]
@@ -134,7 +138,7 @@ def read_shards(
     validation: Validation = "strict",
     required: Collection[str] = (),
     on_damage: OnDamage = "abort",
-    max_line: int = MAX_LINE,
+    max_line: int | str = MAX_LINE,
     max_depth: int = MAX_DEPTH,
 ) -> Iterator[Any]:
     """Yield the records of a set in order, a few of them in memory at a time.
@@ -151,7 +155,8 @@ def read_shards(
     if isinstance(required, str):
         raise UsageError("required is a list of keys, not one")
     keys = frozenset(required) if validation == "strict" else None
-    options = RowOptions(max_line, Keeping(), Decoding(decoding_threads()))
+    decoding = Decoding(decoding_threads())
+    options = RowOptions(parse_size(max_line), Keeping(), decoding)
     return _records(ShardSet(path, name), keys, options, max_depth, on_damage)
 
 
@@ -173,6 +178,17 @@ def shard_lines(shards: ShardSet, *, on_damage: OnDamage = "abort") -> Iterator[
             said = f"but the metadata says {part.logical_bytes}"
             reason = f"it has {length} bytes after decompression, {said}"
             raise BadSetError(source.location, reason)
+        if source.codec == "none":
+            _refuse_other_digest(source, part)
+
+
+def _refuse_other_digest(source: Source, part: Part) -> None:
+    """Raise if a part that has no checksums of its own is not what was written."""
+    with reading(source.location):
+        found = digest(File(source.location), part.bytes)
+    if found != part.digest:
+        reason = f"its digest is {found}, but the metadata says {part.digest}"
+        raise BadSetError(source.location, reason)
 
 
 def _records(
@@ -190,8 +206,7 @@ def _batches(
     shards: ShardSet, options: RowOptions, max_depth: int, on_damage: OnDamage
 ) -> Iterator[tuple[Dataset[Any], Batch]]:
     """Yield rows that were read together; each part has as many as it should have."""
-    sources = shards.sources()
-    for part, source in zip(shards.metadata.parts, sources, strict=True):
+    for part, source in _parts(shards, on_damage):
         rows: Dataset[Any] = Dataset((source,), options, max_depth=max_depth, raw=False)
         reached, damaged = 0, True
         while damaged:
@@ -210,6 +225,21 @@ def _batches(
         if reached != part.records:
             reason = f"it has {reached} rows, but the metadata says {part.records}"
             raise BadSetError(source.location, reason)
+
+
+def _parts(shards: ShardSet, on_damage: OnDamage) -> Iterator[tuple[Part, Source]]:
+    """Yield the parts that can be read: all of them, or it is said which cannot."""
+    if on_damage == "abort":
+        yield from zip(shards.metadata.parts, shards.sources(), strict=True)
+        return
+    for part in shards.metadata.parts:
+        try:
+            source = shards.source(part)
+        except BadSetError as error:
+            message = f"{error.what}; {part.records} rows are left out"
+            warnings.warn(message, HeadraceWarning, stacklevel=2)
+        else:
+            yield part, source
 
 
 def _behind(error: DamagedSourceError, reached: int, total: int) -> int:

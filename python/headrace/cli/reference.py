@@ -71,9 +71,10 @@ def _lines(entry: Entry, command: Command) -> Iterator[str]:
         for line, does in command.EXAMPLES:
             yield f"| {_code(line)} | {does} |"
         yield ""
-    own = [each for each in command.ARGUMENTS if each not in OPTIONS]
+    reads = set(OPTIONS) <= set(command.ARGUMENTS)
+    own = [each for each in command.ARGUMENTS if not reads or each not in OPTIONS]
     yield _table(sorted(own, key=lambda argument: bool(argument.flags)))
-    if len(own) < len(command.ARGUMENTS):
+    if reads:
         yield "And the [options of every command that reads](#options).\n"
 
 

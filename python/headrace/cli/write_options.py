@@ -43,4 +43,4 @@ def threads_of(asked: int | None) -> int:
     """Return how many threads compress or decode."""
     import os
 
-    return asked or os.cpu_count() or 1
+    return (os.cpu_count() or 1) if asked is None else asked

@@ -54,16 +54,32 @@ class NewFile:
     file at once. The directory is the business of whoever finishes.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, like: Path | None = None) -> None:
         self.path = path
         self.temporary = temporary_name(path)
         self.size = 0
         # An object, which an interrupt cannot leave open: it is closed when it is collected.
         self._file = create(self.temporary)
+        self._be_like(like or path)
+
+    def _be_like(self, path: Path) -> None:
+        """Take over who may read it, and whose it is if we may give it away."""
+        with suppress(OSError):
+            known = path.stat()
+            os.fchmod(self.descriptor, stat.S_IMODE(known.st_mode))
+            os.fchown(self.descriptor, known.st_uid, known.st_gid)
+
+    def rest(self) -> None:
+        """Let go of the file, which is opened again when it is needed."""
+        self._file.close()
 
     @property
     def descriptor(self) -> int:
         """What the operating system knows the open file by."""
+        if self._file.closed:
+            follow_none = os.O_WRONLY | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
+            opener = partial(_opened_with, follow_none)
+            self._file = FileIO(self.temporary, "a", opener=opener)
         return self._file.fileno()
 
     def append(self, data: bytes) -> None:
@@ -76,8 +92,10 @@ class NewFile:
 
     def finish(self) -> None:
         """Make it durable and give it its name."""
-        with self._file:
+        try:
             os.fsync(self.descriptor)
+        finally:
+            self._file.close()
         self.temporary.replace(self.path)
 
     def discard(self) -> None:
@@ -90,6 +108,10 @@ class NewFile:
 def temporary_name(path: Path) -> Path:
     """Return a name beside `path` that nobody else has."""
     return path.with_name(f".{path.name}.tmp-{os.getpid()}-{os.urandom(4).hex()}")
+
+
+def _opened_with(flags: int, path: str, _flags: int) -> int:
+    return os.open(path, flags)
 
 
 def create(path: Path) -> FileIO:

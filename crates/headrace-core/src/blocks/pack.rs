@@ -105,7 +105,9 @@ pub struct Packer {
     format: &'static BlockFormat,
     sizes: Sizes,
     check: Option<Limits>,
-    encoder: Box<dyn BlockEncoder>,
+    settings: Settings,
+    /// Made when it is needed.
+    encoder: Option<Box<dyn BlockEncoder>>,
     workers: Option<Workers<Raw, Encoded>>,
     most_pending: usize,
     placing: Placing,
@@ -157,7 +159,8 @@ impl Packer {
             format,
             sizes,
             check,
-            encoder,
+            settings: settings.clone(),
+            encoder: Some(encoder),
             workers,
             most_pending: if depends_on_sizes(&sizes) { 0 } else { threads * AHEAD },
             placing,
@@ -247,6 +250,20 @@ impl Packer {
         Ok(None)
     }
 
+    fn encoder(&mut self) -> io::Result<&mut (dyn BlockEncoder + 'static)> {
+        let encoder = match self.encoder.take() {
+            Some(encoder) => encoder,
+            None => (self.format.encoder)(&self.settings)?,
+        };
+        Ok(self.encoder.insert(encoder).as_mut())
+    }
+
+    /// Give back memory that is not lines: there are many packers, and another is used next.
+    pub fn rest(&mut self) {
+        self.encoder = None;
+        self.spare = Vec::new();
+    }
+
     /// Whether lines need not be looked at one by one.
     fn takes_runs(&self) -> bool {
         self.check.is_none()
@@ -302,7 +319,7 @@ impl Packer {
         lines.extend_from_slice(content);
         lines.push(b'\n');
         let mut bytes = Vec::new();
-        let encoded = self.encoder.encode(&lines, 1, &mut bytes);
+        let encoded = self.encoder().and_then(|encoder| encoder.encode(&lines, 1, &mut bytes));
         self.spare.push(lines);
         // What cannot be encoded now cannot be encoded later either, and is said then.
         if encoded.is_ok() && !self.placing.can_ever_fit(bytes.len() as u64) {
@@ -349,7 +366,7 @@ impl Packer {
         if let Some(workers) = &mut self.workers {
             workers.give(raw);
         } else {
-            let encoded = encoded(self.encoder.as_mut(), raw);
+            let encoded = encoded(self.encoder()?, raw);
             self.place(encoded, pieces)?;
         }
         self.drain(self.most_pending, pieces)?;
@@ -377,7 +394,7 @@ impl Packer {
         }
         if raw.rows > 1 && !self.placing.can_ever_fit(bytes.len() as u64) {
             for half in halves(&raw) {
-                let encoded = encoded(self.encoder.as_mut(), half);
+                let encoded = encoded(self.encoder()?, half);
                 self.place(encoded, pieces)?;
             }
         } else {
@@ -398,7 +415,7 @@ impl Packer {
         self.drain(0, pieces)?;
         if always && self.records == 0 {
             let mut bytes = Vec::new();
-            self.encoder.encode(b"", 0, &mut bytes)?;
+            self.encoder()?.encode(b"", 0, &mut bytes)?;
             self.placing.push(bytes, Content { raw_len: 0, rows: 0 }, pieces);
         }
         self.placing.end(pieces);

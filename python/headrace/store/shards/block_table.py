@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 def write_block_table(path: Path, shard: Shard) -> None:
     """Write the sidecar of the finished file at `path`."""
-    new = NewFile(path.with_name(path.name + SUFFIX))
+    new = NewFile(path.with_name(path.name + SUFFIX), like=path)
     try:
         with reading(str(path)):
             content = shard.checkpoints(File(path))

@@ -15,6 +15,7 @@ from headrace.store.shards.record_writer import RecordWriter
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
+    from pathlib import Path
 
     from headrace.kernel.blocks import Piece, Refusal, RefusedRow, Shard
     from headrace.kernel.rows import RowBatch
@@ -25,7 +26,8 @@ class LineWriter(RecordWriter[None]):
     """Writes records to one file, which takes its place when it is whole.
 
     The ending of its name says how it is compressed, unless `codec` does. It is made
-    of blocks as a part of a set is, with its block table beside it.
+    of blocks as a part of a set is, with its block table beside it. Who may read the
+    file that it replaces, or `like`, may read it.
     """
 
     def __init__(
@@ -41,6 +43,7 @@ class LineWriter(RecordWriter[None]):
         on_error: OnError = "abort",
         threads: int = 1,
         max_depth: int = 256,
+        like: Path | None = None,
     ) -> None:
         limits = asked.limits(max_bytes, None, None)
         chosen = asked.pack_options(
@@ -59,7 +62,7 @@ class LineWriter(RecordWriter[None]):
         self._packer = chosen.packer()
         self._shard: Shard | None = None
         with self._writing():
-            self._file = NewFile(self._path)
+            self._file = NewFile(self._path, like)
 
     @property
     def records(self) -> int:

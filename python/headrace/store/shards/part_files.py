@@ -71,6 +71,13 @@ class PartFiles:
             self.blank += packer.blank - before[1]
             self.logical_bytes += packer.logical_bytes - before[2]
 
+    def rest(self) -> None:
+        """Let go of what can be had again, while other parts are written."""
+        if self._packer is not None:
+            self._packer.rest()
+        if self._file is not None:
+            self._file.rest()
+
     def finish(self) -> None:
         """End the last part; what is added later begins another."""
         packer, self._packer = self._packer, None

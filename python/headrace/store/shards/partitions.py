@@ -8,11 +8,13 @@ files.
 
 from __future__ import annotations
 
+import warnings
 from collections import OrderedDict
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol
 
+from headrace.errors import HeadraceWarning
 from headrace.kernel.rows import rows_of
 from headrace.kernel.values import parse
 from headrace.store.shards.names import partition_name
@@ -30,7 +32,7 @@ if TYPE_CHECKING:
 _BOM = b"\xef\xbb\xbf"
 _MARKED = "a byte order mark (only a file may begin with one)"
 
-MOST_OPEN = 64
+MOST_OPEN = 1024
 """Partitions that are written at once."""
 
 
@@ -69,6 +71,7 @@ class PartitionedFiles:
     ) -> None:
         self.records = 0
         self.blank = 0
+        self._has_warned = False
         self._generation = generation
         # Finding the key checks a record as a whole, and threads for each would be many.
         self._options = replace(options, max_depth=None, threads=1)
@@ -175,6 +178,7 @@ class PartitionedFiles:
             _name, oldest = self._open.popitem(last=False)
             self._take_lines(oldest)
             oldest.files.finish()
+            self._warn_of_many()
         files = self._files.get(name)
         if files is None:
             partition = (self._keys.key, value)
@@ -182,6 +186,15 @@ class PartitionedFiles:
             self._files[name] = files
         one = self._open[name] = _Open(files, [])
         return one
+
+    def _warn_of_many(self) -> None:
+        if not self._has_warned:
+            self._has_warned = True
+            message = (
+                f"{self._keys.key} has more than {MOST_OPEN} values at a time, so files "
+                "are cut short; sort the rows by it, or choose a key with fewer values"
+            )
+            warnings.warn(message, HeadraceWarning, stacklevel=2)
 
     def _directory(self, value: bytes) -> tuple[str, str | None] | str:
         """Return directory and value of a partition, or why there is none."""
@@ -196,6 +209,8 @@ class PartitionedFiles:
         lines, one.lines = one.lines, []
         if lines and one.files.add(b"".join(lines)) is not None:
             raise AssertionError("a record that fits was refused")
+        if lines:
+            one.files.rest()
 
     def finish(self) -> None:
         """End all parts."""

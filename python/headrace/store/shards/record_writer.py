@@ -134,7 +134,9 @@ class RecordWriter(ABC, Generic[T]):
                     length = len(rows.slice(position, 1).lines())
                     raise self._too_large(length, path, line)
                 if kind == "too_long":
-                    reason = f"{reason} bytes long, longer than a line may be"
+                    reason = (
+                        f"{reason} bytes long, over the limit (max_line, --max-line)"
+                    )
                 self._leave_out(BadRowError(path, line, offset, reason))
                 start = position + 1
 
