@@ -370,6 +370,23 @@ def test_a_table_of_another_file_is_not_used(tmp_path):
         assert [ds[row] for row in (5, 19_000)] == [ROWS[5], ROWS[19_000]]
 
 
+def test_a_file_that_was_replaced_without_its_table_is_not_damaged(tmp_path):
+    path, other = tmp_path / "a.jsonl.gz", tmp_path / "b.jsonl.gz"
+    changed = [*ROWS[:9000], b"7" * len(ROWS[9000]), *ROWS[9001:]]
+    for file, rows in ((path, ROWS), (other, changed)):
+        # What is not compressed has the same length whatever it is.
+        with headrace.LineWriter(file, level=0, validate=False) as writer:
+            writer.write_lines(b"\n".join(rows))
+    assert path.stat().st_size == other.stat().st_size
+    path.write_bytes(other.read_bytes())
+    for ask in (list, lambda ds: ds[8990:9010]):
+        with (
+            pytest.warns(HeadraceWarning, match="another file.*read in order"),
+            headrace.open(path, raw=True) as ds,
+        ):
+            assert ask(ds) == ask(changed)
+
+
 @pytest.mark.parametrize("at", [0, 100, 511, 512, 560, 600, -1])
 @pytest.mark.parametrize("codec", ["none", "gzip", "zstd"])
 def test_a_damaged_table_is_not_used(tmp_path, codec, at):

@@ -155,6 +155,9 @@ impl BlockFile {
         if self.table.coding() == Coding::Plain {
             return Err(self.not_as_said(block, &reason));
         }
+        if self.table.checked() && self.was_replaced(at) {
+            return Err(self.not_as_said(block, "it is a good block of another file"));
+        }
         if !self.table.checked() && !self.frame_follows(block)? {
             return Err(self.not_as_said(block, "it does not end where it should"));
         }
@@ -166,6 +169,33 @@ impl BlockFile {
             next: block.logical + u64::from(block.raw_len),
             reason,
         })))
+    }
+
+    /// Whether the file is as good as ever, and not the one that the sidecar was made of: it has
+    /// other blocks, or in the place of this one another that matches its own checksum.
+    fn was_replaced(&self, at: usize) -> bool {
+        let size = self.file.stat().map_or(0, |stat| stat.size);
+        let Ok(Some(own)) = BlockTable::find(&self.file, self.table.coding(), size) else {
+            return false;
+        };
+        let lengths = |block: &Block| (block.raw_len, block.comp_len);
+        if !own.blocks().iter().map(lengths).eq(self.table.blocks().iter().map(lengths)) {
+            return true;
+        }
+        let physical = own.blocks()[at].physical;
+        let has_checksum = match own.coding() {
+            Coding::Plain => false,
+            Coding::Gzip => true,
+            Coding::Zstd => self.frame_has_checksum(physical),
+        };
+        let file = Self::new(Arc::clone(&self.file), own);
+        has_checksum && file.decode(at, &mut Vec::new()).is_ok()
+    }
+
+    fn frame_has_checksum(&self, physical: u64) -> bool {
+        // Bit 2 of the byte behind the magic number.
+        let mut start = [0; 5];
+        self.file.read_exact_at(&mut start, physical).is_ok() && start[4] & 0b100 != 0
     }
 
     /// Whether a frame begins behind `block`. If none does, the table may be what is wrong.
@@ -377,6 +407,19 @@ mod tests {
         let error = Error::from(file.read_at(&mut [0], 0).unwrap_err());
         assert!(matches!(error, Error::DamagedBlock(_)), "{error}");
         assert_eq!(file.read_at(&mut [0], 18).unwrap(), 1);
+    }
+
+    #[test]
+    fn a_file_that_was_replaced_is_not_damaged() {
+        let others: [&[u8]; 4] = [PARTS[0], b"[4]\n", PARTS[2], PARTS[3]];
+        let longer: [&[u8]; 4] = [PARTS[0], b"[4, 5]\n", PARTS[2], PARTS[3]];
+        let table = Arc::new(made::counted(&made::zstd(&PARTS), &PARTS));
+        for parts in [others, longer] {
+            let data = Arc::new(DataFile::new(made::zstd(&parts)));
+            let file = BlockFile::new(data, Arc::clone(&table));
+            let error = all(&file).unwrap_err();
+            assert!(matches!(error, Error::Table { .. }), "{error}");
+        }
     }
 
     #[test]
