@@ -4,10 +4,12 @@ from typing import TypeAlias, final
 
 __all__ = [
     "BlockTable",
+    "ColumnBuilder",
     "Compressor",
     "Decoded",
     "File",
     "IndexBuild",
+    "Inference",
     "JoinTable",
     "KernelError",
     "Packer",
@@ -369,3 +371,31 @@ class StreamQuery:
     def done(self) -> bool: ...
     @property
     def counts(self) -> tuple[int, int, int, int, int]: ...
+
+@final
+class ColumnBuilder:
+    def __new__(
+        cls,
+        shape: str,
+        *,
+        max_depth: int,
+        keep_faulty: bool,
+        keep: Program | None = None,
+        project: Program | None = None,
+    ) -> ColumnBuilder: ...
+    def fill(
+        self, batch: RowBatch
+    ) -> tuple[
+        list[tuple[int, bytes | None, list[bytes]]],
+        bytes | None,
+        list[tuple[int, int | None, int, bool, str]],
+    ]: ...
+
+@final
+class Inference:
+    def __new__(cls, max_depth: int) -> Inference: ...
+    def add(self, batch: RowBatch) -> None: ...
+    def merge(self, other: Inference) -> None: ...
+    def shape(self) -> tuple[str, list[tuple[str, str]]]: ...
+    @property
+    def counts(self) -> tuple[int, int]: ...

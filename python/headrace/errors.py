@@ -207,6 +207,13 @@ class InvalidRecordError(BadRowError):
         return f"{self.what}; validation='trusted' does not look at that"
 
 
+class FaultyRowError(BadRowError):
+    """A row of a Spark read is not as its schema says, and mode FAILFAST stops at it."""
+
+    def __str__(self) -> str:
+        return f"{self.what}; mode PERMISSIVE reads it, with the reason in `_error`"
+
+
 class RowFailedError(HeadraceError):
     """A query cannot be computed on a row, which itself is good."""
 

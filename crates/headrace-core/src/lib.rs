@@ -8,6 +8,7 @@
 
 pub mod blocks;
 pub mod codec;
+pub mod columns;
 pub mod decode;
 pub mod error;
 pub mod input;

@@ -9,6 +9,7 @@
 mod batch;
 mod blocks;
 mod checksum;
+mod columns;
 mod compressor;
 mod error;
 mod index;
@@ -34,6 +35,8 @@ mod _native {
     use crate::blocks::{BlockTable, has_blocks};
     #[pymodule_export]
     use crate::checksum::{crc32c, digest};
+    #[pymodule_export]
+    use crate::columns::{ColumnBuilder, Inference};
     #[pymodule_export]
     use crate::compressor::Compressor;
     #[pymodule_export]

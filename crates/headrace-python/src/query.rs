@@ -61,7 +61,7 @@ fn decoded(code: &[u8]) -> PyResult<query::Program> {
 /// A compiled query.
 #[pyclass(frozen, module = "headrace._native")]
 pub(crate) struct Program {
-    program: Arc<query::Program>,
+    pub(crate) program: Arc<query::Program>,
 }
 
 #[pymethods]

@@ -119,6 +119,14 @@ def plan_query(
         return _planned(query, stream=stream, distinct_by=distinct_by)
 
 
+def row_program(query: str) -> Program:
+    """Return the program of a query that is about each row, and nothing else."""
+    plan = plan_query(query)
+    if not isinstance(plan.main, RowPlan) or plan.questions or plan.names:
+        raise UsageError(f"{query}: a query about each row by itself is needed here")
+    return plan.main.program
+
+
 def _planned(query: str, *, stream: bool, distinct_by: str | None) -> QueryPlan:
     tree = parse(query)
     plan = logical.plan_stream(tree, whole=stream)

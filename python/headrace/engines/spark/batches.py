@@ -39,7 +39,7 @@ def read_fragment(
     schema = arrow_schema(columns)
     rows = rows_of(fragment, max_line)
     while (batch := rows.next_batch(MOST_ROWS, batch_bytes)) is not None:
-        arrays = [_array(column, batch, fragment) for column in columns]
+        arrays = [column_of_lines(column, batch, fragment) for column in columns]
         yield pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
@@ -53,28 +53,37 @@ def arrow_schema(columns: Sequence[Column]) -> pa.Schema:
     )
 
 
-def _array(column: Column, batch: RowBatch, fragment: Fragment) -> pa.Array:
+def column_of_lines(column: Column, batch: RowBatch, fragment: Fragment) -> pa.Array:
+    """Return what a column has for all lines of a batch, also blank and faulty ones."""
     match column.name, column.type:
         case "_file", _:
-            return pa.repeat(pa.scalar(_spelled(fragment.source.location)), len(batch))
+            # A file may be called by bytes that are no text.
+            path = fragment.source.location
+            return pa.repeat(pa.scalar(legible(os.fsencode(path))), len(batch))
         case "_offset", _:
             offsets = pa.py_buffer(batch.offsets_buffer())
             return pa.Array.from_buffers(pa.int64(), len(batch), [None, offsets])
         case "_row", _:
-            ones = pa.repeat(pa.scalar(1), len(batch))
-            return pc.cumulative_sum(ones, start=batch.first_row - 1)
+            return _counted(batch.first_row, len(batch))
+        case "_line", _:
+            return _counted(batch.first_row + 1, len(batch))
         case "_raw", "string":
             return _text(batch, fragment)
         case _:
-            return _lines(batch, pa.binary())
+            return lines(batch, pa.binary())
 
 
-def _spelled(path: str) -> str:
-    """Return `path` as text: a file may be called by bytes that are none."""
-    return os.fsencode(path).decode(errors="backslashreplace")
+def _counted(first: int, count: int) -> pa.Array:
+    return pc.cumulative_sum(pa.repeat(pa.scalar(1), count), start=first - 1)
 
 
-def _lines(batch: RowBatch, arrow_type: pa.DataType) -> pa.Array:
+def legible(content: bytes) -> str:
+    r"""Return bytes as text; those that are none are spelled out, as in ``M\xfcnchen``."""
+    return content.decode(errors="backslashreplace")
+
+
+def lines(batch: RowBatch, arrow_type: pa.DataType) -> pa.Array:
+    """Return the lines of a batch, null for those over the limit."""
     offsets, data = batch.arrow_buffers()
     buffers = [_validity(batch), pa.py_buffer(offsets), pa.py_buffer(data)]
     return pa.Array.from_buffers(arrow_type, len(batch), buffers)
@@ -91,7 +100,7 @@ def _validity(batch: RowBatch) -> pa.Buffer | None:
 
 
 def _text(batch: RowBatch, fragment: Fragment) -> pa.Array:
-    text = _lines(batch, pa.string())
+    text = lines(batch, pa.string())
     try:
         # Spark takes the bytes of a string on trust.
         text.validate(full=True)
@@ -100,16 +109,20 @@ def _text(batch: RowBatch, fragment: Fragment) -> pa.Array:
     return text
 
 
+def rows_before(fragment: Fragment) -> int:
+    """Return how many rows of the file are before those that batches of `fragment` count."""
+    # Where rows were not numbered, a batch counts from its fragment.
+    return first_row(fragment) - (fragment.first_row or 0)
+
+
 def _not_utf8(batch: RowBatch, fragment: Fragment) -> BadRowError:
     for index, line in enumerate(batch.contents()):
         try:
             (line or b"").decode()
         except UnicodeDecodeError as error:
-            # Where rows were not numbered, a batch counts from its fragment.
-            rows_before = first_row(fragment) - (fragment.first_row or 0)
             return BadRowError(
                 fragment.source.location,
-                rows_before + batch.first_row + index + 1,
+                rows_before(fragment) + batch.first_row + index + 1,
                 batch.offsets[index],
                 f"byte {error.start} of the line is not UTF-8, so it cannot be a "
                 "string; the schema may say `_raw binary`",

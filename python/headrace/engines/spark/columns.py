@@ -1,4 +1,6 @@
-"""The columns a read can give.
+"""The columns a read can give besides the fields of the rows.
+
+They say where a row stands and what is wrong with it.
 
 Spark prunes no columns of a Python source: what costs and what does not is
 decided by the schema of the read, which may name any of these in any order.
@@ -19,10 +21,22 @@ COLUMNS = {
     "_offset": ("bigint",),
     "_row": ("bigint",),
     "_raw": ("binary", "string"),
+    "_line": ("bigint",),
+    "_error": ("string",),
 }
 """The Spark types each column can have, the one it has by default first."""
 
-DEFAULT_SCHEMA = ", ".join(f"{name} {types[0]}" for name, types in COLUMNS.items())
+RAW = ("_file", "_offset", "_row", "_raw")
+"""What is read where nobody has named columns."""
+
+NUMBERED = ("_row", "_line")
+"""The columns for which rows are counted."""
+
+_NULLABLE = ("_raw", "_error")
+
+_OF_LINES = frozenset(COLUMNS) - {"_error"}
+
+DEFAULT_SCHEMA = ", ".join(f"{name} {COLUMNS[name][0]}" for name in RAW)
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,23 +48,30 @@ class Column:
     nullable: bool
 
 
-def checked(columns: Iterable[Column]) -> tuple[Column, ...]:
-    """Return `columns`, refusing those the source does not have."""
-    columns = tuple(columns)
-    if unknown := [column.name for column in columns if column.name not in COLUMNS]:
-        raise UsageError(
-            f"format headrace has no column {', '.join(unknown)}; "
-            f"there are {DEFAULT_SCHEMA}"
-        )
-    for column in columns:
-        if column.type not in COLUMNS[column.name]:
+def of_lines(names: Iterable[str]) -> bool:
+    """Say whether all of these are about lines, whatever is in them."""
+    return _OF_LINES.issuperset(names)
+
+
+def checked(columns: Iterable[Column], corrupt: str) -> tuple[Column, ...]:
+    """Return those of `columns` that are no fields of rows, refusing wrong types.
+
+    `corrupt` is how the column is called that has the rows that are faulty.
+    """
+    types = COLUMNS | {corrupt: ("string", "binary")}
+    ours = tuple(column for column in columns if column.name in types)
+    for column in ours:
+        if column.type not in types[column.name]:
             raise UsageError(
                 f"column {column.name} cannot be {column.type}; "
-                f"it can be {' or '.join(COLUMNS[column.name])}"
+                f"it can be {' or '.join(types[column.name])}"
             )
-        if column.name == "_raw" and not column.nullable:
-            raise UsageError(
-                "column _raw cannot be NOT NULL: "
-                "a line longer than maxLineBytes is delivered as null"
-            )
-    return columns
+        if column.name in (*_NULLABLE, corrupt) and not column.nullable:
+            raise UsageError(f"column {column.name} cannot be NOT NULL: {_why(column)}")
+    return ours
+
+
+def _why(column: Column) -> str:
+    if column.name == "_raw":
+        return "a line longer than maxLineBytes is delivered as null"
+    return "it is null for rows that are good"

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from headrace.errors import UsageError
+from headrace.errors import HeadraceError, UsageError
 from headrace.store.sizes import format_size, parse_size
 
 if TYPE_CHECKING:
@@ -50,7 +50,35 @@ OPTIONS = (
         default=4 << 20,
         most=1 << 29,
     ),
+    Option("inferSchema", "`true`: find the columns by reading all files once"),
+    Option("columns", "of the columns that are found, only these: `id, name`"),
+    Option(
+        "singleVariantColumn", "the name of one VARIANT column that has all of a row"
+    ),
+    Option("where", "a query; only rows for which it is true are rows"),
+    Option("query", "a query; the columns are the fields of its answer about each row"),
+    Option(
+        "mode", "`PERMISSIVE`, `DROPMALFORMED` or `FAILFAST`: what faulty rows become"
+    ),
+    Option(
+        "columnNameOfCorruptRecord",
+        "the column that has the line of a faulty row, if the schema names it",
+    ),
+    Option("badRecordsPath", "a directory to which faulty rows go instead"),
 )
+
+MODES = ("PERMISSIVE", "DROPMALFORMED", "FAILFAST")
+
+_INSIDE = {
+    "inferschema",
+    "columns",
+    "singlevariantcolumn",
+    "where",
+    "query",
+    "mode",
+    "columnnameofcorruptrecord",
+    "badrecordspath",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +90,16 @@ class ReadOptions:
     partition_bytes: int
     max_line: int
     batch_bytes: int
+    mode: str = "PERMISSIVE"
+    corrupt: str = "_corrupt_record"
+    bad_records: str | None = None
+    where: str | None = None
+    query: str | None = None
+    infer: bool = False
+    columns: tuple[str, ...] | None = None
+    variant: str | None = None
+    looks_inside: bool = False
+    """Whether an option is about what is in the lines."""
 
 
 def read_options(given: Mapping[str, str]) -> ReadOptions:
@@ -82,28 +120,73 @@ def read_options(given: Mapping[str, str]) -> ReadOptions:
         for name, option in table.items()
         if option.default is not None
     }
+    mode = _one_of("mode", values.get("mode", "PERMISSIVE").upper(), MODES)
+    if mode == "FAILFAST" and "badrecordspath" in values:
+        raise UsageError(
+            "mode FAILFAST stops at a faulty row: leave badRecordsPath out"
+        )
+    infer = values.get("inferschema", "false").lower()
+    columns = values.get("columns")
     return ReadOptions(
         paths=_paths(values),
         name_glob=values.get("pathglobfilter"),
         partition_bytes=sizes["maxpartitionbytes"],
         max_line=sizes["maxlinebytes"],
         batch_bytes=sizes["maxbatchbytes"],
+        mode=mode,
+        corrupt=values.get("columnnameofcorruptrecord", "_corrupt_record"),
+        bad_records=values.get("badrecordspath"),
+        where=_query("where", values.get("where")),
+        query=_query("query", values.get("query")),
+        infer=_one_of("inferSchema", infer, ("true", "false")) == "true",
+        columns=None if columns is None else _names(columns),
+        variant=values.get("singlevariantcolumn"),
+        looks_inside=not _INSIDE.isdisjoint(values),
     )
+
+
+def _one_of(name: str, value: str, values: tuple[str, ...]) -> str:
+    if value not in values:
+        raise UsageError(f"option {name} is {value}; it can be {', '.join(values)}")
+    return value
+
+
+def _names(text: str) -> tuple[str, ...]:
+    """Read names that are divided by commas, or are a JSON list."""
+    if text.lstrip().startswith("["):
+        return _json_list("columns", text)
+    return tuple(name.strip() for name in text.split(","))
+
+
+def _query(name: str, text: str | None) -> str | None:
+    """Return the text of a query about each row, refusing any other."""
+    if text is not None:
+        from headrace.physical.query_plan import row_program
+
+        try:
+            row_program(text)
+        except HeadraceError as error:
+            raise UsageError(f"option {name}: {error}") from error
+    return text
 
 
 def _paths(values: Mapping[str, str]) -> tuple[str, ...]:
     paths = [values["path"]] if "path" in values else []
     if "paths" in values:
-        # The compiled core stays out of what Spark imports to discover us.
-        from headrace.kernel.values import parse
-
-        several = parse(values["paths"].encode())
-        if not isinstance(several, list):
-            raise UsageError(f"option paths is not a JSON list: {values['paths']}")
-        paths += [str(path) for path in several]
+        paths += _json_list("paths", values["paths"])
     if not paths:
         raise UsageError("format headrace needs a path: .load(path)")
     return tuple(paths)
+
+
+def _json_list(name: str, text: str) -> tuple[str, ...]:
+    # The compiled core stays out of what Spark imports to discover us.
+    from headrace.kernel.values import parse
+
+    several = parse(text.encode())
+    if not isinstance(several, list):
+        raise UsageError(f"option {name} is not a JSON list: {text}")
+    return tuple(str(one) for one in several)
 
 
 def _size(option: Option, text: str | None) -> int:

@@ -1,8 +1,11 @@
 """The classes that PySpark calls for ``spark.read.format("headrace")``.
 
-A `HeadraceSource` and its `HeadraceReader` are made on the driver, in a process
+A `HeadraceSource` and its readers are made on the driver, in a process
 without a SparkSession, pickled, and sent to the tasks; so they hold plain data
 only, and the kernel is reached in `read` alone.
+
+A read gives *lines* (every line is a row, whatever is in it) or *records* (each
+row is looked into); which one is decided by the columns and options it names.
 
 There is no `pushFilters`, on purpose: Spark 4.3 keeps the filters of one use of
 a DataFrame for the next use of it, and answers wrongly.
@@ -10,22 +13,34 @@ a DataFrame for the next use of it, and answers wrongly.
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from typing import TYPE_CHECKING
 
+from pyspark import TaskContext
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
+from pyspark.sql.types import StructType
 
-from headrace.engines.spark.columns import DEFAULT_SCHEMA, Column, checked
+from headrace.engines.spark.columns import (
+    DEFAULT_SCHEMA,
+    NUMBERED,
+    Column,
+    checked,
+    of_lines,
+)
 from headrace.engines.spark.options import ReadOptions, read_options
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from contextlib import AbstractContextManager
 
     import pyarrow as pa
-    from pyspark.sql.types import StructType
+
+    from headrace.engines.spark.quarantine import Quarantine
+    from headrace.engines.spark.records import Records
 
 
 class HeadraceSource(DataSource):
-    """Newline-delimited JSON files as rows of raw lines with their positions."""
+    """Newline-delimited JSON files as lines with their positions, or as records."""
 
     def __init__(self, options: dict[str, str]) -> None:
         super().__init__(options)
@@ -35,33 +50,60 @@ class HeadraceSource(DataSource):
     def name(cls) -> str:
         return "headrace"
 
-    def schema(self) -> str:
-        return DEFAULT_SCHEMA
+    def schema(self) -> str | StructType:
+        options = self._read_options
+        if options.variant is not None:
+            return StructType().add(options.variant, "variant")
+        if not options.infer and options.columns is None:
+            return DEFAULT_SCHEMA
+        from headrace.engines.spark.inference import inferred_columns
+        from headrace.engines.spark.typed import spark_struct
+
+        return StructType.fromJson(spark_struct(inferred_columns(options)))
 
     # Spark calls it with `schema=`.
-    def reader(self, schema: StructType) -> HeadraceReader:
+    def reader(self, schema: StructType) -> LineReader | RecordReader:
+        options = self._read_options
         columns = checked(
-            Column(field.name, field.dataType.simpleString(), field.nullable)
-            for field in schema.fields
+            (
+                Column(field.name, field.dataType.simpleString(), field.nullable)
+                for field in schema.fields
+            ),
+            options.corrupt,
         )
-        return HeadraceReader(self._read_options, columns)
+        if of_lines(schema.names) and not options.looks_inside:
+            return LineReader(options, columns)
+        from pyspark.sql.pandas.types import to_arrow_schema
+
+        from headrace.engines.spark.records import records
+
+        arrow_schema = to_arrow_schema(schema, timezone="UTC")
+        planned = records(arrow_schema, columns, options.variant)
+        return RecordReader(options, planned)
 
 
-class HeadraceReader(DataSourceReader):
+class _Reader(DataSourceReader):
     """One read: its partitions on the driver, their rows in the tasks."""
 
-    def __init__(self, options: ReadOptions, columns: tuple[Column, ...]) -> None:
-        self._options = options
-        self._columns = columns
+    _options: ReadOptions
+    _columns: tuple[Column, ...]
 
     def partitions(self) -> list[InputPartition]:
         from headrace.engines.spark.splits import plan
 
-        number_rows = any(column.name == "_row" for column in self._columns)
+        number_rows = any(column.name in NUMBERED for column in self._columns)
         return [
             InputPartition(fragments)
             for fragments in plan(self._options, number_rows=number_rows)
         ]
+
+
+class LineReader(_Reader):
+    """Every line is a row."""
+
+    def __init__(self, options: ReadOptions, columns: tuple[Column, ...]) -> None:
+        self._options = options
+        self._columns = columns
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         from headrace.engines.spark.batches import read_fragment
@@ -74,3 +116,29 @@ class HeadraceReader(DataSourceReader):
                 max_line=self._options.max_line,
                 batch_bytes=self._options.batch_bytes,
             )
+
+
+class RecordReader(_Reader):
+    """Rows are looked into; blank lines are none."""
+
+    def __init__(self, options: ReadOptions, planned: Records) -> None:
+        self._options = options
+        self._columns = planned.ours
+        self._planned = planned
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        from headrace.engines.spark.records import FragmentReader
+
+        with self._quarantine() as quarantine:
+            reader = FragmentReader(self._planned, self._options, quarantine)
+            for fragment in partition.value or ():
+                yield from reader.read(fragment)
+
+    def _quarantine(self) -> AbstractContextManager[Quarantine | None]:
+        from headrace.engines.spark.quarantine import Quarantine
+
+        if self._options.bad_records is None:
+            return nullcontext()
+        task = TaskContext.get()
+        attempt = "" if task is None else f"{task.partitionId()}-{task.taskAttemptId()}"
+        return Quarantine(self._options.bad_records, attempt)
