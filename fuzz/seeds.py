@@ -52,6 +52,9 @@ def seeds() -> dict[str, Iterable[bytes]]:
         # The longest line, the size of a read; what a null means, the separator.
         "rows": [bytes([size, 3]) + rows for size in (0, 20, 255)],
         "frame": [bytes([null, 1]) + b"|k|1\nk|null\nk|\nk\n\n" for null in range(3)],
+        "columns": [
+            b'{"a":%b,"b":[%b],"c":{"k":%b}}\n' % (3 * (d,)) for d in documents
+        ],
         "program": programs(),
         "blocks": [path.read_bytes() for path in (TOP / "fuzz/found/blocks").iterdir()],
         "checkpoint": [

@@ -7,6 +7,7 @@
 
 mod blocks;
 mod checkpoint;
+mod columns;
 mod frame;
 mod json;
 mod program;
@@ -14,6 +15,7 @@ mod rows;
 
 pub use blocks::blocks;
 pub use checkpoint::checkpoint;
+pub use columns::columns;
 pub use frame::frame;
 pub use json::json;
 pub use program::program;

@@ -1,4 +1,4 @@
-//! Neither indexing nor querying allocates anything per row.
+//! Neither indexing nor querying nor making columns allocates anything per row.
 
 #![allow(clippy::unwrap_used, reason = "a failure here is the test's answer")]
 
@@ -6,6 +6,7 @@ use std::{io::Cursor, sync::Arc};
 
 use headrace_core::{
     blocks::{BlockFile, BlockTable, Coding, seek_table},
+    columns::{Before, Columns, Shape},
     input::{DataFile, RangeReader},
     json::Limits,
     query::{Output, OverRows, PerRow, Program, Reading, Reduction, Stage, Watch, Writing, decode},
@@ -170,4 +171,23 @@ fn blocks_are_decoded_into_used_memory() {
     // What is shared between those who read a block, and nothing for its 30,000 rows.
     assert!(counted.count_total <= 2 * 20, "{}", counted.count_total);
     assert!(counted.bytes_total < 4096, "{}", counted.bytes_total);
+}
+
+#[test]
+fn columns_allocate_their_buffers_and_nothing_per_row() {
+    let shape = r#"{"struct": [["id", {"integer": 8}], ["name", "string"], ["tags", {"array": "variant"}]]}"#;
+    let shape = Shape::parse(shape).unwrap();
+    let mut columns = Columns::new(&shape, Limits::default(), Before::default(), true);
+    let data = rows();
+    let mut fill = || {
+        let mut stream = RowStream::new(&data[..], 0, 0, u64::MAX, 1 << 20);
+        while let Some(row) = stream.next_row().unwrap() {
+            columns.push(row);
+        }
+    };
+    let counted = allocation_counter::measure(&mut fill);
+    assert_eq!(columns.len(), 9_000);
+    // A dozen buffers that double each time they are full.
+    assert!(counted.count_total < 300, "{counted:?}");
+    assert_eq!(columns.take().faults, []);
 }

@@ -50,3 +50,8 @@ fn blocks() {
 fn checkpoint() {
     replay("checkpoint", fuzz::checkpoint);
 }
+
+#[test]
+fn columns() {
+    replay("columns", fuzz::columns);
+}

@@ -25,6 +25,7 @@ pub(super) struct Variants {
     /// The entries of all containers that have not ended.
     entries: Vec<Entry>,
     open: Vec<Open>,
+    header: Header,
 }
 
 /// The keys of the value that is being made.
@@ -62,6 +63,7 @@ impl Default for Variants {
             keys: Keys::default(),
             entries: Vec::new(),
             open: Vec::new(),
+            header: Header::default(),
         }
     }
 }
@@ -167,7 +169,8 @@ impl Variants {
         } else {
             (u32::from(is_large) << 2 | offset_bits) << 2 | 3
         };
-        let mut header = Header(Vec::new());
+        let header = &mut self.header;
+        header.0.clear();
         header.push(kind as usize, 1);
         header.push(entries.len(), if is_large { 4 } else { 1 });
         if is_object {
@@ -179,7 +182,7 @@ impl Variants {
             header.push(entry.offset, offset_bytes);
         }
         header.push(length, offset_bytes);
-        self.values.splice(start..start, header.0);
+        self.values.splice(start..start, header.0.iter().copied());
         self.entries.truncate(first);
     }
 
@@ -289,6 +292,7 @@ impl Keys {
     }
 }
 
+#[derive(Debug, Default)]
 struct Header(Vec<u8>);
 
 impl Header {
