@@ -261,12 +261,6 @@ def test_a_line_over_the_limit_is_a_null_among_its_neighbours(tmp_path):
     ("columns", "message"),
     [
         pytest.param(
-            schema("_row", "id", "name", id=LongType(), name=StringType()),
-            "no column id, name; there are _file string, _offset bigint, "
-            "_row bigint, _raw binary",
-            id="unknown",
-        ),
-        pytest.param(
             schema("_raw", _raw=LongType()),
             "_raw cannot be bigint; it can be binary or string",
             id="wrong type",

@@ -164,11 +164,6 @@ def test_an_unknown_option_fails_at_load(load, nasty):
         load(nasty, maxPartitionByte=1)
 
 
-def test_an_unknown_column_fails_with_those_there_are(load, nasty):
-    with pytest.raises(AnalysisException, match="no column id; there are _file"):
-        load(nasty, "id long, _raw binary").collect()
-
-
 def test_a_file_that_grows_under_a_frame_keeps_the_rows_it_had(load, tmp_path):
     path = tmp_path / "growing.jsonl"
     path.write_bytes(b"1\n2\n")

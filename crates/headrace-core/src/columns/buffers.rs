@@ -25,6 +25,8 @@ pub(super) struct Column {
     /// How messages call it.
     pub(super) path: Box<str>,
     pub(super) inside: Inside,
+    /// Of a field: where its key stands in the row.
+    pub(super) key_at: usize,
     valid: Bits,
     /// Values of one width, or bytes.
     pub(super) data: Vec<u8>,
@@ -180,6 +182,7 @@ impl Column {
             shape,
             path: path.into(),
             inside: Inside::Nothing,
+            key_at: 0,
             valid: Bits::default(),
             data: Vec::new(),
             ends,

@@ -30,8 +30,10 @@ pub(super) struct Scratch {
     /// Where the keys of open maps stand in the line.
     places: Vec<usize>,
     order: Vec<usize>,
-    /// Where the keys stand that are repeated later in the same map.
-    pub(super) repeated: Vec<usize>,
+    /// Where the keys stand that come again later in the same object.
+    repeated: Vec<usize>,
+    /// Whether one of them is a key of a map.
+    in_map: bool,
 }
 
 /// A value that is not of the type of its column.
@@ -87,8 +89,11 @@ impl<'t> Filler<'t> {
     ) -> Self {
         scratch.open.clear();
         scratch.places.clear();
-        if !leave_out {
+        if leave_out {
+            scratch.repeated.sort_unstable();
+        } else {
             scratch.repeated.clear();
+            scratch.in_map = false;
         }
         Self {
             table,
@@ -100,6 +105,16 @@ impl<'t> Filler<'t> {
             leave_out,
             mismatch: None,
         }
+    }
+
+    /// Whether the row must be walked again, without the keys that are repeated: what a map has
+    /// cannot be replaced, and whether a mismatch was replaced is not known.
+    pub(super) fn must_leave_out(&self) -> bool {
+        self.scratch.in_map || (self.mismatch.is_some() && !self.scratch.repeated.is_empty())
+    }
+
+    fn is_left_out(&self) -> bool {
+        self.leave_out && self.scratch.repeated.binary_search(&self.key_at).is_ok()
     }
 
     fn column(&mut self) -> &mut Column {
@@ -231,7 +246,7 @@ impl<'t> Filler<'t> {
 
     /// Look for keys of a map that come again in it.
     fn find_repeated(&mut self, keys: ColumnId, open: Open) {
-        let Scratch { places, order, repeated, .. } = &mut *self.scratch;
+        let Scratch { places, order, repeated, in_map, .. } = &mut *self.scratch;
         let (first_key, first_place) = open.first;
         let count = places.len() - first_place;
         if count > 1 && !self.leave_out {
@@ -242,6 +257,7 @@ impl<'t> Filler<'t> {
             for pair in order.windows(2) {
                 if key(pair[0]) == key(pair[1]) {
                     repeated.push(places[first_place + pair[0]]);
+                    *in_map = true;
                 }
             }
         }
@@ -249,6 +265,9 @@ impl<'t> Filler<'t> {
     }
 
     fn field(&mut self, object: ColumnId, raw: &str, has_escapes: bool) -> bool {
+        if self.is_left_out() {
+            return false;
+        }
         let length = self.table.len(object);
         let Inside::Fields(fields, next) = &mut self.table.columns[object].inside else {
             return false;
@@ -263,12 +282,14 @@ impl<'t> Filler<'t> {
         self.target = fields[found].1;
         if self.table.len(self.target) > length {
             self.table.truncate(self.target, length);
+            self.scratch.repeated.push(self.table.columns[self.target].key_at);
         }
+        self.table.columns[self.target].key_at = self.key_at;
         true
     }
 
     fn entry(&mut self, keys: ColumnId, values: ColumnId, raw: &str, has_escapes: bool) -> bool {
-        if self.leave_out && self.scratch.repeated.contains(&self.key_at) {
+        if self.is_left_out() {
             return false;
         }
         let name = if has_escapes { json::unescape(raw, &mut self.scratch.text) } else { raw };

@@ -26,7 +26,7 @@ use buffers::{ROOT, Table};
 use fill::{Filler, Scratch};
 
 use crate::{
-    json::{self, JsonError, KeyHints, Limits},
+    json::{self, KeyHints, Limits},
     query::PerRow,
     rows::Row,
 };
@@ -176,12 +176,15 @@ impl Columns {
         place: impl Fn(usize) -> u64,
     ) -> Result<bool, (FaultKind, u64, String)> {
         let length = self.len();
-        let mut walked = self.walk(line, false);
-        if walked.is_ok() && !self.scratch.repeated.is_empty() {
+        let mut filler = Filler::new(&mut self.table, &mut self.scratch, line, false);
+        let mut walked = json::walk(line, &self.limits, &mut self.hints, &mut filler);
+        if walked.is_ok() && filler.must_leave_out() {
             self.table.truncate(ROOT, length);
-            walked = self.walk(line, true);
+            filler = Filler::new(&mut self.table, &mut self.scratch, line, true);
+            // Which keys are left out differs from row to row: there is nothing to learn.
+            walked = json::walk(line, &self.limits, &mut KeyHints::none(), &mut filler);
         }
-        match walked {
+        match walked.map(|_| filler.mismatch) {
             Ok(None) => Ok(true),
             Ok(Some(mismatch)) => {
                 Err((FaultKind::Mismatch, place(mismatch.offset), mismatch.reason))
@@ -191,17 +194,6 @@ impl Columns {
                 Err((FaultKind::Bad, place(error.offset), error.reason.to_string()))
             }
         }
-    }
-
-    fn walk(&mut self, line: &[u8], again: bool) -> Result<Option<fill::Mismatch>, JsonError> {
-        let mut filler = Filler::new(&mut self.table, &mut self.scratch, line, again);
-        if again {
-            // Which keys are left out differs from row to row: there is nothing to learn.
-            json::walk(line, &self.limits, &mut KeyHints::none(), &mut filler)?;
-        } else {
-            json::walk(line, &self.limits, &mut self.hints, &mut filler)?;
-        }
-        Ok(filler.mismatch)
     }
 
     /// The columns of all rows since the last time.
@@ -324,6 +316,21 @@ mod tests {
         let texts = &filled.buffers[2].others[1];
         assert_eq!(texts, "a\tb1.50true{\"k\":[1,\"\\t\",{}]}[]".as_bytes());
         assert_eq!(filled.buffers[2].others[0], ends(&[0, 3, 7, 11, 11, 28, 30]));
+    }
+
+    #[test]
+    fn a_mismatch_that_is_replaced_is_none() {
+        let shape = r#"{"struct": [["a", {"struct": [["b", {"integer": 8}]]}], ["c", "date"]]}"#;
+        for (line, fault) in [
+            (r#"{"a":1,"a":{"b":"x","b":2}}"#, None),
+            (r#"{"a":{"b":"x"},"a":null,"c":"y"}"#, Some(r#"c is "y", which does not fit date"#)),
+            (r#"{"a":1,"c":"y","a":null,"c":null}"#, None),
+            (r#"{"a":null,"a":1}"#, Some("a is 1, which does not fit struct")),
+        ] {
+            let filled = filled(&mut columns(shape, true), &[line]);
+            let reason = filled.faults.first().map(|fault| fault.reason.as_str());
+            assert_eq!(reason, fault, "{line}");
+        }
     }
 
     #[test]

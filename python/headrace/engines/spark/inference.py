@@ -33,22 +33,31 @@ if TYPE_CHECKING:
     from headrace.physical.fragment import Fragment
 
 
-def inferred_columns(options: ReadOptions) -> list[tuple[str, Shape]]:
+def found_columns(options: ReadOptions) -> list[tuple[str, Shape]]:
     """Return the columns of a read whose schema nobody has given."""
+    own = {**{name: _own(name) for name in COLUMNS}, options.corrupt: "string"}
+    columns: dict[str, Shape]
+    if options.variant is not None:
+        columns = {options.variant: "variant"}
+    else:
+        columns = _inferred(options, own)
+    if options.columns is None:
+        return list(columns.items())
+    return _chosen(columns, own, options.columns)
+
+
+def _inferred(options: ReadOptions, own: dict[str, Shape]) -> dict[str, Shape]:
     found = Inference()
     fragments = [part for parts in plan(options, number_rows=False) for part in parts]
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         for part in pool.map(partial(_look, options), fragments):
             found.merge(part)
     fields, mixed = found.fields()
-    own = {**{name: _own(name) for name in COLUMNS}, options.corrupt: "string"}
     _warn(mixed, [name for name, _shape in fields if name in own])
     columns = {name: shape for name, shape in fields if name not in own}
-    if options.columns is not None:
-        return _chosen(columns, own, options.columns)
     if found.faulty and options.mode == "PERMISSIVE" and options.bad_records is None:
         columns[options.corrupt] = "string"
-    return list(columns.items())
+    return columns
 
 
 def _own(name: str) -> Shape:

@@ -181,9 +181,12 @@ def _paths(values: Mapping[str, str]) -> tuple[str, ...]:
 
 def _json_list(name: str, text: str) -> tuple[str, ...]:
     # The compiled core stays out of what Spark imports to discover us.
-    from headrace.kernel.values import parse
+    from headrace.kernel.values import InvalidJsonError, parse
 
-    several = parse(text.encode())
+    try:
+        several = parse(text.encode())
+    except InvalidJsonError as error:
+        raise UsageError(f"option {name} is not a JSON list: {error}") from error
     if not isinstance(several, list):
         raise UsageError(f"option {name} is not a JSON list: {text}")
     return tuple(str(one) for one in several)

@@ -52,14 +52,12 @@ class HeadraceSource(DataSource):
 
     def schema(self) -> str | StructType:
         options = self._read_options
-        if options.variant is not None:
-            return StructType().add(options.variant, "variant")
-        if not options.infer and options.columns is None:
+        if not (options.infer or options.columns or options.variant):
             return DEFAULT_SCHEMA
-        from headrace.engines.spark.inference import inferred_columns
+        from headrace.engines.spark.inference import found_columns
         from headrace.engines.spark.typed import spark_struct
 
-        return StructType.fromJson(spark_struct(inferred_columns(options)))
+        return StructType.fromJson(spark_struct(found_columns(options)))
 
     # Spark calls it with `schema=`.
     def reader(self, schema: StructType) -> LineReader | RecordReader:
