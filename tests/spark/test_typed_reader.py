@@ -271,8 +271,8 @@ def test_what_is_mixed_is_named(data):
 def test_some_of_the_columns_that_are_found(data):
     found = inferred(data, columns='["tags", "_line"]')
     assert found.simpleString() == "struct<tags:array<string>,_line:bigint>"
-    with pytest.raises(UsageError, match="no row has nmae; there are id, name"):
-        inferred(data, columns="id, nmae")
+    with pytest.raises(UsageError, match="no row has names; there are id, name"):
+        inferred(data, columns="id, names")
 
 
 def test_fields_that_are_called_like_our_columns_are_left_out(tmp_path):
