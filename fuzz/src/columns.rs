@@ -100,7 +100,9 @@ fn matches<'b>(shape: &Shape, rest: &mut impl Iterator<Item = &'b Buffers>, leng
     };
     match shape {
         Shape::Struct(fields) => {
-            fields.iter().for_each(|(_, shape)| matches(shape, &mut *rest, length));
+            for (_, shape) in fields {
+                matches(shape, &mut *rest, length);
+            }
         }
         Shape::Array(of) => matches(of, rest, ends(0)),
         Shape::Map(of) => {
