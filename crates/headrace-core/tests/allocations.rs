@@ -5,7 +5,12 @@
 use std::{io::Cursor, sync::Arc};
 
 use headrace_core::{
-    blocks::{BlockFile, BlockTable, Coding, seek_table},
+    blocks::{
+        BlockFile, BlockTable, Coding,
+        pack::{Packer, Sizes},
+        seek_table,
+    },
+    codec::by_name,
     columns::{Before, Columns, Shape},
     input::{DataFile, RangeReader},
     json::Limits,
@@ -190,4 +195,35 @@ fn columns_allocate_their_buffers_and_nothing_per_row() {
     // A dozen buffers that double each time they are full.
     assert!(counted.count_total < 300, "{counted:?}");
     assert_eq!(columns.take().faults, []);
+}
+
+#[test]
+fn packing_holds_no_more_the_longer_it_goes_on() {
+    let codec = by_name("gzip").unwrap();
+    let settings = codec.blocks.unwrap().defaults();
+    let sizes = Sizes {
+        block_bytes: 1 << 18,
+        max_bytes: Some(16 << 10),
+        max_logical_bytes: None,
+        max_records: None,
+    };
+    let mut packer = Packer::new(codec, &settings, sizes, None, 1).unwrap();
+    // Blocks that are begun with the first lines turn out to be too large with the others.
+    let mut lines = [&[b'x'; 999][..], b"\n"].concat().repeat(60);
+    let mut state = 1_u64;
+    for _ in 0..80 * 100 {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        lines.extend_from_slice(format!("{:08x}", state >> 32).as_bytes());
+        lines.extend_from_slice(if state.is_multiple_of(100) { b"\n" } else { b"" });
+    }
+    lines.push(b'\n');
+    let mut pack = |rounds: usize| {
+        for _ in 0..rounds {
+            let mut pieces = Vec::new();
+            assert_eq!(packer.add(&lines, 0, &mut pieces).unwrap(), None);
+        }
+    };
+    pack(5);
+    let held = allocation_counter::measure(|| pack(50)).bytes_current;
+    assert!(held < 1 << 19, "{held}");
 }

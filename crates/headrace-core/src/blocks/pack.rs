@@ -81,6 +81,9 @@ const MANY_BLOCKS: u64 = 8;
 /// Blocks are not cut smaller than this for a better fit.
 const SMALLEST_TARGET: u64 = 1024;
 
+/// Memory of longer lines is given back to the system.
+const KEPT_LINES: usize = 4 << 20;
+
 /// Blocks on their way for each thread.
 const AHEAD: usize = 2;
 
@@ -119,7 +122,8 @@ pub struct Packer {
     sure: usize,
     /// Rows and bytes of the current shard, with what is on its way.
     cut: (u64, u64),
-    spare: Vec<Vec<u8>>,
+    /// Memory for the next block.
+    spare: Vec<u8>,
     /// Lines taken.
     pub records: u64,
     /// Of them blank, where lines are checked.
@@ -314,13 +318,13 @@ impl Packer {
 
     /// Compress a line to see whether it fits: it is too long to be sure.
     fn try_alone(&mut self, content: &[u8]) -> Result<(), Cause> {
-        let mut lines = self.spare.pop().unwrap_or_default();
+        let mut lines = std::mem::take(&mut self.spare);
         lines.clear();
         lines.extend_from_slice(content);
         lines.push(b'\n');
         let mut bytes = Vec::new();
         let encoded = self.encoder().and_then(|encoder| encoder.encode(&lines, 1, &mut bytes));
-        self.spare.push(lines);
+        self.keep(lines);
         // What cannot be encoded now cannot be encoded later either, and is said then.
         if encoded.is_ok() && !self.placing.can_ever_fit(bytes.len() as u64) {
             let needed = bytes.len() as u64 + (self.format.tail_len)(1);
@@ -359,7 +363,7 @@ impl Packer {
         if self.draft.rows == 0 {
             return Ok(());
         }
-        let mut lines = self.spare.pop().unwrap_or_default();
+        let mut lines = std::mem::take(&mut self.spare);
         lines.clear();
         let next = Raw { lines, rows: 0, begins_shard: false };
         let raw = std::mem::replace(&mut self.draft, next);
@@ -402,8 +406,15 @@ impl Packer {
             let raw_len = u32::try_from(raw.lines.len()).map_err(io::Error::other)?;
             self.placing.push(bytes, Content { raw_len, rows: raw.rows }, pieces);
         }
-        self.spare.push(raw.lines);
+        self.keep(raw.lines);
         Ok(())
+    }
+
+    /// Use memory again, but hold no more than a block needs.
+    fn keep(&mut self, lines: Vec<u8>) {
+        if lines.capacity() <= KEPT_LINES.max(2 * self.sizes.block_bytes) {
+            self.spare = lines;
+        }
     }
 
     /// The rest. With `always`, a file is made even of no lines.
