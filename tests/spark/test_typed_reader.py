@@ -2,6 +2,7 @@
 
 import json
 import warnings
+from decimal import localcontext
 
 import pytest
 from hypothesis import given
@@ -25,7 +26,7 @@ from pyspark.sql.types import (
 from pyspark.sql.variant_utils import VariantUtils
 
 from headrace.engines.spark.source import HeadraceSource
-from headrace.errors import FaultyRowError, UsageError
+from headrace.errors import FaultyRowError, SourceNotFoundError, UsageError
 from headrace.kernel.columns import ColumnBuilder
 from headrace.kernel.rows import RowBatch
 from headrace.kernel.values import parse
@@ -199,6 +200,14 @@ def test_a_read_that_is_left_early_leaves_nothing_in_quarantine(data, tmp_path):
     assert list(reader.read(InputPartition(None))) == []
 
 
+def test_a_file_that_is_gone_is_named(data):
+    reader = source(data).reader(schema=schema("id"))
+    (partition,) = reader.partitions()
+    data.unlink()
+    with pytest.raises(SourceNotFoundError, match=r"data\.jsonl"):
+        list(reader.read(partition))
+
+
 @pytest.mark.parametrize(
     ("columns", "message"),
     [
@@ -318,5 +327,7 @@ def test_any_value_as_a_variant(values):
     for at, row in enumerate(rows):
         value = data[slice(*memoryview(value_ends).cast("i")[at : at + 2])]
         keys = metadata[slice(*memoryview(metadata_ends).cast("i")[at : at + 2])]
-        found = VariantUtils.to_python(value, keys)
+        # PySpark computes decimals, with 28 digits unless told otherwise.
+        with localcontext(prec=60):
+            found = VariantUtils.to_python(value, keys)
         assert json.loads(json.dumps(found, default=plain)) == parse(row)
