@@ -12,6 +12,7 @@ mod frame;
 mod json;
 mod program;
 mod rows;
+mod variant;
 
 pub use blocks::blocks;
 pub use checkpoint::checkpoint;
@@ -20,3 +21,4 @@ pub use frame::frame;
 pub use json::json;
 pub use program::program;
 pub use rows::rows;
+pub use variant::variant;

@@ -1,10 +1,11 @@
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from os import PathLike
 from typing import TypeAlias, final
 
 __all__ = [
     "BlockTable",
     "ColumnBuilder",
+    "ColumnLines",
     "Compressor",
     "Decoded",
     "File",
@@ -52,6 +53,23 @@ def cells(
 ) -> tuple[list[list[str | None]], list[tuple[int, str]]]: ...
 def csv_header(columns: list[str]) -> bytes: ...
 def csv_records(lines: bytes, columns: list[str]) -> tuple[bytes, int, str | None]: ...
+
+_Column: TypeAlias = tuple[
+    tuple[str, int, list[str]],
+    tuple[int, int],
+    tuple[_Bytes | None, _Bytes | None, _Bytes | None],
+    Sequence[_Column],
+]
+
+@final
+class ColumnLines:
+    @staticmethod
+    def objects(
+        batch: _Column, skip_nulls: bool, null_for_nan: bool
+    ) -> ColumnLines: ...
+    @staticmethod
+    def as_they_are(column: _Column) -> ColumnLines: ...
+    def next(self, enough: int) -> tuple[_Bytes, tuple[int, str, str] | None]: ...
 
 @final
 class Compressor:

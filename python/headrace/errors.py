@@ -286,6 +286,26 @@ class BadRecordError(HeadraceError, ValueError):
         return f"{self.what}; on_error='skip' (--on-error skip) leaves it out"
 
 
+class UnwritableRecordError(HeadraceError, ValueError):
+    """A row of a Spark frame cannot be written as a line of JSON.
+
+    `partition` and `row` say where it is in the frame, both from 0.
+    """
+
+    def __init__(self, path: str, partition: int, row: int, reason: str) -> None:
+        super().__init__(path, partition, row, reason)
+        self.path = path
+        self.partition = partition
+        self.row = row
+        self.reason = reason
+
+    def __str__(self) -> str:
+        return (
+            f"{self.path}: row {self.row} of partition {self.partition} of the frame: "
+            f"{self.reason}; nothing was written"
+        )
+
+
 class JsonTooLargeError(HeadraceError, ValueError):
     """A record fits in no file that obeys the limit; nothing of it was written.
 

@@ -55,3 +55,8 @@ fn checkpoint() {
 fn columns() {
     replay("columns", fuzz::columns);
 }
+
+#[test]
+fn variant() {
+    replay("variant", fuzz::variant);
+}

@@ -9,6 +9,7 @@
 mod batch;
 mod blocks;
 mod checksum;
+mod column_lines;
 mod columns;
 mod compressor;
 mod error;
@@ -35,6 +36,8 @@ mod _native {
     use crate::blocks::{BlockTable, has_blocks};
     #[pymodule_export]
     use crate::checksum::{crc32c, digest};
+    #[pymodule_export]
+    use crate::column_lines::ColumnLines;
     #[pymodule_export]
     use crate::columns::{ColumnBuilder, Inference};
     #[pymodule_export]

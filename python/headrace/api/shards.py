@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import warnings
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from headrace.api.dataset import MAX_LINE, Batch, Dataset, decoding_threads
+from headrace.engines.path_keys import PathKeys
 from headrace.errors import (
     BadSetError,
     DamagedBlockError,
@@ -16,10 +16,8 @@ from headrace.errors import (
     UsageError,
 )
 from headrace.kernel.checksum import digest
-from headrace.kernel.programs import RowQuery
 from headrace.kernel.rows import Decoding, File, reading
 from headrace.kernel.values import MAX_DEPTH
-from headrace.physical.query_plan import RowPlan, plan_query
 from headrace.store.checkpoints import Keeping
 from headrace.store.decoded import decoded
 from headrace.store.row_file import RowOptions
@@ -31,7 +29,6 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Collection, Iterator, Mapping
 
-    from headrace.kernel.rows import RowBatch
     from headrace.store.shards.metadata import Part
     from headrace.store.shards.record_writer import OnError
     from headrace.store.source import Source
@@ -93,42 +90,6 @@ class ShardWriter(SetWriter):
             run=run,
             keys=None if partition_by is None else PathKeys(partition_by, max_depth),
         )
-
-
-class PathKeys:
-    """The values of rows at a path, found by the core."""
-
-    def __init__(self, path: str, max_depth: int) -> None:
-        if not all(str(path).split(".")):
-            raise UsageError(
-                f"partition_by {path!r}: it is a path such as 'user.country'"
-            )
-        self.key = path
-        steps = "".join(f"[{json.dumps(step)}]" for step in path.split("."))
-        plan = plan_query(f"${steps}", stream=False, distinct_by=None).main
-        if not isinstance(plan, RowPlan):
-            raise UsageError(f"partition_by {path!r}: it is not about each row")
-        self._program = plan.program
-        self._max_depth = max_depth
-
-    def of(self, batch: RowBatch) -> tuple[list[bytes], tuple[int, int, str] | None]:
-        """Return the value of each row as JSON, up to a row that is not JSON."""
-        query = RowQuery(
-            self._program,
-            output="answer",
-            nulls=True,
-            limit=None,
-            max_depth=self._max_depth,
-        )
-        answers = query.answer(batch, 0)
-        values = iter(answers.lines.splitlines())
-        refused = answers.refused
-        asked = answers.asked if refused is None else answers.asked - 1
-        rows = batch.contents()[:asked]
-        found = [next(values) if row and not row.isspace() else b"null" for row in rows]
-        if refused is None:
-            return found, None
-        return found, (refused.row - batch.first_row, refused.offset, refused.reason)
 
 
 def read_shards(

@@ -21,6 +21,7 @@ pub use lanes::{LaneId, Lanes};
 pub use tape::{Document, Kept, Node, NodeKind, Tape, parse_text, parse_text_on, values_of};
 pub use text::{json_text, key_of, text_of};
 pub use write::{write_canonical, write_json};
+pub(crate) use write::{write_int, write_string};
 
 /// One value.
 #[derive(Clone, Copy, Debug)]

@@ -132,7 +132,7 @@ fn separate(at: usize, out: &mut Vec<u8>) {
     }
 }
 
-fn write_int(value: i64, out: &mut Vec<u8>) {
+pub(crate) fn write_int(value: i64, out: &mut Vec<u8>) {
     let mut digits = [0; 20];
     let mut at = digits.len();
     let mut rest = value.unsigned_abs();
@@ -151,7 +151,7 @@ fn write_int(value: i64, out: &mut Vec<u8>) {
 }
 
 /// Append text as a JSON string. Only what must be escaped is.
-pub(super) fn write_string(text: &str, out: &mut Vec<u8>) {
+pub(crate) fn write_string(text: &str, out: &mut Vec<u8>) {
     out.push(b'"');
     let bytes = text.as_bytes();
     let mut start = 0;

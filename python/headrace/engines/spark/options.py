@@ -6,6 +6,7 @@ Spark hands options over as text, their names in lower case. They are read when
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -16,9 +17,12 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 
+_FILE_URL = re.compile(r"^file:(//(localhost)?(?=/))?")
+
+
 @dataclass(frozen=True, slots=True)
 class Option:
-    """An option of the source; `default` and `most` are sizes in bytes."""
+    """An option of the format; `default` and `most` are sizes in bytes."""
 
     name: str
     doc: str
@@ -168,6 +172,15 @@ def _query(name: str, text: str | None) -> str | None:
         except HeadraceError as error:
             raise UsageError(f"option {name}: {error}") from error
     return text
+
+
+def local_path(path: str) -> str:
+    """Return a path that may be written as a URL, as Spark's users do.
+
+    >>> local_path("file:///data"), local_path("s3://data")
+    ('/data', 's3://data')
+    """
+    return _FILE_URL.sub("", path)
 
 
 def _paths(values: Mapping[str, str]) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""The classes that PySpark calls for ``spark.read.format("headrace")``.
+"""The format "headrace": the classes that PySpark calls to read it, and the way to its sink.
 
 A `HeadraceSource` and its readers are made on the driver, in a process
 without a SparkSession, pickled, and sent to the tasks; so they hold plain data
@@ -28,6 +28,7 @@ from headrace.engines.spark.columns import (
     of_lines,
 )
 from headrace.engines.spark.options import ReadOptions, read_options
+from headrace.engines.spark.sink_options import is_write, write_options
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
 
     from headrace.engines.spark.quarantine import Quarantine
     from headrace.engines.spark.records import Records
+    from headrace.engines.spark.sink import HeadraceWriter
 
 
 class HeadraceSource(DataSource):
@@ -44,7 +46,10 @@ class HeadraceSource(DataSource):
 
     def __init__(self, options: dict[str, str]) -> None:
         super().__init__(options)
-        self._read_options = read_options(options)
+        self._given = dict(options)
+        # Spark does not say whether it will read or write; a misspelt name fails here.
+        if not is_write(options):
+            read_options(options)
 
     @classmethod
     def name(cls) -> str:
@@ -78,6 +83,13 @@ class HeadraceSource(DataSource):
         arrow_schema = to_arrow_schema(schema, timezone="UTC")
         planned = records(arrow_schema, columns, options.variant)
         return RecordReader(options, planned)
+
+    # Spark calls it with the two in this order.
+    def writer(self, schema: StructType, overwrite: bool) -> HeadraceWriter:  # noqa: FBT001
+        from headrace.engines.spark.sink import HeadraceWriter
+
+        options = write_options(self._given)
+        return HeadraceWriter(options, schema, overwrite=overwrite)
 
 
 class _Reader(DataSourceReader):

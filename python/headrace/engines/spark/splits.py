@@ -11,7 +11,6 @@ This runs once for a DataFrame, on the driver.
 from __future__ import annotations
 
 import os
-import re
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from fnmatch import fnmatchcase
@@ -20,6 +19,7 @@ from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, TypeAlias
 
 from headrace.engines.fragment_rows import count_rows_of
+from headrace.engines.spark.options import local_path
 from headrace.errors import UsageError
 from headrace.physical.fragment import Fragment, fragments
 from headrace.store.source import Source, expand
@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     from headrace.engines.spark.options import ReadOptions
 
 Partition: TypeAlias = tuple[Fragment, ...]
-
-_FILE_URL = re.compile(r"^file:(//(localhost)?(?=/))?")
 
 
 def plan(options: ReadOptions, *, number_rows: bool) -> list[Partition]:
@@ -55,8 +53,7 @@ def first_row(fragment: Fragment) -> int:
 
 
 def _sources(options: ReadOptions) -> Iterator[Source]:
-    # Spark's users may write a local path as file:/data or file:///data.
-    paths = [_FILE_URL.sub("", path) for path in options.paths]
+    paths = [local_path(path) for path in options.paths]
     for source in expand(paths):
         if source.is_pipe:
             raise UsageError(f"{source.location}: Spark cannot read a pipe; use a file")

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from headrace.store.shards.metadata import Metadata
 
-_TRIES = 100
+TRIES = 100
 """How often a directory may vanish while we begin to use it."""
 
 
@@ -60,25 +60,12 @@ class Generation:
             raise
 
     def _locked(self) -> SetLock:
-        for _ in range(_TRIES):
+        for _ in range(TRIES):
             with suppress(FileNotFoundError):
-                self._make_directories()
+                make_directories(self.names.directory, self._made)
                 # Gone again if a writer of another set takes back what it made.
                 return SetLock(self.names)
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
-
-    def _make_directories(self) -> None:
-        missing = []
-        directory = self.names.directory
-        while not directory.exists():
-            missing.append(directory)
-            directory = directory.parent
-        for each in reversed(missing):
-            self._made.append(each)
-            try:
-                each.mkdir()
-            except FileExistsError:
-                self._made.pop()
 
     def _begin(self) -> None:
         leftovers.remove_dead(self.names)
@@ -91,6 +78,11 @@ class Generation:
     def _numbers(self) -> list[int]:
         there = self.names.directory.exists()
         return generations.committed(self.names) if there else []
+
+    @property
+    def root(self) -> Path:
+        """What the paths of its parts are below of."""
+        return self.names.directory
 
     @property
     def left(self) -> str:
@@ -182,14 +174,34 @@ class Generation:
         lock, self._lock = self._lock, None
         if lock is not None:
             lock.release()
-        while self._made:
-            with suppress(OSError):
-                self._made[-1].rmdir()
-            self._made.pop()
+        remove_directories(self._made)
 
     def __del__(self) -> None:
         with suppress(AttributeError):  # it was not even begun
             self.discard()
+
+
+def make_directories(directory: Path, made: list[Path]) -> None:
+    """Make `directory` and those above it; whichever were missing are put in `made`."""
+    missing = []
+    while not directory.exists():
+        missing.append(directory)
+        directory = directory.parent
+    for each in reversed(missing):
+        # Noted first: an interrupt must not leave one that nobody knows of.
+        made.append(each)
+        try:
+            each.mkdir()
+        except FileExistsError:
+            made.pop()
+
+
+def remove_directories(made: list[Path]) -> None:
+    """Remove directories that were made, unless something is in them by now."""
+    while made:
+        with suppress(OSError):
+            made[-1].rmdir()
+        made.pop()
 
 
 def refuse_foreign(directory: Path) -> None:

@@ -1,7 +1,8 @@
 """Removing what no reader needs any more.
 
-That are files of writers that died, and generations that were superseded a while
-ago. Everything here needs the lock of the set. Only files that are called like a
+That are files of writers and jobs that died, and generations that were superseded a
+while ago. Everything here needs the lock of the set, but for what a job of many tasks
+has put aside, which is its own alone. Only files that are called like a
 set's are removed, links are not followed, and directories only if that leaves them empty.
 """
 
@@ -11,6 +12,7 @@ import os
 import time
 from contextlib import suppress
 from itertools import pairwise, takewhile
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from headrace.errors import BadSetError
@@ -20,12 +22,14 @@ from headrace.store.shards.listing import names_in
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
-    from pathlib import Path
 
     from headrace.store.shards.names import SetNames
 
 GRACE = 600.0
 """Seconds that readers of a generation have left when there is a newer one."""
+
+ORPHAN_AGE = 86_400.0
+"""Seconds after which a job that has put nothing aside meanwhile is taken for dead."""
 
 
 def remove_dead(names: SetNames) -> None:
@@ -39,12 +43,19 @@ def remove_dead(names: SetNames) -> None:
     cut = takewhile(lambda each: not generations.is_committed(names, each), numbers)
     dead = set(cut)
     whole = set(numbers) - dead
-    for name in names_in(names.directory):
-        found = naming.parts_directory(name)
-        if found and found[0] == names.name and found[1] not in whole:
-            dead.add(found[1])
+    dead |= _without_metadata(names, whole)
     if dead:
         _remove(names, dead, kept=whole)
+
+
+def _without_metadata(names: SetNames, whole: Collection[int]) -> set[int]:
+    """Return the generations that have parts, but are none of those that are `whole`."""
+    found = [naming.parts_directory(name) for name in names_in(names.directory)]
+    return {
+        each[1]
+        for each in found
+        if each and each[0] == names.name and each[1] not in whole
+    }
 
 
 def remove_temporary(names: SetNames) -> None:
@@ -67,7 +78,9 @@ def remove_superseded(names: SetNames, grace: float = GRACE) -> list[int]:
             break
         old.append(older)
     if old:
-        _remove(names, old, kept=set(oldest_first) - set(old))
+        kept = set(oldest_first) - set(old)
+        # Also those of which only parts were left, which one of the old may have named.
+        _remove(names, _without_metadata(names, kept) | set(old), kept)
     return old
 
 
@@ -94,17 +107,51 @@ def remove_generation(
 ) -> None:
     """Remove the files of a generation, except those that are `needed`."""
     _unlink(names.meta(generation))  # first, so that nobody begins to read it
-    parts = names.parts(generation)
+    remove_parts(names.parts(generation), names.directory, needed)
+
+
+def remove_parts(parts: Path, root: Path, needed: Collection[str] = ()) -> None:
+    """Remove a directory of parts, but what is `needed` by its path below `root`."""
     if parts.is_symlink() or not parts.is_dir():
         return
     for directory in [*_partitions(parts), parts]:
         for path in list(directory.iterdir()):
-            inside = path.relative_to(names.directory).as_posix()
+            inside = path.relative_to(root).as_posix()
             if naming.is_part_or_beside(path.name) and inside not in needed:
                 _unlink(path)
         # Not empty: somebody put something there, or it is needed.
         with suppress(OSError):
             directory.rmdir()
+
+
+def remove_staging(staging: Path) -> None:
+    """Remove what the tasks of a job have put aside; the job is over, or dead."""
+    if staging.is_symlink() or not staging.is_dir():
+        return
+    for name in names_in(staging):
+        if naming.is_attempt(name):
+            remove_parts(staging / name, staging)
+    with suppress(OSError):
+        staging.rmdir()
+
+
+def remove_orphans(names: SetNames, age: float = ORPHAN_AGE) -> None:
+    """Remove what jobs have put aside that did nothing for `age` seconds."""
+    for name in names_in(names.directory):
+        if naming.staging_directory(name) == names.name:
+            staging = names.directory / name
+            if time.time() - _changed(staging) >= age:
+                remove_staging(staging)
+
+
+def _changed(directory: Path) -> float:
+    """Return when something in a directory, however deep, was changed last."""
+    latest = directory.lstat().st_mtime
+    for below, directories, files in os.walk(directory):
+        for name in (*directories, *files):
+            with suppress(FileNotFoundError):
+                latest = max(latest, Path(below, name).lstat().st_mtime)
+    return latest
 
 
 def _partitions(parts: Path) -> Iterator[Path]:

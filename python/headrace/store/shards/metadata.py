@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, cast
 
 from headrace.errors import BadSetError, UsageError
@@ -19,7 +19,7 @@ from headrace.kernel.values import InvalidJsonError, parse
 from headrace.store.shards import names
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 VERSION = 1
 FORMAT = "jsonl-sharded"
@@ -102,6 +102,14 @@ class Metadata:
     def total_logical_bytes(self) -> int:
         """Bytes of all rows with their newlines."""
         return sum(part.logical_bytes for part in self.parts)
+
+
+def numbered(parts: Iterable[Part]) -> Iterator[Part]:
+    """Yield parts with the number of their first row in the set."""
+    row = 0
+    for part in parts:
+        yield replace(part, first_row=row)
+        row += part.records
 
 
 def encode(metadata: Metadata) -> bytes:

@@ -35,6 +35,8 @@ _ANY_PART_FILE = re.compile(
     rf"{_PART}(?:\{SIDECAR})?|\.{_PART}(?:\{SIDECAR})?{_TEMPORARY}"
 )
 _PARTITION = re.compile(r"[^/=]+=[^/=]+")
+_STAGING = re.compile(rf"\.({_NAME})\.staging-[0-9a-f]{{16}}")
+_ATTEMPT = re.compile(r"task-[0-9]{8,18}-[0-9a-f]{16}")
 
 # What Hive and Spark escape in the names of partition directories.
 _ESCAPED = re.compile(r"[\x00-\x1f\x7f\"#%'*/:=?\\{\[\]^]")
@@ -63,6 +65,10 @@ class SetNames:
     def parts(self, generation: int) -> Path:
         """Return the directory of a generation's files."""
         return self.directory / f"{self.name}.parts-{generation:08}"
+
+    def staging(self, token: str) -> Path:
+        """Return the directory in which the tasks of a job put their parts."""
+        return self.directory / f".{self.name}.staging-{token}"
 
     @property
     def text(self) -> str:
@@ -102,9 +108,29 @@ def meta_temporary(file_name: str) -> str | None:
     return match[1] if match else None
 
 
+def staging_directory(file_name: str) -> str | None:
+    """Return the set to which a job writes that has its parts in this directory.
+
+    >>> staging_directory(".rows.staging-0123456789abcdef")
+    'rows'
+    """
+    match = _STAGING.fullmatch(file_name)
+    return match[1] if match else None
+
+
+def attempt_name(task: int, token: str) -> str:
+    """Return the directory of one attempt at a task, in that of its job."""
+    return f"task-{task:08}-{token}"
+
+
+def is_attempt(file_name: str) -> bool:
+    """Whether it is the directory of an attempt."""
+    return bool(_ATTEMPT.fullmatch(file_name))
+
+
 def is_ours(file_name: str) -> bool:
     """Whether a file in a directory can be one of a set's, also of a dead writer's."""
-    patterns = (_META, _PARTS, _LOCK, _META_TEMPORARY)
+    patterns = (_META, _PARTS, _LOCK, _META_TEMPORARY, _STAGING)
     return any(pattern.fullmatch(file_name) for pattern in patterns)
 
 

@@ -7,7 +7,7 @@ gives is in a file when the call returns.
 from __future__ import annotations
 
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from headrace.store.atomic import NewFile
 from headrace.store.shards.block_table import write_block_table
@@ -16,12 +16,29 @@ from headrace.store.shards.names import part_name, partition_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from contextlib import AbstractContextManager
     from pathlib import Path
 
     from headrace.kernel.blocks import Packer, Piece, Refusal, RefusedRow, Shard
     from headrace.kernel.rows import RowBatch
-    from headrace.store.shards.commit import Generation
     from headrace.store.shards.options import PackOptions
+
+
+class Place(Protocol):
+    """Where parts are put: into a generation, or aside until their job is done."""
+
+    @property
+    def root(self) -> Path:
+        """What the paths of parts are below of."""
+        ...
+
+    def writing(self, path: Path | None = None) -> AbstractContextManager[None]:
+        """Raise what the operating system says about `path` as an error of ours."""
+        ...
+
+    def directory(self, partition: str | None = None) -> Path:
+        """Return the directory of its parts, or those of a partition; make it if need be."""
+        ...
 
 
 class PartFiles:
@@ -29,7 +46,7 @@ class PartFiles:
 
     def __init__(
         self,
-        generation: Generation,
+        place: Place,
         options: PackOptions,
         partition: tuple[str, str | None] | None = None,
     ) -> None:
@@ -38,7 +55,7 @@ class PartFiles:
         self.bytes_written = 0
         self.logical_bytes = 0
         self.parts: list[Part] = []
-        self._generation = generation
+        self._place = place
         self._options = options
         self._partition = partition
         self._packer: Packer | None = None
@@ -87,7 +104,7 @@ class PartFiles:
     def _append(self, pieces: Sequence[Piece]) -> None:
         for data, shard in pieces:
             file = self._file or self._begin()
-            with self._generation.writing(file.path):
+            with self._place.writing(file.path):
                 before = file.size
                 try:
                     file.append(data)
@@ -100,16 +117,16 @@ class PartFiles:
 
     def _begin(self) -> NewFile:
         name = part_name(len(self.parts), self._options.suffix)
-        with self._generation.writing():
+        with self._place.writing():
             partition = self._partition and partition_name(*self._partition)
-            self._file = NewFile(self._generation.directory(partition) / name)
+            self._file = NewFile(self._place.directory(partition) / name)
         return self._file
 
     def _end(self, path: Path, shard: Shard) -> None:
         write_block_table(path, shard)
         self.parts.append(
             Part(
-                path=path.relative_to(self._generation.names.directory).as_posix(),
+                path=path.relative_to(self._place.root).as_posix(),
                 records=shard.records,
                 bytes=shard.bytes,
                 logical_bytes=shard.logical_bytes,

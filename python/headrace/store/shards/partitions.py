@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 
     from headrace.kernel.blocks import Refusal, RefusedRow
     from headrace.kernel.rows import RowBatch
-    from headrace.store.shards.commit import Generation
     from headrace.store.shards.metadata import Part
     from headrace.store.shards.options import PackOptions
+    from headrace.store.shards.part_files import Place
 
 _BOM = b"\xef\xbb\xbf"
 _MARKED = "a byte order mark (only a file may begin with one)"
@@ -66,13 +66,11 @@ class _Open:
 class PartitionedFiles:
     """The parts of all partitions of a set."""
 
-    def __init__(
-        self, generation: Generation, options: PackOptions, keys: Keys
-    ) -> None:
+    def __init__(self, place: Place, options: PackOptions, keys: Keys) -> None:
         self.records = 0
         self.blank = 0
         self._has_warned = False
-        self._generation = generation
+        self._place = place
         # Finding the key checks a record as a whole, and threads for each would be many.
         self._options = replace(options, max_depth=None, threads=1)
         self._keys = keys
@@ -182,7 +180,7 @@ class PartitionedFiles:
         files = self._files.get(name)
         if files is None:
             partition = (self._keys.key, value)
-            files = PartFiles(self._generation, self._options, partition)
+            files = PartFiles(self._place, self._options, partition)
             self._files[name] = files
         one = self._open[name] = _Open(files, [])
         return one

@@ -108,11 +108,13 @@ class ShardSet:
     def vacuum(self, grace: float = leftovers.GRACE) -> list[int]:
         """Remove generations that were superseded `grace` seconds ago; return their numbers.
 
-        What dead writers left is removed as well. Nobody may be writing the set.
+        What dead writers left is removed as well, and what jobs of Spark have put aside
+        that did nothing for a day. Nobody may be writing the set, but for such jobs.
         """
         lock = SetLock(self._names)
         try:
             leftovers.remove_dead(self._names)
+            leftovers.remove_orphans(self._names)
             return leftovers.remove_superseded(self._names, grace)
         finally:
             lock.release()

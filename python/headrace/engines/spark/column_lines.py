@@ -1,0 +1,151 @@
+"""Arrow batches of any Spark schema as lines of JSON.
+
+Arrow's buffers are handed to the core as they are: no value is a Python object here.
+This runs in every task; whether a schema can be written is asked before, on the driver.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+from pyarrow import types
+
+from headrace.errors import UsageError
+from headrace.kernel.column_lines import Column, ColumnLines, lines_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from headrace.kernel.column_lines import Kind
+
+RAW = ("_raw", "value")
+"""What the only column of a frame is called whose values are lines already."""
+
+
+def _is_variant(arrow_type: pa.DataType) -> bool:
+    """Whether it is how Spark hands over a variant: it marks a field of the struct."""
+    if not types.is_struct(arrow_type) or arrow_type.num_fields != 2:
+        return False
+    marks = [field.metadata or {} for field in arrow_type]
+    return any(mark.get(b"variant") == b"true" for mark in marks)
+
+
+_KINDS: tuple[tuple[Callable[[pa.DataType], bool], Callable[[pa.DataType], Kind]], ...]
+_KINDS = (
+    (types.is_null, lambda _type: ("null", 0, [])),
+    (types.is_boolean, lambda _type: ("bool", 0, [])),
+    (types.is_signed_integer, lambda kind: ("int", kind.bit_width // 8, [])),
+    (types.is_float32, lambda _type: ("float", 0, [])),
+    (types.is_float64, lambda _type: ("double", 0, [])),
+    (types.is_decimal128, lambda kind: ("decimal", kind.scale, [])),
+    (types.is_string, lambda _type: ("text", 4, [])),
+    (types.is_large_string, lambda _type: ("text", 8, [])),
+    (types.is_binary, lambda _type: ("binary", 4, [])),
+    (types.is_large_binary, lambda _type: ("binary", 8, [])),
+    (types.is_date32, lambda _type: ("date", 0, [])),
+    (
+        lambda kind: types.is_timestamp(kind) and kind.unit == "us",
+        lambda kind: ("timestamp", int(kind.tz is not None), []),
+    ),
+    (_is_variant, lambda _type: ("variant", 0, [])),
+    (types.is_struct, lambda kind: ("struct", 0, [each.name for each in kind])),
+    (types.is_list, lambda _type: ("list", 4, [])),
+    (types.is_large_list, lambda _type: ("list", 8, [])),
+    (types.is_map, lambda _type: ("map", 0, [])),
+)
+"""How each type is told to the core; the first that fits."""
+
+_NO_KEYS = ("null", "struct", "list", "map", "variant")
+
+
+def json_lines(
+    batch: pa.RecordBatch, *, skip_nulls: bool, null_for_nan: bool
+) -> Iterator[bytes]:
+    """Yield the rows of a batch as lines, many at a time."""
+    if is_raw(batch.schema):
+        lines = ColumnLines.as_they_are(_column(batch.column(0)))
+        return lines_of(lines, batch.schema.names[0])
+    columns = [_column(each) for each in batch.columns]
+    kind = ("struct", 0, batch.schema.names)
+    whole = Column(kind, (batch.num_rows, 0), (None, None, None), columns)
+    return lines_of(ColumnLines.objects(whole, skip_nulls, null_for_nan))
+
+
+def is_raw(schema: pa.Schema) -> bool:
+    """Whether the only column of a frame has lines, which are written as they are."""
+    return (
+        len(schema) == 1
+        and schema.names[0] in RAW
+        and _kind(schema.types[0])[0] in ("text", "binary")
+    )
+
+
+def check_schema(schema: pa.Schema) -> None:
+    """Raise unless every value of this schema can be written."""
+    _check_fields(schema, "")
+
+
+def _check_fields(fields: Iterable[pa.Field], parent: str) -> None:
+    seen: set[str] = set()
+    for field in fields:
+        path = f"{parent}{field.name}"
+        if field.name in seen:
+            raise UsageError(
+                f"two columns are called {path}; the keys of a record must differ"
+            )
+        seen.add(field.name)
+        _check_type(field.type, path)
+
+
+def _check_type(arrow_type: pa.DataType, path: str) -> None:
+    match _kind(arrow_type, path)[0]:
+        case "struct":
+            _check_fields(arrow_type, f"{path}.")
+        case "list":
+            _check_type(arrow_type.value_type, f"{path}[]")
+        case "map":
+            key = _kind(arrow_type.key_type, path)[0]
+            if key in _NO_KEYS:
+                raise UsageError(
+                    f"column {path}: a map with keys of type {arrow_type.key_type} has no "
+                    "JSON; use map_entries"
+                )
+            _check_type(arrow_type.item_type, f"{path}[]")
+
+
+def _kind(arrow_type: pa.DataType, path: str = "") -> Kind:
+    for fits, kind in _KINDS:
+        if fits(arrow_type):
+            return kind(arrow_type)
+    raise UsageError(
+        f"column {path}: values of type {arrow_type} have no JSON; cast it to a string"
+    )
+
+
+def _column(array: pa.Array) -> Column:
+    kind = _kind(array.type)
+    buffers = array.buffers()[: 3 if kind[0] in ("text", "binary") else 2]
+    if kind[0] in ("struct", "variant"):
+        buffers = buffers[:1]
+    validity, values, data = (
+        None if buffer is None else buffer.to_pybytes()
+        for buffer in (*buffers, None, None)[:3]
+    )
+    children = [_column(child) for child in _children(array, kind[0])]
+    extent = (len(array), array.offset)
+    return Column(kind, extent, (validity, values, data), children)
+
+
+def _children(array: pa.Array, kind: str) -> list[pa.Array]:
+    match kind:
+        case "struct":
+            return [array.field(at) for at in range(array.type.num_fields)]
+        case "variant":
+            return [array.field("value"), array.field("metadata")]
+        case "list":
+            return [array.values]
+        case "map":
+            return [array.keys, array.items]
+        case _:
+            return []

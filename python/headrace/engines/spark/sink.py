@@ -1,0 +1,97 @@
+"""The classes that PySpark calls for ``df.write.format("headrace")``.
+
+A `HeadraceWriter` is made on the driver, in a process without a SparkSession, and
+pickled to the tasks and to another such process for the commit; so it holds plain data
+only. Spark may run a task twice, even at the same time; it hands one message of each to
+`commit`, and what other attempts have put aside is removed with the rest.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from pyspark import TaskContext
+from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
+
+from headrace.engines.spark.sink_options import begin_job
+from headrace.errors import BadRecordError, UnwritableRecordError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import pyarrow as pa
+    from pyspark.sql.types import StructType
+
+    from headrace.engines.spark.sink_options import WriteOptions
+    from headrace.store.shards.attempt import AttemptWriter
+    from headrace.store.shards.metadata import Part
+
+
+@dataclass(frozen=True)
+class PartsAside(WriterCommitMessage):
+    """What an attempt at a task has put aside."""
+
+    task: int
+    parts: tuple[Part, ...]
+
+
+class HeadraceWriter(DataSourceArrowWriter):
+    """One write: its job on the driver, its rows in the tasks."""
+
+    def __init__(
+        self, options: WriteOptions, schema: StructType, *, overwrite: bool
+    ) -> None:
+        from pyspark.sql.pandas.types import to_arrow_schema
+
+        from headrace.engines.spark.column_lines import check_schema
+
+        check_schema(to_arrow_schema(schema, timezone="UTC"))
+        self._options = options
+        self._job = begin_job(options, overwrite=overwrite)
+
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> PartsAside:
+        from headrace.engines.path_keys import PathKeys
+        from headrace.kernel.values import MAX_DEPTH
+
+        task = TaskContext.get().partitionId()
+        if self._job.done:
+            return PartsAside(task, ())
+        path = self._job.partition_by
+        keys = None if path is None else PathKeys(path, MAX_DEPTH)
+        with self._job.attempt(task, keys) as rows:
+            for batch in iterator:
+                self._write(batch, rows, task)
+            return PartsAside(task, rows.close())
+
+    def _write(self, batch: pa.RecordBatch, rows: AttemptWriter, task: int) -> None:
+        from headrace.engines.spark.column_lines import json_lines
+        from headrace.kernel.column_lines import NoJsonError
+
+        before, target = rows.records, self._job.names.text
+        skip_nulls, null_for_nan = self._options.skip_nulls, self._options.null_for_nan
+        try:
+            for lines in json_lines(
+                batch, skip_nulls=skip_nulls, null_for_nan=null_for_nan
+            ):
+                rows.write_lines(lines)
+        except NoJsonError as error:
+            row, what = before + error.row, f"column {error.path}: {error.reason}"
+            raise UnwritableRecordError(target, task, row, what) from None
+        except BadRecordError as error:
+            row, what = error.record - 1, f"byte {error.offset}: {error.reason}"
+            raise UnwritableRecordError(target, task, row, what) from None
+
+    def commit(self, messages: list[WriterCommitMessage | None]) -> None:
+        aside = [each for each in messages if isinstance(each, PartsAside)]
+        if len(aside) != len(messages):
+            # Committing the others would lose rows.
+            raise AssertionError("a task is said to be done, but has told nothing")
+        if not self._job.done:
+            aside.sort(key=lambda each: each.task)
+            self._job.commit(each.parts for each in aside)
+        self._job.close()
+
+    # Spark calls it when `commit` has failed as well, be it after the set was published.
+    def abort(self, messages: list[WriterCommitMessage | None]) -> None:  # noqa: ARG002
+        self._job.close()

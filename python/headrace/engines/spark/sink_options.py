@@ -1,0 +1,183 @@
+"""What a Spark write was asked for, and the job that it becomes.
+
+Options that an append leaves out are as in the set that it appends to.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+from headrace.engines.spark.options import OPTIONS, Option, local_path
+from headrace.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from headrace.store.shards.job import Job
+    from headrace.store.shards.metadata import Metadata
+    from headrace.store.shards.options import PackOptions
+
+T = TypeVar("T")
+U = TypeVar("U")
+
+SINK_OPTIONS = (
+    Option("path", "a directory of the local file system; `save(path)` sets it"),
+    Option("name", "the name of the set in the directory"),
+    Option("codec", "`zstd`, `gzip` or `none`"),
+    Option("level", "how hard the codec tries"),
+    Option("blockBytes", "how many bytes of lines are compressed together"),
+    Option("maxBytes", "no file is larger"),
+    Option("maxRecords", "no file has more records"),
+    Option("maxLogicalBytes", "no file has more bytes of lines before compression"),
+    Option("ignoreNullFields", "fields that are null are left out"),
+    Option(
+        "nonFinite", "`error`: NaN and infinities fail the job; `null`: they are null"
+    ),
+    Option("partitionBy", "records go to a directory for each value at this path"),
+    Option("jobId", "a job that has this id and is in the set is not run again"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class WriteOptions:
+    """One write, apart from its schema; None where nothing was said."""
+
+    directory: Path
+    name: str
+    codec: str | None
+    level: int | None
+    block_bytes: str | None
+    max_bytes: str | None
+    max_records: int | None
+    max_logical_bytes: str | None
+    skip_nulls: bool
+    null_for_nan: bool
+    partition_by: str | None
+    job_id: str | None
+
+
+def is_write(given: Mapping[str, str]) -> bool:
+    """Whether some option says that this is no read; one that nobody has is refused.
+
+    >>> is_write({"path": "out"}), is_write({"path": "out", "jobId": "7"})
+    (False, True)
+    """
+    read, write = (
+        {option.name.lower(): option.name for option in table}
+        for table in (OPTIONS, SINK_OPTIONS)
+    )
+    names = {name.lower() for name in given}
+    if unknown := sorted(names - read.keys() - write.keys()):
+        raise UsageError(
+            f"format headrace has no option {', '.join(unknown)}; there are "
+            f"{', '.join(read.values())}; and to write, {', '.join(write.values())}"
+        )
+    return bool(names - read.keys())
+
+
+def write_options(given: Mapping[str, str]) -> WriteOptions:
+    """Translate Spark's options; a name that is not in `SINK_OPTIONS` is refused.
+
+    >>> write_options({"path": "out", "maxbytes": "64MiB"}).max_bytes
+    '64MiB'
+    """
+    values = {name.lower(): value for name, value in given.items()}
+    if unknown := sorted(set(values) - {each.name.lower() for each in SINK_OPTIONS}):
+        raise UsageError(
+            f"writing format headrace has no option {', '.join(unknown)}; "
+            f"there are {', '.join(option.name for option in SINK_OPTIONS)}"
+        )
+    if "path" not in values:
+        raise UsageError("format headrace needs a directory: .save(directory)")
+    return WriteOptions(
+        directory=_directory(values["path"]),
+        name=values.get("name", "rows"),
+        codec=values.get("codec"),
+        level=_integer("level", values),
+        block_bytes=values.get("blockbytes"),
+        max_bytes=values.get("maxbytes"),
+        max_records=_integer("maxRecords", values),
+        max_logical_bytes=values.get("maxlogicalbytes"),
+        skip_nulls=_choice("ignoreNullFields", values, ("true", "false")) == "true",
+        null_for_nan=_choice("nonFinite", values, ("error", "null")) == "null",
+        partition_by=values.get("partitionby"),
+        job_id=values.get("jobid"),
+    )
+
+
+def _directory(path: str) -> Path:
+    local = local_path(path)
+    if "://" in local:
+        raise UsageError(f"{path}: Spark writes sets to local file systems only")
+    # Each task has a working directory of its own.
+    return Path(local).absolute()
+
+
+def _integer(name: str, values: Mapping[str, str]) -> int | None:
+    text = values.get(name.lower())
+    try:
+        return None if text is None else int(text)
+    except ValueError:
+        raise UsageError(f"option {name} is {text}; it is a whole number") from None
+
+
+def _choice(name: str, values: Mapping[str, str], choices: tuple[str, str]) -> str:
+    chosen = values.get(name.lower(), choices[0]).lower()
+    if chosen not in choices:
+        raise UsageError(f"option {name} is {chosen}; it is {' or '.join(choices)}")
+    return chosen
+
+
+def begin_job(options: WriteOptions, *, overwrite: bool) -> Job:
+    """Make the job of a write, on the driver."""
+    from headrace.engines.path_keys import PathKeys
+    from headrace.kernel.values import MAX_DEPTH
+    from headrace.store.shards.job import begin, current_set
+    from headrace.store.shards.names import SetNames, check_name
+
+    if options.partition_by is not None:
+        PathKeys(options.partition_by, MAX_DEPTH)  # raises if it is no path
+    names = SetNames(options.directory, check_name(options.name))
+    current = None if overwrite else current_set(names, overwrite=False)
+    return begin(
+        options.directory,
+        options.name,
+        overwrite=overwrite,
+        job_id=options.job_id,
+        options=_packing(options, current),
+        partition_by=options.partition_by,
+    )
+
+
+def _packing(options: WriteOptions, current: Metadata | None) -> PackOptions:
+    from headrace.kernel.values import MAX_DEPTH
+    from headrace.store.shards import options as asked
+    from headrace.store.shards.metadata import Limits
+
+    codec, level, before = "zstd", options.level, Limits()
+    block_bytes: int | str = "256KiB"
+    if current is not None:
+        codec, before = current.compression.codec, current.limits
+        block_bytes = current.compression.block_bytes
+        if level is None and options.codec in (None, codec):
+            level = current.compression.level
+    return asked.pack_options(
+        _said(options.codec, codec),
+        level=level,
+        options=None,
+        block_bytes=_said(options.block_bytes, block_bytes),
+        limits=asked.limits(
+            _said(options.max_bytes, before.max_bytes),
+            _said(options.max_records, before.max_records),
+            _said(options.max_logical_bytes, before.max_logical_bytes),
+        ),
+        validate=True,
+        max_depth=MAX_DEPTH,
+        threads=1,
+    )
+
+
+def _said(value: T | None, otherwise: U) -> T | U:
+    return otherwise if value is None else value

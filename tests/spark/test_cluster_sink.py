@@ -1,0 +1,103 @@
+"""A write on a real cluster: executors die, tasks run twice, each row is written once."""
+
+import sys
+
+import pytest
+
+import headrace
+from headrace.api.shard_check import check_shards
+from tests.spark.cluster import LOOPBACK, PATIENCE, SETTINGS, cluster, run_driver
+
+pytestmark = [
+    pytest.mark.spark,
+    pytest.mark.skipif(sys.platform == "win32", reason="spark-class is a shell script"),
+]
+
+ROWS = 2000
+
+DRIVER = f"""
+import os, signal, sys, time
+from pathlib import Path
+import headrace.spark
+from headrace.engines.spark.sink import HeadraceWriter
+from headrace.engines.spark.source import HeadraceSource
+from pyspark import TaskContext
+
+master, directory, marks, what = sys.argv[1:]
+marks = Path(marks)
+
+def kill(task):
+    # Only the first executor that comes here.
+    if task.partitionId() == 1 and task.attemptNumber() == 0:
+        worker = os.getppid()
+        executor = int(Path("/proc", str(worker), "stat").read_text().rsplit(")", 1)[1].split()[1])
+        assert b"CoarseGrainedExecutorBackend" in Path("/proc", str(executor), "cmdline").read_bytes()
+        (marks / "killed").touch(exist_ok=False)
+        os.kill(executor, signal.SIGKILL)
+        time.sleep({PATIENCE})
+
+def slow(task):
+    # The first attempt waits for the second, then both write on.
+    if task.partitionId() == 0 and task.attemptNumber() == 0:
+        deadline = time.monotonic() + {PATIENCE}
+        while not (marks / "again").exists() and time.monotonic() < deadline:
+            time.sleep(0.05)
+    elif task.partitionId() == 0:
+        (marks / "again").touch()
+
+happen = {{"kill": kill, "slow": slow}}[what]
+
+class Writer(HeadraceWriter):
+    def write(self, iterator):
+        return super().write(self.watched(iterator))
+
+    def watched(self, iterator):
+        for number, batch in enumerate(iterator):
+            yield batch
+            if number == 1:
+                happen(TaskContext.get())
+
+class Source(HeadraceSource):
+    @classmethod
+    def name(cls):
+        return "watched"
+
+    def writer(self, schema, overwrite):
+        made = super().writer(schema, overwrite)
+        made.__class__ = Writer
+        return made
+
+spark = headrace.spark.session(master, **{SETTINGS}, **{{
+    "spark.sql.execution.arrow.maxRecordsPerBatch": 100,
+    "spark.speculation": what == "slow",
+    "spark.speculation.interval": "100ms",
+    "spark.speculation.multiplier": 1.1,
+    "spark.speculation.quantile": 0.25,
+    "spark.speculation.efficiency.enabled": False,
+    "spark.task.maxFailures": 4,
+}})
+spark.dataSource.register(Source)
+frame = spark.range(0, {ROWS}, 1, 4)
+frame.write.format("watched").mode("append").option("maxRecords", 150).save(directory)
+spark.stop()
+"""
+
+
+@pytest.mark.parametrize(("what", "mark"), [("kill", "killed"), ("slow", "again")])
+def test_every_row_is_written_once(tmp_path, what, mark):
+    out, marks = tmp_path / "out", tmp_path / "marks"
+    marks.mkdir()
+    # Spark starts no second copy of a task on the same host.
+    with cluster(tmp_path, (LOOPBACK, "127.0.0.2")) as master:
+        run_driver(DRIVER, master, str(out), str(marks), what)
+    # It did happen.
+    assert [path.name for path in marks.iterdir()] == [mark]
+    assert [row["id"] for row in headrace.open(out)] == list(range(ROWS))
+    shards = headrace.ShardSet(out)
+    assert [checked.faults for checked in check_shards(shards)] == [()] * 16
+    named = {name for part in shards.metadata.parts for name in (part.path, part.ckpt)}
+    there = {
+        path.relative_to(out).as_posix() for path in out.rglob("*") if path.is_file()
+    }
+    assert there == named | {"rows.meta-00000001.json"}
+    assert not list(out.glob(".*"))

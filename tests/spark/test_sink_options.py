@@ -1,0 +1,118 @@
+"""The options of a write, and the job that it becomes."""
+
+from pathlib import Path
+
+import pytest
+
+import headrace
+from headrace.engines.spark.sink_options import (
+    SINK_OPTIONS,
+    WriteOptions,
+    begin_job,
+    is_write,
+    write_options,
+)
+from headrace.errors import UsageError
+
+pytestmark = pytest.mark.spark
+
+MANUAL = Path(__file__).parents[2] / "docs" / "spark.md"
+
+
+def test_defaults():
+    assert write_options({"path": "/out"}) == WriteOptions(
+        directory=Path("/out"),
+        name="rows",
+        codec=None,
+        level=None,
+        block_bytes=None,
+        max_bytes=None,
+        max_records=None,
+        max_logical_bytes=None,
+        skip_nulls=True,
+        null_for_nan=False,
+        partition_by=None,
+        job_id=None,
+    )
+
+
+@pytest.mark.parametrize(
+    ("path", "directory"),
+    [
+        ("file:///out", Path("/out")),
+        ("file:/out", Path("/out")),
+        ("out", Path.cwd() / "out"),
+    ],
+)
+def test_paths(path, directory):
+    assert write_options({"PATH": path}).directory == directory
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({}, r"needs a directory: .save\(directory\)"),
+        (
+            {"path": "a", "maxByte": "1"},
+            "no option maxbyte; there are path, name, codec",
+        ),
+        ({"path": "s3://b/a"}, "local file systems only"),
+        ({"path": "a", "level": "x"}, "option level is x; it is a whole number"),
+        (
+            {"path": "a", "nonFinite": "nan"},
+            "option nonFinite is nan; it is error or null",
+        ),
+    ],
+)
+def test_refused(options, message):
+    with pytest.raises(UsageError, match=message):
+        write_options(options)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"maxBytes": "many"}, "not a size"),
+        ({"maxRecords": "0"}, "a whole number from 1"),
+        ({"blockBytes": "2GiB"}, "block_bytes"),
+        ({"codec": "xz"}, "files are written as"),
+        ({"partitionBy": "a..b"}, "it is a path such as"),
+    ],
+)
+def test_refused_before_anything_is_made(tmp_path, options, message):
+    asked = write_options({"path": str(tmp_path / "out"), **options})
+    with pytest.raises(UsageError, match=message):
+        begin_job(asked, overwrite=False)
+    assert not list(tmp_path.iterdir())
+
+
+def test_an_append_takes_from_the_set_what_it_does_not_say(tmp_path):
+    how = {"codec": "gzip", "level": 3, "block_bytes": "1KiB", "max_records": 5}
+    with headrace.ShardWriter(tmp_path, **how) as writer:
+        writer.write({})
+    there = writer.close()
+    same = begin_job(write_options({"path": str(tmp_path)}), overwrite=False)
+    assert same.options.compression == there.compression
+    assert same.options.limits == there.limits
+    given = {"path": str(tmp_path), "level": "9", "maxRecords": "7"}
+    other = begin_job(write_options(given), overwrite=False)
+    assert other.options.compression.level == 9
+    assert other.options.limits.max_records == 7
+    new = begin_job(write_options({"path": str(tmp_path)}), overwrite=True)
+    assert new.options.compression.codec == "zstd"
+    assert new.options.limits.max_records is None
+
+
+def test_what_only_a_write_can_have():
+    assert is_write({"path": "a", "JOBID": "1"})
+    assert not is_write({"path": "a", "maxLineBytes": "1"})
+    with pytest.raises(UsageError, match=r"no option a, b; .* to write, path, name"):
+        is_write({"b": "1", "path": "a", "a": "1"})
+
+
+def test_the_manual_has_every_option_with_its_meaning():
+    manual = MANUAL.read_text(encoding="utf-8")
+    assert SINK_OPTIONS
+    for option in SINK_OPTIONS:
+        assert f"| `{option.name}` | " in manual
+        assert f"{option.doc} |" in manual

@@ -1,0 +1,457 @@
+"""Jobs of many tasks: what attempts put aside, and what commits make of it."""
+
+import json
+import multiprocessing
+import os
+import pickle
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+import headrace
+from headrace.api.shard_check import check_shards
+from headrace.engines.path_keys import PathKeys
+from headrace.errors import (
+    BadSetError,
+    SetLockedError,
+    UnwritableError,
+    UsageError,
+)
+from headrace.store.shards import generations, leftovers
+from headrace.store.shards import job as jobs
+from headrace.store.shards.commit import Generation
+from headrace.store.shards.options import limits, pack_options
+
+
+def begin(directory, *, codec="zstd", max_records=None, overwrite=False, **more):
+    options = pack_options(
+        codec,
+        level=None,
+        options=None,
+        block_bytes=more.pop("block_bytes", "256KiB"),
+        limits=limits(None, max_records, None),
+        validate=True,
+        max_depth=256,
+        threads=1,
+    )
+    more = {"job_id": None, "partition_by": None, **more}
+    return jobs.begin(
+        Path(directory), "rows", overwrite=overwrite, options=options, **more
+    )
+
+
+def attempt(job, task, records):
+    path = job.partition_by
+    with job.attempt(task, None if path is None else PathKeys(path, 256)) as rows:
+        rows.write_many(map(json.dumps, records))
+        return rows.close()
+
+
+def run(directory, *tasks, **more):
+    """Run a job whose tasks have these records."""
+    job = begin(directory, **more)
+    metadata = job.commit([attempt(job, *each) for each in enumerate(tasks)])
+    job.close()
+    return metadata
+
+
+def rows(directory):
+    return list(headrace.open(directory))
+
+
+def files(directory):
+    return sorted(
+        path.relative_to(directory).as_posix()
+        for path in directory.rglob("*")
+        if path.is_file()
+    )
+
+
+def is_sound(directory):
+    shards = headrace.ShardSet(directory)
+    return not any(checked.faults for checked in check_shards(shards))
+
+
+def test_parts_are_in_the_order_of_their_tasks(tmp_path):
+    metadata = run(tmp_path, [1, 2, 3], [], [4], [5, 6], max_records=2)
+    assert rows(tmp_path) == [1, 2, 3, 4, 5, 6]
+    assert [part.records for part in metadata.parts] == [2, 1, 1, 2]
+    assert [part.path[-22:] for part in metadata.parts] == [
+        f"/part-{number:08}.jsonl.zst"[-22:] for number in range(4)
+    ]
+    assert is_sound(tmp_path)
+
+
+def test_a_job_and_what_its_attempts_tell_are_plain_data(tmp_path):
+    job = pickle.loads(pickle.dumps(begin(tmp_path)))
+    told = pickle.loads(pickle.dumps(attempt(job, 0, [1])))
+    pickle.loads(pickle.dumps(job)).commit([told])
+    assert rows(tmp_path) == [1]
+
+
+def test_the_same_records_give_the_same_files(tmp_path):
+    for name in ("a", "b"):
+        run(tmp_path / name, range(1000), range(2000), max_records=300)
+    assert files(tmp_path / "a") == files(tmp_path / "b")
+    assert len(files(tmp_path / "a")) > 10
+    for path in files(tmp_path / "a"):
+        assert (tmp_path / "a" / path).read_bytes() == (
+            tmp_path / "b" / path
+        ).read_bytes()
+
+
+def test_nothing_is_seen_before_the_commit_and_nothing_is_left_after(tmp_path):
+    run(tmp_path, ["old"])
+    job = begin(tmp_path, overwrite=True)
+    told = attempt(job, 0, ["new"])
+    assert rows(tmp_path) == ["old"]
+    # Nobody is kept from writing meanwhile, nor does what is aside disturb them.
+    with headrace.ShardWriter(tmp_path) as writer:
+        writer.write('"between"')
+    assert rows(tmp_path) == ["between"]
+    job.commit([told])
+    assert rows(tmp_path) == ["new"]
+    job.close()
+    assert not list(tmp_path.glob(".*"))
+
+
+@pytest.mark.parametrize("made", [False, True])
+def test_a_job_that_fails_leaves_nothing(tmp_path, made):
+    directory = tmp_path / "deep" / "out"
+    if made:
+        directory.mkdir(parents=True)
+    job = begin(directory)
+    attempt(job, 0, [1])
+    attempt(job, 0, [1])
+    job.close()
+    assert directory.exists() == made
+    assert list(tmp_path.rglob("*")) == ([tmp_path / "deep", directory] if made else [])
+
+
+def test_an_attempt_that_fails_removes_what_it_made_and_no_more(tmp_path):
+    job = begin(tmp_path, max_records=1)
+    told = attempt(job, 0, [1, 2])
+
+    def records():
+        yield from range(5)
+        raise RuntimeError("the task fails")
+
+    with pytest.raises(RuntimeError, match="the task fails"):
+        attempt(job, 0, records())
+    assert len(list(job.staging.iterdir())) == 1
+    job.commit([told])
+    assert rows(tmp_path) == [1, 2]
+
+
+def test_what_other_attempts_put_aside_is_not_taken(tmp_path):
+    job = begin(tmp_path)
+    attempt(job, 0, ["loser"])
+    told = attempt(job, 0, ["winner"])
+    attempt(job, 0, ["speculative"])
+    job.commit([told])
+    job.close()
+    assert rows(tmp_path) == ["winner"]
+    assert len(files(tmp_path)) == 3
+
+
+def test_an_attempt_after_the_end_of_its_job_makes_nothing(tmp_path):
+    job = begin(tmp_path)
+    job.commit([attempt(job, 0, [1])])
+    job.close()
+    before = files(tmp_path)
+    with pytest.raises(
+        UnwritableError, match=r"the job is over, or the directory is not"
+    ):
+        attempt(job, 0, [2])
+    assert files(tmp_path) == before
+
+
+def test_append_keeps_the_parts_that_are_there(tmp_path):
+    first = run(tmp_path, [1, 2])
+    second = run(tmp_path, [3], block_bytes="1MiB")
+    assert second.parts[: len(first.parts)] == first.parts
+    assert rows(tmp_path) == [1, 2, 3]
+    assert second.compression.block_bytes == 1 << 20
+    run(tmp_path, [])
+    assert rows(tmp_path) == [1, 2, 3]
+    assert is_sound(tmp_path)
+
+
+def test_what_an_append_needs_outlives_the_generation_it_was_written_for(tmp_path):
+    for number in range(4):
+        run(tmp_path, [number])
+    assert headrace.ShardSet(tmp_path).vacuum(grace=0) == [1, 2, 3]
+    assert rows(tmp_path) == [0, 1, 2, 3]
+    run(tmp_path, ["new"], overwrite=True)
+    headrace.ShardSet(tmp_path).vacuum(grace=0)
+    assert rows(tmp_path) == ["new"]
+    assert len(files(tmp_path)) == 3
+
+
+def test_limits_are_those_that_hold_for_all_parts(tmp_path):
+    run(tmp_path, [1, 2, 3], max_records=2)
+    assert run(tmp_path, [4, 5, 6], max_records=3).limits.max_records == 3
+    assert run(tmp_path, [7]).limits.max_records is None
+
+
+def test_an_empty_job_makes_an_empty_set(tmp_path):
+    assert run(tmp_path).parts == ()
+    assert run(tmp_path, [], []).parts == ()
+    assert rows(tmp_path) == []
+    assert not is_empty_directory_left(tmp_path)
+
+
+def is_empty_directory_left(directory):
+    return any(path.is_dir() for path in directory.iterdir())
+
+
+def test_partitions(tmp_path):
+    records = [{"k": "b/c", "n": 1}, {"k": None, "n": 2}, {"k": "a", "n": 3}]
+    more = [{"k": "a", "n": 4}, {"n": 5}]
+    metadata = run(tmp_path, records, more, partition_by="k")
+    assert [(part.partition, part.records) for part in metadata.parts] == [
+        (("k", None), 1),
+        (("k", None), 1),
+        (("k", "a"), 1),
+        (("k", "a"), 1),
+        (("k", "b/c"), 1),
+    ]
+    assert [row["n"] for row in rows(tmp_path)] == [2, 5, 3, 4, 1]
+    run(tmp_path, [{"k": "a", "n": 6}], partition_by="k")
+    assert [row["n"] for row in rows(tmp_path)] == [2, 5, 3, 4, 1, 6]
+    assert is_sound(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("how", "message"),
+    [
+        ({"codec": "gzip"}, "its parts are zstd, gzip cannot be appended"),
+        ({"partition_by": "k"}, "is not partitioned; append in the same way"),
+    ],
+)
+def test_what_cannot_stand_beside_what_is_there_is_refused(tmp_path, how, message):
+    run(tmp_path, [{"k": 1}])
+    before = files(tmp_path)
+    with pytest.raises(UsageError, match=message):
+        run(tmp_path, [{"k": 1}], **how)
+    assert files(tmp_path) == before
+    run(tmp_path, [{"k": 2}], overwrite=True, **how)
+    assert rows(tmp_path) == [{"k": 2}]
+
+
+def test_a_set_that_became_another_meanwhile_is_not_appended_to(tmp_path):
+    job = begin(tmp_path)
+    told = attempt(job, 0, [1])
+    run(tmp_path, [2], codec="gzip")
+    before = files(tmp_path)
+    with pytest.raises(UsageError, match="its parts are gzip"):
+        job.commit([told])
+    assert files(tmp_path) == before
+    assert rows(tmp_path) == [2]
+
+
+def test_foreign_directories_are_refused(tmp_path):
+    (tmp_path / "notes.txt").write_text("mine")
+    with pytest.raises(UsageError, match="has files in it, but no set"):
+        begin(tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["notes.txt"]
+
+
+def test_a_damaged_set_can_only_be_overwritten(tmp_path):
+    run(tmp_path, [1])
+    meta = next(tmp_path.glob("*.json"))
+    meta.write_bytes(meta.read_bytes().replace(b'"records": 1', b'"records": 2'))
+    with pytest.raises(BadSetError, match="checksum"):
+        begin(tmp_path)
+    run(tmp_path, [2], overwrite=True)
+    assert rows(tmp_path) == [2]
+
+
+# The same job again
+
+
+@pytest.mark.parametrize("overwrite", [False, True])
+def test_a_job_that_is_in_the_set_is_not_run_again(tmp_path, overwrite):
+    run(tmp_path, [1], job_id="a", overwrite=overwrite)
+    run(tmp_path, [2], job_id="b")
+    run(tmp_path, [3])
+    before = files(tmp_path)
+    again = begin(tmp_path, job_id="a", overwrite=overwrite)
+    assert again.done
+    # Also if it began before the other was committed.
+    assert again.commit([attempt(again, 0, [1])]).generation == 3
+    again.close()
+    assert files(tmp_path) == before
+    assert headrace.ShardSet(tmp_path).metadata.run == {
+        "jobId": "b",
+        "jobIds": ["a", "b"],
+    }
+    run(tmp_path, [4], job_id="c", overwrite=True)
+    assert not begin(tmp_path, job_id="a").done
+
+
+def test_a_driver_that_fails_after_the_commit_has_committed(tmp_path, monkeypatch):
+    job = begin(tmp_path, job_id="a")
+    told = attempt(job, 0, [1])
+
+    def fail(*_arguments):
+        raise OSError(5, "the disk is gone")
+
+    monkeypatch.setattr(leftovers, "remove_superseded", fail)
+    publish = Generation._publish
+
+    def published(*arguments):
+        publish(*arguments)
+        raise OSError(5, "the disk is gone")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Generation, "_publish", published)
+        with pytest.raises(UnwritableError, match="the disk is gone"):
+            job.commit([told])
+    job.close()
+    assert rows(tmp_path) == [1]
+    assert begin(tmp_path, job_id="a").done
+
+
+def test_a_driver_that_fails_before_the_commit_leaves_nothing(tmp_path, monkeypatch):
+    run(tmp_path, ["old"])
+    before = files(tmp_path)
+    job = begin(tmp_path, job_id="a")
+    told = attempt(job, 0, [1])
+
+    def fail(*_arguments):
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Generation, "_publish", fail)
+        with pytest.raises(UnwritableError, match="the set that was there is intact"):
+            job.commit([told])
+    assert rows(tmp_path) == ["old"]
+    # What was put aside is still whole, so it can be tried again.
+    job.commit([told])
+    job.close()
+    assert rows(tmp_path) == ["old", 1]
+    assert set(before) < set(files(tmp_path))
+
+
+# Several at once
+
+
+def test_a_job_waits_for_whoever_writes(tmp_path, monkeypatch):
+    job = begin(tmp_path)
+    told = attempt(job, 0, [1])
+    writer = headrace.ShardWriter(tmp_path)
+    writer.write('"local"')
+    with monkeypatch.context() as patched:
+        patched.setattr(jobs, "PATIENCE", 0.0)
+        with pytest.raises(SetLockedError, match="is writing this set"):
+            job.commit([told])
+    waiting = threading.Thread(target=job.commit, args=([told],))
+    waiting.start()
+    time.sleep(0.05)
+    writer.close()
+    waiting.join()
+    assert rows(tmp_path) == ["local", 1]
+
+
+def test_a_commit_by_somebody_who_locks_nothing_is_seen(tmp_path, monkeypatch):
+    other = begin(tmp_path)
+    others = attempt(other, 0, ["other"])
+    job = begin(tmp_path)
+    told = attempt(job, 0, ["ours"])
+    publish, lock = Generation._publish, []
+
+    def after_the_other(self, meta, content):
+        if not lock:
+            lock.append(self)
+            # As on a file system whose locks are not those of other machines.
+            self.names.lock.unlink()
+            assert other.commit([others]).generation == 2
+        publish(self, meta, content)
+
+    # The first mark is taken by a generation that the other then finds.
+    run(tmp_path, [])
+    monkeypatch.setattr(Generation, "_publish", after_the_other)
+    metadata = job.commit([told])
+    assert metadata.generation in (2, 3)
+    assert sorted(rows(tmp_path)) == ["other", "ours"]
+    assert is_sound(tmp_path)
+
+
+def commit_one(directory, number, overwrite):
+    for again in range(3):
+        record = [number, again]
+        run(Path(directory), [record] * 5, [record] * 5, overwrite=overwrite)
+
+
+@pytest.mark.parametrize("overwrite", [False, True])
+def test_many_jobs_at_once(tmp_path, overwrite):
+    context = multiprocessing.get_context("fork")
+    several = [
+        context.Process(target=commit_one, args=(tmp_path, number, overwrite))
+        for number in range(4)
+    ]
+    for each in several:
+        each.start()
+    for each in several:
+        each.join()
+        assert each.exitcode == 0
+    found = rows(tmp_path)
+    kinds = sorted({tuple(row) for row in found})
+    if overwrite:
+        assert len(kinds) == 1
+        assert len(found) == 10
+    else:
+        assert kinds == [(number, again) for number in range(4) for again in range(3)]
+        assert len(found) == 120
+    assert headrace.ShardSet(tmp_path).metadata.generation == 12
+    assert not list(tmp_path.glob(".*"))
+    assert is_sound(tmp_path)
+
+
+# What dead drivers leave
+
+
+def test_what_a_dead_driver_left_is_swept_by_its_age(tmp_path):
+    run(tmp_path, [1])
+    live, dead = begin(tmp_path), begin(tmp_path)
+    told = attempt(live, 0, [2])
+    attempt(dead, 0, [3])
+    attempt(dead, 1, [4])
+    long_ago = time.time() - leftovers.ORPHAN_AGE - 1
+    for path in [*dead.staging.rglob("*"), dead.staging, live.staging]:
+        os.utime(path, (long_ago, long_ago))
+    headrace.ShardSet(tmp_path).vacuum()
+    assert not dead.staging.exists()
+    live.commit([told])
+    assert rows(tmp_path) == [1, 2]
+
+
+def test_what_was_cut_off_in_a_commit_is_removed_by_the_next(tmp_path):
+    job = begin(tmp_path)
+    told = attempt(job, 0, [1])
+    # As a driver that was killed when it had taken the parts.
+    generation = Generation(tmp_path, "rows")
+    job._taken(told, generation)
+    assert files(tmp_path)
+    generation._lock.forget()
+    generation._lock = None
+    run(tmp_path, [2])
+    assert rows(tmp_path) == [2]
+    assert len([path for path in files(tmp_path) if path.startswith("rows.")]) == 3
+    assert generations.committed(generation.names) == [1]
+
+
+def test_a_part_that_is_not_as_its_task_said_is_refused(tmp_path):
+    job = begin(tmp_path)
+    told = attempt(job, 0, [1])
+    (job.staging / told[0].path).write_bytes(b"")
+    with pytest.raises(UnwritableError, match="its task wrote"):
+        job.commit([told])
+    (job.staging / told[0].path).unlink()
+    with pytest.raises(UnwritableError, match="No such file"):
+        job.commit([told])
+    job.close()
+    assert not files(tmp_path)
