@@ -431,6 +431,20 @@ class JavaNotFoundError(HeadraceError):
         )
 
 
+class SparkFailedError(HeadraceError):
+    """Spark could not run the tasks of a query."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+    def __str__(self) -> str:
+        return (
+            f"Spark could not run the query: {self.reason}; see its log, and that every "
+            "node has headrace and the files"
+        )
+
+
 class QueryFailedError(HeadraceError):
     """A query met a value it cannot be computed on. `offset` is where in the query."""
 

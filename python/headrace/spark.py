@@ -10,15 +10,12 @@ PySpark is an extra, imported when one of these functions is called.
 
 from __future__ import annotations
 
-from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from headrace.engines.spark.extra import needing_pyspark
 from headrace.engines.spark.java import ensure_java
-from headrace.errors import MissingExtraError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from pyspark.sql import SparkSession
 
 __all__ = ["ensure_java", "register", "session"]
@@ -33,26 +30,13 @@ def session(
     a cluster is another URL and nothing else. `conf` holds Spark's own settings,
     ``**{"spark.driver.memory": "4g"}``.
     """
-    with _needing_pyspark():
+    with needing_pyspark():
         from headrace.engines.spark.session import session as start
     return start(master, app_name, conf)
 
 
 def register(spark: SparkSession) -> None:
     """Teach `spark`, however it was made, the format "headrace"."""
-    with _needing_pyspark():
+    with needing_pyspark():
         from headrace.engines.spark.session import register as teach
     teach(spark)
-
-
-@contextmanager
-def _needing_pyspark() -> Iterator[None]:
-    try:
-        import pyarrow  # noqa: F401
-
-        yield
-    except ModuleNotFoundError as error:
-        package = (error.name or "").partition(".")[0]
-        if package not in {"pyspark", "pyarrow", "py4j"}:
-            raise
-        raise MissingExtraError("spark", package) from error

@@ -253,6 +253,9 @@ impl RowQuery {
 /// Lines, the position behind the last row, its refusal, and how much memory was too much.
 type Taken<'py> = (Bound<'py, PyBytes>, usize, Option<Refused>, Option<u64>);
 
+/// A row: where it stands in its batch, its byte in the source, its content.
+type Sifted<'py> = (usize, u64, Bound<'py, PyBytes>);
+
 /// A query over the stream of all rows.
 #[pyclass(frozen, module = "headrace._native")]
 pub(crate) struct StreamQuery {
@@ -337,6 +340,46 @@ impl StreamQuery {
         }
     }
 
+    /// Go on to the rows of a batch from position `start` on, and give those that contribute
+    /// elements or cannot be asked: where each stands in the batch, its byte in the source, its
+    /// content. It ends at a row that is too long, whose refusal comes with the position behind
+    /// it, or where memory was too much.
+    fn sift<'py>(
+        &self,
+        py: Python<'py>,
+        batch: &RowBatch,
+        start: usize,
+    ) -> PyResult<(Vec<Sifted<'py>>, usize, Option<Refused>, Option<u64>)> {
+        let (positions, asked, obstacle) = py.detach(|| match self.lock().as_mut() {
+            Some(run) => sift_rows(run, batch, start),
+            None => (Vec::new(), start, None),
+        });
+        signals::raised()?;
+        let mut wanted = positions.into_iter().peekable();
+        let sifted = batch.rows.iter().enumerate().filter_map(|(position, row)| {
+            wanted.next_if_eq(&position)?;
+            Some((position, row.content_offset(), PyBytes::new(py, row.content)))
+        });
+        let sifted = sifted.collect();
+        Ok(match obstacle {
+            None => (sifted, asked, None, None),
+            Some(Obstacle::Row(refusal)) => (sifted, asked, Some(refused(refusal)), None),
+            Some(Obstacle::Memory(most)) => (sifted, asked, None, Some(most)),
+        })
+    }
+
+    /// What the rows were reduced to, for the run that `merge`s it. This ends the run.
+    fn part<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        Ok(PyBytes::new(py, &self.taken()?.into_part()))
+    }
+
+    /// Take in a part: what the rows behind those so far were reduced to elsewhere.
+    fn merge(&self, py: Python<'_>, part: &[u8]) -> PyResult<()> {
+        let merged = py.detach(|| self.lock().as_mut().map_or(Ok(()), |run| run.merge(part)));
+        signals::raised()?;
+        merged.map_err(|fault| KernelError::new_err(("query", 0, fault.reason)))
+    }
+
     /// Whether no further row can change the result.
     #[getter]
     fn done(&self, py: Python<'_>) -> bool {
@@ -347,6 +390,12 @@ impl StreamQuery {
     #[getter]
     fn held(&self, py: Python<'_>) -> u64 {
         self.look(py, |run| run.map_or(0, OverRows::held_bytes))
+    }
+
+    /// How many elements are held in order.
+    #[getter]
+    fn elements(&self, py: Python<'_>) -> u64 {
+        self.look(py, |run| run.map_or(0, OverRows::held_elements))
     }
 
     /// Rows, used, filtered, skipped, blank.
@@ -420,4 +469,25 @@ fn take_rows(
         }
     }
     (count, None)
+}
+
+/// Positions of the rows that contribute elements or cannot be asked, the position behind the
+/// last row that was looked at, and what it stopped at.
+fn sift_rows(
+    run: &mut OverRows,
+    batch: &RowBatch,
+    start: usize,
+) -> (Vec<usize>, usize, Option<Obstacle>) {
+    let mut positions = Vec::new();
+    for (position, row) in batch.rows.iter().enumerate().skip(start) {
+        let (used, too_long) = (run.counts.used, row.too_long.is_some());
+        match run.row(row) {
+            Err(obstacle) if too_long || matches!(obstacle, Obstacle::Memory(_)) => {
+                return (positions, position + 1, Some(obstacle));
+            }
+            Ok(()) if run.counts.used == used => {}
+            _ => positions.push(position),
+        }
+    }
+    (positions, batch.rows.len(), None)
 }

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from headrace.api.query import Errors, QueryResult
-    from headrace.engines.local.query import OnError as QueryOnError
+    from headrace.engines.query_run import OnError as QueryOnError
     from headrace.kernel.rows import RowBatch
     from headrace.physical.query_plan import QueryPlan
     from headrace.store.source import Source, SourceSpec
@@ -385,6 +385,9 @@ class Dataset(Sequence[T_co]):
         null_payload: Literal["skip", "keep", "error"] = "skip",
         lanes: bool = True,
         errors: Errors | None = None,
+        engine: Literal["local", "spark"] = "local",
+        master: str | None = None,
+        partition_bytes: int | str | None = None,
     ) -> QueryResult:
         """Ask a question; nothing is read before its answers are.
 
@@ -400,10 +403,13 @@ class Dataset(Sequence[T_co]):
         `frame`, lines are a key, this separator and JSON, which may be null. With
         `errors`, rows that are passed over go there: to a file, or to a function.
         Without `lanes`, fields that nobody reads are recorded too; the answers are the
-        same.
+        same. They are the same too with the engine ``"spark"``, whose tasks read
+        `partition_bytes` of the files each (64 MiB unless told), at `master`
+        (``local[*,4]`` unless told: all cores of this machine); see docs/spark.md.
         """
         from headrace.api.query import QueryResult, Question
-        from headrace.engines.local.query import QueryOptions
+        from headrace.api.spark_query import refuse_for_local, starting
+        from headrace.engines.query_run import QueryOptions, QueryRun
         from headrace.kernel.programs import Frame
         from headrace.physical.query_plan import RowPlan, StreamPlan, plan_query
 
@@ -417,6 +423,7 @@ class Dataset(Sequence[T_co]):
             output=(output, ("answer", "match")),
             on_error=(on_error, ("abort", "skip", "collect")),
             null_payload=(null_payload, ("skip", "keep", "error")),
+            engine=(engine, ("local", "spark")),
         )
         stream = mode == "stream" or (mode is None and bool(names))
         plan = plan_query(query, stream=stream, distinct_by=distinct_by)
@@ -442,9 +449,16 @@ class Dataset(Sequence[T_co]):
             size_hints or {},
             lanes,
         )
+        start: Callable[[QueryPlan, QueryOptions], QueryRun] = QueryRun
+        if engine == "spark":
+            start = starting(
+                self.sources, options, self._options, master, partition_bytes
+            )
+        else:
+            refuse_for_local(master=master, partition_bytes=partition_bytes)
         named = self._opened_names(query, plan, names or {})
-        question = Question(query, stream=stream)
-        return QueryResult(plan, self._open(), named, options, question, errors)
+        question = Question(query, stream, engine)
+        return QueryResult(plan, self._open(), named, options, question, errors, start)
 
     def explain(self, query: str, *, mode: Literal["row", "stream"] = "row") -> str:
         """Return what a query would do, one step on a line."""

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from headrace.api.bad_rows import as_line
 from headrace.api.formats.kinds import load, named, target
 from headrace.api.formats.layout import Layout
-from headrace.engines.local.query import QueryRun, warn_of_memory
+from headrace.engines.query_run import QueryRun, warn_of_memory
 from headrace.errors import MissingExtraError
 from headrace.kernel.blocks import codecs as block_codecs
 from headrace.kernel.programs import Program
@@ -20,6 +20,7 @@ from headrace.language.routine import deep
 from headrace.logical.columns import columns_of
 from headrace.logical.compiler import compile_query
 from headrace.logical.stream import plan_stream
+from headrace.physical.distribution import described
 from headrace.physical.explain import explain
 from headrace.store.atomic import destination, replacing, write_atomically
 from headrace.store.shards.line_writer import LineWriter
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
     import pyarrow
 
     from headrace.api.formats.kinds import FormatName
-    from headrace.engines.local.query import BadRow, QueryOptions, Rows
+    from headrace.engines.query_run import BadRow, QueryOptions, Rows
     from headrace.errors import HeadraceError
     from headrace.kernel.programs import Counts
     from headrace.physical.query_plan import QueryPlan
@@ -81,6 +82,7 @@ class Question:
 
     query: str
     stream: bool
+    engine: Literal["local", "spark"] = "local"
 
 
 class QueryResult:
@@ -89,7 +91,8 @@ class QueryResult:
     Each way of reading runs the query anew. `stats` tells of the last run, and
     `notes` what its output does not show as it is. Rows that are passed over go to
     `errors`: the path of a file that is there when the run is over, or a function.
-    `warn` is told when a run holds most of the memory it may.
+    `warn` is told when a run holds most of the memory it may. `start` makes a run, by
+    the engine that was chosen.
     """
 
     def __init__(
@@ -100,6 +103,7 @@ class QueryResult:
         options: QueryOptions,
         question: Question,
         errors: Errors | None = None,
+        start: Callable[[QueryPlan, QueryOptions], QueryRun] = QueryRun,
     ) -> None:
         self.plan = plan
         self.notes: list[str] = []
@@ -109,12 +113,14 @@ class QueryResult:
         self._options = options
         self._question = question
         self._errors = errors
-        self.run = QueryRun(plan, options)
+        self._start = start
+        self.run = start(plan, options)
 
     def lines(self) -> Iterator[bytes]:
         """Yield the answers as lines of JSON, many at a time."""
         self.notes = []
-        self.run = QueryRun(self.plan, self._options, self.warn)
+        self.run = self._start(self.plan, self._options)
+        self.run.warn = self.warn
         if self._errors is None:
             return self.run.answers(self._files, self._named)
         if not callable(self._errors):
@@ -145,7 +151,10 @@ class QueryResult:
 
     def explain(self) -> str:
         """Return what the query does, one step on a line."""
-        return explain(self._question.query, stream=self._question.stream)
+        told = explain(self._question.query, stream=self._question.stream)
+        if self._question.engine == "spark":
+            return f"{told}\n{described(self.plan)}"
+        return told
 
     @property
     def stats(self) -> QueryStats:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from headrace.api.formats.kinds import Format
     from headrace.api.query import Errors, QueryResult
     from headrace.cli.output import Console
-    from headrace.engines.local.query import BadRow, OnError
+    from headrace.engines.query_run import BadRow, OnError
 
 STDOUT = "-"
 
@@ -92,7 +92,16 @@ def deliver(
 ) -> None:
     """Print the answers, or write them to a file, and say what is to be said of them."""
     chosen = format_of(options, console)
-    with console.progress() as report, watching(dataset, report), ending_cleanly():
+
+    def bytes_done() -> int:
+        # There is another run whenever the answers are read.
+        return asked.run.bytes_done()
+
+    with (
+        console.progress() as report,
+        watching(dataset, report, bytes_done),
+        ending_cleanly(),
+    ):
         if options.out in (None, STDOUT):
             for piece in asked.formatted(chosen.name, width=console.width):
                 console.write(piece)

@@ -96,16 +96,21 @@ def last_rows(dataset: Dataset[bytes], count: int) -> Iterable[Batch]:
 
 
 @contextmanager
-def watching(dataset: Dataset[bytes], report: Progress) -> Iterator[None]:
+def watching(
+    dataset: Dataset[bytes],
+    report: Progress,
+    bytes_done: Callable[[], int] | None = None,
+) -> Iterator[None]:
     """Report how much is read, from beside: whoever waits for a row cannot."""
     total = total_size(dataset.sources)
+    bytes_done = bytes_done or dataset.bytes_read
     done = threading.Event()
 
     def watch() -> None:
         # Whoever writes the rows will notice as well that nobody reads them.
         with suppress(OutputClosedError):
             while not done.wait(BAR_EVERY):
-                report(dataset.bytes_read(), total)
+                report(bytes_done(), total)
 
     watcher = threading.Thread(target=watch)
     watcher.start()

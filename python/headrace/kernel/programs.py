@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 from headrace import _native
 from headrace._native import JoinTable, Sources, Stage
@@ -30,6 +30,7 @@ __all__ = [
     "Program",
     "Refused",
     "RowQuery",
+    "SiftedRow",
     "Sources",
     "Stage",
     "StreamQuery",
@@ -57,14 +58,18 @@ PruneCode: TypeAlias = tuple[bytes, int]
 
 
 class Program:
-    """A query that is ready to run."""
+    """A query that is ready to run; it can be sent to another process."""
 
     def __init__(self, query: str, code: bytes) -> None:
         self.query = query
+        self.code = code
         try:
             self.native = _native.Program(code)
         except ValueError as error:
             raise QueryFailedError(query, 0, str(error)) from None
+
+    def __reduce__(self) -> tuple[type[Program], tuple[str, bytes]]:
+        return Program, (self.query, self.code)
 
     def evaluate(
         self, document: bytes, max_depth: int, sources: Sources | None = None
@@ -92,6 +97,24 @@ class Counts:
     skipped: int = 0
     blank: int = 0
 
+    def __add__(self, other: Counts) -> Counts:
+        return Counts(
+            self.rows + other.rows,
+            self.emitted + other.emitted,
+            self.filtered + other.filtered,
+            self.skipped + other.skipped,
+            self.blank + other.blank,
+        )
+
+    def __sub__(self, other: Counts) -> Counts:
+        return Counts(
+            self.rows - other.rows,
+            self.emitted - other.emitted,
+            self.filtered - other.filtered,
+            self.skipped - other.skipped,
+            self.blank - other.blank,
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class Refused:
@@ -110,6 +133,14 @@ class Answers:
     lines: bytes
     asked: int
     refused: Refused | None
+
+
+class SiftedRow(NamedTuple):
+    """A row that is passed on: where it stands in its batch, its byte in the source."""
+
+    position: int
+    offset: int
+    content: bytes
 
 
 class RowQuery:
@@ -203,6 +234,31 @@ class StreamQuery:
             raise MemoryExceededError(self.max_memory)
         return Answers(lines, asked, None if refused is None else _refused(*refused))
 
+    def sift(
+        self, batch: RowBatch, start: int
+    ) -> tuple[list[SiftedRow], int, Refused | None]:
+        """Go through the rows of a batch from `start` on, for whoever asks more of them.
+
+        Returns those that contribute elements or have no answer, the position behind the
+        last row that was looked at, and that row's refusal if it is too long to be passed on.
+        """
+        sifted, asked, refused, too_much = self._native.sift(batch, start)
+        if too_much is not None:
+            raise MemoryExceededError(self.max_memory)
+        rows = [SiftedRow(*row) for row in sifted]
+        return rows, asked, None if refused is None else _refused(*refused)
+
+    def part(self) -> bytes:
+        """Return what the rows were reduced to, for a run like this one to `merge`."""
+        return self._native.part()
+
+    def merge(self, part: bytes) -> None:
+        """Take in what the rows behind those so far were reduced to elsewhere."""
+        with _finishing():
+            self._native.merge(part)
+        if self.held > self.max_memory:
+            raise MemoryExceededError(self.max_memory)
+
     def end(self) -> bytes:
         """Take in what is left when all rows have been; return lines of output."""
         with _finishing():
@@ -221,6 +277,11 @@ class StreamQuery:
     def held(self) -> int:
         """How many bytes are held in all."""
         return self._held_before + self._native.held
+
+    @property
+    def elements(self) -> int:
+        """How many elements are held, where they are held in order."""
+        return self._native.elements
 
     @property
     def done(self) -> bool:

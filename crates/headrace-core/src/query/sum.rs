@@ -39,6 +39,34 @@ impl Sum {
         }
     }
 
+    /// All that was added, for [`Self::from_bytes`].
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let mut bytes = self.integers.to_le_bytes().to_vec();
+        if let Some(doubles) = &self.doubles {
+            let mut doubles = doubles.clone();
+            doubles.carry();
+            bytes.extend(doubles.limbs.iter().flat_map(|limb| limb.to_le_bytes()));
+        }
+        bytes
+    }
+
+    /// What was added to the sum that gave these bytes; None if none did.
+    pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
+        let (integers, limbs) = bytes.split_first_chunk()?;
+        let integers = i128::from_le_bytes(*integers);
+        if limbs.is_empty() {
+            return Some(Self { integers, doubles: None });
+        }
+        if limbs.len() != LIMBS * size_of::<i64>() {
+            return None;
+        }
+        let mut doubles = Box::<FixedPoint>::default();
+        for (limb, bytes) in doubles.limbs.iter_mut().zip(limbs.chunks_exact(size_of::<i64>())) {
+            *limb = i64::from_le_bytes(bytes.try_into().ok()?);
+        }
+        Some(Self { integers, doubles: Some(doubles) })
+    }
+
     /// The total, if only integers came and it is one that fits.
     pub fn integer(&self) -> Option<i64> {
         if self.doubles.is_some() { None } else { i64::try_from(self.integers).ok() }
@@ -264,6 +292,15 @@ mod tests {
     }
 
     #[test]
+    fn other_bytes_are_no_sum() {
+        let bytes = sum_of(&[0.5, -3.0]).to_bytes();
+        assert!(Sum::from_bytes(&bytes).is_some());
+        for length in (0..bytes.len()).filter(|length| *length != size_of::<i128>()) {
+            assert!(Sum::from_bytes(&bytes[..length]).is_none(), "{length}");
+        }
+    }
+
+    #[test]
     fn carries_are_passed_on_in_time() {
         let mut sum = sum_of(&[f64::MAX, -1.5]);
         for _ in 0..100 {
@@ -293,7 +330,9 @@ mod tests {
                 whole.add_integer(value);
                 parts.add_integer(value);
             }
-            parts.merge(&sum_of(&backwards));
+            let carried = Sum::from_bytes(&sum_of(&backwards).to_bytes());
+            parts.merge(&carried.unwrap_or_default());
+            prop_assert_eq!(parts.integer(), whole.integer());
             prop_assert_eq!(whole.double().to_bits(), parts.double().to_bits());
         }
 

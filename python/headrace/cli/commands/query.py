@@ -42,6 +42,9 @@ there, even if that was read; on failure and Ctrl-C nothing is left. Its name ch
 the format (.jsonl, .ndjson, .json, .csv, .parquet) and the compression (.gz, .zst,
 .bz2, .xz).
 
+With --engine spark the rows are asked by tasks of Spark, on this machine or on the
+cluster that --master names; --explain says which part of the query they do.
+
 Other files can be asked in the same query: --name users=users.jsonl makes @users the
 array of their rows, to join with or to look up in, and $ the array of all rows of
 FILE. Without a FILE, $ is the source called main, or the first one."""
@@ -63,6 +66,10 @@ EXAMPLES = (
         "headrace query '$.lookup(@users, on: user == id)' app.jsonl "
         "--name users=users.jsonl",
         "with the fields of another file",
+    ),
+    Example(
+        "headrace query --engine spark '$.rows().sum(ms)' logs/",
+        "by tasks of Spark, on all cores",
     ),
     Example("headrace query --rev --limit 3 '$' app.jsonl", "the newest rows first"),
     Example(
@@ -188,6 +195,21 @@ ARGUMENTS = (
     ),
     Argument("explain", "switch", "print what the query will do", ("--explain",)),
     Argument(
+        "engine",
+        "choice",
+        "what asks the rows (local unless told): this process, or tasks of Spark; the answers are the same",
+        ("--engine",),
+        choices=("local", "spark"),
+        default="local",
+    ),
+    Argument(
+        "master",
+        "text",
+        "where Spark's tasks run (local[*,4] unless told: all cores of this machine)",
+        ("--master",),
+        metavar="URL",
+    ),
+    Argument(
         "memory",
         "size",
         "how much JSON a query may hold at once (1GiB unless told); working on it takes some times more",
@@ -206,10 +228,7 @@ def run(options: Namespace, console: Console) -> int:
     from headrace.errors import UsageError
 
     if options.explain:
-        from headrace.physical.explain import explain
-
-        stream = options.stream or bool(options.names)
-        console.text(f"{explain(options.query, stream=stream)}\n")
+        _explain(options, console)
         return 0
     if options.matches and options.null == "emit":
         raise UsageError("--matches prints rows; it has no null to --null emit")
@@ -242,6 +261,8 @@ def run(options: Namespace, console: Console) -> int:
             frame=options.frame,
             null_payload=options.null_payload,
             lanes=not options.no_lanes,
+            engine=options.engine,
+            master=options.master,
         )
         asked.warn = lambda message: console.emit("memory", message)
         try:
@@ -250,6 +271,17 @@ def run(options: Namespace, console: Console) -> int:
             if options.stats:
                 _report(asked.stats, console)
     return 0
+
+
+def _explain(options: Namespace, console: Console) -> None:
+    from headrace.physical.distribution import described
+    from headrace.physical.explain import explain
+    from headrace.physical.query_plan import plan_query
+
+    stream = options.stream or bool(options.names)
+    console.text(f"{explain(options.query, stream=stream)}\n")
+    if options.engine == "spark":
+        console.text(f"{described(plan_query(options.query, stream=stream))}\n")
 
 
 def _names(options: Namespace) -> dict[str, list[str]]:

@@ -42,7 +42,7 @@ def plan(options: ReadOptions, *, number_rows: bool) -> list[Partition]:
     if number_rows:
         files = _numbered(files)
     flat = (fragment for file in files for fragment in file)
-    return list(_packed(flat, options.partition_bytes))
+    return list(packed(flat, options.partition_bytes))
 
 
 def first_row(fragment: Fragment) -> int:
@@ -60,11 +60,14 @@ def _sources(options: ReadOptions) -> Iterator[Source]:
         name = PurePath(source.location).name
         if options.name_glob is not None and not fnmatchcase(name, options.name_glob):
             continue
-        if source.kind == "file":
-            # Each task has a working directory of its own.
-            yield replace(source, location=str(Path(source.location).absolute()))
-        else:
-            yield source
+        yield absolute(source)
+
+
+def absolute(source: Source) -> Source:
+    """Return a source that means the same in every working directory: tasks have their own."""
+    if source.kind != "file":
+        return source
+    return replace(source, location=str(Path(source.location).absolute()))
 
 
 def _numbered(files: list[list[Fragment]]) -> list[list[Fragment]]:
@@ -83,7 +86,8 @@ def _numbered(files: list[list[Fragment]]) -> list[list[Fragment]]:
         ]
 
 
-def _packed(split: Iterable[Fragment], most_bytes: int) -> Iterator[Partition]:
+def packed(split: Iterable[Fragment], most_bytes: int) -> Iterator[Partition]:
+    """Yield runs of fragments of at most `most_bytes` together."""
     packed: list[Fragment] = []
     packed_bytes = 0
     for fragment in split:

@@ -5,6 +5,8 @@
 //! number of rows. Only what truly needs all elements at once collects them, as JSON
 //! text, up to a limit of memory; the rest of the query is then asked of that array.
 
+mod parts;
+
 use std::{collections::VecDeque, sync::Arc};
 
 use bumpalo::{Bump, collections::Vec as BumpVec};

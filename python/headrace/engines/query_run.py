@@ -1,4 +1,8 @@
-"""Running a query over the rows of files."""
+"""Running a query over the rows of files.
+
+A run reads all rows in this process; the Spark engine goes on from it and has tasks read
+the rows of the main source instead.
+"""
 
 from __future__ import annotations
 
@@ -31,14 +35,29 @@ from headrace.store.row_provider import Lanes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
+    from typing import Protocol
 
-    from headrace.kernel.programs import Frame, JoinTable, Output, Refused
+    from headrace.kernel.programs import Answers, Frame, JoinTable, Output, Refused
     from headrace.kernel.rows import RowBatch
-    from headrace.physical.query_plan import QueryPlan
+    from headrace.physical.query_plan import QueryPlan, RowPlan, StagePlan
     from headrace.store.row_file import RowFile
     from headrace.store.row_provider import ProviderRows
+    from headrace.store.source import Source
 
     Rows: TypeAlias = RowFile | ProviderRows
+
+    class Placing(Protocol):
+        """What knows where the rows of a batch stand."""
+
+        @property
+        def source(self) -> Source:
+            """The file they are of."""
+
+        def place(
+            self, row: int, offset: int, *, reverse: bool
+        ) -> tuple[int | None, int]:
+            """Return the line and the byte of something in a row."""
+
 
 OnError: TypeAlias = Literal["abort", "skip", "collect"]
 
@@ -74,6 +93,21 @@ class QueryOptions:
     lanes: bool = True
 
 
+@dataclass(frozen=True, slots=True)
+class Pass:
+    """One way through the rows of a source.
+
+    Every query of the pass puts them through `stages`; with several queries there are
+    none. `again`: the rows are read another time, which then says what is wrong with
+    them.
+    """
+
+    source: str | None
+    stages: tuple[StagePlan, ...] = ()
+    reverse: bool = False
+    again: bool = False
+
+
 def warn_of_memory(message: str) -> None:
     """Say that a query holds most of what it may, as a Python warning."""
     warnings.warn(message, MemoryWarning, stacklevel=2)
@@ -85,7 +119,9 @@ class QueryRun:
 
     `bad` counts the rows that were passed over. `errors` has the first of them, with
     ``collect`` all, unless there is `tell`, which is called with each. `readings` has
-    what was counted in named sources, each time one was read.
+    what was counted in named sources, each time one was read. `whole_tables`: the right
+    sides of joins are held whatever the left side is. `known` are the answers that
+    programs have by number.
     """
 
     plan: QueryPlan
@@ -96,6 +132,8 @@ class QueryRun:
     errors: list[HeadraceError] = field(default_factory=list)
     counts: Counts = field(default_factory=Counts)
     readings: list[tuple[str, Counts]] = field(default_factory=list)
+    whole_tables: bool = False
+    known: tuple[str, ...] | None = None
     _files: dict[str | None, Sequence[Rows]] = field(default_factory=dict)
     _values: Sources | None = None
     _values_held: int = 0
@@ -114,6 +152,10 @@ class QueryRun:
         self._ask_questions()
         yield from (lines for lines in self._main_lines() if lines)
 
+    def bytes_done(self) -> int:
+        """Return how many bytes of the main source were read so far."""
+        return sum(file.bytes_read() for file in self._files.get(None, ()))
+
     def _main_lines(self) -> Iterator[bytes]:
         main, options = self.plan.main, self.options
         if isinstance(main, ValuePlan):
@@ -126,11 +168,20 @@ class QueryRun:
             main = replace(main, reverse=options.reverse != main.reverse)
             yield from self._lines(main, nulls=options.nulls, limit=options.limit)
             return
-        matches = options.output == "match"
+        yield from self._row_lines(main)
+
+    def _row_lines(self, main: RowPlan) -> Iterator[bytes]:
+        matches = self.options.output == "match"
         self._request_lanes(
             None, [Lanes(main.fields, None if matches else main.fields, matches)]
         )
-        query = RowQuery(
+        query = self.row_query(main)
+        yield from self._asked([query], Pass(None, reverse=self.options.reverse))
+
+    def row_query(self, main: RowPlan) -> RowQuery:
+        """Return what each row is asked."""
+        options = self.options
+        return RowQuery(
             main.program,
             output=options.output,
             nulls=options.nulls,
@@ -140,7 +191,15 @@ class QueryRun:
             whole=not options.lanes,
             sources=self._values,
         )
-        yield from self._asked([query], None, reverse=options.reverse)
+
+    def know(
+        self, answers: Sequence[str] | None, named: Mapping[str, Sequence[Rows]]
+    ) -> None:
+        """Go on where questions have been answered elsewhere, with these named sources."""
+        self._files = {None: ()}
+        self._files.update(named)
+        if answers is not None:
+            self._hold(answers)
 
     def _ask_questions(self) -> None:
         """Find what the programs have by number."""
@@ -167,13 +226,14 @@ class QueryRun:
 
     def _keep(self, answers: Mapping[int, bytes]) -> None:
         """Let programs have these answers, and null for those that are yet to come."""
-        self._values_held = sum(map(len, answers.values()))
-        texts = [
-            answers.get(number, b"null").decode()
-            for number in range(len(self.plan.questions))
-        ]
+        numbers = range(len(self.plan.questions))
+        self._hold([answers.get(number, b"null").decode() for number in numbers])
+
+    def _hold(self, texts: Sequence[str]) -> None:
+        self.known = tuple(texts)
+        self._values_held = sum(map(len, texts))
         # An array of rows is one level deeper than they are.
-        self._values = Sources(texts, self.options.max_depth + 1)
+        self._values = Sources(list(texts), self.options.max_depth + 1)
 
     # Streams
 
@@ -182,9 +242,10 @@ class QueryRun:
     ) -> Iterator[bytes]:
         """Yield what a plan gives, an element on a line."""
         if plan.reduction == "lines":
-            query = self._query(plan, "lines", nulls=nulls, limit=limit)
+            query = self.stream_query(plan, "lines", nulls=nulls, limit=limit)
             self._request_lanes(plan.source, [plan.lanes])
-            yield from self._asked([query], plan.source, reverse=plan.reverse)
+            way = Pass(plan.source, plan.stages, plan.reverse)
+            yield from self._asked([query], way)
             yield query.end()
             return
         yield from self._printed(
@@ -209,16 +270,21 @@ class QueryRun:
 
     def _results(self, plans: Sequence[StreamPlan]) -> list[bytes]:
         """Return what plans give that are about the same rows, which are read once."""
-        queries = [
-            self._query(
-                plan,
-                "collect" if plan.reduction == "lines" else plan.reduction,
-                limit=plan.limit,
-            )
-            for plan in plans
-        ]
+        queries = [self.reducing(plan) for plan in plans]
         self._request_lanes(plans[0].source, [plan.lanes for plan in plans])
-        self._drive(queries, plans[0])
+        stages = plans[0].stages if len(plans) == 1 else ()
+        self._drive(queries, Pass(plans[0].source, stages, plans[0].reverse))
+        return self._finished(plans, queries)
+
+    def reducing(self, plan: StreamPlan) -> StreamQuery:
+        """Return what makes one value of the rows of a plan."""
+        reduction = "collect" if plan.reduction == "lines" else plan.reduction
+        return self.stream_query(plan, reduction, limit=plan.limit)
+
+    def _finished(
+        self, plans: Sequence[StreamPlan], queries: Sequence[StreamQuery]
+    ) -> list[bytes]:
+        """Ask the rest of the plans, now that all rows have been taken in."""
         # An array of rows is one level deeper than they are.
         depth = self.options.max_depth + 1
         return [
@@ -253,7 +319,7 @@ class QueryRun:
         for rows in self._files[name]:
             rows.request_lanes(together)
 
-    def _query(
+    def stream_query(
         self,
         plan: StreamPlan,
         reduction: str,
@@ -262,6 +328,7 @@ class QueryRun:
         nulls: bool = True,
         last: Stage | None = None,
     ) -> StreamQuery:
+        """Return what takes in the rows of a plan; tables to join with are read for it."""
         stages = [self._stage(plan, at) for at in range(len(plan.stages))]
         own = {self._tables[stage] for stage in plan.stages if stage in self._tables}
         others = set(self._tables.values()) - own
@@ -307,15 +374,16 @@ class QueryRun:
     ) -> JoinTable:
         """Return a table with the elements of a plan in it."""
         if plan.reduction == "lines":
-            query = self._query(plan, "count", last=table)
+            query = self.stream_query(plan, "count", last=table)
             # The table keeps whole elements.
             self._request_lanes(plan.source, [Lanes()])
-            self._drive([query], plan, again=again)
+            way = Pass(plan.source, plan.stages, plan.reverse, again)
+            self._drive([query], way)
             return query.table()
         result = self._result(plan)
         # Not rows of a file any more, so nothing frames them.
         elements = replace(plan, source="elements", stages=(), reduction="lines")
-        query = self._query(elements, "count", last=table)
+        query = self.stream_query(elements, "count", last=table)
         for batch in rows_of(self._elements(result, nulls=True, limit=None)):
             refused = query.answer(batch, 0).refused
             if refused is not None:
@@ -324,6 +392,8 @@ class QueryRun:
         return query.table()
 
     def _reads_left_keys_first(self, plan: StreamPlan, at: int, join: JoinPlan) -> bool:
+        if self.whole_tables:
+            return False
         left = self._files[plan.source]
         if any(file.source.is_pipe for file in left) or any(
             isinstance(stage, ZipPlan) for stage in plan.stages[:at]
@@ -342,105 +412,123 @@ class QueryRun:
 
     # Rows
 
-    def _drive(
-        self, queries: Sequence[StreamQuery], plan: StreamPlan, *, again: bool = False
-    ) -> None:
-        """Take in all rows that plans are about."""
-        for lines in self._asked(
-            queries, plan.source, reverse=plan.reverse, again=again
-        ):
+    def _drive(self, queries: Sequence[StreamQuery], way: Pass) -> None:
+        """Take in all rows of a pass."""
+        for lines in self._asked(queries, way):
             if lines:
                 raise AssertionError("what is reduced has no lines")
         for query in queries:
             query.end()
 
     def _asked(
-        self,
-        queries: Sequence[RowQuery | StreamQuery],
-        name: str | None,
-        *,
-        reverse: bool,
-        again: bool = False,
+        self, queries: Sequence[RowQuery | StreamQuery], way: Pass
     ) -> Iterator[bytes]:
-        """Ask row after row, and yield the lines they give.
-
-        `again`: the rows are read another time, which then says what is wrong with them.
-        """
-        files = self._files[name]
+        """Ask row after row, and yield the lines they give."""
+        files, reverse = self._files[way.source], way.reverse
+        counted = _most_rows
         try:
             for file in reversed(files) if reverse else files:
                 if all(query.done for query in queries):
                     return
                 for batch in file.backwards() if reverse else file.batches():
-                    for lines, refused in self._batch(queries, batch, reverse=reverse):
+                    for lines, refused in self.answers_of(
+                        queries, batch, reverse=reverse
+                    ):
                         yield lines
                         if refused is not None:
-                            self._refuse(
-                                file, batch, refused, reverse=reverse, again=again
-                            )
+                            self._refuse(file, batch, refused, way)
                     if all(query.done for query in queries):
                         return
+        except (BadRowError, RowFailedError):
+            counted = counts_up_to_refusal
+            raise
         finally:
-            if not again:
-                counts = max((query.counts for query in queries), key=_rows_of)
-                if name is None:
-                    self.counts = counts
-                else:
-                    self.readings.append((name, counts))
+            self._count(counted(queries), way)
 
-    def _batch(
+    def _count(self, counts: Counts, way: Pass) -> None:
+        """Remember what was counted in a pass."""
+        if way.again:
+            return
+        if way.source is None:
+            self.counts = counts
+        else:
+            self.readings.append((way.source, counts))
+
+    def answers_of(
         self,
         queries: Sequence[RowQuery | StreamQuery],
         batch: RowBatch,
         *,
         reverse: bool,
     ) -> Iterator[tuple[bytes, Refused | None]]:
-        """Ask the rows of a batch; a refusal comes once, however many ask the row."""
-        refusals: set[Refused] = set()
+        """Ask the rows of a batch; yield lines, and the row behind them that has no answer.
+
+        A refusal comes once, however many queries ask the row, and those of several
+        queries come in the order of the rows, however these were divided into batches.
+        """
+        if len(queries) == 1:
+            for answers in self._answers(queries[0], batch, reverse=reverse):
+                yield answers.lines, answers.refused
+            return
+        refusals: dict[Refused, int] = {}
         for query in queries:
-            for lines, refused in self._answers(query, batch, reverse=reverse):
-                yield lines, None if refused in refusals else refused
-                if refused is not None:
-                    refusals.add(refused)
+            for answers in self._answers(query, batch, reverse=reverse):
+                yield answers.lines, None
+                if answers.refused is not None:
+                    refusals.setdefault(answers.refused, answers.asked)
+                    if self.options.on_error == "abort":
+                        break
+        for refused in sorted(refusals, key=refusals.__getitem__):
+            yield b"", refused
 
     def _answers(
         self, query: RowQuery | StreamQuery, batch: RowBatch, *, reverse: bool
-    ) -> Iterator[tuple[bytes, Refused | None]]:
-        """Ask the rows of a batch; yield lines, and the row behind them that has none."""
+    ) -> Iterator[Answers]:
+        """Ask the rows of a batch, going on behind those that have no answer."""
         start = 0
         while start < len(batch) and not query.done:
             answers = query.answer(batch, start, reverse=reverse)
             self._say_what_is_held(query)
-            yield answers.lines, answers.refused
+            yield answers
             for partners in self._partners:
                 partners.raise_error()
             start = answers.asked
 
     def _refuse(
-        self,
-        file: Rows,
-        batch: RowBatch,
-        refused: Refused,
-        *,
-        reverse: bool,
-        again: bool,
+        self, file: Placing, batch: RowBatch, refused: Refused, way: Pass
     ) -> None:
         """Raise what is wrong with a row, or pass over it and remember or tell it."""
+
+        def raw() -> bytes | None:
+            (content,) = batch.slice(refused.row - batch.first_row, 1).contents()
+            return content
+
+        self._pass_over(
+            lambda: _error(file, refused, reverse=way.reverse), raw, again=way.again
+        )
+
+    def _pass_over(
+        self,
+        error: Callable[[], BadRowError | RowFailedError],
+        raw: Callable[[], bytes | None],
+        *,
+        again: bool = False,
+    ) -> None:
+        """Raise the error of a row, or remember or tell it, making only what is needed."""
         on_error = self.options.on_error
         if on_error == "abort":
-            raise _error(file, refused, reverse=reverse)
+            raise error()
         if again:
             return
         self.bad += 1
         keep = len(self.errors) < FIRST_BAD
         if self.tell is None and not keep and on_error == "skip":
             return
-        error = _error(file, refused, reverse=reverse)
+        made = error()
         if keep or self.tell is None:
-            self.errors.append(error)
+            self.errors.append(made)
         if self.tell is not None:
-            (raw,) = batch.slice(refused.row - batch.first_row, 1).contents()
-            self.tell(BadRow(error, raw))
+            self.tell(BadRow(made, raw()))
 
     def _say_what_is_held(self, query: RowQuery | StreamQuery) -> None:
         if self._warned or isinstance(query, RowQuery):
@@ -474,12 +562,26 @@ class _Partners:
             raise self._error
 
 
+def _most_rows(queries: Sequence[RowQuery | StreamQuery]) -> Counts:
+    return max((query.counts for query in queries), key=_rows_of)
+
+
+def counts_up_to_refusal(queries: Sequence[RowQuery | StreamQuery]) -> Counts:
+    """Return what was counted up to a row that ends the run; other queries may be ahead."""
+    going = [query for query in queries if not query.done] or queries
+    # Of those that have come as far, one has passed over the row.
+    return min(
+        (query.counts for query in going),
+        key=lambda counts: (counts.rows, -counts.skipped),
+    )
+
+
 def _rows_of(counts: Counts) -> int:
     return counts.rows
 
 
 def _error(
-    rows: Rows, refused: Refused, *, reverse: bool
+    rows: Placing, refused: Refused, *, reverse: bool
 ) -> BadRowError | RowFailedError:
     path = rows.source.location
     line, offset = rows.place(refused.row, refused.offset, reverse=reverse)

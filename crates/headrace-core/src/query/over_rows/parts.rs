@@ -1,0 +1,191 @@
+//! Runs over parts of the rows, put together.
+//!
+//! A *part* is what the elements of some rows were reduced to, as bytes that another machine
+//! can take in. Parts that are merged in the order of their rows give what one run over all
+//! these rows would have given: the elements that were held, counts, and sums to the last bit.
+
+use bumpalo::Bump;
+
+use super::{Fault, OverRows, State, Sum, better};
+use crate::{
+    json::{Limits, MAX_DEPTH},
+    value::{Document, Tape, number},
+};
+
+impl OverRows {
+    /// What the rows so far were reduced to, for [`Self::merge`]. Lines of output are no part.
+    pub fn into_part(self) -> Vec<u8> {
+        match self.state {
+            State::Lines { .. } => Vec::new(),
+            State::Collect { text, elements, .. } => {
+                [&elements.to_le_bytes()[..], text.get(1..).unwrap_or_default()].concat()
+            }
+            State::Last { texts, .. } | State::LastFromEnd { texts, .. } => {
+                let texts: Vec<_> = texts.into_iter().collect();
+                texts.join(&b'\n')
+            }
+            State::Count(count) => count.to_le_bytes().to_vec(),
+            State::Sum(sum) => sum.to_bytes(),
+            State::Average(sum, count) => [&count.to_le_bytes()[..], &sum.to_bytes()].concat(),
+            State::Extreme(best, _) => best.unwrap_or_default(),
+        }
+    }
+
+    /// How many elements are held in order.
+    pub fn held_elements(&self) -> u64 {
+        match &self.state {
+            State::Collect { elements, .. } => *elements,
+            State::Last { texts, .. } | State::LastFromEnd { texts, .. } => texts.len() as u64,
+            _ => 0,
+        }
+    }
+
+    /// Take in what rows behind those so far were reduced to, in a run like this one.
+    ///
+    /// # Errors
+    /// If such a run cannot have given these bytes.
+    pub fn merge(&mut self, part: &[u8]) -> Result<(), Fault> {
+        if !self.done() {
+            self.done = self.state.merge(part)?;
+        }
+        Ok(())
+    }
+}
+
+impl State {
+    /// Take in a part; true if no further one can change the result.
+    fn merge(&mut self, part: &[u8]) -> Result<bool, Fault> {
+        let malformed = || Fault::new("the result of a part of the rows is damaged".to_owned());
+        match self {
+            Self::Lines { .. } | Self::LastFromEnd { .. } => return Err(malformed()),
+            Self::Collect { .. } => {
+                let (count, texts) = split_count(part).ok_or_else(malformed)?;
+                return self.collect(count, texts);
+            }
+            Self::Last { texts, bytes, limit } => {
+                let parts = part.split(|byte| *byte == b'\n').filter(|text| !text.is_empty());
+                for text in parts {
+                    *bytes += text.len() as u64;
+                    texts.push_back(text.to_vec());
+                    if texts.len() as u64 > *limit {
+                        *bytes -= texts.pop_front().map_or(0, |first| first.len() as u64);
+                    }
+                }
+            }
+            Self::Count(count) => *count += split_count(part).ok_or_else(malformed)?.0,
+            Self::Sum(sum) => sum.merge(&Sum::from_bytes(part).ok_or_else(malformed)?),
+            Self::Average(sum, count) => {
+                let (further, bytes) = split_count(part).ok_or_else(malformed)?;
+                sum.merge(&Sum::from_bytes(bytes).ok_or_else(malformed)?);
+                *count += further;
+            }
+            Self::Extreme(..) if part.is_empty() => {}
+            Self::Extreme(best, smaller) => {
+                let text = std::str::from_utf8(part).map_err(|_| malformed())?;
+                let other = number(text, !text.contains(['.', 'e', 'E']));
+                if better(other, best.as_deref(), *smaller, &Bump::new()) {
+                    *best = Some(part.to_vec());
+                }
+            }
+        }
+        Ok(false)
+    }
+
+    /// Collect `count` elements with commas between them.
+    fn collect(&mut self, count: u64, texts: &[u8]) -> Result<bool, Fault> {
+        let Self::Collect { text, elements, limit, prune } = self else { return Ok(false) };
+        let all = elements.saturating_add(count);
+        if all > *limit {
+            return self.collect_first(texts);
+        }
+        if *elements > 0 && count > 0 {
+            text.push(b',');
+        }
+        text.extend_from_slice(texts);
+        *elements = all;
+        if let Some(pruning) = prune
+            && pruning.is_due(*elements, text.len())
+        {
+            match pruning.prune(text) {
+                Some(left) => *elements = left,
+                None => *prune = None,
+            }
+        }
+        Ok(*elements >= *limit)
+    }
+
+    /// Collect those elements that are still wanted.
+    fn collect_first(&mut self, texts: &[u8]) -> Result<bool, Fault> {
+        let array = [b"[", texts, b"]"].concat();
+        let (arena, mut tape) = (Bump::new(), Tape::once());
+        let parsed = tape.parse(&array, &Limits { max_depth: MAX_DEPTH });
+        let parsed = parsed.map_err(|error| Fault::new(error.to_string()))?;
+        let elements = parsed.root().as_array(&arena).unwrap_or_default();
+        self.take_all(elements, &Document::default(), &arena)
+    }
+}
+
+fn split_count(part: &[u8]) -> Option<(u64, &[u8])> {
+    let (count, rest) = part.split_first_chunk()?;
+    Some((u64::from_le_bytes(*count), rest))
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{
+        json::Limits,
+        query::{OverRows, Reading, Reduction, Watch},
+        rows::Row,
+    };
+
+    const ROWS: &[&str] = &["3", "0.1", "-7", "\"x\"", "0.2", "9007199254740993", "1e+16", "1.50"];
+
+    fn run(reduction: Reduction, rows: &[&str]) -> OverRows {
+        let reading = Reading { limits: Limits { max_depth: 9 }, frame: None, whole: true };
+        let mut run = OverRows::new(Vec::new(), reduction, 1 << 20, reading, Watch::new(|| false));
+        for (number, content) in (0..).zip(rows) {
+            if run.done() {
+                break;
+            }
+            let content = content.as_bytes();
+            run.row(Row { number, offset: 0, content, too_long: None, marked: false }).unwrap();
+        }
+        run
+    }
+
+    #[test]
+    fn parts_give_what_one_run_gives() {
+        let reductions = [
+            Reduction::Collect(u64::MAX),
+            Reduction::Collect(4),
+            Reduction::Last(3),
+            Reduction::Count,
+            Reduction::Sum,
+            Reduction::Average,
+            Reduction::Min,
+            Reduction::Max,
+        ];
+        for reduction in reductions {
+            let whole = run(reduction, ROWS).finish().unwrap();
+            for cut in 0..=ROWS.len() {
+                for second in cut..=ROWS.len() {
+                    let mut merged = run(reduction, &[]);
+                    for rows in [&ROWS[..cut], &ROWS[cut..second], &ROWS[second..]] {
+                        merged.merge(&run(reduction, rows).into_part()).unwrap();
+                    }
+                    let merged = merged.finish().unwrap();
+                    assert_eq!(merged, whole, "{reduction:?} cut at {cut} and {second}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn other_bytes_are_no_part() {
+        for reduction in [Reduction::Sum, Reduction::Average, Reduction::Count] {
+            let part = run(reduction, ROWS).into_part();
+            assert!(run(reduction, &[]).merge(&part[..7]).is_err(), "{reduction:?}");
+        }
+        assert!(run(Reduction::Lines(9, true), &[]).merge(b"").is_err());
+    }
+}

@@ -1,0 +1,292 @@
+"""What a task does for a query: it asks the rows of its fragments.
+
+A task gets a `TaskQuery`, plain data, and gives `Chunk` after `Chunk`: what became of a run
+of rows of one fragment, up to one that has no answer and ends the query. What goes wrong
+with a file is part of a chunk too, so that the driver can raise it in its place, behind all
+that comes before it.
+
+Rows are numbered from the first of their fragment: how many there are before it in its file
+is known to the driver, who has the chunks of those.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
+
+from headrace.engines.fragment_rows import rows_of
+from headrace.engines.query_run import QueryRun, counts_up_to_refusal
+from headrace.errors import HeadraceError, UnusableTableError
+from headrace.kernel.programs import Counts, RowQuery, SiftedRow, StreamQuery
+from headrace.physical.query_plan import QueryPlan, RowPlan
+from headrace.store.row_file import BATCH_BYTES, BATCH_ROWS, RowFile, RowOptions
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from headrace.engines.query_run import QueryOptions
+    from headrace.kernel.programs import Refused
+    from headrace.kernel.rows import RowBatch
+    from headrace.physical.fragment import Fragment
+    from headrace.physical.query_plan import StreamPlan
+    from headrace.store.opened import Rows
+    from headrace.store.source import Source
+
+Gives: TypeAlias = Literal["lines", "parts", "rows"]
+
+CHUNK_BYTES = 1 << 20
+"""A chunk ends when it holds so much."""
+
+MOST_REFUSED = 1000
+"""Or when it has so many rows without an answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class TaskQuery:
+    """What rows are asked, and what is given: see `headrace.physical.distribution`.
+
+    There are several plans only where what they reduce rows to is given. `known` are the
+    answers to questions that the programs have by number, `named` the sources that joins
+    read. `raw`: rows without an answer are given with their bytes.
+    """
+
+    gives: Gives
+    plans: tuple[RowPlan | StreamPlan, ...]
+    options: QueryOptions
+    reading: RowOptions
+    known: tuple[str, ...] | None = None
+    named: Mapping[str, tuple[Source, ...]] = field(default_factory=dict)
+    nulls: bool = True
+    limit: int | None = None
+    raw: bool = False
+
+
+class RefusedRow(NamedTuple):
+    """A row without an answer, and its bytes if they were wanted and can be read."""
+
+    refused: Refused
+    raw: bytes | None
+
+
+@dataclass(slots=True)
+class Chunk:
+    """What became of some rows; `first` is how many of their fragment are before them.
+
+    `counts` are those of all rows, but for rows that are passed on of the others only.
+    """
+
+    fragment: int
+    first: int
+    rows: int = 0
+    counts: Counts = Counts()  # noqa: RUF009, frozen
+    lines: bytes = b""
+    parts: tuple[bytes, ...] = ()
+    passed_on: list[SiftedRow] = field(default_factory=list)
+    refused: list[RefusedRow] = field(default_factory=list)
+    failure: HeadraceError | None = None
+
+
+class TaskRun:
+    """A query in one process: what its joins hold is read once for all fragments."""
+
+    def __init__(self, query: TaskQuery) -> None:
+        self.query = query
+        options = replace(query.options, nulls=query.nulls, limit=query.limit)
+        self._run = QueryRun(
+            QueryPlan(query.plans[0], (), ()), options, _say_nothing, whole_tables=True
+        )
+        named = {
+            name: [RowFile(source, query.reading) for source in sources]
+            for name, sources in query.named.items()
+        }
+        self._run.know(query.known, named)
+
+    def queries(self) -> list[RowQuery | StreamQuery]:
+        """Return what the rows are asked, as if there were none yet."""
+        query = self.query
+        made: list[RowQuery | StreamQuery] = []
+        for plan in query.plans:
+            if isinstance(plan, RowPlan):
+                made.append(self._run.row_query(plan))
+            elif query.gives == "lines":
+                made.append(
+                    self._run.stream_query(
+                        plan, "lines", nulls=query.nulls, limit=query.limit
+                    )
+                )
+            elif query.gives == "rows":
+                made.append(self._run.stream_query(plan, "count"))
+            else:
+                made.append(self._run.reducing(plan))
+        return made
+
+    def ask_all(self, fragments: Iterable[Fragment]) -> Iterator[Chunk]:
+        """Ask the rows of some fragments, up to what ends the query."""
+        for number, fragment in enumerate(fragments):
+            for chunk in self.ask(fragment, number):
+                yield chunk
+                # Behind a file whose table is wrong, the driver goes on with the next.
+                failed = chunk.failure is not None and not isinstance(
+                    chunk.failure, UnusableTableError
+                )
+                if failed or (chunk.refused and self._run.options.on_error == "abort"):
+                    return
+
+    def ask(
+        self,
+        fragment: Fragment,
+        number: int,
+        *,
+        first: int = 0,
+        stop: int | None = None,
+    ) -> Iterator[Chunk]:
+        """Ask the rows of a fragment from its row `first` on, up to `stop`."""
+        asked = _Asked(self, Chunk(number, first))
+        try:
+            asked.begin()
+            reading = self.query.reading
+            rows = rows_of(
+                replace(fragment, first_row=0),
+                reading.max_line,
+                reading.decoding._replace(threads=1),
+            )
+            rows.skip(first)
+            for batch in _batches(rows, first, stop):
+                yield from asked.take(batch)
+                if asked.ended:
+                    break
+            asked.end()
+        except HeadraceError as error:
+            asked.end()
+            asked.chunk.failure = error
+        yield asked.chunk
+
+    def answers_of(
+        self, queries: Sequence[RowQuery | StreamQuery], batch: RowBatch
+    ) -> Iterator[tuple[bytes, Refused | None]]:
+        """Ask the rows of a batch, as the run of a query does."""
+        return self._run.answers_of(queries, batch, reverse=False)
+
+
+class _Asked:
+    """The rows of a fragment that were asked, chunk after chunk.
+
+    `ended`: no further row is needed.
+    """
+
+    def __init__(self, run: TaskRun, chunk: Chunk) -> None:
+        self.chunk = chunk
+        self.ended = False
+        self._run = run
+        self._gives = run.query.gives
+        self._aborts = run.query.options.on_error == "abort"
+        self._queries: list[RowQuery | StreamQuery] = []
+        self._counted = Counts()
+        self._held = 0
+
+    def begin(self) -> None:
+        """Make the queries anew; what they were told before is in chunks."""
+        self._queries = self._run.queries()
+        self._counted = Counts()
+
+    def take(self, batch: RowBatch) -> Iterator[Chunk]:
+        """Ask the rows of a batch; yield the chunks that are full."""
+        for _ in self._sifted(batch) if self._gives == "rows" else self._asked(batch):
+            self.end()
+            yield self.chunk
+            self.chunk = Chunk(self.chunk.fragment, self.chunk.first + self.chunk.rows)
+            self._held = 0
+            if self._gives == "parts":
+                self.begin()
+
+    def end(self) -> None:
+        """Give the chunk what was counted, and what its rows were reduced to."""
+        chunk = self.chunk
+        counts = self._counts()
+        counted, self._counted = counts - self._counted, counts
+        chunk.rows = counted.rows
+        if self._gives == "rows":
+            left = counted.rows - len(chunk.passed_on)
+            skipped = left - counted.filtered - counted.blank
+            counted = Counts(left, 0, counted.filtered, skipped, counted.blank)
+        chunk.counts = counted
+        if self._gives == "parts":
+            streams = (
+                query for query in self._queries if isinstance(query, StreamQuery)
+            )
+            chunk.parts = tuple(query.part() for query in streams)
+
+    def _counts(self) -> Counts:
+        if self._queries and self._aborts and self.chunk.refused:
+            return counts_up_to_refusal(self._queries)
+        counts = (query.counts for query in self._queries)
+        return max(counts, key=lambda counts: counts.rows, default=Counts())
+
+    def _asked(self, batch: RowBatch) -> Iterator[None]:
+        """Ask the rows of a batch, and yield where a chunk must end."""
+        for lines, refused in self._run.answers_of(self._queries, batch):
+            self.chunk.lines += lines
+            if refused is not None:
+                self._refuse(refused, batch)
+                if self._aborts:
+                    self.ended = True
+                    return
+        self.ended = all(query.done for query in self._queries)
+        if not self.ended and self._is_full():
+            yield
+
+    def _is_full(self) -> bool:
+        # What is reduced to little does not grow, and needs no chunk of its own.
+        held = sum(
+            query.held for query in self._queries if isinstance(query, StreamQuery)
+        )
+        chunk = self.chunk
+        return (
+            len(chunk.lines) >= CHUNK_BYTES
+            or (self._gives == "parts" and held >= CHUNK_BYTES)
+            or len(chunk.refused) >= MOST_REFUSED
+        )
+
+    def _sifted(self, batch: RowBatch) -> Iterator[None]:
+        """Pass on the rows of a batch that are needed, and yield where a chunk must end.
+
+        A row that is too long to be passed on is the last of its chunk.
+        """
+        (query,) = self._queries
+        assert isinstance(query, StreamQuery)
+        start = 0
+        while start < len(batch):
+            rows, start, refused = query.sift(batch, start)
+            number = batch.first_row
+            self.chunk.passed_on += [
+                row._replace(position=number + row.position) for row in rows
+            ]
+            self._held += sum(len(row.content) for row in rows)
+            if refused is not None:
+                self._refuse(refused, batch)
+                if self._aborts:
+                    self.ended = True
+                    return
+                yield
+        if self._held >= CHUNK_BYTES:
+            yield
+
+    def _refuse(self, refused: Refused, batch: RowBatch) -> None:
+        raw = None
+        if self._run.query.raw:
+            (raw,) = batch.slice(refused.row - batch.first_row, 1).contents()
+        self.chunk.refused.append(RefusedRow(refused, raw))
+
+
+def _say_nothing(_message: str) -> None:
+    """Leave it to the driver to warn."""
+
+
+def _batches(rows: Rows, first: int, stop: int | None) -> Iterator[RowBatch]:
+    while stop is None or first < stop:
+        wanted = BATCH_ROWS if stop is None else min(BATCH_ROWS, stop - first)
+        batch = rows.next_batch(wanted, BATCH_BYTES)
+        if batch is None:
+            return
+        yield batch
+        first += len(batch)

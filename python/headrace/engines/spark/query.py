@@ -1,0 +1,377 @@
+"""Running a query with Spark: tasks ask the rows, the driver puts the answers together.
+
+How the work is divided is decided in `headrace.physical.distribution`. This goes on from the
+run of a query in one process, `headrace.engines.query_run`: only the way through the rows of
+the main source is another, so whatever tasks cannot do is done here, by the same code.
+
+Chunks arrive in the order of the rows, whichever task was first. So the number of a row in
+its file is the number of rows in the chunks before it, and a bad row comes behind everything
+that stands before it in the files.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, TypeAlias
+
+from headrace.engines.query_run import QueryRun
+from headrace.engines.spark.asking import Chunk, TaskQuery, TaskRun
+from headrace.engines.spark.splits import absolute, packed
+from headrace.errors import (
+    BadRowError,
+    HeadraceError,
+    RowFailedError,
+    UnusableTableError,
+)
+from headrace.kernel.programs import Counts, StreamQuery
+from headrace.kernel.rows import END, RowBatch
+from headrace.physical.distribution import division, may_end_early, sifting
+from headrace.physical.fragment import Fragment, fragments
+from headrace.physical.query_plan import JoinPlan, StreamPlan, ZipPlan
+from headrace.physical.sides import left_keys_first
+from headrace.store.opened import read_in_order
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from headrace.engines.query_run import Pass
+    from headrace.engines.spark.asking import Gives
+    from headrace.kernel.programs import Refused, RowQuery
+    from headrace.physical.query_plan import RowPlan
+    from headrace.store.row_file import RowOptions
+    from headrace.store.source import Source
+
+RunTasks: TypeAlias = (
+    "Callable[[TaskQuery, Sequence[Sequence[Fragment]]], Iterator[tuple[int, Chunk]]]"
+)
+"""Asks partitions, each in a task of its own, and yields the number of the partition with
+each chunk, in the order of both."""
+
+PARTITION_BYTES = 64 << 20
+"""How many bytes of files one task reads, unless told otherwise."""
+
+MOST_TASKS = 1024
+"""How many tasks run for one job: the next job begins when their answers have been taken."""
+
+
+@dataclass(frozen=True, slots=True)
+class Arrived:
+    """A chunk, the fragment it is of, and how many rows of the file are before that."""
+
+    source: Source
+    fragment: Fragment
+    before: int
+    chunk: Chunk
+
+    def error(self, refused: Refused) -> BadRowError | RowFailedError:
+        """Return what is wrong with a row that has no answer."""
+        path, line = self.source.location, self.before + refused.row + 1
+        if refused.column is None:
+            return BadRowError(path, line, refused.offset, refused.reason)
+        return RowFailedError(
+            path, line, refused.offset, refused.reason, refused.column
+        )
+
+    def failure(self, error: HeadraceError) -> HeadraceError:
+        """Return what went wrong with the file, by the name that it was given by."""
+        path, *facts = error.args
+        if path != self.fragment.source.location:
+            return error
+        return type(error)(self.source.location, *facts)
+
+    def place(self, row: int, offset: int, *, reverse: bool) -> tuple[int | None, int]:
+        """Return the line and the byte of something in a row that was passed on."""
+        assert not reverse
+        passed_on = self.chunk.passed_on[row]
+        return self.before + passed_on.position + 1, passed_on.offset + offset
+
+
+@dataclass(slots=True)
+class SparkRun(QueryRun):
+    """A run of a query whose rows are asked in tasks, wherever they can be.
+
+    `start` starts Spark, when it is needed, and gives what runs tasks there.
+    """
+
+    start: Callable[[], RunTasks] = field(kw_only=True)
+    reading: RowOptions = field(kw_only=True)
+    partition_bytes: int = field(default=PARTITION_BYTES, kw_only=True)
+    _fragments_done: int = 0
+    _run_tasks: RunTasks | None = None
+
+    def bytes_done(self) -> int:
+        """Return how many bytes of the main source were read so far, here or by tasks."""
+        return max(self._fragments_done, QueryRun.bytes_done(self))
+
+    # What tasks answer as a whole
+
+    def _row_lines(self, main: RowPlan) -> Iterator[bytes]:
+        options = self.options
+        if options.reverse:
+            return QueryRun._row_lines(self, main)
+        query = self._task_query("lines", (main,))
+        return self._lines_of(replace(query, nulls=options.nulls, limit=options.limit))
+
+    def _lines(
+        self, plan: StreamPlan, *, nulls: bool, limit: int | None
+    ) -> Iterator[bytes]:
+        if division(plan, self._joins_in_tasks) != "lines":
+            return QueryRun._lines(self, plan, nulls=nulls, limit=limit)
+        self._read_joined(plan)
+        query = self._task_query("lines", (plan,))
+        return self._lines_of(replace(query, nulls=nulls, limit=limit))
+
+    def _lines_of(self, query: TaskQuery) -> Iterator[bytes]:
+        """Yield lines of output in the order of the rows."""
+        self.counts, left = Counts(), query.limit
+        if left == 0:
+            return
+        for arrived in self._arriving(query, early=left is not None):
+            chunks: Iterable[Chunk] = [arrived.chunk]
+            if left is not None and arrived.chunk.lines.count(b"\n") >= left:
+                chunks = self._asked_again(replace(query, limit=left), arrived)
+            for chunk in chunks:
+                yield chunk.lines
+                self.counts += chunk.counts
+                if left is not None:
+                    left -= chunk.lines.count(b"\n")
+                self._say_what_is_wrong(replace(arrived, chunk=chunk))
+            if left == 0:
+                return
+
+    # What they reduce their rows to
+
+    def _results(self, plans: Sequence[StreamPlan]) -> list[bytes]:
+        reduced = all(division(plan, self._joins_in_tasks) == "parts" for plan in plans)
+        limited = any(plan.limit is not None for plan in plans)
+        if not reduced or (limited and len(plans) > 1):
+            return QueryRun._results(self, plans)
+        for plan in plans:
+            self._read_joined(plan)
+        queries = [self.reducing(replace(plan, stages=())) for plan in plans]
+        self._merge(queries, self._task_query("parts", plans), plans[0].limit)
+        return self._finished(plans, queries)
+
+    def _merge(
+        self, queries: Sequence[StreamQuery], query: TaskQuery, limit: int | None
+    ) -> None:
+        """Merge what tasks have reduced their rows to."""
+        self.counts = Counts()
+        if all(query.done for query in queries):
+            return
+        for arrived in self._arriving(query, early=limit is not None):
+            chunk, taken = arrived.chunk, queries[0].elements
+            for merging, part in zip(queries, chunk.parts, strict=True):
+                merging.merge(part)
+                self._say_what_is_held(merging)
+            done = all(query.done for query in queries)
+            chunks: Iterable[Chunk] = [chunk]
+            if done and limit is not None:
+                (plan,) = query.plans
+                assert isinstance(plan, StreamPlan)
+                wanted = replace(plan, limit=limit - taken)
+                chunks = self._asked_again(replace(query, plans=(wanted,)), arrived)
+            for each in chunks:
+                self.counts += each.counts
+                self._say_what_is_wrong(replace(arrived, chunk=each))
+            if done:
+                return
+
+    # Rows that they pass on
+
+    def _asked(
+        self, queries: Sequence[RowQuery | StreamQuery], way: Pass
+    ) -> Iterator[bytes]:
+        stages = sifting(way.stages, self._joins_in_tasks)
+        if way.source is not None or way.reverse or not stages:
+            yield from QueryRun._asked(self, queries, way)
+            return
+        query = self._task_query("rows", (StreamPlan(None, stages, "count"),))
+        (asked,) = queries
+        left_out = Counts()
+        try:
+            if asked.done:
+                return
+            early = may_end_early(way.stages, self.options.limit)
+            for arrived in self._arriving(query, early=early):
+                before, ended = asked.counts.rows, True
+                try:
+                    yield from self._passed_on(asked, arrived, way)
+                    ended = asked.done
+                finally:
+                    taken = asked.counts.rows - before if ended else None
+                    left_out += self._left_out(query, arrived, taken)
+                if ended:
+                    return
+                self._say_what_is_wrong(arrived, again=way.again)
+        finally:
+            self._count(left_out + asked.counts, way)
+
+    def _left_out(
+        self, query: TaskQuery, arrived: Arrived, taken: int | None
+    ) -> Counts:
+        """Count the rows of a chunk that were not passed on, up to the last one `taken`."""
+        if taken is None:
+            return arrived.chunk.counts
+        if taken == 0:
+            return Counts()
+        stop = arrived.chunk.passed_on[taken - 1].position + 1
+        chunks = self._asked_again(query, arrived, stop)
+        return sum((chunk.counts for chunk in chunks), Counts())
+
+    def _passed_on(
+        self, asked: RowQuery | StreamQuery, arrived: Arrived, way: Pass
+    ) -> Iterator[bytes]:
+        """Ask the rows of a chunk that were passed on."""
+        contents = [row.content for row in arrived.chunk.passed_on]
+        batch = RowBatch.of_contents(0, contents)
+        for lines, refused in self.answers_of([asked], batch, reverse=False):
+            yield lines
+            if refused is not None:
+                self._refuse(arrived, batch, refused, way)
+
+    # Tasks and chunks
+
+    def _task_query(
+        self, gives: Gives, plans: Sequence[RowPlan | StreamPlan]
+    ) -> TaskQuery:
+        joined = {
+            stage.right.source
+            for plan in plans
+            if isinstance(plan, StreamPlan)
+            for stage in plan.stages
+            if isinstance(stage, JoinPlan)
+        }
+        named = {
+            name: tuple(absolute(file.source) for file in self._files[name])
+            for name in joined
+            if name is not None
+        }
+        return TaskQuery(
+            gives,
+            tuple(plans),
+            self.options,
+            self.reading,
+            self.known,
+            named,
+            raw=self.tell is not None,
+        )
+
+    def _joins_in_tasks(self, join: JoinPlan) -> bool:
+        """Whether every task can hold the right side of a join."""
+        right = join.right
+        if right.source is None or any(
+            file.source.is_pipe for file in self._files[right.source]
+        ):
+            return False
+        if any(isinstance(stage, (JoinPlan, ZipPlan)) for stage in right.stages):
+            return False
+        return not left_keys_first(self._rows(None), self._rows(right.source))
+
+    def _read_joined(self, plan: StreamPlan) -> None:
+        """Read the right sides of joins here too: who counts their rows and says what is wrong."""
+        for at, stage in enumerate(plan.stages):
+            if isinstance(stage, JoinPlan):
+                self._stage(plan, at)
+
+    def _arriving(self, query: TaskQuery, *, early: bool) -> Iterator[Arrived]:
+        """Have tasks ask all rows of the main source, and yield chunk after chunk.
+
+        `early`: the first rows may be enough, so few tasks run at first.
+        """
+        self._fragments_done = 0
+        sources = [file.source for file in self._files[None]]
+        whole = self.reading.decoding.max_decoded != END
+        order = RowOrder(sources, self.partition_bytes, whole_files=whole)
+        for job in _jobs(order.partitions, early=early):
+            if self._run_tasks is None:
+                self._run_tasks = self.start()
+            tasks = [[order.fragments[number] for number in task] for task in job]
+            for task, chunk in self._run_tasks(query, tasks):
+                number = job[task][chunk.fragment]
+                yield from order.arrived(query, number, chunk)
+                self._fragments_done = order.bytes_done
+
+    def _asked_again(
+        self, query: TaskQuery, arrived: Arrived, stop: int | None = None
+    ) -> Iterator[Chunk]:
+        """Ask the rows of a chunk here, of which not all are needed."""
+        first = arrived.chunk.first
+        return TaskRun(query).ask(arrived.fragment, 0, first=first, stop=stop)
+
+    def _say_what_is_wrong(self, arrived: Arrived, *, again: bool = False) -> None:
+        """Raise or tell of the rows of a chunk that have no answer, and what ended it."""
+        for row in arrived.chunk.refused:
+            self._pass_over(
+                lambda row=row: arrived.error(row.refused),  # type: ignore[misc]
+                lambda row=row: row.raw,  # type: ignore[misc]
+                again=again,
+            )
+        if arrived.chunk.failure is not None:
+            raise arrived.failure(arrived.chunk.failure)
+
+
+class RowOrder:
+    """The fragments of some files, numbered in the order of their rows.
+
+    `partitions` are runs of numbers, each for one task. With `whole_files`, compressed
+    files are not cut.
+    """
+
+    def __init__(
+        self, sources: Sequence[Source], partition_bytes: int, *, whole_files: bool
+    ) -> None:
+        self.fragments: list[Fragment] = []
+        self.bytes_done = 0
+        self._sources = sources
+        self._files: list[int] = []
+        for file, source in enumerate(sources):
+            placed = absolute(source)
+            if whole_files:
+                placed = replace(placed, blocks=False)
+            cut = fragments(placed, partition_bytes)
+            self.fragments += cut
+            self._files += [file] * len(cut)
+        numbers = iter(range(len(self.fragments)))
+        self.partitions = [
+            [next(numbers) for _ in partition]
+            for partition in packed(self.fragments, partition_bytes)
+        ]
+        self._file = self._number = -1
+        self._rows = self._before = 0
+        self._distrusted: set[int] = set()
+
+    def arrived(self, query: TaskQuery, number: int, chunk: Chunk) -> Iterator[Arrived]:
+        """Yield a chunk of a fragment with its place, the next in the order of rows.
+
+        If the blocks of a file are not what their table says, the rest of it is asked here.
+        """
+        file, fragment = self._files[number], self.fragments[number]
+        if file in self._distrusted:
+            return
+        if file != self._file:
+            self._file, self._rows = file, 0
+        if number != self._number:
+            self._number, self._before = number, self._rows
+            self.bytes_done += fragment.end - fragment.start
+        self._rows += chunk.rows
+        arrived = Arrived(self._sources[file], fragment, self._before, chunk)
+        if not isinstance(chunk.failure, UnusableTableError):
+            yield arrived
+            return
+        self._distrusted.add(file)
+        yield replace(arrived, chunk=replace(chunk, failure=None))
+        source = read_in_order(self._sources[file], chunk.failure)
+        whole = Fragment(source, 0, source.size)
+        for rest in TaskRun(query).ask(whole, 0, first=self._rows):
+            yield Arrived(source, whole, 0, rest)
+
+
+def _jobs(
+    partitions: Sequence[list[int]], *, early: bool
+) -> Iterator[Sequence[list[int]]]:
+    """Divide partitions among jobs, the first ones small if they may be enough."""
+    start, size = 0, 1 if early else MOST_TASKS
+    while start < len(partitions):
+        yield partitions[start : start + size]
+        start, size = start + size, min(size * 2, MOST_TASKS)

@@ -1,0 +1,135 @@
+"""Which part of a query runs in tasks, each over some of the rows, and which on the driver.
+
+A stage is *local* to a row if it needs nothing of other rows. Where all stages are, tasks
+do them, and reduce what comes out of them; the driver only puts the results together in the
+order of the rows. Otherwise tasks pass on the rows that get through the first stages, and
+the driver asks these again, together with all that needs more than one row. Any division
+gives the same answer; a good one sends less to the driver.
+"""
+
+from __future__ import annotations
+
+from itertools import takewhile
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+from headrace.physical.access import needs_tail
+from headrace.physical.query_plan import JoinPlan, PlainStage, StreamPlan, ValuePlan
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from headrace.physical.query_plan import QueryPlan, StagePlan
+
+Division: TypeAlias = Literal["lines", "parts", "rows", "driver"]
+"""What tasks give to the driver: lines of output, what their rows are reduced to, some of
+their rows as they are, or nothing, since the driver reads the rows itself."""
+
+_ENDING = ("take", "take_while")
+
+
+def division(
+    plan: StreamPlan, joins_in_tasks: Callable[[JoinPlan], bool] | None = None
+) -> Division:
+    """Return how the work of a plan is divided.
+
+    `joins_in_tasks` says whether the right side of a join can be held in every task.
+    """
+    if plan.source is not None or plan.reverse:
+        return "driver"
+    local = _local(plan.stages, joins_in_tasks)
+    if len(local) == len(plan.stages):
+        return "lines" if plan.reduction == "lines" else "parts"
+    return "rows" if sifting(plan.stages, joins_in_tasks) else "driver"
+
+
+def sifting(
+    stages: Sequence[StagePlan],
+    joins_in_tasks: Callable[[JoinPlan], bool] | None = None,
+) -> tuple[StagePlan, ...]:
+    """Return the first stages, which tell the rows that the others need.
+
+    Of equal elements, those of a task's rows but the first are not needed.
+    """
+    local = _local(stages, joins_in_tasks)
+    match stages[len(local) :]:
+        case (PlainStage("distinct") as distinct, *_):
+            return (*local, distinct)
+        case _:
+            return local
+
+
+def may_end_early(stages: Sequence[StagePlan], limit: int | None) -> bool:
+    """Whether the first rows may be all that is needed."""
+    return limit is not None or any(
+        not isinstance(stage, JoinPlan)
+        and (not isinstance(stage, PlainStage) or stage.kind in _ENDING)
+        for stage in stages
+    )
+
+
+def _local(
+    stages: Sequence[StagePlan], joins_in_tasks: Callable[[JoinPlan], bool] | None
+) -> tuple[StagePlan, ...]:
+    def is_local(stage: StagePlan) -> bool:
+        match stage:
+            case PlainStage(kind):
+                return kind == "each"
+            case JoinPlan(right=right):
+                return right.source is not None and (
+                    joins_in_tasks is None or joins_in_tasks(stage)
+                )
+            case _:
+                return False
+
+    return tuple(takewhile(is_local, stages))
+
+
+def described(query: QueryPlan) -> str:
+    """Return where the parts of a query run, one on a line.
+
+    >>> from headrace.physical.query_plan import plan_query
+    >>> print(described(plan_query("$.rows().filter(x > 1).sum(y)")))
+    on Spark
+    └─ tasks reduce their rows; the driver puts the results together
+    """
+    *others, last = _described(query)
+    return "\n".join(["on Spark", *(f"├─ {each}" for each in others), f"└─ {last}"])
+
+
+def _described(query: QueryPlan) -> Iterator[str]:
+    for number, question in enumerate(query.questions, 1):
+        yield f"beforehand, {number}: {_sentence(question)}"
+    match query.main:
+        case StreamPlan() as plan:
+            yield _sentence(plan)
+        case ValuePlan():
+            yield "the driver answers from what was asked beforehand"
+        case _:
+            yield _SENTENCES["lines"]
+
+
+_SENTENCES: dict[Division, str] = {
+    "lines": "tasks answer their rows; the driver puts the lines in order",
+    "parts": "tasks reduce their rows; the driver puts the results together",
+    "rows": "tasks pass on the rows that get through the first {count}; "
+    "the driver does the rest",
+    "driver": "the driver reads the rows: no stage comes first that leaves any out",
+}
+
+
+def _sentence(plan: StreamPlan) -> str:
+    if plan.source is not None:
+        return f"the driver reads @{plan.source}"
+    if plan.reverse:
+        return "the driver reads the rows, from the last to the first"
+    count = len(sifting(plan.stages))
+    stages = "stage" if count == 1 else f"{count} stages"
+    said = _SENTENCES[division(plan)].format(count=stages)
+    joined = [stage for stage in plan.stages if isinstance(stage, JoinPlan)]
+    if joined and division(plan) != "driver":
+        said += "; the other sides of joins are read by every task, or if they are much larger than the main source, by the driver alone"
+    if plan.rest is not None:
+        said += ", and asks the rest of the query of that"
+    if needs_tail(plan):
+        said += "; of files that can be entered, the driver reads only the end"
+    return said

@@ -1,0 +1,156 @@
+"""Rows, and questions to them that every engine must answer alike."""
+
+import gzip
+import json
+
+import headrace
+
+ROWS = b"".join(
+    json.dumps(row).encode() + b"\n"
+    for row in [
+        {"id": 1, "k": "a", "x": 0.1, "t": [1, 2]},
+        {"id": 2, "k": "b", "x": 0.2, "t": []},
+        {"id": 3, "k": "a", "x": 1e16, "t": [2, 3]},
+        {"id": 4, "k": None, "x": 1, "t": [4]},
+        {"id": 5, "k": "c", "x": -1e16, "t": [1, 5, 6]},
+        {"id": 6, "k": "b", "x": 3, "t": [0]},
+        {"id": 7, "x": "none", "t": [7, 7]},
+        {"id": 8, "k": "a", "x": 0.3, "t": [2]},
+    ]
+)
+SPACED = b'{"id": 9,  "k": "\\u0061", "x": 1.50, "t": [ 1 ]}\r\n'
+BLANK = b"\n  \n"
+BAD = b'{"id": 10, "k": \n'
+HALF = ROWS.index(b'{"id": 5')
+CONTENT = b"\xef\xbb\xbf" + ROWS[:HALF] + BLANK + SPACED + ROWS[HALF:] + SPACED + ROWS
+
+USERS = (
+    b'{"k": "a", "name": "Ada"}\n{"k": "b", "name": "Bo"}\n{"k": "a", "name": "Al"}\n'
+)
+
+QUERIES = [
+    "$.id",
+    "$",
+    "{id, k}",
+    "k",
+    "$.t[*]",
+    "x + 1",
+    "id / t.len()",
+    "$.rows()",
+    "$.rows().filter(id > 3)",
+    "$.rows().filter(k == 'a').map({id, x})",
+    "$.rows().flat_map(t)",
+    "$.rows().flat_map(t).map(60 / @)",
+    "$.rows().flat_map([$, $]).unique()",
+    "$.rows().count()",
+    "$.rows().filter(id > 3).count()",
+    "$.rows().sum(x)",
+    "$.rows().map(x).sum()",
+    "$.rows().avg(x)",
+    "$.rows().min(x)",
+    "$.rows().max(x)",
+    "$.rows().map(x).min()",
+    "$.rows().sort(x).map(id)",
+    "$.rows().sort(-id).take(3)",
+    "$.rows().sort(k).take(2).map(id)",
+    "$.rows().min_by(id)",
+    "$.rows().max_by(x)",
+    "$.rows().group_by(k)",
+    "$.rows().count_by(k)",
+    "$.rows().approx_count_distinct(k)",
+    "$.rows().unique_by(k)",
+    "$.rows().unique_by(k).map(id)",
+    "$.rows().map(k).unique()",
+    "$.rows().filter(id > 1).unique_by(k).take(2)",
+    "$.rows().flat_map(t).unique()",
+    "$.rows().flat_map(t).map(60 / @).unique()",
+    "$.rows().take(3)",
+    "$.rows().skip(3)",
+    "$.rows().filter(id > 2).take(3).map(id)",
+    "$.rows().filter(id > 2).skip(2).take(3).map(id)",
+    "$.rows().flat_map(t).take(4)",
+    "$.rows().flat_map(t).map(60 / @).take(9)",
+    "$.rows().map(id).take_while(@ < 5)",
+    "$.rows().map(id).drop_while(@ < 5)",
+    "$.rows().first()",
+    "$.rows().filter(id > 4).first()",
+    "$.rows().first(3)",
+    "$.rows().last()",
+    "$.rows().filter(id < 5).last(2)",
+    "$.rows().unique_by(k).last(2)",
+    "$.rows().nth(4).id",
+    "$.rows().filter(id > 2)[2].id",
+    "$.rows()[2:5].map(id)",
+    "$.rows()[-3:].map(id)",
+    "$.rows().find(k == 'b')",
+    "$.rows().any(id > 7)",
+    "$.rows().all(id < 5)",
+    "$.rows().find_one(id == 4)",
+    "$.rows().find_one(k == 'a')",
+    "$.rows().reverse().map(id)",
+    "$.rows().map(id).reverse()",
+    "$.rows().map(x).rolling_sum(2)",
+    "$.rows().pairwise()",
+    "$.rows().map(id).cummax()",
+    "$.rows().filter(id > 3).enumerate()",
+    "$.rows().zip_streams($.rows().map(id))",
+    "$.rows().filter(id > 4).zip_streams($.rows().map(k), longest: true)",
+    "{n: $.rows().count(), s: $.rows().sum(x)}",
+    "{f: $.rows().first().id, s: $.rows().max(id)}",
+    "$.rows().filter(id > $.rows().avg(id))",
+    "$.rows().map(60 / (id - 3)).sum()",
+    "{a: $.rows().map(60 / (id - 8)).sum(), b: $.rows().map(60 / (id - 3)).sum()}",
+    "$.rows().sum(x).nothing",
+    "$.rows().filter(id > 100).sum(x)",
+    "$.rows().filter(id > 100).avg(x)",
+    "$.rows().filter(id > 100).min(x)",
+    "$.rows().filter(id > 100).first()",
+]
+
+JOINS = [
+    "$.lookup(@users, on: k == k)",
+    "$.join(@users, on: k == k).map({id, name})",
+    "$.left_join(@users, on: k == k).count()",
+    "$.filter(id > 2).lookup(@users, on: k == k).sum(x)",
+    "$.filter(id > 2).join(@users, on: k == k).take(3)",
+    "$.filter(id > 2).join(@users, on: k == k).sort(-id).take(2)",
+    "$.diff(@users, on: k == k).map(id)",
+    "$.intersect(@users.filter(name == 'Bo'), on: k == k).map(id)",
+    "$.filter(id > @users.count())",
+    "$.filter(k in @users.map(k)).map({id, all: @users.count()})",
+    "$.join($.filter(id < 3), on: k == k).map(id)",
+    "@users.count()",
+    "@users.map(name)",
+    "{users: @users.count(), rows: $.count()}",
+    "$.map(id).zip_streams(@users)",
+]
+
+
+def write_files(folder):
+    """Write several files: plain, of blocks, compressed as a whole, empty."""
+    plain, second, blocks, squeezed, empty = (
+        folder / name
+        for name in ["1.jsonl", "2.jsonl", "3.jsonl.zst", "4.jsonl.gz", "5.jsonl"]
+    )
+    plain.write_bytes(CONTENT)
+    second.write_bytes(ROWS + BLANK)
+    with headrace.LineWriter(blocks, block_bytes=100) as writer:
+        writer.write_lines(ROWS)
+    squeezed.write_bytes(gzip.compress(ROWS))
+    empty.write_bytes(b"")
+    return [plain, second, blocks, squeezed, empty]
+
+
+def write_bad_rows(folder):
+    """Write two files with bad rows in the middle, one of them a long one."""
+    first, second = folder / "bad1.jsonl", folder / "bad2.jsonl"
+    first.write_bytes(CONTENT[:900] + b"\n" + BAD + ROWS + b"\xff\n" + ROWS)
+    second.write_bytes(ROWS + BAD * 3 + b'{"long": "%s"}\n' % (b"x" * 3000) + ROWS)
+    return [first, second]
+
+
+def write_users(folder):
+    """Write what the rows are joined with."""
+    users = folder / "users.jsonl"
+    users.write_bytes(USERS)
+    return users

@@ -1,0 +1,265 @@
+"""Queries by tasks of Spark: the same bytes, errors and counts as by the local engine.
+
+Starting a job costs more than asking a few rows, so many queries share one here: see
+`together`. How work is divided is tested without Spark, in tests/unit/test_divided_queries.py.
+"""
+
+import json
+import pickle
+import sys
+from contextlib import suppress
+
+import pytest
+from pyspark import cloudpickle
+
+import headrace
+from headrace.api.spark_query import MASTER
+from headrace.cli.app import main
+from headrace.engines.spark import jobs
+from headrace.engines.spark.asking import TaskQuery, TaskRun
+from headrace.errors import MissingExtraError, SparkFailedError, UsageError
+from tests.conformance.cases import load
+from tests.conformance.test_cases import CASES
+from tests.reference.engines import in_process, outcome
+from tests.reference.query_tables import (
+    JOINS,
+    QUERIES,
+    write_bad_rows,
+    write_files,
+    write_users,
+)
+
+pytestmark = pytest.mark.spark
+
+HERE = "local[2,4]"
+
+GAPS = {}
+"""Conformance cases that are answered otherwise with Spark, each with the reason."""
+
+
+class NeedsTasksError(Exception):
+    """A query has come to where tasks must run."""
+
+
+def ask_many(work):
+    """Return what a task does that asks the rows of several queries."""
+
+    def ask(batches):
+        import pyarrow as pa
+
+        for batch in batches:
+            for number in batch.column(0).to_pylist():
+                query, fragments = work[number]
+                chunks = list(TaskRun(query).ask_all(fragments))
+                row = [[number], [pickle.dumps(chunks)]]
+                yield pa.record_batch(row, names=["number", "chunks"])
+
+    return ask
+
+
+def together(spark, monkeypatch, asked):
+    """Ask several questions with the tasks of all in one job of Spark.
+
+    Each is asked twice: to learn what its first job is, and with the answers of that.
+    What a query needs of rows afterwards is asked in this process.
+    """
+    first_jobs = []
+
+    def note(query, tasks):
+        first_jobs[-1] = (query, tasks)
+        raise NeedsTasksError
+
+    monkeypatch.setattr("headrace.api.spark_query._start", lambda _master: note)
+    for ask in asked:
+        first_jobs.append(None)
+        with suppress(NeedsTasksError):
+            ask("spark")
+    work = [
+        (job[0], tuple(task))
+        for job in first_jobs
+        if job is not None
+        for task in job[1]
+    ]
+    cloudpickle.register_pickle_by_value(sys.modules[__name__])
+    try:
+        frame = spark.range(0, len(work), 1, 4)
+        rows = frame.mapInArrow(
+            ask_many(work), "number bigint, chunks binary"
+        ).collect()
+    finally:
+        cloudpickle.unregister_pickle_by_value(sys.modules[__name__])
+    by_number = {row.number: pickle.loads(row.chunks) for row in rows}
+    results = iter([by_number[number] for number in range(len(work))])
+    for ask, job in zip(asked, first_jobs, strict=True):
+        answers = [] if job is None else [next(results) for _task in job[1]]
+
+        def answered(query, tasks, answers=answers, unused=[True]):  # noqa: B006
+            if not unused:
+                yield from in_process(query, tasks)
+                return
+            unused.clear()
+            for task, chunks in enumerate(answers):
+                yield from ((task, chunk) for chunk in chunks)
+
+        monkeypatch.setattr(
+            "headrace.api.spark_query._start", lambda _master, run=answered: run
+        )
+        yield ask("local"), ask("spark"), job is not None
+
+
+def asking(dataset, query, size=100, **options):
+    def ask(engine):
+        spark = {"engine": "spark", "master": HERE, "partition_bytes": size}
+        return outcome(
+            dataset, query, **options, **(spark if engine == "spark" else {})
+        )
+
+    return ask
+
+
+def test_many_queries_of_several_files(spark, monkeypatch, tmp_path):
+    users = write_users(tmp_path)
+    good = headrace.open(write_files(tmp_path), persist=False)
+    bad = headrace.open(write_bad_rows(tmp_path), persist=False, max_line=2000)
+    asked = [asking(good, query) for query in QUERIES]
+    for options in ({}, {"on_error": "collect"}, {"limit": 5, "on_error": "skip"}):
+        asked += [asking(bad, query, **options) for query in QUERIES]
+    asked += [asking(good, query, names={"users": users}) for query in JOINS]
+    by_tasks = 0
+    for query, (local, divided, ran) in zip(
+        [*QUERIES * 4, *JOINS], together(spark, monkeypatch, asked), strict=True
+    ):
+        assert divided == local, query
+        by_tasks += ran
+    assert by_tasks > len(asked) / 2
+
+
+@pytest.mark.skipif(not CASES.exists(), reason="the shared cases are not here")
+def test_the_shared_cases(spark, monkeypatch, tmp_path):
+    cases = load(CASES)
+    asked = []
+    for number, case in enumerate(cases):
+        path = tmp_path / f"{number}.jsonl"
+        if case.get("mode"):
+            path.write_bytes(case["input"].encode())
+        else:
+            document = json.dumps(case.get("input"), ensure_ascii=False).encode()
+            path.write_bytes(document + b"\n" + document)
+        options = case.get("options", {})
+        asked.append(
+            asking(
+                headrace.open(path, persist=False),
+                case["query"],
+                nulls=True,
+                limit=options.get("limit"),
+                distinct_by=options.get("key"),
+                frame=options.get("separator"),
+                null_payload=options.get("null_payload", "skip"),
+            )
+        )
+    different, by_tasks = set(), 0
+    for case, (local, divided, ran) in zip(
+        cases, together(spark, monkeypatch, asked), strict=True
+    ):
+        by_tasks += ran
+        if divided != local:
+            different.add(case["id"])
+    assert different == set(GAPS)
+    assert by_tasks > 1000
+
+
+@pytest.mark.parametrize(
+    ("query", "options"),
+    [
+        ("$.id", {}),
+        ("$.id", {"limit": 7}),
+        ("$.rows().sum(x)", {}),
+        ("$.rows().filter(id > 1).unique_by(k)", {}),
+        ("$.rows().flat_map(t)", {"on_error": "collect"}),
+    ],
+)
+def test_queries_with_jobs_of_their_own(spark, tmp_path, query, options):
+    for paths in (write_files(tmp_path), write_bad_rows(tmp_path)):
+        ask = asking(headrace.open(paths, persist=False), query, 500, **options)
+        assert ask("spark") == ask("local")
+
+
+def test_answers_come_in_the_order_of_the_rows_however_many_chunks(
+    spark, tmp_path, monkeypatch
+):
+    path = tmp_path / "a.jsonl"
+    path.write_bytes(b"".join(b'{"id": %d}\n' % row for row in range(60_000)))
+    # Several tasks for each run that is fetched together, and several runs.
+    monkeypatch.setattr(jobs, "_PART_BYTES", 300_000)
+    with headrace.open(path, persist=False) as dataset:
+        ask = asking(dataset, "[$, $, $, $, $, $, $, $]", 100_000)
+        assert ask("spark") == ask("local")
+
+
+def test_a_query_that_is_left_ends_its_tasks(spark, tmp_path):
+    path = tmp_path / "a.jsonl"
+    path.write_bytes(b'{"id": 1}\n' * 50_000)
+    with headrace.open(path, persist=False) as dataset:
+        result = dataset.query(
+            "$", engine="spark", master=HERE, partition_bytes="50KiB"
+        )
+        lines = result.lines()
+        assert next(lines)
+        lines.close()
+    assert list(spark.sparkContext.statusTracker().getActiveJobsIds()) == []
+    assert spark.getTags() == set()
+
+
+def test_what_fails_in_spark_is_said_in_one_line(spark, tmp_path, monkeypatch):
+    path = tmp_path / "a.jsonl"
+    path.write_bytes(b"1\n")
+    monkeypatch.setattr(TaskQuery, "__reduce__", lambda _query: (int, ("no query",)))
+    with headrace.open(path) as dataset, pytest.raises(SparkFailedError) as caught:
+        dataset.query("$", engine="spark", master=HERE).to_list()
+    assert str(caught.value).startswith(
+        "Spark could not run the query: ValueError: invalid literal for int()"
+    )
+    assert "\n" not in str(caught.value)
+
+
+def test_another_master_than_the_one_that_runs(spark, tmp_path):
+    path = tmp_path / "a.jsonl"
+    path.write_bytes(b"1\n")
+    with headrace.open(path) as dataset:
+        result = dataset.query("$", engine="spark", master="local[7]")
+        with pytest.raises(UsageError, match="Spark already runs in this process"):
+            result.to_list()
+
+
+def test_without_pyspark(monkeypatch, tmp_path):
+    path = tmp_path / "a.jsonl"
+    path.write_bytes(b"1\n")
+    monkeypatch.delitem(sys.modules, "headrace.engines.spark.jobs")
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with (
+        headrace.open(path) as dataset,
+        pytest.raises(MissingExtraError, match=r"headrace\[spark\]"),
+    ):
+        dataset.query("$", engine="spark").to_list()
+
+
+def test_the_command_line(spark, tmp_path, capfdbinary):
+    path, errors = tmp_path / "a.jsonl", tmp_path / "bad.jsonl"
+    path.write_bytes(b'{"id": 1}\n{\n{"id": 2}\n')
+    where = ["--engine", "spark", "--master", HERE]
+    code = main(["query", "$.id", *where, "--errors", str(errors), str(path)])
+    said = capfdbinary.readouterr()
+    assert (code, said.out) == (0, b"1\n2\n")
+    assert json.loads(errors.read_bytes())["line"] == 2
+    code = main(["query", "$.rows().sum(id)", *where, str(path)])
+    said = capfdbinary.readouterr()
+    assert (code, said.out) == (1, b"")
+    assert b"a.jsonl: line 2, byte 11: " in said.err
+    code = main(["query", "$.rows().sum(id)", *where, "--explain"])
+    assert b"on Spark\n" in capfdbinary.readouterr().out
+    assert main(["query", "$", "--master", HERE, str(path)]) == 2
+    assert b"master is for engine" in capfdbinary.readouterr().err
+
+
+def test_the_default_master_tries_a_task_again():
+    assert MASTER == "local[*,4]"

@@ -1,0 +1,205 @@
+"""Queries divided into tasks give what one run gives; here the tasks run without Spark."""
+
+import io
+import warnings
+from pathlib import Path
+
+import pytest
+
+import headrace
+from headrace.errors import HeadraceWarning, SourceChangedError, UsageError
+from headrace.physical.distribution import division
+from headrace.physical.query_plan import StreamPlan, plan_query
+from tests.reference.engines import in_process, outcome
+from tests.reference.query_tables import (
+    JOINS,
+    QUERIES,
+    write_bad_rows,
+    write_files,
+    write_users,
+)
+
+OPTIONS = [
+    {},
+    {"nulls": True},
+    {"limit": 3},
+    {"limit": 0},
+    {"limit": 7, "on_error": "skip"},
+    {"on_error": "skip"},
+    {"on_error": "collect"},
+    {"lanes": False},
+]
+
+SIZES = [40, 400, 1 << 20]
+
+
+@pytest.fixture(autouse=True)
+def tasks_without_spark(monkeypatch):
+    monkeypatch.setattr("headrace.api.spark_query._start", lambda _master: in_process)
+
+
+@pytest.fixture
+def files(tmp_path):
+    return write_files(tmp_path)
+
+
+@pytest.fixture
+def with_bad_rows(tmp_path):
+    return write_bad_rows(tmp_path)
+
+
+def compare(dataset, query, size, **options):
+    expected = outcome(dataset, query, **options)
+    divided = outcome(dataset, query, engine="spark", partition_bytes=size, **options)
+    assert divided == expected, (query, size, options)
+
+
+@pytest.mark.parametrize("query", QUERIES)
+def test_any_query_of_several_files(files, query):
+    with headrace.open(files, persist=False) as dataset:
+        for size in SIZES:
+            compare(dataset, query, size)
+
+
+@pytest.mark.parametrize("query", QUERIES)
+def test_any_query_of_bad_rows(with_bad_rows, query):
+    with headrace.open(with_bad_rows, persist=False, max_line=2000) as dataset:
+        for options in OPTIONS:
+            compare(dataset, query, 97, **options)
+
+
+@pytest.mark.parametrize("query", JOINS)
+def test_joins(files, with_bad_rows, query, tmp_path):
+    users = write_users(tmp_path)
+    for sources in (files, with_bad_rows, files[:1], users):
+        with headrace.open(sources, persist=False) as dataset:
+            for options in ({}, {"on_error": "skip"}):
+                compare(dataset, query, 200, names={"users": users}, **options)
+
+
+def test_bad_rows_go_to_a_file_as_they_are(with_bad_rows, tmp_path):
+    told = {}
+    for engine in ("local", "spark"):
+        path = tmp_path / engine
+        with headrace.open(with_bad_rows, persist=False, max_line=2000) as dataset:
+            dataset.query(
+                "$.rows().filter(id > 1).unique_by(k)",
+                on_error="collect",
+                errors=path,
+                engine=engine,
+                partition_bytes=77 if engine == "spark" else None,
+            ).to_list()
+        told[engine] = path.read_bytes()
+    assert told["spark"] == told["local"] != b""
+
+
+def test_the_first_rows_are_enough_for_a_limit(tmp_path, monkeypatch):
+    path = tmp_path / "a.jsonl"
+    path.write_bytes(b'{"id": 1}\n' * 1000)
+    jobs = []
+
+    def counting(query, tasks):
+        jobs.append(len(tasks))
+        yield from in_process(query, tasks)
+
+    monkeypatch.setattr("headrace.api.spark_query._start", lambda _master: counting)
+    with headrace.open(path, persist=False) as dataset:
+        compare(dataset, "$.id", 100, limit=25)
+        assert jobs == [1, 2]
+        jobs.clear()
+        compare(dataset, "$.rows().map(id).take(80)", 100)
+        assert jobs == [1, 2, 4, 8]
+        jobs.clear()
+        compare(dataset, "$.rows().sum(id)", 100)
+        assert jobs == [100]
+
+
+@pytest.mark.parametrize(
+    "damage", [b"", b"garbage at the end that is no block"], ids=["cut", "garbage"]
+)
+def test_damaged_blocks_end_the_answers_in_the_same_place(tmp_path, damage):
+    path = tmp_path / "a.jsonl.gz"
+    rows = b"".join(b'{"id": %d}\n' % row for row in range(2000))
+    with headrace.LineWriter(path, block_bytes=500) as writer:
+        writer.write_lines(rows)
+    content = path.read_bytes()
+    path.write_bytes(content[: len(content) * 2 // 3] + damage)
+    for beside in tmp_path.glob("*.ckpt"):
+        beside.unlink()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", HeadraceWarning)
+        with headrace.open(path, persist=False) as dataset:
+            compare(dataset, "$.id", 300)
+
+
+def test_a_file_that_changes_is_named_as_it_was_given(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    path = Path("a.jsonl")
+    path.write_bytes(b"1\n2\n3\n")
+    dataset = headrace.open("a.jsonl", persist=False)
+    path.write_bytes(b"1\n")
+    with pytest.raises(SourceChangedError, match=r"^a\.jsonl: the file became shorter"):
+        dataset.query("$", engine="spark").to_list()
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"reverse": True}, r"reverse \(--rev\).*engine='local'"),
+        ({"partition_bytes": 0}, "at least a byte"),
+        ({"engine": "local", "master": "local"}, "master is for engine='spark'"),
+        ({"engine": "flink"}, "engine is one of 'local', 'spark'"),
+    ],
+)
+def test_what_cannot_be_asked_is_refused_before_anything_starts(
+    files, options, words, monkeypatch
+):
+    monkeypatch.delattr("headrace.api.spark_query._start")
+    with headrace.open(files) as dataset, pytest.raises(UsageError, match=words):
+        dataset.query("$", **{"engine": "spark", **options})
+
+
+def test_a_pipe_is_refused():
+    dataset = headrace.open(io.BytesIO(b"1\n"))
+    with pytest.raises(UsageError, match="cannot read a pipe; save it to a file"):
+        dataset.query("$", engine="spark")
+
+
+def test_too_much_memory_is_said_alike(files):
+    with headrace.open(files, persist=False) as dataset:
+        for query in ("$.rows().sort(id)", "$.rows().map($).unique()"):
+            local = outcome(dataset, query, memory=300)
+            divided = outcome(
+                dataset, query, memory=300, engine="spark", partition_bytes=90
+            )
+            assert local[1] == divided[1]
+            assert local[1][0] == "MemoryExceededError"
+
+
+@pytest.mark.parametrize(
+    ("query", "where"),
+    [
+        ("$.id", "lines"),
+        ("$.rows().filter(x > 1)", "lines"),
+        ("$.rows().filter(x > 1).sum(y)", "parts"),
+        ("$.rows().sort(x)", "parts"),
+        ("$.rows().filter(x > 1).take(3)", "rows"),
+        ("$.rows().unique_by(x)", "rows"),
+        ("$.rows().take(3)", "driver"),
+        ("$.rows().reverse().map(x)", "driver"),
+        ("$.rows().lookup(@users, on: x == x)", "lines"),
+        ("$.rows().zip_streams(@users)", "driver"),
+    ],
+)
+def test_the_division_of_a_query(query, where):
+    main = plan_query(query).main
+    assert (division(main) if isinstance(main, StreamPlan) else "lines") == where
+
+
+def test_explain_says_where_the_parts_run(files):
+    with headrace.open(files) as dataset:
+        told = dataset.query("$.rows().filter(x > 1).take(3)", engine="spark").explain()
+    assert told.endswith(
+        "on Spark\n└─ tasks pass on the rows that get through the first stage; "
+        "the driver does the rest"
+    )
