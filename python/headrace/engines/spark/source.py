@@ -56,7 +56,7 @@ class HeadraceSource(DataSource):
         return "headrace"
 
     def schema(self) -> str | StructType:
-        options = self._read_options
+        options = read_options(self._given)
         if not (options.infer or options.columns or options.variant):
             return DEFAULT_SCHEMA
         from headrace.engines.spark.inference import found_columns
@@ -66,7 +66,7 @@ class HeadraceSource(DataSource):
 
     # Spark calls it with `schema=`.
     def reader(self, schema: StructType) -> LineReader | RecordReader:
-        options = self._read_options
+        options = read_options(self._given)
         columns = checked(
             (
                 Column(field.name, field.dataType.simpleString(), field.nullable)
