@@ -256,6 +256,9 @@ type Taken<'py> = (Bound<'py, PyBytes>, usize, Option<Refused>, Option<u64>);
 /// A row: where it stands in its batch, its byte in the source, its content.
 type Sifted<'py> = (usize, u64, Bound<'py, PyBytes>);
 
+/// What contributes, the position behind it, why it ended there, and the memory that was too much.
+type Sieve<'py> = (Vec<Sifted<'py>>, usize, Option<Refused>, Option<u64>);
+
 /// A query over the stream of all rows.
 #[pyclass(frozen, module = "headrace._native")]
 pub(crate) struct StreamQuery {
@@ -344,12 +347,7 @@ impl StreamQuery {
     /// elements or cannot be asked: where each stands in the batch, its byte in the source, its
     /// content. It ends at a row that is too long, whose refusal comes with the position behind
     /// it, or where memory was too much.
-    fn sift<'py>(
-        &self,
-        py: Python<'py>,
-        batch: &RowBatch,
-        start: usize,
-    ) -> PyResult<(Vec<Sifted<'py>>, usize, Option<Refused>, Option<u64>)> {
+    fn sift<'py>(&self, py: Python<'py>, batch: &RowBatch, start: usize) -> PyResult<Sieve<'py>> {
         let (positions, asked, obstacle) = py.detach(|| match self.lock().as_mut() {
             Some(run) => sift_rows(run, batch, start),
             None => (Vec::new(), start, None),
