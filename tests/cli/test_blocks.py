@@ -96,7 +96,7 @@ def test_a_damaged_block_is_named(headrace, tmp_path):
     assert len(outcome.rows) == first
     (line,) = outcome.err.splitlines()
     assert f"(block 3, compressed byte {before})" in line
-    assert f"rows {first} to {last} are lost" in line
+    assert f"rows {first} to {last} of it are lost" in line
     assert headrace("row", path, last + 1).rows == [ROWS[last + 1]]
 
 
