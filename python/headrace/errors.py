@@ -469,8 +469,7 @@ class MemoryExceededError(HeadraceError):
     def __str__(self) -> str:
         return (
             f"the query must hold more than {self.limit} bytes of elements at once; "
-            "raise memory (--memory), filter before it sorts, groups or joins, or let "
-            "Spark do that (docs/spark.md)"
+            "raise memory (--memory), or filter before it sorts, groups or joins"
         )
 
 

@@ -7,6 +7,7 @@ Starting a job costs more than asking a few rows, so many queries share one here
 import json
 import pickle
 import sys
+import time
 from contextlib import suppress
 
 import pytest
@@ -17,6 +18,7 @@ from headrace.api.spark_query import MASTER
 from headrace.cli.app import main
 from headrace.engines.spark import jobs
 from headrace.engines.spark.asking import TaskQuery, TaskRun
+from headrace.engines.spark.cancelling import cancellable
 from headrace.errors import MissingExtraError, SparkFailedError, UsageError
 from tests.conformance.cases import load
 from tests.conformance.test_cases import CASES
@@ -196,18 +198,43 @@ def test_answers_come_in_the_order_of_the_rows_however_many_chunks(
         assert ask("spark") == ask("local")
 
 
-def test_a_query_that_is_left_ends_its_tasks(spark, tmp_path):
+def until(reached):
+    """Wait for something that Spark tells of some time after it has happened."""
+    give_up = time.monotonic() + 60
+    while not reached() and time.monotonic() < give_up:
+        time.sleep(0.05)
+    return reached()
+
+
+def test_rows_that_are_left_end_their_job(spark):
+    tracker = spark.sparkContext.statusTracker()
+
+    def rows():
+        yield "the first"
+        # This takes hours.
+        numbers = spark.range(0, 10**14, 1, 4)
+        yield from numbers.selectExpr("count_if(id % 7 = 3)").toLocalIterator()
+
+    assert until(lambda: not tracker.getActiveJobsIds())
+    fetched = cancellable(spark, rows)
+    assert next(fetched) == "the first"
+    assert until(tracker.getActiveJobsIds)
+    fetched.close()
+    assert until(lambda: not tracker.getActiveJobsIds())
+    assert not list(spark.sparkContext.getJobTags())
+
+
+def test_a_result_can_be_left_and_read_again(spark, tmp_path):
     path = tmp_path / "a.jsonl"
     path.write_bytes(b'{"id": 1}\n' * 50_000)
     with headrace.open(path, persist=False) as dataset:
         result = dataset.query(
-            "$", engine="spark", master=HERE, partition_bytes="50KiB"
+            "$.id", engine="spark", master=HERE, partition_bytes="50KiB"
         )
         lines = result.lines()
-        assert next(lines)
+        assert next(lines).startswith(b"1\n1\n")
         lines.close()
-    assert list(spark.sparkContext.statusTracker().getActiveJobsIds()) == []
-    assert spark.getTags() == set()
+        assert result.count() == 50_000
 
 
 def test_what_fails_in_spark_is_said_in_one_line(spark, tmp_path, monkeypatch):

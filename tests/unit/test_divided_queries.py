@@ -28,6 +28,10 @@ OPTIONS = [
     {"on_error": "skip"},
     {"on_error": "collect"},
     {"lanes": False},
+    {"output": "match", "on_error": "skip"},
+    {"output": "match", "limit": 4},
+    {"frame": "id", "on_error": "skip"},
+    {"distinct_by": "k", "on_error": "skip"},
 ]
 
 SIZES = [40, 400, 1 << 20]

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 from uuid import uuid4
 
 from pyspark import InheritableThread
+from pyspark.sql import is_remote
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -29,12 +30,13 @@ _LOOK_EVERY = 0.1
 
 def cancellable(spark: SparkSession, rows: Callable[[], Iterator[T]]) -> Iterator[T]:
     """Yield the rows that a job gives; leaving them cancels the job."""
-    tag = f"headrace-{uuid4().hex}"
+    name = f"headrace-{uuid4().hex}"
+    tag, cancel = _tagging(spark)
     fetched: _Fetched[T] = _Fetched()
 
     def fetch() -> None:
         try:
-            spark.addTag(tag)
+            tag(name)
             for row in rows():
                 if not fetched.give(row):
                     return
@@ -49,8 +51,21 @@ def cancellable(spark: SparkSession, rows: Callable[[], Iterator[T]]) -> Iterato
     finally:
         fetched.left.set()
         if thread.is_alive():
-            spark.interruptTag(tag)
+            cancel(name)
         thread.join()
+
+
+def _tagging(
+    spark: SparkSession,
+) -> tuple[Callable[[str], object], Callable[[str], object]]:
+    """Return what tags the jobs of a thread, and what cancels those with a tag.
+
+    The tags of a session are known only to the thread that set them, but over Connect.
+    """
+    if is_remote():
+        return spark.addTag, spark.interruptTag
+    context = spark.sparkContext
+    return context.addJobTag, context.cancelJobsWithTag
 
 
 class _Ended:

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 from uuid import uuid4
 
 import pyarrow as pa
-from pyspark.errors import PySparkException
 
 from headrace.engines.spark.asking import TaskRun
 from headrace.engines.spark.cancelling import cancellable
@@ -62,7 +61,7 @@ def run_tasks(
     try:
         for task, chunk in cancellable(spark, rows):
             yield task, pickle.loads(chunk)
-    except PySparkException as error:
+    except Exception as error:
         raise SparkFailedError(_in_one_line(error)) from error
 
 
@@ -114,7 +113,7 @@ def _size(fragment: Fragment) -> int:
     return fragment.end - fragment.start
 
 
-def _in_one_line(error: PySparkException) -> str:
+def _in_one_line(error: Exception) -> str:
     """Return what a failed task said last, or else what Spark says first."""
     lines = [line for line in str(error).splitlines() if line.strip()]
     traces = [at for at, line in enumerate(lines) if line.startswith("Traceback")]
