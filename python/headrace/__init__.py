@@ -13,7 +13,7 @@ from __future__ import annotations
 
 TYPE_CHECKING = False  # `typing` alone would double the time to say the version
 if TYPE_CHECKING:
-    from headrace.api.dataset import Dataset, open
+    from headrace.api.dataset import Dataset
     from headrace.api.follow import follow
     from headrace.api.ndjson import (
         collect_ndjson,
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
         run_ndjson_rev,
         run_ndjson_stream,
     )
+    from headrace.api.opening import open
     from headrace.api.query import QueryResult
     from headrace.api.row_indexer import RowIndexer
     from headrace.api.shards import ShardWriter, read_shards
@@ -72,7 +73,7 @@ _HOMES = {
     "for_each_ndjson": "headrace.api.ndjson",
     "for_each_ndjson_multi": "headrace.api.ndjson",
     "for_each_ndjson_rev": "headrace.api.ndjson",
-    "open": "headrace.api.dataset",
+    "open": "headrace.api.opening",
     "query": "headrace.api.ndjson",
     "read_shards": "headrace.api.shards",
     "replace_file": "headrace.store.atomic",

@@ -79,18 +79,22 @@ class NotNdjsonError(HeadraceError):
         return f"{self.path}: {self.reason}"
 
 
-class DamagedSourceError(HeadraceError):
-    """Compressed data ends early or cannot be decoded; rows before it were delivered.
-
-    What a decoder gives before it finds a checksum wrong may be wrong as well; only
-    data that just ends is right up to its end.
-    """
+class _AtByteError(HeadraceError):
+    """Something is wrong at a byte of a file."""
 
     def __init__(self, path: str, offset: int, reason: str) -> None:
         super().__init__(path, offset, reason)
         self.path = path
         self.offset = offset
         self.reason = reason
+
+
+class DamagedSourceError(_AtByteError):
+    """Compressed data ends early or cannot be decoded; rows before it were delivered.
+
+    What a decoder gives before it finds a checksum wrong may be wrong as well; only
+    data that just ends is right up to its end.
+    """
 
     def __str__(self) -> str:
         before = (
@@ -114,10 +118,8 @@ class DamagedBlockError(DamagedSourceError):
     def __init__(
         self, path: str, offset: int, reason: str, block: int, rows: range | None
     ) -> None:
-        HeadraceError.__init__(self, path, offset, reason, block, rows)
-        self.path = path
-        self.offset = offset
-        self.reason = reason
+        super().__init__(path, offset, reason)
+        self.args = (path, offset, reason, block, rows)
         self.block = block
         self.rows = rows
 
@@ -132,14 +134,8 @@ class DamagedBlockError(DamagedSourceError):
         )
 
 
-class UnusableTableError(HeadraceError):
+class UnusableTableError(_AtByteError):
     """What a compressed file says of its blocks is wrong; its rows may be whole."""
-
-    def __init__(self, path: str, offset: int, reason: str) -> None:
-        super().__init__(path, offset, reason)
-        self.path = path
-        self.offset = offset
-        self.reason = reason
 
     @property
     def what(self) -> str:
@@ -150,14 +146,8 @@ class UnusableTableError(HeadraceError):
         return f"{self.what}; read it in order with blocks=False, or write it again"
 
 
-class DecompressionLimitError(HeadraceError):
+class DecompressionLimitError(_AtByteError):
     """Compressed data stands for more than may be decoded."""
-
-    def __init__(self, path: str, offset: int, reason: str) -> None:
-        super().__init__(path, offset, reason)
-        self.path = path
-        self.offset = offset
-        self.reason = reason
 
     def __str__(self) -> str:
         return (
@@ -166,14 +156,8 @@ class DecompressionLimitError(HeadraceError):
         )
 
 
-class SourceChangedError(HeadraceError):
+class SourceChangedError(_AtByteError):
     """The file is no longer the one that was opened."""
-
-    def __init__(self, path: str, offset: int, reason: str) -> None:
-        super().__init__(path, offset, reason)
-        self.path = path
-        self.offset = offset
-        self.reason = reason
 
     def __str__(self) -> str:
         return f"{self.path}: {self.reason} (byte {self.offset}); open it again"

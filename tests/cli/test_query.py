@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from headrace.api import dataset
+from headrace.api import opening
 
 
 @pytest.fixture
@@ -70,7 +70,7 @@ def test_only_the_first_bad_rows_are_remembered_unless_all_are_wanted(tmp_path):
     path = tmp_path / "bad.jsonl"
     path.write_bytes(b"bad\n" * 50)
     for policy, kept in (("skip", 10), ("collect", 50)):
-        result = dataset.open(path).query("a", on_error=policy)
+        result = opening.open(path).query("a", on_error=policy)
         assert result.to_list() == []
         assert (result.run.counts.skipped, len(result.run.errors)) == (50, kept)
 

@@ -1,6 +1,7 @@
 """Sets whose records say which set they are of, so that a mixture shows."""
 
 import headrace
+from headrace.store.shards.options import limits, pack_options
 from headrace.store.shards.writer import SetWriter
 
 
@@ -12,7 +13,18 @@ def count(number):
 def write(directory, number):
     """Write the set of this number; its files are small, so there are some."""
     codec = ("none", "gzip", "zstd")[number % 3]
-    with SetWriter(directory, codec=codec, max_records=40) as writer:
+    options = pack_options(
+        codec,
+        level=None,
+        options=None,
+        block_bytes="256KiB",
+        limits=limits(None, 40, None),
+        validate=True,
+        max_depth=256,
+        threads=1,
+    )
+    # Not through `headrace.ShardWriter`, so that a child starts quickly.
+    with SetWriter(directory, "rows", options) as writer:
         for i in range(count(number)):
             writer.write({"set": number, "i": i})
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from headrace.api.dataset import open as open_dataset
+from headrace.api.opening import open as open_dataset
 from headrace.api.sample import MAX_LINE
 from headrace.store.sizes import format_size
 

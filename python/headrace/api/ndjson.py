@@ -16,7 +16,7 @@ import os
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypedDict, Unpack
 
-from headrace.api.dataset import open as open_dataset
+from headrace.api.opening import open as open_dataset
 from headrace.errors import UsageError
 
 if TYPE_CHECKING:

@@ -19,6 +19,7 @@ from headrace.kernel.rows import Decoding, reading
 from headrace.store.checkpoints import Keeping
 from headrace.store.opened import OpenedFile
 from headrace.store.row_file import RowFile, RowOptions
+from headrace.store.shards.options import LARGEST_BLOCK
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -26,9 +27,6 @@ if TYPE_CHECKING:
     from headrace.kernel.rows import BlockTable
     from headrace.store.shards.metadata import Part
     from headrace.store.shards.shard_set import ShardSet
-
-_LONGEST = 1 << 30
-"""Lines are counted, whatever their length."""
 
 _BLOCKS_AT_ONCE = 64
 """Blocks that are checked before somebody is told how far it is."""
@@ -112,7 +110,9 @@ def _faults(shards: ShardSet, part: Part) -> Iterator[Fault]:
             return  # what cannot be decoded cannot be counted
     elif opened.source.codec != "none":
         yield Fault("the table of its blocks cannot be used")
-    rows = RowFile(opened.source, RowOptions(_LONGEST, Keeping(), Decoding())).total()
+    rows = RowFile(
+        opened.source, RowOptions(LARGEST_BLOCK, Keeping(), Decoding())
+    ).total()
     if rows != part.records:
         yield Fault(f"it has {rows} rows, but the metadata says {part.records}")
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import warnings
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from headrace.api.dataset import MAX_LINE, Batch, Dataset, decoding_threads
+from headrace.api.dataset import Batch, Dataset
+from headrace.api.opening import MAX_LINE, decoding_threads
 from headrace.engines.path_keys import PathKeys
 from headrace.errors import (
     BadSetError,
@@ -21,6 +22,7 @@ from headrace.kernel.values import MAX_DEPTH
 from headrace.store.checkpoints import Keeping
 from headrace.store.decoded import decoded
 from headrace.store.row_file import RowOptions
+from headrace.store.shards.options import LARGEST_BLOCK, limits, pack_options
 from headrace.store.shards.shard_set import ShardSet
 from headrace.store.shards.writer import SetWriter
 from headrace.store.sizes import parse_size
@@ -35,10 +37,6 @@ if TYPE_CHECKING:
 
     Validation: TypeAlias = Literal["strict", "trusted"]
     OnDamage: TypeAlias = Literal["abort", "skip"]
-
-
-MAX_RAW_LINE = 1 << 30
-"""No longer line is ever in a set."""
 
 
 class ShardWriter(SetWriter):
@@ -73,20 +71,21 @@ class ShardWriter(SetWriter):
         partition_by: str | None = None,
         run: Mapping[str, object] | None = None,
     ) -> None:
-        super().__init__(
-            directory,
-            name=name,
-            codec=codec,
+        chosen = pack_options(
+            codec,
             level=level,
             options=options,
             block_bytes=block_bytes,
-            max_bytes=max_bytes,
-            max_records=max_records,
-            max_logical_bytes=max_logical_bytes,
+            limits=limits(max_bytes, max_records, max_logical_bytes),
             validate=validate,
-            on_error=on_error,
-            threads=threads,
             max_depth=max_depth,
+            threads=threads,
+        )
+        super().__init__(
+            directory,
+            name,
+            chosen,
+            on_error=on_error,
             run=run,
             keys=None if partition_by is None else PathKeys(partition_by, max_depth),
         )
@@ -125,7 +124,7 @@ def shard_lines(shards: ShardSet, *, on_damage: OnDamage = "abort") -> Iterator[
     """Yield the lines of a set in order, as they were written, many at a time."""
     decoding = Decoding(decoding_threads())
     if on_damage == "skip":
-        options = RowOptions(MAX_RAW_LINE, Keeping(), decoding)
+        options = RowOptions(LARGEST_BLOCK, Keeping(), decoding)
         for _rows, batch in _batches(shards, options, MAX_DEPTH, on_damage):
             yield batch.rows.lines()
         return

@@ -25,6 +25,23 @@ FILES = FILE._replace(
     arity="many",
 )
 
+BAD_ROWS = (
+    Argument(
+        "on_error",
+        "choice",
+        "what a bad row does (abort unless told)",
+        ("--on-error",),
+        choices=("abort", "skip", "collect"),
+    ),
+    Argument(
+        "errors",
+        "file",
+        "write the bad rows here; implies --on-error collect",
+        ("--errors",),
+        metavar="FILE",
+    ),
+)
+
 OUTPUT_OPTIONS = (
     Argument(
         "events",

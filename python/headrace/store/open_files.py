@@ -7,6 +7,7 @@ open; one that is let go is opened again when it is needed.
 from __future__ import annotations
 
 import threading
+import weakref
 from collections import OrderedDict
 from typing import TYPE_CHECKING, Protocol
 
@@ -34,8 +35,6 @@ class OpenFiles:
 
     def use(self, file: Resting) -> None:
         """Remember that `file` is used now; if there are too many, others rest."""
-        import weakref
-
         with self._lock:
             self._open[id(file)] = weakref.ref(file)
             self._open.move_to_end(id(file))

@@ -15,6 +15,8 @@ pub mod ahead;
 pub mod encode;
 pub mod member;
 pub mod pack;
+#[cfg(test)]
+mod packed;
 mod place;
 pub mod read;
 pub mod seek_table;

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from headrace.api.formats.kinds import FORMATS
 from headrace.cli.arguments import Argument
-from headrace.cli.options import FILES, OPTIONS
+from headrace.cli.options import BAD_ROWS, FILES, OPTIONS
 from headrace.cli.table import Example
 
 if TYPE_CHECKING:
@@ -128,20 +128,7 @@ ARGUMENTS = (
         choices=("skip", "emit"),
         default="skip",
     ),
-    Argument(
-        "on_error",
-        "choice",
-        "what a bad row does (abort unless told)",
-        ("--on-error",),
-        choices=("abort", "skip", "collect"),
-    ),
-    Argument(
-        "errors",
-        "file",
-        "write the bad rows here; implies --on-error collect",
-        ("--errors",),
-        metavar="FILE",
-    ),
+    *BAD_ROWS,
     Argument(
         "format",
         "choice",

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from headrace.cli.arguments import Argument
-from headrace.cli.options import FILES, OPTIONS
+from headrace.cli.options import BAD_ROWS, FILES, OPTIONS
 from headrace.cli.table import Example
 from headrace.cli.wording import counted
 from headrace.cli.write_options import BLOCK_BYTES, LEVEL, THREADS
@@ -106,20 +106,7 @@ ARGUMENTS = (
         metavar="KEY",
     ),
     THREADS,
-    Argument(
-        "on_error",
-        "choice",
-        "what a bad row does (abort unless told)",
-        ("--on-error",),
-        choices=("abort", "skip", "collect"),
-    ),
-    Argument(
-        "errors",
-        "file",
-        "write the bad rows here; implies --on-error collect",
-        ("--errors",),
-        metavar="FILE",
-    ),
+    *BAD_ROWS,
     Argument(
         "trusted",
         "switch",

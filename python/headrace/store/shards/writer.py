@@ -5,16 +5,17 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from headrace.store.shards import options as asked
 from headrace.store.shards.commit import Generation
 from headrace.store.shards.metadata import Metadata, numbered
 from headrace.store.shards.names import check_name
+from headrace.store.shards.options import run_facts
 from headrace.store.shards.parts_writer import PartsWriter
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Mapping
 
+    from headrace.store.shards.options import PackOptions
     from headrace.store.shards.partitions import Keys
     from headrace.store.shards.record_writer import OnError
 
@@ -29,35 +30,17 @@ class SetWriter(PartsWriter[Metadata]):
     def __init__(
         self,
         directory: str | os.PathLike[str],
+        name: str,
+        options: PackOptions,
         *,
-        name: str = "rows",
-        codec: str = "zstd",
-        level: int | None = None,
-        options: Mapping[str, int] | None = None,
-        block_bytes: int | str = "256KiB",
-        max_bytes: int | str | None = None,
-        max_records: int | None = None,
-        max_logical_bytes: int | str | None = None,
-        validate: bool = True,
         on_error: OnError = "abort",
-        threads: int = 1,
-        max_depth: int = 256,
         run: Mapping[str, object] | None = None,
         keys: Keys | None = None,
     ) -> None:
-        limits = asked.limits(max_bytes, max_records, max_logical_bytes)
-        self._options = asked.pack_options(
-            codec,
-            level=level,
-            options=options,
-            block_bytes=block_bytes,
-            limits=limits,
-            validate=validate,
-            max_depth=max_depth,
-            threads=threads,
-        )
-        super().__init__(str(Path(directory) / check_name(name)), limits, on_error)
-        self._run = asked.run_facts(run)
+        target = str(Path(directory) / check_name(name))
+        super().__init__(target, options.limits, on_error)
+        self._options = options
+        self._run = run_facts(run)
         self._generation = Generation(directory, name)
         self._write_to(self._generation, self._options, keys)
 
