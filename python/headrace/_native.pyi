@@ -13,6 +13,7 @@ __all__ = [
     "Inference",
     "JoinTable",
     "KernelError",
+    "KeyedRows",
     "Packer",
     "Program",
     "Reader",
@@ -353,6 +354,33 @@ class RowQuery:
     ) -> tuple[bytes, int, tuple[int, int, tuple[int, int] | None, str] | None]: ...
     @property
     def done(self) -> bool: ...
+    @property
+    def counts(self) -> tuple[int, int, int, int, int]: ...
+
+@final
+class KeyedRows:
+    def __new__(
+        cls,
+        key: bytes | None,
+        *,
+        stages: list[Stage],
+        then: list[Stage],
+        joins: bool,
+        compact: bool,
+        max_depth: int,
+        frame: tuple[bytes, str] | None = None,
+        whole: bool = False,
+        sources: Sources | None = None,
+    ) -> KeyedRows: ...
+    def take(
+        self, batch: RowBatch
+    ) -> tuple[
+        int,
+        bytes,
+        tuple[bytes, bytes],
+        tuple[bytes, bytes],
+        list[tuple[tuple[int, int, tuple[int, int] | None, str], bool]],
+    ]: ...
     @property
     def counts(self) -> tuple[int, int, int, int, int]: ...
 

@@ -457,6 +457,22 @@ class MemoryExceededError(HeadraceError):
         )
 
 
+class JoinKeyTooLargeError(HeadraceError):
+    """One key of a join has more rows than a task may hold."""
+
+    def __init__(self, key: str, limit: int) -> None:
+        super().__init__(key, limit)
+        self.key = key
+        self.limit = limit
+
+    def __str__(self) -> str:
+        shown = self.key if len(self.key) <= 80 else f"{self.key[:80]}…"
+        return (
+            f"the rows of the right side with the key {shown} take more than {self.limit} "
+            "bytes; raise memory (--memory), or filter them before the join"
+        )
+
+
 class HeadraceWarning(UserWarning):
     """Something that does not stop the work, and that somebody should know."""
 

@@ -14,6 +14,7 @@ mod columns;
 mod compressor;
 mod error;
 mod index;
+mod keyed;
 mod packer;
 mod query;
 mod signals;
@@ -46,6 +47,8 @@ mod _native {
     use crate::error::KernelError;
     #[pymodule_export]
     use crate::index::{IndexBuild, RowIndex, reach_back};
+    #[pymodule_export]
+    use crate::keyed::KeyedRows;
     #[pymodule_export]
     use crate::packer::{Packer, Shard, codec_table};
     #[pymodule_export]

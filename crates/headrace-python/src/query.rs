@@ -54,7 +54,7 @@ fn parameter(parameter: Parameter) -> (String, String, bool) {
     (kind.to_owned(), name.to_owned(), repeated)
 }
 
-fn decoded(code: &[u8]) -> PyResult<query::Program> {
+pub(crate) fn decoded(code: &[u8]) -> PyResult<query::Program> {
     query::decode(code).map_err(|malformed| PyValueError::new_err(malformed.0))
 }
 
@@ -107,16 +107,16 @@ impl Program {
 }
 
 /// Row, byte, where in the query, reason.
-type Refused = (u64, u64, Option<(u32, u32)>, String);
+pub(crate) type Refused = (u64, u64, Option<(u32, u32)>, String);
 
-fn refused(refusal: Refusal) -> Refused {
+pub(crate) fn refused(refusal: Refusal) -> Refused {
     (refusal.number, refusal.offset, refusal.span, refusal.reason)
 }
 
 /// A separator, and what a payload of null means: "skip", "keep" or "error".
-type FrameCode = (Vec<u8>, String);
+pub(crate) type FrameCode = (Vec<u8>, String);
 
-fn reading(max_depth: u32, frame: Option<FrameCode>, whole: bool) -> PyResult<Reading> {
+pub(crate) fn reading(max_depth: u32, frame: Option<FrameCode>, whole: bool) -> PyResult<Reading> {
     let frame = match frame {
         None => None,
         Some((separator, null_payload)) => {
@@ -151,7 +151,7 @@ impl Sources {
     }
 }
 
-fn known(sources: Option<&Sources>) -> Arc<[Kept]> {
+pub(crate) fn known(sources: Option<&Sources>) -> Arc<[Kept]> {
     sources.map_or_else(|| Arc::new([]) as Arc<[Kept]>, |sources| Arc::clone(&sources.values))
 }
 

@@ -34,6 +34,7 @@ __all__ = [
     "Sources",
     "Stage",
     "StreamQuery",
+    "refused_row",
 ]
 
 Output: TypeAlias = Literal["answer", "elements", "match"]
@@ -172,7 +173,7 @@ class RowQuery:
     def answer(self, batch: RowBatch, start: int, *, reverse: bool = False) -> Answers:
         """Ask the rows of a batch from position `start` on; stops at one without answer."""
         lines, asked, refused = self._native.answer(batch, start, reverse)
-        return Answers(lines, asked, None if refused is None else _refused(*refused))
+        return Answers(lines, asked, None if refused is None else refused_row(*refused))
 
     @property
     def done(self) -> bool:
@@ -185,9 +186,10 @@ class RowQuery:
         return Counts(*self._native.counts)
 
 
-def _refused(
+def refused_row(
     row: int, offset: int, span: tuple[int, int] | None, reason: str
 ) -> Refused:
+    """Return what the core says of a row without an answer."""
     return Refused(row, offset, reason, None if span is None else span[0] + 1)
 
 
@@ -232,7 +234,7 @@ class StreamQuery:
         lines, asked, refused, too_much = self._native.take(batch, start, reverse)
         if too_much is not None:
             raise MemoryExceededError(self.max_memory)
-        return Answers(lines, asked, None if refused is None else _refused(*refused))
+        return Answers(lines, asked, None if refused is None else refused_row(*refused))
 
     def sift(
         self, batch: RowBatch, start: int
@@ -246,7 +248,7 @@ class StreamQuery:
         if too_much is not None:
             raise MemoryExceededError(self.max_memory)
         rows = [SiftedRow(*row) for row in sifted]
-        return rows, asked, None if refused is None else _refused(*refused)
+        return rows, asked, None if refused is None else refused_row(*refused)
 
     def part(self) -> bytes:
         """Return what the rows were reduced to, for a run like this one to `merge`."""

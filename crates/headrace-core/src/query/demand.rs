@@ -7,6 +7,7 @@
 
 use super::{
     Arg, ExprId, Keep, Output, Program, Reduction, Stage,
+    keyed::Asked,
     program::{Const, Expr, Item, Member, Part},
 };
 use crate::value::{LaneId, Lanes};
@@ -35,27 +36,53 @@ pub(super) fn of_rows(program: &Program, output: Output) -> Lanes {
 /// The lanes that a query over all rows reads.
 pub(super) fn of_stream(stages: &[Stage], reduction: Reduction) -> Lanes {
     let mut demand = Demand::new();
-    let mut element = Some(Lanes::ROW);
+    let element = through(stages, Some(Lanes::ROW), &mut demand);
+    match reduction {
+        Reduction::Count => {}
+        Reduction::Lines(..) => demand.write(element),
+        _ => demand.read(element),
+    }
+    demand.lanes
+}
+
+/// The lanes that elements with keys are made of.
+pub(super) fn of_keyed(asked: &Asked) -> Lanes {
+    let mut demand = Demand::new();
+    let element = through(&asked.stages, Some(Lanes::ROW), &mut demand);
+    if let Some(key) = &asked.key {
+        Follower::new(key, element, &mut demand).read_all(key.root());
+    }
+    let element = through(&asked.then, element, &mut demand);
+    if asked.compact {
+        demand.read(element);
+    } else {
+        demand.write(element);
+    }
+    demand.lanes
+}
+
+/// What comes out of stages.
+fn through(stages: &[Stage], mut element: Followed, demand: &mut Demand) -> Followed {
     for stage in stages {
         match stage {
             Stage::Each(program) => {
-                element = Follower::new(program, element, &mut demand).elements(program.root());
+                element = Follower::new(program, element, demand).elements(program.root());
             }
             Stage::Distinct(program, _)
             | Stage::TakeWhile(program)
             | Stage::DropWhile(program, _) => {
-                Follower::new(program, element, &mut demand).read_all(program.root());
+                Follower::new(program, element, demand).read_all(program.root());
             }
             Stage::Take(_) | Stage::Skip(_) => {}
             Stage::Join(join) => {
-                Follower::new(&join.key, element, &mut demand).read_all(join.key.root());
+                Follower::new(&join.key, element, demand).read_all(join.key.root());
                 if join.kind.keep() != Keep::Keys {
                     demand.read(element);
                     element = None;
                 }
             }
             Stage::Table(key, table) => {
-                Follower::new(key, element, &mut demand).read_all(key.root());
+                Follower::new(key, element, demand).read_all(key.root());
                 if table.keep() != Keep::Keys {
                     demand.read(element);
                 }
@@ -66,12 +93,7 @@ pub(super) fn of_stream(stages: &[Stage], reduction: Reduction) -> Lanes {
             }
         }
     }
-    match reduction {
-        Reduction::Count => {}
-        Reduction::Lines(..) => demand.write(element),
-        _ => demand.read(element),
-    }
-    demand.lanes
+    element
 }
 
 /// A value: a lane of the row, or something whose lanes are all read.

@@ -93,27 +93,34 @@ fn compare_big(left: &str, right: &str) -> Ordering {
 
 /// A number of at least 1 without its sign, the same for all ways to write it.
 #[derive(PartialEq, Eq, PartialOrd, Ord, Hash)]
-struct Digits {
+pub(super) struct Digits {
     /// How many digits stand before the point.
-    whole: i64,
+    pub(super) whole: i64,
     /// All digits but the zeros at both ends.
-    digits: String,
+    pub(super) digits: String,
 }
 
 /// One text for all numbers that are beyond i64 and equal; `None` for others.
 pub(super) fn canonical_beyond(value: Value<'_>) -> Option<String> {
-    let text = match value {
-        Value::Big(text) => Cow::Borrowed(text),
-        Value::Float(number) if number.abs() >= BEYOND_I64 => Cow::Owned(format!("{number:.0}")),
-        _ => return None,
-    };
+    let text = beyond_i64(value)?;
     let Digits { whole, digits } = Digits::of(&text);
     let sign = if text.starts_with('-') { "-" } else { "" };
     Some(format!("{sign}{digits}e{whole}"))
 }
 
+/// The digits of a number from 2^63 on, or as far below zero, as they can be written.
+pub(super) fn beyond_i64(value: Value<'_>) -> Option<Cow<'_, str>> {
+    match value {
+        Value::Big(text) => Some(Cow::Borrowed(text)),
+        Value::Float(number) if number.abs() >= BEYOND_I64 => {
+            Some(Cow::Owned(format!("{number:.0}")))
+        }
+        _ => None,
+    }
+}
+
 impl Digits {
-    fn of(text: &str) -> Self {
+    pub(super) fn of(text: &str) -> Self {
         let text = text.trim_start_matches('-');
         let (number, exponent) = text.split_once(['e', 'E']).unwrap_or((text, "0"));
         let (before, after) = number.split_once('.').unwrap_or((number, ""));

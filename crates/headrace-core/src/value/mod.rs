@@ -9,6 +9,7 @@
 
 mod compare;
 mod lanes;
+mod order_key;
 mod tape;
 mod text;
 mod write;
@@ -18,6 +19,7 @@ use bumpalo::Bump;
 pub(crate) use compare::compare_numbers;
 pub use compare::{compare, equal, same_key_hash};
 pub use lanes::{LaneId, Lanes};
+pub use order_key::write_order_key;
 pub use tape::{Document, Kept, Node, NodeKind, Tape, parse_text, parse_text_on, values_of};
 pub use text::{json_text, key_of, text_of};
 pub use write::{write_canonical, write_json};

@@ -1,0 +1,247 @@
+//! The elements of rows, each with a key for those who sort, group or join them elsewhere.
+//!
+//! A row goes through `stages`; each element that comes out is asked for its key and goes
+//! through `then`, whose elements are written with that key. A row that fails on the way
+//! contributes nothing.
+
+use std::sync::Arc;
+
+use bumpalo::Bump;
+
+use super::{
+    Flow, Machine, Program, Reading, Refusal, Stage, Stages, StreamCounts, Watch, demand,
+    join::is_key,
+    per_row::emptied,
+    row_parser::{Parsed, RowParser},
+};
+use crate::{
+    rows::Row,
+    value::{Document, Kept, Value, values_of, write_json, write_order_key},
+};
+
+/// What is asked of rows.
+pub struct Asked {
+    /// What rows go through.
+    pub stages: Vec<Stage>,
+    /// The key of an element, if one is wanted.
+    pub key: Option<Program>,
+    /// What it goes through afterwards.
+    pub then: Vec<Stage>,
+    /// Whether a key that a join finds nothing by is empty.
+    pub joins: bool,
+    /// Whether an element that is the row is written without its spaces, as others are.
+    pub compact: bool,
+}
+
+/// Texts one after the other, and where each ends: as Arrow has them.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Texts {
+    /// 32 bits each, beginning with 0.
+    pub ends: Vec<i32>,
+    /// All of them.
+    pub data: Vec<u8>,
+    /// Whether an end was beyond 32 bits.
+    too_long: bool,
+}
+
+/// Elements and their keys.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Keyed {
+    /// Where the row of each element stands in its batch.
+    pub positions: Vec<i32>,
+    /// The elements as JSON.
+    pub lines: Texts,
+    /// Their keys, see [`write_order_key`].
+    pub keys: Texts,
+    /// Rows that have none, and whether only that is to blame which comes behind the stages.
+    pub refusals: Vec<(Refusal, bool)>,
+}
+
+/// Makes keyed elements of rows.
+pub struct KeyedRows {
+    stages: Stages,
+    then: Stages,
+    key: Option<Program>,
+    joins: bool,
+    compact: bool,
+    sources: Arc<[Kept]>,
+    parser: RowParser,
+    watch: Watch,
+    arena: Bump,
+    keyed: Keyed,
+    /// What was counted so far; a row is used if elements of it come out of the stages.
+    pub counts: StreamCounts,
+}
+
+impl KeyedRows {
+    /// A run that has seen no rows.
+    pub fn new(asked: Asked, reading: Reading, watch: impl Fn() -> Watch) -> Self {
+        let lanes = demand::of_keyed(&asked);
+        let Asked { stages, key, then, joins, compact } = asked;
+        Self {
+            stages: Stages::new(stages, watch()),
+            then: Stages::new(then, watch()),
+            key,
+            joins,
+            compact,
+            sources: Arc::new([]),
+            parser: RowParser::new(reading, lanes),
+            watch: watch(),
+            arena: Bump::new(),
+            keyed: Keyed::new(),
+            counts: StreamCounts::default(),
+        }
+    }
+
+    /// The run, knowing the values that its programs have by number.
+    #[must_use]
+    pub fn knowing(mut self, sources: Arc<[Kept]>) -> Self {
+        self.sources = sources;
+        self
+    }
+
+    /// Take in a row that stands at `position` of its batch.
+    pub fn row(&mut self, position: usize, row: &Row<'_>) {
+        self.counts.rows += 1;
+        let before = self.keyed.len();
+        let came = self.elements(position, row);
+        emptied(&mut self.arena);
+        match came {
+            Ok(Came::Elements) => self.counts.used += 1,
+            Ok(Came::Nothing) => self.counts.filtered += 1,
+            Ok(Came::Blank) => self.counts.blank += 1,
+            Ok(Came::NoRecord) => self.counts.skipped += 1,
+            Err(refusal) => {
+                self.keyed.truncate(before);
+                self.keyed.refusals.push(refusal);
+                self.counts.skipped += 1;
+            }
+        }
+    }
+
+    /// The elements since the last time; `None` if they are more than Arrow can count.
+    pub fn take(&mut self) -> Option<Keyed> {
+        let keyed = std::mem::replace(&mut self.keyed, Keyed::new());
+        (!keyed.lines.too_long && !keyed.keys.too_long).then_some(keyed)
+    }
+
+    fn elements(&mut self, position: usize, row: &Row<'_>) -> Result<Came, (Refusal, bool)> {
+        let arena = &self.arena;
+        let parsed = self.parser.parse(row, arena).map_err(|refusal| (refusal, false))?;
+        let (document, start) = match parsed {
+            Parsed::Document(document, start) => (document, start),
+            Parsed::Blank => return Ok(Came::Blank),
+            Parsed::NoRecord => return Ok(Came::NoRecord),
+            Parsed::Deleted => return Ok(Came::Nothing),
+        };
+        let sources = values_of(&self.sources, arena);
+        let (key, then, watch) = (&self.key, &mut self.then, &self.watch);
+        let (keyed, joins, compact) = (&mut self.keyed, self.joins, self.compact);
+        let (mut came, mut late) = (Came::Nothing, None);
+        let pushed = self.stages.push(document.root(), sources, arena, &mut |element| {
+            came = Came::Elements;
+            if late.is_some() {
+                // The query fails, but whether the row does depends on the stages alone.
+                return Ok(Flow::Continue);
+            }
+            let found = match key.as_ref().map(|key| asked(key, element, sources, arena, watch)) {
+                Some(Err(failed)) => {
+                    late = Some(failed);
+                    return Ok(Flow::Continue);
+                }
+                Some(Ok(found)) => (!joins || is_key(found, arena)).then_some(found),
+                None => None,
+            };
+            let pushed = then.push(element, sources, arena, &mut |element| {
+                keyed.push(position, found, element, (!compact).then_some(document), arena);
+                Ok(Flow::Continue)
+            });
+            late = pushed.err().map(|failed| (then.span(&failed), failed.1.reason));
+            Ok(Flow::Continue)
+        });
+        let refusal = |span, reason| Refusal { number: row.number, offset: start, span, reason };
+        if let Err(failed) = pushed {
+            return Err((refusal(self.stages.span(&failed), failed.1.reason), false));
+        }
+        late.map_or(Ok(came), |(span, reason)| Err((refusal(span, reason), true)))
+    }
+}
+
+/// Where in the query something failed, and why.
+type Late = (Option<(u32, u32)>, String);
+
+fn asked<'r>(
+    key: &Program,
+    element: Value<'r>,
+    sources: &'r [Value<'r>],
+    arena: &'r Bump,
+    watch: &Watch,
+) -> Result<Value<'r>, Late> {
+    let found = Machine::new(key, arena, element, watch).knowing(sources).run();
+    found.map_err(|fault| (fault.expr.map(|at| key.span(at)), fault.reason))
+}
+
+/// What came of a row.
+enum Came {
+    Elements,
+    Nothing,
+    Blank,
+    NoRecord,
+}
+
+impl Keyed {
+    fn new() -> Self {
+        Self { lines: Texts::new(), keys: Texts::new(), ..Self::default() }
+    }
+
+    fn len(&self) -> usize {
+        self.positions.len()
+    }
+
+    /// Add an element; `row` is what it may be all of, and is written as it stands there.
+    fn push<'r>(
+        &mut self,
+        position: usize,
+        key: Option<Value<'r>>,
+        element: Value<'r>,
+        row: Option<&Document<'r>>,
+        arena: &'r Bump,
+    ) {
+        self.positions.push(i32::try_from(position).unwrap_or(i32::MAX));
+        if let Some(key) = key {
+            write_order_key(key, &mut self.keys.data, arena);
+        }
+        self.keys.end();
+        match (element, row) {
+            (Value::Node(node), Some(row)) if node.is_all_of(row) => {
+                self.lines.data.extend_from_slice(row.line().trim_ascii().as_bytes());
+            }
+            _ => write_json(element, &mut self.lines.data, arena),
+        }
+        self.lines.end();
+    }
+
+    fn truncate(&mut self, length: usize) {
+        self.positions.truncate(length);
+        self.lines.truncate(length);
+        self.keys.truncate(length);
+    }
+}
+
+impl Texts {
+    fn new() -> Self {
+        Self { ends: vec![0], ..Self::default() }
+    }
+
+    fn end(&mut self) {
+        let end = i32::try_from(self.data.len());
+        self.too_long |= end.is_err();
+        self.ends.push(end.unwrap_or(i32::MAX));
+    }
+
+    fn truncate(&mut self, length: usize) {
+        self.ends.truncate(length + 1);
+        let end = self.ends.last().copied().unwrap_or_default();
+        self.data.truncate(usize::try_from(end).unwrap_or_default());
+    }
+}

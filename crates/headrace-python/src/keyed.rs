@@ -1,0 +1,105 @@
+//! Elements of rows with keys to sort, group and join by.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use headrace_core::query::{self, Asked, Texts, Watch};
+use pyo3::{exceptions::PyOverflowError, prelude::*, types::PyBytes};
+
+use crate::{
+    batch::RowBatch,
+    query::{FrameCode, Refused, Sources, decoded, known, reading, refused},
+    signals,
+    stage::Stage,
+};
+
+/// How many, their rows' positions in the batch, ends and bytes of their lines, of their keys, and
+/// rows without any: with each whether only what comes behind the stages is to blame.
+type Keyed<'py> = (
+    usize,
+    Bound<'py, PyBytes>,
+    (Bound<'py, PyBytes>, Bound<'py, PyBytes>),
+    (Bound<'py, PyBytes>, Bound<'py, PyBytes>),
+    Vec<(Refused, bool)>,
+);
+
+/// Makes elements with keys of rows.
+#[pyclass(frozen, module = "headrace._native")]
+pub(crate) struct KeyedRows {
+    run: Mutex<query::KeyedRows>,
+}
+
+#[pymethods]
+impl KeyedRows {
+    /// `key` is the code of the program that gives the key of what comes out of `stages`, and which
+    /// then goes through `then`; without it, keys are empty. With `joins`, a key that finds nothing is empty; with `compact`,
+    /// rows that are elements lose their spaces.
+    #[new]
+    #[pyo3(signature = (
+        key, *, stages, then, joins, compact, max_depth, frame = None, whole = false, sources = None
+    ))]
+    #[allow(clippy::too_many_arguments, reason = "they have names in Python")]
+    fn new(
+        key: Option<&[u8]>,
+        stages: Vec<Py<Stage>>,
+        then: Vec<Py<Stage>>,
+        joins: bool,
+        compact: bool,
+        max_depth: u32,
+        frame: Option<FrameCode>,
+        whole: bool,
+        sources: Option<&Sources>,
+    ) -> PyResult<Self> {
+        let taken = |stages: Vec<Py<Stage>>| {
+            stages.iter().map(|stage| stage.get().take()).collect::<PyResult<_>>()
+        };
+        let asked = Asked {
+            stages: taken(stages)?,
+            key: key.map(decoded).transpose()?,
+            then: taken(then)?,
+            joins,
+            compact,
+        };
+        let reading = reading(max_depth, frame, whole)?;
+        let run = query::KeyedRows::new(asked, reading, || Watch::new(signals::caught));
+        Ok(Self { run: Mutex::new(run.knowing(known(sources))) })
+    }
+
+    /// The elements of the rows of a batch.
+    fn take<'py>(&self, py: Python<'py>, batch: &RowBatch) -> PyResult<Keyed<'py>> {
+        let keyed = py.detach(|| {
+            let mut run = self.lock();
+            batch.rows.iter().enumerate().for_each(|(position, row)| run.row(position, &row));
+            run.take()
+        });
+        signals::raised()?;
+        let keyed = keyed.ok_or_else(|| {
+            PyOverflowError::new_err("the elements of a batch take more than 2 GiB")
+        })?;
+        let texts = |texts: &Texts| (integers(py, &texts.ends), PyBytes::new(py, &texts.data));
+        Ok((
+            keyed.positions.len(),
+            integers(py, &keyed.positions),
+            texts(&keyed.lines),
+            texts(&keyed.keys),
+            keyed.refusals.into_iter().map(|(refusal, late)| (refused(refusal), late)).collect(),
+        ))
+    }
+
+    /// Rows, used, filtered, skipped, blank.
+    #[getter]
+    fn counts(&self) -> (u64, u64, u64, u64, u64) {
+        let counts = self.lock().counts;
+        (counts.rows, counts.used, counts.filtered, counts.skipped, counts.blank)
+    }
+}
+
+impl KeyedRows {
+    fn lock(&self) -> MutexGuard<'_, query::KeyedRows> {
+        self.run.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn integers<'py>(py: Python<'py>, integers: &[i32]) -> Bound<'py, PyBytes> {
+    let bytes: Vec<u8> = integers.iter().flat_map(|integer| integer.to_le_bytes()).collect();
+    PyBytes::new(py, &bytes)
+}

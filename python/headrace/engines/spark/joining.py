@@ -1,0 +1,147 @@
+"""What a task does for a join: it gets the rows of both sides, sorted by their keys.
+
+Of one key, all right rows come before the left ones. So whatever a left row is joined with
+has come by then, and only the right rows of the last key are needed once a batch is done.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from headrace.errors import JoinKeyTooLargeError
+from headrace.kernel.order_keys import KeyedRows
+from headrace.kernel.programs import Program, Sources, Stage, StreamQuery
+from headrace.kernel.rows import END, RowBatch
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from headrace.kernel.order_keys import KeyedElements, Texts
+    from headrace.kernel.programs import JoinTable
+
+JOINED_SCHEMA = "task bigint, number bigint, place bigint, line binary, reason string"
+_ARROW_SCHEMA = pa.schema(
+    [
+        ("task", "int64"),
+        ("number", "int64"),
+        ("place", "int64"),
+        ("line", "binary"),
+        ("reason", "string"),
+    ]
+)
+
+
+@dataclass(frozen=True)
+class Joining:
+    """The function that tasks run, over the columns `side` (0 is right) and those of a keyed frame.
+
+    It gives the lines that each left row becomes, in the order of their `place`; for a row
+    that cannot be joined, null and the `reason`. `key` and `right_key` are codes of programs,
+    `known` what they have by number. The right rows of one key may take `max_memory` bytes.
+    """
+
+    kind: str
+    key: bytes
+    right_key: bytes
+    name: str | None
+    max_memory: int
+    max_depth: int
+    known: tuple[str, ...] | None = None
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Join the rows of a partition."""
+        rights = pa.table(
+            {"key": pa.array([], "binary"), "line": pa.array([], "binary")}
+        )
+        for batch in batches:
+            is_right = pc.equal(batch.column("side"), 0)
+            rows = pa.Table.from_batches([batch])
+            came = rows.filter(is_right).select(["key", "line"])
+            rights = pa.concat_tables([rights, came])
+            lefts = rows.filter(pc.invert(is_right))
+            if lefts.num_rows:
+                yield self._joined(lefts, self._table(rights["line"].to_pylist()))
+            rights = self._still_needed(rights, batch)
+
+    def _still_needed(self, rights: pa.Table, batch: pa.RecordBatch) -> pa.Table:
+        """Return the right rows that rows of the next batch may be joined with."""
+        if not batch.num_rows:
+            return rights
+        last = batch.column("key")[-1]
+        rights = rights.filter(pc.equal(rights["key"], last)).combine_chunks()
+        if self.kind not in ("join", "left_join"):
+            return rights.slice(0, 1)
+        if rights.nbytes > self.max_memory:
+            program = Program("", self.right_key)
+            line = rights["line"][0].as_py()
+            key = program.evaluate(line, self.max_depth, self._sources())
+            raise JoinKeyTooLargeError(key.decode(), self.max_memory)
+        return rights
+
+    def _table(self, lines: Sequence[bytes]) -> JoinTable:
+        filling = StreamQuery(
+            [Stage.table(self.kind, self.right_key, None)],
+            reduction="count",
+            limit=None,
+            nulls=True,
+            max_memory=END,
+            held_before=0,
+            max_depth=self.max_depth,
+            sources=self._sources(),
+        )
+        filling.answer(RowBatch.of_contents(0, list(lines)), 0)
+        return filling.table()
+
+    def _joined(self, lefts: pa.Table, table: JoinTable) -> pa.RecordBatch:
+        rows = KeyedRows(
+            None,
+            stages=[Stage.join(self.kind, self.key, table, self.name)],
+            max_depth=self.max_depth,
+            sources=self._sources(),
+        )
+        lines = lefts["line"].to_pylist()
+        joined = rows.of(RowBatch.of_contents(0, lines))
+        return _placed(lefts, joined)
+
+    def _sources(self) -> Sources | None:
+        # An array of rows is one level deeper than they are.
+        depth = self.max_depth + 1
+        return None if self.known is None else Sources(list(self.known), depth)
+
+
+def _placed(lefts: pa.Table, joined: KeyedElements) -> pa.RecordBatch:
+    """Return lines and reasons with the places of the left rows that they are of."""
+    positions = pa.concat_arrays(
+        [
+            integers(joined.positions, joined.length),
+            pa.array([refused.row for refused in joined.refused], "int32"),
+        ]
+    )
+    refused = len(joined.refused)
+    lines = [texts(joined.lines, joined.length), pa.nulls(refused, "binary")]
+    reasons = [refused.reason for refused in joined.refused]
+    columns = [
+        lefts["task"].take(positions).combine_chunks(),
+        lefts["number"].take(positions).combine_chunks(),
+        pa.array(range(len(positions)), "int64"),
+        pa.concat_arrays(lines),
+        pa.concat_arrays(
+            [pa.nulls(joined.length, "string"), pa.array(reasons, "string")]
+        ),
+    ]
+    return pa.record_batch(columns, schema=_ARROW_SCHEMA)
+
+
+def integers(buffer: bytes, count: int) -> pa.Array:
+    """Return 32-bit integers of the core as Arrow has them."""
+    return pa.Array.from_buffers(pa.int32(), count, [None, pa.py_buffer(buffer)])
+
+
+def texts(texts: Texts, count: int) -> pa.Array:
+    """Return texts of the core as Arrow has them."""
+    buffers = [None, pa.py_buffer(texts.ends), pa.py_buffer(texts.data)]
+    return pa.Array.from_buffers(pa.binary(), count, buffers)

@@ -1,0 +1,119 @@
+"""Sorting, deduplicating and joining lines with Spark's shuffles, always with the same result.
+
+A *keyed frame* has the columns `SCHEMA`: a line, its key (`headrace.kernel.order_keys`), and
+where it stands in the input, by the number of its task and its own number there. Which
+partition a row goes to depends on the row alone, never on its turn or on chance: a task
+that is tried again moves no row, and the rows that come out, and their order, do not depend
+on how many partitions there are. Partitions hold their rows sorted, on disk where there is
+no room.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+from pyspark.sql import Window
+from pyspark.sql import functions as F  # noqa: N812, as everybody calls it
+
+from headrace.engines.spark.joining import JOINED_SCHEMA
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from pyspark.sql import Column, DataFrame
+
+    from headrace.engines.spark.joining import Joining
+
+SCHEMA = "task bigint, number bigint, key binary, line binary"
+
+Keep: TypeAlias = Literal["first", "last"]
+
+_BOUND_BYTES = 256
+"""So much of a key is enough to divide by: a bound need not be a key."""
+
+
+def sampled_keys(frame: DataFrame, every: int) -> list[bytes]:
+    """Return some keys of a frame with a `number` and a `key`: of every so many rows of a task one."""
+    some = frame.where(F.col("number") % every == 0)
+    keys = some.select(F.substring("key", 1, _BOUND_BYTES).alias("key"))
+    return [bytes(row.key) for row in keys.toLocalIterator()]
+
+
+def bounds(keys: Iterable[bytes], parts: int) -> list[bytes]:
+    r"""Return what divides keys like these into `parts` of about equal size, or fewer.
+
+    The first part has the keys below the first bound, the last those from the last one on.
+
+    >>> bounds([b"d", b"a", b"c", b"b", b"a"], 3)
+    [b'b', b'c']
+    """
+    ordered = sorted(key[:_BOUND_BYTES] for key in keys)
+    cuts = {ordered[len(ordered) * part // parts] for part in range(parts) if ordered}
+    # Nothing is below the least key.
+    return sorted(cuts - set(ordered[:1]))
+
+
+def sorted_lines(
+    frame: DataFrame, bounds: Sequence[bytes], *, descending: bool = False
+) -> DataFrame:
+    """Return a keyed frame in the order of its keys, those of one key as they came.
+
+    The partitions, one more than there are `bounds`, are in that order too.
+    """
+    part = _part_of_key(F.col("key"), bounds)
+    if descending:
+        part = F.lit(len(bounds)) - part
+    key = F.desc("key") if descending else F.asc("key")
+    divided = frame.repartitionById(len(bounds) + 1, part)
+    return divided.sortWithinPartitions(key, "task", "number")
+
+
+def first_of_each_key(
+    frame: DataFrame, buckets: int, *, tasks: int, keep: Keep = "first"
+) -> DataFrame:
+    """Return a keyed frame with the first, or the last, row of each key, as they came.
+
+    `tasks` is how many tasks the input had. The rows are in `buckets` partitions, each
+    with those of a run of tasks.
+    """
+    place = [F.col("task"), F.col("number")]
+    wanted = place if keep == "first" else [column.desc() for column in place]
+    rank = F.row_number().over(Window.partitionBy("key").orderBy(*wanted))
+    ranked = frame.repartition(buckets, "key").withColumn("rank", rank)
+    firsts = ranked.where(F.col("rank") == 1).drop("rank")
+    return as_they_came(firsts, buckets, "task", "number", tasks=tasks)
+
+
+def joined_lines(
+    left: DataFrame, right: DataFrame, joining: Joining, buckets: int, *, tasks: int
+) -> DataFrame:
+    """Return what a join makes of the rows of two keyed frames, as the left ones came.
+
+    The columns are those of `JOINED_SCHEMA`, in `buckets` partitions, each with the rows of
+    a run of the left side's `tasks`. No task holds more than a batch of both sides and the
+    right rows of one key, which come as they came.
+    """
+    found = right.where(F.length("key") > 0).select(F.lit(0).alias("side"), "*")
+    sides = found.unionByName(left.select(F.lit(1).alias("side"), "*"))
+    # What finds nothing need not be together.
+    alone = F.when(F.length("key") == 0, F.col("task"))
+    divided = sides.repartition(buckets, "key", alone)
+    divided = divided.sortWithinPartitions("key", "side", "task", "number")
+    joined = divided.mapInArrow(joining, JOINED_SCHEMA)
+    return as_they_came(joined, buckets, "task", "number", "place", tasks=tasks)
+
+
+def as_they_came(frame: DataFrame, parts: int, *place: str, tasks: int) -> DataFrame:
+    """Return rows in the order of the input, in partitions by runs of its `tasks`."""
+    part = F.floor(F.col("task") * parts / max(tasks, 1)).cast("int")
+    return frame.repartitionById(parts, part).sortWithinPartitions(*place)
+
+
+def _part_of_key(key: Column, bounds: Sequence[bytes], before: int = 0) -> Column:
+    """Return how many bounds a key is not below, found as in a sorted list."""
+    if not bounds:
+        return F.lit(before)
+    middle = len(bounds) // 2
+    below = _part_of_key(key, bounds[:middle], before)
+    behind = _part_of_key(key, bounds[middle + 1 :], before + middle + 1)
+    return F.when(key < F.lit(bounds[middle]), below).otherwise(behind)

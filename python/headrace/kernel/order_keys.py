@@ -1,0 +1,94 @@
+"""Elements of rows with keys, for who sorts, groups or joins them without knowing JSON.
+
+The keys of two values compare byte by byte, unsigned, as the values do in a query, and are
+the same bytes if the values are equal. No key is empty. The layout is that of the core's
+``value/order_key.rs``; it is for the run of one job, not for files.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from headrace import _native
+from headrace.kernel.programs import Counts, refused_row
+from headrace.kernel.values import MAX_DEPTH
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from headrace.kernel.programs import Frame, Refused, Sources, Stage
+    from headrace.kernel.rows import RowBatch
+
+
+class Texts(NamedTuple):
+    """Arrow's buffers of texts: where each ends, 32 bits, beginning with 0; the bytes."""
+
+    ends: bytes
+    data: bytes
+
+
+class KeyedElements(NamedTuple):
+    """The elements of a batch: `positions` of their rows, 32 bits each, lines, and keys.
+
+    `refused` are rows that have none. In `late` are those whose elements came out of the
+    stages, but have no key, or failed afterwards.
+    """
+
+    length: int
+    positions: bytes
+    lines: Texts
+    keys: Texts
+    refused: list[Refused]
+    late: list[Refused]
+
+
+class KeyedRows:
+    """Makes rows, or what stages make of them, elements with keys.
+
+    `key` is the code of a program about each element; without one, keys are empty. Elements that have their key go
+    through `then`; what comes out has the same key. With `joins`, a key that a join finds
+    nothing by, such as null, is empty. With `compact`, a row that is an element is written
+    as others are, without its spaces.
+    """
+
+    def __init__(
+        self,
+        key: bytes | None,
+        *,
+        stages: Sequence[Stage] = (),
+        then: Sequence[Stage] = (),
+        joins: bool = False,
+        compact: bool = False,
+        max_depth: int = MAX_DEPTH,
+        frame: Frame | None = None,
+        whole: bool = False,
+        sources: Sources | None = None,
+    ) -> None:
+        self._native = _native.KeyedRows(
+            key,
+            stages=list(stages),
+            then=list(then),
+            joins=joins,
+            compact=compact,
+            max_depth=max_depth,
+            frame=None if frame is None else frame.code,
+            whole=whole,
+            sources=sources,
+        )
+
+    def of(self, batch: RowBatch) -> KeyedElements:
+        """Return the elements of the rows of a batch.
+
+        Raises OverflowError if they take more than 2 GiB: then the batch is too large.
+        """
+        length, positions, lines, keys, refusals = self._native.take(batch)
+        refused = [refused_row(*each) for each, is_late in refusals if not is_late]
+        late = [refused_row(*each) for each, is_late in refusals if is_late]
+        return KeyedElements(
+            length, positions, Texts(*lines), Texts(*keys), refused, late
+        )
+
+    @property
+    def counts(self) -> Counts:
+        """What was counted so far; rows are emitted that have elements."""
+        return Counts(*self._native.counts)
