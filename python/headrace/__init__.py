@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from headrace.errors import HeadraceError
     from headrace.kernel.tally import BadLine, Stats
     from headrace.kernel.version import __version__
+    from headrace.pipeline.spec import Pipeline
     from headrace.store.atomic import replace_file
     from headrace.store.row_provider import (
         Capabilities,
@@ -56,6 +57,7 @@ _HOMES = {
     "HeadraceError": "headrace.errors",
     "Lanes": "headrace.store.row_provider",
     "LineWriter": "headrace.store.shards.line_writer",
+    "Pipeline": "headrace.pipeline.spec",
     "Position": "headrace.store.row_provider",
     "QueryResult": "headrace.api.query",
     "RowIndexer": "headrace.api.row_indexer",
@@ -92,6 +94,7 @@ __all__ = [
     "HeadraceError",
     "Lanes",
     "LineWriter",
+    "Pipeline",
     "Position",
     "QueryResult",
     "RowIndexer",

@@ -388,6 +388,21 @@ class RowOutOfRangeError(HeadraceError, IndexError):
         return f"{self.path}: no row {self.row}; of {self.total} rows {last}"
 
 
+class UnaccountedRowsError(HeadraceError):
+    """Rows were read of which nobody knows what became; nothing was committed."""
+
+    def __init__(self, path: str, counts: str) -> None:
+        super().__init__(path, counts)
+        self.path = path
+        self.counts = counts
+
+    def __str__(self) -> str:
+        return (
+            f"{self.path}: the rows do not add up, so nothing was committed: {self.counts}; "
+            "this is a fault of headrace: please report it"
+        )
+
+
 class MissingExtraError(HeadraceError, ImportError):
     """A package that only one feature needs is not installed."""
 

@@ -25,6 +25,9 @@ from tests.docs.markdown import DOCUMENTS, blocks, session
 NOT_RUN = {
     ("sh", "README.md"): "sets up a machine",
     ("sh", "spark.md"): "sets up a machine",
+    ("sh", "pipeline.md"): "needs Java; tests/spark does the same",
+    ("python", "pipeline.md"): "needs Java; tests/spark does the same",
+    ("text", "pipeline.md"): "needs Java; tests/spark/test_demo.py holds it to a run",
     ("console", "cli.md"): "how commands are called; tests/cli holds it to the table",
     ("python", "README.md"): "needs Java; tests/spark does the same",
     ("python", "spark.md"): "needs Java; tests/spark does the same",

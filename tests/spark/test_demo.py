@@ -8,9 +8,12 @@ import sys
 
 import pytest
 
-from headrace.api.demo import local_steps, spark_steps
+from headrace.api.demo import local_steps, pipeline_steps, spark_steps
 from headrace.api.sample import LEAST_ROWS, MAX_LINE, ODD_LINES, write_sample
 from headrace.errors import UsageError
+from headrace.pipeline import Pipeline
+from headrace.pipeline.accounts import accounts
+from tests.docs.markdown import ROOT, blocks
 from tests.reference.slow_rows import slow_rows
 
 pytestmark = pytest.mark.spark
@@ -70,6 +73,17 @@ def test_a_dataset_and_spark_find_what_was_written(spark, tmp_path, rows):
     sample = write_sample(tmp_path, rows)
     checked(local_steps(sample))
     checked(spark_steps(sample, spark))
+    checked(pipeline_steps(sample, spark))
+
+
+def test_the_manual_shows_what_a_run_prints(spark, tmp_path):
+    write_sample(tmp_path, 20_000)
+    shown = {
+        tuple(block.words): block.text for block in blocks(ROOT / "docs/pipeline.md")
+    }
+    (tmp_path / "events.toml").write_text(shown["text", "events.toml"])
+    report = Pipeline.from_toml(tmp_path / "events.toml").run(spark=spark)
+    assert accounts(report).startswith(shown[("text",)])
 
 
 def test_too_few_rows_for_all_the_odd_lines(tmp_path):
@@ -97,6 +111,8 @@ def test_the_command(tmp_path):
     assert "events.jsonl with Spark" in done.stdout
     assert "500 lines, splits: 8" in done.stdout
     assert "500 lines, splits: 1" in done.stdout
+    assert "every line is accounted for" in done.stdout
+    assert (tmp_path / "demo/pipeline/report.html").exists()
     assert done.stdout.endswith("all checks hold\n")
 
 

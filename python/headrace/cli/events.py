@@ -21,6 +21,8 @@ EventName: TypeAlias = Literal[
     "bad_rows",
     "output",
     "written",
+    "pass",
+    "accounts",
     "stats",
     "error",
 ]
@@ -106,6 +108,18 @@ EVENTS: tuple[Event, ...] = (
         "written",
         "what was written: files, rows, and bytes compressed and not",
         ("generation", "parts", "records", "bytes", "logical_bytes"),
+    ),
+    Event(
+        "pass",
+        "a pass of a pipeline is done: its number, what was done and why",
+        ("number", "title", "status", "why", "tasks", "rows", "seconds"),
+    ),
+    Event(
+        "accounts",
+        "what became of all rows of a pipeline, stage after stage",
+        ("stages", "adds_up", "rejected", "report"),
+        quiet=False,
+        prefix="",
     ),
     Event(
         "stats",

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from headrace.cli.events import EventName
 
     Progress: TypeAlias = Callable[[int, int | None], None]
+    Draw: TypeAlias = Callable[[int, int | None, float, int], str]
 
 KINDS = {event.name: event for event in EVENTS}
 ERASE_LINE = "\r\x1b[K"
@@ -126,7 +127,7 @@ class Console:
         _abandon(sys.stderr)
 
     @contextmanager
-    def progress(self) -> Iterator[Progress]:
+    def progress(self, draw: Draw = bar, unit: str = "bytes") -> Iterator[Progress]:
         """Show how far the work inside is, if it lasts; nothing remains of it."""
         pace = Pace(EVENT_EVERY if self.json else BAR_EVERY, self._clock)
 
@@ -135,9 +136,9 @@ class Console:
                 return
             if self.json:
                 fields: dict[str, object] = {"done": done, "total": total}
-                self._say("progress", f"{done} bytes", fields)
+                self._say("progress", f"{done} {unit}", fields)
             elif _is_terminal(sys.stderr) and not self._data_on_screen():
-                self._show_bar(bar(done, total, pace.elapsed(), _columns()))
+                self._show_bar(draw(done, total, pace.elapsed(), _columns()))
 
         try:
             yield report

@@ -60,9 +60,14 @@ COMMANDS: tuple[Entry, ...] = (
     Entry("shard cat", "print the rows of a set of shards"),
     Entry("shard check", "check every byte of a set of shards"),
     Entry("shard stats", "show how full the files of a set of shards are"),
+    Entry("pipeline run", "bring the output of a pipeline up to date, with Spark"),
+    Entry("pipeline explain", "show what a pipeline would do"),
+    Entry("pipeline init", "write a pipeline to begin with"),
     Entry("recompress", "make a compressed file one that can be entered anywhere"),
     Entry("functions", "explain the functions of the query language"),
-    Entry("demo", "make sample data and read it back with the row commands and Spark"),
+    Entry(
+        "demo", "make sample data, read it back, and run a pipeline over it with Spark"
+    ),
     Entry("completions", "print the completion script of a shell"),
     Entry("help", "show the help of a command"),
 )

@@ -1,4 +1,4 @@
-"""``headrace demo``: sample data, read back in every way, with the sums compared."""
+"""``headrace demo``: sample data, read back in every way and run through a pipeline."""
 
 from __future__ import annotations
 
@@ -18,8 +18,9 @@ if TYPE_CHECKING:
 ABOUT = """\
 The data is the same on every machine and has every kind of odd line: broken ones,
 blank ones, CRLF, text that is not UTF-8, one line that is too long, a last line
-without an end. Each answer is compared with what was written; the exit code is 1
-if one differs."""
+without an end. It is read with the row commands and with Spark, then goes through a
+pipeline, DIR/events.toml, whose result is shown and asked. Each answer is compared with
+what was written; the exit code is 1 if one differs."""
 
 EXAMPLES = (
     Example("headrace demo", "write ./headrace-demo and read it, also with Spark"),
@@ -59,7 +60,7 @@ _SMALL = {
 
 def run(options: Namespace, console: Console) -> int:
     """Show the steps as they happen."""
-    from headrace.api.demo import local_steps, spark_steps
+    from headrace.api.demo import local_steps, pipeline_steps, spark_steps
     from headrace.api.sample import write_sample
     from headrace.spark import ensure_java, session
 
@@ -73,6 +74,7 @@ def run(options: Namespace, console: Console) -> int:
         spark = session(options.master, **_SMALL)
         try:
             failed += _show(spark_steps(sample, spark), console)
+            failed += _show(pipeline_steps(sample, spark), console)
         finally:
             spark.stop()
     console.text(f"{failed} checks failed\n" if failed else "all checks hold\n")

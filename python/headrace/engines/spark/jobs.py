@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from headrace.engines.spark.asking import TaskRun
 from headrace.engines.spark.cancelling import cancellable
+from headrace.engines.spark.failures import in_one_line
 from headrace.engines.spark.session import session
 from headrace.errors import SparkFailedError
 
@@ -62,7 +63,7 @@ def run_tasks(
         for task, chunk in cancellable(spark, rows):
             yield task, pickle.loads(chunk)
     except Exception as error:
-        raise SparkFailedError(_in_one_line(error)) from error
+        raise SparkFailedError(in_one_line(error)) from error
 
 
 class Asking:
@@ -111,15 +112,3 @@ def _parts(sizes: Sequence[int]) -> list[int]:
 
 def _size(fragment: Fragment) -> int:
     return fragment.end - fragment.start
-
-
-def _in_one_line(error: Exception) -> str:
-    """Return what a failed task said last, or else what Spark says first."""
-    lines = [line for line in str(error).splitlines() if line.strip()]
-    traces = [at for at, line in enumerate(lines) if line.startswith("Traceback")]
-    said = (
-        [line for line in lines[traces[-1] + 1 :] if line[0] != " "]
-        if traces
-        else lines
-    )
-    return said[0] if said else type(error).__name__

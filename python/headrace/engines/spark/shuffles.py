@@ -76,12 +76,25 @@ def first_of_each_key(
     `tasks` is how many tasks the input had. The rows are in `buckets` partitions, each
     with those of a run of tasks.
     """
+    firsts = _ranked(frame, buckets, keep).where(F.col("rank") == 1).drop("rank")
+    return as_they_came(firsts, buckets, "task", "number", tasks=tasks)
+
+
+def marked_firsts(
+    frame: DataFrame, buckets: int, *, tasks: int, keep: Keep = "first"
+) -> DataFrame:
+    """Return the same as `first_of_each_key`, but all rows, the others without their line."""
+    line = F.when(F.col("rank") == 1, F.col("line"))
+    marked = _ranked(frame, buckets, keep).select("task", "number", line.alias("line"))
+    return as_they_came(marked, buckets, "task", "number", tasks=tasks)
+
+
+def _ranked(frame: DataFrame, buckets: int, keep: Keep) -> DataFrame:
+    """Return a keyed frame with the `rank` of each row among those of its key."""
     place = [F.col("task"), F.col("number")]
     wanted = place if keep == "first" else [column.desc() for column in place]
     rank = F.row_number().over(Window.partitionBy("key").orderBy(*wanted))
-    ranked = frame.repartition(buckets, "key").withColumn("rank", rank)
-    firsts = ranked.where(F.col("rank") == 1).drop("rank")
-    return as_they_came(firsts, buckets, "task", "number", tasks=tasks)
+    return frame.repartition(buckets, "key").withColumn("rank", rank)
 
 
 def joined_lines(

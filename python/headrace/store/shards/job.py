@@ -39,12 +39,15 @@ from headrace.store.shards.metadata import Limits, Metadata, numbered
 from headrace.store.shards.names import SetNames
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
+    from typing import TypeAlias
 
     from headrace.store.shards.metadata import Compression, Part
     from headrace.store.shards.options import PackOptions
     from headrace.store.shards.partitions import Keys
+
+    Remember: TypeAlias = Callable[[Mapping[str, object]], Mapping[str, object]]
 
 PATIENCE = 300.0
 """Seconds that a job waits for others who are committing, or writing, the same set."""
@@ -72,30 +75,35 @@ class Job:
         target = self.names.text
         return AttemptWriter(self.staging, task, target, self.options, keys)
 
-    def commit(self, attempts: Iterable[Sequence[Part]]) -> Metadata:
+    def commit(
+        self,
+        attempts: Iterable[Sequence[Part]],
+        remember: Remember | None = None,
+    ) -> Metadata:
         """Make the set of what these attempts have put aside, one of each task in order.
 
         Somebody who commits at the same time is waited for; if another job was first,
-        this one appends to, or replaces, what that has made.
+        this one appends to, or replaces, what that has made. `remember` is given what is
+        remembered of the jobs before, and returns what is to be of this one and those.
         """
         parts = [part for attempt in attempts for part in attempt]
         deadline = time.monotonic() + PATIENCE
         while True:
             try:
-                return self._commit(parts)
+                return self._commit(parts, remember or dict)
             except SetLockedError:
                 if time.monotonic() > deadline:
                     raise
             time.sleep(random.uniform(0.01, 0.2))  # so that two do not meet again
 
-    def _commit(self, parts: Sequence[Part]) -> Metadata:
+    def _commit(self, parts: Sequence[Part], remember: Remember) -> Metadata:
         generation = Generation(self.names.directory, self.names.name)
         try:
             current = current_set(self.names, overwrite=self.overwrite)
             if current is not None and is_done(current, self.job_id):
                 return current
             taken = self._taken(parts, generation)
-            metadata = self._metadata(generation.number, current, taken)
+            metadata = self._metadata(generation.number, current, taken, remember)
             generation.commit(metadata)
         finally:
             generation.discard()
@@ -117,7 +125,11 @@ class Job:
         return taken
 
     def _metadata(
-        self, generation: int, current: Metadata | None, taken: Sequence[Part]
+        self,
+        generation: int,
+        current: Metadata | None,
+        taken: Sequence[Part],
+        remember: Remember,
     ) -> Metadata:
         compression, limits = self.options.compression, self.options.limits
         run: dict[str, object] = {}
@@ -129,6 +141,7 @@ class Job:
             largest = max(compression.block_bytes, current.compression.block_bytes)
             compression = replace(compression, block_bytes=largest)
             limits = _wider(limits, current.limits)
+        run = dict(remember(run))
         if self.job_id is not None:
             run |= {"jobId": self.job_id, "jobIds": [*_job_ids(run), self.job_id]}
         parts = tuple(numbered([*before, *taken]))

@@ -1,0 +1,62 @@
+"""``headrace pipeline init``: a pipeline to begin with."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from headrace.cli.arguments import Argument
+from headrace.cli.options import OUTPUT_OPTIONS
+from headrace.cli.table import Example
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+
+    from headrace.cli.output import Console
+
+ABOUT = """\
+Writes a file with every stage and every field there is, each with a comment. As it is,
+it checks that rows are JSON and writes them as shards; fill in the rest. A file that is
+there is never overwritten."""
+
+EXAMPLES = (
+    Example("headrace pipeline init nightly.toml", "write nightly.toml"),
+    Example("headrace pipeline init -", "only show it"),
+)
+
+ARGUMENTS = (
+    Argument(
+        "pipeline",
+        "file",
+        "the file to write (pipeline.toml), or - for standard output",
+        metavar="FILE",
+        arity="optional",
+        default="pipeline.toml",
+    ),
+    *OUTPUT_OPTIONS,
+)
+
+
+def run(options: Namespace, console: Console) -> int:
+    """Write it, and print its name."""
+    import re
+
+    from headrace.errors import UnwritableError, UsageError
+    from headrace.pipeline.template import template
+
+    if options.pipeline == "-":
+        console.text(template("events"))
+        return 0
+    path = Path(options.pipeline)
+    name = re.sub(r"[^A-Za-z0-9_-]+", "-", path.stem)
+    text = template(name if name[:1].isalpha() else "pipeline")
+    try:
+        with path.open("x") as file:
+            file.write(text)
+    except FileExistsError:
+        raise UsageError(f"{path}: is there already; name another file") from None
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise UnwritableError(str(path), reason, "nothing was written") from error
+    console.text(f"{path}\n")
+    return 0

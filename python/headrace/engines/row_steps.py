@@ -1,0 +1,386 @@
+"""Putting rows through steps, each row by itself, with every row accounted for.
+
+A *step* checks rows or asks them a query. A row that cannot go on is *rejected*: it is
+named with its place in the batch that was given, however many steps were before, so that
+whoever reads the file can find it. Steps are plain data; a task makes a `RowSteps` of
+them. Of each step: read = blank + rejected + filtered + kept, and what the rows that are
+kept give, `written` lines, is what the next one reads.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias
+
+from headrace.engines.query_run import QueryOptions, QueryRun
+from headrace.errors import HeadraceError, UsageError
+from headrace.kernel.programs import Program, RowQuery
+from headrace.kernel.rows import rows_of
+from headrace.physical.distribution import division
+from headrace.physical.query_plan import (
+    QueryPlan,
+    RowPlan,
+    StreamPlan,
+    plan_query,
+    row_program,
+)
+from headrace.store.row_file import RowFile, RowOptions
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from headrace.kernel.programs import Refused, StreamQuery
+    from headrace.kernel.rows import RowBatch
+    from headrace.store.source import Source
+
+
+_SHOWN = 60
+"""How many characters of a value a reason has."""
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """A query that must be true of a row, and what is wrong where it is not.
+
+    ``{}`` in the reason stands for the answer to `found`, if there is one.
+    """
+
+    test: str
+    reason: str
+    found: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """A step that lets good rows pass as they are and rejects the others.
+
+    A good row is JSON, has at most `max_bytes`, and meets all conditions.
+    """
+
+    name: str
+    conditions: tuple[Condition, ...] = ()
+    max_bytes: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """A step that gives the answers of a query; `named` are the sources that it joins."""
+
+    name: str
+    query: str
+    named: tuple[tuple[str, tuple[Source, ...]], ...] = ()
+
+
+Step: TypeAlias = Check | Ask
+
+
+@dataclass(frozen=True, slots=True)
+class StepCounts:
+    """Rows of a step, and the lines that it has written."""
+
+    read: int = 0
+    blank: int = 0
+    rejected: int = 0
+    filtered: int = 0
+    kept: int = 0
+    written: int = 0
+
+    def __add__(self, other: StepCounts) -> StepCounts:
+        return StepCounts(
+            *(
+                getattr(self, each.name) + getattr(other, each.name)
+                for each in fields(self)
+            )
+        )
+
+    @property
+    def add_up(self) -> bool:
+        """Whether every row that was read has become something."""
+        return self.read == self.blank + self.rejected + self.filtered + self.kept
+
+
+class Rejected(NamedTuple):
+    """A row that went no further: where it stands in its batch, and the byte to blame."""
+
+    position: int
+    offset: int
+    step: str
+    reason: str
+
+
+class _Refusal(NamedTuple):
+    """A row that a step rejects, by its number among those that the step was given."""
+
+    row: int
+    offset: int
+    reason: str
+
+
+class _Taken(NamedTuple):
+    """What a step made of a batch."""
+
+    lines: bytes
+    refused: list[_Refusal]
+    counts: StepCounts
+
+
+class _Run(Protocol):
+    """A step that is being taken."""
+
+    name: str
+
+    def take(self, batch: RowBatch) -> _Taken:
+        """Put the rows of a batch through the step."""
+        ...
+
+
+class RowSteps:
+    """Takes batch after batch through all steps."""
+
+    def __init__(
+        self, steps: Sequence[Step], reading: RowOptions, options: QueryOptions
+    ) -> None:
+        self._runs: list[_Run] = [
+            _Checking(step, options)
+            if isinstance(step, Check)
+            else _Asking(step, reading, options)
+            for step in steps
+        ]
+        self.counts = [StepCounts() for _ in steps]
+
+    def take(self, batch: RowBatch) -> tuple[bytes, list[Rejected]]:
+        """Return the lines that come out at the end, and the rows that were rejected."""
+        trace = _Trace(batch)
+        rejected: list[Rejected] = []
+        inputs, lines = [batch], b""
+        for at, run in enumerate(self._runs):
+            written = []
+            for part in inputs:
+                taken = run.take(part)
+                written.append(taken.lines)
+                self.counts[at] += taken.counts
+                rejected += [trace.rejected(run.name, each) for each in taken.refused]
+            lines = b"".join(written)
+            trace.follow(run, inputs)
+            inputs = list(rows_of(lines)) if run is not self._runs[-1] else []
+        return lines, sorted(rejected)
+
+
+class _Trace:
+    """The way back from the rows of a step to those of the batch."""
+
+    def __init__(self, batch: RowBatch) -> None:
+        self._batch = batch
+        self._steps: list[tuple[_Run, list[RowBatch]]] = []
+        self._origins: dict[int, list[int]] = {}
+
+    def follow(self, run: _Run, inputs: list[RowBatch]) -> None:
+        """Remember what a step was given."""
+        self._steps.append((run, inputs))
+
+    def rejected(self, step: str, refused: _Refusal) -> Rejected:
+        """Return a row of the next step as one of the batch."""
+        if not self._steps:
+            position = refused.row - self._batch.first_row
+            return Rejected(position, refused.offset, step, refused.reason)
+        row = refused.row
+        for at in reversed(range(len(self._steps))):
+            row = self._origin(at)[row]
+        # Its bytes are not those of the file any more.
+        return Rejected(row, self._batch.offsets[row], step, refused.reason)
+
+    def _origin(self, at: int) -> list[int]:
+        """Return for each line that a step wrote the number of the row that gave it.
+
+        Nobody needs it unless a later step rejects a row, so rows are taken again.
+        """
+        if at not in self._origins:
+            run, inputs = self._steps[at]
+            counts = [
+                run.take(batch.slice(position, 1)).counts.written
+                for batch in inputs
+                for position in range(len(batch))
+            ]
+            self._origins[at] = [
+                row for row, count in enumerate(counts) for _ in range(count)
+            ]
+        return self._origins[at]
+
+
+class _Checking:
+    """Lets rows pass of which all is true that must be."""
+
+    def __init__(self, step: Check, options: QueryOptions) -> None:
+        self.name = step.name
+        self._max_bytes = step.max_bytes
+        self._depth = options.max_depth
+        self._conditions = [
+            (
+                row_program(f"not ({each.test})"),
+                None if each.found is None else row_program(each.found),
+                each.reason,
+            )
+            for each in step.conditions
+        ]
+        every = " and ".join(f"({each.test})" for each in step.conditions) or "true"
+        self._good = row_program(every)
+        bad = f"$.rows().filter(not ({every}))"
+        self._failing = QueryRun(plan_query(bad), options)
+
+    def take(self, batch: RowBatch) -> _Taken:
+        """Return the good rows of a batch, and what is wrong with the others."""
+        refused: list[_Refusal] = []
+        good: list[bytes] = []
+        start = rows = blank = 0
+        for position, length in (*self._too_long(batch), (len(batch), 0)):
+            between = batch.slice(start, position - start)
+            lines, bad, found_blank = self._sifted(between)
+            good.append(lines)
+            refused += bad
+            blank += found_blank
+            rows += len(between)
+            if length:
+                offset = batch.offsets[position]
+                reason = f"{length} bytes long, over the limit of {self._max_bytes}"
+                refused.append(_Refusal(batch.first_row + position, offset, reason))
+                rows += 1
+            start = position + 1
+        written = b"".join(good)
+        kept = rows - blank - len(refused)
+        counts = StepCounts(rows, blank, len(refused), 0, kept, written.count(b"\n"))
+        return _Taken(written, refused, counts)
+
+    def _too_long(self, batch: RowBatch) -> list[tuple[int, int]]:
+        """List the rows over the limit that can be read, with their lengths."""
+        if self._max_bytes is None:
+            return []
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        ends, data = batch.arrow_buffers()
+        if len(data) <= self._max_bytes:
+            return []
+        rows = pa.Array.from_buffers(
+            pa.binary(), len(batch), [None, pa.py_buffer(ends), pa.py_buffer(data)]
+        )
+        lengths = pc.binary_length(rows)
+        over = pc.indices_nonzero(pc.greater(lengths, self._max_bytes))
+        return list(zip(over.to_pylist(), lengths.take(over).to_pylist(), strict=True))
+
+    def _sifted(self, batch: RowBatch) -> tuple[bytes, list[_Refusal], int]:
+        query = RowQuery(
+            self._good, output="match", nulls=True, limit=None, max_depth=self._depth
+        )
+        lines, refused = _answers(query, batch)
+        bad = [_said(each) for each in refused]
+        if query.counts.filtered:
+            known = {each.row for each in bad}
+            bad += [each for each in self._failed(batch) if each.row not in known]
+            bad.sort()
+        return lines, bad, query.counts.blank
+
+    def _failed(self, batch: RowBatch) -> Iterator[_Refusal]:
+        """Yield the rows that do not meet a condition, and others."""
+        plan = self._failing.plan.main
+        assert isinstance(plan, StreamPlan)
+        query = self._failing.stream_query(plan, "count")
+        start = 0
+        while start < len(batch):
+            rows, start, _too_long = query.sift(batch, start)
+            for row in rows:
+                number = batch.first_row + row.position
+                yield _Refusal(number, row.offset, self._reason(row.content))
+
+    def _reason(self, content: bytes) -> str:
+        for fails, found, reason in self._conditions:
+            try:
+                if fails.evaluate(content, self._depth) == b"false":
+                    continue
+                if found is None:
+                    return reason
+                return reason.replace("{}", _plain(found, content, self._depth))
+            except HeadraceError:
+                break
+        return "it cannot be checked"
+
+
+class _Asking:
+    """Asks rows a query."""
+
+    def __init__(self, step: Ask, reading: RowOptions, options: QueryOptions) -> None:
+        self.name = step.name
+        plan = row_by_row(step.query)
+        self._run = QueryRun(plan, options, whole_tables=True)
+        named = {
+            name: [RowFile(source, reading) for source in sources]
+            for name, sources in step.named
+        }
+        self._run.know(None, named)
+
+    def take(self, batch: RowBatch) -> _Taken:
+        """Return the answers of the rows of a batch, and which have none."""
+        query = self._query()
+        lines, refused = _answers(query, batch)
+        counted = query.counts
+        counts = StepCounts(
+            counted.rows,
+            counted.blank,
+            counted.skipped,
+            counted.filtered,
+            counted.emitted,
+            lines.count(b"\n"),
+        )
+        return _Taken(lines, [_said(each) for each in refused], counts)
+
+    def _query(self) -> RowQuery | StreamQuery:
+        main = self._run.plan.main
+        if isinstance(main, StreamPlan):
+            return self._run.stream_query(main, "lines", nulls=False)
+        assert isinstance(main, RowPlan)
+        return self._run.row_query(main)
+
+
+def row_by_row(query: str) -> QueryPlan:
+    """Plan a query that needs nothing of other rows; refuses all others.
+
+    >>> row_by_row("$.rows().filter(x > 1)").main.reduction
+    'lines'
+    """
+    plan = plan_query(query)
+    main = plan.main
+    local = isinstance(main, RowPlan) or (
+        isinstance(main, StreamPlan) and division(main) == "lines"
+    )
+    if not local or plan.questions:
+        raise UsageError(
+            f"{query}: it needs more than one row at a time, so it cannot be a step; "
+            "a step may filter, map, flat_map and join"
+        )
+    return plan
+
+
+def _answers(
+    query: RowQuery | StreamQuery, batch: RowBatch
+) -> tuple[bytes, list[Refused]]:
+    """Ask all rows of a batch, going on behind those that have no answer."""
+    lines: list[bytes] = []
+    refused: list[Refused] = []
+    start = 0
+    while start < len(batch):
+        answers = query.answer(batch, start)
+        lines.append(answers.lines)
+        if answers.refused is not None:
+            refused.append(answers.refused)
+        start = answers.asked
+    return b"".join(lines), refused
+
+
+def _said(refused: Refused) -> _Refusal:
+    where = "" if refused.column is None else f" (column {refused.column} of the query)"
+    return _Refusal(refused.row, refused.offset, f"{refused.reason}{where}")
+
+
+def _plain(program: Program, content: bytes, max_depth: int) -> str:
+    """Return an answer for people: a string without its quotes, and not too much of it."""
+    text = program.evaluate(content, max_depth).decode().strip('"')
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"

@@ -1,0 +1,15 @@
+"""What Spark says of failed tasks, for people."""
+
+from __future__ import annotations
+
+
+def in_one_line(error: Exception) -> str:
+    """Return what a failed task said last, or else what Spark says first."""
+    lines = [line for line in str(error).splitlines() if line.strip()]
+    traces = [at for at, line in enumerate(lines) if line.startswith("Traceback")]
+    said = (
+        [line for line in lines[traces[-1] + 1 :] if line[0] != " "]
+        if traces
+        else lines
+    )
+    return said[0] if said else type(error).__name__

@@ -1,0 +1,134 @@
+"""Running tasks that are given by their number, and return plain data.
+
+Spark may run a task several times, even at the same time; of each number one result comes
+back. An error of ours that would come again is a result too: it ends the job at once, and
+as what it is.
+"""
+
+from __future__ import annotations
+
+import pickle
+from contextlib import contextmanager
+from threading import Event, Thread
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+
+import pyarrow as pa
+from pyspark.sql import is_remote
+
+from headrace.engines.spark.cancelling import cancellable
+from headrace.engines.spark.failures import in_one_line
+from headrace.errors import HeadraceError, SparkFailedError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from pyspark.sql import DataFrame, Row, SparkSession
+
+T = TypeVar("T")
+
+SCHEMA = "task bigint, result binary"
+_ARROW_SCHEMA = pa.schema([("task", "int64"), ("result", "binary")])
+
+_LOOK_EVERY = 0.2
+"""Seconds between looks at how many tasks are done."""
+
+
+def run_each(
+    spark: SparkSession,
+    do: Callable[[int], T],
+    count: int,
+    tell: Callable[[int, int], object] | None = None,
+) -> list[T]:
+    """Do tasks 0 to `count`, and return their results in that order.
+
+    `tell` is called now and then with how many tasks are done, and how many there are.
+    """
+    if count == 0:
+        return []
+    # Each task begins with one number: its own.
+    frame = spark.range(0, count, 1, count).mapInArrow(Doing(do), SCHEMA)
+    return cast("list[T]", results_of(spark, frame, count, tell))
+
+
+def results_of(
+    spark: SparkSession,
+    frame: DataFrame,
+    count: int,
+    tell: Callable[[int, int], object] | None = None,
+) -> list[Any]:
+    """Run a frame of results, one for each of `count` tasks; return them in order."""
+    found: dict[int, object] = {}
+
+    def rows() -> Iterator[Row]:
+        yield from frame.collect()
+
+    try:
+        with _telling(spark, tell):
+            for task, result in cancellable(spark, rows):
+                found[task] = pickle.loads(result)
+    except Exception as error:
+        raise SparkFailedError(in_one_line(error)) from error
+    for _task, result in sorted(found.items()):
+        if isinstance(result, HeadraceError):
+            raise result
+    if sorted(found) != list(range(count)):
+        raise SparkFailedError(f"of {count} tasks only {len(found)} have answered")
+    return [found[task] for task in range(count)]
+
+
+class Doing:
+    """The function that Spark's tasks run; it is sent to them as plain data."""
+
+    def __init__(self, do: Callable[[int], object]) -> None:
+        self._do = do
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Do the tasks whose numbers come."""
+        for batch in batches:
+            for task in batch.column(0).to_pylist():
+                yield answered(task, lambda task=task: self._do(task))  # type: ignore[misc]
+
+
+def answered(task: int, do: Callable[[], object]) -> pa.RecordBatch:
+    """Do something and return its result, or the error that would come again."""
+    result: object
+    try:
+        result = do()
+    except HeadraceError as error:
+        # What the operating system says may be otherwise the next time.
+        if isinstance(error, OSError):
+            raise
+        result = error
+    columns = [[task], [pickle.dumps(result)]]
+    return pa.record_batch(columns, schema=_ARROW_SCHEMA)
+
+
+@contextmanager
+def _telling(
+    spark: SparkSession, tell: Callable[[int, int], object] | None
+) -> Iterator[None]:
+    """Call `tell` with how far the tasks are; over Connect nobody knows."""
+    if tell is None or is_remote():
+        yield
+        return
+    tracker = spark.sparkContext.statusTracker()
+    over = Event()
+
+    def look() -> None:
+        while not over.wait(_LOOK_EVERY):
+            stages = [
+                found
+                for stage in tracker.getActiveStageIds()
+                if (found := tracker.getStageInfo(stage)) is not None
+            ]
+            if stages:
+                done = sum(stage.numCompletedTasks for stage in stages)
+                tell(done, sum(stage.numTasks for stage in stages))
+
+    thread = Thread(target=look, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()

@@ -1,0 +1,25 @@
+"""Pipelines: jobs that make a set of shards of whatever lies in some files, with Spark."""
+
+from __future__ import annotations
+
+from headrace.pipeline.spec import (
+    Dedupe,
+    Join,
+    Output,
+    Pipeline,
+    Sort,
+    Source,
+    Transform,
+    Validate,
+)
+
+__all__ = [
+    "Dedupe",
+    "Join",
+    "Output",
+    "Pipeline",
+    "Sort",
+    "Source",
+    "Transform",
+    "Validate",
+]

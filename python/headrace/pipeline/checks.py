@@ -1,0 +1,94 @@
+"""What must be right about a pipeline before anything of it runs."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from headrace.engines.path_keys import PathKeys
+from headrace.errors import HeadraceError, UsageError
+from headrace.kernel.values import MAX_DEPTH
+from headrace.physical.query_plan import row_program
+from headrace.pipeline.lowering import key_query, step_of
+from headrace.pipeline.spec import HOW, Dedupe, Join, Sort, kind_of, texts
+from headrace.store.shards import options as asked
+from headrace.store.sizes import parse_size
+
+if TYPE_CHECKING:
+    from headrace.pipeline.spec import Output, Pipeline, Stage
+    from headrace.store.shards.options import PackOptions
+
+_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
+_SOURCE_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
+
+def check(pipeline: Pipeline) -> None:
+    """Raise unless every query is one, every size a size, and every name known."""
+    if not _NAME.fullmatch(pipeline.name):
+        raise UsageError(
+            f"name {pipeline.name!r}: it is of letters, digits, - and _, a letter first"
+        )
+    if not pipeline.directory:
+        raise UsageError("directory is empty; say where the pipeline may write")
+    if not texts(pipeline.source.paths):
+        raise UsageError("source: paths is empty; there is nothing to read")
+    for name in pipeline.names:
+        if not _SOURCE_NAME.fullmatch(name):
+            raise UsageError(f"names: {name!r} cannot be used as @{name} in a query")
+    _check_sizes(pipeline)
+    for number, stage in enumerate(pipeline.stages, 1):
+        where = f"stage {number} ({kind_of(stage).name})"
+        try:
+            _check_stage(stage, pipeline)
+        except HeadraceError as error:
+            # What is wrong with a query is followed by lines that show it.
+            said = str(error).split("\n")[0]
+            raise UsageError(f"{where}: {said}") from error
+    try:
+        pack_options(pipeline.output)
+    except HeadraceError as error:
+        raise UsageError(f"output: {error}") from error
+
+
+def _check_sizes(pipeline: Pipeline) -> None:
+    source = pipeline.source
+    for what, size in (
+        ("source: max_line", source.max_line),
+        ("source: partition_bytes", source.partition_bytes),
+        ("source: batch_bytes", source.batch_bytes),
+        ("memory", pipeline.memory),
+    ):
+        if parse_size(size) < 1:
+            raise UsageError(f"{what} is {size}; it is at least 1")
+
+
+def _check_stage(stage: Stage, pipeline: Pipeline) -> None:
+    match stage:
+        case Dedupe(key=key) if stage.keep in ("first", "last"):
+            row_program(key_query(key))
+        case Dedupe():
+            raise UsageError(f"keep is {stage.keep!r}; it can be first, last")
+        case Sort(by=by):
+            row_program(key_query(by))
+        case Join(how=how) if how not in HOW:
+            raise UsageError(f"how is {how!r}; it can be {', '.join(HOW)}")
+        case _:
+            step_of(stage, "", dict.fromkeys(pipeline.names, ()))
+
+
+def pack_options(output: Output, *, checked: bool = False) -> PackOptions:
+    """Return how shards are written; lines are JSON already if they are `checked`."""
+    if output.partition_by is not None:
+        PathKeys(output.partition_by, MAX_DEPTH)
+    return asked.pack_options(
+        output.codec,
+        level=output.level,
+        options=None,
+        block_bytes=output.block_bytes,
+        limits=asked.limits(
+            output.max_bytes, output.max_records, output.max_logical_bytes
+        ),
+        validate=not checked,
+        max_depth=MAX_DEPTH,
+        threads=1,
+    )

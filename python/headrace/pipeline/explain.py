@@ -1,0 +1,138 @@
+"""How a pipeline would run, and what is left to do, for people.
+
+Only files are listed and ledgers read: nothing is started or written.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from headrace.engines.spark.splits import packed
+from headrace.physical.fragment import fragments
+from headrace.pipeline.inputs import main_inputs, named_inputs, part_inputs
+from headrace.pipeline.ledger import left_to_do
+from headrace.pipeline.lowering import join_query, key_query
+from headrace.pipeline.passes import fingerprint, passes
+from headrace.pipeline.place import Place
+from headrace.pipeline.spec import Dedupe, Join, Sort, Transform, Validate, texts
+from headrace.store.sizes import format_size, parse_size
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from headrace.pipeline.inputs import Inputs
+    from headrace.pipeline.ledger import Input
+    from headrace.pipeline.passes import NamedStage, Pass
+    from headrace.pipeline.spec import Pipeline
+
+
+def explained(pipeline: Pipeline) -> str:
+    """Return the passes of a pipeline, what they do and what is left of it."""
+    place = Place(pipeline)
+    inputs = main_inputs(pipeline, place)
+    named = named_inputs(pipeline, place)
+    lines = [f"pipeline {pipeline.name}, in {place.root}"]
+    lines += _drawn(_sources(pipeline, inputs, named))
+    known: Inputs | None = inputs
+    prints = {name: [each for each, _ in several] for name, several in named.items()}
+    for one in passes(pipeline):
+        lines.append(_title(one))
+        found = place.current(one, pipeline)
+        left = "what is left to do is known when the pass before is done"
+        if known is not None:
+            todo = left_to_do(
+                None if found is None else found[1],
+                fingerprint(pipeline, one, prints),
+                [each for each, _source in known],
+                appends=one.appends,
+            )
+            left = todo.why
+            if todo.inputs:
+                chosen = set(todo.inputs)
+                left = f"{left}: {_tasks(pipeline, known, chosen)}"
+            known = None
+            if not todo.inputs and not todo.replace:
+                known = part_inputs(place.names(one))
+        lines += _drawn(
+            [
+                *(_stage(each) for each in one.stages),
+                _target(one, pipeline, place),
+                left,
+            ]
+        )
+    return "\n".join(lines)
+
+
+def _drawn(several: list[str]) -> list[str]:
+    *others, last = several
+    return [*(f"├─ {each}" for each in others), f"└─ {last}"]
+
+
+def _sources(pipeline: Pipeline, inputs: Inputs, named: dict[str, Inputs]) -> list[str]:
+    def said(paths: tuple[str, ...], files: Inputs) -> str:
+        size = format_size(sum(each.size for each, _source in files))
+        count = f"{len(files):,} file{'s' if len(files) != 1 else ''}"
+        return f"{', '.join(paths)}: {count}, {size}"
+
+    return [
+        f"reads {said(texts(pipeline.source.paths), inputs)}",
+        *(
+            f"@{name} is {said(texts(pipeline.names[name]), files)}"
+            for name, files in named.items()
+        ),
+    ]
+
+
+def _title(one: Pass) -> str:
+    how = "each row by itself, in tasks"
+    if one.mover is not None:
+        how = "rows move, in a shuffle"
+    return f"pass {one.number}: {how}"
+
+
+def _stage(each: NamedStage) -> str:
+    name, stage = each
+    match stage:
+        case Validate():
+            return f"{name}: {', '.join(_validated(stage))}"
+        case Transform(query=query):
+            return f"{name}: {query}"
+        case Join():
+            return f"{name}: {join_query(stage)}; every task holds @{stage.with_}"
+        case Dedupe():
+            return f"{name}: the {stage.keep} row of each {key_query(stage.key)}"
+        case Sort():
+            order = "falling" if stage.descending else "rising"
+            return f"{name}: by {key_query(stage.by)}, {order}"
+
+
+def _validated(stage: Validate) -> Iterator[str]:
+    yield "rows are JSON"
+    if stage.required:
+        yield f"have {', '.join(stage.required)}"
+    for path, wanted in stage.types.items():
+        yield f"{path} is {wanted}"
+    yield from stage.rules
+    if stage.max_bytes is not None:
+        yield f"at most {format_size(parse_size(stage.max_bytes))}"
+
+
+def _target(one: Pass, pipeline: Pipeline, place: Place) -> str:
+    where = place.names(one).directory.relative_to(place.root)
+    if not one.last:
+        return f"writes {where}"
+    output = pipeline.output
+    limit = ""
+    if output.max_bytes is not None:
+        limit = f" of at most {format_size(parse_size(output.max_bytes))}"
+    by = "" if output.partition_by is None else f", by {output.partition_by}"
+    return f"writes {where}: {output.codec} shards{limit}{by}"
+
+
+def _tasks(pipeline: Pipeline, inputs: Inputs, chosen: set[Input]) -> str:
+    size = parse_size(pipeline.source.partition_bytes)
+    sources = [source for each, source in inputs if each in chosen]
+    cut = (each for source in sources for each in fragments(source, size))
+    count = len(list(packed(cut, size)))
+    total = format_size(sum(source.size for source in sources))
+    return f"{total} in {count:,} task{'s' if count != 1 else ''}"

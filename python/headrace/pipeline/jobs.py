@@ -1,0 +1,225 @@
+"""One job of a pass: some inputs become parts of its set, in one commit.
+
+What the tasks have made is compared with what they have counted before anything is
+committed: a row that is not accounted for ends the run.
+"""
+
+from __future__ import annotations
+
+import shutil
+from functools import partial
+from itertools import pairwise
+from typing import TYPE_CHECKING, NamedTuple
+
+from headrace.engines.query_run import QueryOptions
+from headrace.engines.row_steps import StepCounts
+from headrace.engines.row_tasks import RowTasks
+from headrace.engines.spark.splits import absolute, packed
+from headrace.errors import UnaccountedRowsError, UnusableTableError
+from headrace.kernel.rows import Decoding
+from headrace.physical.fragment import fragments
+from headrace.pipeline import ledger
+from headrace.pipeline.checks import pack_options
+from headrace.pipeline.ledger import JobRecord
+from headrace.pipeline.lowering import step_of
+from headrace.pipeline.moves import counted, move
+from headrace.pipeline.quarantine import write_down
+from headrace.pipeline.spec import Output
+from headrace.store.checkpoints import Keeping
+from headrace.store.opened import read_in_order
+from headrace.store.row_file import RowOptions
+from headrace.store.shards.job import begin
+from headrace.store.sizes import parse_size
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from headrace.engines.row_tasks import RowsDone
+    from headrace.pipeline.inputs import Inputs
+    from headrace.pipeline.ledger import Input
+    from headrace.pipeline.passes import Pass
+    from headrace.pipeline.place import Place
+    from headrace.pipeline.session import Session, TellTasks
+    from headrace.pipeline.spec import Dedupe, Pipeline, Sort
+    from headrace.store.shards.job import Job
+    from headrace.store.shards.metadata import Metadata, Part
+    from headrace.store.source import Source
+
+_WORK = Output(level=1, max_bytes=None)
+"""How rows between passes are written: they are read once or twice."""
+
+
+class Setting(NamedTuple):
+    """What all jobs of a run have in common."""
+
+    pipeline: Pipeline
+    place: Place
+    session: Session
+    named: Mapping[str, Inputs]
+
+
+class JobDone(NamedTuple):
+    """What was committed, by how many tasks."""
+
+    record: JobRecord
+    tasks: int
+
+
+class _Made(NamedTuple):
+    """What the tasks of a job have put aside, and what there is to remember of it."""
+
+    parts: list[tuple[Part, ...]]
+    record: JobRecord
+
+
+class PassJob:
+    """A job; it replaces what the set has, or appends to it."""
+
+    def __init__(
+        self,
+        setting: Setting,
+        one: Pass,
+        fingerprint: str,
+        inputs: tuple[Input, ...],
+        *,
+        overwrite: bool,
+    ) -> None:
+        self._setting = setting
+        self._pass = one
+        self._fingerprint = fingerprint
+        self._inputs = inputs
+        self._overwrite = overwrite
+        found = setting.place.current(one, setting.pipeline)
+        before = None if found is None else found[1]
+        self._id = ledger.job_id(fingerprint, before, inputs, overwrite=overwrite)
+        self._aside = setting.place.quarantine / f".aside-{self._id}"
+
+    def run(
+        self,
+        sources: Mapping[Input, Source],
+        read: Metadata | None,
+        tell: TellTasks | None,
+    ) -> JobDone:
+        """Run its tasks and commit what they have made.
+
+        `read` is the set that the inputs are parts of, if they are.
+        """
+        setting, one = self._setting, self._pass
+        names = setting.place.names(one)
+        output = setting.pipeline.output if one.last else _WORK
+        job = begin(
+            names.directory,
+            names.name,
+            overwrite=self._overwrite,
+            job_id=self._id,
+            options=pack_options(output, checked=True),
+            partition_by=output.partition_by,
+        )
+        self._aside.mkdir(parents=True, exist_ok=True)
+        try:
+            chosen = [absolute(sources[each]) for each in self._inputs]
+            if one.mover is None:
+                made = self._rows(job, chosen, tell)
+            else:
+                assert read is not None, "the first pass validates"
+                made = self._moved(one.mover, job, chosen, read, tell)
+            _account(names.text, made, self._expected(read))
+            remember = partial(
+                ledger.written, setting.pipeline.name, self._fingerprint, made.record
+            )
+            job.commit(made.parts, remember)
+        finally:
+            job.close()
+            shutil.rmtree(self._aside, ignore_errors=True)
+        return JobDone(made.record, len(made.parts))
+
+    def _expected(self, read: Metadata | None) -> int | None:
+        """Return how many rows there are in the inputs, if anybody knows."""
+        if read is None:
+            return None
+        records = {part.path: part.records for part in read.parts}
+        return sum(records[each.path] for each in self._inputs)
+
+    def _moved(
+        self,
+        stage: Dedupe | Sort,
+        job: Job,
+        sources: Sequence[Source],
+        read: Metadata,
+        tell: TellTasks | None,
+    ) -> _Made:
+        """Move rows as the one stage of the pass wants it."""
+        setting, one = self._setting, self._pass
+        done = move(setting.session, setting.pipeline, stage, job, sources, read, tell)
+        counts = {one.title: counted(done)}
+        record = JobRecord(self._id, self._inputs, counts)
+        return _Made([each.parts for each in done], record)
+
+    def _rows(
+        self, job: Job, sources: Sequence[Source], tell: TellTasks | None
+    ) -> _Made:
+        """Take rows through the stages of the pass, each by itself."""
+        setting, one = self._setting, self._pass
+        tasks, done = self._run_rows(job, sources, tell)
+        counts = [StepCounts() for _ in tasks.steps]
+        for each in done:
+            counts = [
+                so_far + more for so_far, more in zip(counts, each.counts, strict=True)
+            ]
+        target = partial(setting.place.quarantine_file, one, self._id)
+        quarantine, reasons = write_down(setting.session, tasks, done, target)
+        record = JobRecord(
+            self._id,
+            self._inputs,
+            dict(zip([name for name, _ in one.stages], counts, strict=True)),
+            quarantine,
+            reasons,
+        )
+        return _Made([each.parts for each in done], record)
+
+    def _run_rows(
+        self, job: Job, sources: Sequence[Source], tell: TellTasks | None
+    ) -> tuple[RowTasks, list[RowsDone]]:
+        pipeline, _place, session, found = self._setting
+        named = {
+            name: [absolute(source) for _input, source in inputs]
+            for name, inputs in found.items()
+        }
+        steps = tuple(step_of(stage, name, named) for name, stage in self._pass.stages)
+        size = parse_size(pipeline.source.partition_bytes)
+        reading = RowOptions(
+            parse_size(pipeline.source.max_line), Keeping(), Decoding()
+        )
+        asking = QueryOptions(on_error="skip", max_memory=parse_size(pipeline.memory))
+        while True:
+            cut = (each for source in sources for each in fragments(source, size))
+            split = tuple(packed(cut, size))
+            tasks = RowTasks(split, steps, reading, asking, job, self._aside)
+            try:
+                return tasks, session.run_each(tasks, len(split), tell)
+            except UnusableTableError as error:
+                # In doubt, scan.
+                sources = [
+                    read_in_order(each, error) if each.location == error.path else each
+                    for each in sources
+                ]
+
+
+def _account(where: str, made: _Made, expected: int | None) -> None:
+    """Raise unless every row that was read has become something that is known.
+
+    `expected` is how many there are to read, where that is known beforehand.
+    """
+    parts, record = made
+    stages = list(record.counts.items())
+    rejected = sum(count.rejected for _stage, count in stages)
+    sound = [
+        expected in (None, stages[0][1].read),
+        *(count.add_up for _stage, count in stages),
+        *(one.written == two.read for (_, one), (_, two) in pairwise(stages)),
+        rejected == sum(file.records for file in record.quarantine),
+        stages[-1][1].written == sum(part.records for each in parts for part in each),
+    ]
+    if not all(sound):
+        said = "; ".join(f"{stage}: {count}" for stage, count in stages)
+        raise UnaccountedRowsError(where, said)

@@ -1,0 +1,77 @@
+"""Jobs that move rows: what is to be read, by how many tasks, and what was counted."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from headrace.engines.row_steps import StepCounts
+from headrace.engines.spark.extra import needing_pyspark
+from headrace.engines.spark.splits import absolute, packed
+from headrace.physical.fragment import fragments
+from headrace.physical.query_plan import row_program
+from headrace.pipeline.lowering import key_query
+from headrace.pipeline.spec import Sort
+from headrace.store.shards.options import LARGEST_BLOCK
+from headrace.store.shards.shard_set import ShardSet
+from headrace.store.sizes import parse_size
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from headrace.engines.spark.moving import MovedDone
+    from headrace.physical.fragment import Fragment
+    from headrace.pipeline.session import Session, TellTasks
+    from headrace.pipeline.spec import Dedupe, Pipeline
+    from headrace.store.shards.job import Job
+    from headrace.store.shards.metadata import Metadata
+    from headrace.store.source import Source
+
+
+def move(
+    session: Session,
+    pipeline: Pipeline,
+    stage: Dedupe | Sort,
+    job: Job,
+    sources: Sequence[Source],
+    read: Metadata,
+    tell: TellTasks | None,
+) -> list[MovedDone]:
+    """Move the rows of parts of the set `read`, together with those the job appends to."""
+    with needing_pyspark():
+        from headrace.engines.spark.moving import Moving, dedupe, sort
+    size = parse_size(pipeline.source.partition_bytes)
+    known = () if job.overwrite else _split(_parts(job), size)
+    new = _split(sources, size)
+    if not new:
+        return []
+    by = stage.by if isinstance(stage, Sort) else stage.key
+    moving = Moving(
+        fragments=(*known, *new),
+        key=row_program(key_query(by)),
+        max_line=LARGEST_BLOCK,
+        job=job,
+        parts=max(-(-read.total_logical_bytes // size), 1),
+        rows=read.total_records,
+        known=len(known),
+    )
+    spark = session.get()
+    if isinstance(stage, Sort):
+        return sort(spark, moving, descending=stage.descending, tell=tell)
+    return dedupe(spark, moving, keep=stage.keep, tell=tell)
+
+
+def counted(done: Sequence[MovedDone]) -> StepCounts:
+    """Return what became of the rows that came to tasks."""
+    read, written = sum(each.read for each in done), sum(each.written for each in done)
+    return StepCounts(read=read, filtered=read - written, kept=written, written=written)
+
+
+def _parts(job: Job) -> list[Source]:
+    """Return the parts that the set of a job has already."""
+    shards = ShardSet(job.names.directory, job.names.name)
+    return [absolute(source) for source in shards.sources()]
+
+
+def _split(sources: Sequence[Source], size: int) -> tuple[tuple[Fragment, ...], ...]:
+    cut = (each for source in sources for each in fragments(source, size))
+    return tuple(packed(cut, size))

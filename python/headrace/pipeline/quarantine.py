@@ -1,0 +1,65 @@
+"""The rows that were rejected, written down with the lines of their files."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from headrace.engines.row_tasks import Numbering, NumberingTasks
+from headrace.pipeline.ledger import QuarantineFile
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+    from headrace.engines.row_tasks import RowsDone, RowTasks
+    from headrace.pipeline.session import Session
+
+_REASONS = 20
+"""How many different reasons are told apart."""
+
+
+def write_down(
+    session: Session,
+    tasks: RowTasks,
+    done: Sequence[RowsDone],
+    target: Callable[[int], Path],
+) -> tuple[tuple[QuarantineFile, ...], dict[str, int]]:
+    """Write what tasks have rejected to a file for each; return these, and the reasons."""
+    before = _rows_before(tasks, done)
+    files = tuple(
+        Numbering(tasks.aside / each.aside, before[task], target(task))
+        for task, each in enumerate(done)
+        if each.aside is not None
+    )
+    reasons: Counter[str] = Counter()
+    listed = []
+    results = session.run_each(NumberingTasks(files), len(files))
+    for file, found in zip(files, results, strict=True):
+        reasons.update(found)
+        listed.append(QuarantineFile(file.target.name, sum(found.values())))
+    return tuple(listed), _fewer(reasons)
+
+
+def _rows_before(tasks: RowTasks, done: Sequence[RowsDone]) -> list[tuple[int, ...]]:
+    """Return for the fragments of each task how many rows of their files are before them."""
+    so_far: Counter[str] = Counter()
+    before = []
+    for fragments, each in zip(tasks.fragments, done, strict=True):
+        of_task = []
+        for fragment, rows in zip(fragments, each.rows, strict=True):
+            if fragment.start == 0:
+                # A file may be read twice, and begins anew then.
+                so_far[fragment.source.location] = 0
+            of_task.append(so_far[fragment.source.location])
+            so_far[fragment.source.location] += rows
+        before.append(tuple(of_task))
+    return before
+
+
+def _fewer(reasons: Counter[str]) -> dict[str, int]:
+    """Return the commonest reasons, and the others together."""
+    common = dict(reasons.most_common(_REASONS))
+    if others := reasons.total() - sum(common.values()):
+        common["other reasons"] = others
+    return common

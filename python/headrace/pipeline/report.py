@@ -1,0 +1,126 @@
+"""What a run has done, and what there is now.
+
+Every number is taken from what was committed; `adds_up` compares each stage with the one
+behind it, from the first line that was read to the last that is in the output.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass, field
+from itertools import pairwise
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+from headrace.store.atomic import write_atomically
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from headrace.engines.row_steps import StepCounts
+
+Status: TypeAlias = Literal["up to date", "made", "appended", "replaced"]
+
+
+@dataclass(frozen=True, slots=True)
+class PassReport:
+    """One pass. `counts` are those of this run, `in_all` of all rows that are there."""
+
+    number: int
+    title: str
+    status: Status
+    why: str
+    moves: bool
+    inputs: int
+    input_bytes: int
+    all_inputs: int
+    jobs: int
+    tasks: int
+    seconds: float
+    counts: Mapping[str, StepCounts]
+    in_all: Mapping[str, StepCounts]
+    set: str
+    generation: int
+    rows: int
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Quarantine:
+    """The rows that are not in the output because something is wrong with them."""
+
+    directory: str
+    files: tuple[str, ...]
+    rows: int
+    reasons: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """The output as it is now."""
+
+    metadata: str
+    generation: int
+    rows: int
+    parts: int
+    bytes: int
+    logical_bytes: int
+    partitions: int
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """One run."""
+
+    name: str
+    run: int
+    started: str
+    seconds: float
+    master: str | None
+    """Where Spark ran; None if there was nothing to do for it."""
+    passes: tuple[PassReport, ...]
+    quarantine: Quarantine
+    result: Result
+    path: str = field(default="", compare=False)
+    """The report as a page, if it was written."""
+
+    @property
+    def changed(self) -> bool:
+        """Whether anything was done."""
+        return any(each.status != "up to date" for each in self.passes)
+
+    @property
+    def adds_up(self) -> bool:
+        """Whether every line that was read is in the output, or somewhere it is said."""
+        stages = [count for each in self.passes for count in each.in_all.values()]
+        whole = all(count.add_up for count in stages)
+        chained = all(
+            before.written == behind.read for before, behind in pairwise(stages)
+        )
+        rejected = sum(count.rejected for count in stages) == self.quarantine.rows
+        return whole and chained and rejected and stages[-1].written == self.result.rows
+
+    def to_json(self) -> str:
+        """Return it as JSON."""
+        facts = asdict(self)
+        del facts["path"]
+        facts["adds_up"] = self.adds_up
+        return json.dumps(facts, ensure_ascii=False, indent=1) + "\n"
+
+
+def save(report: Report, reports: Path, root: Path) -> str:
+    """Write a report as JSON and as a page, by its number and as the last one."""
+    from headrace.pipeline.page import page
+
+    reports.mkdir(parents=True, exist_ok=True)
+    contents = {"json": report.to_json().encode(), "html": page(report).encode()}
+    for ending, content in contents.items():
+        write_atomically(reports / f"{report.run:06}.{ending}", [content])
+        write_atomically(root / f"report.{ending}", [content])
+    return str(root / "report.html")
+
+
+def next_number(reports: Path) -> int:
+    """Return the number of the next run."""
+    names = [path.stem for path in reports.glob("*.json")] if reports.is_dir() else []
+    return max((int(name) for name in names if name.isdigit()), default=0) + 1

@@ -1,0 +1,229 @@
+"""Bringing the sets of a pipeline up to date, pass after pass.
+
+Each pass compares its ledger with its inputs and runs *jobs* for what is left; a job ends
+with one commit, of rows and ledger together. So a run that is interrupted, anywhere, goes on
+behind its last job, and one that has nothing to do starts nothing.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from headrace.pipeline.inputs import check_named, main_inputs, named_inputs, part_inputs
+from headrace.pipeline.jobs import PassJob, Setting
+from headrace.pipeline.ledger import added, left_to_do
+from headrace.pipeline.passes import fingerprint, passes, used_names
+from headrace.pipeline.place import Place
+from headrace.pipeline.progress import Progress
+from headrace.pipeline.report import (
+    PassReport,
+    Quarantine,
+    Report,
+    Result,
+    next_number,
+    save,
+)
+from headrace.pipeline.session import MASTER, Session
+from headrace.store.sizes import parse_size
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from pyspark.sql import SparkSession
+
+    from headrace.pipeline.inputs import Inputs
+    from headrace.pipeline.jobs import JobDone
+    from headrace.pipeline.ledger import Input, Ledger, Todo
+    from headrace.pipeline.passes import Pass
+    from headrace.pipeline.progress import Tell
+    from headrace.pipeline.report import Status
+    from headrace.pipeline.spec import Pipeline
+    from headrace.store.shards.metadata import Metadata
+
+
+def run(
+    pipeline: Pipeline,
+    *,
+    master: str | None,
+    spark: SparkSession | None,
+    fresh: bool,
+    tell: Tell | None,
+) -> Report:
+    """Do what is left to do, write a report, and return it."""
+    place = Place(pipeline)
+    inputs = main_inputs(pipeline, place)
+    named = named_inputs(pipeline, place)
+    started, clock = datetime.now(UTC), time.monotonic()
+    session = Session(pipeline.name, master or MASTER, spark)
+    with place.locked():
+        every = passes(pipeline)
+        going = _Run(pipeline, place, session, every, named, tell)
+        going.sweep()
+        reports = []
+        for one in every:
+            reports.append(going.bring_up_to_date(one, inputs, fresh=fresh))
+            inputs = part_inputs(place.names(one))
+        report = Report(
+            name=pipeline.name,
+            run=next_number(place.reports),
+            started=started.isoformat(timespec="seconds"),
+            seconds=round(time.monotonic() - clock, 3),
+            master=session.master,
+            passes=tuple(reports),
+            quarantine=going.quarantine(),
+            result=going.result(),
+        )
+        # What was replaced is needed no more, and what it had rejected neither.
+        going.sweep()
+        for one in every:
+            place.vacuum(one)
+        path = save(report, place.reports, place.root)
+    return replace(report, path=path)
+
+
+@dataclass(slots=True)
+class _Run:
+    """One run of a pipeline."""
+
+    pipeline: Pipeline
+    place: Place
+    session: Session
+    every: list[Pass]
+    named: Mapping[str, Inputs]
+    tell: Tell | None
+    _checked: set[str] = field(default_factory=set)
+
+    # What there is
+
+    def ledgers(self) -> list[Ledger]:
+        """Return the ledgers of all passes that have one."""
+        found = (self.place.current(one, self.pipeline) for one in self.every)
+        return [each[1] for each in found if each is not None]
+
+    def sweep(self) -> None:
+        """Remove what no ledger names."""
+        self.place.sweep(self.every, self.ledgers())
+
+    def quarantine(self) -> Quarantine:
+        """Return what was rejected of the rows that are there."""
+        ledgers = self.ledgers()
+        files = [
+            file for each in ledgers for job in each.jobs for file in job.quarantine
+        ]
+        reasons: Counter[str] = Counter()
+        for each in ledgers:
+            reasons.update(each.reasons())
+        return Quarantine(
+            str(self.place.quarantine),
+            tuple(file.name for file in files),
+            sum(file.records for file in files),
+            dict(reasons.most_common()),
+        )
+
+    def result(self) -> Result:
+        """Return the output as it is now."""
+        last = self.every[-1]
+        metadata, _ledger = self._current(last)
+        return Result(
+            str(self.place.names(last).meta(metadata.generation)),
+            metadata.generation,
+            metadata.total_records,
+            len(metadata.parts),
+            metadata.total_bytes,
+            metadata.total_logical_bytes,
+            len({part.partition for part in metadata.parts if part.partition}),
+        )
+
+    def _current(self, one: Pass) -> tuple[Metadata, Ledger]:
+        found = self.place.current(one, self.pipeline)
+        assert found is not None, "a pass that was run has made a set"
+        return found
+
+    # Passes
+
+    def bring_up_to_date(self, one: Pass, inputs: Inputs, *, fresh: bool) -> PassReport:
+        """Do what is left to do of a pass."""
+        clock = time.monotonic()
+        found = self.place.current(one, self.pipeline)
+        before = None if found is None else found[1]
+        named = {name: [each for each, _ in self.named[name]] for name in self.named}
+        print_ = fingerprint(self.pipeline, one, named)
+        todo = left_to_do(
+            before,
+            print_,
+            [each for each, _source in inputs],
+            appends=one.appends,
+            fresh=fresh,
+        )
+        read = None
+        if one.number > 1:
+            read, _ledger = self._current(self.every[one.number - 2])
+        done: list[JobDone] = []
+        status: Status = "up to date"
+        if todo.inputs or todo.replace:
+            status = "made" if before is None else "appended"
+            if todo.replace and before is not None:
+                status = "replaced"
+            self._check_named(one)
+            for each, overwrite in self._batches(todo, before):
+                setting = Setting(self.pipeline, self.place, self.session, self.named)
+                job = PassJob(setting, one, print_, each, overwrite=overwrite)
+                done.append(job.run(dict(inputs), read, self._telling(one)))
+        metadata, now = self._current(one)
+        return PassReport(
+            number=one.number,
+            title=one.title,
+            status=status,
+            why=todo.why,
+            moves=one.mover is not None,
+            inputs=len(todo.inputs),
+            input_bytes=sum(each.size for each in todo.inputs),
+            all_inputs=len(inputs),
+            jobs=len(done),
+            tasks=sum(each.tasks for each in done),
+            seconds=round(time.monotonic() - clock, 3),
+            counts=added(each.record.counts for each in done),
+            in_all=now.counts(),
+            set=self.place.names(one).text,
+            generation=metadata.generation,
+            rows=metadata.total_records,
+            bytes=metadata.total_bytes,
+        )
+
+    def _check_named(self, one: Pass) -> None:
+        for name in used_names(one.stages):
+            if name not in self._checked:
+                self._checked.add(name)
+                check_named(self.pipeline, [source for _, source in self.named[name]])
+
+    def _batches(
+        self, todo: Todo, before: Ledger | None
+    ) -> Iterator[tuple[tuple[Input, ...], bool]]:
+        """Yield the inputs of each job, and whether it replaces what is there.
+
+        What takes the place of something that is read by others does so in one instant.
+        """
+        if todo.replace and before is not None:
+            yield todo.inputs, True
+            return
+        most = parse_size(self.pipeline.source.batch_bytes)
+        overwrite, held = todo.replace, 0
+        batch: list[Input] = []
+        for each in todo.inputs:
+            if batch and held + each.size > most:
+                yield tuple(batch), overwrite
+                overwrite, batch, held = False, [], 0
+            batch.append(each)
+            held += each.size
+        yield tuple(batch), overwrite
+
+    def _telling(self, one: Pass) -> Callable[[int, int], object] | None:
+        """Return what is told of the tasks of a pass."""
+        if self.tell is None:
+            return None
+        tell, of, title = self.tell, len(self.every), one.title
+        return lambda done, tasks: tell(Progress(one.number, of, title, done, tasks))

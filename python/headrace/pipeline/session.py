@@ -1,0 +1,53 @@
+"""The Spark that a pipeline runs on."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeVar
+
+from headrace.engines.spark.extra import needing_pyspark
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import TypeAlias
+
+    from pyspark.sql import SparkSession
+
+    TellTasks: TypeAlias = Callable[[int, int], object]
+
+T = TypeVar("T")
+
+MASTER = "local[*,4]"
+"""All cores of this machine, and four attempts for each task."""
+
+
+class Session:
+    """A session, given or started when the first task needs it."""
+
+    def __init__(self, name: str, master: str, spark: SparkSession | None) -> None:
+        self._name = f"headrace {name}"
+        self._master = master
+        self._spark = spark
+        self.master: str | None = None
+        """Where it runs, if anybody needed it."""
+
+    def get(self) -> SparkSession:
+        """Return the session."""
+        with needing_pyspark():
+            from headrace.engines.spark.session import register, session
+        if self._spark is None:
+            self._spark = session(self._master, self._name, {})
+        elif self.master is None:
+            register(self._spark)
+        self.master = str(self._spark.conf.get("spark.master"))
+        return self._spark
+
+    def run_each(
+        self, do: Callable[[int], T], count: int, tell: TellTasks | None = None
+    ) -> list[T]:
+        """Do tasks 0 to `count`, and return their results in that order."""
+        if count == 0:
+            return []
+        spark = self.get()
+        from headrace.engines.spark.tasks import run_each
+
+        return run_each(spark, do, count, tell)

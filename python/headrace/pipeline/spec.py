@@ -1,0 +1,274 @@
+"""What a pipeline is: sources, stages and an output, as plain data.
+
+The same model is written in Python and, by `headrace.pipeline.toml`, in a file. `KINDS`
+and the tables beside it say which fields there are; reading, checking, the template and
+the manual are made from them. Nothing is opened here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
+
+from headrace.errors import UsageError
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Callable, Mapping, Sequence
+
+    from pyspark.sql import SparkSession
+
+    from headrace.pipeline.progress import Tell
+    from headrace.pipeline.report import Report
+
+Size: TypeAlias = int | str
+FieldKind: TypeAlias = Literal["text", "texts", "table", "size", "number", "choice", "switch"]  # fmt: skip
+
+
+class Field(NamedTuple):
+    """A field of a table of the file: its name, what it holds, what it means.
+
+    `default` is what holds where it is left out, for people; a field without one must
+    be given. `attribute` is its name in Python, where the other is a word of the language.
+    """
+
+    name: str
+    kind: FieldKind
+    doc: str
+    default: str | None = None
+    choices: tuple[str, ...] = ()
+    example: str = ""
+    word: str = ""
+
+    @property
+    def attribute(self) -> str:
+        """Its name in Python."""
+        return self.word or self.name
+
+
+class Kind(NamedTuple):
+    """A kind of stage. `alone`: it needs nothing but the row itself, so it moves none."""
+
+    name: str
+    make: Callable[..., Stage]
+    doc: str
+    fields: tuple[Field, ...]
+    alone: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where rows come from: files, globs, directories, sets or URLs, in order."""
+
+    paths: str | Sequence[str]
+    max_line: Size = "64MiB"
+    partition_bytes: Size = "64MiB"
+    batch_bytes: Size = "64GiB"
+
+
+@dataclass(frozen=True, slots=True)
+class Validate:
+    """Rejects rows that are not JSON, or not as they must be."""
+
+    required: Sequence[str] = ()
+    types: Mapping[str, str] = field(default_factory=dict)
+    rules: Sequence[str] = ()
+    max_bytes: Size | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Transform:
+    """Gives the answers of a query about each row; a row that has none is filtered."""
+
+    query: str
+
+
+@dataclass(frozen=True, slots=True)
+class Join:
+    """Joins rows with those of a named source."""
+
+    with_: str
+    on: str
+    how: str = "left_join"
+    as_: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Dedupe:
+    """Of rows with equal keys, leaves one."""
+
+    key: str | Sequence[str]
+    keep: Literal["first", "last"] = "first"
+
+
+@dataclass(frozen=True, slots=True)
+class Sort:
+    """Puts all rows in order; equal ones stay as they were."""
+
+    by: str | Sequence[str]
+    descending: bool = False
+
+
+Stage: TypeAlias = Validate | Transform | Join | Dedupe | Sort
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """The set of shards that is made."""
+
+    codec: str = "zstd"
+    level: int | None = None
+    block_bytes: Size = "256KiB"
+    max_bytes: Size | None = "256MiB"
+    max_records: int | None = None
+    max_logical_bytes: Size | None = None
+    partition_by: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Pipeline:
+    """A pipeline; all that it makes is below `directory`.
+
+    `names` are other sources, which stages have as ``@name``. `memory` is what the right
+    sides of joins may hold in each task. Relative paths start at `base`.
+    """
+
+    name: str
+    directory: str
+    source: Source
+    stages: Sequence[Stage] = ()
+    names: Mapping[str, str | Sequence[str]] = field(default_factory=dict)
+    output: Output = Output()
+    memory: Size = "1GiB"
+    base: str = "."
+
+    def __post_init__(self) -> None:
+        from headrace.pipeline.checks import check
+
+        check(self)
+
+    @staticmethod
+    def from_toml(path: str | os.PathLike[str]) -> Pipeline:
+        """Read a pipeline from a file; its relative paths start where the file is."""
+        from headrace.pipeline.toml import read
+
+        return read(path)
+
+    def run(
+        self,
+        master: str | None = None,
+        *,
+        spark: SparkSession | None = None,
+        fresh: bool = False,
+        tell: Tell | None = None,
+    ) -> Report:
+        """Bring the output up to date, and say what was done.
+
+        On a session that is given, or one that is started at `master` (``local[*,4]``
+        unless told). What was done before is not done again, unless all of it is to be
+        made `fresh`.
+        """
+        from headrace.pipeline.running import run
+
+        return run(self, master=master, spark=spark, fresh=fresh, tell=tell)
+
+    def explain(self) -> str:
+        """Say how it would run, and what is left to do; nothing is started."""
+        from headrace.pipeline.explain import explained
+
+        return explained(self)
+
+
+TYPES = ("string", "number", "integer", "boolean", "array", "object", "date", "timestamp")  # fmt: skip
+"""What `Validate.types` can ask for."""
+
+HOW = ("join", "left_join", "lookup", "diff", "intersect")
+"""What `Join.how` can be: the joins of the query language."""
+
+SOURCE_FIELDS = (
+    Field("paths", "texts", "files, globs, directories, sets of shards, URLs", example='["raw/*.jsonl*"]'),
+    Field("max_line", "size", "a longer line is rejected without being read", "64MiB"),
+    Field("partition_bytes", "size", "how many bytes of files one task reads", "64MiB"),
+    Field("batch_bytes", "size", "how many bytes of files are committed together: where an interrupted run goes on", "64GiB"),
+)  # fmt: skip
+
+OUTPUT_FIELDS = (
+    Field("codec", "choice", "how shards are compressed", "zstd", ("zstd", "gzip", "none")),
+    Field("level", "number", "how hard the codec tries", "the codec's own", example="9"),
+    Field("block_bytes", "size", "how many bytes of lines are compressed together", "256KiB"),
+    Field("max_bytes", "size", "no shard is larger on disk", "256MiB"),
+    Field("max_records", "number", "no shard has more rows", "no limit", example="1_000_000"),
+    Field("max_logical_bytes", "size", "no shard is larger after decompression", "no limit", example='"1GiB"'),
+    Field("partition_by", "text", "a directory for each value at this path", "one directory", example='"day"'),
+)  # fmt: skip
+
+KINDS = (
+    Kind(
+        "validate",
+        Validate,
+        "rejects rows that are not JSON, or not as they must be; they go to the quarantine",
+        (
+            Field("required", "texts", "paths that must be there and not null", "none", example='["id", "user.name"]'),
+            Field("types", "table", f"paths and what must be there, if anything is: {', '.join(TYPES)}", "none", example='{ id = "integer" }'),
+            Field("rules", "texts", "queries that must be true of each row", "none", example='["ms >= 0"]'),
+            Field("max_bytes", "size", "a longer row is rejected", "no limit", example='"1MiB"'),
+        ),
+        alone=True,
+    ),
+    Kind(
+        "transform",
+        Transform,
+        "gives the answers of a query about each row; null answers are left out",
+        (Field("query", "text", "the query", example="'{id, ms, day: at[:10]}'"),),
+        alone=True,
+    ),
+    Kind(
+        "join",
+        Join,
+        "joins each row with rows of a named source that have an equal key",
+        (
+            Field("with", "text", "the name of the other source", example='"users"', word="with_"),
+            Field("on", "text", "the key, or `left == right` where the sides name it differently", example='"user == id"'),
+            Field("how", "choice", "which rows come out", "left_join", HOW),
+            Field("as", "text", "put the other row in this field instead of laying its fields over", "laid over", example='"user"', word="as_"),
+        ),
+        alone=True,
+    ),
+    Kind(
+        "dedupe",
+        Dedupe,
+        "of rows with equal keys, leaves one",
+        (
+            Field("key", "texts", "what makes rows equal: a query about the row, or several", example='"id"'),
+            Field("keep", "choice", "which one is left", "first", ("first", "last")),
+        ),
+        alone=False,
+    ),
+    Kind(
+        "sort",
+        Sort,
+        "puts all rows in order; equal ones stay as they were",
+        (
+            Field("by", "texts", "what they are ordered by: a query about the row, or several", example='["day", "id"]'),
+            Field("descending", "switch", "from the highest to the lowest", "false"),
+        ),
+        alone=False,
+    ),
+)  # fmt: skip
+
+
+def kind_of(stage: Stage) -> Kind:
+    """Return the kind of a stage."""
+    for kind in KINDS:
+        if kind.make is type(stage):
+            return kind
+    raise UsageError(f"{stage!r} is no stage; there are {', '.join(each.name for each in KINDS)}")  # fmt: skip
+
+
+def texts(value: str | Sequence[str]) -> tuple[str, ...]:
+    """Return one text or several as several.
+
+    >>> texts("a"), texts(["a", "b"])
+    (('a',), ('a', 'b'))
+    """
+    return (value,) if isinstance(value, str) else tuple(value)

@@ -1,0 +1,66 @@
+"""A pipeline to begin with: every field there is, with what it means, as TOML."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from headrace.pipeline.spec import KINDS, OUTPUT_FIELDS, SOURCE_FIELDS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from headrace.pipeline.spec import Field
+
+_BEGIN = """\
+# A headrace pipeline. See what it will do, then run it; run it again for new files:
+#   headrace pipeline explain {name}.toml
+#   headrace pipeline run {name}.toml
+# Paths are relative to this file. A line that begins with # shows a field that is left out;
+# for most, what it says is what holds then.
+
+name = "{name}"
+
+# All that the pipeline makes is below this directory: result/, quarantine/, reports/.
+directory = "{name}-out"
+
+# What the right sides of joins may hold in each task.
+# memory = "1GiB"
+
+[source]
+"""
+
+_NAMES = """
+# Other sources, which stages have as @users.
+[names]
+# users = "users.jsonl"
+
+# Stages, in the order in which rows go through them.
+"""
+
+_WRITTEN = ("paths",)
+
+
+def template(name: str) -> str:
+    """Return a pipeline that runs as it is, if there is something to read."""
+    lines = [_BEGIN.format(name=name), *_fields(SOURCE_FIELDS), _NAMES]
+    for kind in KINDS:
+        off = "" if kind.name == "validate" else "# "
+        lines += [
+            f"\n{off}[[stage]]  # {kind.doc}\n",
+            f'{off}kind = "{kind.name}"\n',
+            *_fields(kind.fields),
+        ]
+    lines += ["\n[output]  # the set of shards in result/\n", *_fields(OUTPUT_FIELDS)]
+    return "".join(lines)
+
+
+def _fields(fields: Iterable[Field]) -> Iterator[str]:
+    for field in fields:
+        off = "" if field.name in _WRITTEN else "# "
+        allowed = f": {', '.join(field.choices)}" if field.choices else ""
+        yield f"{off}{field.name} = {field.example or _spelled(field)}  # {field.doc}{allowed}\n"
+
+
+def _spelled(field: Field) -> str:
+    """Return what holds where a field is left out, as TOML."""
+    return str(field.default) if field.kind == "switch" else f'"{field.default}"'

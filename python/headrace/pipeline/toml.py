@@ -1,0 +1,171 @@
+"""A pipeline as a file in TOML: the tables of `headrace.pipeline.spec`, read.
+
+What is wrong is said with the table and the field it is in; a field that nobody knows is
+an error, since it is a misspelt one.
+"""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from headrace.errors import SourceNotFoundError, UnreadableError, UsageError
+from headrace.pipeline.spec import (
+    KINDS,
+    OUTPUT_FIELDS,
+    SOURCE_FIELDS,
+    Output,
+    Pipeline,
+    Source,
+)
+from headrace.store.sizes import parse_size
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from headrace.pipeline.spec import Field, FieldKind, Stage
+
+_TOP = ("name", "directory", "memory", "source", "names", "stage", "output")
+
+
+def read(path: str | os.PathLike[str]) -> Pipeline:
+    """Read a pipeline; errors begin with the name of the file."""
+    where = os.fspath(path)
+    try:
+        text = Path(path).read_bytes().decode()
+        table = tomllib.loads(text)
+    except FileNotFoundError:
+        raise SourceNotFoundError(where) from None
+    except OSError as error:
+        raise UnreadableError(where, error.strerror or str(error)) from error
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise UsageError(f"{where}: it is not TOML: {error}") from None
+    try:
+        return pipeline_of(table, base=str(Path(path).absolute().parent))
+    except UsageError as error:
+        raise UsageError(f"{where}: {error}") from error
+
+
+def pipeline_of(table: Mapping[str, Any], *, base: str = ".") -> Pipeline:
+    """Make a pipeline of the tables of a file."""
+    _refuse_unknown("", table, _TOP)
+    for needed in ("name", "directory", "source"):
+        if needed not in table:
+            raise UsageError(f"`{needed}` is missing")
+    return Pipeline(
+        name=_text("name", table["name"]),
+        directory=_text("directory", table["directory"]),
+        source=Source(**_fields("source", table["source"], SOURCE_FIELDS)),
+        stages=[
+            _stage(number, stage)
+            for number, stage in enumerate(_list("stage", table.get("stage", [])), 1)
+        ],
+        names={
+            name: _texts(f"names.{name}", paths)
+            for name, paths in _table("names", table.get("names", {})).items()
+        },
+        output=Output(**_fields("output", table.get("output", {}), OUTPUT_FIELDS)),
+        memory=_size("memory", table.get("memory", "1GiB")),
+        base=base,
+    )
+
+
+def _stage(number: int, stage: object) -> Stage:
+    table = dict(_table(f"stage {number}", stage))
+    kinds = {kind.name: kind for kind in KINDS}
+    name = table.pop("kind", None)
+    if name not in kinds:
+        said = "has no `kind`" if name is None else f"kind {name!r} is not known"
+        raise UsageError(f"stage {number}: {said}; there are {', '.join(kinds)}")
+    kind = kinds[name]
+    return kind.make(**_fields(f"stage {number} ({name})", table, kind.fields))
+
+
+def _fields(where: str, value: object, known: Sequence[Field]) -> dict[str, Any]:
+    table = _table(where, value)
+    _refuse_unknown(f"{where}: ", table, [each.name for each in known])
+    for field in known:
+        if field.default is None and field.name not in table:
+            raise UsageError(f"{where}: `{field.name}` is missing: {field.doc}")
+    made = {}
+    for field in known:
+        if field.name in table:
+            given = _READ[field.kind](f"{where}: {field.name}", table[field.name])
+            if field.choices and given not in field.choices:
+                raise UsageError(
+                    f"{where}: {field.name} is {given!r}; "
+                    f"it can be {', '.join(field.choices)}"
+                )
+            made[field.attribute] = given
+    return made
+
+
+def _refuse_unknown(where: str, table: Mapping[str, Any], known: Sequence[str]) -> None:
+    if unknown := [name for name in table if name not in known]:
+        raise UsageError(
+            f"{where}there is no `{unknown[0]}`; there are {', '.join(known)}"
+        )
+
+
+def _text(where: str, value: object) -> str:
+    if not isinstance(value, str):
+        raise UsageError(f"{where} is {value!r}; it is a text")
+    return value
+
+
+def _texts(where: str, value: object) -> str | list[str]:
+    if isinstance(value, str):
+        return value
+    return [_text(where, each) for each in _list(where, value)]
+
+
+def _list(where: str, value: object) -> list[object]:
+    if not isinstance(value, list):
+        raise UsageError(f"{where} is {value!r}; it is a list")
+    return value
+
+
+def _table(where: str, value: object) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise UsageError(f"{where} is {value!r}; it is a table")
+    return value
+
+
+def _text_table(where: str, value: object) -> dict[str, str]:
+    table = _table(where, value)
+    return {name: _text(f"{where}.{name}", each) for name, each in table.items()}
+
+
+def _size(where: str, value: object) -> int | str:
+    if isinstance(value, bool) or not isinstance(value, (int, str)):
+        raise UsageError(f"{where} is {value!r}; it is a size such as '64MiB'")
+    try:
+        parse_size(value)
+    except UsageError as error:
+        raise UsageError(f"{where}: {error}") from None
+    return value
+
+
+def _number(where: str, value: object) -> int:
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise UsageError(f"{where} is {value!r}; it is a whole number")
+    return value
+
+
+def _switch(where: str, value: object) -> bool:
+    if not isinstance(value, bool):
+        raise UsageError(f"{where} is {value!r}; it is true or false")
+    return value
+
+
+_READ: dict[FieldKind, Callable[[str, object], object]] = {
+    "text": _text,
+    "texts": _texts,
+    "choice": _text,
+    "table": _text_table,
+    "size": _size,
+    "number": _number,
+    "switch": _switch,
+}

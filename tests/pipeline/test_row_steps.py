@@ -1,0 +1,148 @@
+"""Rows through steps: what comes out, what is rejected and why, and the counts."""
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from headrace.engines.query_run import QueryOptions
+from headrace.engines.row_steps import Ask, Check, Condition, RowSteps, row_by_row
+from headrace.errors import UsageError
+from headrace.kernel.rows import Decoding, rows_of
+from headrace.pipeline import Validate
+from headrace.pipeline.lowering import step_of
+from headrace.store.checkpoints import Keeping
+from headrace.store.row_file import RowOptions
+from tests.pipeline.slow_steps import is_good
+
+READING = RowOptions(1 << 20, Keeping(), Decoding())
+OPTIONS = QueryOptions(on_error="skip")
+
+
+def taken(steps, text):
+    """Take a text through steps: lines, (row, step, reason) of rejected ones, counts."""
+    going = RowSteps(steps, READING, OPTIONS)
+    written, rejected = b"", []
+    for batch in rows_of(text):
+        lines, bad = going.take(batch)
+        written += lines
+        rejected += [
+            (batch.first_row + each.position, each.offset, each.step, each.reason)
+            for each in bad
+        ]
+    return written, rejected, going.counts
+
+
+def test_a_row_that_is_rejected_late_is_named_by_its_place_in_the_file():
+    text = b'{"id":1}\n{"id":2}\n{"id":3}\n{"id":4}\n'
+    steps = [
+        Check("validate"),
+        Ask("odd", "$.rows().filter(id != 2).flat_map([$, $])"),
+        Ask("divide", "$.rows().map(12 / (id - 3))"),
+    ]
+    lines, rejected, counts = taken(steps, text)
+    assert lines == b"-6.0\n-6.0\n12.0\n12.0\n"
+    reason = "division by zero (column 14 of the query)"
+    assert rejected == [(2, 18, "divide", reason)] * 2
+    assert [
+        (count.read, count.rejected, count.filtered, count.kept, count.written)
+        for count in counts
+    ] == [(4, 0, 0, 4, 4), (4, 0, 1, 3, 6), (6, 2, 0, 4, 4)]
+
+
+def test_what_is_wrong_is_said_of_the_first_condition_that_fails():
+    step = Check(
+        "check",
+        (
+            Condition("id != null", "no id"),
+            Condition("id.type() == 'number'", "id is {}", "id.type()"),
+            Condition("id.floor() == id", "not whole: {}", "id"),
+        ),
+    )
+    text = b'{"id":1}\n{}\n{"id":"x"}\n{"id":1.5}\nx\n\n{"id":2}\n'
+    lines, rejected, (counts,) = taken([step], text)
+    assert lines == b'{"id":1}\n{"id":2}\n'
+    assert [(row, reason) for row, _offset, _step, reason in rejected] == [
+        (1, "no id"),
+        (2, "id is string"),
+        (3, "not whole: 1.5"),
+        (4, "expected a value"),
+    ]
+    assert (counts.read, counts.blank, counts.rejected, counts.kept) == (7, 1, 4, 2)
+
+
+def test_rows_pass_as_they_are_written():
+    text = b'{ "a" : 1.0e0,  "a": "\\u0041" }\n[1,  2]\n"x"\nnull\nfalse\n'
+    lines, rejected, _counts = taken([Check("validate")], text)
+    assert (lines, rejected) == (text, [])
+
+
+@pytest.mark.parametrize(
+    "query", ["$.rows().sort(a)", "$.rows().count()", "$.rows().unique()", "@a.count()"]
+)
+def test_a_query_about_several_rows_is_no_step(query):
+    with pytest.raises(UsageError, match="more than one row"):
+        row_by_row(query)
+
+
+VALUES = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**70), 2**70)
+    | st.floats(allow_nan=False, allow_infinity=False, width=32)
+    | st.text(max_size=5),
+    lambda inner: (
+        st.lists(inner, max_size=2)
+        | st.dictionaries(st.sampled_from("ab"), inner, max_size=2)
+    ),
+    max_leaves=4,
+)
+ROWS = st.one_of(
+    st.dictionaries(st.sampled_from(["a", "b", "x"]), VALUES, max_size=3).map(
+        lambda value: json.dumps(value).encode()
+    ),
+    VALUES.map(lambda value: json.dumps(value).encode()),
+    st.sampled_from([b"", b" ", b"{", b"nul", b'{"a":1}x', b"\xff", b'{"a":01}']),
+)
+PATHS = st.sampled_from(["a", "b", "a.b"])
+KINDS = st.sampled_from(["string", "number", "integer", "boolean", "array", "object"])
+
+
+@given(
+    st.lists(ROWS, max_size=12),
+    st.lists(PATHS, max_size=2),
+    st.dictionaries(PATHS, KINDS, max_size=2),
+    st.none() | st.integers(1, 30),
+)
+def test_validation_is_what_it_is_one_row_at_a_time(several, required, types, limit):
+    stage = Validate(required, types, ["x != 1"], limit)
+    text = b"".join(row + b"\n" for row in several)
+    lines, rejected, (counts,) = taken([step_of(stage, "validate", {})], text)
+    lines_in = [row for row in several if row.strip()]
+    good = [
+        row
+        for row in lines_in
+        if is_good(
+            row,
+            required=required,
+            types=types,
+            rules=[
+                lambda value: (
+                    not isinstance(value, dict) or not is_one(value.get("x", None))
+                )
+            ],
+            max_bytes=limit,
+        )
+    ]
+    assert lines == b"".join(row + b"\n" for row in good)
+    assert len(rejected) == len(lines_in) - len(good)
+    assert counts.add_up
+    assert (counts.read, counts.blank) == (len(several), len(several) - len(lines_in))
+    starts = [sum(len(row) + 1 for row in several[:at]) for at in range(len(several))]
+    for row, offset, _step, _reason in rejected:
+        assert starts[row] <= offset <= starts[row] + len(several[row])
+
+
+def is_one(value):
+    return value == 1 and not isinstance(value, bool)

@@ -1,0 +1,430 @@
+"""Runs of pipelines: what comes out, what is done again, what is left when they fail."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+import headrace
+from headrace.engines.row_tasks import RowTasks
+from headrace.errors import (
+    BadRowError,
+    BadSetError,
+    HeadraceError,
+    SetLockedError,
+    SourceChangedError,
+    SourceNotFoundError,
+    UnaccountedRowsError,
+    UsageError,
+)
+from headrace.pipeline import Join, Output, Pipeline, Source, Transform, Validate
+from headrace.pipeline.place import Place
+from headrace.store.shards.job import Job
+
+
+@pytest.fixture
+def pipeline(tmp_path):
+    """Make a pipeline that reads raw/*.jsonl, of some stages."""
+
+    def make(*stages, **others):
+        source = Source("raw/*.jsonl", **others.pop("source", {}))
+        return Pipeline("events", "out", source, stages, base=str(tmp_path), **others)
+
+    return make
+
+
+def result(pipeline):
+    return headrace.open(Place(pipeline).result).query("$").to_list()
+
+
+def quarantined(pipeline):
+    place = Place(pipeline).quarantine
+    files = sorted(place.glob("*.jsonl.zst"))
+    return headrace.open(files).query("$").to_list() if files else []
+
+
+def statuses(report):
+    return [each.status for each in report.passes]
+
+
+def test_every_line_is_in_the_result_or_in_the_quarantine(
+    ran, rows, pipeline, tmp_path
+):
+    rows(
+        tmp_path / "raw/a.jsonl",
+        {"id": 1, "ms": 5},
+        b"oops",
+        b"",
+        {"id": 2},
+        {"id": "x", "ms": 7},
+        b'{"id": 3, "ms": 0.5}  ',
+    )
+    rows(tmp_path / "raw/b.jsonl", {"ms": 4}, {"id": 9, "ms": 9})
+    made = pipeline(
+        Validate(required=["id"], types={"id": "integer"}),
+        Transform("$.rows().filter(ms != null).map({id, ms: ms * 2})"),
+        source={"partition_bytes": 30},
+    )
+    report = made.run()
+    assert result(made) == [
+        {"id": 1, "ms": 10},
+        {"id": 3, "ms": 1.0},
+        {"id": 9, "ms": 18},
+    ]
+    a, b = (str(tmp_path / "raw" / name) for name in ("a.jsonl", "b.jsonl"))
+    assert quarantined(made) == [
+        {
+            "stage": "validate",
+            "file": a,
+            "line": 2,
+            "offset": 19,
+            "reason": "expected a value",
+            "raw": "oops",
+        },
+        {
+            "stage": "validate",
+            "file": a,
+            "line": 5,
+            "offset": 35,
+            "reason": "`id` is of type string, not integer",
+            "raw": '{"id": "x", "ms": 7}',
+        },
+        {
+            "stage": "validate",
+            "file": b,
+            "line": 1,
+            "offset": 0,
+            "reason": "`id` is missing",
+            "raw": '{"ms": 4}',
+        },
+    ]
+    assert report.adds_up
+    (one,) = report.passes
+    assert (one.status, one.inputs, one.tasks, one.rows) == ("made", 2, 4, 3)
+    counts = one.in_all["validate"]
+    assert (counts.read, counts.blank, counts.rejected, counts.kept) == (8, 1, 3, 4)
+    counts = one.in_all["transform"]
+    assert (counts.read, counts.filtered, counts.written) == (4, 1, 3)
+    assert report.quarantine.reasons["validate: `id` is missing"] == 1
+
+
+def test_a_second_run_does_nothing(ran, rows, pipeline, tmp_path):
+    rows(tmp_path / "raw/a.jsonl", {"id": 1}, b"bad")
+    made = pipeline()
+    first = made.run()
+    before = sorted(map(str, (tmp_path / "out").rglob("*")))
+    ran.clear()
+    again = made.run()
+    assert (statuses(again), again.changed, ran) == (["up to date"], False, [])
+    assert again.passes[0].in_all == first.passes[0].in_all
+    assert again.passes[0].counts == {}
+    assert (again.run, again.result, again.adds_up) == (2, first.result, True)
+    new = set(map(str, (tmp_path / "out").rglob("*"))) - set(before)
+    assert sorted(Path(path).name for path in new) == ["000002.html", "000002.json"]
+
+
+def test_new_files_are_added_to_what_is_there(ran, rows, pipeline, tmp_path):
+    rows(tmp_path / "raw/b.jsonl", {"id": 1}, b"bad")
+    made = pipeline(output=Output(codec="gzip"))
+    made.run()
+    old = {path: path.stat().st_mtime_ns for path in (tmp_path / "out").rglob("part-*")}
+    # It comes behind what is there, whatever its name.
+    rows(tmp_path / "raw/a.jsonl", {"id": 2}, b"worse")
+    ran.clear()
+    report = made.run()
+    assert (statuses(report), report.passes[0].why) == (["appended"], "1 new input")
+    assert ran == [1, 1]
+    assert result(made) == [{"id": 1}, {"id": 2}]
+    bad = sorted((each["raw"], each["line"]) for each in quarantined(made))
+    assert bad == [("bad", 2), ("worse", 2)]
+    assert {path: path.stat().st_mtime_ns for path in old} == old
+    assert report.passes[0].counts["validate"].read == 2
+    assert report.passes[0].in_all["validate"].read == 4
+    assert report.adds_up
+
+
+@pytest.mark.parametrize("what", ["changed", "gone", "stages", "output", "named"])
+def test_all_is_made_again_when_it_would_be_another(
+    ran, rows, pipeline, tmp_path, what
+):
+    rows(tmp_path / "raw/a.jsonl", {"id": 1}, b"bad")
+    rows(tmp_path / "raw/b.jsonl", {"id": 2})
+    rows(tmp_path / "users.jsonl", {"id": 1, "name": "Ada"})
+    join = Join("users", "id", how="lookup")
+    made = pipeline(join, names={"users": "users.jsonl"})
+    assert statuses(made.run()) == ["made"]
+    if what == "changed":
+        rows(tmp_path / "raw/a.jsonl", {"id": 1}, {"id": 3})
+        expected, why = [{"id": 1, "name": "Ada"}, {"id": 3}, {"id": 2}], "a.jsonl has changed"  # fmt: skip
+    elif what == "gone":
+        (tmp_path / "raw/a.jsonl").unlink()
+        expected, why = [{"id": 2}], "a.jsonl is gone"
+    elif what == "stages":
+        made = replace(made, stages=[join, Transform("{id}")])
+        expected, why = [{"id": 1}, {"id": 2}], "are others"
+    elif what == "output":
+        made = replace(made, output=Output(codec="none"))
+        expected, why = [{"id": 1, "name": "Ada"}, {"id": 2}], "are others"
+    else:
+        rows(tmp_path / "users.jsonl", {"id": 2, "name": "Bob"})
+        expected, why = [{"id": 1}, {"id": 2, "name": "Bob"}], "are others"
+    report = made.run()
+    assert statuses(report) == ["replaced"]
+    assert report.passes[0].why.endswith(why)
+    assert result(made) == expected
+    assert report.adds_up
+    # What was rejected before is not there twice.
+    assert len(quarantined(made)) == report.quarantine.rows
+    assert statuses(made.run()) == ["up to date"]
+
+
+def test_fresh_makes_all_of_it_again(ran, rows, pipeline, tmp_path):
+    rows(tmp_path / "raw/a.jsonl", {"id": 1}, b"bad")
+    made = pipeline()
+    first = made.run()
+    again = made.run(fresh=True)
+    assert statuses(again) == ["replaced"]
+    assert again.result.generation == first.result.generation + 1
+    assert (result(made), len(quarantined(made))) == ([{"id": 1}], 1)
+
+
+def test_an_interrupted_run_goes_on_behind_its_last_commit(
+    ran, rows, pipeline, tmp_path, monkeypatch
+):
+    for name in "abcde":
+        rows(tmp_path / f"raw/{name}.jsonl", {"id": name}, f"bad {name}".encode())
+    made = pipeline(source={"batch_bytes": 1})
+    commit, left = Job.commit, [2]
+
+    def interrupted(job, *arguments):
+        if left[0] == 0:
+            raise KeyboardInterrupt
+        left[0] -= 1
+        return commit(job, *arguments)
+
+    monkeypatch.setattr(Job, "commit", interrupted)
+    for expected in ("ab", "abcd"):
+        left[0] = 2
+        with pytest.raises(KeyboardInterrupt):
+            made.run()
+        assert [each["id"] for each in result(made)] == list(expected)
+    left[0] = 9
+    ran.clear()
+    report = made.run()
+    assert ran == [1, 1]
+    assert (statuses(report), report.adds_up) == (["appended"], True)
+    assert [each["id"] for each in result(made)] == list("abcde")
+    assert sorted(each["raw"] for each in quarantined(made)) == [
+        f"bad {name}" for name in "abcde"
+    ]
+    assert list((tmp_path / "out").rglob(".*")) == []
+
+
+def test_what_a_killed_run_left_is_removed_by_the_next(
+    ran, rows, pipeline, tmp_path, monkeypatch
+):
+    rows(tmp_path / "raw/a.jsonl", {"id": 1}, b"bad")
+    made = pipeline()
+    # Nobody tidies up after a process that is killed.
+    with monkeypatch.context() as killed:
+        killed.setattr(Job, "close", lambda _job: None)
+        killed.setattr("shutil.rmtree", lambda *_a, **_k: None)
+        killed.setattr(
+            Job, "commit", lambda *_a: (_ for _ in ()).throw(KeyboardInterrupt)
+        )
+        with pytest.raises(KeyboardInterrupt):
+            made.run()
+    place = Place(made)
+    assert len(list(place.quarantine.glob("*.zst"))) == 1
+    assert list(place.result.glob(".rows.staging-*"))
+    (tmp_path / "raw/a.jsonl").unlink()
+    rows(tmp_path / "raw/b.jsonl", {"id": 2})
+    report = made.run()
+    assert (result(made), quarantined(made), report.adds_up) == ([{"id": 2}], [], True)
+    assert list((tmp_path / "out").rglob(".*")) == []
+
+
+def test_a_task_that_is_done_twice_counts_once(
+    ran, rows, pipeline, tmp_path, monkeypatch
+):
+    rows(tmp_path / "raw/a.jsonl", {"id": 1}, b"bad", {"id": 2})
+    do = RowTasks.__call__
+
+    def twice(tasks, task):
+        do(tasks, task)
+        return do(tasks, task)
+
+    monkeypatch.setattr(RowTasks, "__call__", twice)
+    made = pipeline()
+    assert made.run().adds_up
+    assert (result(made), len(quarantined(made))) == ([{"id": 1}, {"id": 2}], 1)
+
+
+def test_rows_that_do_not_add_up_are_not_committed(
+    ran, rows, pipeline, tmp_path, monkeypatch
+):
+    rows(tmp_path / "raw/a.jsonl", {"id": 1}, {"id": 2})
+    do = RowTasks.__call__
+
+    def one_less(tasks, task):
+        done = do(tasks, task)
+        counts = tuple(replace(each, kept=each.kept - 1) for each in done.counts)
+        return replace(done, counts=counts)
+
+    monkeypatch.setattr(RowTasks, "__call__", one_less)
+    made = pipeline()
+    with pytest.raises(UnaccountedRowsError, match="nothing was committed"):
+        made.run()
+    assert not list(tmp_path.rglob("*.meta-*"))
+
+
+def test_rows_that_are_too_long_are_rejected(ran, rows, pipeline, tmp_path):
+    long = json.dumps({"id": "x" * 100}).encode()
+    rows(tmp_path / "raw/a.jsonl", {"id": 1}, long, {"id": 2})
+    made = pipeline(Validate(max_bytes=50))
+    assert made.run().adds_up
+    (bad,) = quarantined(made)
+    assert (bad["line"], bad["raw"]) == (2, long.decode())
+    assert bad["reason"] == f"{len(long)} bytes long, over the limit of 50"
+    # What is longer still is not even read.
+    made = pipeline(Validate(max_bytes=50), source={"max_line": 60})
+    assert made.run().adds_up
+    (bad,) = quarantined(made)
+    assert (bad["line"], bad["offset"], "raw" in bad) == (2, 10, False)
+
+
+def test_partitions_codecs_and_sizes_are_those_of_the_output(
+    ran, rows, pipeline, tmp_path
+):
+    rows(tmp_path / "raw/a.jsonl", *({"id": n, "day": n % 2} for n in range(100)))
+    made = pipeline(output=Output(codec="gzip", partition_by="day", max_records=20))
+    report = made.run()
+    assert (report.result.partitions, report.result.parts) == (2, 6)
+    names = {path.parent.name for path in Place(made).result.rglob("*.jsonl.gz")}
+    assert names == {"day=0", "day=1"}
+    assert sorted(each["id"] for each in result(made)) == list(range(100))
+
+
+def test_a_join_lays_rows_of_a_named_source_over(ran, rows, pipeline, tmp_path):
+    rows(tmp_path / "raw/a.jsonl", {"user": 1}, {"user": 2}, {"user": 3})
+    rows(tmp_path / "users.jsonl", {"id": 1, "n": "Ada"}, {"id": 3, "n": "Eve"})
+    for how, as_, expected in (
+        ("join", "who", [{"user": 1, "who": {"id": 1, "n": "Ada"}}, {"user": 3, "who": {"id": 3, "n": "Eve"}}]),
+        ("diff", None, [{"user": 2}]),
+        ("left_join", None, [{"user": 1, "id": 1, "n": "Ada"}, {"user": 2}, {"user": 3, "id": 3, "n": "Eve"}]),
+    ):  # fmt: skip
+        made = pipeline(
+            Join("users", "user == id", how, as_), names={"users": "users.jsonl"}
+        )
+        assert made.run().adds_up
+        assert result(made) == expected
+
+
+def test_bad_rows_of_a_named_source_end_the_run(ran, rows, pipeline, tmp_path):
+    rows(tmp_path / "raw/a.jsonl", {"user": 1})
+    rows(tmp_path / "users.jsonl", {"id": 1}, b"bad")
+    made = pipeline(Join("users", "user == id"), names={"users": "users.jsonl"})
+    with pytest.raises(BadRowError, match=r"users.jsonl: line 2, byte 10"):
+        made.run()
+    assert not list(tmp_path.rglob("*.meta-*"))
+
+
+def test_a_file_that_changes_while_it_is_read_ends_the_run(
+    ran, rows, pipeline, tmp_path, monkeypatch
+):
+    path = rows(tmp_path / "raw/a.jsonl", *({"id": n} for n in range(10)))
+    do = RowTasks.__call__
+
+    def changed(tasks, task):
+        rows(path, {"id": 0})
+        return do(tasks, task)
+
+    monkeypatch.setattr(RowTasks, "__call__", changed)
+    with pytest.raises(SourceChangedError):
+        pipeline().run()
+    assert not list(tmp_path.rglob("*.meta-*"))
+
+
+@pytest.mark.parametrize("codec", ["gzip", "zstd"])
+def test_sets_and_compressed_files_are_sources_too(
+    ran, rows, pipeline, tmp_path, codec
+):
+    with headrace.ShardWriter(tmp_path / "set", codec=codec, block_bytes=64) as shards:
+        shards.write_many([{"id": n} for n in range(50)] + [{"no": 1}])
+    made = replace(
+        pipeline(Validate(required=["id"])),
+        source=Source("set", partition_bytes=100),
+    )
+    report = made.run()
+    assert report.adds_up
+    assert report.passes[0].tasks > 1
+    assert result(made) == [{"id": n} for n in range(50)]
+    (bad,) = quarantined(made)
+    assert bad["line"] == 51
+
+
+def test_nothing_at_all_is_a_result_too(ran, rows, pipeline, tmp_path):
+    (tmp_path / "raw").mkdir()
+    (tmp_path / "raw/a.jsonl").touch()
+    made = pipeline(Validate())
+    report = made.run()
+    assert (report.result.rows, report.result.parts, report.adds_up) == (0, 0, True)
+    assert statuses(made.run()) == ["up to date"]
+
+
+def test_two_runs_at_once_are_refused(ran, rows, pipeline, tmp_path):
+    rows(tmp_path / "raw/a.jsonl", {"id": 1})
+    made = pipeline()
+    with Place(made).locked(), pytest.raises(SetLockedError):
+        made.run()
+    assert made.run().adds_up
+
+
+def test_what_others_have_made_is_not_replaced(ran, rows, pipeline, tmp_path):
+    rows(tmp_path / "raw/a.jsonl", {"id": 1})
+    made = pipeline()
+    with headrace.ShardWriter(Place(made).result) as shards:
+        shards.write({"precious": True})
+    with pytest.raises(BadSetError, match="no pipeline made this set"):
+        made.run()
+    assert result(made) == [{"precious": True}]
+    other = replace(made, directory="else")
+    other.run()
+    with pytest.raises(BadSetError, match="the pipeline events made it"):
+        replace(other, name="others").run()
+
+
+def test_a_pipeline_does_not_read_what_it_writes(ran, rows, pipeline, tmp_path):
+    rows(tmp_path / "raw/a.jsonl", {"id": 1})
+    made = replace(pipeline(), source=Source("raw"), directory="raw/out")
+    made.run()
+    again = replace(made, source=Source(["raw", "raw/out/result"]))
+    with pytest.raises(UsageError, match="the pipeline itself writes there"):
+        again.run()
+
+
+def test_a_source_that_is_not_there_is_named(ran, pipeline):
+    with pytest.raises((SourceNotFoundError, HeadraceError), match="raw"):
+        pipeline().run()
+
+
+def test_runs_tell_how_far_they_are(ran, rows, pipeline, tmp_path):
+    rows(tmp_path / "raw/a.jsonl", {"id": 1}, {"id": 2})
+    told = []
+    pipeline(source={"partition_bytes": 10}).run(tell=told.append)
+    assert [(each.title, each.done, each.tasks) for each in told] == [
+        ("validate", 1, 2),
+        ("validate", 2, 2),
+    ]
+
+
+def test_explain_says_what_is_left(ran, rows, pipeline, tmp_path):
+    rows(tmp_path / "raw/a.jsonl", {"id": 1})
+    made = pipeline(Validate(required=["id"]), Transform("{id}"))
+    said = made.explain()
+    assert "transform: {id}" in said
+    assert "for the first time: 10 B in 1 task" in said
+    assert not (tmp_path / "out").exists()
+    made.run()
+    assert made.explain().endswith("up to date")

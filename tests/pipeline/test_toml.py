@@ -1,0 +1,200 @@
+"""Pipelines as files: what can be written, and what is said of what cannot."""
+
+import tomllib
+
+import pytest
+
+from headrace.errors import SourceNotFoundError, UsageError
+from headrace.pipeline import (
+    Dedupe,
+    Join,
+    Output,
+    Pipeline,
+    Sort,
+    Source,
+    Transform,
+    Validate,
+)
+from headrace.pipeline.spec import KINDS, OUTPUT_FIELDS, SOURCE_FIELDS
+from headrace.pipeline.template import template
+from headrace.pipeline.toml import pipeline_of
+
+WHOLE = """
+name = "events"
+directory = "out"
+memory = "64MiB"
+
+[source]
+paths = ["raw/*.jsonl", "more"]
+max_line = "1MiB"
+partition_bytes = "8MiB"
+batch_bytes = 1_000_000
+
+[names]
+users = "users.jsonl"
+
+[[stage]]
+kind = "validate"
+required = ["id", "user.name"]
+types = { id = "integer", at = "timestamp" }
+rules = ["ms >= 0"]
+max_bytes = "64KiB"
+
+[[stage]]
+kind = "transform"
+query = "{id, day: at[:10]}"
+
+[[stage]]
+kind = "join"
+with = "users"
+on = "user == id"
+how = "lookup"
+as = "who"
+
+[[stage]]
+kind = "dedupe"
+key = "id"
+keep = "last"
+
+[[stage]]
+kind = "sort"
+by = ["day", "id"]
+descending = true
+
+[output]
+codec = "gzip"
+level = 9
+block_bytes = "128KiB"
+max_bytes = "64MiB"
+max_records = 1000
+max_logical_bytes = "1GiB"
+partition_by = "day"
+"""
+
+
+def test_a_file_and_its_python_are_the_same(tmp_path):
+    path = tmp_path / "events.toml"
+    path.write_text(WHOLE)
+    assert Pipeline.from_toml(path) == Pipeline(
+        "events",
+        "out",
+        Source(["raw/*.jsonl", "more"], "1MiB", "8MiB", 1_000_000),
+        [
+            Validate(
+                ["id", "user.name"],
+                {"id": "integer", "at": "timestamp"},
+                ["ms >= 0"],
+                "64KiB",
+            ),
+            Transform("{id, day: at[:10]}"),
+            Join("users", "user == id", "lookup", "who"),
+            Dedupe("id", "last"),
+            Sort(["day", "id"], descending=True),
+        ],
+        {"users": "users.jsonl"},
+        Output("gzip", 9, "128KiB", "64MiB", 1000, "1GiB", "day"),
+        "64MiB",
+        str(tmp_path),
+    )
+
+
+def test_every_field_is_in_that_file():
+    table = tomllib.loads(WHOLE)
+    assert set(table["source"]) == {field.name for field in SOURCE_FIELDS}
+    assert set(table["output"]) == {field.name for field in OUTPUT_FIELDS}
+    stages = {stage["kind"]: set(stage) - {"kind"} for stage in table["stage"]}
+    assert stages == {
+        kind.name: {field.name for field in kind.fields} for kind in KINDS
+    }
+
+
+def test_the_template_runs_as_it_is_and_with_all_that_it_shows():
+    text = template("events")
+    assert pipeline_of(tomllib.loads(text)).stages == [Validate()]
+    begin, behind = text.split("\n[source]\n")
+    shown = [line.removeprefix("# ") for line in behind.split("\n")]
+    said = [line for line in shown if line[:1] == "[" or " = " in line]
+    whole = pipeline_of(tomllib.loads(begin + "\n[source]\n" + "\n".join(said)))
+    assert [type(stage) for stage in whole.stages] == [kind.make for kind in KINDS]
+
+
+SMALL = 'name = "p"\ndirectory = "o"\n[source]\npaths = "a"\n'
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("name", "it is not TOML: Expected '=' after a key"),
+        ('directory = "o"', "`name` is missing"),
+        ('name = "p"\ndirectory = "o"', "`source` is missing"),
+        ('name = "p"\ndirectory = "o"\nsource = 1', "source is 1; it is a table"),
+        ('name = 1\ndirectory = "o"\n[source]\npaths = "a"', "name is 1; it is a text"),
+        (
+            SMALL.replace('"p"', '"1 p"'),
+            "name '1 p': it is of letters, digits, - and _",
+        ),
+        (SMALL.replace('"o"', '""'), "directory is empty"),
+        (SMALL.replace('paths = "a"', ""), "source: `paths` is missing: files, globs"),
+        (SMALL.replace('"a"', "[]"), "paths is empty; there is nothing to read"),
+        (SMALL.replace('"a"', "[1]"), "source: paths is 1; it is a text"),
+        (SMALL + 'path = "b"', "source: there is no `path`; there are paths, max_line"),
+        (SMALL + 'max_line = "big"', "source: max_line: not a size: 'big'"),
+        (SMALL + "max_line = true", "max_line is True; it is a size such as '64MiB'"),
+        (SMALL + 'max_line = "0"', "source: max_line is 0; it is at least 1"),
+        ("stages = []\n" + SMALL, "there is no `stages`; there are name, directory"),
+        (SMALL + "[[stage]]", "stage 1: has no `kind`; there are validate, transform"),
+        (SMALL + '[[stage]]\nkind = "mend"', "stage 1: kind 'mend' is not known"),
+        (SMALL + '[[stage]]\nkind = "transform"', "stage 1 (transform): `query` is mi"),
+        (
+            SMALL + '[[stage]]\nkind = "transform"\nquery = "{id"',
+            "stage 1 (transform): line 1, column 4: a query cannot end here",
+        ),
+        (
+            SMALL + '[[stage]]\nkind = "transform"\nquery = "$.rows().sort(a)"',
+            "it needs more than one row at a time",
+        ),
+        (
+            SMALL + '[[stage]]\nkind = "transform"\nquery = "$.rows().join(@u, on: a)"',
+            "@u is not one of [names]; there is none",
+        ),
+        (
+            SMALL + '[[stage]]\nkind = "validate"\ntypes = { a = "text" }',
+            "types.a is 'text'; it can be string, number",
+        ),
+        (
+            SMALL + '[[stage]]\nkind = "validate"\nrequired = ["a..b"]',
+            "'a..b' is no path",
+        ),
+        (
+            SMALL + '[[stage]]\nkind = "validate"\nrules = ["a >"]',
+            "stage 1 (validate): line 1, column 4: a query cannot end here",
+        ),
+        (
+            SMALL + '[[stage]]\nkind = "dedupe"\nkey = "id"\nkeep = "any"',
+            "stage 1 (dedupe): keep is 'any'; it can be first, last",
+        ),
+        (SMALL + '[[stage]]\nkind = "dedupe"\nkey = []', "a key is missing"),
+        (
+            SMALL + '[[stage]]\nkind = "sort"\nby = "a"\ndescending = 1',
+            "stage 1 (sort): descending is 1; it is true or false",
+        ),
+        (SMALL + '[output]\ncodec = "lz4"', "output: codec is 'lz4'; it can be zstd"),
+        (SMALL + "[output]\nmax_records = 0", "output: max_records 0"),
+        (SMALL + '[output]\npartition_by = "a..b"', "output: partition_by 'a..b'"),
+        (SMALL + '[output]\nlevel = "9"', "output: level is '9'; it is a whole number"),
+        (SMALL + '[names]\n"a b" = "c"', "'a b' cannot be used as @a b in a query"),
+    ],
+)
+def test_what_is_wrong_is_said_with_its_place(tmp_path, text, said):
+    path = tmp_path / "p.toml"
+    path.write_text(text)
+    with pytest.raises(UsageError) as caught:
+        Pipeline.from_toml(path)
+    assert str(caught.value).startswith(f"{path}: ")
+    assert said in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_file_that_is_not_there(tmp_path):
+    with pytest.raises(SourceNotFoundError):
+        Pipeline.from_toml(tmp_path / "nothing.toml")
