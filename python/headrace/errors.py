@@ -444,6 +444,36 @@ class SparkFailedError(HeadraceError):
         )
 
 
+class MasterUnreachableError(HeadraceError):
+    """Nobody answers where Spark's master should be."""
+
+    def __init__(self, master: str, reason: str) -> None:
+        super().__init__(master, reason)
+        self.master = master
+        self.reason = reason
+
+    def __str__(self) -> str:
+        return (
+            f"no Spark master answers at {self.master}: {self.reason}; check the address, "
+            "or start one there"
+        )
+
+
+class OtherVersionError(HeadraceError):
+    """A node of the cluster has another headrace than the driver."""
+
+    def __init__(self, found: str, wanted: str) -> None:
+        super().__init__(found, wanted)
+        self.found = found
+        self.wanted = wanted
+
+    def __str__(self) -> str:
+        return (
+            f"this node has headrace {self.found}, but the driver {self.wanted}; "
+            "install the same version in the Python of every node (PYSPARK_PYTHON)"
+        )
+
+
 class QueryFailedError(HeadraceError):
     """A query met a value it cannot be computed on. `offset` is where in the query."""
 

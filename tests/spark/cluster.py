@@ -14,6 +14,7 @@ import pyspark
 LOOPBACK = "127.0.0.1"
 PATIENCE = 60
 SPARK_HOME = Path(pyspark.__file__).parent
+ROOT = Path(__file__).parents[2]
 QUICK_START = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 
 SETTINGS = {
@@ -66,7 +67,10 @@ def free_port():
 
 def environment():
     """Return the variables that drivers and workers are started with."""
+    # What tests bring along can be imported there.
+    path = [os.environ.get("PYTHONPATH", ""), str(ROOT)]
     return os.environ | {
+        "PYTHONPATH": os.pathsep.join(filter(None, path)),
         "PYSPARK_PYTHON": sys.executable,
         "SPARK_DAEMON_JAVA_OPTS": QUICK_START,
         "SPARK_DAEMON_MEMORY": "256m",
@@ -108,7 +112,7 @@ def run_driver(script, *arguments):
         capture_output=True,
         encoding="utf-8",
         env=environment(),
-        timeout=100,
+        timeout=250,
         check=False,
     )
     assert done.returncode == 0, done.stderr

@@ -10,6 +10,7 @@ from tests.spark.cluster import LOOPBACK, PATIENCE, SETTINGS, cluster, run_drive
 
 pytestmark = [
     pytest.mark.spark,
+    pytest.mark.timeout(300),
     pytest.mark.skipif(sys.platform == "win32", reason="spark-class is a shell script"),
 ]
 

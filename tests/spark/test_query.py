@@ -186,6 +186,31 @@ def test_queries_with_jobs_of_their_own(spark, tmp_path, query, options):
         assert ask("spark") == ask("local")
 
 
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        pytest.param(lambda path: path.unlink(), "no such file", id="gone"),
+        pytest.param(
+            lambda path: path.write_bytes(b'{"id": 3}\n'), "became shorter", id="cut"
+        ),
+        pytest.param(
+            lambda path: path.write_bytes(b'{"id": 3}\n' * 30), "changed", id="other"
+        ),
+    ],
+)
+def test_files_that_change_before_they_are_read(spark, tmp_path, change, said):
+    whole, path = tmp_path / "1.jsonl", tmp_path / "2.jsonl"
+    for each in (whole, path):
+        each.write_bytes(b'{"id": 1}\n{"id": 2}\n' * 10)
+    ask = asking(headrace.open([whole, path], persist=False), "$.id")
+    change(path)
+    found = ask("spark")
+    assert found == ask("local")
+    _lines, (_name, _facts, text), *_ = found
+    assert said in text
+    assert "2.jsonl" in text
+
+
 def test_answers_come_in_the_order_of_the_rows_however_many_chunks(
     spark, tmp_path, monkeypatch
 ):

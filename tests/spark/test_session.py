@@ -11,6 +11,7 @@ import headrace.spark
 import pyspark_headrace
 from headrace.engines.spark.session import settings
 from headrace.errors import MissingExtraError, UsageError
+from tests.spark.cluster import free_port
 
 pytestmark = pytest.mark.spark
 
@@ -130,6 +131,45 @@ def test_a_master_that_is_none_is_a_usage_error():
         """
     )
     assert done.stdout.startswith("Spark did not start at nonsense: ")
+
+
+@pytest.mark.parametrize("masters", [1, 2])
+def test_a_master_that_does_not_answer_is_said_at_once(masters):
+    ports = ",".join(f"127.0.0.1:{free_port()}" for _ in range(masters))
+    done = run(
+        """
+        import sys
+        import headrace.spark
+        from headrace.errors import MasterUnreachableError
+        try:
+            headrace.spark.session(sys.argv[1])
+        except MasterUnreachableError as error:
+            print(error)
+        """,
+        f"spark://{ports}",
+    )
+    assert done.stdout.startswith(f"no Spark master answers at spark://{ports}: ")
+    assert done.stdout.endswith("; check the address, or start one there\n")
+    assert done.stdout.count("\n") == 1
+    # Java was not even started.
+    assert done.stderr == ""
+
+
+@pytest.mark.parametrize("master", ["spark://host", "spark://:7077", "spark://h:x"])
+def test_a_master_needs_host_and_port(master):
+    done = run(
+        """
+        import sys
+        import headrace.spark
+        from headrace.errors import UsageError
+        try:
+            headrace.spark.session(sys.argv[1])
+        except UsageError as error:
+            print(error)
+        """,
+        master,
+    )
+    assert done.stdout == f"master {master} is not spark://HOST:PORT\n"
 
 
 def test_registering_again_is_harmless(spark, tmp_path):

@@ -186,6 +186,17 @@ def test_a_file_that_changes_under_a_frame_is_refused(load, tmp_path):
     assert load(path).count() == 3
 
 
+@pytest.mark.parametrize("schema", [None, "id long"])
+def test_a_file_that_is_gone_is_named(load, tmp_path, schema):
+    path = tmp_path / "gone.jsonl"
+    path.write_bytes(b'{"id": 1}\n')
+    frame = load(path, schema)
+    assert frame.count() == 1
+    path.unlink()
+    with pytest.raises(PythonException, match=r"gone\.jsonl: no such file"):
+        frame.count()
+
+
 @pytest.mark.parametrize("adaptive", [True, False])
 def test_one_frame_can_be_used_again_and_again(load, nasty, adaptive):
     frame = load(nasty, maxPartitionBytes=40, maxLineBytes=MAX_LINE)

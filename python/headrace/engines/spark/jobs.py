@@ -15,6 +15,7 @@ import pyarrow as pa
 from headrace.engines.spark.asking import TaskRun
 from headrace.engines.spark.cancelling import cancellable
 from headrace.engines.spark.failures import in_one_line
+from headrace.engines.spark.same_version import SameVersion
 from headrace.engines.spark.session import session
 from headrace.errors import SparkFailedError
 
@@ -72,6 +73,7 @@ class Asking:
     def __init__(
         self, query: TaskQuery, tasks: tuple[tuple[Fragment, ...], ...]
     ) -> None:
+        self._version = SameVersion()  # the first that is unpickled
         self._query = query
         self._tasks = tasks
         self._name = uuid4().hex

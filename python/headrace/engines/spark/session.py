@@ -9,23 +9,29 @@ from __future__ import annotations
 
 import logging
 import os
+import socket
 import sys
 from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from py4j.protocol import Py4JError
 from pyspark import SparkContext
 from pyspark.errors import PySparkRuntimeError
 from pyspark.sql import SparkSession
 
 from headrace.engines.spark.java import ensure_java
 from headrace.engines.spark.source import HeadraceSource
-from headrace.errors import UsageError
+from headrace.errors import MasterUnreachableError, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 _JAVA_OPTIONS = "spark.driver.extraJavaOptions"
+
+_STANDALONE = "spark://"
+_PATIENCE = 10.0
+"""Seconds that a master has to take a connection."""
 
 # PySpark logs every failed query here as JSON, besides raising it.
 _ECHOING_LOGGERS = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
@@ -60,9 +66,10 @@ def session(master: str, app_name: str, conf: Mapping[str, object]) -> SparkSess
         builder = builder.config(name, value)
     try:
         spark = builder.getOrCreate()
-    except PySparkRuntimeError as error:
-        # PySpark knows only that Java ended; Java has said why on stderr.
-        raise UsageError(f"Spark did not start at {master}: {error}") from error
+    except (PySparkRuntimeError, Py4JError) as error:
+        # PySpark may know only that Java ended; Java has said why on stderr.
+        reason = _reason(error)
+        raise UsageError(f"Spark did not start at {master}: {reason}") from error
     register(spark)
     return spark
 
@@ -70,11 +77,35 @@ def session(master: str, app_name: str, conf: Mapping[str, object]) -> SparkSess
 def _prepare(master: str) -> None:
     """See to what must be right before Java starts."""
     ensure_java()
+    _reach(master)
     if is_local(master):
         # Spark's own default is whatever `python3` is on PATH.
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     for name in _ECHOING_LOGGERS:
         logging.getLogger(name).setLevel(logging.CRITICAL + 1)
+
+
+def _reach(master: str) -> None:
+    """Raise unless a master of a cluster of Spark's own answers; that takes Spark minutes."""
+    if not master.startswith(_STANDALONE):
+        return
+    for address in master.removeprefix(_STANDALONE).split(","):
+        host, _colon, port = address.rpartition(":")
+        if not (host and port.isdecimal()):
+            raise UsageError(f"master {master} is not spark://HOST:PORT")
+        try:
+            socket.create_connection((host.strip("[]"), int(port)), _PATIENCE).close()
+        except (OSError, OverflowError) as error:
+            reason = str(error)
+        else:
+            return
+    raise MasterUnreachableError(master, reason)
+
+
+def _reason(error: Exception) -> str:
+    """Return what went wrong, without Java's trace."""
+    lines = str(error).splitlines() or [type(error).__name__]
+    return next((line[2:] for line in lines if line.startswith(": ")), lines[0])
 
 
 def settings(master: str, conf: Mapping[str, object]) -> dict[str, str]:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from pyspark import TaskContext
 from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 
+from headrace.engines.spark.same_version import SameVersion
 from headrace.engines.spark.sink_options import begin_job
 from headrace.errors import BadRecordError, UnwritableRecordError
 
@@ -47,6 +48,7 @@ class HeadraceWriter(DataSourceArrowWriter):
         from headrace.engines.spark.column_lines import check_schema
 
         check_schema(to_arrow_schema(schema, timezone="UTC"))
+        self._version = SameVersion()  # the first that is unpickled
         self._options = options
         self._job = begin_job(options, overwrite=overwrite)
 

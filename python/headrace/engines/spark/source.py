@@ -28,6 +28,7 @@ from headrace.engines.spark.columns import (
     of_lines,
 )
 from headrace.engines.spark.options import ReadOptions, read_options
+from headrace.engines.spark.same_version import SameVersion
 from headrace.engines.spark.sink_options import is_write, write_options
 
 if TYPE_CHECKING:
@@ -95,8 +96,10 @@ class HeadraceSource(DataSource):
 class _Reader(DataSourceReader):
     """One read: its partitions on the driver, their rows in the tasks."""
 
-    _options: ReadOptions
-    _columns: tuple[Column, ...]
+    def __init__(self, options: ReadOptions, columns: tuple[Column, ...]) -> None:
+        self._version = SameVersion()  # the first that is unpickled
+        self._options = options
+        self._columns = columns
 
     def partitions(self) -> list[InputPartition]:
         from headrace.engines.spark.splits import plan
@@ -110,10 +113,6 @@ class _Reader(DataSourceReader):
 
 class LineReader(_Reader):
     """Every line is a row."""
-
-    def __init__(self, options: ReadOptions, columns: tuple[Column, ...]) -> None:
-        self._options = options
-        self._columns = columns
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         from headrace.engines.spark.batches import read_fragment
@@ -132,8 +131,7 @@ class RecordReader(_Reader):
     """Rows are looked into; blank lines are none."""
 
     def __init__(self, options: ReadOptions, planned: Records) -> None:
-        self._options = options
-        self._columns = planned.ours
+        super().__init__(options, planned.ours)
         self._planned = planned
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:

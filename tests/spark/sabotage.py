@@ -1,0 +1,108 @@
+"""Python workers in which things go wrong.
+
+Spark starts this daemon instead of its own (`spark.python.daemon.module`). What goes wrong is
+written in the file `order` of the directory that SABOTAGE names; each time it does, there
+is a line more in its file `done`. All of it happens to task 1, when it has read some rows.
+"""
+
+import os
+import signal
+import sys
+import time
+from pathlib import Path
+
+from pyspark import TaskContext, daemon
+
+VARIABLE = "SABOTAGE"
+TASK = 1
+
+ATTEMPTS_THAT_FAIL = {"once": 1, "three times": 3, "always": 1000}
+
+
+class Sabotage:
+    """A directory with an order, and with what was done about it."""
+
+    def __init__(self, directory):
+        self._order = Path(directory, "order")
+        self._done = Path(directory, "done")
+
+    def give(self, order):
+        self._done.unlink(missing_ok=True)
+        self._order.write_text(order)
+
+    def order(self):
+        return self._order.read_text()
+
+    def done(self):
+        """Return how often it was done."""
+        return self._done.read_text().count("\n") if self._done.exists() else 0
+
+    def note(self, what):
+        with self._done.open("a") as done:
+            done.write(f"{what}\n")
+
+
+def kill_executor():
+    pid = os.getppid()
+    executor = int(Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[1])
+    called = Path(f"/proc/{executor}/cmdline").read_bytes()
+    assert b"CoarseGrainedExecutorBackend" in called
+    os.kill(executor, signal.SIGKILL)
+    time.sleep(60)
+
+
+def strike(sabotage, task):
+    """Do what was ordered to an attempt at a task."""
+    order, attempt = sabotage.order(), task.attemptNumber()
+    if order in ATTEMPTS_THAT_FAIL:
+        if attempt < ATTEMPTS_THAT_FAIL[order]:
+            sabotage.note(attempt)
+            raise RuntimeError(f"attempt {attempt} fails")
+    elif order in ("executor", "worker") and not sabotage.done():
+        # Tasks whose results were lost with an executor begin with attempt 0 again.
+        sabotage.note(attempt)
+        if order == "executor":
+            kill_executor()
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
+def watch_reading(sabotage):
+    from headrace.store.opened import Rows
+
+    read_batch = Rows.next_batch
+    begun = set()
+
+    def next_batch(self, max_rows, max_bytes):
+        task = TaskContext.get()
+        if task is not None and task.partitionId() == TASK:
+            if task.taskAttemptId() in begun:
+                strike(sabotage, task)
+            begun.add(task.taskAttemptId())
+        return read_batch(self, max_rows, max_bytes)
+
+    Rows.next_batch = next_batch
+
+
+def prepare(sabotage):
+    """Make a worker, which does one task, what was ordered."""
+    order = sabotage.order()
+    if order == "another version":
+        from headrace.kernel import version
+
+        version.__version__ = "0.0.1"
+    elif order == "no headrace":
+        for name in list(sys.modules):
+            if name.partition(".")[0] == "headrace":
+                del sys.modules[name]
+        sys.modules["headrace"] = None
+
+
+def main():
+    sabotage = Sabotage(os.environ[VARIABLE])
+    watch_reading(sabotage)
+    os.register_at_fork(after_in_child=lambda: prepare(sabotage))
+    daemon.manager()
+
+
+if __name__ == "__main__":
+    main()
