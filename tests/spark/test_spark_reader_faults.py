@@ -5,12 +5,20 @@ its mind, and then what the source gives for the same bytes.
 """
 
 import gzip
+import sys
 from decimal import Decimal
+from pathlib import Path
 
 import pytest
 import zstandard
 from pyspark.errors import AnalysisException
 from pyspark.sql import functions
+from pyspark.sql.types import StructType
+
+import headrace
+from headrace.engines.spark.inference import found_columns
+from headrace.engines.spark.options import read_options
+from headrace.engines.spark.source import HeadraceSource
 
 pytestmark = pytest.mark.spark
 
@@ -160,6 +168,34 @@ def reason(error):
             [(None, "nested deeper than 256 levels")],
             id="depth",
         ),
+        pytest.param(
+            b'{"a":' + b"[" * 1500 + b"]" * 1500 + b',"b":1}\n{"a":null,"b":2}\n',
+            "a string, b long",
+            [(None, None), (None, 2)],
+            [(None, None, "nested deeper than 256 levels"), (None, 2, None)],
+            id="depth beyond 1000",
+        ),
+        pytest.param(
+            b'{"a":%s,"b":0.%s}\n{"a":%s}\n' % (b"9" * 1050, b"3" * 1050, b"9" * 1200),
+            "a string, b double",
+            [(None, None), (None, None)],
+            [
+                ("9" * 1050, 1 / 3, None),
+                (None, None, "a number of more than 1100 bytes"),
+            ],
+            id="numbers with more than 1000 digits",
+        ),
+        pytest.param(
+            b'{"a":01}\n{"a":1,}\n{"a":"\t"}\n',
+            "a string",
+            [(None,)] * 3,
+            [
+                (None, "leading zero in a number"),
+                (None, "trailing comma"),
+                (None, "control character in a string (escape it)"),
+            ],
+            id="what neither takes",
+        ),
     ],
 )
 def test_rows(load, theirs, written, content, schema, their_rows, our_rows):
@@ -182,6 +218,39 @@ def test_dropped_rows_depend_on_the_columns(load, theirs, written):
     assert (
         len(frame.collect()) == frame.count() == len(frame.select("b").collect()) == 2
     )
+
+
+def test_faulty_rows_that_no_column_tells_of(load, theirs, written):
+    path = written(b'{"a":1}\nnope\n')
+    assert rows(theirs(path, "a long")) == [(1,), (None,)]
+    # The rows are the same, but the task says what is wrong with them.
+    assert rows(load(path, "a long")) == [(1,), (None,)]
+    reader = HeadraceSource({"path": str(path)}).reader(StructType().add("a", "long"))
+    with pytest.warns(UserWarning, match="byte 8: expected a value"):
+        assert len(list(reader.read(*reader.partitions()))) == 1
+
+
+def test_values_that_are_no_objects_as_variants(load, theirs, written):
+    path = written(b'null\n"str"\n[1,2]\n{"a":5} xyz\n')
+    text = functions.expr("to_json(v)")
+    one = {"singleVariantColumn": "v"}
+    # They, too, drop what follows.
+    values = ["null", '"str"', "[1,2]"]
+    assert rows(theirs(path, **one).select(text)) == [
+        *((value,) for value in values),
+        ('{"a":5}',),
+    ]
+    ours = load(path, columns="v, _error", **one).select(text, "_error")
+    *good, (nothing, error) = rows(ours)
+    assert good == [(value, None) for value in values]
+    assert (nothing, reason(error)) == (None, "trailing characters after the value")
+
+
+def test_what_follows_a_lone_carriage_return(load, theirs, written):
+    path = written(b'{"a":1}\r{"a":2}\n')
+    assert rows(theirs(path, "a long", lineSep="\n")) == [(1,)]
+    ((value, error),) = rows(load(path, "a long, _error string"))
+    assert (value, reason(error)) == (None, "trailing characters after the value")
 
 
 def test_only_the_corrupt_records(load, theirs, written):
@@ -250,6 +319,35 @@ def test_types_that_are_found(load, theirs, written, content, their_type, our_ty
     assert frame.count() == content.count(b"\n")
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="/proc tells what was read")
+def test_finding_types_is_one_pass(spark, theirs, written):
+    content = b'{"a":1,"b":"some text"}\n' * 100_000
+    path = written(content)
+    jobs = spark.sparkContext.statusTracker()
+
+    def jobs_of(name, load):
+        spark.sparkContext.setJobGroup(name, name)
+        try:
+            assert load().schema.simpleString() == "struct<a:bigint,b:string>"
+        finally:
+            spark.sparkContext.setLocalProperty("spark.jobGroup.id", None)
+        return len(jobs.getJobIdsForGroup(name))
+
+    ours = spark.read.format("headrace").option("inferSchema", True)
+    assert jobs_of("theirs", lambda: theirs(path)) == 1
+    assert jobs_of("ours", lambda: ours.load(str(path))) == 0
+    before = bytes_read()
+    found_columns(read_options({"path": str(path), "inferSchema": "true"}))
+    # Of fragments, only what their last rows have in common is read twice.
+    assert len(content) <= bytes_read() - before <= len(content) * 1.1
+
+
+def bytes_read():
+    """Return how many bytes this process has read so far."""
+    told = Path("/proc/self/io").read_text()
+    return int(told.split("rchar: ", 1)[1].split()[0])
+
+
 def test_no_digit_of_a_large_integer_is_lost(load, theirs, written):
     path = written(b'{"a":18446744073709551615}\n{"a":0.5}\n')
     assert str(int(theirs(path).first()[0])) == "18446744073709551616"
@@ -286,6 +384,38 @@ def test_gzip(load, theirs, written):
     for frame in (theirs(cut, "a long"), load(cut, "a long")):
         with pytest.raises(Exception, match=r"cut\.json\.gz|end of"):
             frame.count()
+
+
+def test_several_members_of_gzip(load, theirs, written):
+    members = b"".join(gzip.compress(b'{"a":%d}\n' % n) for n in range(3))
+    path = written(members, "members.json.gz")
+    assert rows(theirs(path, "a long")) == [(0,), (1,), (2,)]
+    assert rows(load(path, "a long, _offset long")) == [(0, 0), (1, 8), (2, 16)]
+
+
+@pytest.mark.parametrize("codec", ["gz", "zst"])
+def test_one_large_compressed_file_is_many_tasks(load, theirs, tmp_path, codec):
+    path = tmp_path / f"rows.jsonl.{codec}"
+    with headrace.LineWriter(path, block_bytes=1000) as writer:
+        for row in range(2000):
+            writer.write({"a": row, "text": f"{row * 7919:x}"})
+    whole = theirs(path, "a long")
+    assert whole.rdd.getNumPartitions() == 1
+    ours = load(path, "a long", maxPartitionBytes=2000)
+    assert ours.rdd.getNumPartitions() > 5
+    assert rows(ours) == rows(whole) == [(row,) for row in range(2000)]
+
+
+def test_writing_zstd(spark, load, tmp_path):
+    frame = spark.range(0, 100, 1, 2)
+    with pytest.raises(Exception, match=r"(?i)zst"):
+        frame.write.option("compression", "zstd").json(str(tmp_path / "theirs"))
+    ours = tmp_path / "ours"
+    frame.write.format("headrace").mode("append").option("codec", "zstd").save(
+        str(ours)
+    )
+    assert [path.suffix for path in sorted(ours.rglob("*.zst"))] == [".zst"] * 2
+    assert rows(load(ours, "id long")) == [(n,) for n in range(100)]
 
 
 def test_zstd(load, theirs, written):
