@@ -431,7 +431,7 @@ class JavaNotFoundError(HeadraceError):
 
 
 class SparkFailedError(HeadraceError):
-    """Spark could not run the tasks of a query."""
+    """Spark could not run tasks."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
@@ -439,7 +439,7 @@ class SparkFailedError(HeadraceError):
 
     def __str__(self) -> str:
         return (
-            f"Spark could not run the query: {self.reason}; see its log, and that every "
+            f"Spark could not run the tasks: {self.reason}; see its log, and that every "
             "node has headrace and the files"
         )
 

@@ -269,7 +269,7 @@ def test_what_fails_in_spark_is_said_in_one_line(spark, tmp_path, monkeypatch):
     with headrace.open(path) as dataset, pytest.raises(SparkFailedError) as caught:
         dataset.query("$", engine="spark", master=HERE).to_list()
     assert str(caught.value).startswith(
-        "Spark could not run the query: ValueError: invalid literal for int()"
+        "Spark could not run the tasks: ValueError: invalid literal for int()"
     )
     assert "\n" not in str(caught.value)
 

@@ -18,6 +18,7 @@ from headrace.engines.fragment_rows import rows_of
 from headrace.engines.path_keys import PathKeys
 from headrace.engines.spark import shuffles
 from headrace.engines.spark.column_lines import json_lines
+from headrace.engines.spark.same_version import SameVersion
 from headrace.engines.spark.tasks import SCHEMA, answered, results_of
 from headrace.errors import RowFailedError
 from headrace.kernel.order_keys import KeyedRows
@@ -112,6 +113,7 @@ class Keying:
     """Gives the lines of tasks their keys."""
 
     def __init__(self, moving: Moving, *, lines: bool) -> None:
+        self._version = SameVersion()  # the first that is unpickled
         self._moving = moving
         self._lines = lines
 
@@ -157,6 +159,7 @@ class Writing:
     """Puts the lines of a partition aside; rows without one are only counted."""
 
     def __init__(self, job: Job, known: int) -> None:
+        self._version = SameVersion()
         self._job = job
         self._known = known
 

@@ -17,6 +17,7 @@ from pyspark.sql import is_remote
 
 from headrace.engines.spark.cancelling import cancellable
 from headrace.engines.spark.failures import in_one_line
+from headrace.engines.spark.same_version import SameVersion
 from headrace.errors import HeadraceError, SparkFailedError
 
 if TYPE_CHECKING:
@@ -80,6 +81,7 @@ class Doing:
     """The function that Spark's tasks run; it is sent to them as plain data."""
 
     def __init__(self, do: Callable[[int], object]) -> None:
+        self._version = SameVersion()  # the first that is unpickled
         self._do = do
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
