@@ -34,6 +34,8 @@ SET = "rows"
 
 _QUARANTINE_FILE = re.compile(r"\d+-[0-9a-f]{12}-\d{8}\.jsonl\.zst(\.ckpt)?")
 
+_UNFINISHED_REPORT = re.compile(r"\.(report|\d{6})\.(json|html)\.tmp-.*")
+
 
 class Place:
     """The directories of a pipeline."""
@@ -101,6 +103,9 @@ class Place:
             if path.name.startswith(".aside-"):
                 shutil.rmtree(path, ignore_errors=True)
             elif _QUARANTINE_FILE.fullmatch(path.name) and path.name not in needed:
+                path.unlink(missing_ok=True)
+        for path in (*_entries(self.root), *_entries(self.reports)):
+            if _UNFINISHED_REPORT.fullmatch(path.name):
                 path.unlink(missing_ok=True)
         for one in every:
             if (names := self.names(one)).directory.is_dir():

@@ -25,19 +25,30 @@ def write_down(
     done: Sequence[RowsDone],
     target: Callable[[int], Path],
 ) -> tuple[tuple[QuarantineFile, ...], dict[str, int]]:
-    """Write what tasks have rejected to a file for each; return these, and the reasons."""
+    """Write what tasks have rejected to a file for each; return these, and the reasons.
+
+    They are made aside, where nobody minds what a killed task leaves, and moved.
+    """
     before = _rows_before(tasks, done)
+    targets = {
+        task: target(task) for task, each in enumerate(done) if each.aside is not None
+    }
     files = tuple(
-        Numbering(tasks.aside / each.aside, before[task], target(task))
-        for task, each in enumerate(done)
-        if each.aside is not None
+        Numbering(
+            tasks.aside / (done[task].aside or ""),
+            before[task],
+            tasks.aside / path.name,
+        )
+        for task, path in targets.items()
     )
+    results = session.run_each(NumberingTasks(files), len(files))
     reasons: Counter[str] = Counter()
     listed = []
-    results = session.run_each(NumberingTasks(files), len(files))
-    for file, found in zip(files, results, strict=True):
+    for path, found in zip(targets.values(), results, strict=True):
+        for made in tasks.aside.glob(f"{path.name}*"):
+            made.rename(path.with_name(made.name))
         reasons.update(found)
-        listed.append(QuarantineFile(file.target.name, sum(found.values())))
+        listed.append(QuarantineFile(path.name, sum(found.values())))
     return tuple(listed), _fewer(reasons)
 
 
