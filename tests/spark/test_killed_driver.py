@@ -5,17 +5,15 @@ machine dies.
 """
 
 import os
-import signal
 import subprocess
 import sys
-import time
-from pathlib import Path
 
 import pytest
 
 import headrace
 from headrace.api.shard_check import check_shards
-from tests.spark.cluster import PATIENCE, QUICK_START, environment
+from tests.spark.cluster import QUICK_START, environment
+from tests.spark.processes import kill, until
 
 pytestmark = [
     pytest.mark.spark,
@@ -68,19 +66,6 @@ frame.write.format("waiting").mode(mode).option("jobId", "one").save(directory)
 """
 
 
-def processes(session):
-    """List the processes of a session that are not dead yet."""
-    found = []
-    for stat in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            state, _parent, _group, its, *_ = stat.read_text().rsplit(")", 1)[1].split()
-        except (FileNotFoundError, ProcessLookupError):
-            continue
-        if int(its) == session and state != "Z":
-            found.append(int(stat.parent.name))
-    return found
-
-
 def kill_driver(*arguments, mark):
     """Start a driver, and kill all that belongs to it when it has made its mark."""
     driver = subprocess.Popen(
@@ -89,17 +74,11 @@ def kill_driver(*arguments, mark):
         stderr=subprocess.DEVNULL,
         start_new_session=True,
     )
-    deadline = time.monotonic() + PATIENCE
     try:
-        while not mark.exists():
-            assert driver.poll() is None
-            assert time.monotonic() < deadline
-            time.sleep(0.05)
+        assert until(lambda: mark.exists() or driver.poll() is not None)
+        assert driver.poll() is None
     finally:
-        while left := processes(driver.pid):
-            for process in left:
-                os.kill(process, signal.SIGKILL)
-            time.sleep(0.01)
+        kill(driver.pid)
         driver.wait()
 
 

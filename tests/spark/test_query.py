@@ -7,7 +7,6 @@ Starting a job costs more than asking a few rows, so many queries share one here
 import json
 import pickle
 import sys
-import time
 from contextlib import suppress
 
 import pytest
@@ -30,6 +29,7 @@ from tests.reference.query_tables import (
     write_files,
     write_users,
 )
+from tests.spark.processes import until
 
 pytestmark = pytest.mark.spark
 
@@ -221,14 +221,6 @@ def test_answers_come_in_the_order_of_the_rows_however_many_chunks(
     with headrace.open(path, persist=False) as dataset:
         ask = asking(dataset, "[$, $, $, $, $, $, $, $]", 100_000)
         assert ask("spark") == ask("local")
-
-
-def until(reached):
-    """Wait for something that Spark tells of some time after it has happened."""
-    give_up = time.monotonic() + 60
-    while not reached() and time.monotonic() < give_up:
-        time.sleep(0.05)
-    return reached()
 
 
 def test_rows_that_are_left_end_their_job(spark):

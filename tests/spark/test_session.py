@@ -10,7 +10,7 @@ from pyspark.sql.datasource import DataSource
 import headrace.spark
 import pyspark_headrace
 from headrace.engines.spark.session import settings
-from headrace.errors import MissingExtraError, UsageError
+from headrace.errors import MasterUnreachableError, MissingExtraError, UsageError
 from tests.spark.cluster import free_port
 
 pytestmark = pytest.mark.spark
@@ -170,6 +170,21 @@ def test_a_master_needs_host_and_port(master):
         master,
     )
     assert done.stdout == f"master {master} is not spark://HOST:PORT\n"
+
+
+def test_spark_connect_needs_more_packages(monkeypatch):
+    monkeypatch.setattr("headrace.engines.spark.session.find_spec", lambda _name: None)
+    with pytest.raises(UsageError, match=r"pip install 'pyspark\[connect\]'"):
+        headrace.spark.session("sc://127.0.0.1")
+
+
+def test_a_server_of_spark_connect_that_does_not_answer(monkeypatch):
+    monkeypatch.setattr("headrace.engines.spark.session.find_spec", lambda _name: True)
+    url = f"sc://127.0.0.1:{free_port()}/;user_id=me"
+    with pytest.raises(
+        MasterUnreachableError, match=f"no Spark master answers at {url}"
+    ):
+        headrace.spark.session(url)
 
 
 def test_registering_again_is_harmless(spark, tmp_path):

@@ -9,7 +9,7 @@ every task) and `sink`.
 
 A query passes `query` (what the driver makes of what tasks give), `jobs` (sends
 tasks out, takes in their chunks) and `asking` (the rows of a fragment asked; runs
-in every task). `java` and `session` start Spark; nothing else here does.
+in every task). `java`, `interrupts` and `session` start Spark; nothing else here does.
 
 Only `source`, `sink`, `session`, `totals` and `jobs` import PySpark, so that a driver
 without it can still be told what is missing (`extra`).

@@ -50,9 +50,10 @@ def cancellable(spark: SparkSession, rows: Callable[[], Iterator[T]]) -> Iterato
         yield from fetched.rows()
     finally:
         fetched.left.set()
-        if thread.is_alive():
+        while thread.is_alive():
+            # A job that is not there yet cannot be cancelled, and may come.
             cancel(name)
-        thread.join()
+            thread.join(_LOOK_EVERY)
 
 
 def _tagging(

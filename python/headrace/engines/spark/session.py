@@ -9,17 +9,20 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 import socket
 import sys
 from importlib.resources import files
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from py4j.protocol import Py4JError
-from pyspark import SparkContext
-from pyspark.errors import PySparkRuntimeError
+from pyspark import SparkConf, SparkContext
+from pyspark.errors import PySparkException, PySparkRuntimeError
 from pyspark.sql import SparkSession
 
+from headrace.engines.spark.interrupts import put_off
 from headrace.engines.spark.java import ensure_java
 from headrace.engines.spark.source import HeadraceSource
 from headrace.errors import MasterUnreachableError, UsageError
@@ -29,7 +32,11 @@ if TYPE_CHECKING:
 
 _JAVA_OPTIONS = "spark.driver.extraJavaOptions"
 
+_CONNECT = "sc://"
 _STANDALONE = "spark://"
+_CONNECT_PORT = 15002
+_ADDRESS = re.compile(r"(?P<host>\[[^]]+\]|[^:]+)(:(?P<port>\d+))?")
+
 _PATIENCE = 10.0
 """Seconds that a master has to take a connection."""
 
@@ -46,8 +53,11 @@ def session(master: str, app_name: str, conf: Mapping[str, object]) -> SparkSess
     """Start Spark at `master`, or return the session that already runs there.
 
     `conf` is laid over the defaults, its Java options added to ours; a session
-    that runs already keeps all its settings but those in `conf`.
+    that runs already keeps all its settings but those in `conf`. A `master` that is
+    a server of Spark Connect has settings of its own.
     """
+    if master.startswith(_CONNECT):
+        return _connected(master, conf)
     # The session of another thread is found here only.
     running = SparkContext._active_spark_context
     if running is None:
@@ -65,13 +75,41 @@ def session(master: str, app_name: str, conf: Mapping[str, object]) -> SparkSess
     for name, value in chosen.items():
         builder = builder.config(name, value)
     try:
-        spark = builder.getOrCreate()
+        if running is None:
+            with put_off():
+                _start_context(master, app_name, chosen)
+        with put_off():
+            spark = builder.getOrCreate()
+            register(spark)
     except (PySparkRuntimeError, Py4JError) as error:
         # PySpark may know only that Java ended; Java has said why on stderr.
         reason = _reason(error)
         raise UsageError(f"Spark did not start at {master}: {reason}") from error
-    register(spark)
     return spark
+
+
+def _connected(url: str, conf: Mapping[str, object]) -> SparkSession:
+    """Return the session at a server of Spark Connect."""
+    if find_spec("grpc") is None:
+        raise UsageError(
+            "sc:// needs more packages; run: pip install 'pyspark[connect]'"
+        )
+    _reach(url)
+    builder = SparkSession.builder.remote(url)
+    for name, value in conf.items():
+        builder = builder.config(name, _spelled(value))
+    try:
+        spark = builder.getOrCreate()
+        register(spark)
+    except PySparkException as error:
+        raise UsageError(f"no session at {url}: {_reason(error)}") from error
+    return spark
+
+
+def _start_context(master: str, app_name: str, chosen: Mapping[str, str]) -> None:
+    """Start Java; PySpark then hears Ctrl-C, and cancels all jobs."""
+    conf = SparkConf().setMaster(master).setAppName(app_name)
+    SparkContext.getOrCreate(conf.setAll(list(chosen.items())))
 
 
 def _prepare(master: str) -> None:
@@ -86,20 +124,38 @@ def _prepare(master: str) -> None:
 
 
 def _reach(master: str) -> None:
-    """Raise unless a master of a cluster of Spark's own answers; that takes Spark minutes."""
-    if not master.startswith(_STANDALONE):
-        return
-    for address in master.removeprefix(_STANDALONE).split(","):
-        host, _colon, port = address.rpartition(":")
-        if not (host and port.isdecimal()):
-            raise UsageError(f"master {master} is not spark://HOST:PORT")
+    """Raise unless a master answers whose address we know; PySpark takes minutes to do so."""
+    reasons = []
+    for host, port in _addresses(master):
         try:
-            socket.create_connection((host.strip("[]"), int(port)), _PATIENCE).close()
+            socket.create_connection((host, port), _PATIENCE).close()
         except (OSError, OverflowError) as error:
-            reason = str(error)
+            reasons.append(str(error))
         else:
             return
-    raise MasterUnreachableError(master, reason)
+    if reasons:
+        raise MasterUnreachableError(master, reasons[-1])
+
+
+def _addresses(master: str) -> list[tuple[str, int]]:
+    """Return where a master may be, if its URL says so.
+
+    >>> _addresses("spark://a:7077,[::1]:7077"), _addresses("local[2]")
+    ([('a', 7077), ('::1', 7077)], [])
+    >>> _addresses("sc://host/;token=secret")
+    [('host', 15002)]
+    """
+    scheme, _slashes, rest = master.partition("://")
+    if f"{scheme}://" not in (_CONNECT, _STANDALONE):
+        return []
+    found = []
+    for address in rest.partition("/")[0].split(","):
+        parts = _ADDRESS.fullmatch(address)
+        if parts is None or (parts["port"] is None and scheme != "sc"):
+            raise UsageError(f"master {master} is not {scheme}://HOST:PORT")
+        port = int(parts["port"] or _CONNECT_PORT)
+        found.append((parts["host"].strip("[]"), port))
+    return found
 
 
 def _reason(error: Exception) -> str:
