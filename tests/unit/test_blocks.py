@@ -1,6 +1,7 @@
 """Compressed files that can be entered in the middle: what is read, and what if it is wrong."""
 
 import hashlib
+import os
 import pickle
 import subprocess
 import sys
@@ -20,12 +21,15 @@ from headrace.errors import (
 )
 from headrace.physical.fragment import fragments
 from headrace.store import checkpoints
+from headrace.store.opened import OpenedFile
+from headrace.store.source import expand
 from tests.reference.blocks import (
     Piece,
     anywhere,
     gzip_members,
     joined,
     lengths,
+    rot,
     seek_table,
     seekable_zstd,
     whole_lines,
@@ -192,7 +196,7 @@ def damaged(path, piece_number, pieces):
     before = sum(len(piece.compressed) for piece in pieces[:piece_number])
     content = bytearray(path.read_bytes())
     content[before + len(pieces[piece_number].compressed) * 2 // 3] ^= 0x10
-    path.write_bytes(content)
+    rot(path, content)
     first = sum(piece.rows for piece in pieces[:piece_number])
     return before, range(first, first + pieces[piece_number].rows)
 
@@ -523,3 +527,16 @@ def test_a_table_of_blocks_says_beforehand_that_they_are_too_many(tmp_path):
     ):
         ds[0]
     assert headrace.open(path, max_decoded=len(DATA))[0]["id"] == 0
+
+
+def test_a_table_that_is_older_than_its_file_is_not_used(tmp_path):
+    path = tmp_path / "rows.jsonl.zst"
+    with headrace.LineWriter(path, block_bytes=64) as writer:
+        writer.write_many(range(1000))
+    sidecar = tmp_path / f"{path.name}.ckpt"
+    before, changed = sidecar.stat(), path.stat().st_mtime_ns
+    assert before.st_mtime_ns >= changed
+    assert OpenedFile(*expand(path)).counted_table is not None
+    os.utime(sidecar, ns=(before.st_atime_ns, changed - 1))
+    assert OpenedFile(*expand(path)).counted_table is None
+    assert list(headrace.open(path)) == list(range(1000))

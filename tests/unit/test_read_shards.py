@@ -17,6 +17,7 @@ from headrace.errors import (
     UsageError,
 )
 from headrace.store.shards.metadata import encode
+from tests.reference.blocks import rot
 
 RECORDS = [{"i": i, "k": "v"} for i in range(1000)]
 
@@ -105,7 +106,7 @@ def test_damage_is_an_error_or_left_out(tmp_path, codec, damaged):
         offset, rows = blocks[block]
         content[offset + 400] ^= 0x55
         lost.update(rows)
-    (tmp_path / part.path).write_bytes(content)
+    rot(tmp_path / part.path, content)
     with pytest.raises(DamagedSourceError, match="part-00000000"):
         list(headrace.read_shards(tmp_path))
     with pytest.warns(

@@ -4,7 +4,7 @@ A sidecar is derived and may vanish at any time. It is used only if size, times
 and both ends of the data are what they were when it was made; if the data has
 only grown it is extended; anything else means scanning again. A table of blocks,
 written with the data, fits wherever it was brought with it: size and ends must be
-equal, and each block has a checksum. A file that is not ours is never touched. Format: docs/formats/checkpoints.md.
+equal, it must not be older than the data, and each block has a checksum. A file that is not ours is never touched. Format: docs/formats/checkpoints.md.
 """
 
 from __future__ import annotations
@@ -70,12 +70,25 @@ def load_blocks(
         places = [source.location + SUFFIX]
     for place in places:
         with suppress(HeadraceError), reading(str(place)):
-            loaded = _fetched(place) if isinstance(place, str) else RowIndex.load(place)
+            if isinstance(place, str):
+                loaded = _fetched(place)
+            elif _is_older(place, source):
+                continue
+            else:
+                loaded = RowIndex.load(place)
             if table := _fitting_blocks(*loaded, source):
                 # It must be all of the file, or the next place is better.
                 table.decoded(opened.file, source.size)
                 return table
     return None
+
+
+def _is_older(path: Path, source: Source) -> bool:
+    """Whether a table may be that of another file, which had this name before.
+
+    Only members of gzip say themselves how many rows are before them.
+    """
+    return source.codec != "gzip" and path.stat().st_mtime_ns < source.mtime_ns
 
 
 def _fetched(url: str) -> tuple[RowIndex, Made]:
@@ -132,7 +145,7 @@ def _fitting(path: Path, source: Source, opened: OpenedFile) -> Found | None:
     if index.blocks is not None:
         # Without a block, a compressed file is not entered: nobody wants it to be.
         table = _fitting_blocks(index, made, source) if codec == "none" else None
-        if table is None:
+        if table is None or _is_older(path, source):
             return None
         return Found(index, whole=True, file=table.decoded(opened.file, size))
     if size == source.size:
@@ -159,7 +172,8 @@ def _fitting_blocks(index: RowIndex, made: Made, source: Source) -> BlockTable |
 
 def _has_fitting_blocks(path: Path, source: Source) -> bool:
     with suppress(HeadraceError), reading(str(path)):
-        return _fitting_blocks(*RowIndex.load(path), source) is not None
+        fits = _fitting_blocks(*RowIndex.load(path), source) is not None
+        return fits and not _is_older(path, source)
     return False
 
 
