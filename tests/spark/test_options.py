@@ -19,6 +19,9 @@ def test_defaults():
         partition_bytes=64 << 20,
         max_line=64 << 20,
         batch_bytes=4 << 20,
+        max_ratio=10_000,
+        max_decoded=None,
+        blocks=True,
     )
 
 
@@ -29,6 +32,9 @@ def test_names_have_no_case_and_sizes_have_units():
         "maxPartitionBytes": "128MiB",
         "MAXLINEBYTES": "1024",
         "maxBatchBytes": "64KiB",
+        "maxRatio": "7",
+        "maxDecodedBytes": "1GiB",
+        "BLOCKS": "False",
     }
     assert read_options(options) == ReadOptions(
         paths=("a b.jsonl", "ü/*.gz"),
@@ -36,6 +42,9 @@ def test_names_have_no_case_and_sizes_have_units():
         partition_bytes=128 << 20,
         max_line=1024,
         batch_bytes=64 << 10,
+        max_ratio=7,
+        max_decoded=1 << 30,
+        blocks=False,
     )
 
 
@@ -55,6 +64,11 @@ def test_names_have_no_case_and_sizes_have_units():
         pytest.param(
             {"path": "a", "maxBatchBytes": "3GiB"}, "maxBatchBytes is 3GiB", id="huge"
         ),
+        pytest.param({"path": "a", "maxRatio": "0"}, "maxRatio is 0", id="no ratio"),
+        pytest.param(
+            {"path": "a", "maxDecodedBytes": "x"}, "maxDecodedBytes", id="no bytes"
+        ),
+        pytest.param({"path": "a", "blocks": "1"}, "true, false", id="no switch"),
         pytest.param(
             {"path": "a", "maxBatchBytes": "many"}, "maxBatchBytes", id="not a size"
         ),

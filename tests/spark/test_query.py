@@ -299,10 +299,17 @@ def test_the_command_line(spark, tmp_path, capfdbinary):
     said = capfdbinary.readouterr()
     assert (code, said.out) == (1, b"")
     assert b"a.jsonl: line 2, byte 11: " in said.err
+    parts = ["--partition-bytes", "4"]
+    assert (
+        main(["query", "$.id", *where, *parts, "--errors", str(errors), str(path)]) == 0
+    )
+    assert capfdbinary.readouterr().out == b"1\n2\n"
     code = main(["query", "$.rows().sum(id)", *where, "--explain"])
     assert b"on Spark\n" in capfdbinary.readouterr().out
     assert main(["query", "$", "--master", HERE, str(path)]) == 2
     assert b"master is for engine" in capfdbinary.readouterr().err
+    assert main(["query", "$", *parts, str(path)]) == 2
+    assert b"partition_bytes is for engine" in capfdbinary.readouterr().err
 
 
 def test_the_default_master_tries_a_task_again():

@@ -8,6 +8,7 @@ import pytest
 from pyspark.errors import AnalysisException, PythonException
 from pyspark.sql import functions
 
+import headrace
 from tests.reference.compressed import FORMS
 from tests.spark.faulty import DATA, ERRORS, MAX_LINE, ROWS, places
 
@@ -220,6 +221,25 @@ def test_compressed_blocks_are_read_by_several_tasks(load, tmp_path, form):
     frame = load(path, "n long, s string, _line long", maxPartitionBytes=size)
     assert frame.rdd.getNumPartitions() >= 3
     assert rows(frame.orderBy("n")) == [(n, str(n * 7919), n + 1) for n in range(2000)]
+
+
+def test_limits_of_compressed_files(load, tmp_path):
+    path = tmp_path / "rows.jsonl.zst"
+    content = b"".join(b'{"a":%d}\n' % row for row in range(5000))
+    with headrace.LineWriter(path, block_bytes=1000) as writer:
+        writer.write_lines(content)
+    for schema in ("a long, _row long", "_raw binary, _row long"):
+        many = load(path, schema, maxPartitionBytes=1000)
+        for options in ({"blocks": False}, {"maxDecodedBytes": len(content)}):
+            one = load(path, schema, maxPartitionBytes=1000, **options)
+            assert one.rdd.getNumPartitions() == 1 < many.rdd.getNumPartitions()
+            assert rows(one) == rows(many)
+        short = load(path, schema, maxDecodedBytes=len(content) - 1)
+        with pytest.raises(PythonException, match="DecompressionLimitError") as caught:
+            short.collect()
+        assert str(path) in str(caught.value)
+    with pytest.raises(Exception, match="DecompressionLimitError"):
+        load(path, inferSchema=True, maxDecodedBytes=100)
 
 
 def test_a_file_that_changes_under_a_frame_is_refused(load, tmp_path):

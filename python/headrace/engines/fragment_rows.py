@@ -33,9 +33,12 @@ def rows_of(
     )
 
 
-def count_rows_of(fragment: Fragment) -> int:
+def count_rows_of(
+    fragment: Fragment,
+    decoding: Decoding = Decoding(),  # noqa: B008, frozen
+) -> int:
     """Count the rows that begin in a fragment."""
-    opened = OpenedFile(fragment.source, warn=fragment.start == 0)
+    opened = OpenedFile(fragment.source, decoding=decoding, warn=fragment.start == 0)
     if (table := opened.counted_table) is not None:
         _offset, first = table.at_physical(fragment.start)
         _offset, behind = table.at_physical(fragment.end)

@@ -197,6 +197,13 @@ ARGUMENTS = (
         metavar="URL",
     ),
     Argument(
+        "partition_bytes",
+        "size",
+        "how many bytes of files one task of Spark reads (64MiB unless told)",
+        ("--partition-bytes",),
+        metavar="SIZE",
+    ),
+    Argument(
         "memory",
         "size",
         "how much JSON a query may hold at once (1GiB unless told); working on it takes some times more",
@@ -250,6 +257,7 @@ def run(options: Namespace, console: Console) -> int:
             lanes=not options.no_lanes,
             engine=options.engine,
             master=options.master,
+            partition_bytes=options.partition_bytes,
         )
         asked.warn = lambda message: console.emit("memory", message)
         try:

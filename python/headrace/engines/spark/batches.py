@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from headrace.engines.spark.columns import Column
+    from headrace.engines.spark.options import ReadOptions
     from headrace.kernel.rows import RowBatch
     from headrace.physical.fragment import Fragment
 
@@ -30,15 +31,15 @@ _ARROW_TYPES = {"string": pa.string(), "bigint": pa.int64(), "binary": pa.binary
 
 
 def read_fragment(
-    fragment: Fragment, columns: Sequence[Column], *, max_line: int, batch_bytes: int
+    fragment: Fragment, columns: Sequence[Column], options: ReadOptions
 ) -> Iterator[pa.RecordBatch]:
     """Read the rows that begin in `fragment`, each batch of the schema `columns`.
 
-    A line longer than `max_line` is a row whose ``_raw`` is null.
+    A line longer than `options.max_line` is a row whose ``_raw`` is null.
     """
     schema = arrow_schema(columns)
-    rows = rows_of(fragment, max_line)
-    while (batch := rows.next_batch(MOST_ROWS, batch_bytes)) is not None:
+    rows = rows_of(fragment, options.max_line, options.decoding)
+    while (batch := rows.next_batch(MOST_ROWS, options.batch_bytes)) is not None:
         arrays = [column_of_lines(column, batch, fragment) for column in columns]
         yield pa.RecordBatch.from_arrays(arrays, schema=schema)
 

@@ -105,7 +105,7 @@ def _look(options: ReadOptions, fragment: Fragment) -> Inference:
         )
         for query, output in _queries(options)
     ]
-    rows = rows_of(fragment, options.max_line)
+    rows = rows_of(fragment, options.max_line, options.decoding)
     while (batch := rows.next_batch(MOST_ROWS, options.batch_bytes)) is not None:
         for answers in _answers(asked, batch):
             found.add(answers)

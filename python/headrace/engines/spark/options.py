@@ -16,6 +16,8 @@ from headrace.store.sizes import format_size, parse_size
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from headrace.kernel.rows import Decoding
+
 
 _FILE_URL = re.compile(r"^file:(//(localhost)?(?=/))?")
 
@@ -53,6 +55,19 @@ OPTIONS = (
         "how many bytes of lines one Arrow batch holds",
         default=4 << 20,
         most=1 << 29,
+    ),
+    Option(
+        "maxRatio",
+        "refuse a compressed file, from 256 MiB on, that is over so many times its size",
+        default=10_000,
+        most=1 << 62,
+    ),
+    Option(
+        "maxDecodedBytes",
+        "refuse a compressed file that is longer than this when decoded; it is not cut then",
+    ),
+    Option(
+        "blocks", "`false`: read compressed files in order, even if they have blocks"
     ),
     Option("inferSchema", "`true`: find the columns by reading all files once"),
     Option("columns", "of the columns that are found, only these: `id, name`"),
@@ -94,6 +109,9 @@ class ReadOptions:
     partition_bytes: int
     max_line: int
     batch_bytes: int
+    max_ratio: int = 10_000
+    max_decoded: int | None = None
+    blocks: bool = True
     mode: str = "PERMISSIVE"
     corrupt: str = "_corrupt_record"
     bad_records: str | None = None
@@ -104,6 +122,15 @@ class ReadOptions:
     variant: str | None = None
     looks_inside: bool = False
     """Whether an option is about what is in the lines."""
+
+    @property
+    def decoding(self) -> Decoding:
+        """How compressed files are decoded, by one thread in each task."""
+        # The compiled core stays out of what Spark imports to discover us.
+        from headrace.kernel.rows import END, Decoding
+
+        most = END if self.max_decoded is None else self.max_decoded
+        return Decoding(1, self.max_ratio, most)
 
 
 def read_options(given: Mapping[str, str]) -> ReadOptions:
@@ -129,7 +156,6 @@ def read_options(given: Mapping[str, str]) -> ReadOptions:
         raise UsageError(
             "mode FAILFAST stops at a faulty row: leave badRecordsPath out"
         )
-    infer = values.get("inferschema", "false").lower()
     columns = values.get("columns")
     return ReadOptions(
         paths=_paths(values),
@@ -137,12 +163,15 @@ def read_options(given: Mapping[str, str]) -> ReadOptions:
         partition_bytes=sizes["maxpartitionbytes"],
         max_line=sizes["maxlinebytes"],
         batch_bytes=sizes["maxbatchbytes"],
+        max_ratio=sizes["maxratio"],
+        max_decoded=_most_decoded(values.get("maxdecodedbytes")),
+        blocks=_switch("blocks", values.get("blocks", "true")),
         mode=mode,
         corrupt=values.get("columnnameofcorruptrecord", "_corrupt_record"),
         bad_records=values.get("badrecordspath"),
         where=_query("where", values.get("where")),
         query=_query("query", values.get("query")),
-        infer=_one_of("inferSchema", infer, ("true", "false")) == "true",
+        infer=_switch("inferSchema", values.get("inferschema", "false")),
         columns=None if columns is None else _names(columns),
         variant=values.get("singlevariantcolumn"),
         looks_inside=not _INSIDE.isdisjoint(values),
@@ -153,6 +182,10 @@ def _one_of(name: str, value: str, values: tuple[str, ...]) -> str:
     if value not in values:
         raise UsageError(f"option {name} is {value}; it can be {', '.join(values)}")
     return value
+
+
+def _switch(name: str, value: str) -> bool:
+    return _one_of(name, value.lower(), ("true", "false")) == "true"
 
 
 def _names(text: str) -> tuple[str, ...]:
@@ -203,6 +236,15 @@ def _json_list(name: str, text: str) -> tuple[str, ...]:
     if not isinstance(several, list):
         raise UsageError(f"option {name} is not a JSON list: {text}")
     return tuple(str(one) for one in several)
+
+
+def _most_decoded(text: str | None) -> int | None:
+    if text is None:
+        return None
+    try:
+        return parse_size(text)
+    except UsageError as error:
+        raise UsageError(f"option maxDecodedBytes: {error}") from error
 
 
 def _size(option: Option, text: str | None) -> int:

@@ -101,9 +101,9 @@ class FragmentReader:
 
     def read(self, fragment: Fragment) -> Iterator[pa.RecordBatch]:
         """Read the rows that begin in `fragment`."""
-        rows = rows_of(fragment, self._options.max_line)
-        most_bytes = self._options.batch_bytes
-        while (batch := rows.next_batch(MOST_ROWS, most_bytes)) is not None:
+        options = self._options
+        rows = rows_of(fragment, options.max_line, options.decoding)
+        while (batch := rows.next_batch(MOST_ROWS, options.batch_bytes)) is not None:
             filled = self._builder.fill(batch)
             if filled.faults:
                 self._report(batch, fragment, filled.faults)

@@ -119,12 +119,7 @@ class LineReader(_Reader):
 
         # Spark makes up a partition of None where there are no files.
         for fragment in partition.value or ():
-            yield from read_fragment(
-                fragment,
-                self._columns,
-                max_line=self._options.max_line,
-                batch_bytes=self._options.batch_bytes,
-            )
+            yield from read_fragment(fragment, self._columns, self._options)
 
 
 class RecordReader(_Reader):

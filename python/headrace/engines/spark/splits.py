@@ -14,6 +14,7 @@ import os
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from fnmatch import fnmatchcase
+from functools import partial
 from itertools import accumulate
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, TypeAlias
@@ -40,7 +41,7 @@ def plan(options: ReadOptions, *, number_rows: bool) -> list[Partition]:
     """
     files = [fragments(source, options.partition_bytes) for source in _sources(options)]
     if number_rows:
-        files = _numbered(files)
+        files = _numbered(files, options)
     flat = (fragment for file in files for fragment in file)
     return list(packed(flat, options.partition_bytes))
 
@@ -54,7 +55,9 @@ def first_row(fragment: Fragment) -> int:
 
 def _sources(options: ReadOptions) -> Iterator[Source]:
     paths = [local_path(path) for path in options.paths]
-    for source in expand(paths):
+    # How long a file is in all is known only to who reads all of it.
+    blocks = options.blocks and options.max_decoded is None
+    for source in expand(paths, blocks=blocks):
         if source.is_pipe:
             raise UsageError(f"{source.location}: Spark cannot read a pipe; use a file")
         name = PurePath(source.location).name
@@ -70,10 +73,13 @@ def absolute(source: Source) -> Source:
     return replace(source, location=str(Path(source.location).absolute()))
 
 
-def _numbered(files: list[list[Fragment]]) -> list[list[Fragment]]:
+def _numbered(
+    files: list[list[Fragment]], options: ReadOptions
+) -> list[list[Fragment]]:
+    count = partial(count_rows_of, decoding=options.decoding)
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         # No fragment follows the last of a file, so nobody asks for its rows.
-        counts = [pool.map(count_rows_of, file[:-1]) for file in files]
+        counts = [pool.map(count, file[:-1]) for file in files]
         return [
             [
                 replace(fragment, first_row=first)
