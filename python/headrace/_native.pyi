@@ -377,6 +377,7 @@ class KeyedRows:
     ) -> tuple[
         int,
         bytes,
+        bytes,
         tuple[bytes, bytes],
         tuple[bytes, bytes],
         list[tuple[tuple[int, int, tuple[int, int] | None, str], bool]],

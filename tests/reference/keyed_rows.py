@@ -40,11 +40,12 @@ VALUES = [
 
 
 class Element(NamedTuple):
-    """One element: the position of its row, its line, its key."""
+    """One element: the position of its row, its line, its key, the byte of its row."""
 
     position: int
     line: bytes
     key: bytes
+    offset: int = 0
 
 
 def code(query):
@@ -60,8 +61,9 @@ def batch_of(*rows):
 def elements(keyed):
     """Return the elements that the core gave."""
     positions = struct.unpack(f"<{keyed.length}i", keyed.positions)
-    lines, keys = _texts(keyed.lines), _texts(keyed.keys)
-    return [Element(*each) for each in zip(positions, lines, keys, strict=True)]
+    offsets = struct.unpack(f"<{keyed.length}q", keyed.offsets)
+    parts = positions, _texts(keyed.lines), _texts(keyed.keys), offsets
+    return [Element(*each) for each in zip(*parts, strict=True)]
 
 
 def _texts(texts):

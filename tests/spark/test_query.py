@@ -178,6 +178,10 @@ def test_the_shared_cases(spark, monkeypatch, tmp_path):
         ("$.rows().sum(x)", {}),
         ("$.rows().filter(id > 1).unique_by(k)", {}),
         ("$.rows().flat_map(t)", {"on_error": "collect"}),
+        ("$.rows().sort(k)", {"on_error": "skip"}),
+        ("$.rows().sort(-k, -x).flat_map([id, k])", {"on_error": "skip", "limit": 9}),
+        ("$.rows().map(k).sort()", {"on_error": "skip", "nulls": True}),
+        ("$.rows().sort(60 / (id - 3))", {"on_error": "skip"}),
     ],
 )
 def test_queries_with_jobs_of_their_own(spark, tmp_path, query, options):

@@ -2,15 +2,14 @@
 
 import json
 import pickle
-from itertools import pairwise
 
 import pyarrow as pa
 import pytest
 
 from headrace.engines.spark.joining import Joining
+from headrace.engines.spark.key_sample import bounds
 from headrace.engines.spark.shuffles import (
     SCHEMA,
-    bounds,
     first_of_each_key,
     joined_lines,
     sampled_keys,
@@ -49,7 +48,8 @@ def keyed(lines, tasks=TASKS, **options):
     made = elements(KeyedRows(code("k"), **options).of(batch_of(*lines)))
     share = -(-len(lines) // tasks) or 1
     return [
-        (at // share, at % share, key, line) for at, (_, line, key) in enumerate(made)
+        (at // share, at % share, key, line)
+        for at, (_, line, key, _) in enumerate(made)
     ]
 
 
@@ -180,16 +180,3 @@ def test_a_key_with_more_rows_than_fit_is_named():
         len(joined_in_process(joining("lookup", memory=2000), right[:1], right, 50))
         == 1
     )
-
-
-def test_bounds_divide_evenly_and_rise():
-    keys = [b"%05d" % (number * 7919 % 1000) for number in range(1000)]
-    found = bounds(keys, 4)
-    assert found == [b"00250", b"00500", b"00750"]
-    assert bounds(reversed(keys), 4) == found
-    assert bounds([b"a"] * 50 + [b"b"], 8) == []
-    assert bounds([b"a"] * 5 + [b"b"] * 5, 8) == [b"b"]
-    assert bounds([], 8) == []
-    (long,) = bounds([b"a", b"x" * 10_000], 2)
-    assert long == b"x" * 256
-    assert all(low < high for low, high in pairwise(bounds(keys, 300)))

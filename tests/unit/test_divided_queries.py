@@ -171,7 +171,7 @@ def test_a_pipe_is_refused():
 
 def test_too_much_memory_is_said_alike(files):
     with headrace.open(files, persist=False) as dataset:
-        for query in ("$.rows().sort(id)", "$.rows().map($).unique()"):
+        for query in ("$.rows().sort(id).reverse()", "$.rows().map($).unique()"):
             local = outcome(dataset, query, memory=300)
             divided = outcome(
                 dataset, query, memory=300, engine="spark", partition_bytes=90
@@ -180,13 +180,25 @@ def test_too_much_memory_is_said_alike(files):
             assert local[1][0] == "MemoryExceededError"
 
 
+def test_what_is_shuffled_needs_no_memory_here(files):
+    with headrace.open(files, persist=False) as dataset:
+        expected = outcome(dataset, "$.rows().sort(k)")
+        for size in SIZES:
+            where = {"engine": "spark", "partition_bytes": size, "memory": 300}
+            assert outcome(dataset, "$.rows().sort(k)", **where) == expected
+
+
 @pytest.mark.parametrize(
     ("query", "where"),
     [
         ("$.id", "lines"),
         ("$.rows().filter(x > 1)", "lines"),
         ("$.rows().filter(x > 1).sum(y)", "parts"),
-        ("$.rows().sort(x)", "parts"),
+        ("$.rows().sort(x)", "sorted"),
+        ("$.rows().filter(x > 1).sort(-x, -y).map(z)", "sorted"),
+        ("$.rows().sort(x, -y)", "parts"),
+        ("$.rows().sort(x).take(3)", "parts"),
+        ("$.rows().sort((a, b) => a.x < b.x)", "parts"),
         ("$.rows().filter(x > 1).take(3)", "rows"),
         ("$.rows().unique_by(x)", "rows"),
         ("$.rows().take(3)", "driver"),

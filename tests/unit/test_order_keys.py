@@ -49,7 +49,7 @@ def test_rows_keep_their_bytes_and_those_without_a_key_are_refused():
     ]
     assert [(refused.row, refused.column) for refused in keyed.refused] == [(3, None)]
     assert [(refused.row, refused.column) for refused in keyed.late] == [(2, 1)]
-    assert rows.counts == Counts(rows=5, emitted=2, filtered=0, skipped=2, blank=1)
+    assert rows.counts == Counts(rows=5, emitted=3, filtered=0, skipped=1, blank=1)
 
 
 def test_elements_of_stages_have_keys_and_become_others():
@@ -60,7 +60,7 @@ def test_elements_of_stages_have_keys_and_become_others():
     )
     keyed = rows.of(batch_of(b'{"t": [1, 2]}', b'{"t": []}', b'{"t": [3]}'))
     minus = dict(zip((1, 2, 3), keys_of(b"-1", b"-2", b"-3"), strict=True))
-    assert elements(keyed) == [
+    assert [element[:3] for element in elements(keyed)] == [
         (0, b"1", minus[1]),
         (0, b"2", minus[1]),
         (0, b"2", minus[2]),
@@ -108,7 +108,7 @@ def test_without_a_key_joined_elements_tell_their_rows():
     filling.answer(batch_of(b'{"k": 1, "x": 1}', b'{"k": 1, "x": 2}'), 0)
     rows = KeyedRows(None, stages=[Stage.join("join", code("k"), filling.table(), "r")])
     keyed = rows.of(batch_of(b'{"k": 2}', b'{"k": 1.0}'))
-    assert elements(keyed) == [
+    assert [element[:3] for element in elements(keyed)] == [
         (1, b'{"k":1.0,"r":{"k":1,"x":1}}', b""),
         (1, b'{"k":1.0,"r":{"k":1,"x":2}}', b""),
     ]

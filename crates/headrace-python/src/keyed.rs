@@ -12,10 +12,11 @@ use crate::{
     stage::Stage,
 };
 
-/// How many, their rows' positions in the batch, ends and bytes of their lines, of their keys, and
+/// How many, their rows' positions in the batch and bytes in the source, ends and bytes of their lines, of their keys, and
 /// rows without any: with each whether only what comes behind the stages is to blame.
 type Keyed<'py> = (
     usize,
+    Bound<'py, PyBytes>,
     Bound<'py, PyBytes>,
     (Bound<'py, PyBytes>, Bound<'py, PyBytes>),
     (Bound<'py, PyBytes>, Bound<'py, PyBytes>),
@@ -75,10 +76,13 @@ impl KeyedRows {
         let keyed = keyed.ok_or_else(|| {
             PyOverflowError::new_err("the elements of a batch take more than 2 GiB")
         })?;
+        let offsets: Vec<u8> =
+            keyed.offsets.iter().flat_map(|offset| offset.to_le_bytes()).collect();
         let texts = |texts: &Texts| (integers(py, &texts.ends), PyBytes::new(py, &texts.data));
         Ok((
             keyed.positions.len(),
             integers(py, &keyed.positions),
+            PyBytes::new(py, &offsets),
             texts(&keyed.lines),
             texts(&keyed.keys),
             keyed.refusals.into_iter().map(|(refusal, late)| (refused(refusal), late)).collect(),

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from headrace.errors import BadRowError, HeadraceError, MemoryWarning, RowFailedError
+from headrace.kernel.order_keys import KeyedRows
 from headrace.kernel.programs import (
     Counts,
     RowQuery,
@@ -343,6 +344,21 @@ class QueryRun:
             frame=self.options.frame if plan.source is None else None,
             whole=not self.options.lanes,
             prune=plan.prune if last is None else None,
+            sources=self._values,
+        )
+
+    def keyed_rows(
+        self, plan: StreamPlan, key: bytes, then: StreamPlan, *, compact: bool
+    ) -> KeyedRows:
+        """Return what gives the elements of a plan keys, and then puts them through another."""
+        return KeyedRows(
+            key,
+            stages=[self._stage(plan, at) for at in range(len(plan.stages))],
+            then=[self._stage(then, at) for at in range(len(then.stages))],
+            compact=compact,
+            max_depth=self.options.max_depth,
+            frame=self.options.frame if plan.source is None else None,
+            whole=not self.options.lanes,
             sources=self._values,
         )
 

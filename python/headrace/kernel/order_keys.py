@@ -28,14 +28,16 @@ class Texts(NamedTuple):
 
 
 class KeyedElements(NamedTuple):
-    """The elements of a batch: `positions` of their rows, 32 bits each, lines, and keys.
+    """The elements of a batch: where their rows stand, their lines, and their keys.
 
+    `positions` are those in the batch, 32 bits each, `offsets` bytes of the source, 64 bits.
     `refused` are rows that have none. In `late` are those whose elements came out of the
     stages, but have no key, or failed afterwards.
     """
 
     length: int
     positions: bytes
+    offsets: bytes
     lines: Texts
     keys: Texts
     refused: list[Refused]
@@ -81,14 +83,20 @@ class KeyedRows:
 
         Raises OverflowError if they take more than 2 GiB: then the batch is too large.
         """
-        length, positions, lines, keys, refusals = self._native.take(batch)
+        length, positions, offsets, lines, keys, refusals = self._native.take(batch)
         refused = [refused_row(*each) for each, is_late in refusals if not is_late]
         late = [refused_row(*each) for each, is_late in refusals if is_late]
         return KeyedElements(
-            length, positions, Texts(*lines), Texts(*keys), refused, late
+            length,
+            positions,
+            offsets,
+            Texts(*lines),
+            Texts(*keys),
+            refused,
+            late,
         )
 
     @property
     def counts(self) -> Counts:
-        """What was counted so far; rows are emitted that have elements."""
+        """What was counted so far; those in `late` are emitted as well."""
         return Counts(*self._native.counts)

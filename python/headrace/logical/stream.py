@@ -97,12 +97,26 @@ class Prune:
 
 
 @dataclass(frozen=True, slots=True)
+class Order:
+    """Elements by their keys, those of one key as they come, and what each becomes then.
+
+    `key` is asked of each element, as its document. `then` has stages that are about
+    each element by itself.
+    """
+
+    key: ast.Node
+    descending: bool
+    then: tuple[Stage, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class StreamPlan:
     """A query over all rows of `source`, or of the main one.
 
     `limit` is how many elements are needed. With `prune`, those that cannot be part of
     the answer are not held. `rest` is asked of what the reduction
-    gives, None if that is the answer. `spread`: the answer is an array whose
+    gives, None if that is the answer. `order` says the same as `rest`, if that is a sort by
+    keys. `spread`: the answer is an array whose
     elements are lines of output. `reverse`: rows come from the last to the first.
     """
 
@@ -114,6 +128,7 @@ class StreamPlan:
     spread: bool = False
     reverse: bool = False
     prune: Prune | None = None
+    order: Order | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -338,7 +353,9 @@ class _Planner:
                 if found := plan(step, arguments, rest):
                     return found
             return replace(
-                self._collect([step, *rest]), prune=self._prune(step, arguments, rest)
+                self._collect([step, *rest]),
+                prune=self._prune(step, arguments, rest),
+                order=self._order(step, rest),
             )
         return self._collect([step, *rest])
 
@@ -380,6 +397,18 @@ class _Planner:
                 return Prune(ast.ArrayLiteral((self._rest([step]),)), 1)
             case _:
                 return None
+
+    def _order(self, step: ast.Method, rest: Sequence[ast.Step]) -> Order | None:
+        """Plan a sort by keys of one direction, behind which all is about each element."""
+        arguments = [arg.value for arg in step.args]
+        if step.name not in ("sort", "sort_by") or any(map(_compares, arguments)):
+            return None
+        keys = [_sort_key(argument) for argument in arguments]
+        directions = {descending for _, descending in keys}
+        if len(directions) > 1 or not _are_about_each(rest):
+            return None
+        then = _Planner(row_is_root=self._row_is_root).plan(rest).stages
+        return Order(_one_key([key for key, _ in keys]), directions == {True}, then)
 
     def _bounded(
         self,
@@ -491,6 +520,43 @@ def _count_taken(step: ast.Step) -> int | None:
 def _compares(argument: ast.Node) -> bool:
     """Whether an argument of a sort compares two elements, and may contradict itself."""
     return isinstance(argument, ast.Lambda) and len(argument.params) > 1
+
+
+def _are_about_each(steps: Sequence[ast.Step]) -> bool:
+    """Whether steps are all about each element by itself."""
+    for step in steps:
+        match step:
+            case ast.Each(body=None):
+                return True
+            case ast.InlineFilter() | ast.Each():
+                pass
+            case ast.Method(name) if name in _ROW_LOCAL:
+                pass
+            case _:
+                return False
+    return True
+
+
+def _one_key(keys: Sequence[ast.Node]) -> ast.Node:
+    """Return the key that has all these in it; an element is its own if there are none."""
+    match keys:
+        case []:
+            return ast.Current()
+        case [key]:
+            return key
+        case _:
+            return ast.ArrayLiteral(tuple(keys))
+
+
+def _sort_key(argument: ast.Node) -> tuple[ast.Node, bool]:
+    """Return the key that an argument of a sort is, and whether large ones come first."""
+    body = argument.body if isinstance(argument, ast.Lambda) else argument
+    descending = isinstance(body, ast.Negate)
+    if isinstance(body, ast.Negate):
+        body = body.operand
+    if isinstance(argument, ast.Lambda):
+        body = replace(argument, body=body)
+    return _about_element(body), descending
 
 
 def _about_element(argument: ast.Node) -> ast.Node:

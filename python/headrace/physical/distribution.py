@@ -3,7 +3,8 @@
 A stage is *local* to a row if it needs nothing of other rows. Where all stages are, tasks
 do them, and reduce what comes out of them; the driver only puts the results together in the
 order of the rows. Otherwise tasks pass on the rows that get through the first stages, and
-the driver asks these again, together with all that needs more than one row. Any division
+the driver asks these again, together with all that needs more than one row. A *shuffle*
+brings elements together that were made by different tasks, by their keys. Any division
 gives the same answer; a good one sends less to the driver.
 """
 
@@ -20,9 +21,10 @@ if TYPE_CHECKING:
 
     from headrace.physical.query_plan import QueryPlan, StagePlan
 
-Division: TypeAlias = Literal["lines", "parts", "rows", "driver"]
-"""What tasks give to the driver: lines of output, what their rows are reduced to, some of
-their rows as they are, or nothing, since the driver reads the rows itself."""
+Division: TypeAlias = Literal["lines", "sorted", "parts", "rows", "driver"]
+"""What tasks give to the driver: lines of output, these in the order of a key, what their
+rows are reduced to, some of their rows as they are, or nothing, since the driver reads the
+rows itself."""
 
 _ENDING = ("take", "take_while")
 
@@ -38,7 +40,9 @@ def division(
         return "driver"
     local = _local(plan.stages, joins_in_tasks)
     if len(local) == len(plan.stages):
-        return "lines" if plan.reduction == "lines" else "parts"
+        if plan.reduction == "lines":
+            return "lines"
+        return "parts" if plan.order is None else "sorted"
     return "rows" if sifting(plan.stages, joins_in_tasks) else "driver"
 
 
@@ -110,6 +114,8 @@ def _described(query: QueryPlan) -> Iterator[str]:
 
 _SENTENCES: dict[Division, str] = {
     "lines": "tasks answer their rows; the driver puts the lines in order",
+    "sorted": "tasks make the elements and their keys; a shuffle sorts them; "
+    "the driver takes the lines in that order",
     "parts": "tasks reduce their rows; the driver puts the results together",
     "rows": "tasks pass on the rows that get through the first {count}; "
     "the driver does the rest",
@@ -128,7 +134,7 @@ def _sentence(plan: StreamPlan) -> str:
     joined = [stage for stage in plan.stages if isinstance(stage, JoinPlan)]
     if joined and division(plan) != "driver":
         said += "; the other sides of joins are read by every task, or if they are much larger than the main source, by the driver alone"
-    if plan.rest is not None:
+    if plan.rest is not None and division(plan) != "sorted":
         said += ", and asks the rest of the query of that"
     if needs_tail(plan):
         said += "; of files that can be entered, the driver reads only the end"

@@ -65,12 +65,22 @@ StagePlan: TypeAlias = PlainStage | JoinPlan | ZipPlan
 
 
 @dataclass(frozen=True, slots=True)
+class OrderPlan:
+    """A sort by a key, whose code this is, and what each element becomes then."""
+
+    key: bytes
+    descending: bool
+    then: tuple[StagePlan, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class StreamPlan:
     """A query about all rows of `source`, or of the main one.
 
     The rows go through the stages and are reduced; `rest` is asked of the result,
     and if there is `spread`, the answer is an array whose elements are lines. With
-    `prune`, only elements that can be part of the answer are held.
+    `prune`, only elements that can be part of the answer are held. `order` says the same
+    as `rest`, if that is a sort by keys.
     """
 
     source: str | None
@@ -82,6 +92,7 @@ class StreamPlan:
     reverse: bool = False
     lanes: Lanes = ALL_FIELDS
     prune: PruneCode | None = None
+    order: OrderPlan | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,7 +212,12 @@ class _Planner:
             plan.reverse,
             lanes(plan),
             None if plan.prune is None else self._prune(plan.prune),
+            None if plan.order is None else self._order(plan.order),
         )
+
+    def _order(self, order: logical.Order) -> OrderPlan:
+        then = tuple(self._stage(stage) for stage in order.then)
+        return OrderPlan(self._code(order.key), order.descending, then)
 
     def _prune(self, prune: logical.Prune) -> PruneCode:
         return self._code(prune.program), prune.keep

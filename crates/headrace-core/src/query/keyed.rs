@@ -49,6 +49,8 @@ pub struct Texts {
 pub struct Keyed {
     /// Where the row of each element stands in its batch.
     pub positions: Vec<i32>,
+    /// Where that row begins in the source.
+    pub offsets: Vec<i64>,
     /// The elements as JSON.
     pub lines: Texts,
     /// Their keys, see [`write_order_key`].
@@ -69,7 +71,8 @@ pub struct KeyedRows {
     watch: Watch,
     arena: Bump,
     keyed: Keyed,
-    /// What was counted so far; a row is used if elements of it come out of the stages.
+    /// What was counted so far; a row is used if elements of it come out of the stages, whatever
+    /// becomes of them.
     pub counts: StreamCounts,
 }
 
@@ -111,10 +114,14 @@ impl KeyedRows {
             Ok(Came::Nothing) => self.counts.filtered += 1,
             Ok(Came::Blank) => self.counts.blank += 1,
             Ok(Came::NoRecord) => self.counts.skipped += 1,
-            Err(refusal) => {
+            Err((refusal, late)) => {
                 self.keyed.truncate(before);
-                self.keyed.refusals.push(refusal);
-                self.counts.skipped += 1;
+                self.keyed.refusals.push((refusal, late));
+                if late {
+                    self.counts.used += 1;
+                } else {
+                    self.counts.skipped += 1;
+                }
             }
         }
     }
@@ -137,6 +144,7 @@ impl KeyedRows {
         let sources = values_of(&self.sources, arena);
         let (key, then, watch) = (&self.key, &mut self.then, &self.watch);
         let (keyed, joins, compact) = (&mut self.keyed, self.joins, self.compact);
+        let place = (position, row.content_offset());
         let (mut came, mut late) = (Came::Nothing, None);
         let pushed = self.stages.push(document.root(), sources, arena, &mut |element| {
             came = Came::Elements;
@@ -153,7 +161,7 @@ impl KeyedRows {
                 None => None,
             };
             let pushed = then.push(element, sources, arena, &mut |element| {
-                keyed.push(position, found, element, (!compact).then_some(document), arena);
+                keyed.push(place, found, element, (!compact).then_some(document), arena);
                 Ok(Flow::Continue)
             });
             late = pushed.err().map(|failed| (then.span(&failed), failed.1.reason));
@@ -198,16 +206,17 @@ impl Keyed {
         self.positions.len()
     }
 
-    /// Add an element; `row` is what it may be all of, and is written as it stands there.
+    /// Add an element of the row at a place; `row` is what it may be all of, and is written as it stands there.
     fn push<'r>(
         &mut self,
-        position: usize,
+        place: (usize, u64),
         key: Option<Value<'r>>,
         element: Value<'r>,
         row: Option<&Document<'r>>,
         arena: &'r Bump,
     ) {
-        self.positions.push(i32::try_from(position).unwrap_or(i32::MAX));
+        self.positions.push(i32::try_from(place.0).unwrap_or(i32::MAX));
+        self.offsets.push(i64::try_from(place.1).unwrap_or(i64::MAX));
         if let Some(key) = key {
             write_order_key(key, &mut self.keys.data, arena);
         }
@@ -223,6 +232,7 @@ impl Keyed {
 
     fn truncate(&mut self, length: usize) {
         self.positions.truncate(length);
+        self.offsets.truncate(length);
         self.lines.truncate(length);
         self.keys.truncate(length);
     }

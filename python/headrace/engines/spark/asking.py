@@ -16,23 +16,25 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 from headrace.engines.fragment_rows import rows_of
 from headrace.engines.query_run import QueryRun, counts_up_to_refusal
+from headrace.engines.spark.looking import Looking
 from headrace.errors import HeadraceError, UnusableTableError
 from headrace.kernel.programs import Counts, RowQuery, SiftedRow, StreamQuery
-from headrace.physical.query_plan import QueryPlan, RowPlan
+from headrace.physical.query_plan import QueryPlan, RowPlan, StreamPlan
 from headrace.store.row_file import BATCH_BYTES, BATCH_ROWS, RowFile, RowOptions
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from headrace.engines.query_run import QueryOptions
+    from headrace.engines.spark.looking import Looked
+    from headrace.kernel.order_keys import KeyedElements, KeyedRows
     from headrace.kernel.programs import Refused
     from headrace.kernel.rows import RowBatch
     from headrace.physical.fragment import Fragment
-    from headrace.physical.query_plan import StreamPlan
-    from headrace.store.opened import Rows
+    from headrace.physical.query_plan import StagePlan
     from headrace.store.source import Source
 
-Gives: TypeAlias = Literal["lines", "parts", "rows"]
+Gives: TypeAlias = Literal["lines", "parts", "rows", "keys", "shuffled"]
 
 CHUNK_BYTES = 1 << 20
 """A chunk ends when it holds so much."""
@@ -42,12 +44,34 @@ MOST_REFUSED = 1000
 
 
 @dataclass(frozen=True, slots=True)
+class Keying:
+    """How what comes out of the stages is shuffled: by the key whose code this is.
+
+    Elements go through `then` before that. With `compact`, a row that is an element is
+    written as others are.
+    """
+
+    key: bytes
+    then: tuple[StagePlan, ...] = ()
+    compact: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Sorting:
+    """Elements are put in the order of their keys, divided by `bounds`."""
+
+    bounds: tuple[bytes, ...]
+    descending: bool
+
+
+@dataclass(frozen=True, slots=True)
 class TaskQuery:
     """What rows are asked, and what is given: see `headrace.physical.distribution`.
 
     There are several plans only where what they reduce rows to is given. `known` are the
     answers to questions that the programs have by number, `named` the sources that joins
-    read. `raw`: rows without an answer are given with their bytes.
+    read. `raw`: rows without an answer are given with their bytes. With ``keys``, elements
+    are only looked at; with ``shuffled``, they are given as `shuffle` says.
     """
 
     gives: Gives
@@ -59,6 +83,8 @@ class TaskQuery:
     nulls: bool = True
     limit: int | None = None
     raw: bool = False
+    keying: Keying | None = None
+    shuffle: Sorting | None = None
 
 
 class RefusedRow(NamedTuple):
@@ -84,6 +110,11 @@ class Chunk:
     passed_on: list[SiftedRow] = field(default_factory=list)
     refused: list[RefusedRow] = field(default_factory=list)
     failure: HeadraceError | None = None
+    looked: Looked | None = None
+
+    def next(self) -> Chunk:
+        """Return an empty one for the rows behind these."""
+        return Chunk(self.fragment, self.first + self.rows)
 
 
 class TaskRun:
@@ -141,17 +172,13 @@ class TaskRun:
         stop: int | None = None,
     ) -> Iterator[Chunk]:
         """Ask the rows of a fragment from its row `first` on, up to `stop`."""
-        asked = _Asked(self, Chunk(number, first))
+        asked: _Asked | Looking = _Asked(self, Chunk(number, first))
+        if self.query.gives == "keys":
+            aborts = self.query.options.on_error == "abort"
+            asked = Looking(asked.chunk, self._keyed_rows, self.refuse, aborts=aborts)
         try:
             asked.begin()
-            reading = self.query.reading
-            rows = rows_of(
-                replace(fragment, first_row=0),
-                reading.max_line,
-                reading.decoding._replace(threads=1),
-            )
-            rows.skip(first)
-            for batch in _batches(rows, first, stop):
+            for batch in self._batches(fragment, first, stop):
                 yield from asked.take(batch)
                 if asked.ended:
                     break
@@ -160,6 +187,49 @@ class TaskRun:
             asked.end()
             asked.chunk.failure = error
         yield asked.chunk
+
+    def keyed(
+        self, fragments: Iterable[Fragment]
+    ) -> Iterator[tuple[int, int, KeyedElements]]:
+        """Yield elements with their keys, the fragment and the row that positions count from."""
+        for number, fragment in enumerate(fragments):
+            rows = self._keyed_rows()
+            for batch in self._batches(fragment, 0, None):
+                yield number, batch.first_row, rows.of(batch)
+
+    def _keyed_rows(self) -> KeyedRows:
+        (plan,), keying = self.query.plans, self.query.keying
+        assert isinstance(plan, StreamPlan)
+        assert keying is not None
+        then = replace(plan, stages=keying.then)
+        return self._run.keyed_rows(plan, keying.key, then, compact=keying.compact)
+
+    def _batches(
+        self, fragment: Fragment, first: int, stop: int | None
+    ) -> Iterator[RowBatch]:
+        """Read the rows of a fragment from its row `first` on, up to `stop`."""
+        reading = self.query.reading
+        rows = rows_of(
+            replace(fragment, first_row=0),
+            reading.max_line,
+            reading.decoding._replace(threads=1),
+        )
+        rows.skip(first)
+        while stop is None or first < stop:
+            wanted = BATCH_ROWS if stop is None else min(BATCH_ROWS, stop - first)
+            batch = rows.next_batch(wanted, BATCH_BYTES)
+            if batch is None:
+                return
+            yield batch
+            first += len(batch)
+
+    def refuse(self, chunk: Chunk, refused: Refused, batch: RowBatch) -> bool:
+        """Put a row without an answer into a chunk; true if that must end then."""
+        raw = None
+        if self.query.raw:
+            (raw,) = batch.slice(refused.row - batch.first_row, 1).contents()
+        chunk.refused.append(RefusedRow(refused, raw))
+        return len(chunk.refused) >= MOST_REFUSED
 
     def answers_of(
         self, queries: Sequence[RowQuery | StreamQuery], batch: RowBatch
@@ -194,7 +264,7 @@ class _Asked:
         for _ in self._sifted(batch) if self._gives == "rows" else self._asked(batch):
             self.end()
             yield self.chunk
-            self.chunk = Chunk(self.chunk.fragment, self.chunk.first + self.chunk.rows)
+            self.chunk = self.chunk.next()
             self._held = 0
             if self._gives == "parts":
                 self.begin()
@@ -227,7 +297,7 @@ class _Asked:
         for lines, refused in self._run.answers_of(self._queries, batch):
             self.chunk.lines += lines
             if refused is not None:
-                self._refuse(refused, batch)
+                self._run.refuse(self.chunk, refused, batch)
                 if self._aborts:
                     self.ended = True
                     return
@@ -263,7 +333,7 @@ class _Asked:
             ]
             self._held += sum(len(row.content) for row in rows)
             if refused is not None:
-                self._refuse(refused, batch)
+                self._run.refuse(self.chunk, refused, batch)
                 if self._aborts:
                     self.ended = True
                     return
@@ -271,22 +341,6 @@ class _Asked:
         if self._held >= CHUNK_BYTES:
             yield
 
-    def _refuse(self, refused: Refused, batch: RowBatch) -> None:
-        raw = None
-        if self._run.query.raw:
-            (raw,) = batch.slice(refused.row - batch.first_row, 1).contents()
-        self.chunk.refused.append(RefusedRow(refused, raw))
-
 
 def _say_nothing(_message: str) -> None:
     """Leave it to the driver to warn."""
-
-
-def _batches(rows: Rows, first: int, stop: int | None) -> Iterator[RowBatch]:
-    while stop is None or first < stop:
-        wanted = BATCH_ROWS if stop is None else min(BATCH_ROWS, stop - first)
-        batch = rows.next_batch(wanted, BATCH_BYTES)
-        if batch is None:
-            return
-        yield batch
-        first += len(batch)

@@ -1,6 +1,7 @@
 """Running tasks of a query with Spark.
 
-The only module here that knows both queries and PySpark, and that by its DataFrames alone.
+This and `headrace.engines.spark.shuffled` are the only modules that know both queries and
+PySpark, and that by its DataFrames alone.
 """
 
 from __future__ import annotations
@@ -12,17 +13,17 @@ from uuid import uuid4
 
 import pyarrow as pa
 
-from headrace.engines.spark.asking import TaskRun
 from headrace.engines.spark.cancelling import cancellable
 from headrace.engines.spark.failures import in_one_line
 from headrace.engines.spark.same_version import SameVersion
 from headrace.engines.spark.session import session
+from headrace.engines.spark.shuffled import numbered, shuffled, task_run
 from headrace.errors import SparkFailedError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from pyspark.sql import Row, SparkSession
+    from pyspark.sql import DataFrame, Row, SparkSession
 
     from headrace.engines.spark.asking import Chunk, TaskQuery
     from headrace.engines.spark.query import RunTasks
@@ -50,15 +51,11 @@ def run_tasks(
     All tasks run before the first chunk comes; a few tasks' chunks are held here at a
     time, however many there are.
     """
-    asking = Asking(query, tuple(map(tuple, tasks)))
-    count = len(tasks)
+    prepared = tuple(map(tuple, tasks))
 
     def rows() -> Iterator[Row]:
-        # Each task begins with one number: its own.
-        chunks = spark.range(0, count, 1, count).mapInArrow(asking, _SCHEMA)
-        ordered = chunks.repartitionById(asking.parts[-1] + 1, "part")
-        ordered = ordered.sortWithinPartitions("task", "number")
-        yield from ordered.select("task", "chunk").toLocalIterator()
+        chunks = _answered if query.shuffle is None else shuffled
+        yield from chunks(spark, query, prepared).toLocalIterator()
 
     try:
         for task, chunk in cancellable(spark, rows):
@@ -67,12 +64,20 @@ def run_tasks(
         raise SparkFailedError(in_one_line(error)) from error
 
 
+def _answered(
+    spark: SparkSession, query: TaskQuery, tasks: Sequence[Sequence[Fragment]]
+) -> DataFrame:
+    """Return the chunks of tasks in the order of these."""
+    asking = Asking(query, tasks)
+    chunks = numbered(spark, len(tasks)).mapInArrow(asking, _SCHEMA)
+    ordered = chunks.repartitionById(asking.parts[-1] + 1, "part")
+    return ordered.sortWithinPartitions("task", "number").select("task", "chunk")
+
+
 class Asking:
     """The function that tasks run; it is sent to them as plain data."""
 
-    def __init__(
-        self, query: TaskQuery, tasks: tuple[tuple[Fragment, ...], ...]
-    ) -> None:
+    def __init__(self, query: TaskQuery, tasks: Sequence[Sequence[Fragment]]) -> None:
         self._version = SameVersion()  # the first that is unpickled
         self._query = query
         self._tasks = tasks
@@ -81,24 +86,13 @@ class Asking:
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Ask the fragments of the tasks whose numbers come."""
-        run = _task_run(self._name, self._query)
+        run = task_run(self._name, self._query)
         for batch in batches:
             for task in batch.column(0).to_pylist():
                 part = self.parts[task]
                 for number, chunk in enumerate(run.ask_all(self._tasks[task])):
                     columns = [[task], [number], [part], [pickle.dumps(chunk)]]
                     yield pa.record_batch(columns, schema=_ARROW_SCHEMA)
-
-
-_kept: dict[str, TaskRun] = {}
-
-
-def _task_run(name: str, query: TaskQuery) -> TaskRun:
-    """Return the run of a job: the tasks of one process share what joins hold."""
-    if name not in _kept:
-        _kept.clear()
-        _kept[name] = TaskRun(query)
-    return _kept[name]
 
 
 def _parts(sizes: Sequence[int]) -> list[int]:

@@ -15,7 +15,14 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, TypeAlias
 
 from headrace.engines.query_run import QueryRun
-from headrace.engines.spark.asking import Chunk, TaskQuery, TaskRun
+from headrace.engines.spark.asking import (
+    Chunk,
+    Keying,
+    Sorting,
+    TaskQuery,
+    TaskRun,
+)
+from headrace.engines.spark.key_sample import bounds, merged
 from headrace.engines.spark.splits import absolute, packed
 from headrace.errors import (
     BadRowError,
@@ -36,6 +43,7 @@ if TYPE_CHECKING:
 
     from headrace.engines.query_run import Pass
     from headrace.engines.spark.asking import Gives
+    from headrace.engines.spark.looking import Looked
     from headrace.kernel.programs import Refused, RowQuery
     from headrace.physical.query_plan import RowPlan
     from headrace.store.row_file import RowOptions
@@ -49,6 +57,9 @@ each chunk, in the order of both."""
 
 PARTITION_BYTES = 64 << 20
 """How many bytes of files one task reads, unless told otherwise."""
+
+_EXPANSION = (1, 10)
+"""How many bytes a plain and a compressed byte of a file may be."""
 
 MOST_TASKS = 1024
 """How many tasks run for one job: the next job begins when their answers have been taken."""
@@ -97,6 +108,7 @@ class SparkRun(QueryRun):
     reading: RowOptions = field(kw_only=True)
     partition_bytes: int = field(default=PARTITION_BYTES, kw_only=True)
     _fragments_done: int = 0
+    _wrong_is_said: bool = False
     _run_tasks: RunTasks | None = None
 
     def bytes_done(self) -> int:
@@ -115,18 +127,22 @@ class SparkRun(QueryRun):
     def _lines(
         self, plan: StreamPlan, *, nulls: bool, limit: int | None
     ) -> Iterator[bytes]:
-        if division(plan, self._joins_in_tasks) != "lines":
-            return QueryRun._lines(self, plan, nulls=nulls, limit=limit)
-        self._read_joined(plan)
-        query = self._task_query("lines", (plan,))
-        return self._lines_of(replace(query, nulls=nulls, limit=limit))
+        divided = division(plan, self._joins_in_tasks)
+        if divided == "lines":
+            self._read_joined(plan)
+            query = self._task_query("lines", (plan,))
+            return self._lines_of(replace(query, nulls=nulls, limit=limit))
+        # What one task can make, nothing needs to be shuffled for.
+        if divided == "sorted" and not self._is_held_here(tasks=1):
+            return self._sorted_lines(plan, nulls=nulls, limit=limit)
+        return QueryRun._lines(self, plan, nulls=nulls, limit=limit)
 
     def _lines_of(self, query: TaskQuery) -> Iterator[bytes]:
         """Yield lines of output in the order of the rows."""
         self.counts, left = Counts(), query.limit
         if left == 0:
             return
-        for arrived in self._arriving(query, early=left is not None):
+        for arrived in self._arriving(query, self._row_order(), early=left is not None):
             chunks: Iterable[Chunk] = [arrived.chunk]
             if left is not None and arrived.chunk.lines.count(b"\n") >= left:
                 chunks = self._asked_again(replace(query, limit=left), arrived)
@@ -139,10 +155,71 @@ class SparkRun(QueryRun):
             if left == 0:
                 return
 
+    # What they shuffle
+
+    def _sorted_lines(
+        self, plan: StreamPlan, *, nulls: bool, limit: int | None
+    ) -> Iterator[bytes]:
+        """Yield lines of output in the order of their keys."""
+        order = plan.order
+        assert order is not None
+        self._read_joined(plan)
+        query = self._task_query("keys", (plan,))
+        keying = Keying(order.key, order.then, compact=True)
+        looked = self._look(replace(query, keying=keying, nulls=nulls))
+        if looked is None:
+            yield from QueryRun._lines(self, plan, nulls=nulls, limit=limit)
+            return
+        if limit == 0:
+            return
+        query, found = looked
+        size = sum(each.size for each in found)
+        parts = min(max(size // self.partition_bytes, 1), MOST_TASKS)
+        keys = merged([each.sample for each in found])
+        sorting = Sorting(tuple(bounds(keys, parts)), order.descending)
+        shuffled = self._shuffled(replace(query, shuffle=sorting))
+        yield from _first_lines((chunk.lines for chunk in shuffled), limit)
+
+    def _is_held_here(self, *, tasks: int) -> bool:
+        """Whether the main source is so small that the driver can hold what needs all of it."""
+        sources = [file.source for file in self._files[None]]
+        size = sum(
+            source.size * _EXPANSION[source.codec != "none"] for source in sources
+        )
+        few = len(self._row_order().partitions) <= tasks
+        return few and size <= self.options.max_memory
+
+    def _look(self, query: TaskQuery) -> tuple[TaskQuery, list[Looked]] | None:
+        """Have tasks look at all elements; None if a shuffle would not give the answer.
+
+        What is wrong with rows is said here, and not again.
+        """
+        self.counts = Counts()
+        order = self._row_order()
+        found = []
+        for arrived in self._arriving(query, order, early=False):
+            self.counts += arrived.chunk.counts
+            self._say_what_is_wrong(arrived)
+            assert arrived.chunk.looked is not None
+            found.append(arrived.chunk.looked)
+        if order.distrusts or any(each.late for each in found):
+            self._wrong_is_said = True
+            return None
+        return replace(query, gives="shuffled"), found
+
+    def _shuffled(self, query: TaskQuery) -> Iterator[Chunk]:
+        """Yield what a shuffle gives; all tasks of the main source take part."""
+        order = self._row_order()
+        tasks = [order.fragments_of(task) for task in order.partitions]
+        return (chunk for _, chunk in self._tasks_of(query, tasks))
+
     # What they reduce their rows to
 
     def _results(self, plans: Sequence[StreamPlan]) -> list[bytes]:
-        reduced = all(division(plan, self._joins_in_tasks) == "parts" for plan in plans)
+        reduced = all(
+            division(plan, self._joins_in_tasks) in ("parts", "sorted")
+            for plan in plans
+        )
         limited = any(plan.limit is not None for plan in plans)
         if not reduced or (limited and len(plans) > 1):
             return QueryRun._results(self, plans)
@@ -159,7 +236,9 @@ class SparkRun(QueryRun):
         self.counts = Counts()
         if all(query.done for query in queries):
             return
-        for arrived in self._arriving(query, early=limit is not None):
+        for arrived in self._arriving(
+            query, self._row_order(), early=limit is not None
+        ):
             chunk, taken = arrived.chunk, queries[0].elements
             for merging, part in zip(queries, chunk.parts, strict=True):
                 merging.merge(part)
@@ -193,7 +272,7 @@ class SparkRun(QueryRun):
             if asked.done:
                 return
             early = may_end_early(way.stages, self.options.limit)
-            for arrived in self._arriving(query, early=early):
+            for arrived in self._arriving(query, self._row_order(), early=early):
                 before, ended = asked.counts.rows, True
                 try:
                     yield from self._passed_on(asked, arrived, way)
@@ -274,23 +353,32 @@ class SparkRun(QueryRun):
             if isinstance(stage, JoinPlan):
                 self._stage(plan, at)
 
-    def _arriving(self, query: TaskQuery, *, early: bool) -> Iterator[Arrived]:
+    def _row_order(self) -> RowOrder:
+        sources = [file.source for file in self._files[None]]
+        whole = self.reading.decoding.max_decoded != END
+        return RowOrder(sources, self.partition_bytes, whole_files=whole)
+
+    def _arriving(
+        self, query: TaskQuery, order: RowOrder, *, early: bool
+    ) -> Iterator[Arrived]:
         """Have tasks ask all rows of the main source, and yield chunk after chunk.
 
         `early`: the first rows may be enough, so few tasks run at first.
         """
         self._fragments_done = 0
-        sources = [file.source for file in self._files[None]]
-        whole = self.reading.decoding.max_decoded != END
-        order = RowOrder(sources, self.partition_bytes, whole_files=whole)
         for job in _jobs(order.partitions, early=early):
-            if self._run_tasks is None:
-                self._run_tasks = self.start()
-            tasks = [[order.fragments[number] for number in task] for task in job]
-            for task, chunk in self._run_tasks(query, tasks):
+            tasks = [order.fragments_of(task) for task in job]
+            for task, chunk in self._tasks_of(query, tasks):
                 number = job[task][chunk.fragment]
                 yield from order.arrived(query, number, chunk)
                 self._fragments_done = order.bytes_done
+
+    def _tasks_of(
+        self, query: TaskQuery, tasks: Sequence[Sequence[Fragment]]
+    ) -> Iterator[tuple[int, Chunk]]:
+        if self._run_tasks is None:
+            self._run_tasks = self.start()
+        return self._run_tasks(query, tasks)
 
     def _asked_again(
         self, query: TaskQuery, arrived: Arrived, stop: int | None = None
@@ -305,7 +393,7 @@ class SparkRun(QueryRun):
             self._pass_over(
                 lambda row=row: arrived.error(row.refused),  # type: ignore[misc]
                 lambda row=row: row.raw,  # type: ignore[misc]
-                again=again,
+                again=again or self._wrong_is_said,
             )
         if arrived.chunk.failure is not None:
             raise arrived.failure(arrived.chunk.failure)
@@ -341,6 +429,15 @@ class RowOrder:
         self._rows = self._before = 0
         self._distrusted: set[int] = set()
 
+    @property
+    def distrusts(self) -> bool:
+        """Whether the blocks of a file were not what their table says."""
+        return bool(self._distrusted)
+
+    def fragments_of(self, numbers: Sequence[int]) -> list[Fragment]:
+        """Return the fragments that have these numbers."""
+        return [self.fragments[number] for number in numbers]
+
     def arrived(self, query: TaskQuery, number: int, chunk: Chunk) -> Iterator[Arrived]:
         """Yield a chunk of a fragment with its place, the next in the order of rows.
 
@@ -375,3 +472,15 @@ def _jobs(
     while start < len(partitions):
         yield partitions[start : start + size]
         start, size = start + size, min(size * 2, MOST_TASKS)
+
+
+def _first_lines(texts: Iterable[bytes], limit: int | None) -> Iterator[bytes]:
+    """Yield texts of whole lines, up to so many lines."""
+    for text in texts:
+        count = text.count(b"\n")
+        if limit is None or count < limit:
+            yield text
+        else:
+            yield b"".join(text.splitlines(keepends=True)[:limit])
+            return
+        limit = None if limit is None else limit - count

@@ -16,9 +16,10 @@ from pyspark.sql import Window
 from pyspark.sql import functions as F  # noqa: N812, as everybody calls it
 
 from headrace.engines.spark.joining import JOINED_SCHEMA
+from headrace.engines.spark.key_sample import BOUND_BYTES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
     from pyspark.sql import Column, DataFrame
 
@@ -28,29 +29,12 @@ SCHEMA = "task bigint, number bigint, key binary, line binary"
 
 Keep: TypeAlias = Literal["first", "last"]
 
-_BOUND_BYTES = 256
-"""So much of a key is enough to divide by: a bound need not be a key."""
-
 
 def sampled_keys(frame: DataFrame, every: int) -> list[bytes]:
     """Return some keys of a frame with a `number` and a `key`: of every so many rows of a task one."""
     some = frame.where(F.col("number") % every == 0)
-    keys = some.select(F.substring("key", 1, _BOUND_BYTES).alias("key"))
+    keys = some.select(F.substring("key", 1, BOUND_BYTES).alias("key"))
     return [bytes(row.key) for row in keys.toLocalIterator()]
-
-
-def bounds(keys: Iterable[bytes], parts: int) -> list[bytes]:
-    r"""Return what divides keys like these into `parts` of about equal size, or fewer.
-
-    The first part has the keys below the first bound, the last those from the last one on.
-
-    >>> bounds([b"d", b"a", b"c", b"b", b"a"], 3)
-    [b'b', b'c']
-    """
-    ordered = sorted(key[:_BOUND_BYTES] for key in keys)
-    cuts = {ordered[len(ordered) * part // parts] for part in range(parts) if ordered}
-    # Nothing is below the least key.
-    return sorted(cuts - set(ordered[:1]))
 
 
 def sorted_lines(
@@ -58,7 +42,8 @@ def sorted_lines(
 ) -> DataFrame:
     """Return a keyed frame in the order of its keys, those of one key as they came.
 
-    The partitions, one more than there are `bounds`, are in that order too.
+    The partitions, one more than there are `bounds`, are in that order too. What good
+    bounds are is found by `headrace.engines.spark.key_sample`.
     """
     part = _part_of_key(F.col("key"), bounds)
     if descending:

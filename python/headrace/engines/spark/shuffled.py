@@ -1,0 +1,103 @@
+"""Queries whose elements are shuffled: what tasks do before and after.
+
+Before, they give elements with their keys, afterwards they put what came together into
+chunks, as the driver takes them.
+"""
+
+from __future__ import annotations
+
+import pickle
+from typing import TYPE_CHECKING
+from uuid import uuid4
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from headrace.engines.spark.asking import Chunk, Sorting, TaskRun
+from headrace.engines.spark.joining import texts
+from headrace.engines.spark.shuffles import SCHEMA, sorted_lines
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from pyspark.sql import DataFrame, SparkSession
+
+    from headrace.engines.spark.asking import TaskQuery
+    from headrace.kernel.order_keys import KeyedElements
+    from headrace.physical.fragment import Fragment
+
+_CHUNKS = "task bigint, chunk binary"
+_ARROW_CHUNKS = pa.schema([("task", "int64"), ("chunk", "binary")])
+
+
+def shuffled(
+    spark: SparkSession, query: TaskQuery, tasks: Sequence[Sequence[Fragment]]
+) -> DataFrame:
+    """Return the chunks that a shuffle gives, in its order."""
+    keyed = numbered(spark, len(tasks)).mapInArrow(KeyedTasks(query, tasks), SCHEMA)
+    match query.shuffle:
+        case Sorting(bounds, descending):
+            ordered = sorted_lines(keyed, bounds, descending=descending)
+            return ordered.select("line").mapInArrow(chunks_of_lines, _CHUNKS)
+        case _:
+            raise AssertionError(query.shuffle)
+
+
+def numbered(spark: SparkSession, count: int) -> DataFrame:
+    """Return a frame with which each of so many tasks begins with one number: its own."""
+    return spark.range(0, count, 1, count)
+
+
+_kept: dict[str, TaskRun] = {}
+
+
+def task_run(name: str, query: TaskQuery) -> TaskRun:
+    """Return the run of a job: the tasks of one process share what joins hold."""
+    if name not in _kept:
+        _kept.clear()
+        _kept[name] = TaskRun(query)
+    return _kept[name]
+
+
+class KeyedTasks:
+    """The function that tasks run before a shuffle; it is sent to them as plain data."""
+
+    def __init__(self, query: TaskQuery, tasks: Sequence[Sequence[Fragment]]) -> None:
+        self._query = query
+        self._tasks = tasks
+        self._name = uuid4().hex
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Give the elements of the tasks whose numbers come."""
+        run = task_run(self._name, self._query)
+        for batch in batches:
+            for task in batch.column(0).to_pylist():
+                before = 0
+                for _, _, keyed in run.keyed(self._tasks[task]):
+                    yield self._placed(task, before, keyed)
+                    before += keyed.length
+
+    def _placed(self, task: int, before: int, keyed: KeyedElements) -> pa.RecordBatch:
+        length = keyed.length
+        columns = {
+            "task": pa.repeat(pa.scalar(task, "int64"), length),
+            "number": pa.array(range(before, before + length), "int64"),
+            "key": texts(keyed.keys, length),
+            "line": texts(keyed.lines, length),
+        }
+        placed = pa.record_batch(columns)
+        if self._query.nulls:
+            return placed
+        return placed.filter(pc.not_equal(placed.column("line"), b"null"))
+
+
+def chunks_of_lines(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Put lines into chunks, in their order."""
+    for batch in batches:
+        if batch.num_rows:
+            lines = b"\n".join([*batch.column("line").to_pylist(), b""])
+            yield _chunk(0, Chunk(0, 0, lines=lines))
+
+
+def _chunk(task: int, chunk: Chunk) -> pa.RecordBatch:
+    return pa.record_batch([[task], [pickle.dumps(chunk)]], schema=_ARROW_CHUNKS)
