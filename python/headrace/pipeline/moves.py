@@ -51,7 +51,6 @@ def move(
         max_line=LARGEST_BLOCK,
         job=job,
         parts=max(-(-read.total_logical_bytes // size), 1),
-        rows=read.total_records,
         known=len(known),
     )
     spark = session.get()

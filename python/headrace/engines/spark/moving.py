@@ -16,10 +16,12 @@ from pyspark import TaskContext
 
 from headrace.engines.fragment_rows import rows_of
 from headrace.engines.path_keys import PathKeys
-from headrace.engines.spark import shuffles
+from headrace.engines.spark import key_sample, shuffles
 from headrace.engines.spark.column_lines import json_lines
+from headrace.engines.spark.joining import texts
+from headrace.engines.spark.key_sample import Sampling
 from headrace.engines.spark.same_version import SameVersion
-from headrace.engines.spark.tasks import SCHEMA, answered, results_of
+from headrace.engines.spark.tasks import SCHEMA, answered, results_of, run_each
 from headrace.errors import RowFailedError
 from headrace.kernel.order_keys import KeyedRows
 from headrace.kernel.values import MAX_DEPTH
@@ -30,7 +32,9 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, SparkSession
 
+    from headrace.engines.spark.key_sample import KeySample
     from headrace.engines.spark.shuffles import Keep
+    from headrace.kernel.order_keys import KeyedElements
     from headrace.kernel.programs import Program
     from headrace.physical.fragment import Fragment
     from headrace.store.shards.job import Job
@@ -42,16 +46,13 @@ _KEYED = pa.schema(
     [("task", "int64"), ("number", "int64"), ("key", "binary"), ("line", "binary")]
 )
 
-_SAMPLES = 64
-"""How many keys are looked at for each partition that is to be made."""
-
 
 @dataclass(frozen=True, slots=True)
 class Moving:
     """Rows that are to be moved, as plain data.
 
     The rows of the first `known` tasks are in the set already: they have keys, but are
-    not written. `rows` is about how many there are in all.
+    not written.
     """
 
     fragments: tuple[tuple[Fragment, ...], ...]
@@ -59,7 +60,6 @@ class Moving:
     max_line: int
     job: Job
     parts: int
-    rows: int
     known: int = 0
 
 
@@ -76,9 +76,8 @@ def sort(
     spark: SparkSession, moving: Moving, *, descending: bool, tell: Tell = None
 ) -> list[MovedDone]:
     """Put rows in the order of their keys, equal ones as they came."""
-    every = max(moving.rows // (moving.parts * _SAMPLES), 1)
-    sample = shuffles.sampled_keys(_keyed(spark, moving, lines=False), every)
-    bounds = shuffles.bounds(sample, moving.parts)
+    samples = run_each(spark, Sampled(moving), len(moving.fragments), tell)
+    bounds = key_sample.bounds(key_sample.merged(samples), moving.parts)
     moved = shuffles.sorted_lines(_keyed(spark, moving), bounds, descending=descending)
     return _written(spark, moved, moving, len(bounds) + 1, tell)
 
@@ -93,12 +92,10 @@ def dedupe(
     return _written(spark, marked, moving, moving.parts, tell)
 
 
-def _keyed(spark: SparkSession, moving: Moving, *, lines: bool = True) -> DataFrame:
+def _keyed(spark: SparkSession, moving: Moving) -> DataFrame:
     count = len(moving.fragments)
     # Each task begins with one number: its own.
-    return spark.range(0, count, 1, count).mapInArrow(
-        Keying(moving, lines=lines), shuffles.SCHEMA
-    )
+    return spark.range(0, count, 1, count).mapInArrow(Keying(moving), shuffles.SCHEMA)
 
 
 def _written(
@@ -109,50 +106,62 @@ def _written(
     return results_of(spark, frame, parts, tell)
 
 
+def keyed_rows(moving: Moving, task: int) -> Iterator[KeyedElements]:
+    """Yield the rows of a task with their keys."""
+    keys = KeyedRows(moving.key.code)
+    for fragment in moving.fragments[task]:
+        rows = rows_of(fragment, moving.max_line)
+        while (batch := rows.next_batch(BATCH_ROWS, BATCH_BYTES)) is not None:
+            found = keys.of(batch)
+            for refused in (*found.refused, *found.late):
+                # Rows without a key were rejected before they came here.
+                path, reason = fragment.source.location, refused.reason
+                raise RowFailedError(
+                    path, None, refused.offset, reason, refused.column or 1
+                )
+            yield found
+
+
+@dataclass(frozen=True, slots=True)
+class Sampled:
+    """Tasks that give some of the keys."""
+
+    moving: Moving
+
+    def __call__(self, task: int) -> KeySample:
+        """Do one of them."""
+        sampling = Sampling()
+        for keyed in keyed_rows(self.moving, task):
+            sampling.add(keyed)
+        return sampling.taken()
+
+
 class Keying:
     """Gives the lines of tasks their keys."""
 
-    def __init__(self, moving: Moving, *, lines: bool) -> None:
+    def __init__(self, moving: Moving) -> None:
         self._version = SameVersion()  # the first that is unpickled
         self._moving = moving
-        self._lines = lines
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Read the rows of the tasks whose numbers come."""
         for batch in batches:
             for task in batch.column(0).to_pylist():
-                yield from self._task(task)
+                number = 0
+                for keyed in keyed_rows(self._moving, task):
+                    yield self._placed(task, number, keyed)
+                    number += keyed.length
 
-    def _task(self, task: int) -> Iterator[pa.RecordBatch]:
-        moving, number = self._moving, 0
-        with_lines = self._lines and task >= moving.known
-        keys = KeyedRows(moving.key.code)
-        for fragment in moving.fragments[task]:
-            rows = rows_of(fragment, moving.max_line)
-            while (batch := rows.next_batch(BATCH_ROWS, BATCH_BYTES)) is not None:
-                found = keys.of(batch)
-                for refused in (*found.refused, *found.late):
-                    path, line = fragment.source.location, batch.first_row + 1
-                    raise RowFailedError(
-                        path, line, refused.offset, refused.reason, refused.column or 1
-                    )
-                count = found.length
-                numbers = pa.array(range(number, number + count), pa.int64())
-                columns = [
-                    pa.repeat(pa.scalar(task, pa.int64()), count),
-                    numbers,
-                    _texts(count, *found.keys),
-                    _texts(count, *found.lines)
-                    if with_lines
-                    else pa.nulls(count, pa.binary()),
-                ]
-                yield pa.RecordBatch.from_arrays(columns, schema=_KEYED)
-                number += count
-
-
-def _texts(count: int, ends: bytes, data: bytes) -> pa.Array:
-    buffers = [None, pa.py_buffer(ends), pa.py_buffer(data)]
-    return pa.Array.from_buffers(pa.binary(), count, buffers)
+    def _placed(self, task: int, number: int, keyed: KeyedElements) -> pa.RecordBatch:
+        count = keyed.length
+        known = task < self._moving.known
+        columns = [
+            pa.repeat(pa.scalar(task, pa.int64()), count),
+            pa.array(range(number, number + count), pa.int64()),
+            texts(keyed.keys, count),
+            pa.nulls(count, pa.binary()) if known else texts(keyed.lines, count),
+        ]
+        return pa.RecordBatch.from_arrays(columns, schema=_KEYED)
 
 
 class Writing:
