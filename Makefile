@@ -35,7 +35,7 @@ demo: need-java setup
 
 test: need-java check
 	cargo test -q --workspace --locked
-	$(BIN)/pytest -q
+	$(BIN)/pytest -q -n 2 --dist loadgroup
 
 unit: setup
 	$(BIN)/pytest -q -m "not spark"
