@@ -4,9 +4,10 @@ import pickle
 from dataclasses import astuple
 from typing import NamedTuple
 
-from headrace.engines.spark.asking import Chunk, TaskRun
+from headrace.engines.spark.asking import Chunk, Sorting, TaskRun
 from headrace.errors import HeadraceError
-from tests.reference.keyed_rows import elements
+from headrace.kernel.programs import SiftedRow
+from tests.reference.keyed_rows import Element, elements
 
 
 def in_process(query, tasks):
@@ -21,17 +22,24 @@ def in_process(query, tasks):
 
 
 def shuffled_in_process(query, tasks):
-    """Do what a shuffle does, with Python's own sort."""
+    """Do what a shuffle does, with Python's own sort and dictionaries."""
     rows = [
-        Shuffled(number, fragment, first + each.position, each.line, each.key)
+        Shuffled(number, fragment, first + each.position, each)
         for number, task in enumerate(tasks)
         for fragment, first, keyed in TaskRun(query).keyed(task)
         for each in elements(keyed)
     ]
-    rows.sort(key=lambda row: row.key, reverse=query.shuffle.descending)
+    if isinstance(query.shuffle, Sorting):
+        rows.sort(key=lambda row: row.of.key, reverse=query.shuffle.descending)
+        for row in rows:
+            if query.nulls or row.of.line != b"null":
+                yield 0, Chunk(0, 0, lines=row.of.line + b"\n")
+        return
+    firsts = {row.of.key: row for row in reversed(rows)}
     for row in rows:
-        if query.nulls or row.line != b"null":
-            yield 0, Chunk(0, 0, lines=row.line + b"\n")
+        if firsts[row.of.key] is row:
+            passed_on = SiftedRow(row.row, row.of.offset, row.of.line)
+            yield row.task, Chunk(row.fragment, 0, passed_on=[passed_on])
 
 
 class Shuffled(NamedTuple):
@@ -40,8 +48,7 @@ class Shuffled(NamedTuple):
     task: int
     fragment: int
     row: int
-    line: bytes
-    key: bytes
+    of: Element
 
 
 def outcome(dataset, query, **options):

@@ -215,6 +215,14 @@ def test_files_that_change_before_they_are_read(spark, tmp_path, change, said):
     assert "2.jsonl" in text
 
 
+def test_the_first_element_of_each_key_by_a_shuffle(spark, tmp_path):
+    for paths in (write_files(tmp_path), write_bad_rows(tmp_path)):
+        with headrace.open(paths, persist=False, max_line=2000) as dataset:
+            query = "$.rows().map({id, x}).unique_by(x).map(60 / (id - 3))"
+            ask = asking(dataset, query, 90, on_error="skip")
+            assert ask("spark") == ask("local")
+
+
 def test_answers_come_in_the_order_of_the_rows_however_many_chunks(
     spark, tmp_path, monkeypatch
 ):

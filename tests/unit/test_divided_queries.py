@@ -2,6 +2,7 @@
 
 import io
 import warnings
+from itertools import groupby
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from tests.reference.engines import in_process, outcome
 from tests.reference.query_tables import (
     JOINS,
     QUERIES,
+    ROWS,
     write_bad_rows,
     write_files,
     write_users,
@@ -81,18 +83,27 @@ def test_joins(files, with_bad_rows, query, tmp_path):
                 compare(dataset, query, 200, names={"users": users}, **options)
 
 
-def test_bad_rows_go_to_a_file_as_they_are(with_bad_rows, tmp_path):
+@pytest.mark.parametrize(
+    "query",
+    [
+        "$.rows().filter(id > 1).unique_by(k)",
+        "$.rows().map({id, x}).unique().map(60 / (id - 3))",
+        "$.rows().sort(k)",
+    ],
+)
+def test_bad_rows_go_to_a_file_as_they_are(with_bad_rows, tmp_path, query):
     told = {}
     for engine in ("local", "spark"):
         path = tmp_path / engine
         with headrace.open(with_bad_rows, persist=False, max_line=2000) as dataset:
-            dataset.query(
-                "$.rows().filter(id > 1).unique_by(k)",
+            outcome(
+                dataset,
+                query,
                 on_error="collect",
                 errors=path,
                 engine=engine,
                 partition_bytes=77 if engine == "spark" else None,
-            ).to_list()
+            )
         told[engine] = path.read_bytes()
     assert told["spark"] == told["local"] != b""
 
@@ -171,7 +182,7 @@ def test_a_pipe_is_refused():
 
 def test_too_much_memory_is_said_alike(files):
     with headrace.open(files, persist=False) as dataset:
-        for query in ("$.rows().sort(id).reverse()", "$.rows().map($).unique()"):
+        for query in ("$.rows().sort(id).reverse()", "$.rows().unique().last(9)"):
             local = outcome(dataset, query, memory=300)
             divided = outcome(
                 dataset, query, memory=300, engine="spark", partition_bytes=90
@@ -180,12 +191,47 @@ def test_too_much_memory_is_said_alike(files):
             assert local[1][0] == "MemoryExceededError"
 
 
-def test_what_is_shuffled_needs_no_memory_here(files):
+@pytest.mark.parametrize("query", ["$.rows().sort(k)", "$.rows().unique().map(id)"])
+def test_what_is_shuffled_needs_no_memory_here(files, query):
     with headrace.open(files, persist=False) as dataset:
-        expected = outcome(dataset, "$.rows().sort(k)")
+        expected = outcome(dataset, query)
         for size in SIZES:
             where = {"engine": "spark", "partition_bytes": size, "memory": 300}
-            assert outcome(dataset, "$.rows().sort(k)", **where) == expected
+            assert outcome(dataset, query, **where) == expected
+
+
+@pytest.mark.parametrize(
+    ("query", "options", "given"),
+    [
+        ("$.rows().sort(k)", {"partition_bytes": 90}, ["keys", "shuffled"]),
+        ("$.rows().sort(k)", {"partition_bytes": 90, "limit": 0}, ["keys"]),
+        ("$.rows().sort(k)", {"partition_bytes": 1 << 20}, ["parts"]),
+        ("$.rows().sort(60 / (id - 3))", {"partition_bytes": 90}, ["keys", "parts"]),
+        ("$.rows().unique_by(x)", {"partition_bytes": 90}, ["keys", "shuffled"]),
+        ("$.rows().unique().sum(id)", {"partition_bytes": 90}, ["keys", "shuffled"]),
+        ("$.rows().unique_by(x)", {"partition_bytes": 1 << 20}, ["rows"]),
+        ("$.rows().flat_map(t).unique()", {"partition_bytes": 90}, ["keys", "rows"]),
+        (
+            "$.rows().unique_by(60 / (id - 3))",
+            {"partition_bytes": 90},
+            ["keys", "rows"],
+        ),
+        ("$.rows().unique_by(x)", {"partition_bytes": 90, "limit": 99}, ["rows"]),
+    ],
+)
+def test_what_tasks_give(tmp_path, monkeypatch, query, options, given):
+    path = tmp_path / "a.jsonl"
+    path.write_bytes(ROWS * 10)
+    asked = []
+
+    def noting(query, tasks):
+        asked.append(query.gives)
+        yield from in_process(query, tasks)
+
+    monkeypatch.setattr("headrace.api.spark_query._start", lambda _master: noting)
+    with headrace.open(path, persist=False) as dataset:
+        outcome(dataset, query, engine="spark", **options)
+    assert [gives for gives, _ in groupby(asked)] == given
 
 
 @pytest.mark.parametrize(
@@ -200,7 +246,11 @@ def test_what_is_shuffled_needs_no_memory_here(files):
         ("$.rows().sort(x).take(3)", "parts"),
         ("$.rows().sort((a, b) => a.x < b.x)", "parts"),
         ("$.rows().filter(x > 1).take(3)", "rows"),
-        ("$.rows().unique_by(x)", "rows"),
+        ("$.rows().unique_by(x)", "unique"),
+        ("$.rows().map(y).unique().skip(2).sum()", "unique"),
+        ("$.rows().unique_by(x).take(3)", "rows"),
+        ("$.rows().unique_by(x).first()", "rows"),
+        ("$.rows().unique_by(x).lookup(@users, on: x == x)", "rows"),
         ("$.rows().take(3)", "driver"),
         ("$.rows().reverse().map(x)", "driver"),
         ("$.rows().lookup(@users, on: x == x)", "lines"),

@@ -21,6 +21,7 @@ from headrace.kernel.programs import (
 )
 from headrace.kernel.rows import rows_of
 from headrace.kernel.tally import FIRST_BAD
+from headrace.kernel.values import DEEPEST
 from headrace.logical.demand import union
 from headrace.physical.access import choose
 from headrace.physical.query_plan import (
@@ -61,6 +62,9 @@ if TYPE_CHECKING:
 
 
 OnError: TypeAlias = Literal["abort", "skip", "collect"]
+
+ELEMENTS = ""
+"""A source that is none, with elements that were made before: nothing frames them."""
 
 _WATERMARK = 0.8
 """The part of the memory from which on it is said that little is left."""
@@ -148,7 +152,7 @@ class QueryRun:
         named: Mapping[str, Sequence[Rows]] | None = None,
     ) -> Iterator[bytes]:
         """Yield the lines of output, many at a time, each with its newline."""
-        self._files = {None: files}
+        self._files = {None: files, ELEMENTS: ()}
         self._files.update(named or {})
         self._ask_questions()
         yield from (lines for lines in self._main_lines() if lines)
@@ -340,7 +344,8 @@ class QueryRun:
             nulls=nulls,
             max_memory=self.options.max_memory,
             held_before=self._values_held + sum(table.held for table in others),
-            max_depth=self.options.max_depth,
+            # What was made of rows may be deeper than they are.
+            max_depth=(DEEPEST if plan.source == ELEMENTS else self.options.max_depth),
             frame=self.options.frame if plan.source is None else None,
             whole=not self.options.lanes,
             prune=plan.prune if last is None else None,
@@ -397,8 +402,7 @@ class QueryRun:
             self._drive([query], way)
             return query.table()
         result = self._result(plan)
-        # Not rows of a file any more, so nothing frames them.
-        elements = replace(plan, source="elements", stages=(), reduction="lines")
+        elements = replace(plan, source=ELEMENTS, stages=(), reduction="lines")
         query = self.stream_query(elements, "count", last=table)
         for batch in rows_of(self._elements(result, nulls=True, limit=None)):
             refused = query.answer(batch, 0).refused

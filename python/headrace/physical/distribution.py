@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 
     from headrace.physical.query_plan import QueryPlan, StagePlan
 
-Division: TypeAlias = Literal["lines", "sorted", "parts", "rows", "driver"]
+Division: TypeAlias = Literal["lines", "sorted", "parts", "unique", "rows", "driver"]
 """What tasks give to the driver: lines of output, these in the order of a key, what their
-rows are reduced to, some of their rows as they are, or nothing, since the driver reads the
-rows itself."""
+rows are reduced to, the first element of each key, some of their rows as they are, or
+nothing, since the driver reads the rows itself."""
 
 _ENDING = ("take", "take_while")
 
@@ -43,7 +43,20 @@ def division(
         if plan.reduction == "lines":
             return "lines"
         return "parts" if plan.order is None else "sorted"
+    if plan.limit is None and _is_unique(plan.stages[len(local) :]):
+        return "unique"
     return "rows" if sifting(plan.stages, joins_in_tasks) else "driver"
+
+
+def _is_unique(stages: Sequence[StagePlan]) -> bool:
+    """Whether only first elements are wanted, and none of them is the last that is."""
+    match stages:
+        case (PlainStage("distinct"), *rest):
+            return not may_end_early(rest, None) and all(
+                isinstance(stage, PlainStage) for stage in rest
+            )
+        case _:
+            return False
 
 
 def sifting(
@@ -117,6 +130,8 @@ _SENTENCES: dict[Division, str] = {
     "sorted": "tasks make the elements and their keys; a shuffle sorts them; "
     "the driver takes the lines in that order",
     "parts": "tasks reduce their rows; the driver puts the results together",
+    "unique": "tasks find the first element of each key among their rows, and if these are "
+    "many a shuffle those of all; the driver does the rest",
     "rows": "tasks pass on the rows that get through the first {count}; "
     "the driver does the rest",
     "driver": "the driver reads the rows: no stage comes first that leaves any out",

@@ -65,6 +65,16 @@ class Sorting:
 
 
 @dataclass(frozen=True, slots=True)
+class Firsts:
+    """The first element of each key is passed on as a row, in the order of the rows."""
+
+    buckets: int
+
+
+Shuffle: TypeAlias = Sorting | Firsts
+
+
+@dataclass(frozen=True, slots=True)
 class TaskQuery:
     """What rows are asked, and what is given: see `headrace.physical.distribution`.
 
@@ -84,7 +94,7 @@ class TaskQuery:
     limit: int | None = None
     raw: bool = False
     keying: Keying | None = None
-    shuffle: Sorting | None = None
+    shuffle: Shuffle | None = None
 
 
 class RefusedRow(NamedTuple):
@@ -178,7 +188,7 @@ class TaskRun:
             asked = Looking(asked.chunk, self._keyed_rows, self.refuse, aborts=aborts)
         try:
             asked.begin()
-            for batch in self._batches(fragment, first, stop):
+            for batch in self.rows(fragment, first, stop):
                 yield from asked.take(batch)
                 if asked.ended:
                     break
@@ -194,7 +204,7 @@ class TaskRun:
         """Yield elements with their keys, the fragment and the row that positions count from."""
         for number, fragment in enumerate(fragments):
             rows = self._keyed_rows()
-            for batch in self._batches(fragment, 0, None):
+            for batch in self.rows(fragment, 0, None):
                 yield number, batch.first_row, rows.of(batch)
 
     def _keyed_rows(self) -> KeyedRows:
@@ -204,7 +214,7 @@ class TaskRun:
         then = replace(plan, stages=keying.then)
         return self._run.keyed_rows(plan, keying.key, then, compact=keying.compact)
 
-    def _batches(
+    def rows(
         self, fragment: Fragment, first: int, stop: int | None
     ) -> Iterator[RowBatch]:
         """Read the rows of a fragment from its row `first` on, up to `stop`."""

@@ -14,14 +14,16 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, TypeAlias
 
-from headrace.engines.query_run import QueryRun
+from headrace.engines.query_run import ELEMENTS, QueryRun
 from headrace.engines.spark.asking import (
     Chunk,
+    Firsts,
     Keying,
     Sorting,
     TaskQuery,
     TaskRun,
 )
+from headrace.engines.spark.first_elements import MOST_HELD, FirstElements
 from headrace.engines.spark.key_sample import bounds, merged
 from headrace.engines.spark.splits import absolute, packed
 from headrace.errors import (
@@ -34,7 +36,7 @@ from headrace.kernel.programs import Counts, StreamQuery
 from headrace.kernel.rows import END, RowBatch
 from headrace.physical.distribution import division, may_end_early, sifting
 from headrace.physical.fragment import Fragment, fragments
-from headrace.physical.query_plan import JoinPlan, StreamPlan, ZipPlan
+from headrace.physical.query_plan import JoinPlan, PlainStage, StreamPlan, ZipPlan
 from headrace.physical.sides import left_keys_first
 from headrace.store.opened import read_in_order
 
@@ -42,7 +44,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from headrace.engines.query_run import Pass
-    from headrace.engines.spark.asking import Gives
+    from headrace.engines.spark.asking import Gives, RefusedRow, Shuffle
     from headrace.engines.spark.looking import Looked
     from headrace.kernel.programs import Refused, RowQuery
     from headrace.physical.query_plan import RowPlan
@@ -58,6 +60,9 @@ each chunk, in the order of both."""
 PARTITION_BYTES = 64 << 20
 """How many bytes of files one task reads, unless told otherwise."""
 
+_FEW_TASKS = 16
+"""The first rows of each key that so many tasks find are held by the driver."""
+
 _EXPANSION = (1, 10)
 """How many bytes a plain and a compressed byte of a file may be."""
 
@@ -67,12 +72,18 @@ MOST_TASKS = 1024
 
 @dataclass(frozen=True, slots=True)
 class Arrived:
-    """A chunk, the fragment it is of, and how many rows of the file are before that."""
+    """A chunk, the fragment it is of, and how many rows of the file are before that.
+
+    `number` is that of the fragment, in the order of the rows. `is_distrusted`: the file's
+    blocks are not what their table says.
+    """
 
     source: Source
+    number: int
     fragment: Fragment
     before: int
     chunk: Chunk
+    is_distrusted: bool = False
 
     def error(self, refused: Refused) -> BadRowError | RowFailedError:
         """Return what is wrong with a row that has no answer."""
@@ -109,6 +120,8 @@ class SparkRun(QueryRun):
     partition_bytes: int = field(default=PARTITION_BYTES, kw_only=True)
     _fragments_done: int = 0
     _wrong_is_said: bool = False
+    _first_elements: FirstElements | None = None
+    _first_chunks: Iterator[tuple[int, Chunk]] = field(default_factory=lambda: iter(()))
     _run_tasks: RunTasks | None = None
 
     def bytes_done(self) -> int:
@@ -135,6 +148,8 @@ class SparkRun(QueryRun):
         # What one task can make, nothing needs to be shuffled for.
         if divided == "sorted" and not self._is_held_here(tasks=1):
             return self._sorted_lines(plan, nulls=nulls, limit=limit)
+        if divided == "unique" and plan.reduction == "lines" and limit is None:
+            plan = self._with_repeats_left_out(plan)
         return QueryRun._lines(self, plan, nulls=nulls, limit=limit)
 
     def _lines_of(self, query: TaskQuery) -> Iterator[bytes]:
@@ -166,19 +181,89 @@ class SparkRun(QueryRun):
         self._read_joined(plan)
         query = self._task_query("keys", (plan,))
         keying = Keying(order.key, order.then, compact=True)
-        looked = self._look(replace(query, keying=keying, nulls=nulls))
-        if looked is None:
+        query = replace(query, keying=keying, nulls=nulls)
+        found, ordinary = [], True
+        self.counts = Counts()
+        for arrived, looked in self._looked(query):
+            self.counts += arrived.chunk.counts
+            self._say_what_is_wrong(arrived)
+            found.append(looked)
+            ordinary = ordinary and not looked.late and not arrived.is_distrusted
+        if not ordinary:
+            self._wrong_is_said = True
             yield from QueryRun._lines(self, plan, nulls=nulls, limit=limit)
             return
         if limit == 0:
             return
-        query, found = looked
-        size = sum(each.size for each in found)
-        parts = min(max(size // self.partition_bytes, 1), MOST_TASKS)
-        keys = merged([each.sample for each in found])
-        sorting = Sorting(tuple(bounds(keys, parts)), order.descending)
-        shuffled = self._shuffled(replace(query, shuffle=sorting))
-        yield from _first_lines((chunk.lines for chunk in shuffled), limit)
+        keys = merged([looked.sample for looked in found])
+        cuts = tuple(bounds(keys, self._parts(found)))
+        shuffled = self._shuffled(query, Sorting(cuts, order.descending))
+        yield from _first_lines((chunk.lines for _, chunk in shuffled), limit)
+
+    def _with_repeats_left_out(self, plan: StreamPlan) -> StreamPlan:
+        """Have a shuffle find the first element of each key, if they may be many.
+
+        Returns what is asked of these then, or else the plan as it is.
+        """
+        if self._is_held_here(tasks=_FEW_TASKS):
+            return plan
+        at = len(sifting(plan.stages, self._joins_in_tasks))
+        before = replace(plan, stages=plan.stages[:at])
+        distinct = plan.stages[at - 1]
+        assert isinstance(distinct, PlainStage)
+        assert distinct.code is not None
+        self._read_joined(before)
+        query = self._task_query("keys", (before,))
+        query = replace(query, keying=Keying(distinct.code))
+        seen, found, wrong = [], [], 0
+        for arrived, looked in self._looked(query):
+            seen.append(arrived)
+            found.append(looked)
+            wrong += len(arrived.chunk.refused)
+            if not self._has_one_element_a_row(arrived, looked) or wrong > MOST_HELD:
+                return plan
+        self._first_elements = FirstElements(query, seen)
+        self._first_chunks = self._shuffled(query, Firsts(self._parts(found)))
+        return replace(plan, source=ELEMENTS, stages=plan.stages[at:])
+
+    def _has_one_element_a_row(self, arrived: Arrived, looked: Looked) -> bool:
+        """Whether each row of a chunk has one element at most, or is no JSON."""
+        chunk = arrived.chunk
+        failed = chunk.refused and (
+            self.options.on_error == "abort"
+            or any(row.refused.column is not None for row in chunk.refused)
+        )
+        return not (
+            failed
+            or chunk.failure is not None
+            or arrived.is_distrusted
+            or looked.late
+            or looked.elements > chunk.counts.emitted
+        )
+
+    def _asked_firsts(self, asked: RowQuery | StreamQuery) -> Iterator[bytes]:
+        """Ask the first elements, and tell of rows as if all had been asked."""
+        firsts, partitions = self._first_elements, self._row_order().partitions
+        assert firsts is not None
+        for task, chunk in self._first_chunks:
+            arrived = firsts.arrived(partitions[task][chunk.fragment], chunk)
+            batch = RowBatch.of_contents(0, [row.content for row in chunk.passed_on])
+            for lines, refused in self.answers_of([asked], batch, reverse=False):
+                yield lines
+                if refused is not None:
+                    row = chunk.passed_on[refused.row]
+                    place = arrived.number, row.position
+                    if self.options.on_error == "abort":
+                        self.counts = firsts.counts(asked.counts, place)
+                    self._say_wrong(firsts.wrong_before(place))
+                    offset = row.offset + refused.offset
+                    failed = replace(refused, row=row.position, offset=offset)
+                    self._pass_over(
+                        lambda failed=failed, arrived=arrived: arrived.error(failed),  # type: ignore[misc]
+                        lambda place=place: firsts.row(place),  # type: ignore[misc]
+                    )
+        self._say_wrong(firsts.wrong_before(None))
+        self.counts = firsts.counts(asked.counts, None)
 
     def _is_held_here(self, *, tasks: int) -> bool:
         """Whether the main source is so small that the driver can hold what needs all of it."""
@@ -189,33 +274,30 @@ class SparkRun(QueryRun):
         few = len(self._row_order().partitions) <= tasks
         return few and size <= self.options.max_memory
 
-    def _look(self, query: TaskQuery) -> tuple[TaskQuery, list[Looked]] | None:
-        """Have tasks look at all elements; None if a shuffle would not give the answer.
-
-        What is wrong with rows is said here, and not again.
-        """
-        self.counts = Counts()
-        order = self._row_order()
-        found = []
-        for arrived in self._arriving(query, order, early=False):
-            self.counts += arrived.chunk.counts
-            self._say_what_is_wrong(arrived)
+    def _looked(self, query: TaskQuery) -> Iterator[tuple[Arrived, Looked]]:
+        """Have tasks look at the elements that are to be shuffled."""
+        for arrived in self._arriving(query, self._row_order(), early=False):
             assert arrived.chunk.looked is not None
-            found.append(arrived.chunk.looked)
-        if order.distrusts or any(each.late for each in found):
-            self._wrong_is_said = True
-            return None
-        return replace(query, gives="shuffled"), found
+            yield arrived, arrived.chunk.looked
 
-    def _shuffled(self, query: TaskQuery) -> Iterator[Chunk]:
+    def _parts(self, found: Iterable[Looked]) -> int:
+        """Return into how many parts elements are divided."""
+        size = sum(looked.size for looked in found)
+        return min(max(size // self.partition_bytes, 1), MOST_TASKS)
+
+    def _shuffled(
+        self, query: TaskQuery, shuffle: Shuffle
+    ) -> Iterator[tuple[int, Chunk]]:
         """Yield what a shuffle gives; all tasks of the main source take part."""
         order = self._row_order()
         tasks = [order.fragments_of(task) for task in order.partitions]
-        return (chunk for _, chunk in self._tasks_of(query, tasks))
+        return self._tasks_of(replace(query, gives="shuffled", shuffle=shuffle), tasks)
 
     # What they reduce their rows to
 
     def _results(self, plans: Sequence[StreamPlan]) -> list[bytes]:
+        if len(plans) == 1 and division(plans[0], self._joins_in_tasks) == "unique":
+            plans = [self._with_repeats_left_out(plans[0])]
         reduced = all(
             division(plan, self._joins_in_tasks) in ("parts", "sorted")
             for plan in plans
@@ -261,6 +343,10 @@ class SparkRun(QueryRun):
     def _asked(
         self, queries: Sequence[RowQuery | StreamQuery], way: Pass
     ) -> Iterator[bytes]:
+        if way.source == ELEMENTS:
+            (asked,) = queries
+            yield from self._asked_firsts(asked)
+            return
         stages = sifting(way.stages, self._joins_in_tasks)
         if way.source is not None or way.reverse or not stages:
             yield from QueryRun._asked(self, queries, way)
@@ -389,14 +475,20 @@ class SparkRun(QueryRun):
 
     def _say_what_is_wrong(self, arrived: Arrived, *, again: bool = False) -> None:
         """Raise or tell of the rows of a chunk that have no answer, and what ended it."""
-        for row in arrived.chunk.refused:
-            self._pass_over(
-                lambda row=row: arrived.error(row.refused),  # type: ignore[misc]
-                lambda row=row: row.raw,  # type: ignore[misc]
-                again=again or self._wrong_is_said,
-            )
+        rows = ((arrived, row) for row in arrived.chunk.refused)
+        self._say_wrong(rows, again=again or self._wrong_is_said)
         if arrived.chunk.failure is not None:
             raise arrived.failure(arrived.chunk.failure)
+
+    def _say_wrong(
+        self, rows: Iterable[tuple[Arrived, RefusedRow]], *, again: bool = False
+    ) -> None:
+        for arrived, row in rows:
+            self._pass_over(
+                lambda arrived=arrived, row=row: arrived.error(row.refused),  # type: ignore[misc]
+                lambda row=row: row.raw,  # type: ignore[misc]
+                again=again,
+            )
 
 
 class RowOrder:
@@ -429,11 +521,6 @@ class RowOrder:
         self._rows = self._before = 0
         self._distrusted: set[int] = set()
 
-    @property
-    def distrusts(self) -> bool:
-        """Whether the blocks of a file were not what their table says."""
-        return bool(self._distrusted)
-
     def fragments_of(self, numbers: Sequence[int]) -> list[Fragment]:
         """Return the fragments that have these numbers."""
         return [self.fragments[number] for number in numbers]
@@ -452,16 +539,17 @@ class RowOrder:
             self._number, self._before = number, self._rows
             self.bytes_done += fragment.end - fragment.start
         self._rows += chunk.rows
-        arrived = Arrived(self._sources[file], fragment, self._before, chunk)
+        arrived = Arrived(self._sources[file], number, fragment, self._before, chunk)
         if not isinstance(chunk.failure, UnusableTableError):
             yield arrived
             return
         self._distrusted.add(file)
-        yield replace(arrived, chunk=replace(chunk, failure=None))
+        distrusted = replace(arrived, is_distrusted=True)
+        yield replace(distrusted, chunk=replace(chunk, failure=None))
         source = read_in_order(self._sources[file], chunk.failure)
         whole = Fragment(source, 0, source.size)
         for rest in TaskRun(query).ask(whole, 0, first=self._rows):
-            yield Arrived(source, whole, 0, rest)
+            yield Arrived(source, number, whole, 0, rest)
 
 
 def _jobs(

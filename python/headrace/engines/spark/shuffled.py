@@ -7,15 +7,18 @@ chunks, as the driver takes them.
 from __future__ import annotations
 
 import pickle
+from itertools import groupby
+from operator import itemgetter
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from headrace.engines.spark.asking import Chunk, Sorting, TaskRun
-from headrace.engines.spark.joining import texts
-from headrace.engines.spark.shuffles import SCHEMA, sorted_lines
+from headrace.engines.spark.asking import Chunk, Firsts, Sorting, TaskRun
+from headrace.engines.spark.joining import integers, texts
+from headrace.engines.spark.shuffles import SCHEMA, first_of_each_key, sorted_lines
+from headrace.kernel.programs import SiftedRow
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -26,6 +29,7 @@ if TYPE_CHECKING:
     from headrace.kernel.order_keys import KeyedElements
     from headrace.physical.fragment import Fragment
 
+_KEYED = f"{SCHEMA}, fragment bigint, row bigint, offset bigint"
 _CHUNKS = "task bigint, chunk binary"
 _ARROW_CHUNKS = pa.schema([("task", "int64"), ("chunk", "binary")])
 
@@ -34,13 +38,17 @@ def shuffled(
     spark: SparkSession, query: TaskQuery, tasks: Sequence[Sequence[Fragment]]
 ) -> DataFrame:
     """Return the chunks that a shuffle gives, in its order."""
-    keyed = numbered(spark, len(tasks)).mapInArrow(KeyedTasks(query, tasks), SCHEMA)
+    keyed = numbered(spark, len(tasks)).mapInArrow(KeyedTasks(query, tasks), _KEYED)
     match query.shuffle:
         case Sorting(bounds, descending):
-            ordered = sorted_lines(keyed, bounds, descending=descending)
+            lines = keyed.select("task", "number", "key", "line")
+            ordered = sorted_lines(lines, bounds, descending=descending)
             return ordered.select("line").mapInArrow(chunks_of_lines, _CHUNKS)
-        case _:
-            raise AssertionError(query.shuffle)
+        case Firsts(buckets):
+            firsts = first_of_each_key(keyed, buckets, tasks=len(tasks))
+            return firsts.drop("key", "number").mapInArrow(chunks_of_rows, _CHUNKS)
+        case None:
+            raise AssertionError("nothing is shuffled")
 
 
 def numbered(spark: SparkSession, count: int) -> DataFrame:
@@ -73,17 +81,23 @@ class KeyedTasks:
         for batch in batches:
             for task in batch.column(0).to_pylist():
                 before = 0
-                for _, _, keyed in run.keyed(self._tasks[task]):
-                    yield self._placed(task, before, keyed)
+                for fragment, first, keyed in run.keyed(self._tasks[task]):
+                    yield self._placed(task, before, fragment, first, keyed)
                     before += keyed.length
 
-    def _placed(self, task: int, before: int, keyed: KeyedElements) -> pa.RecordBatch:
+    def _placed(
+        self, task: int, before: int, fragment: int, first: int, keyed: KeyedElements
+    ) -> pa.RecordBatch:
         length = keyed.length
+        offsets = [None, pa.py_buffer(keyed.offsets)]
         columns = {
             "task": pa.repeat(pa.scalar(task, "int64"), length),
             "number": pa.array(range(before, before + length), "int64"),
             "key": texts(keyed.keys, length),
             "line": texts(keyed.lines, length),
+            "fragment": pa.repeat(pa.scalar(fragment, "int64"), length),
+            "row": pc.add(integers(keyed.positions, length).cast("int64"), first),
+            "offset": pa.Array.from_buffers(pa.int64(), length, offsets),
         }
         placed = pa.record_batch(columns)
         if self._query.nulls:
@@ -97,6 +111,19 @@ def chunks_of_lines(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatc
         if batch.num_rows:
             lines = b"\n".join([*batch.column("line").to_pylist(), b""])
             yield _chunk(0, Chunk(0, 0, lines=lines))
+
+
+def chunks_of_rows(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Put elements into chunks that pass them on as rows, each with those of one fragment."""
+    for batch in batches:
+        columns = [
+            batch.column(name).to_pylist()
+            for name in ("task", "fragment", "row", "offset", "line")
+        ]
+        rows = zip(*columns, strict=True)
+        for (task, fragment), group in groupby(rows, key=itemgetter(0, 1)):
+            passed_on = [SiftedRow(*row) for _, _, *row in group]
+            yield _chunk(task, Chunk(fragment, 0, passed_on=passed_on))
 
 
 def _chunk(task: int, chunk: Chunk) -> pa.RecordBatch:

@@ -1,0 +1,89 @@
+"""The first element of each key, on its way through the rest of a query.
+
+Tasks look at all rows and a shuffle leaves the first elements, which are asked here one
+after the other, as if nothing else were in the files. What is counted and what is said of
+rows must be as if all rows had been asked in their order, so it is put together of what
+tasks saw.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import replace
+from typing import TYPE_CHECKING, TypeAlias
+
+from headrace.engines.spark.asking import TaskRun
+from headrace.kernel.programs import Counts
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from headrace.engines.spark.asking import Chunk, RefusedRow, TaskQuery
+    from headrace.engines.spark.query import Arrived
+
+MOST_HELD = 100_000
+"""How many rows that are wrong are held until those before them have been asked."""
+
+Place: TypeAlias = tuple[int, int]
+"""The number of a fragment, and of a row in it."""
+
+
+class FirstElements:
+    """What tasks saw: `seen` are all chunks, in the order of the rows.
+
+    A row has one element at most, and is only refused if it is no JSON.
+    """
+
+    def __init__(self, query: TaskQuery, seen: Sequence[Arrived]) -> None:
+        self._query = query
+        self._seen = seen
+        self._fragments = {arrived.number: arrived for arrived in seen}
+        self._wrong = deque(
+            (arrived, row) for arrived in seen for row in arrived.chunk.refused
+        )
+
+    def arrived(self, number: int, chunk: Chunk) -> Arrived:
+        """Return a chunk of first elements with its place."""
+        return replace(self._fragments[number], chunk=chunk)
+
+    def wrong_before(self, place: Place | None) -> Iterator[tuple[Arrived, RefusedRow]]:
+        """Yield the rows up to a place that are wrong, or all, each once."""
+        while self._wrong:
+            arrived, row = self._wrong[0]
+            if place is not None and (arrived.number, row.refused.row) > place:
+                return
+            yield self._wrong.popleft()
+
+    def row(self, place: Place) -> bytes | None:
+        """Return a row as it stands in its file, None if it is too long."""
+        number, row = place
+        fragment = self._fragments[number].fragment
+        batches = TaskRun(self._query).rows(fragment, row, row + 1)
+        (content,) = next(batches).contents()
+        return content
+
+    def counts(self, asked: Counts, place: Place | None) -> Counts:
+        """Return what is counted of all rows, or of those up to a place.
+
+        `asked` is what was counted of the first elements. All other elements were left out.
+        """
+        seen = sum((self._counted(each, place) for each in self._seen), Counts())
+        return Counts(
+            seen.rows,
+            asked.emitted,
+            seen.filtered + seen.emitted - asked.rows + asked.filtered,
+            seen.skipped + asked.skipped,
+            seen.blank,
+        )
+
+    def _counted(self, arrived: Arrived, place: Place | None) -> Counts:
+        chunk = arrived.chunk
+        end = chunk.first + chunk.rows
+        if place is None or (arrived.number, end) <= place:
+            return chunk.counts
+        if (arrived.number, chunk.first) > place:
+            return Counts()
+        (again,) = TaskRun(self._query).ask(
+            arrived.fragment, 0, first=chunk.first, stop=min(place[1] + 1, end)
+        )
+        return again.counts
