@@ -20,6 +20,7 @@ from headrace.errors import (
 )
 from headrace.pipeline import Join, Output, Pipeline, Source, Transform, Validate
 from headrace.pipeline.place import Place
+from headrace.store.row_file import RowFile
 from headrace.store.shards.job import Job
 
 
@@ -362,6 +363,28 @@ def test_sets_and_compressed_files_are_sources_too(
     assert result(made) == [{"id": n} for n in range(50)]
     (bad,) = quarantined(made)
     assert bad["line"] == 51
+
+
+def test_tasks_share_what_a_join_holds(ran, rows, pipeline, tmp_path, monkeypatch):
+    rows(tmp_path / "raw/a.jsonl", *({"id": n} for n in range(9)))
+    users = rows(tmp_path / "users.jsonl", {"id": 1, "name": "Ada"})
+    opened = []
+    batches = RowFile.batches
+
+    def counted(file):
+        opened.append(file.source.location)
+        return batches(file)
+
+    monkeypatch.setattr(RowFile, "batches", counted)
+    made = pipeline(
+        Join("users", "id"),
+        names={"users": "users.jsonl"},
+        source={"partition_bytes": 10},
+    )
+    report = made.run()
+    assert report.passes[0].tasks > 5
+    assert opened == [str(users)]
+    assert report.adds_up
 
 
 def test_nothing_at_all_is_a_result_too(ran, rows, pipeline, tmp_path):

@@ -182,6 +182,27 @@ def test_new_files_are_deduped_against_what_is_there(spark, tmp_path):
     assert statuses == ["up to date"] * 4
 
 
+def test_jobs_do_not_divide_what_is_sorted_and_rows_may_grow(spark, tmp_path):
+    for name in "ab":
+        write(tmp_path / f"raw/{name}.jsonl", [{"id": n} for n in range(50)])
+    made = Pipeline(
+        "events",
+        "out",
+        Source("raw", max_line=20, partition_bytes=100, batch_bytes=1),
+        [
+            Transform("{id, x: 'xxxxxxxxxxxxxxxxxxxx'}"),
+            Dedupe(["id", "x"]),
+            Transform("{id: -id, x}"),
+            Sort("id"),
+        ],
+        base=str(tmp_path),
+    )
+    report = made.run(spark=spark)
+    assert report.adds_up
+    assert [each.jobs > 1 for each in report.passes] == [True, True, True, False]
+    assert [row["id"] for row in result(made)] == list(range(-49, 1))
+
+
 def test_a_row_whose_key_fails_is_rejected_where_it_stands(spark, tmp_path):
     rows = [{"id": "3"}, {"id": "x"}, {"id": "1"}, {"id": "x"}]
     write(tmp_path / "raw/a.jsonl", rows)

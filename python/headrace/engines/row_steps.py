@@ -9,6 +9,7 @@ kept give, `written` lines, is what the next one reads.
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias
 
@@ -147,6 +148,12 @@ class RowSteps:
             for step in steps
         ]
         self.counts = [StepCounts() for _ in steps]
+
+    def anew(self) -> RowSteps:
+        """Return the same steps, of which nothing was counted yet."""
+        begun = copy(self)
+        begun.counts = [StepCounts() for _ in self.counts]
+        return begun
 
     def take(self, batch: RowBatch) -> tuple[bytes, list[Rejected]]:
         """Return the lines that come out at the end, and the rows that were rejected."""

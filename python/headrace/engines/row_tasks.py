@@ -59,7 +59,7 @@ class RowTasks:
 
     def __call__(self, task: int) -> RowsDone:
         """Do one of them."""
-        steps = RowSteps(self.steps, self.reading, self.options)
+        steps = self._begun()
         path = self.job.partition_by
         keys = None if path is None else PathKeys(path, MAX_DEPTH)
         rows = [0] * len(self.fragments[task])
@@ -74,11 +74,22 @@ class RowTasks:
             parts = written.close()
             return RowsDone(parts, tuple(steps.counts), tuple(rows), aside.close())
 
+    def _begun(self) -> RowSteps:
+        """Return the steps of the job; tasks of one process share what joins hold."""
+        name = self.job.staging.name
+        if name not in _kept:
+            _kept.clear()
+            _kept[name] = RowSteps(self.steps, self.reading, self.options)
+        return _kept[name].anew()
+
     def _batches(self, fragment: Fragment) -> Iterator[RowBatch]:
         decoding = self.reading.decoding
         rows = rows_of(fragment, self.reading.max_line, decoding)
         while (batch := rows.next_batch(BATCH_ROWS, BATCH_BYTES)) is not None:
             yield batch
+
+
+_kept: dict[str, RowSteps] = {}
 
 
 class _Aside:

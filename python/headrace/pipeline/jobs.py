@@ -29,6 +29,7 @@ from headrace.store.checkpoints import Keeping
 from headrace.store.opened import read_in_order
 from headrace.store.row_file import RowOptions
 from headrace.store.shards.job import begin
+from headrace.store.shards.options import LARGEST_BLOCK
 from headrace.store.sizes import parse_size
 
 if TYPE_CHECKING:
@@ -187,9 +188,11 @@ class PassJob:
         }
         steps = tuple(step_of(stage, name, named) for name, stage in self._pass.stages)
         size = parse_size(pipeline.source.partition_bytes)
-        reading = RowOptions(
-            parse_size(pipeline.source.max_line), Keeping(), Decoding()
-        )
+        # What stages have made of a row may be longer than it was.
+        limit = LARGEST_BLOCK
+        if self._pass.number == 1:
+            limit = parse_size(pipeline.source.max_line)
+        reading = RowOptions(limit, Keeping(), Decoding())
         asking = QueryOptions(on_error="skip", max_memory=parse_size(pipeline.memory))
         while True:
             cut = (each for source in sources for each in fragments(source, size))

@@ -169,7 +169,7 @@ class _Run:
             if todo.replace and before is not None:
                 status = "replaced"
             self._check_named(one)
-            for each, overwrite in self._batches(todo, before):
+            for each, overwrite in self._batches(one, todo, before):
                 setting = Setting(self.pipeline, self.place, self.session, self.named)
                 job = PassJob(setting, one, print_, each, overwrite=overwrite)
                 done.append(job.run(dict(inputs), read, self._telling(one)))
@@ -201,13 +201,13 @@ class _Run:
                 check_named(self.pipeline, [source for _, source in self.named[name]])
 
     def _batches(
-        self, todo: Todo, before: Ledger | None
+        self, one: Pass, todo: Todo, before: Ledger | None
     ) -> Iterator[tuple[tuple[Input, ...], bool]]:
         """Yield the inputs of each job, and whether it replaces what is there.
 
         What takes the place of something that is read by others does so in one instant.
         """
-        if todo.replace and before is not None:
+        if not one.appends or (todo.replace and before is not None):
             yield todo.inputs, True
             return
         most = parse_size(self.pipeline.source.batch_bytes)
