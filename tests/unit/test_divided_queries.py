@@ -242,6 +242,7 @@ def test_what_tasks_give(tmp_path, monkeypatch, query, options, given):
         ("$.rows().filter(x > 1).sum(y)", "parts"),
         ("$.rows().sort(x)", "sorted"),
         ("$.rows().filter(x > 1).sort(-x, -y).map(z)", "sorted"),
+        ("$.rows().count_by(x)", "parts"),
         ("$.rows().sort(x, -y)", "parts"),
         ("$.rows().sort(x).take(3)", "parts"),
         ("$.rows().sort((a, b) => a.x < b.x)", "parts"),

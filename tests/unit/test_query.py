@@ -3,7 +3,7 @@
 import pytest
 
 import headrace
-from headrace.errors import HeadraceError, UsageError
+from headrace.errors import HeadraceError, MemoryExceededError, UsageError
 from headrace.physical.query_plan import plan_query
 
 
@@ -173,10 +173,14 @@ def test_what_follows_each_is_about_each(tmp_path, query, answers):
 
 
 def test_counts_by_key_hold_keys_only(large):
+    counts = {"0": 33334, "1": 33333, "2": 33333}
     with headrace.open(large) as ds:
-        # The rows are 2 MB, their keys 200 kB.
-        result = ds.query("$.rows().count_by(id % 3)", memory="300KiB")
-        assert result.to_list() == [{"0": 33334, "1": 33333, "2": 33333}]
+        result = ds.query("$.rows().count_by(id % 3)", memory="1KiB")
+        assert result.to_list() == [counts]
+        result = ds.query("$.rows().count_by(id % 3).entries()", memory="1KiB")
+        assert result.to_list() == [[[key, count] for key, count in counts.items()]]
+        with pytest.raises(MemoryExceededError):
+            ds.query("$.rows().count_by(id)", memory="1KiB").to_list()
 
 
 def test_an_element_that_fails_was_taken_all_the_same(tmp_path):

@@ -267,8 +267,8 @@ pub(crate) struct StreamQuery {
 
 #[pymethods]
 impl StreamQuery {
-    /// `reduction` is one of `lines`, `collect`, `last`, `last_from_end`, `count`, `sum`, `avg`, `min`
-    /// and `max`; `limit` is how many elements the first four are about. `prune` is a program that
+    /// `reduction` is one of `lines`, `collect`, `last`, `last_from_end`, `count`, `count_by`, `sum`,
+    /// `avg`, `min` and `max`; `limit` is how many elements the first four are about. `prune` is a program that
     /// leaves so many elements of those that are collected.
     #[new]
     #[pyo3(signature = (
@@ -294,6 +294,7 @@ impl StreamQuery {
             "last" => Reduction::Last(limit),
             "last_from_end" => Reduction::LastFromEnd(limit),
             "count" => Reduction::Count,
+            "count_by" => Reduction::CountBy,
             "sum" => Reduction::Sum,
             "avg" => Reduction::Average,
             "min" => Reduction::Min,

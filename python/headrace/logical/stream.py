@@ -23,9 +23,10 @@ if TYPE_CHECKING:
     from headrace.logical.joins import JoinCall, JoinKind
 
 Reduction: TypeAlias = Literal[
-    "lines", "collect", "last", "last_from_end", "count", "sum", "avg", "min", "max"
-]
-"""What becomes of the elements: each a line of output, an array, or a number.
+    "lines", "collect", "last", "last_from_end", "count", "count_by", "sum", "avg", "min", "max",
+]  # fmt: skip
+"""What becomes of the elements: each a line of output, an array, a number, or an object with
+how many there are of each.
 
 ``last_from_end`` is ``last`` for rows that come from the last to the first.
 """
@@ -457,6 +458,11 @@ class _Planner:
         if step.name not in _OF_ONE_VALUE or len(arguments) != 1:
             return None
         self._local.append(replace(step, name="map"))
+        # Behind an object, ``$`` would be that.
+        if step.name == "count_by" and not any(map(_mentions_root, rest)):
+            further = ast.Path(ast.Root(), tuple(rest)) if rest else None
+            spread = bool(rest) and _gives_stream(rest)
+            return replace(self._finish("count_by"), rest=further, spread=spread)
         whole = replace(step, args=(ast.Arg(ast.Current()),))
         return self._collect([whole, *rest])
 

@@ -35,6 +35,7 @@ _REDUCTIONS = {
     "last": "only the last are held; a file is read from its end for them, if it can be",
     "last_from_end": "only the last are read",
     "count": "counted",
+    "count_by": "counted by what they are; each that is different is held",
     "sum": "added up, exactly",
     "avg": "averaged, exactly",
     "min": "the smallest is kept",

@@ -283,7 +283,7 @@ class SparkRun(QueryRun):
     def _parts(self, found: Iterable[Looked]) -> int:
         """Return into how many parts elements are divided."""
         size = sum(looked.size for looked in found)
-        return min(max(size // self.partition_bytes, 1), MOST_TASKS)
+        return min(max(-(-size // self.partition_bytes), 1), MOST_TASKS)
 
     def _shuffled(
         self, query: TaskQuery, shuffle: Shuffle

@@ -5,11 +5,13 @@
 //! number of rows. Only what truly needs all elements at once collects them, as JSON
 //! text, up to a limit of memory; the rest of the query is then asked of that array.
 
+mod key_counts;
 mod parts;
 
 use std::{collections::VecDeque, sync::Arc};
 
 use bumpalo::{Bump, collections::Vec as BumpVec};
+use key_counts::KeyCounts;
 
 use super::{
     Fault, Flow, JoinTable, Prune, Reading, Refusal, Stage, Stages, Sum, Watch, demand, numbers,
@@ -34,6 +36,8 @@ pub enum Reduction {
     LastFromEnd(u64),
     /// How many there are.
     Count,
+    /// How many there are of each, as an object.
+    CountBy,
     /// The total of the numbers among them.
     Sum,
     /// Their mean.
@@ -105,6 +109,7 @@ enum State {
         limit: u64,
     },
     Count(u64),
+    CountBy(KeyCounts),
     Sum(Box<Sum>),
     Average(Box<Sum>, u64),
     /// The best number so far, as JSON, and whether a smaller one is better.
@@ -130,6 +135,7 @@ impl OverRows {
                 State::LastFromEnd { texts: VecDeque::new(), bytes: 0, limit }
             }
             Reduction::Count => State::Count(0),
+            Reduction::CountBy => State::CountBy(KeyCounts::default()),
             Reduction::Sum => State::Sum(Box::new(Sum::new())),
             Reduction::Average => State::Average(Box::new(Sum::new()), 0),
             Reduction::Min => State::Extreme(None, true),
@@ -218,6 +224,7 @@ impl OverRows {
             + match &self.state {
                 State::Collect { text, .. } => text.len() as u64,
                 State::Last { bytes, .. } | State::LastFromEnd { bytes, .. } => *bytes,
+                State::CountBy(counts) => counts.bytes(),
                 _ => 0,
             }
     }
@@ -321,6 +328,7 @@ impl OverRows {
                 return Ok([b"[", texts.join(&b","[..]).as_slice(), b"]"].concat());
             }
             State::Extreme(best, _) => return Ok(best.unwrap_or_else(|| b"null".to_vec())),
+            State::CountBy(counts) => return Ok(counts.to_json()),
             State::Count(count) => Value::Int(i64::try_from(count).unwrap_or(i64::MAX)),
             State::Sum(sum) => total(&sum)?,
             State::Average(_, 0) => Value::Null,
@@ -421,6 +429,7 @@ impl State {
                 return Ok(texts.len() as u64 >= *limit);
             }
             Self::Count(count) => *count += 1,
+            Self::CountBy(counts) => counts.add(element, arena),
             Self::Sum(sum) => {
                 add(sum, element, arena)?;
             }

@@ -25,6 +25,7 @@ impl OverRows {
                 texts.join(&b'\n')
             }
             State::Count(count) => count.to_le_bytes().to_vec(),
+            State::CountBy(counts) => counts.to_bytes(),
             State::Sum(sum) => sum.to_bytes(),
             State::Average(sum, count) => [&count.to_le_bytes()[..], &sum.to_bytes()].concat(),
             State::Extreme(best, _) => best.unwrap_or_default(),
@@ -73,6 +74,7 @@ impl State {
                 }
             }
             Self::Count(count) => *count += split_count(part).ok_or_else(malformed)?.0,
+            Self::CountBy(counts) => counts.merge(part).ok_or_else(malformed)?,
             Self::Sum(sum) => sum.merge(&Sum::from_bytes(part).ok_or_else(malformed)?),
             Self::Average(sum, count) => {
                 let (further, bytes) = split_count(part).ok_or_else(malformed)?;
@@ -138,7 +140,8 @@ mod tests {
         rows::Row,
     };
 
-    const ROWS: &[&str] = &["3", "0.1", "-7", "\"x\"", "0.2", "9007199254740993", "1e+16", "1.50"];
+    const ROWS: &[&str] =
+        &["3", "0.1", "-7", "\"x\"", "0.2", "9007199254740993", "1e+16", "1.50", "3.0"];
 
     fn run(reduction: Reduction, rows: &[&str]) -> OverRows {
         let reading = Reading { limits: Limits { max_depth: 9 }, frame: None, whole: true };
@@ -160,6 +163,7 @@ mod tests {
             Reduction::Collect(4),
             Reduction::Last(3),
             Reduction::Count,
+            Reduction::CountBy,
             Reduction::Sum,
             Reduction::Average,
             Reduction::Min,
@@ -182,7 +186,8 @@ mod tests {
 
     #[test]
     fn other_bytes_are_no_part() {
-        for reduction in [Reduction::Sum, Reduction::Average, Reduction::Count] {
+        for reduction in [Reduction::Sum, Reduction::Average, Reduction::Count, Reduction::CountBy]
+        {
             let part = run(reduction, ROWS).into_part();
             assert!(run(reduction, &[]).merge(&part[..7]).is_err(), "{reduction:?}");
         }
