@@ -1,7 +1,7 @@
 """Kill runs of a pipeline at random moments: each row is there once in the end.
 
 Run as ``python kill_pipelines.py DIRECTORY KILLS SEED``, in a process of its own because
-it forks. Files come, change and go between runs. Tasks are done in the child itself, and
+it forks. Files come, change, grow and go between runs. Tasks are done in the child itself, and
 rows are deduped there by Python, so that no Spark has to be started for each.
 """
 
@@ -27,14 +27,14 @@ def run_each(_session, do, count, tell=None):
     return [do(task) for task in range(count)]
 
 
-def move(_session, _pipeline, _stage, job, sources, _read, _tell):
+def move(_session, _pipeline, _stage, job, chosen, _read, _tell):
     """Leave the first row of each id that the set does not have yet."""
     seen = set()
     if not job.overwrite:
         seen.update(headrace.open(job.names.directory).query("id").to_list())
     read = 0
     with job.attempt(0) as written:
-        for source in sources:
+        for _input, source in chosen:
             for row in headrace.open(source.location):
                 read += 1
                 if row["id"] not in seen:
@@ -58,7 +58,7 @@ def pipeline(directory):
 
 
 def change(directory, chance, number):
-    """Let a file come, change or go; there is always one."""
+    """Let a file come, change, grow or go; there is always one."""
     files = sorted((directory / "raw").glob("*.jsonl"))
     kind = chance.random()
     if len(files) > 3 and kind < 0.1:
@@ -69,7 +69,9 @@ def change(directory, chance, number):
     rows = [json.dumps({"id": chance.randrange(100), "file": name}) for _ in range(20)]
     rows += ["bad", "{}"]
     chance.shuffle(rows)
-    path.write_text("\n".join(rows) + "\n")
+    grows = files and kind > 0.8
+    with (chance.choice(files) if grows else path).open("a" if grows else "w") as file:
+        file.write("\n".join(rows) + "\n")
 
 
 def expected(directory):

@@ -145,6 +145,64 @@ def test_new_files_are_added_to_what_is_there(ran, rows, pipeline, tmp_path):
     assert report.adds_up
 
 
+def test_of_a_file_that_grows_only_what_is_new_is_read(ran, rows, pipeline, tmp_path):
+    path = rows(tmp_path / "raw/a.jsonl", {"id": 1}, b"bad 1", {"id": 2})
+    rows(tmp_path / "raw/b.jsonl", {"id": 10})
+    made = pipeline(source={"partition_bytes": 10})
+    made.run()
+    for number, more in enumerate([b'{"id": 3}\nbad 2\n{"id": 4}\n', b"bad 3\n"], 1):
+        with path.open("ab") as file:
+            file.write(more)
+        assert "1 new input: " in made.explain()
+        report = made.run()
+        (one,) = report.passes
+        assert (one.status, one.inputs, one.input_bytes) == ("appended", 1, len(more))
+        assert one.counts["validate"].rejected == 1
+        assert report.adds_up
+        assert len(quarantined(made)) == number + 1
+    assert [row["id"] for row in result(made)] == [1, 2, 10, 3, 4]
+    bad = sorted((each["raw"], each["line"]) for each in quarantined(made))
+    assert bad == [("bad 1", 2), ("bad 2", 5), ("bad 3", 7)]
+    data = path.read_bytes()
+    offsets = sorted(each["offset"] for each in quarantined(made))
+    assert offsets == [data.index(b"bad %d" % n) for n in (1, 2, 3)]
+    assert statuses(made.run()) == ["up to date"]
+    # What changed at its end was not only appended to.
+    path.write_bytes(data.replace(b"bad 3", b"new 3") + b'{"id": 5}\n')
+    report = made.run()
+    assert (statuses(report), report.passes[0].why) == (
+        ["replaced"],
+        f"{path.relative_to(tmp_path)} has changed",
+    )
+    assert [row["id"] for row in result(made)] == [1, 2, 3, 4, 5, 10]
+    assert report.adds_up
+
+
+def test_a_line_that_is_not_finished_can_wait(ran, rows, pipeline, tmp_path):
+    path = rows(tmp_path / "raw/a.jsonl", {"id": 1})
+    made = pipeline(source={"wait_for_newline": True})
+    for more, ids, status in [
+        (b'{"id"', [1], "made"),
+        (b": 2", [1], "up to date"),
+        (b'}\n{"id": 3}\n{"', [1, 2, 3], "appended"),
+        (b'id": 4}\n', [1, 2, 3, 4], "appended"),
+        (b"x" * 70_000, [1, 2, 3, 4], "up to date"),
+    ]:
+        with path.open("ab") as file:
+            file.write(more)
+        report = made.run()
+        assert statuses(report) == [status]
+        assert [row["id"] for row in result(made)] == ids
+        assert report.adds_up
+    assert quarantined(made) == []
+    # Without that, it is a line like others, and what grows behind it is another file.
+    made = replace(pipeline(), directory="else")
+    assert made.run().quarantine.rows == 1
+    with path.open("ab") as file:
+        file.write(b"y\n")
+    assert statuses(made.run()) == ["replaced"]
+
+
 @pytest.mark.parametrize("what", ["changed", "gone", "stages", "output", "named"])
 def test_all_is_made_again_when_it_would_be_another(
     ran, rows, pipeline, tmp_path, what

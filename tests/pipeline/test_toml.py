@@ -29,6 +29,7 @@ paths = ["raw/*.jsonl", "more"]
 max_line = "1MiB"
 partition_bytes = "8MiB"
 batch_bytes = 1_000_000
+wait_for_newline = true
 
 [names]
 users = "users.jsonl"
@@ -78,7 +79,7 @@ def test_a_file_and_its_python_are_the_same(tmp_path):
     assert Pipeline.from_toml(path) == Pipeline(
         "events",
         "out",
-        Source(["raw/*.jsonl", "more"], "1MiB", "8MiB", 1_000_000),
+        Source(["raw/*.jsonl", "more"], "1MiB", "8MiB", 1_000_000, True),
         [
             Validate(
                 ["id", "user.name"],

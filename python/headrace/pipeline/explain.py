@@ -7,9 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from headrace.engines.spark.splits import packed
-from headrace.physical.fragment import fragments
-from headrace.pipeline.inputs import main_inputs, named_inputs, part_inputs
+from headrace.pipeline.growth import continued
+from headrace.pipeline.inputs import main_inputs, named_inputs, part_inputs, split
 from headrace.pipeline.ledger import left_to_do
 from headrace.pipeline.lowering import join_query, key_query
 from headrace.pipeline.passes import fingerprint, passes
@@ -21,7 +20,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from headrace.pipeline.inputs import Inputs
-    from headrace.pipeline.ledger import Input
     from headrace.pipeline.passes import NamedStage, Pass
     from headrace.pipeline.spec import Pipeline
 
@@ -40,16 +38,20 @@ def explained(pipeline: Pipeline) -> str:
         found = place.current(one, pipeline)
         left = "what is left to do is known when the pass before is done"
         if known is not None:
+            print_ = fingerprint(pipeline, one, prints)
+            if found is not None and found[1].fingerprint == print_:
+                known = continued(known, found[1])
             todo = left_to_do(
                 None if found is None else found[1],
-                fingerprint(pipeline, one, prints),
+                print_,
                 [each for each, _source in known],
                 appends=one.appends,
             )
             left = todo.why
             if todo.inputs:
                 chosen = set(todo.inputs)
-                left = f"{left}: {_tasks(pipeline, known, chosen)}"
+                new = [(each, source) for each, source in known if each in chosen]
+                left = f"{left}: {_tasks(pipeline, new)}"
             known = None
             if not todo.inputs and not todo.replace:
                 known = part_inputs(place.names(one))
@@ -129,10 +131,7 @@ def _target(one: Pass, pipeline: Pipeline, place: Place) -> str:
     return f"writes {where}: {output.codec} shards{limit}{by}"
 
 
-def _tasks(pipeline: Pipeline, inputs: Inputs, chosen: set[Input]) -> str:
-    size = parse_size(pipeline.source.partition_bytes)
-    sources = [source for each, source in inputs if each in chosen]
-    cut = (each for source in sources for each in fragments(source, size))
-    count = len(list(packed(cut, size)))
-    total = format_size(sum(source.size for source in sources))
+def _tasks(pipeline: Pipeline, inputs: Inputs) -> str:
+    count = len(split(inputs, parse_size(pipeline.source.partition_bytes)))
+    total = format_size(sum(each.length for each, _source in inputs))
     return f"{total} in {count:,} task{'s' if count != 1 else ''}"

@@ -6,9 +6,12 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from headrace.engines.spark.splits import absolute, packed
 from headrace.errors import BadRowError, UsageError
 from headrace.kernel.values import MAX_DEPTH
-from headrace.pipeline.ledger import Input
+from headrace.physical.fragment import Fragment, fragments
+from headrace.pipeline.growth import whole_lines
+from headrace.pipeline.ledger import Input, stamp_of
 from headrace.pipeline.spec import texts
 from headrace.store import remote
 from headrace.store.shards.shard_set import ShardSet
@@ -29,7 +32,8 @@ if TYPE_CHECKING:
 
 def main_inputs(pipeline: Pipeline, place: Place) -> Inputs:
     """Find the files that the pipeline reads."""
-    found = _found(pipeline.source.paths, place)
+    waits = pipeline.source.wait_for_newline
+    found = _found(pipeline.source.paths, place, whole=waits)
     for _input, source in found:
         if source.kind == "file" and Path(source.location).is_relative_to(place.root):
             raise UsageError(
@@ -54,22 +58,38 @@ def part_inputs(names: SetNames) -> Inputs:
     ]
 
 
-def _found(paths: str | Sequence[str], place: Place) -> Inputs:
+def _found(paths: str | Sequence[str], place: Place, *, whole: bool = False) -> Inputs:
+    """Find files; of those that are still written to, only `whole` lines if wanted."""
     located = [
         path if remote.is_url(path) else str(place.base / path) for path in texts(paths)
     ]
     found = []
-    for source in expand(located):
+    for each in expand(located):
+        source = whole_lines(each) if whole else each
         if source.is_pipe:
             raise UsageError(f"{source.location}: a pipeline cannot read a pipe")
         path = source.location
         if source.kind == "file" and Path(path).is_relative_to(place.base):
             # So that it may be moved together with all it reads.
             path = os.path.relpath(path, place.base)
-        head, tail = source.ends
-        stamp = f"{source.mtime_ns}-{head}-{tail}"
+        stamp = stamp_of(source.mtime_ns, source.ends)
         found.append((Input(path, source.size, stamp), source))
     return found
+
+
+def split(chosen: Inputs, size: int) -> tuple[tuple[Fragment, ...], ...]:
+    """Cut inputs into fragments of about `size` bytes, and these into tasks."""
+    cut: list[Fragment] = []
+    for each, source in chosen:
+        placed = absolute(source)
+        if (each.start, each.size) == (0, source.size):
+            cut += fragments(placed, size)
+        else:
+            cut += [
+                Fragment(placed, start, min(start + size, each.size))
+                for start in range(each.start, each.size, size)
+            ]
+    return tuple(packed(cut, size))
 
 
 def check_named(pipeline: Pipeline, sources: Sequence[Source]) -> None:

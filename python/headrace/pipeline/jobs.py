@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, NamedTuple
 from headrace.engines.query_run import QueryOptions
 from headrace.engines.row_steps import StepCounts
 from headrace.engines.row_tasks import RowTasks
-from headrace.engines.spark.splits import absolute, packed
+from headrace.engines.spark.splits import absolute
 from headrace.errors import UnaccountedRowsError, UnusableTableError
 from headrace.kernel.rows import Decoding
-from headrace.physical.fragment import fragments
 from headrace.pipeline import ledger
 from headrace.pipeline.checks import pack_options
+from headrace.pipeline.inputs import split
 from headrace.pipeline.ledger import JobRecord
 from headrace.pipeline.lowering import step_of
 from headrace.pipeline.moves import counted, move
@@ -33,7 +33,7 @@ from headrace.store.shards.options import LARGEST_BLOCK
 from headrace.store.sizes import parse_size
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
     from headrace.engines.row_tasks import RowsDone
     from headrace.pipeline.inputs import Inputs
@@ -118,7 +118,7 @@ class PassJob:
         )
         self._aside.mkdir(parents=True, exist_ok=True)
         try:
-            chosen = [absolute(sources[each]) for each in self._inputs]
+            chosen = [(each, sources[each]) for each in self._inputs]
             if one.mover is None:
                 made = self._rows(job, chosen, tell)
             else:
@@ -145,23 +145,21 @@ class PassJob:
         self,
         stage: Dedupe | Sort,
         job: Job,
-        sources: Sequence[Source],
+        chosen: Inputs,
         read: Metadata,
         tell: TellTasks | None,
     ) -> _Made:
         """Move rows as the one stage of the pass wants it."""
         setting, one = self._setting, self._pass
-        done = move(setting.session, setting.pipeline, stage, job, sources, read, tell)
+        done = move(setting.session, setting.pipeline, stage, job, chosen, read, tell)
         counts = {one.title: counted(done)}
         record = JobRecord(self._id, self._inputs, counts)
         return _Made([each.parts for each in done], record)
 
-    def _rows(
-        self, job: Job, sources: Sequence[Source], tell: TellTasks | None
-    ) -> _Made:
+    def _rows(self, job: Job, chosen: Inputs, tell: TellTasks | None) -> _Made:
         """Take rows through the stages of the pass, each by itself."""
         setting, one = self._setting, self._pass
-        tasks, done = self._run_rows(job, sources, tell)
+        tasks, done = self._run_rows(job, chosen, tell)
         counts = [StepCounts() for _ in tasks.steps]
         for each in done:
             counts = [
@@ -179,7 +177,7 @@ class PassJob:
         return _Made([each.parts for each in done], record)
 
     def _run_rows(
-        self, job: Job, sources: Sequence[Source], tell: TellTasks | None
+        self, job: Job, chosen: Inputs, tell: TellTasks | None
     ) -> tuple[RowTasks, list[RowsDone]]:
         pipeline, _place, session, found = self._setting
         named = {
@@ -195,17 +193,18 @@ class PassJob:
         reading = RowOptions(limit, Keeping(), Decoding())
         asking = QueryOptions(on_error="skip", max_memory=parse_size(pipeline.memory))
         while True:
-            cut = (each for source in sources for each in fragments(source, size))
-            split = tuple(packed(cut, size))
-            tasks = RowTasks(split, steps, reading, asking, job, self._aside)
+            cut = split(chosen, size)
+            tasks = RowTasks(cut, steps, reading, asking, job, self._aside)
             try:
-                return tasks, session.run_each(tasks, len(split), tell)
+                return tasks, session.run_each(tasks, len(cut), tell)
             except UnusableTableError as error:
                 # In doubt, scan.
-                sources = [
-                    read_in_order(each, error) if each.location == error.path else each
-                    for each in sources
-                ]
+                chosen = [(each, _in_order(source, error)) for each, source in chosen]
+
+
+def _in_order(source: Source, error: UnusableTableError) -> Source:
+    named = absolute(source).location == error.path
+    return read_in_order(source, error) if named else source
 
 
 def _account(where: str, made: _Made, expected: int | None) -> None:

@@ -26,11 +26,22 @@ _KEY = "pipeline"
 
 
 class Input(NamedTuple):
-    """A file that a pass reads; it is another one if its stamp is."""
+    """A file that a pass reads, from `start` to `size`; it is another one if its stamp is."""
 
     path: str
     size: int
     stamp: str
+    start: int = 0
+
+    @property
+    def length(self) -> int:
+        """How many bytes there are to read."""
+        return self.size - self.start
+
+
+def stamp_of(mtime_ns: int, ends: tuple[str, str]) -> str:
+    """Return what tells whether a file is another one: its time, then both its ends."""
+    return f"{mtime_ns}-{ends[0]}-{ends[1]}"
 
 
 class QuarantineFile(NamedTuple):
@@ -110,7 +121,7 @@ def left_to_do(
     >>> a, b = Input("a", 1, "x"), Input("b", 1, "y")
     >>> made = Ledger("p", "f", 1, (JobRecord("1", (a,), {}),))
     >>> left_to_do(made, "f", [a, b], appends=True)
-    Todo(inputs=(Input(path='b', size=1, stamp='y'),), why='1 new input', replace=False)
+    Todo(inputs=(Input(path='b', size=1, stamp='y', start=0),), why='1 new input', replace=False)
     >>> left_to_do(made, "f", [b], appends=True).why
     'a is gone'
     """

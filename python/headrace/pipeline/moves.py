@@ -6,25 +6,22 @@ from typing import TYPE_CHECKING
 
 from headrace.engines.row_steps import StepCounts
 from headrace.engines.spark.extra import needing_pyspark
-from headrace.engines.spark.splits import absolute, packed
-from headrace.physical.fragment import fragments
 from headrace.physical.query_plan import row_program
+from headrace.pipeline.inputs import part_inputs, split
 from headrace.pipeline.lowering import key_query
 from headrace.pipeline.spec import Sort
 from headrace.store.shards.options import LARGEST_BLOCK
-from headrace.store.shards.shard_set import ShardSet
 from headrace.store.sizes import parse_size
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from headrace.engines.spark.moving import MovedDone
-    from headrace.physical.fragment import Fragment
+    from headrace.pipeline.inputs import Inputs
     from headrace.pipeline.session import Session, TellTasks
     from headrace.pipeline.spec import Dedupe, Pipeline
     from headrace.store.shards.job import Job
     from headrace.store.shards.metadata import Metadata
-    from headrace.store.source import Source
 
 
 def move(
@@ -32,7 +29,7 @@ def move(
     pipeline: Pipeline,
     stage: Dedupe | Sort,
     job: Job,
-    sources: Sequence[Source],
+    chosen: Inputs,
     read: Metadata,
     tell: TellTasks | None,
 ) -> list[MovedDone]:
@@ -40,8 +37,8 @@ def move(
     with needing_pyspark():
         from headrace.engines.spark.moving import Moving, dedupe, sort
     size = parse_size(pipeline.source.partition_bytes)
-    known = () if job.overwrite else _split(_parts(job), size)
-    new = _split(sources, size)
+    known = () if job.overwrite else split(part_inputs(job.names), size)
+    new = split(chosen, size)
     if not new:
         return []
     by = stage.by if isinstance(stage, Sort) else stage.key
@@ -63,14 +60,3 @@ def counted(done: Sequence[MovedDone]) -> StepCounts:
     """Return what became of the rows that came to tasks."""
     read, written = sum(each.read for each in done), sum(each.written for each in done)
     return StepCounts(read=read, filtered=read - written, kept=written, written=written)
-
-
-def _parts(job: Job) -> list[Source]:
-    """Return the parts that the set of a job has already."""
-    shards = ShardSet(job.names.directory, job.names.name)
-    return [absolute(source) for source in shards.sources()]
-
-
-def _split(sources: Sequence[Source], size: int) -> tuple[tuple[Fragment, ...], ...]:
-    cut = (each for source in sources for each in fragments(source, size))
-    return tuple(packed(cut, size))

@@ -6,6 +6,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from headrace.engines.row_tasks import Numbering, NumberingTasks
+from headrace.engines.spark.splits import first_row
 from headrace.pipeline.ledger import QuarantineFile
 
 if TYPE_CHECKING:
@@ -55,15 +56,20 @@ def write_down(
 def _rows_before(tasks: RowTasks, done: Sequence[RowsDone]) -> list[tuple[int, ...]]:
     """Return for the fragments of each task how many rows of their files are before them."""
     so_far: Counter[str] = Counter()
+    rejected = any(each.aside for each in done)
     before = []
     for fragments, each in zip(tasks.fragments, done, strict=True):
         of_task = []
         for fragment, rows in zip(fragments, each.rows, strict=True):
+            path = fragment.source.location
             if fragment.start == 0:
                 # A file may be read twice, and begins anew then.
-                so_far[fragment.source.location] = 0
-            of_task.append(so_far[fragment.source.location])
-            so_far[fragment.source.location] += rows
+                so_far[path] = 0
+            elif path not in so_far:
+                # What is before it was read by another job.
+                so_far[path] = first_row(fragment) if rejected else 0
+            of_task.append(so_far[path])
+            so_far[path] += rows
         before.append(tuple(of_task))
     return before
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+from headrace.pipeline.growth import continued
 from headrace.pipeline.inputs import check_named, main_inputs, named_inputs, part_inputs
 from headrace.pipeline.jobs import PassJob, Setting
 from headrace.pipeline.ledger import added, left_to_do
@@ -152,6 +153,8 @@ class _Run:
         before = None if found is None else found[1]
         named = {name: [each for each, _ in self.named[name]] for name in self.named}
         print_ = fingerprint(self.pipeline, one, named)
+        if before is not None and before.fingerprint == print_ and not fresh:
+            inputs = continued(inputs, before)
         todo = left_to_do(
             before,
             print_,
@@ -181,7 +184,7 @@ class _Run:
             why=todo.why,
             moves=one.mover is not None,
             inputs=len(todo.inputs),
-            input_bytes=sum(each.size for each in todo.inputs),
+            input_bytes=sum(each.length for each in todo.inputs),
             all_inputs=len(inputs),
             jobs=len(done),
             tasks=sum(each.tasks for each in done),
@@ -214,11 +217,11 @@ class _Run:
         overwrite, held = todo.replace, 0
         batch: list[Input] = []
         for each in todo.inputs:
-            if batch and held + each.size > most:
+            if batch and held + each.length > most:
                 yield tuple(batch), overwrite
                 overwrite, batch, held = False, [], 0
             batch.append(each)
-            held += each.size
+            held += each.length
         yield tuple(batch), overwrite
 
     def _telling(self, one: Pass) -> Callable[[int, int], object] | None:

@@ -64,6 +64,7 @@ class Source:
     max_line: Size = "64MiB"
     partition_bytes: Size = "64MiB"
     batch_bytes: Size = "64GiB"
+    wait_for_newline: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,6 +191,7 @@ SOURCE_FIELDS = (
     Field("max_line", "size", "a longer line is rejected without being read", "64MiB"),
     Field("partition_bytes", "size", "how many bytes of files one task reads", "64MiB"),
     Field("batch_bytes", "size", "how many bytes of files are committed together: where an interrupted run goes on", "64GiB"),
+    Field("wait_for_newline", "switch", "of plain files, leave a last line without newline to the next run: for files that are still written to", "false"),
 )  # fmt: skip
 
 OUTPUT_FIELDS = (
