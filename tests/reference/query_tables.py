@@ -158,6 +158,28 @@ JOINS = [
 ]
 
 
+LARGE_JOINS = [
+    "$.lookup(@rows, on: k == k)",
+    "$.lookup(@rows.filter(id > 2), on: k == k, as: 'row').map({k, found: row.id})",
+    "$.filter(id > 1).map({k, id}).lookup(@rows.map({k, x}), on: k == k).map(60 / (id - 3))",
+    "$.lookup(@rows.flat_map([{k, t}, {k: id, t}]), on: id == k).count_by(t)",
+    "$.lookup(@rows.map(k), on: k == @)",
+    "$.lookup(@rows.map(k), on: k == @, as: 'row')",
+    "$.lookup(@rows.map(60 / (id - 3)), on: k == @, as: 'row')",
+    "$.diff(@rows, on: k == k)",
+    "$.diff(@rows.filter(id == 3), on: k == k).skip(1).map(60 / (id - 3))",
+    "$.intersect(@rows.filter(id > 4), on: [k, x] == [k, x]).sum(id)",
+    "$.intersect(@rows, on: id == t[0]).unique_by(k)",
+    "$.map(k).intersect(@rows, on: @ == k)",
+    "$.flat_map(t).diff(@rows, on: @ == id)",
+    "$.join(@rows, on: k == k).map(id)",
+    "$.left_join(@rows, on: k == k).count()",
+    "$.lookup(@rows, on: k == k).take(3)",
+    "$.lookup(@rows, on: k == k).diff(@rows, on: id == k).map(id)",
+]
+"""Joins of rows with others that are more."""
+
+
 def write_files(folder):
     """Write several files: plain, of blocks, compressed as a whole, empty."""
     plain, second, blocks, squeezed, empty = (

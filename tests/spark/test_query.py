@@ -24,7 +24,10 @@ from tests.conformance.test_cases import CASES
 from tests.reference.engines import in_process, outcome
 from tests.reference.query_tables import (
     JOINS,
+    LARGE_JOINS,
     QUERIES,
+    ROWS,
+    SPACED,
     write_bad_rows,
     write_files,
     write_users,
@@ -221,6 +224,16 @@ def test_the_first_element_of_each_key_by_a_shuffle(spark, tmp_path):
             query = "$.rows().map({id, x}).unique_by(x).map(60 / (id - 3))"
             ask = asking(dataset, query, 90, on_error="skip")
             assert ask("spark") == ask("local")
+
+
+@pytest.mark.parametrize("query", LARGE_JOINS[:3] + LARGE_JOINS[7:10])
+def test_joins_with_a_large_side_by_a_shuffle(spark, tmp_path, query):
+    few, many = tmp_path / "few.jsonl", tmp_path / "many.jsonl"
+    few.write_bytes(ROWS + SPACED)
+    many.write_bytes(ROWS * 5)
+    with headrace.open(few, persist=False) as dataset:
+        ask = asking(dataset, query, 150, names={"rows": many}, on_error="skip")
+        assert ask("spark") == ask("local")
 
 
 def test_answers_come_in_the_order_of_the_rows_however_many_chunks(

@@ -14,8 +14,10 @@ from headrace.physical.query_plan import StreamPlan, plan_query
 from tests.reference.engines import in_process, outcome
 from tests.reference.query_tables import (
     JOINS,
+    LARGE_JOINS,
     QUERIES,
     ROWS,
+    SPACED,
     write_bad_rows,
     write_files,
     write_users,
@@ -42,6 +44,19 @@ SIZES = [40, 400, 1 << 20]
 @pytest.fixture(autouse=True)
 def tasks_without_spark(monkeypatch):
     monkeypatch.setattr("headrace.api.spark_query._start", lambda _master: in_process)
+
+
+@pytest.fixture
+def noted(monkeypatch):
+    """What tasks have been asked to give."""
+    asked = []
+
+    def noting(query, tasks):
+        asked.append(query.gives)
+        yield from in_process(query, tasks)
+
+    monkeypatch.setattr("headrace.api.spark_query._start", lambda _master: noting)
+    return asked
 
 
 @pytest.fixture
@@ -81,6 +96,21 @@ def test_joins(files, with_bad_rows, query, tmp_path):
         with headrace.open(sources, persist=False) as dataset:
             for options in ({}, {"on_error": "skip"}):
                 compare(dataset, query, 200, names={"users": users}, **options)
+
+
+@pytest.mark.parametrize("query", LARGE_JOINS)
+def test_joins_with_a_large_side(tmp_path, with_bad_rows, query):
+    few, many = tmp_path / "few.jsonl", tmp_path / "many.jsonl"
+    few.write_bytes(ROWS + SPACED)
+    many.write_bytes(ROWS * 20)
+    for sources, rows in (
+        (few, many),
+        (with_bad_rows, [many] * 9),
+        (few, [many, *with_bad_rows]),
+    ):
+        with headrace.open(sources, persist=False, max_line=2000) as dataset:
+            for options in ({}, {"on_error": "skip"}, {"limit": 2}):
+                compare(dataset, query, 90, names={"rows": rows}, **options)
 
 
 @pytest.mark.parametrize(
@@ -219,19 +249,34 @@ def test_what_is_shuffled_needs_no_memory_here(files, query):
         ("$.rows().unique_by(x)", {"partition_bytes": 90, "limit": 99}, ["rows"]),
     ],
 )
-def test_what_tasks_give(tmp_path, monkeypatch, query, options, given):
+def test_what_tasks_give(tmp_path, noted, query, options, given):
     path = tmp_path / "a.jsonl"
     path.write_bytes(ROWS * 10)
-    asked = []
-
-    def noting(query, tasks):
-        asked.append(query.gives)
-        yield from in_process(query, tasks)
-
-    monkeypatch.setattr("headrace.api.spark_query._start", lambda _master: noting)
     with headrace.open(path, persist=False) as dataset:
         outcome(dataset, query, engine="spark", **options)
-    assert [gives for gives, _ in groupby(asked)] == given
+    assert [gives for gives, _ in groupby(noted)] == given
+
+
+@pytest.mark.parametrize(
+    ("query", "given"),
+    [
+        ("$.lookup(@rows, on: k == k)", ["keys", "keys", "shuffled"]),
+        ("$.diff(@rows, on: k == k).sum(id)", ["keys", "keys", "shuffled"]),
+        ("$.map(k).intersect(@rows, on: @ == k)", ["keys", "keys", "shuffled"]),
+        ("$.map(k).lookup(@rows, on: @ == k)", ["keys", "rows", "rows"]),
+        ("$.flat_map(t).diff(@rows, on: @ == id)", ["keys", "rows", "rows"]),
+        ("$.lookup(@rows.map(60 / (id - 3)), on: k == @)", ["keys", "keys"]),
+        ("$.filter(id > 1).join(@rows, on: k == k)", ["rows", "rows"]),
+    ],
+)
+def test_what_tasks_give_for_a_join_with_a_large_side(tmp_path, noted, query, given):
+    few, many = tmp_path / "few.jsonl", tmp_path / "many.jsonl"
+    few.write_bytes(ROWS)
+    many.write_bytes(ROWS * 20)
+    with headrace.open(few, persist=False) as dataset:
+        where = {"engine": "spark", "partition_bytes": 90}
+        outcome(dataset, query, names={"rows": many}, **where)
+    assert noted == given
 
 
 @pytest.mark.parametrize(
@@ -255,12 +300,29 @@ def test_what_tasks_give(tmp_path, monkeypatch, query, options, given):
         ("$.rows().take(3)", "driver"),
         ("$.rows().reverse().map(x)", "driver"),
         ("$.rows().lookup(@users, on: x == x)", "lines"),
+        ("$.rows().filter(x > 1).zip_streams(@users)", "rows"),
         ("$.rows().zip_streams(@users)", "driver"),
     ],
 )
 def test_the_division_of_a_query(query, where):
     main = plan_query(query).main
     assert (division(main) if isinstance(main, StreamPlan) else "lines") == where
+
+
+@pytest.mark.parametrize(
+    ("query", "where"),
+    [
+        ("$.rows().filter(x > 1).lookup(@users, on: x == x).map(y)", "joined"),
+        ("$.rows().diff(@users.filter(y > 1), on: x == x)", "joined"),
+        ("$.rows().intersect(@users, on: x == x).count()", "joined"),
+        ("$.rows().filter(x > 1).lookup(@users, on: x == x).take(3)", "rows"),
+        ("$.rows().filter(x > 1).lookup(@users.unique_by(x), on: x == x)", "rows"),
+        ("$.rows().filter(x > 1).join(@users, on: x == x)", "rows"),
+        ("$.rows().join(@users, on: x == x)", "driver"),
+    ],
+)
+def test_the_division_of_a_join_that_no_task_can_hold(query, where):
+    assert division(plan_query(query).main, lambda _join: False) == where
 
 
 def test_explain_says_where_the_parts_run(files):

@@ -353,13 +353,20 @@ class QueryRun:
         )
 
     def keyed_rows(
-        self, plan: StreamPlan, key: bytes, then: StreamPlan, *, compact: bool
+        self,
+        plan: StreamPlan,
+        key: bytes,
+        then: StreamPlan,
+        *,
+        joins: bool,
+        compact: bool,
     ) -> KeyedRows:
         """Return what gives the elements of a plan keys, and then puts them through another."""
         return KeyedRows(
             key,
             stages=[self._stage(plan, at) for at in range(len(plan.stages))],
             then=[self._stage(then, at) for at in range(len(then.stages))],
+            joins=joins,
             compact=compact,
             max_depth=self.options.max_depth,
             frame=self.options.frame if plan.source is None else None,

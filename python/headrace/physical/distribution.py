@@ -21,10 +21,12 @@ if TYPE_CHECKING:
 
     from headrace.physical.query_plan import QueryPlan, StagePlan
 
-Division: TypeAlias = Literal["lines", "sorted", "parts", "unique", "rows", "driver"]
+Division: TypeAlias = Literal[
+    "lines", "sorted", "parts", "unique", "joined", "rows", "driver"
+]
 """What tasks give to the driver: lines of output, these in the order of a key, what their
-rows are reduced to, the first element of each key, some of their rows as they are, or
-nothing, since the driver reads the rows itself."""
+rows are reduced to, the first element of each key, elements that were joined by their keys,
+some of their rows as they are, or nothing, since the driver reads the rows itself."""
 
 _ENDING = ("take", "take_while")
 
@@ -43,20 +45,36 @@ def division(
         if plan.reduction == "lines":
             return "lines"
         return "parts" if plan.order is None else "sorted"
-    if plan.limit is None and _is_unique(plan.stages[len(local) :]):
-        return "unique"
+    if plan.limit is None and (shuffle := _shuffle(plan.stages[len(local) :])):
+        return shuffle
     return "rows" if sifting(plan.stages, joins_in_tasks) else "driver"
 
 
-def _is_unique(stages: Sequence[StagePlan]) -> bool:
-    """Whether only first elements are wanted, and none of them is the last that is."""
-    match stages:
-        case (PlainStage("distinct"), *rest):
-            return not may_end_early(rest, None) and all(
-                isinstance(stage, PlainStage) for stage in rest
-            )
+def _shuffle(stages: Sequence[StagePlan]) -> Literal["unique", "joined"] | None:
+    """Return what a shuffle does for the first of some stages, if all others can follow."""
+    rest = stages[1:]
+    if may_end_early(rest, None) or any(isinstance(each, JoinPlan) for each in rest):
+        return None
+    match stages[0]:
+        case PlainStage("distinct"):
+            return "unique"
+        case JoinPlan("lookup" | "diff" | "intersect", right=right) if _is_plain(right):
+            return "joined"
         case _:
-            return False
+            return None
+
+
+def _is_plain(right: StreamPlan) -> bool:
+    """Whether the other side of a join is what its rows give, each by itself."""
+    return (
+        right.source is not None
+        and right.reduction == "lines"
+        and not right.reverse
+        and all(
+            isinstance(stage, PlainStage) and stage.kind == "each"
+            for stage in right.stages
+        )
+    )
 
 
 def sifting(
@@ -132,6 +150,7 @@ _SENTENCES: dict[Division, str] = {
     "parts": "tasks reduce their rows; the driver puts the results together",
     "unique": "tasks find the first element of each key among their rows, and if these are "
     "many a shuffle those of all; the driver does the rest",
+    "joined": "a shuffle joins elements by their keys; the driver does the rest",
     "rows": "tasks pass on the rows that get through the first {count}; "
     "the driver does the rest",
     "driver": "the driver reads the rows: no stage comes first that leaves any out",
@@ -148,7 +167,11 @@ def _sentence(plan: StreamPlan) -> str:
     said = _SENTENCES[division(plan)].format(count=stages)
     joined = [stage for stage in plan.stages if isinstance(stage, JoinPlan)]
     if joined and division(plan) != "driver":
-        said += "; the other sides of joins are read by every task, or if they are much larger than the main source, by the driver alone"
+        said += (
+            "; the other sides of joins are read by every task, or if they are much larger "
+            "than the main source, shuffled for a lookup, diff or intersect, and else "
+            "joined by the driver"
+        )
     if plan.rest is not None and division(plan) != "sorted":
         said += ", and asks the rest of the query of that"
     if needs_tail(plan):

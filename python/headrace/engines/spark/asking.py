@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from headrace.kernel.programs import Refused
     from headrace.kernel.rows import RowBatch
     from headrace.physical.fragment import Fragment
-    from headrace.physical.query_plan import StagePlan
+    from headrace.physical.query_plan import JoinPlan, StagePlan
     from headrace.store.source import Source
 
 Gives: TypeAlias = Literal["lines", "parts", "rows", "keys", "shuffled"]
@@ -48,12 +48,13 @@ class Keying:
     """How what comes out of the stages is shuffled: by the key whose code this is.
 
     Elements go through `then` before that. With `compact`, a row that is an element is
-    written as others are.
+    written as others are. `joins`: it is for a join, which finds nothing by some keys.
     """
 
     key: bytes
     then: tuple[StagePlan, ...] = ()
     compact: bool = False
+    joins: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +72,17 @@ class Firsts:
     buckets: int
 
 
-Shuffle: TypeAlias = Sorting | Firsts
+@dataclass(frozen=True, slots=True)
+class Joined:
+    """Elements are joined with those of the tasks of another side, in the order of the rows."""
+
+    join: JoinPlan
+    other: TaskQuery
+    tasks: tuple[tuple[Fragment, ...], ...]
+    buckets: int
+
+
+Shuffle: TypeAlias = "Sorting | Firsts | Joined"
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,7 +223,9 @@ class TaskRun:
         assert isinstance(plan, StreamPlan)
         assert keying is not None
         then = replace(plan, stages=keying.then)
-        return self._run.keyed_rows(plan, keying.key, then, compact=keying.compact)
+        return self._run.keyed_rows(
+            plan, keying.key, then, joins=keying.joins, compact=keying.compact
+        )
 
     def rows(
         self, fragment: Fragment, first: int, stop: int | None

@@ -23,16 +23,8 @@ if TYPE_CHECKING:
     from headrace.kernel.order_keys import KeyedElements, Texts
     from headrace.kernel.programs import JoinTable
 
-JOINED_SCHEMA = "task bigint, number bigint, place bigint, line binary, reason string"
-_ARROW_SCHEMA = pa.schema(
-    [
-        ("task", "int64"),
-        ("number", "int64"),
-        ("place", "int64"),
-        ("line", "binary"),
-        ("reason", "string"),
-    ]
-)
+_LINES = {"place": "bigint", "line": "binary", "reason": "string"}
+_ARROW_LINES = [("place", "int64"), ("line", "binary"), ("reason", "string")]
 
 
 @dataclass(frozen=True)
@@ -42,6 +34,7 @@ class Joining:
     It gives the lines that each left row becomes, in the order of their `place`; for a row
     that cannot be joined, null and the `reason`. `key` and `right_key` are codes of programs,
     `known` what they have by number. The right rows of one key may take `max_memory` bytes.
+    `columns` are those that tell left rows apart, all of them numbers.
     """
 
     kind: str
@@ -51,6 +44,13 @@ class Joining:
     max_memory: int
     max_depth: int
     known: tuple[str, ...] | None = None
+    columns: tuple[str, ...] = ("task", "number")
+
+    @property
+    def schema(self) -> str:
+        """What comes out, as Spark spells it."""
+        columns = dict.fromkeys(self.columns, "bigint") | _LINES
+        return ", ".join(f"{name} {kind}" for name, kind in columns.items())
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Join the rows of a partition."""
@@ -105,7 +105,7 @@ class Joining:
         )
         lines = lefts["line"].to_pylist()
         joined = rows.of(RowBatch.of_contents(0, lines))
-        return _placed(lefts, joined)
+        return _placed(lefts.select(self.columns), joined)
 
     def _sources(self) -> Sources | None:
         # An array of rows is one level deeper than they are.
@@ -125,15 +125,15 @@ def _placed(lefts: pa.Table, joined: KeyedElements) -> pa.RecordBatch:
     lines = [texts(joined.lines, joined.length), pa.nulls(refused, "binary")]
     reasons = [refused.reason for refused in joined.refused]
     columns = [
-        lefts["task"].take(positions).combine_chunks(),
-        lefts["number"].take(positions).combine_chunks(),
+        *(column.combine_chunks() for column in lefts.take(positions).columns),
         pa.array(range(len(positions)), "int64"),
         pa.concat_arrays(lines),
         pa.concat_arrays(
             [pa.nulls(joined.length, "string"), pa.array(reasons, "string")]
         ),
     ]
-    return pa.record_batch(columns, schema=_ARROW_SCHEMA)
+    names = [(name, pa.int64()) for name in lefts.column_names]
+    return pa.record_batch(columns, schema=pa.schema([*names, *_ARROW_LINES]))
 
 
 def integers(buffer: bytes, count: int) -> pa.Array:

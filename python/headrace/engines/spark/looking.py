@@ -17,9 +17,12 @@ if TYPE_CHECKING:
 
     from headrace.engines.spark.asking import Chunk
     from headrace.engines.spark.key_sample import KeySample
-    from headrace.kernel.order_keys import KeyedRows
+    from headrace.kernel.order_keys import KeyedRows, Texts
     from headrace.kernel.programs import Refused
     from headrace.kernel.rows import RowBatch
+
+
+_BRACE = ord("{")
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,12 +30,14 @@ class Looked:
     """What was seen of elements: some keys, how many there are, their bytes with their keys.
 
     `late`: an element came out of the stages, but had no key or failed afterwards.
+    `objects`: all elements are objects.
     """
 
     sample: KeySample
     elements: int
     size: int
     late: bool
+    objects: bool
 
 
 class Looking:
@@ -61,6 +66,7 @@ class Looking:
         self._sampling = Sampling()
         self._elements = self._size = 0
         self._late = False
+        self._objects = True
 
     def begin(self) -> None:
         """Make what gives elements their keys."""
@@ -84,6 +90,7 @@ class Looking:
         self._elements += seen.length
         self._size += len(seen.lines.data) + len(seen.keys.data)
         self._late = self._late or bool(seen.late)
+        self._objects = self._objects and _are_objects(seen.lines)
         if any(full) and not self.ended:
             self.end()
             yield self.chunk
@@ -94,5 +101,14 @@ class Looking:
         """Give the chunk what was counted and seen."""
         self.chunk.rows, self.chunk.counts = self._counts.rows, self._counts
         self.chunk.looked = Looked(
-            self._sampling.taken(), self._elements, self._size, self._late
+            self._sampling.taken(),
+            self._elements,
+            self._size,
+            self._late,
+            self._objects,
         )
+
+
+def _are_objects(lines: Texts) -> bool:
+    starts = memoryview(lines.ends).cast("i")[:-1]
+    return all(lines.data[start] == _BRACE for start in starts)

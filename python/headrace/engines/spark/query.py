@@ -18,13 +18,14 @@ from headrace.engines.query_run import ELEMENTS, QueryRun
 from headrace.engines.spark.asking import (
     Chunk,
     Firsts,
+    Joined,
     Keying,
     Sorting,
     TaskQuery,
     TaskRun,
 )
-from headrace.engines.spark.first_elements import MOST_HELD, FirstElements
 from headrace.engines.spark.key_sample import bounds, merged
+from headrace.engines.spark.shuffled_rows import MOST_HELD, ShuffledRows
 from headrace.engines.spark.splits import absolute, packed
 from headrace.errors import (
     BadRowError,
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
     from headrace.engines.spark.asking import Gives, RefusedRow, Shuffle
     from headrace.engines.spark.looking import Looked
     from headrace.kernel.programs import Refused, RowQuery
+    from headrace.physical.distribution import Division
     from headrace.physical.query_plan import RowPlan
     from headrace.store.row_file import RowOptions
     from headrace.store.source import Source
@@ -120,8 +122,10 @@ class SparkRun(QueryRun):
     partition_bytes: int = field(default=PARTITION_BYTES, kw_only=True)
     _fragments_done: int = 0
     _wrong_is_said: bool = False
-    _first_elements: FirstElements | None = None
-    _first_chunks: Iterator[tuple[int, Chunk]] = field(default_factory=lambda: iter(()))
+    _shuffled_rows: ShuffledRows | None = None
+    _shuffled_chunks: Iterator[tuple[int, Chunk]] = field(
+        default_factory=lambda: iter(())
+    )
     _run_tasks: RunTasks | None = None
 
     def bytes_done(self) -> int:
@@ -148,8 +152,8 @@ class SparkRun(QueryRun):
         # What one task can make, nothing needs to be shuffled for.
         if divided == "sorted" and not self._is_held_here(tasks=1):
             return self._sorted_lines(plan, nulls=nulls, limit=limit)
-        if divided == "unique" and plan.reduction == "lines" and limit is None:
-            plan = self._with_repeats_left_out(plan)
+        if plan.reduction == "lines" and limit is None:
+            plan = self._behind_shuffle(plan, divided)
         return QueryRun._lines(self, plan, nulls=nulls, limit=limit)
 
     def _lines_of(self, query: TaskQuery) -> Iterator[bytes]:
@@ -184,7 +188,7 @@ class SparkRun(QueryRun):
         query = replace(query, keying=keying, nulls=nulls)
         found, ordinary = [], True
         self.counts = Counts()
-        for arrived, looked in self._looked(query):
+        for arrived, looked in self._looked(query, self._row_order()):
             self.counts += arrived.chunk.counts
             self._say_what_is_wrong(arrived)
             found.append(looked)
@@ -200,31 +204,86 @@ class SparkRun(QueryRun):
         shuffled = self._shuffled(query, Sorting(cuts, order.descending))
         yield from _first_lines((chunk.lines for _, chunk in shuffled), limit)
 
-    def _with_repeats_left_out(self, plan: StreamPlan) -> StreamPlan:
-        """Have a shuffle find the first element of each key, if they may be many.
+    def _behind_shuffle(self, plan: StreamPlan, divided: Division) -> StreamPlan:
+        """Have elements shuffled, if that is how a plan is divided.
 
-        Returns what is asked of these then, or else the plan as it is.
+        Returns what is asked of them then, or else the plan as it is.
         """
-        if self._is_held_here(tasks=_FEW_TASKS):
+        if divided == "unique" and not self._is_held_here(tasks=_FEW_TASKS):
+            at = len(sifting(plan.stages, self._joins_in_tasks))
+            before, last = replace(plan, stages=plan.stages[:at]), plan.stages[at - 1]
+            assert isinstance(last, PlainStage)
+            assert last.code is not None
+            shuffled = self._firsts_of_each_key(before, last.code)
+        elif divided == "joined":
+            at = 1 + len(sifting(plan.stages, self._joins_in_tasks))
+            before, join = (
+                replace(plan, stages=plan.stages[: at - 1]),
+                plan.stages[at - 1],
+            )
+            assert isinstance(join, JoinPlan)
+            shuffled = self._joined_by_key(before, join)
+        else:
             return plan
-        at = len(sifting(plan.stages, self._joins_in_tasks))
-        before = replace(plan, stages=plan.stages[:at])
-        distinct = plan.stages[at - 1]
-        assert isinstance(distinct, PlainStage)
-        assert distinct.code is not None
-        self._read_joined(before)
-        query = self._task_query("keys", (before,))
-        query = replace(query, keying=Keying(distinct.code))
+        if not shuffled:
+            return plan
+        return replace(plan, source=ELEMENTS, stages=plan.stages[at:])
+
+    def _firsts_of_each_key(self, plan: StreamPlan, key: bytes) -> bool:
+        """Shuffle the elements of a plan; false if that would not give the answer."""
+        seen = self._looked_at_rows(plan, Keying(key))
+        if seen is None:
+            return False
+        query, looked = seen
+        self._shuffled_chunks = self._shuffled(query, Firsts(self._parts(looked)))
+        return True
+
+    def _joined_by_key(self, plan: StreamPlan, join: JoinPlan) -> bool:
+        """Shuffle the elements of a plan with those of the other side of a join."""
+        name, right = join.right.source, join.right
+        if any(file.source.is_pipe for file in self._files[name]) or self._is_held_here(
+            name, tasks=_FEW_TASKS
+        ):
+            return False
+        seen = self._looked_at_rows(plan, Keying(join.key, joins=True))
+        if seen is None or not _can_be_joined(join, seen[1]):
+            return False
+        other = replace(
+            self._task_query("keys", (right,)),
+            keying=Keying(join.right_key, joins=True),
+        )
+        found, counts, order = [], Counts(), self._row_order(name)
+        for arrived, looked in self._looked(other, order):
+            chunk = arrived.chunk
+            if chunk.refused or chunk.failure or looked.late or arrived.is_distrusted:
+                return False
+            found.append(looked)
+            counts += chunk.counts
+        if join.name is None and not _can_be_joined(join, found):
+            return False
+        assert name is not None
+        self.readings.append((name, counts))
+        query, left = seen
+        tasks = tuple(tuple(order.fragments_of(task)) for task in order.partitions)
+        joined = Joined(join, other, tasks, self._parts([*left, *found]))
+        self._shuffled_chunks = self._shuffled(query, joined)
+        return True
+
+    def _looked_at_rows(
+        self, plan: StreamPlan, keying: Keying
+    ) -> tuple[TaskQuery, list[Looked]] | None:
+        """Have tasks look at rows that can be accounted for one by one; None if some cannot."""
+        self._read_joined(plan)
+        query = replace(self._task_query("keys", (plan,)), keying=keying)
         seen, found, wrong = [], [], 0
-        for arrived, looked in self._looked(query):
+        for arrived, looked in self._looked(query, self._row_order()):
             seen.append(arrived)
             found.append(looked)
             wrong += len(arrived.chunk.refused)
             if not self._has_one_element_a_row(arrived, looked) or wrong > MOST_HELD:
-                return plan
-        self._first_elements = FirstElements(query, seen)
-        self._first_chunks = self._shuffled(query, Firsts(self._parts(found)))
-        return replace(plan, source=ELEMENTS, stages=plan.stages[at:])
+                return None
+        self._shuffled_rows = ShuffledRows(query, seen)
+        return query, found
 
     def _has_one_element_a_row(self, arrived: Arrived, looked: Looked) -> bool:
         """Whether each row of a chunk has one element at most, or is no JSON."""
@@ -241,12 +300,12 @@ class SparkRun(QueryRun):
             or looked.elements > chunk.counts.emitted
         )
 
-    def _asked_firsts(self, asked: RowQuery | StreamQuery) -> Iterator[bytes]:
-        """Ask the first elements, and tell of rows as if all had been asked."""
-        firsts, partitions = self._first_elements, self._row_order().partitions
-        assert firsts is not None
-        for task, chunk in self._first_chunks:
-            arrived = firsts.arrived(partitions[task][chunk.fragment], chunk)
+    def _asked_shuffled(self, asked: RowQuery | StreamQuery) -> Iterator[bytes]:
+        """Ask the elements that a shuffle left, and tell of rows as if all had been asked."""
+        shuffled, partitions = self._shuffled_rows, self._row_order().partitions
+        assert shuffled is not None
+        for task, chunk in self._shuffled_chunks:
+            arrived = shuffled.arrived(partitions[task][chunk.fragment], chunk)
             batch = RowBatch.of_contents(0, [row.content for row in chunk.passed_on])
             for lines, refused in self.answers_of([asked], batch, reverse=False):
                 yield lines
@@ -254,29 +313,31 @@ class SparkRun(QueryRun):
                     row = chunk.passed_on[refused.row]
                     place = arrived.number, row.position
                     if self.options.on_error == "abort":
-                        self.counts = firsts.counts(asked.counts, place)
-                    self._say_wrong(firsts.wrong_before(place))
+                        self.counts = shuffled.counts(asked.counts, place)
+                    self._say_wrong(shuffled.wrong_before(place))
                     offset = row.offset + refused.offset
                     failed = replace(refused, row=row.position, offset=offset)
                     self._pass_over(
                         lambda failed=failed, arrived=arrived: arrived.error(failed),  # type: ignore[misc]
-                        lambda place=place: firsts.row(place),  # type: ignore[misc]
+                        lambda place=place: shuffled.row(place),  # type: ignore[misc]
                     )
-        self._say_wrong(firsts.wrong_before(None))
-        self.counts = firsts.counts(asked.counts, None)
+        self._say_wrong(shuffled.wrong_before(None))
+        self.counts = shuffled.counts(asked.counts, None)
 
-    def _is_held_here(self, *, tasks: int) -> bool:
-        """Whether the main source is so small that the driver can hold what needs all of it."""
-        sources = [file.source for file in self._files[None]]
+    def _is_held_here(self, name: str | None = None, *, tasks: int) -> bool:
+        """Whether a source is so small that the driver can hold what needs all of it."""
+        sources = [file.source for file in self._files[name]]
         size = sum(
             source.size * _EXPANSION[source.codec != "none"] for source in sources
         )
-        few = len(self._row_order().partitions) <= tasks
+        few = len(self._row_order(name).partitions) <= tasks
         return few and size <= self.options.max_memory
 
-    def _looked(self, query: TaskQuery) -> Iterator[tuple[Arrived, Looked]]:
+    def _looked(
+        self, query: TaskQuery, order: RowOrder
+    ) -> Iterator[tuple[Arrived, Looked]]:
         """Have tasks look at the elements that are to be shuffled."""
-        for arrived in self._arriving(query, self._row_order(), early=False):
+        for arrived in self._arriving(query, order, early=False):
             assert arrived.chunk.looked is not None
             yield arrived, arrived.chunk.looked
 
@@ -296,8 +357,9 @@ class SparkRun(QueryRun):
     # What they reduce their rows to
 
     def _results(self, plans: Sequence[StreamPlan]) -> list[bytes]:
-        if len(plans) == 1 and division(plans[0], self._joins_in_tasks) == "unique":
-            plans = [self._with_repeats_left_out(plans[0])]
+        if len(plans) == 1:
+            divided = division(plans[0], self._joins_in_tasks)
+            plans = [self._behind_shuffle(plans[0], divided)]
         reduced = all(
             division(plan, self._joins_in_tasks) in ("parts", "sorted")
             for plan in plans
@@ -345,7 +407,7 @@ class SparkRun(QueryRun):
     ) -> Iterator[bytes]:
         if way.source == ELEMENTS:
             (asked,) = queries
-            yield from self._asked_firsts(asked)
+            yield from self._asked_shuffled(asked)
             return
         stages = sifting(way.stages, self._joins_in_tasks)
         if way.source is not None or way.reverse or not stages:
@@ -439,8 +501,8 @@ class SparkRun(QueryRun):
             if isinstance(stage, JoinPlan):
                 self._stage(plan, at)
 
-    def _row_order(self) -> RowOrder:
-        sources = [file.source for file in self._files[None]]
+    def _row_order(self, name: str | None = None) -> RowOrder:
+        sources = [file.source for file in self._files[name]]
         whole = self.reading.decoding.max_decoded != END
         return RowOrder(sources, self.partition_bytes, whole_files=whole)
 
@@ -560,6 +622,11 @@ def _jobs(
     while start < len(partitions):
         yield partitions[start : start + size]
         start, size = start + size, min(size * 2, MOST_TASKS)
+
+
+def _can_be_joined(join: JoinPlan, found: Iterable[Looked]) -> bool:
+    """Whether elements have what a join needs."""
+    return join.kind != "lookup" or all(looked.objects for looked in found)
 
 
 def _first_lines(texts: Iterable[bytes], limit: int | None) -> Iterator[bytes]:

@@ -15,10 +15,16 @@ from uuid import uuid4
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from headrace.engines.spark.asking import Chunk, Firsts, Sorting, TaskRun
-from headrace.engines.spark.joining import integers, texts
-from headrace.engines.spark.shuffles import SCHEMA, first_of_each_key, sorted_lines
+from headrace.engines.spark.asking import Chunk, Firsts, Joined, Sorting, TaskRun
+from headrace.engines.spark.joining import Joining, integers, texts
+from headrace.engines.spark.shuffles import (
+    SCHEMA,
+    first_of_each_key,
+    joined_lines,
+    sorted_lines,
+)
 from headrace.kernel.programs import SiftedRow
+from headrace.kernel.values import DEEPEST
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -29,7 +35,8 @@ if TYPE_CHECKING:
     from headrace.kernel.order_keys import KeyedElements
     from headrace.physical.fragment import Fragment
 
-_KEYED = f"{SCHEMA}, fragment bigint, row bigint, offset bigint"
+_PLACE = ("fragment", "row", "offset")
+_KEYED = ", ".join([SCHEMA, *(f"{name} bigint" for name in _PLACE)])
 _CHUNKS = "task bigint, chunk binary"
 _ARROW_CHUNKS = pa.schema([("task", "int64"), ("chunk", "binary")])
 
@@ -47,13 +54,31 @@ def shuffled(
         case Firsts(buckets):
             firsts = first_of_each_key(keyed, buckets, tasks=len(tasks))
             return firsts.drop("key", "number").mapInArrow(chunks_of_rows, _CHUNKS)
+        case Joined(join, other, other_tasks, buckets):
+            others = numbered(spark, len(other_tasks)).mapInArrow(
+                KeyedTasks(other, other_tasks), _KEYED
+            )
+            joining = Joining(
+                join.kind,
+                join.key,
+                join.right_key,
+                join.name,
+                query.options.max_memory,
+                DEEPEST,
+                query.known,
+                ("task", "number", *_PLACE),
+            )
+            joined = joined_lines(
+                keyed, others.drop(*_PLACE), joining, buckets, tasks=len(tasks)
+            )
+            return joined.mapInArrow(chunks_of_rows, _CHUNKS)
         case None:
             raise AssertionError("nothing is shuffled")
 
 
 def numbered(spark: SparkSession, count: int) -> DataFrame:
     """Return a frame with which each of so many tasks begins with one number: its own."""
-    return spark.range(0, count, 1, count)
+    return spark.range(0, count, 1, max(count, 1))
 
 
 _kept: dict[str, TaskRun] = {}
@@ -116,10 +141,7 @@ def chunks_of_lines(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatc
 def chunks_of_rows(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Put elements into chunks that pass them on as rows, each with those of one fragment."""
     for batch in batches:
-        columns = [
-            batch.column(name).to_pylist()
-            for name in ("task", "fragment", "row", "offset", "line")
-        ]
+        columns = [batch.column(name).to_pylist() for name in ("task", *_PLACE, "line")]
         rows = zip(*columns, strict=True)
         for (task, fragment), group in groupby(rows, key=itemgetter(0, 1)):
             passed_on = [SiftedRow(*row) for _, _, *row in group]

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 from pyspark.sql import Window
 from pyspark.sql import functions as F  # noqa: N812, as everybody calls it
 
-from headrace.engines.spark.joining import JOINED_SCHEMA
 from headrace.engines.spark.key_sample import BOUND_BYTES
 
 if TYPE_CHECKING:
@@ -87,17 +86,19 @@ def joined_lines(
 ) -> DataFrame:
     """Return what a join makes of the rows of two keyed frames, as the left ones came.
 
-    The columns are those of `JOINED_SCHEMA`, in `buckets` partitions, each with the rows of
+    The columns are those of `Joining.schema`, in `buckets` partitions, each with the rows of
     a run of the left side's `tasks`. No task holds more than a batch of both sides and the
     right rows of one key, which come as they came.
     """
-    found = right.where(F.length("key") > 0).select(F.lit(0).alias("side"), "*")
-    sides = found.unionByName(left.select(F.lit(1).alias("side"), "*"))
+    sides = left.select(F.lit(1).alias("side"), "*").unionByName(
+        right.where(F.length("key") > 0).select(F.lit(0).alias("side"), "*"),
+        allowMissingColumns=True,
+    )
     # What finds nothing need not be together.
     alone = F.when(F.length("key") == 0, F.col("task"))
     divided = sides.repartition(buckets, "key", alone)
     divided = divided.sortWithinPartitions("key", "side", "task", "number")
-    joined = divided.mapInArrow(joining, JOINED_SCHEMA)
+    joined = divided.mapInArrow(joining, joining.schema)
     return as_they_came(joined, buckets, "task", "number", "place", tasks=tasks)
 
 

@@ -1,9 +1,9 @@
-"""The first element of each key, on its way through the rest of a query.
+"""Rows whose elements come out of a shuffle, on their way through the rest of a query.
 
-Tasks look at all rows and a shuffle leaves the first elements, which are asked here one
-after the other, as if nothing else were in the files. What is counted and what is said of
-rows must be as if all rows had been asked in their order, so it is put together of what
-tasks saw.
+Tasks look at all rows, and a shuffle leaves some elements, or joins them: these are asked
+here one after the other, as if nothing else were in the files. What is counted and what is
+said of rows must be as if all rows had been asked in their order, so it is put together of
+what tasks saw.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ Place: TypeAlias = tuple[int, int]
 """The number of a fragment, and of a row in it."""
 
 
-class FirstElements:
+class ShuffledRows:
     """What tasks saw: `seen` are all chunks, in the order of the rows.
 
     A row has one element at most, and is only refused if it is no JSON.
@@ -43,7 +43,7 @@ class FirstElements:
         )
 
     def arrived(self, number: int, chunk: Chunk) -> Arrived:
-        """Return a chunk of first elements with its place."""
+        """Return a chunk of elements that were left with its place."""
         return replace(self._fragments[number], chunk=chunk)
 
     def wrong_before(self, place: Place | None) -> Iterator[tuple[Arrived, RefusedRow]]:
@@ -65,7 +65,7 @@ class FirstElements:
     def counts(self, asked: Counts, place: Place | None) -> Counts:
         """Return what is counted of all rows, or of those up to a place.
 
-        `asked` is what was counted of the first elements. All other elements were left out.
+        `asked` is what was counted of the elements that were left.
         """
         seen = sum((self._counted(each, place) for each in self._seen), Counts())
         return Counts(
