@@ -27,7 +27,7 @@ def run_each(_session, do, count, tell=None):
     return [do(task) for task in range(count)]
 
 
-def move(_session, _pipeline, _stage, job, chosen, _read, _tell):
+def move(_setting, _stage, job, chosen, _read, _tell):
     """Leave the first row of each id that the set does not have yet."""
     seen = set()
     if not job.overwrite:
@@ -40,7 +40,7 @@ def move(_session, _pipeline, _stage, job, chosen, _read, _tell):
                 if row["id"] not in seen:
                     seen.add(row["id"])
                     written.write(row)
-        return [MovedDone(written.close(), read, written.records)]
+        return [MovedDone(written.close(), read, written.records, written.records)]
 
 
 Session.run_each = run_each

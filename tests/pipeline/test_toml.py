@@ -51,6 +51,7 @@ with = "users"
 on = "user == id"
 how = "lookup"
 as = "who"
+shuffle = true
 
 [[stage]]
 kind = "dedupe"
@@ -88,7 +89,7 @@ def test_a_file_and_its_python_are_the_same(tmp_path):
                 "64KiB",
             ),
             Transform("{id, day: at[:10]}"),
-            Join("users", "user == id", "lookup", "who"),
+            Join("users", "user == id", "lookup", "who", shuffle=True),
             Dedupe("id", "last"),
             Sort(["day", "id"], descending=True),
         ],

@@ -22,6 +22,7 @@ from headrace.pipeline import (
     jobs,
 )
 from headrace.pipeline.place import Place
+from headrace.pipeline.spec import HOW
 
 pytestmark = pytest.mark.spark
 
@@ -247,6 +248,38 @@ def test_a_pipeline_gives_the_same_bytes_whatever_the_tasks(spark, tmp_path):
             lines.append(list(rows))
     assert lines[0] == lines[1]
     assert len(lines[0]) > 400
+
+
+@pytest.mark.parametrize("how", HOW)
+def test_a_join_by_a_shuffle_gives_the_lines_of_one_that_is_held(spark, tmp_path, how):
+    lefts = [row for seed in range(2) for row in some_rows(seed, 150)]
+    rights = [row for row in some_rows(7, 60) if isinstance(row, dict)]
+    write(tmp_path / "raw/a.jsonl", lefts)
+    write(tmp_path / "other.jsonl", [{"key": row.get("id"), **row} for row in rights])
+    under = None if how in ("diff", "intersect") else "of"
+    lines, counts = [], []
+    for shuffle in (False, True):
+        made = Pipeline(
+            "events",
+            f"out{shuffle}",
+            Source("raw", partition_bytes=2000),
+            [
+                Validate(required=["n"]),
+                Join("other", "id == key", how, under, shuffle=shuffle),
+                Transform("{id, n, of}"),
+            ],
+            {"other": "other.jsonl"},
+            base=str(tmp_path),
+        )
+        report = made.run(spark=spark)
+        assert report.adds_up
+        with headrace.open(Place(made).result, raw=True) as rows:
+            lines.append(list(rows))
+        every = [each.in_all for each in report.passes]
+        counts.append({name: found for one in every for name, found in one.items()})
+    assert lines[0] == lines[1]
+    assert len(lines[0]) > 10
+    assert counts[0] == counts[1]
 
 
 def test_a_task_that_fails_is_tried_again(spark, tmp_path, monkeypatch):

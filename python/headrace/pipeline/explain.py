@@ -100,7 +100,8 @@ def _stage(each: NamedStage) -> str:
         case Transform(query=query):
             return f"{name}: {query}"
         case Join():
-            return f"{name}: {join_query(stage)}; every task holds @{stage.with_}"
+            held = "" if stage.shuffle else f"; every task holds @{stage.with_}"
+            return f"{name}: {join_query(stage)}{held}"
         case Dedupe():
             return f"{name}: the {stage.keep} row of each {key_query(stage.key)}"
         case Sort():

@@ -39,24 +39,15 @@ if TYPE_CHECKING:
     from headrace.pipeline.inputs import Inputs
     from headrace.pipeline.ledger import Input
     from headrace.pipeline.passes import Pass
-    from headrace.pipeline.place import Place
-    from headrace.pipeline.session import Session, TellTasks
-    from headrace.pipeline.spec import Dedupe, Pipeline, Sort
+    from headrace.pipeline.session import TellTasks
+    from headrace.pipeline.setting import Setting
+    from headrace.pipeline.spec import Mover
     from headrace.store.shards.job import Job
     from headrace.store.shards.metadata import Metadata, Part
     from headrace.store.source import Source
 
 _WORK = Output(level=1, max_bytes=None)
 """How rows between passes are written: they are read once or twice."""
-
-
-class Setting(NamedTuple):
-    """What all jobs of a run have in common."""
-
-    pipeline: Pipeline
-    place: Place
-    session: Session
-    named: Mapping[str, Inputs]
 
 
 class JobDone(NamedTuple):
@@ -143,7 +134,7 @@ class PassJob:
 
     def _moved(
         self,
-        stage: Dedupe | Sort,
+        stage: Mover,
         job: Job,
         chosen: Inputs,
         read: Metadata,
@@ -151,7 +142,7 @@ class PassJob:
     ) -> _Made:
         """Move rows as the one stage of the pass wants it."""
         setting, one = self._setting, self._pass
-        done = move(setting.session, setting.pipeline, stage, job, chosen, read, tell)
+        done = move(setting, stage, job, chosen, read, tell)
         counts = {one.title: counted(done)}
         record = JobRecord(self._id, self._inputs, counts)
         return _Made([each.parts for each in done], record)

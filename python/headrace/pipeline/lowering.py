@@ -7,8 +7,20 @@ from typing import TYPE_CHECKING
 
 from headrace.engines.row_steps import Ask, Check, Condition, row_by_row
 from headrace.errors import UsageError
-from headrace.physical.query_plan import row_program
-from headrace.pipeline.spec import TYPES, Join, Transform, Validate, texts
+from headrace.language.parser import parse
+from headrace.language.unparse import unparse
+from headrace.logical.stream import JoinStage, StreamPlan, plan_stream
+from headrace.physical import query_plan
+from headrace.physical.query_plan import JoinPlan, row_program
+from headrace.pipeline.spec import (
+    TYPES,
+    Dedupe,
+    Join,
+    Sort,
+    Transform,
+    Validate,
+    texts,
+)
 from headrace.store.sizes import parse_size
 
 if TYPE_CHECKING:
@@ -58,6 +70,15 @@ def join_query(stage: Join) -> str:
     return f"$.rows().{stage.how}(@{stage.with_}, on: {stage.on}{under})"
 
 
+def join_plan(stage: Join) -> JoinPlan:
+    """Return what a join is to the engine."""
+    main = row_by_row(join_query(stage)).main
+    assert isinstance(main, query_plan.StreamPlan)
+    (plan,) = main.stages
+    assert isinstance(plan, JoinPlan)
+    return plan
+
+
 def key_query(keys: str | Sequence[str]) -> str:
     """Return the query about a row that gives its key.
 
@@ -68,6 +89,27 @@ def key_query(keys: str | Sequence[str]) -> str:
     if not several:
         raise UsageError("a key is missing")
     return several[0] if len(several) == 1 else f"[{', '.join(several)}]"
+
+
+def mover_keys(stage: Stage) -> tuple[str, ...]:
+    """Return the queries about a row that tell where it is moved to.
+
+    >>> mover_keys(Join("users", "user.id == id", shuffle=True))
+    ('user.id',)
+    """
+    match stage:
+        case Dedupe(key=key):
+            return texts(key)
+        case Sort(by=by):
+            return texts(by)
+        case Join():
+            plan = plan_stream(parse(join_query(stage)), whole=False)
+            assert isinstance(plan, StreamPlan)
+            (joined,) = plan.stages
+            assert isinstance(joined, JoinStage)
+            return (unparse(joined.key),)
+        case _:
+            raise AssertionError(f"{stage} moves no row")
 
 
 def _ask(name: str, query: str, named: Mapping[str, Sequence[Source]]) -> Ask:

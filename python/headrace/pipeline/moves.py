@@ -6,57 +6,86 @@ from typing import TYPE_CHECKING
 
 from headrace.engines.row_steps import StepCounts
 from headrace.engines.spark.extra import needing_pyspark
+from headrace.kernel.values import MAX_DEPTH
 from headrace.physical.query_plan import row_program
 from headrace.pipeline.inputs import part_inputs, split
-from headrace.pipeline.lowering import key_query
-from headrace.pipeline.spec import Sort
+from headrace.pipeline.lowering import join_plan, key_query
+from headrace.pipeline.spec import Dedupe, Join, Sort
 from headrace.store.shards.options import LARGEST_BLOCK
 from headrace.store.sizes import parse_size
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from headrace.engines.spark.joining import Joining
     from headrace.engines.spark.moving import MovedDone
+    from headrace.physical.query_plan import JoinPlan
     from headrace.pipeline.inputs import Inputs
-    from headrace.pipeline.session import Session, TellTasks
-    from headrace.pipeline.spec import Dedupe, Pipeline
+    from headrace.pipeline.session import TellTasks
+    from headrace.pipeline.setting import Setting
+    from headrace.pipeline.spec import Mover, Pipeline
     from headrace.store.shards.job import Job
     from headrace.store.shards.metadata import Metadata
 
 
 def move(
-    session: Session,
-    pipeline: Pipeline,
-    stage: Dedupe | Sort,
+    setting: Setting,
+    stage: Mover,
     job: Job,
     chosen: Inputs,
     read: Metadata,
     tell: TellTasks | None,
 ) -> list[MovedDone]:
-    """Move the rows of parts of the set `read`, together with those the job appends to."""
+    """Move the rows of parts of the set `read`."""
     with needing_pyspark():
-        from headrace.engines.spark.moving import Moving, dedupe, sort
+        from headrace.engines.spark.moving import Keyed, Moving, dedupe, join, sort
+    pipeline = setting.pipeline
     size = parse_size(pipeline.source.partition_bytes)
-    known = () if job.overwrite else split(part_inputs(job.names), size)
     new = split(chosen, size)
     if not new:
         return []
-    by = stage.by if isinstance(stage, Sort) else stage.key
-    moving = Moving(
-        fragments=(*known, *new),
-        key=row_program(key_query(by)),
-        max_line=LARGEST_BLOCK,
-        job=job,
-        parts=max(-(-read.total_logical_bytes // size), 1),
+    # A duplicate may be one of a row that is there already.
+    deduping = isinstance(stage, Dedupe) and not job.overwrite
+    known = split(part_inputs(job.names), size) if deduping else ()
+    rows = Keyed(
+        (*known, *new),
+        _key(stage),
+        LARGEST_BLOCK,
+        joins=isinstance(stage, Join),
         known=len(known),
     )
-    spark = session.get()
-    if isinstance(stage, Sort):
-        return sort(spark, moving, descending=stage.descending, tell=tell)
-    return dedupe(spark, moving, keep=stage.keep, tell=tell)
+    moving = Moving(rows, job, max(-(-read.total_logical_bytes // size), 1))
+    spark = setting.session.get()
+    match stage:
+        case Sort(descending=descending):
+            return sort(spark, moving, descending=descending, tell=tell)
+        case Dedupe(keep=keep):
+            return dedupe(spark, moving, keep=keep, tell=tell)
+        case Join():
+            right = split(setting.named[stage.with_], size)
+            plan = join_plan(stage)
+            limit = parse_size(pipeline.source.max_line)
+            others = Keyed(right, plan.right_key, limit, joins=True)
+            return join(spark, moving, others, _joining(plan, pipeline), tell)
+
+
+def _key(stage: Mover) -> bytes:
+    """Return the code of the program that gives a row its key."""
+    if isinstance(stage, Join):
+        return join_plan(stage).key
+    key = stage.by if isinstance(stage, Sort) else stage.key
+    return row_program(key_query(key)).code
+
+
+def _joining(plan: JoinPlan, pipeline: Pipeline) -> Joining:
+    from headrace.engines.spark.joining import Joining
+
+    memory = parse_size(pipeline.memory)
+    return Joining(plan.kind, plan.key, plan.right_key, plan.name, memory, MAX_DEPTH)
 
 
 def counted(done: Sequence[MovedDone]) -> StepCounts:
     """Return what became of the rows that came to tasks."""
-    read, written = sum(each.read for each in done), sum(each.written for each in done)
-    return StepCounts(read=read, filtered=read - written, kept=written, written=written)
+    read, kept = sum(each.read for each in done), sum(each.kept for each in done)
+    written = sum(each.written for each in done)
+    return StepCounts(read=read, filtered=read - kept, kept=kept, written=written)

@@ -15,7 +15,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from headrace.engines.row_steps import row_by_row
-from headrace.pipeline.lowering import join_query
+from headrace.pipeline.lowering import join_query, mover_keys
 from headrace.pipeline.spec import (
     Dedupe,
     Join,
@@ -23,7 +23,7 @@ from headrace.pipeline.spec import (
     Transform,
     Validate,
     kind_of,
-    texts,
+    mover,
 )
 from headrace.store.sizes import parse_size
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from headrace.pipeline.ledger import Input
-    from headrace.pipeline.spec import Pipeline, Stage
+    from headrace.pipeline.spec import Mover, Pipeline, Stage
 
 _PATH = re.compile(r"[$@A-Za-z_][A-Za-z0-9_.$]*")
 
@@ -60,16 +60,18 @@ class Pass:
         return ", ".join(each.name for each in self.stages)
 
     @property
-    def mover(self) -> Dedupe | Sort | None:
+    def mover(self) -> Mover | None:
         """The stage that needs other rows than the one it is about."""
-        stage = self.stages[0].stage
-        return stage if isinstance(stage, (Dedupe, Sort)) else None
+        return mover(self.stages[0].stage)
 
     @property
     def appends(self) -> bool:
         """Whether rows of new inputs come behind those that are there, which stay."""
-        mover = self.mover
-        return mover is None or (isinstance(mover, Dedupe) and mover.keep == "first")
+        match self.mover:
+            case Sort() | Dedupe(keep="last"):
+                return False
+            case _:
+                return True
 
 
 def passes(pipeline: Pipeline) -> list[Pass]:
@@ -77,7 +79,7 @@ def passes(pipeline: Pipeline) -> list[Pass]:
     groups: list[list[NamedStage]] = [[]]
     moves: list[list[NamedStage]] = []
     for each in _named(_stages(pipeline)):
-        if kind_of(each.stage).alone:
+        if mover(each.stage) is None:
             if moves:
                 groups += [*moves, []]
                 moves = []
@@ -92,20 +94,18 @@ def passes(pipeline: Pipeline) -> list[Pass]:
     ]
 
 
-def _key_checks(mover: NamedStage) -> list[NamedStage]:
+def _key_checks(moving: NamedStage) -> list[NamedStage]:
     """Return what rejects rows that have no key, before any row is moved.
 
     A path always gives one, if only null.
     """
-    stage = mover.stage
-    assert isinstance(stage, (Dedupe, Sort))
-    keys = texts(stage.key if isinstance(stage, Dedupe) else stage.by)
+    keys = mover_keys(moving.stage)
     can_fail = [key for key in keys if not _PATH.fullmatch(key)]
     if not can_fail:
         return []
     # An array is never null: the rule is broken by no row, but it fails where the key does.
     rule = f"[{', '.join(can_fail)}] != null"
-    return [NamedStage(f"{mover.name} key", Validate(rules=[rule]))]
+    return [NamedStage(f"{moving.name} key", Validate(rules=[rule]))]
 
 
 def _stages(pipeline: Pipeline) -> list[Stage]:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from headrace.pipeline.growth import continued
 from headrace.pipeline.inputs import check_named, main_inputs, named_inputs, part_inputs
-from headrace.pipeline.jobs import PassJob, Setting
+from headrace.pipeline.jobs import PassJob
 from headrace.pipeline.ledger import added, left_to_do
 from headrace.pipeline.passes import fingerprint, passes, used_names
 from headrace.pipeline.place import Place
@@ -29,6 +29,7 @@ from headrace.pipeline.report import (
     save,
 )
 from headrace.pipeline.session import MASTER, Session
+from headrace.pipeline.setting import Setting
 from headrace.store.sizes import parse_size
 
 if TYPE_CHECKING:

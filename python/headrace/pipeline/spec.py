@@ -47,13 +47,12 @@ class Field(NamedTuple):
 
 
 class Kind(NamedTuple):
-    """A kind of stage. `alone`: it needs nothing but the row itself, so it moves none."""
+    """A kind of stage."""
 
     name: str
     make: Callable[..., Stage]
     doc: str
     fields: tuple[Field, ...]
-    alone: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +91,7 @@ class Join:
     on: str
     how: str = "left_join"
     as_: str | None = None
+    shuffle: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +111,7 @@ class Sort:
 
 
 Stage: TypeAlias = Validate | Transform | Join | Dedupe | Sort
+Mover: TypeAlias = Join | Dedupe | Sort
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,14 +216,12 @@ KINDS = (
             Field("rules", "texts", "queries that must be true of each row", "none", example='["ms >= 0"]'),
             Field("max_bytes", "size", "a longer row is rejected", "no limit", example='"1MiB"'),
         ),
-        alone=True,
     ),
     Kind(
         "transform",
         Transform,
         "gives the answers of a query about each row; null answers are left out",
         (Field("query", "text", "the query", example="'{id, ms, day: at[:10]}'"),),
-        alone=True,
     ),
     Kind(
         "join",
@@ -233,8 +232,8 @@ KINDS = (
             Field("on", "text", "the key, or `left == right` where the sides name it differently", example='"user == id"'),
             Field("how", "choice", "which rows come out", "left_join", HOW),
             Field("as", "text", "put the other row in this field instead of laying its fields over", "laid over", example='"user"', word="as_"),
+            Field("shuffle", "switch", "the other side is too large for each task to hold: rows meet by key instead", "false"),
         ),
-        alone=True,
     ),
     Kind(
         "dedupe",
@@ -244,7 +243,6 @@ KINDS = (
             Field("key", "texts", "what makes rows equal: a query about the row, or several", example='"id"'),
             Field("keep", "choice", "which one is left", "first", ("first", "last")),
         ),
-        alone=False,
     ),
     Kind(
         "sort",
@@ -254,7 +252,6 @@ KINDS = (
             Field("by", "texts", "what they are ordered by: a query about the row, or several", example='["day", "id"]'),
             Field("descending", "switch", "from the highest to the lowest", "false"),
         ),
-        alone=False,
     ),
 )  # fmt: skip
 
@@ -265,6 +262,13 @@ def kind_of(stage: Stage) -> Kind:
         if kind.make is type(stage):
             return kind
     raise UsageError(f"{stage!r} is no stage; there are {', '.join(each.name for each in KINDS)}")  # fmt: skip
+
+
+def mover(stage: Stage) -> Mover | None:
+    """Return a stage that needs other rows than the one it is about; None for others."""
+    if isinstance(stage, (Dedupe, Sort)) or (isinstance(stage, Join) and stage.shuffle):
+        return stage
+    return None
 
 
 def texts(value: str | Sequence[str]) -> tuple[str, ...]:

@@ -34,7 +34,8 @@ class Joining:
     It gives the lines that each left row becomes, in the order of their `place`; for a row
     that cannot be joined, null and the `reason`. `key` and `right_key` are codes of programs,
     `known` what they have by number. The right rows of one key may take `max_memory` bytes.
-    `columns` are those that tell left rows apart, all of them numbers.
+    `columns` are those that tell left rows apart, all of them numbers. With `marks`, a left
+    row that becomes no line has one that is null.
     """
 
     kind: str
@@ -45,6 +46,7 @@ class Joining:
     max_depth: int
     known: tuple[str, ...] | None = None
     columns: tuple[str, ...] = ("task", "number")
+    marks: bool = False
 
     @property
     def schema(self) -> str:
@@ -105,7 +107,12 @@ class Joining:
         )
         lines = lefts["line"].to_pylist()
         joined = rows.of(RowBatch.of_contents(0, lines))
-        return _placed(lefts.select(self.columns), joined)
+        marked: list[int] = []
+        if self.marks:
+            found = set(integers(joined.positions, joined.length).to_pylist())
+            found.update(refused.row for refused in joined.refused)
+            marked = [row for row in range(len(lines)) if row not in found]
+        return _placed(lefts.select(self.columns), joined, marked)
 
     def _sources(self) -> Sources | None:
         # An array of rows is one level deeper than they are.
@@ -113,17 +120,20 @@ class Joining:
         return None if self.known is None else Sources(list(self.known), depth)
 
 
-def _placed(lefts: pa.Table, joined: KeyedElements) -> pa.RecordBatch:
+def _placed(
+    lefts: pa.Table, joined: KeyedElements, marked: Sequence[int]
+) -> pa.RecordBatch:
     """Return lines and reasons with the places of the left rows that they are of."""
     positions = pa.concat_arrays(
         [
             integers(joined.positions, joined.length),
             pa.array([refused.row for refused in joined.refused], "int32"),
+            pa.array(marked, "int32"),
         ]
     )
-    refused = len(joined.refused)
-    lines = [texts(joined.lines, joined.length), pa.nulls(refused, "binary")]
-    reasons = [refused.reason for refused in joined.refused]
+    without = len(joined.refused) + len(marked)
+    lines = [texts(joined.lines, joined.length), pa.nulls(without, "binary")]
+    reasons = [refused.reason for refused in joined.refused] + [None] * len(marked)
     columns = [
         *(column.combine_chunks() for column in lefts.take(positions).columns),
         pa.array(range(len(positions)), "int64"),

@@ -1,4 +1,4 @@
-"""Passes that move rows: lines of files to parts of a set, sorted or without duplicates.
+"""Passes that move rows: lines of files to parts of a set, sorted, deduped or joined.
 
 Tasks give the lines keys, Spark's shuffles bring them where they belong, and other tasks
 put them aside as parts, one for each partition. A row that is left out goes all the way
@@ -7,7 +7,7 @@ without its line, so that whoever writes has seen every row there is and counts 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeAlias
 
 import pyarrow as pa
@@ -22,7 +22,7 @@ from headrace.engines.spark.joining import texts
 from headrace.engines.spark.key_sample import Sampling
 from headrace.engines.spark.same_version import SameVersion
 from headrace.engines.spark.tasks import SCHEMA, answered, results_of, run_each
-from headrace.errors import RowFailedError
+from headrace.errors import RowFailedError, UsageError
 from headrace.kernel.order_keys import KeyedRows
 from headrace.kernel.values import MAX_DEPTH
 from headrace.store.row_file import BATCH_BYTES, BATCH_ROWS
@@ -32,15 +32,17 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, SparkSession
 
+    from headrace.engines.spark.joining import Joining
     from headrace.engines.spark.key_sample import KeySample
     from headrace.engines.spark.shuffles import Keep
     from headrace.kernel.order_keys import KeyedElements
-    from headrace.kernel.programs import Program
     from headrace.physical.fragment import Fragment
     from headrace.store.shards.job import Job
     from headrace.store.shards.metadata import Part
 
 Tell: TypeAlias = "Callable[[int, int], object] | None"
+
+_MOVED = ("task", "number", "line", "reason")
 
 _KEYED = pa.schema(
     [("task", "int64"), ("number", "int64"), ("key", "binary"), ("line", "binary")]
@@ -48,27 +50,36 @@ _KEYED = pa.schema(
 
 
 @dataclass(frozen=True, slots=True)
-class Moving:
-    """Rows that are to be moved, as plain data.
+class Keyed:
+    """Rows with keys, as plain data; `key` is the code of a program about each row.
 
-    The rows of the first `known` tasks are in the set already: they have keys, but are
-    not written.
+    With `joins`, a key that a join finds nothing by, such as null, is empty. The rows of
+    the first `known` tasks have no line: they are there already.
     """
 
     fragments: tuple[tuple[Fragment, ...], ...]
-    key: Program
+    key: bytes
     max_line: int
-    job: Job
-    parts: int
+    joins: bool = False
     known: int = 0
 
 
 @dataclass(frozen=True, slots=True)
+class Moving:
+    """Rows that are to be moved to about so many parts of the set of a job."""
+
+    rows: Keyed
+    job: Job
+    parts: int
+
+
+@dataclass(frozen=True, slots=True)
 class MovedDone:
-    """What a task has put aside, of how many rows that came to it."""
+    """What a task has put aside: of rows that came to it, those that have lines, and these."""
 
     parts: tuple[Part, ...]
     read: int
+    kept: int
     written: int
 
 
@@ -76,9 +87,10 @@ def sort(
     spark: SparkSession, moving: Moving, *, descending: bool, tell: Tell = None
 ) -> list[MovedDone]:
     """Put rows in the order of their keys, equal ones as they came."""
-    samples = run_each(spark, Sampled(moving), len(moving.fragments), tell)
+    samples = run_each(spark, Sampled(moving.rows), len(moving.rows.fragments), tell)
     bounds = key_sample.bounds(key_sample.merged(samples), moving.parts)
-    moved = shuffles.sorted_lines(_keyed(spark, moving), bounds, descending=descending)
+    keyed = _keyed(spark, moving.rows)
+    moved = shuffles.sorted_lines(keyed, bounds, descending=descending)
     return _written(spark, moved, moving, len(bounds) + 1, tell)
 
 
@@ -86,31 +98,50 @@ def dedupe(
     spark: SparkSession, moving: Moving, *, keep: Keep, tell: Tell = None
 ) -> list[MovedDone]:
     """Leave one row of each key, as they came."""
-    marked = shuffles.marked_firsts(
-        _keyed(spark, moving), moving.parts, tasks=len(moving.fragments), keep=keep
-    )
+    keyed, tasks = _keyed(spark, moving.rows), len(moving.rows.fragments)
+    marked = shuffles.marked_firsts(keyed, moving.parts, tasks=tasks, keep=keep)
     return _written(spark, marked, moving, moving.parts, tell)
 
 
-def _keyed(spark: SparkSession, moving: Moving) -> DataFrame:
-    count = len(moving.fragments)
-    # Each task begins with one number: its own.
-    return spark.range(0, count, 1, count).mapInArrow(Keying(moving), shuffles.SCHEMA)
+def join(
+    spark: SparkSession,
+    moving: Moving,
+    right: Keyed,
+    joining: Joining,
+    tell: Tell = None,
+) -> list[MovedDone]:
+    """Join rows with those of another source, as they came."""
+    joined = shuffles.joined_lines(
+        _keyed(spark, moving.rows),
+        _keyed(spark, right),
+        replace(joining, marks=True),
+        moving.parts,
+        tasks=len(moving.rows.fragments),
+    )
+    return _written(spark, joined, moving, moving.parts, tell)
+
+
+def _keyed(spark: SparkSession, rows: Keyed) -> DataFrame:
+    # Each task begins with one number: its own. Without any, there is one that is none.
+    count = len(rows.fragments)
+    numbers = spark.range(0, count, 1, max(count, 1))
+    return numbers.mapInArrow(Keying(rows), shuffles.SCHEMA)
 
 
 def _written(
     spark: SparkSession, moved: DataFrame, moving: Moving, parts: int, tell: Tell
 ) -> list[MovedDone]:
-    writing = Writing(moving.job, moving.known)
-    frame = moved.select("task", "line").mapInArrow(writing, SCHEMA)
+    writing = Writing(moving.job, moving.rows.known)
+    wanted = [name for name in _MOVED if name in moved.columns]
+    frame = moved.select(*wanted).mapInArrow(writing, SCHEMA)
     return results_of(spark, frame, parts, tell)
 
 
-def keyed_rows(moving: Moving, task: int) -> Iterator[KeyedElements]:
+def keyed_rows(keyed: Keyed, task: int) -> Iterator[KeyedElements]:
     """Yield the rows of a task with their keys."""
-    keys = KeyedRows(moving.key.code)
-    for fragment in moving.fragments[task]:
-        rows = rows_of(fragment, moving.max_line)
+    keys = KeyedRows(keyed.key, joins=keyed.joins)
+    for fragment in keyed.fragments[task]:
+        rows = rows_of(fragment, keyed.max_line)
         while (batch := rows.next_batch(BATCH_ROWS, BATCH_BYTES)) is not None:
             found = keys.of(batch)
             for refused in (*found.refused, *found.late):
@@ -126,12 +157,12 @@ def keyed_rows(moving: Moving, task: int) -> Iterator[KeyedElements]:
 class Sampled:
     """Tasks that give some of the keys."""
 
-    moving: Moving
+    rows: Keyed
 
     def __call__(self, task: int) -> KeySample:
         """Do one of them."""
         sampling = Sampling()
-        for keyed in keyed_rows(self.moving, task):
+        for keyed in keyed_rows(self.rows, task):
             sampling.add(keyed)
         return sampling.taken()
 
@@ -139,22 +170,22 @@ class Sampled:
 class Keying:
     """Gives the lines of tasks their keys."""
 
-    def __init__(self, moving: Moving) -> None:
+    def __init__(self, rows: Keyed) -> None:
         self._version = SameVersion()  # the first that is unpickled
-        self._moving = moving
+        self._rows = rows
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Read the rows of the tasks whose numbers come."""
         for batch in batches:
             for task in batch.column(0).to_pylist():
                 number = 0
-                for keyed in keyed_rows(self._moving, task):
+                for keyed in keyed_rows(self._rows, task):
                     yield self._placed(task, number, keyed)
                     number += keyed.length
 
     def _placed(self, task: int, number: int, keyed: KeyedElements) -> pa.RecordBatch:
         count = keyed.length
-        known = task < self._moving.known
+        known = task < self._rows.known
         columns = [
             pa.repeat(pa.scalar(task, pa.int64()), count),
             pa.array(range(number, number + count), pa.int64()),
@@ -180,16 +211,47 @@ class Writing:
     def _write(self, task: int, batches: Iterator[pa.RecordBatch]) -> MovedDone:
         path = self._job.partition_by
         keys = None if path is None else PathKeys(path, MAX_DEPTH)
-        read = 0
+        read, kept = _Rows(), _Rows()
         with self._job.attempt(task, keys) as written:
             for batch in batches:
-                new = batch.filter(pc.greater_equal(batch.column(0), self._known))
-                read += len(new)
-                lines = new.column(1).drop_null()
+                new = batch.filter(pc.greater_equal(batch["task"], self._known))
+                _refuse_failed(new)
+                read.add(new)
+                lines = new.filter(pc.is_valid(new["line"]))
+                kept.add(lines)
                 for text in json_lines(
-                    pa.record_batch([lines], ["_raw"]),
+                    pa.record_batch([lines["line"]], ["_raw"]),
                     skip_nulls=True,
                     null_for_nan=False,
                 ):
                     written.write_lines(text)
-            return MovedDone(written.close(), read, written.records)
+            parts = written.close()
+            return MovedDone(parts, read.count, kept.count, written.records)
+
+
+class _Rows:
+    """Counts rows, of which several lines come one after the other."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self._last: tuple[int, int] | None = None
+
+    def add(self, batch: pa.RecordBatch) -> None:
+        """Count the rows of a batch that are not the last of the one before."""
+        if not batch.num_rows:
+            return
+        tasks, numbers = batch["task"], batch["number"]
+        same = pc.and_(
+            pc.equal(tasks[1:], tasks[:-1]), pc.equal(numbers[1:], numbers[:-1])
+        )
+        first = (tasks[0].as_py(), numbers[0].as_py())
+        again = (pc.sum(same).as_py() or 0) + (first == self._last)
+        self.count += batch.num_rows - again
+        self._last = (tasks[-1].as_py(), numbers[-1].as_py())
+
+
+def _refuse_failed(batch: pa.RecordBatch) -> None:
+    """Raise if rows could not be joined: they were checked, so it is the other side."""
+    if "reason" in batch.schema.names:
+        for reason in batch["reason"].drop_null():
+            raise UsageError(f"a row cannot be joined: {reason.as_py()}")
