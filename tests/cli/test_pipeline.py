@@ -39,6 +39,7 @@ def test_a_run_prints_what_committed_it_and_says_what_became_of_the_rows(
     path = files / "out/result/rows.meta-00000001.json"
     assert done.out.decode() == f"{path}\n"
     said = done.err.splitlines()
+    assert said.pop(0) == "headrace: pass 1 of 1, validate"
     assert said[0] == "headrace: pass 1 (validate): made, for the first time"
     assert said[1] == "headrace: 1 row in 1 file: 10 B as 48 B"
     assert said[2].split() == ["stage", "read", "blank", "rejected", "filtered", "kept", "written"]  # fmt: skip
@@ -55,7 +56,8 @@ def test_a_run_prints_what_committed_it_and_says_what_became_of_the_rows(
 
 def test_a_run_can_be_read_by_a_program(headrace, files):
     done = headrace("pipeline", "run", "events.toml", "--events", "json")
-    passed, written, accounts = done.events
+    begun, passed, written, accounts = done.events
+    assert (begun["event"], begun["title"]) == ("begun", "validate")
     assert (passed["event"], passed["status"], passed["rows"]) == ("pass", "made", 1)
     assert (written["event"], written["records"]) == ("written", 1)
     assert accounts["adds_up"] is True

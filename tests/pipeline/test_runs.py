@@ -495,6 +495,7 @@ def test_runs_tell_how_far_they_are(ran, rows, pipeline, tmp_path):
     told = []
     pipeline(source={"partition_bytes": 10}).run(tell=told.append)
     assert [(each.title, each.done, each.tasks) for each in told] == [
+        ("validate", 0, 0),
         ("validate", 1, 2),
         ("validate", 2, 2),
     ]

@@ -21,6 +21,7 @@ EventName: TypeAlias = Literal[
     "bad_rows",
     "output",
     "written",
+    "begun",
     "pass",
     "accounts",
     "stats",
@@ -108,6 +109,11 @@ EVENTS: tuple[Event, ...] = (
         "written",
         "what was written: files, rows, and bytes compressed and not",
         ("generation", "parts", "records", "bytes", "logical_bytes"),
+    ),
+    Event(
+        "begun",
+        "a pass of a pipeline begins",
+        ("number", "passes", "title"),
     ),
     Event(
         "pass",

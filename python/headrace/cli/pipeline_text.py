@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from headrace.cli.arguments import Argument
 
 if TYPE_CHECKING:
+    from headrace.cli.output import Console
     from headrace.cli.output import Progress as Report
     from headrace.pipeline.progress import Progress
 
@@ -18,13 +19,23 @@ PIPELINE = Argument(
 class RunBar:
     """How far a run is, drawn."""
 
-    def __init__(self) -> None:
+    def __init__(self, console: Console) -> None:
+        self._console = console
         self._title = ""
 
     def tell(self, progress: Progress, report: Report) -> None:
         """Pass on what a run tells."""
         self._title = f"pass {progress.number} of {progress.passes}, {progress.title}"
-        report(progress.done, progress.tasks)
+        if progress.tasks:
+            report(progress.done, progress.tasks)
+            return
+        self._console.emit(
+            "begun",
+            self._title,
+            number=progress.number,
+            passes=progress.passes,
+            title=progress.title,
+        )
 
     def draw(self, done: int, total: int | None, seconds: float, columns: int) -> str:
         """Draw one line of at most `columns` characters."""

@@ -9,7 +9,10 @@ if TYPE_CHECKING:
 
 
 class Progress(NamedTuple):
-    """Tasks that are done of the `number`-th of `passes` passes."""
+    """Tasks that are done of the `number`-th of `passes` passes.
+
+    Before the first of a pass there are none: then it begins.
+    """
 
     number: int
     passes: int

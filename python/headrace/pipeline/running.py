@@ -60,7 +60,9 @@ def run(
     inputs = main_inputs(pipeline, place)
     named = named_inputs(pipeline, place)
     started, clock = datetime.now(UTC), time.monotonic()
-    session = Session(pipeline.name, master or MASTER, spark)
+    # Who shows how far it is needs no bars of Spark's beside that.
+    bars = {} if tell is None else {"spark.ui.showConsoleProgress": False}
+    session = Session(pipeline.name, master or MASTER, spark, bars)
     with place.locked():
         every = passes(pipeline)
         going = _Run(pipeline, place, session, every, named, tell)
@@ -172,6 +174,8 @@ class _Run:
             status = "made" if before is None else "appended"
             if todo.replace and before is not None:
                 status = "replaced"
+            if (tell := self._telling(one)) is not None:
+                tell(0, 0)
             self._check_named(one)
             for each, overwrite in self._batches(one, todo, before):
                 setting = Setting(self.pipeline, self.place, self.session, self.named)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, TypeVar
 from headrace.engines.spark.extra import needing_pyspark
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
     from typing import TypeAlias
 
     from pyspark.sql import SparkSession
@@ -23,7 +23,14 @@ MASTER = "local[*,4]"
 class Session:
     """A session, given or started when the first task needs it."""
 
-    def __init__(self, name: str, master: str, spark: SparkSession | None) -> None:
+    def __init__(
+        self,
+        name: str,
+        master: str,
+        spark: SparkSession | None,
+        conf: Mapping[str, object],
+    ) -> None:
+        self._conf = conf
         self._name = f"headrace {name}"
         self._master = master
         self._spark = spark
@@ -35,7 +42,7 @@ class Session:
         with needing_pyspark():
             from headrace.engines.spark.session import register, session
         if self._spark is None:
-            self._spark = session(self._master, self._name, {})
+            self._spark = session(self._master, self._name, self._conf)
         elif self.master is None:
             register(self._spark)
         self.master = str(self._spark.conf.get("spark.master"))

@@ -49,7 +49,7 @@ def run(options: Namespace, console: Console) -> int:
     from headrace.pipeline.spec import Pipeline
 
     pipeline = Pipeline.from_toml(options.pipeline)
-    bar = RunBar()
+    bar = RunBar(console)
     with console.progress(bar.draw, "tasks") as report:
         done = pipeline.run(
             options.master,
