@@ -116,6 +116,39 @@ def test_joined_lines(spark, kind):
         assert [json.loads(row.line) for row in made.toLocalIterator()] == expected
 
 
+def failing_once(folder):
+    """Return what passes rows on, but not at the first attempt of a task."""
+
+    def fail(batches):
+        from pathlib import Path
+
+        from pyspark import TaskContext
+
+        attempted = Path(folder) / f"{TaskContext.get().partitionId()}"
+        if not attempted.exists():
+            attempted.touch()
+            raise RuntimeError("not at the first attempt")
+        yield from batches
+
+    return fail
+
+
+def test_tasks_that_are_tried_again_move_no_row(spark, tmp_path):
+    rows = keyed(rows_with_keys(600, 11, hot=0.3))
+    frame = frame_of(spark, rows)
+    expected = sorted(rows, key=lambda row: row[2])
+    cuts = bounds([row[2] for row in rows], 3)
+    (tmp_path / "before").mkdir()
+    (tmp_path / "behind").mkdir()
+    before = frame.mapInArrow(failing_once(str(tmp_path / "before")), SCHEMA)
+    behind = sorted_lines(before, cuts).mapInArrow(
+        failing_once(str(tmp_path / "behind")), SCHEMA
+    )
+    assert in_order(behind) == expected
+    assert len(list((tmp_path / "before").iterdir())) == 3
+    assert len(list((tmp_path / "behind").iterdir())) == len(cuts) + 1
+
+
 def test_partitions_are_runs_of_tasks(spark):
     rows = keyed(rows_with_keys(300, 7))
     made = first_of_each_key(frame_of(spark, rows), 2, tasks=TASKS)

@@ -325,10 +325,27 @@ def test_the_division_of_a_join_that_no_task_can_hold(query, where):
     assert division(plan_query(query).main, lambda _join: False) == where
 
 
-def test_explain_says_where_the_parts_run(files):
+@pytest.mark.parametrize(
+    ("query", "told"),
+    [
+        (
+            "$.rows().filter(x > 1).take(3)",
+            "tasks pass on the rows that get through the first stage; "
+            "the driver does the rest",
+        ),
+        (
+            "$.rows().sort(x)",
+            "tasks make the elements and their keys; a shuffle sorts them; "
+            "the driver takes the lines in that order",
+        ),
+        (
+            "$.rows().unique_by(x)",
+            "tasks find the first element of each key among their rows, and if these "
+            "are many a shuffle those of all; the driver does the rest",
+        ),
+    ],
+)
+def test_explain_says_where_the_parts_run(files, query, told):
     with headrace.open(files) as dataset:
-        told = dataset.query("$.rows().filter(x > 1).take(3)", engine="spark").explain()
-    assert told.endswith(
-        "on Spark\n└─ tasks pass on the rows that get through the first stage; "
-        "the driver does the rest"
-    )
+        explained = dataset.query(query, engine="spark").explain()
+    assert explained.endswith(f"on Spark\n└─ {told}")

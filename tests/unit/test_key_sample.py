@@ -25,13 +25,13 @@ def test_a_sample_has_every_so_many_keys_however_they_come():
         )
     ]
     for at_a_time in (5000, 1000, 77):
-        assert sample(numbers, at_a_time=at_a_time) == (8, keys[::8])
-    assert sample(range(700), at_a_time=50) == (1, keys[:700])
+        assert sample(numbers, at_a_time=at_a_time) == (32, keys[::32])
+    assert sample(range(200), at_a_time=50) == (1, keys[:200])
 
 
 def test_each_key_of_merged_samples_stands_for_as_many():
     few, many = sample(range(100), at_a_time=9), sample(range(5000), at_a_time=999)
-    assert merged([few, many]) == few.keys[::8] + many.keys
+    assert merged([few, many]) == few.keys[::32] + many.keys
     assert merged([]) == []
 
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 BOUND_BYTES = 256
 """So much of a key is enough to divide by: a bound need not be a key."""
 
-_MOST = 1000
+_MOST = 200
 """How many keys of a fragment are sampled at most."""
 
 

@@ -196,11 +196,13 @@ class SparkRun(QueryRun):
         if not ordinary:
             self._wrong_is_said = True
             yield from QueryRun._lines(self, plan, nulls=nulls, limit=limit)
+            self._wrong_is_said = False
             return
         if limit == 0:
             return
         keys = merged([looked.sample for looked in found])
-        cuts = tuple(bounds(keys, self._parts(found)))
+        parts = self._parts(sum(looked.size for looked in found))
+        cuts = tuple(bounds(keys, parts))
         shuffled = self._shuffled(query, Sorting(cuts, order.descending))
         yield from _first_lines((chunk.lines for _, chunk in shuffled), limit)
 
@@ -209,33 +211,30 @@ class SparkRun(QueryRun):
 
         Returns what is asked of them then, or else the plan as it is.
         """
+        first = sifting(plan.stages, self._joins_in_tasks)
         if divided == "unique" and not self._is_held_here(tasks=_FEW_TASKS):
-            at = len(sifting(plan.stages, self._joins_in_tasks))
-            before, last = replace(plan, stages=plan.stages[:at]), plan.stages[at - 1]
-            assert isinstance(last, PlainStage)
-            assert last.code is not None
-            shuffled = self._firsts_of_each_key(before, last.code)
+            shuffled = self._firsts_of_each_key(replace(plan, stages=first))
         elif divided == "joined":
-            at = 1 + len(sifting(plan.stages, self._joins_in_tasks))
-            before, join = (
-                replace(plan, stages=plan.stages[: at - 1]),
-                plan.stages[at - 1],
-            )
+            join = plan.stages[len(first)]
             assert isinstance(join, JoinPlan)
-            shuffled = self._joined_by_key(before, join)
+            shuffled = self._joined_by_key(replace(plan, stages=first), join)
+            first = (*first, join)
         else:
             return plan
         if not shuffled:
             return plan
-        return replace(plan, source=ELEMENTS, stages=plan.stages[at:])
+        return replace(plan, source=ELEMENTS, stages=plan.stages[len(first) :])
 
-    def _firsts_of_each_key(self, plan: StreamPlan, key: bytes) -> bool:
-        """Shuffle the elements of a plan; false if that would not give the answer."""
-        seen = self._looked_at_rows(plan, Keying(key))
+    def _firsts_of_each_key(self, plan: StreamPlan) -> bool:
+        """Shuffle elements by the key of the last stage; false if the answer would be another."""
+        distinct = plan.stages[-1]
+        assert isinstance(distinct, PlainStage)
+        assert distinct.code is not None
+        seen = self._looked_at_rows(plan, Keying(distinct.code))
         if seen is None:
             return False
-        query, looked = seen
-        self._shuffled_chunks = self._shuffled(query, Firsts(self._parts(looked)))
+        query, size, _ = seen
+        self._shuffled_chunks = self._shuffled(query, Firsts(self._parts(size)))
         return True
 
     def _joined_by_key(self, plan: StreamPlan, join: JoinPlan) -> bool:
@@ -246,44 +245,46 @@ class SparkRun(QueryRun):
         ):
             return False
         seen = self._looked_at_rows(plan, Keying(join.key, joins=True))
-        if seen is None or not _can_be_joined(join, seen[1]):
+        # What a lookup lays over each other are objects.
+        if seen is None or (join.kind == "lookup" and not seen[2]):
             return False
+        query, size, _ = seen
         other = replace(
             self._task_query("keys", (right,)),
             keying=Keying(join.right_key, joins=True),
         )
-        found, counts, order = [], Counts(), self._row_order(name)
+        counts, order = Counts(), self._row_order(name)
         for arrived, looked in self._looked(other, order):
-            chunk = arrived.chunk
-            if chunk.refused or chunk.failure or looked.late or arrived.is_distrusted:
+            if not _can_be_looked_up(join, arrived, looked):
                 return False
-            found.append(looked)
-            counts += chunk.counts
-        if join.name is None and not _can_be_joined(join, found):
-            return False
+            counts += arrived.chunk.counts
+            size += looked.size
         assert name is not None
         self.readings.append((name, counts))
-        query, left = seen
         tasks = tuple(tuple(order.fragments_of(task)) for task in order.partitions)
-        joined = Joined(join, other, tasks, self._parts([*left, *found]))
+        joined = Joined(join, other, tasks, self._parts(size))
         self._shuffled_chunks = self._shuffled(query, joined)
         return True
 
     def _looked_at_rows(
         self, plan: StreamPlan, keying: Keying
-    ) -> tuple[TaskQuery, list[Looked]] | None:
-        """Have tasks look at rows that can be accounted for one by one; None if some cannot."""
+    ) -> tuple[TaskQuery, int, bool] | None:
+        """Have tasks look at rows; None if some cannot be accounted for one by one.
+
+        Returns what is asked of them, the bytes of their elements, and whether these are
+        all objects.
+        """
         self._read_joined(plan)
         query = replace(self._task_query("keys", (plan,)), keying=keying)
-        seen, found, wrong = [], [], 0
+        seen, size, objects, wrong = [], 0, True, 0
         for arrived, looked in self._looked(query, self._row_order()):
-            seen.append(arrived)
-            found.append(looked)
+            size, objects = size + looked.size, objects and looked.objects
             wrong += len(arrived.chunk.refused)
             if not self._has_one_element_a_row(arrived, looked) or wrong > MOST_HELD:
                 return None
+            seen.append(replace(arrived, chunk=replace(arrived.chunk, looked=None)))
         self._shuffled_rows = ShuffledRows(query, seen)
-        return query, found
+        return query, size, objects
 
     def _has_one_element_a_row(self, arrived: Arrived, looked: Looked) -> bool:
         """Whether each row of a chunk has one element at most, or is no JSON."""
@@ -341,9 +342,8 @@ class SparkRun(QueryRun):
             assert arrived.chunk.looked is not None
             yield arrived, arrived.chunk.looked
 
-    def _parts(self, found: Iterable[Looked]) -> int:
-        """Return into how many parts elements are divided."""
-        size = sum(looked.size for looked in found)
+    def _parts(self, size: int) -> int:
+        """Return into how many parts so many bytes of elements are divided."""
         return min(max(-(-size // self.partition_bytes), 1), MOST_TASKS)
 
     def _shuffled(
@@ -624,9 +624,11 @@ def _jobs(
         start, size = start + size, min(size * 2, MOST_TASKS)
 
 
-def _can_be_joined(join: JoinPlan, found: Iterable[Looked]) -> bool:
-    """Whether elements have what a join needs."""
-    return join.kind != "lookup" or all(looked.objects for looked in found)
+def _can_be_looked_up(join: JoinPlan, arrived: Arrived, looked: Looked) -> bool:
+    """Whether nothing is wrong with a chunk of the right side of a join."""
+    fits = looked.objects or join.name is not None or join.kind != "lookup"
+    wrong = arrived.chunk.refused or arrived.chunk.failure or looked.late
+    return fits and not wrong and not arrived.is_distrusted
 
 
 def _first_lines(texts: Iterable[bytes], limit: int | None) -> Iterator[bytes]:

@@ -33,7 +33,7 @@ def sampled_keys(frame: DataFrame, every: int) -> list[bytes]:
     """Return some keys of a frame with a `number` and a `key`: of every so many rows of a task one."""
     some = frame.where(F.col("number") % every == 0)
     keys = some.select(F.substring("key", 1, BOUND_BYTES).alias("key"))
-    return [bytes(row.key) for row in keys.toLocalIterator()]
+    return [bytes(row.key) for row in keys.collect()]
 
 
 def sorted_lines(
