@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from headrace.engines.spark.keyed_columns import integers, texts
 from headrace.errors import JoinKeyTooLargeError
 from headrace.kernel.order_keys import KeyedRows
 from headrace.kernel.programs import Program, Sources, Stage, StreamQuery
@@ -20,7 +21,7 @@ from headrace.kernel.rows import END, RowBatch
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from headrace.kernel.order_keys import KeyedElements, Texts
+    from headrace.kernel.order_keys import KeyedElements
     from headrace.kernel.programs import JoinTable
 
 _LINES = {"place": "bigint", "line": "binary", "reason": "string"}
@@ -144,14 +145,3 @@ def _placed(
     ]
     names = [(name, pa.int64()) for name in lefts.column_names]
     return pa.record_batch(columns, schema=pa.schema([*names, *_ARROW_LINES]))
-
-
-def integers(buffer: bytes, count: int) -> pa.Array:
-    """Return 32-bit integers of the core as Arrow has them."""
-    return pa.Array.from_buffers(pa.int32(), count, [None, pa.py_buffer(buffer)])
-
-
-def texts(texts: Texts, count: int) -> pa.Array:
-    """Return texts of the core as Arrow has them."""
-    buffers = [None, pa.py_buffer(texts.ends), pa.py_buffer(texts.data)]
-    return pa.Array.from_buffers(pa.binary(), count, buffers)

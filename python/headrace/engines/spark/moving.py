@@ -18,8 +18,8 @@ from headrace.engines.fragment_rows import rows_of
 from headrace.engines.path_keys import PathKeys
 from headrace.engines.spark import key_sample, shuffles
 from headrace.engines.spark.column_lines import json_lines
-from headrace.engines.spark.joining import texts
 from headrace.engines.spark.key_sample import Sampling
+from headrace.engines.spark.keyed_columns import keyed_columns
 from headrace.engines.spark.same_version import SameVersion
 from headrace.engines.spark.tasks import SCHEMA, answered, results_of, run_each
 from headrace.errors import RowFailedError, UsageError
@@ -43,10 +43,6 @@ if TYPE_CHECKING:
 Tell: TypeAlias = "Callable[[int, int], object] | None"
 
 _MOVED = ("task", "number", "line", "reason")
-
-_KEYED = pa.schema(
-    [("task", "int64"), ("number", "int64"), ("key", "binary"), ("line", "binary")]
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,15 +180,10 @@ class Keying:
                     number += keyed.length
 
     def _placed(self, task: int, number: int, keyed: KeyedElements) -> pa.RecordBatch:
-        count = keyed.length
-        known = task < self._rows.known
-        columns = [
-            pa.repeat(pa.scalar(task, pa.int64()), count),
-            pa.array(range(number, number + count), pa.int64()),
-            texts(keyed.keys, count),
-            pa.nulls(count, pa.binary()) if known else texts(keyed.lines, count),
-        ]
-        return pa.RecordBatch.from_arrays(columns, schema=_KEYED)
+        columns = keyed_columns(task, number, keyed)
+        if task < self._rows.known:
+            columns["line"] = pa.nulls(keyed.length, "binary")
+        return pa.record_batch(columns)
 
 
 class Writing:

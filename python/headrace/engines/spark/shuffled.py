@@ -16,7 +16,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from headrace.engines.spark.asking import Chunk, Firsts, Joined, Sorting, TaskRun
-from headrace.engines.spark.joining import Joining, integers, texts
+from headrace.engines.spark.joining import Joining
+from headrace.engines.spark.keyed_columns import integers, keyed_columns
+from headrace.engines.spark.same_version import SameVersion
 from headrace.engines.spark.shuffles import (
     SCHEMA,
     first_of_each_key,
@@ -96,6 +98,7 @@ class KeyedTasks:
     """The function that tasks run before a shuffle; it is sent to them as plain data."""
 
     def __init__(self, query: TaskQuery, tasks: Sequence[Sequence[Fragment]]) -> None:
+        self._version = SameVersion()  # the first that is unpickled
         self._query = query
         self._tasks = tasks
         self._name = uuid4().hex
@@ -116,10 +119,7 @@ class KeyedTasks:
         length = keyed.length
         offsets = [None, pa.py_buffer(keyed.offsets)]
         columns = {
-            "task": pa.repeat(pa.scalar(task, "int64"), length),
-            "number": pa.array(range(before, before + length), "int64"),
-            "key": texts(keyed.keys, length),
-            "line": texts(keyed.lines, length),
+            **keyed_columns(task, before, keyed),
             "fragment": pa.repeat(pa.scalar(fragment, "int64"), length),
             "row": pc.add(integers(keyed.positions, length).cast("int64"), first),
             "offset": pa.Array.from_buffers(pa.int64(), length, offsets),

@@ -15,8 +15,6 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 from pyspark.sql import Window
 from pyspark.sql import functions as F  # noqa: N812, as everybody calls it
 
-from headrace.engines.spark.key_sample import BOUND_BYTES
-
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -27,13 +25,6 @@ if TYPE_CHECKING:
 SCHEMA = "task bigint, number bigint, key binary, line binary"
 
 Keep: TypeAlias = Literal["first", "last"]
-
-
-def sampled_keys(frame: DataFrame, every: int) -> list[bytes]:
-    """Return some keys of a frame with a `number` and a `key`: of every so many rows of a task one."""
-    some = frame.where(F.col("number") % every == 0)
-    keys = some.select(F.substring("key", 1, BOUND_BYTES).alias("key"))
-    return [bytes(row.key) for row in keys.collect()]
 
 
 def sorted_lines(
