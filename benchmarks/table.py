@@ -17,6 +17,8 @@ from benchmarks.suites import (
     shard_rss,
     shard_size,
     shard_write,
+    spark,
+    spark_start,
     startup,
     tail,
 )
@@ -37,4 +39,6 @@ SUITES = (
     shard_row.SUITE,
     shard_rss.SUITE,
     startup.SUITE,
+    spark_start.SUITE,
+    spark.SUITE,
 )

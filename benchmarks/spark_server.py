@@ -1,0 +1,136 @@
+"""One Spark for all candidates of a suite.
+
+Starting Spark takes longer than most of what is asked of it, and its Java is slow until it
+is warm. So one process holds a session, and a candidate is a probe that has it run a
+function there: all of them in the same session, one after the other.
+
+``python -m benchmarks.spark_server SOCKET`` serves until its standard input ends.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+import sys
+import time
+import traceback
+from importlib import import_module
+from pathlib import Path
+from threading import Thread
+from typing import TYPE_CHECKING
+
+from benchmarks.candidate import ROOT
+from benchmarks.generate import DATA, KIB
+from benchmarks.probe import Outcome
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+MASTER = "local[2,4]"
+# As seen from where candidates run; a full path may be too long for a socket.
+SOCKET = (DATA / "spark.socket").relative_to(ROOT).as_posix()
+
+_servers: list[subprocess.Popen[bytes]] = []
+
+
+def start() -> None:
+    """Start the server, unless it runs; it ends with this process."""
+    if _servers:
+        return
+    Path(ROOT, SOCKET).unlink(missing_ok=True)
+    server = subprocess.Popen(
+        [sys.executable, "-m", "benchmarks.spark_server", SOCKET],
+        cwd=ROOT,
+        stdin=subprocess.PIPE,
+    )
+    _servers.append(server)
+    while not Path(ROOT, SOCKET).exists():
+        if server.poll() is not None:
+            raise RuntimeError("Spark did not start")
+        time.sleep(0.1)
+
+
+def ask(where: str, *arguments: str | int) -> Outcome:
+    """Have the server run a function with its session; a probe."""
+    with socket.socket(socket.AF_UNIX) as connection:
+        connection.connect(SOCKET)
+        connection.sendall(json.dumps([where, *arguments]).encode() + b"\n")
+        with connection.makefile("rb") as told:
+            answer = json.loads(told.readline())
+    if "failed" in answer:
+        raise RuntimeError(answer["failed"])
+    return Outcome(**answer)
+
+
+def cost_of_session() -> tuple[float, int]:
+    """Add up CPU time and peak memory of this process and of all that it has started."""
+    ticks = peak = 0
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = stat.read_text().rsplit(")", 1)[1].split()
+            if int(fields[3]) != os.getsid(0):
+                continue
+            told = stat.with_name("status").read_text().partition("VmHWM:")[2]
+        except OSError:
+            continue
+        # User and system time, its own and that of children that have ended.
+        ticks += sum(map(int, fields[11:15]))
+        peak += int(told.split()[0]) * KIB if told else 0
+    return ticks / os.sysconf("SC_CLK_TCK"), peak
+
+
+class SparkMeter:
+    """Measures the block it is used on: time, and CPU time of all processes of Spark.
+
+    Their peak memory is that since they were started.
+    """
+
+    def __enter__(self) -> SparkMeter:
+        self._cpu, _peak = cost_of_session()
+        self._time = time.perf_counter()
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        seconds = time.perf_counter() - self._time
+        cpu, peak = cost_of_session()
+        self.figures = {"time": seconds, "cpu": cpu - self._cpu, "peak_rss": peak}
+
+
+def serve(path: str) -> None:
+    """Run what candidates ask for."""
+    from headrace.spark import session
+
+    os.setsid()
+    spark = session(MASTER, **{"spark.driver.memory": "2g"})
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind(path)
+        listening.listen()
+        Thread(target=_end_with_stdin, daemon=True).start()
+        while True:
+            connection, _address = listening.accept()
+            with connection, connection.makefile("rwb") as told:
+                answer = _answer(spark, *json.loads(told.readline()))
+                told.write(json.dumps(answer).encode() + b"\n")
+
+
+def _answer(
+    spark: SparkSession, where: str, *arguments: str | int
+) -> dict[str, object]:
+    module, _, name = where.partition(":")
+    try:
+        outcome: Outcome = getattr(import_module(module), name)(spark, *arguments)
+    except Exception:  # noqa: BLE001, whoever asked is told
+        return {"failed": traceback.format_exc()}
+    return {"answer": outcome.answer, "figures": dict(outcome.figures)}
+
+
+def _end_with_stdin() -> None:
+    sys.stdin.buffer.read()
+    # Java ends when its own standard input does.
+    os._exit(0)
+
+
+if __name__ == "__main__":
+    serve(sys.argv[1])
