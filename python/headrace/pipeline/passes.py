@@ -79,13 +79,15 @@ def passes(pipeline: Pipeline) -> list[Pass]:
     groups: list[list[NamedStage]] = [[]]
     moves: list[list[NamedStage]] = []
     for each in _named(_stages(pipeline)):
-        if mover(each.stage) is None:
-            if moves:
-                groups += [*moves, []]
-                moves = []
-            groups[-1].append(each)
-        else:
-            groups[-1] += _key_checks(each)
+        moves_rows = mover(each.stage) is not None
+        by_itself = _key_checks(each) if moves_rows else [each]
+        # Dedupe and sort leave rows as they are; what a join makes of them has other keys.
+        changed = any(isinstance(stage, Join) for ((_name, stage),) in moves)
+        if moves and by_itself and (changed or not moves_rows):
+            groups += [*moves, []]
+            moves = []
+        groups[-1] += by_itself
+        if moves_rows:
             moves.append([each])
     groups += moves
     return [

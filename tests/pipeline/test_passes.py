@@ -1,0 +1,46 @@
+"""How stages are cut into passes."""
+
+import pytest
+
+from headrace.pipeline import Dedupe, Join, Pipeline, Sort, Source, Transform
+from headrace.pipeline.passes import passes
+
+LOOKUP = Join("users", "user == id", "lookup")
+SHUFFLE = Join("users", "user == id", "lookup", shuffle=True)
+
+
+@pytest.mark.parametrize(
+    ("stages", "titles"),
+    [
+        pytest.param([], ["validate"], id="rows are always validated"),
+        pytest.param(
+            [Transform("{a}"), LOOKUP],
+            ["validate, transform, join"],
+            id="what needs only the row is one pass",
+        ),
+        pytest.param(
+            [Dedupe("a"), Sort("a"), Transform("{a}")],
+            ["validate", "dedupe", "sort", "transform"],
+            id="what moves rows is a pass of its own",
+        ),
+        pytest.param(
+            [Dedupe("1 / a"), Sort("1 / b")],
+            ["validate, dedupe key, sort key", "dedupe", "sort"],
+            id="keys are checked before any row is moved",
+        ),
+        pytest.param(
+            [SHUFFLE, Sort("1 / name"), Dedupe("1 / a")],
+            ["validate", "join", "sort key, dedupe key", "sort", "dedupe"],
+            id="keys of joined rows are checked behind the join",
+        ),
+        pytest.param(
+            [SHUFFLE, Sort("name")],
+            ["validate", "join", "sort"],
+            id="a key that cannot fail needs no check",
+        ),
+    ],
+)
+def test_stages_are_cut_into_passes(stages, titles):
+    names = {"users": "users.jsonl"}
+    made = Pipeline("events", "out", Source("raw"), stages, names)
+    assert [each.title for each in passes(made)] == titles
