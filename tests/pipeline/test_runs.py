@@ -178,6 +178,22 @@ def test_of_a_file_that_grows_only_what_is_new_is_read(ran, rows, pipeline, tmp_
     assert report.adds_up
 
 
+def test_a_file_may_be_named_twice(ran, rows, pipeline, tmp_path):
+    path = rows(tmp_path / "raw/a.jsonl", {"id": 1}, b"bad")
+    rows(tmp_path / "raw/empty.jsonl")
+    once = pipeline()
+    once.run()
+    with path.open("ab") as file:
+        file.write(b'{"id": 2}\nworse\n')
+    twice = replace(once, source=Source(["raw", "raw"]))
+    report = twice.run()
+    assert (statuses(report), report.adds_up) == (["replaced"], True)
+    assert sorted(row["id"] for row in result(twice)) == [1, 1, 2, 2]
+    bad = sorted((each["raw"], each["line"]) for each in quarantined(twice))
+    assert bad == [("bad", 2), ("bad", 2), ("worse", 4), ("worse", 4)]
+    assert statuses(twice.run()) == ["up to date"]
+
+
 def test_a_line_that_is_not_finished_can_wait(ran, rows, pipeline, tmp_path):
     path = rows(tmp_path / "raw/a.jsonl", {"id": 1})
     made = pipeline(source={"wait_for_newline": True})

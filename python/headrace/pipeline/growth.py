@@ -7,6 +7,7 @@ they were. An edit in the middle of a file that was also appended to is not noti
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 from itertools import pairwise
 from typing import TYPE_CHECKING
@@ -46,14 +47,18 @@ def _behind_last_newline(file: File, end: int) -> int:
 
 
 def continued(found: Inputs, done: Ledger) -> Inputs:
-    """Return inputs, those that have only grown as what was read of them and what is new."""
+    """Return inputs, those that have only grown as what was read of them and what is new.
+
+    Of a file that is named twice, nobody could say which time its parts are of.
+    """
     read: dict[str, list[Input]] = {}
     for each in done.inputs:
         read.setdefault(each.path, []).append(each)
+    times = Counter(now.path for now, _source in found)
     inputs: Inputs = []
     for now, source in found:
         before = read.get(now.path, [])
-        if not _is_one_file(before):
+        if times[now.path] > 1 or not _is_one_file(before):
             inputs.append((now, source))
             continue
         last = before[-1]
