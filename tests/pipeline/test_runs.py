@@ -1,6 +1,7 @@
 """Runs of pipelines: what comes out, what is done again, what is left when they fail."""
 
 import json
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -251,6 +252,30 @@ def test_all_is_made_again_when_it_would_be_another(
     assert report.adds_up
     # What was rejected before is not there twice.
     assert len(quarantined(made)) == report.quarantine.rows
+    assert statuses(made.run()) == ["up to date"]
+
+
+@pytest.mark.parametrize("what", ["part", "short part", "quarantine", "result"])
+def test_what_is_not_there_any_more_is_made_again(ran, rows, pipeline, tmp_path, what):
+    rows(tmp_path / "raw/a.jsonl", {"id": 1}, b"bad")
+    made = pipeline()
+    made.run()
+    place = Place(made)
+    (part,) = place.result.rglob("part-*.zst")
+    if what == "part":
+        part.unlink()
+    elif what == "short part":
+        part.write_bytes(part.read_bytes()[:-1])
+    else:
+        shutil.rmtree(place.quarantine if what == "quarantine" else place.result)
+    said = made.explain()
+    report = made.run()
+    expected = "made" if what == "result" else "replaced"
+    assert (statuses(report), report.adds_up) == ([expected], True)
+    if what != "result":
+        assert report.passes[0].why.endswith(" is not as it was made")
+    assert report.passes[0].why in said
+    assert (result(made), len(quarantined(made))) == ([{"id": 1}], 1)
     assert statuses(made.run()) == ["up to date"]
 
 

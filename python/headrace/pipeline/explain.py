@@ -46,6 +46,7 @@ def explained(pipeline: Pipeline) -> str:
                 print_,
                 [each for each, _source in known],
                 appends=one.appends,
+                gone=None if found is None else place.gone(one, *found),
             )
             left = todo.why
             if todo.inputs:

@@ -114,9 +114,12 @@ def left_to_do(
     inputs: Sequence[Input],
     *,
     appends: bool,
+    gone: str | None = None,
     fresh: bool = False,
 ) -> Todo:
     """Compare what was done with what there is.
+
+    `gone` is a file that was made and is not there as it was.
 
     >>> a, b = Input("a", 1, "x"), Input("b", 1, "y")
     >>> made = Ledger("p", "f", 1, (JobRecord("1", (a,), {}),))
@@ -133,6 +136,8 @@ def left_to_do(
         return Todo(
             tuple(inputs), "the stages or named sources are others", replace=True
         )
+    if gone is not None:
+        return Todo(tuple(inputs), f"{gone} is not as it was made", replace=True)
     before, now = Counter(done.inputs), Counter(inputs)
     if lost := before - now:
         path = next(iter(lost)).path

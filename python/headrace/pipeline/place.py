@@ -69,6 +69,22 @@ class Place:
             raise BadSetError(names.text, reason)
         return metadata, found
 
+    def gone(self, one: Pass, metadata: Metadata, ledger: Ledger) -> str | None:
+        """Return a file that a pass has made and that is not there as it was, if any."""
+        made = {
+            self.names(one).directory / part.path: part.bytes for part in metadata.parts
+        }
+        rejected = (file.name for job in ledger.jobs for file in job.quarantine)
+        wanted = made | dict.fromkeys(map(self.quarantine.joinpath, rejected))
+        for path, size in wanted.items():
+            try:
+                found = path.stat().st_size
+            except (FileNotFoundError, NotADirectoryError):
+                found = -1
+            if found < 0 or size not in (None, found):
+                return path.relative_to(self.root).as_posix()
+        return None
+
     def quarantine_file(self, one: Pass, job: str, task: int) -> Path:
         """Return the file for rows that a task has rejected."""
         return self.quarantine / f"{one.number}-{job[:12]}-{task:08}.jsonl.zst"

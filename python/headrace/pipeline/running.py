@@ -154,6 +154,7 @@ class _Run:
         clock = time.monotonic()
         found = self.place.current(one, self.pipeline)
         before = None if found is None else found[1]
+        gone = None if found is None else self.place.gone(one, *found)
         named = {name: [each for each, _ in self.named[name]] for name in self.named}
         print_ = fingerprint(self.pipeline, one, named)
         if before is not None and before.fingerprint == print_ and not fresh:
@@ -163,6 +164,7 @@ class _Run:
             print_,
             [each for each, _source in inputs],
             appends=one.appends,
+            gone=gone,
             fresh=fresh,
         )
         read = None
