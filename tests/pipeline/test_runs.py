@@ -521,9 +521,14 @@ def test_a_pipeline_does_not_read_what_it_writes(ran, rows, pipeline, tmp_path):
     rows(tmp_path / "raw/a.jsonl", {"id": 1})
     made = replace(pipeline(), source=Source("raw"), directory="raw/out")
     made.run()
-    again = replace(made, source=Source(["raw", "raw/out/result"]))
-    with pytest.raises(UsageError, match="the pipeline itself writes there"):
-        again.run()
+    (tmp_path / "link").symlink_to("raw/out")
+    for path in ("raw/out/result", "raw/../raw/out/result", "link/result"):
+        for again in (
+            replace(made, source=Source(["raw", path])),
+            replace(made, names={"own": path}),
+        ):
+            with pytest.raises(UsageError, match="the pipeline itself writes there"):
+                again.run()
 
 
 def test_a_source_that_is_not_there_is_named(ran, pipeline):

@@ -33,14 +33,7 @@ if TYPE_CHECKING:
 def main_inputs(pipeline: Pipeline, place: Place) -> Inputs:
     """Find the files that the pipeline reads."""
     waits = pipeline.source.wait_for_newline
-    found = _found(pipeline.source.paths, place, whole=waits)
-    for _input, source in found:
-        if source.kind == "file" and Path(source.location).is_relative_to(place.root):
-            raise UsageError(
-                f"{source.location}: the pipeline itself writes there; "
-                "let `source` name other files, or `directory` another place"
-            )
-    return found
+    return _found(pipeline.source.paths, place, whole=waits)
 
 
 def named_inputs(pipeline: Pipeline, place: Place) -> dict[str, Inputs]:
@@ -64,11 +57,17 @@ def _found(paths: str | Sequence[str], place: Place, *, whole: bool = False) -> 
         path if remote.is_url(path) else str(place.base / path) for path in texts(paths)
     ]
     found = []
+    own = place.root.resolve()
     for each in expand(located):
         source = whole_lines(each) if whole else each
-        if source.is_pipe:
-            raise UsageError(f"{source.location}: a pipeline cannot read a pipe")
         path = source.location
+        if source.is_pipe:
+            raise UsageError(f"{path}: a pipeline cannot read a pipe")
+        if source.kind == "file" and Path(path).resolve().is_relative_to(own):
+            raise UsageError(
+                f"{path}: the pipeline itself writes there; let `source` and `names` "
+                "name other files, or `directory` another place"
+            )
         if source.kind == "file" and Path(path).is_relative_to(place.base):
             # So that it may be moved together with all it reads.
             path = os.path.relpath(path, place.base)
