@@ -374,6 +374,21 @@ class SetLockedError(HeadraceError):
         )
 
 
+class PipelineRunningError(HeadraceError):
+    """Somebody else is running the pipeline, or another one in its directory."""
+
+    def __init__(self, path: str, holder: str) -> None:
+        super().__init__(path, holder)
+        self.path = path
+        self.holder = holder
+
+    def __str__(self) -> str:
+        return (
+            f"{self.path}: {self.holder} is running a pipeline there; wait until it is "
+            "done, or give each pipeline a directory of its own"
+        )
+
+
 class RowOutOfRangeError(HeadraceError, IndexError):
     """A row number beyond the last row."""
 

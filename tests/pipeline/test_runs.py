@@ -1,6 +1,8 @@
 """Runs of pipelines: what comes out, what is done again, what is left when they fail."""
 
+import gzip
 import json
+import os
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -12,8 +14,8 @@ from headrace.engines.row_tasks import RowTasks
 from headrace.errors import (
     BadRowError,
     BadSetError,
-    HeadraceError,
-    SetLockedError,
+    DamagedSourceError,
+    PipelineRunningError,
     SourceChangedError,
     SourceNotFoundError,
     UnaccountedRowsError,
@@ -21,6 +23,7 @@ from headrace.errors import (
 )
 from headrace.pipeline import Join, Output, Pipeline, Source, Transform, Validate
 from headrace.pipeline.place import Place
+from headrace.pipeline.session import Session
 from headrace.store.row_file import RowFile
 from headrace.store.shards.job import Job
 
@@ -498,9 +501,46 @@ def test_nothing_at_all_is_a_result_too(ran, rows, pipeline, tmp_path):
 def test_two_runs_at_once_are_refused(ran, rows, pipeline, tmp_path):
     rows(tmp_path / "raw/a.jsonl", {"id": 1})
     made = pipeline()
-    with Place(made).locked(), pytest.raises(SetLockedError):
+    with (
+        Place(made).locked(),
+        pytest.raises(
+            PipelineRunningError, match=f"process {os.getpid()} on .* is running"
+        ),
+    ):
         made.run()
     assert made.run().adds_up
+
+
+def test_a_run_that_had_to_wait_sees_what_the_other_has_read(
+    ran, rows, pipeline, tmp_path, monkeypatch
+):
+    rows(tmp_path / "raw/a.jsonl", {"id": 1})
+    made = pipeline()
+    locked = Place.locked
+
+    def later(place):
+        monkeypatch.undo()
+        monkeypatch.setattr(Session, "run_each", run_each)
+        rows(tmp_path / "raw/b.jsonl", {"id": 2})
+        made.run()
+        return locked(place)
+
+    run_each = Session.run_each
+    monkeypatch.setattr(Place, "locked", later)
+    assert statuses(made.run()) == ["up to date"]
+    assert result(made) == [{"id": 1}, {"id": 2}]
+
+
+def test_a_run_that_makes_nothing_leaves_nothing(ran, rows, pipeline, tmp_path):
+    made = replace(pipeline(), directory="new/out")
+    with pytest.raises(SourceNotFoundError, match="raw"):
+        made.run()
+    assert list(tmp_path.iterdir()) == []
+    path = rows(tmp_path / "raw/a.jsonl.gz", {"id": 1})
+    path.write_bytes(gzip.compress(path.read_bytes())[:-4])
+    with pytest.raises(DamagedSourceError):
+        replace(made, source=Source("raw")).run()
+    assert not (tmp_path / "new").exists()
 
 
 def test_what_others_have_made_is_not_replaced(ran, rows, pipeline, tmp_path):
@@ -529,11 +569,6 @@ def test_a_pipeline_does_not_read_what_it_writes(ran, rows, pipeline, tmp_path):
         ):
             with pytest.raises(UsageError, match="the pipeline itself writes there"):
                 again.run()
-
-
-def test_a_source_that_is_not_there_is_named(ran, pipeline):
-    with pytest.raises((SourceNotFoundError, HeadraceError), match="raw"):
-        pipeline().run()
 
 
 def test_runs_tell_how_far_they_are(ran, rows, pipeline, tmp_path):

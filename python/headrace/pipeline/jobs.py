@@ -28,12 +28,14 @@ from headrace.pipeline.spec import Output
 from headrace.store.checkpoints import Keeping
 from headrace.store.opened import read_in_order
 from headrace.store.row_file import RowOptions
+from headrace.store.shards.commit import make_directories, remove_directories
 from headrace.store.shards.job import begin
 from headrace.store.shards.options import LARGEST_BLOCK
 from headrace.store.sizes import parse_size
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from pathlib import Path
 
     from headrace.engines.row_tasks import RowsDone
     from headrace.pipeline.inputs import Inputs
@@ -107,8 +109,9 @@ class PassJob:
             options=pack_options(output, checked=True),
             partition_by=output.partition_by,
         )
-        self._aside.mkdir(parents=True, exist_ok=True)
+        made_here: list[Path] = []
         try:
+            make_directories(self._aside, made_here)
             chosen = [(each, sources[each]) for each in self._inputs]
             if one.mover is None:
                 made = self._rows(job, chosen, tell)
@@ -120,9 +123,11 @@ class PassJob:
                 ledger.written, setting.pipeline.name, self._fingerprint, made.record
             )
             job.commit(made.parts, remember)
+            made_here.clear()
         finally:
             job.close()
             shutil.rmtree(self._aside, ignore_errors=True)
+            remove_directories(made_here)
         return JobDone(made.record, len(made.parts))
 
     def _expected(self, read: Metadata | None) -> int | None:

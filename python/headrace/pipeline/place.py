@@ -14,10 +14,16 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from headrace.errors import BadSetError, UnwritableError
+from headrace.errors import (
+    BadSetError,
+    PipelineRunningError,
+    SetLockedError,
+    UnwritableError,
+)
 from headrace.pipeline import ledger
 from headrace.store.checkpoints import SUFFIX
 from headrace.store.shards import generations, leftovers
+from headrace.store.shards.commit import make_directories, remove_directories
 from headrace.store.shards.lock import SetLock
 from headrace.store.shards.names import SetNames
 from headrace.store.shards.shard_set import ShardSet
@@ -91,17 +97,26 @@ class Place:
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Keep other runs of the pipeline away."""
+        """Keep other runs away; one that makes nothing leaves no directory."""
+        made: list[Path] = []
         try:
-            self.root.mkdir(parents=True, exist_ok=True)
-            lock = SetLock(SetNames(self.root, "pipeline"))
+            lock = self._lock(made)
+            try:
+                yield
+            finally:
+                lock.release()
+        finally:
+            remove_directories(made)
+
+    def _lock(self, made: list[Path]) -> SetLock:
+        try:
+            make_directories(self.root, made)
+            return SetLock(SetNames(self.root, "pipeline"))
+        except SetLockedError as error:
+            raise PipelineRunningError(str(self.root), error.holder) from None
         except OSError as error:
             reason = error.strerror or str(error)
             raise UnwritableError(str(self.root), reason, "nothing was done") from error
-        try:
-            yield
-        finally:
-            lock.release()
 
     def sweep(self, every: list[Pass], ledgers: Collection[Ledger]) -> None:
         """Remove what runs have left that were killed, and passes that are no more.

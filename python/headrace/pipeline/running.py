@@ -57,13 +57,14 @@ def run(
 ) -> Report:
     """Do what is left to do, write a report, and return it."""
     place = Place(pipeline)
-    inputs = main_inputs(pipeline, place)
-    named = named_inputs(pipeline, place)
     started, clock = datetime.now(UTC), time.monotonic()
     # Who shows how far it is needs no bars of Spark's beside that.
     bars = {} if tell is None else {"spark.ui.showConsoleProgress": False}
     session = Session(pipeline.name, master or MASTER, spark, bars)
     with place.locked():
+        # Not before: a run that has just ended may have read files that came later.
+        inputs = main_inputs(pipeline, place)
+        named = named_inputs(pipeline, place)
         every = passes(pipeline)
         going = _Run(pipeline, place, session, every, named, tell)
         going.sweep()
