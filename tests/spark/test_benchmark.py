@@ -74,7 +74,7 @@ def test_the_start_is_held_against_a_bare_session():
     (question,) = benchmark.questions
     (target,) = benchmark.targets
     names = [each.name for each in question.candidates]
-    assert [target.subject.candidate, target.reference.candidate] == names
+    assert [target.subject.candidate, target.reference.candidate] == names[:2]
 
 
 def test_whoever_asked_is_told_what_failed(monkeypatch):
