@@ -23,7 +23,7 @@ from headrace.errors import SparkFailedError
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from pyspark.sql import DataFrame, Row, SparkSession
+    from pyspark.sql import SparkSession
 
     from headrace.engines.spark.asking import Chunk, TaskQuery
     from headrace.engines.spark.query import RunTasks
@@ -53,9 +53,11 @@ def run_tasks(
     """
     prepared = tuple(map(tuple, tasks))
 
-    def rows() -> Iterator[Row]:
-        chunks = _answered if query.shuffle is None else shuffled
-        yield from chunks(spark, query, prepared).toLocalIterator()
+    def rows() -> Iterator[tuple[int, bytes]]:
+        if query.shuffle is None:
+            yield from _answered(spark, query, prepared)
+        else:
+            yield from shuffled(spark, query, prepared).toLocalIterator()
 
     try:
         for task, chunk in cancellable(spark, rows):
@@ -66,12 +68,19 @@ def run_tasks(
 
 def _answered(
     spark: SparkSession, query: TaskQuery, tasks: Sequence[Sequence[Fragment]]
-) -> DataFrame:
-    """Return the chunks of tasks in the order of these."""
+) -> Iterator[tuple[int, bytes]]:
+    """Yield the chunks of tasks in the order of these."""
     asking = Asking(query, tasks)
     chunks = numbered(spark, len(tasks)).mapInArrow(asking, _SCHEMA)
-    ordered = chunks.repartitionById(asking.parts[-1] + 1, "part")
-    return ordered.sortWithinPartitions("task", "number").select("task", "chunk")
+    parts = asking.parts[-1] + 1
+    if parts == 1:
+        # They are fetched together: no shuffle need put them on disk.
+        few = chunks.select("task", "number", "chunk").collect()
+        yield from ((task, chunk) for task, _number, chunk in sorted(few))
+        return
+    ordered = chunks.repartitionById(parts, "part")
+    ordered = ordered.sortWithinPartitions("task", "number")
+    yield from ordered.select("task", "chunk").toLocalIterator()
 
 
 class Asking:
