@@ -72,6 +72,31 @@ def test_what_is_wrong_is_said_of_the_first_condition_that_fails():
     assert (counts.read, counts.blank, counts.rejected, counts.kept) == (7, 1, 4, 2)
 
 
+def test_a_rule_that_fails_is_named_and_kinds_of_reasons_have_no_values():
+    rules = ["id != 9", "1 / id > 0"]
+    stage = Validate(types={"at": "date"}, rules=rules, max_bytes=40)
+    going = RowSteps([step_of(stage, "validate", {})], READING, OPTIONS)
+    texts = ["x", "y", '"z"\n']
+    rows = [
+        {"id": 0},
+        {"id": 9},
+        *({"id": 1, "at": at} for at in texts),
+        {"s": "x" * 40},
+    ]
+    (batch,) = rows_of("".join(f"{json.dumps(row)}\n" for row in rows).encode())
+    _lines, rejected = going.take(batch)
+    fails, breaks = "the rule 1 / id > 0 fails", "it breaks the rule id != 9"
+    wrong, long = "`at` is …, not a date", "over the limit of 40"
+    assert [(each.reason, each.kind) for each in rejected] == [
+        (f"{fails}: division by zero", fails),
+        (breaks, breaks),
+        ("`at` is x, not a date", wrong),
+        ("`at` is y, not a date", wrong),
+        ('`at` is \\"z\\"\\n, not a date', wrong),
+        (f"49 bytes long, {long}", long),
+    ]
+
+
 def test_rows_pass_as_they_are_written():
     text = b'{ "a" : 1.0e0,  "a": "\\u0041" }\n[1,  2]\n"x"\nnull\nfalse\n'
     lines, rejected, _counts = taken([Check("validate")], text)

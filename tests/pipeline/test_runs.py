@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import headrace
+from headrace.engines import row_tasks
 from headrace.engines.row_tasks import RowTasks
 from headrace.errors import (
     BadRowError,
@@ -22,6 +23,7 @@ from headrace.errors import (
     UsageError,
 )
 from headrace.pipeline import Join, Output, Pipeline, Source, Transform, Validate
+from headrace.pipeline.passes import passes
 from headrace.pipeline.place import Place
 from headrace.pipeline.session import Session
 from headrace.store.row_file import RowFile
@@ -395,6 +397,21 @@ def test_rows_that_are_too_long_are_rejected(ran, rows, pipeline, tmp_path):
     assert made.run().adds_up
     (bad,) = quarantined(made)
     assert (bad["line"], bad["offset"], "raw" in bad) == (2, 10, False)
+    assert bad["reason"] == f"{len(long)} bytes long, over the limit that max_line sets"
+
+
+def test_only_some_reasons_are_told_apart(ran, rows, pipeline, tmp_path, monkeypatch):
+    monkeypatch.setattr(row_tasks, "_MOST_REASONS", 30)
+    for name in "ab":
+        several = [{"id": f"{name}{n // 2}"} for n in range(100)]
+        rows(tmp_path / f"raw/{name}.jsonl", *several)
+        made = pipeline(Transform("id + 1"))
+        report = made.run()
+    reasons = report.quarantine.reasons
+    assert (report.quarantine.rows, sum(reasons.values())) == (200, 200)
+    assert (len(reasons), list(reasons)[-1]) == (21, "other reasons")
+    (ledger,) = [Place(made).current(one, made)[1] for one in passes(made)]
+    assert [len(job.reasons) for job in ledger.jobs] == [21, 21]
 
 
 def test_partitions_codecs_and_sizes_are_those_of_the_output(

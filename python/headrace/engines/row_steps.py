@@ -14,7 +14,7 @@ from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias
 
 from headrace.engines.query_run import QueryOptions, QueryRun
-from headrace.errors import HeadraceError, UsageError
+from headrace.errors import QueryFailedError, UsageError
 from headrace.kernel.programs import Program, RowQuery
 from headrace.kernel.rows import rows_of
 from headrace.physical.distribution import division
@@ -101,12 +101,16 @@ class StepCounts:
 
 
 class Rejected(NamedTuple):
-    """A row that went no further: where it stands in its batch, and the byte to blame."""
+    """A row that went no further: where it stands in its batch, and the byte to blame.
+
+    `kind` is the reason without what was found in the row: many rows have the same.
+    """
 
     position: int
     offset: int
     step: str
     reason: str
+    kind: str
 
 
 class _Refusal(NamedTuple):
@@ -115,6 +119,7 @@ class _Refusal(NamedTuple):
     row: int
     offset: int
     reason: str
+    kind: str
 
 
 class _Taken(NamedTuple):
@@ -188,13 +193,14 @@ class _Trace:
     def rejected(self, step: str, refused: _Refusal) -> Rejected:
         """Return a row of the next step as one of the batch."""
         if not self._steps:
-            position = refused.row - self._batch.first_row
-            return Rejected(position, refused.offset, step, refused.reason)
+            position, offset = refused.row - self._batch.first_row, refused.offset
+            return Rejected(position, offset, step, refused.reason, refused.kind)
         row = refused.row
         for at in reversed(range(len(self._steps))):
             row = self._origin(at)[row]
         # Its bytes are not those of the file any more.
-        return Rejected(row, self._batch.offsets[row], step, refused.reason)
+        offset = self._batch.offsets[row]
+        return Rejected(row, offset, step, refused.reason, refused.kind)
 
     def _origin(self, at: int) -> list[int]:
         """Return for each line that a step wrote the number of the row that gave it.
@@ -223,9 +229,9 @@ class _Checking:
         self._depth = options.max_depth
         self._conditions = [
             (
+                each,
                 row_program(f"not ({each.test})"),
                 None if each.found is None else row_program(each.found),
-                each.reason,
             )
             for each in step.conditions
         ]
@@ -247,9 +253,10 @@ class _Checking:
             blank += found_blank
             rows += len(between)
             if length:
-                offset = batch.offsets[position]
-                reason = f"{length} bytes long, over the limit of {self._max_bytes}"
-                refused.append(_Refusal(batch.first_row + position, offset, reason))
+                row, offset = batch.first_row + position, batch.offsets[position]
+                kind = f"over the limit of {self._max_bytes}"
+                reason = f"{length} bytes long, {kind}"
+                refused.append(_Refusal(row, offset, reason, kind))
                 rows += 1
             start = position + 1
         written = b"".join(good)
@@ -279,15 +286,15 @@ class _Checking:
             self._good, output="match", nulls=True, limit=None, max_depth=self._depth
         )
         lines, refused = _answers(query, batch)
-        bad = [_said(each) for each in refused]
+        bad = [self._said(batch, each) for each in refused]
         if query.counts.filtered:
             known = {each.row for each in bad}
-            bad += [each for each in self._failed(batch) if each.row not in known]
+            bad += self._failed(batch, known)
             bad.sort()
         return lines, bad, query.counts.blank
 
-    def _failed(self, batch: RowBatch) -> Iterator[_Refusal]:
-        """Yield the rows that do not meet a condition, and others."""
+    def _failed(self, batch: RowBatch, known: set[int]) -> Iterator[_Refusal]:
+        """Yield the rows that do not meet a condition, but for those that are `known`."""
         plan = self._failing.plan.main
         assert isinstance(plan, StreamPlan)
         query = self._failing.stream_query(plan, "count")
@@ -296,19 +303,37 @@ class _Checking:
             rows, start, _too_long = query.sift(batch, start)
             for row in rows:
                 number = batch.first_row + row.position
-                yield _Refusal(number, row.offset, self._reason(row.content))
+                if number not in known:
+                    yield _Refusal(number, row.offset, *self._reason(row.content))
 
-    def _reason(self, content: bytes) -> str:
-        for fails, found, reason in self._conditions:
+    def _said(self, batch: RowBatch, refused: Refused) -> _Refusal:
+        """Return what is wrong with a row that the conditions have no answer about."""
+        row, offset, position = (
+            refused.row,
+            refused.offset,
+            refused.row - batch.first_row,
+        )
+        if refused.column is not None:
+            (content,) = batch.slice(position, 1).contents()
+            return _Refusal(row, offset, *self._reason(content or b""))
+        if (length := dict(batch.too_long).get(position)) is not None:
+            kind = "over the limit that max_line sets"
+            return _Refusal(row, offset, f"{length} bytes long, {kind}", kind)
+        return _Refusal(row, offset, refused.reason, refused.reason)
+
+    def _reason(self, content: bytes) -> tuple[str, str]:
+        """Return which condition a row does not meet, with what was found and without."""
+        for condition, fails, found in self._conditions:
             try:
                 if fails.evaluate(content, self._depth) == b"false":
                     continue
-                if found is None:
-                    return reason
-                return reason.replace("{}", _plain(found, content, self._depth))
-            except HeadraceError:
-                break
-        return "it cannot be checked"
+                value = "" if found is None else _plain(found, content, self._depth)
+            except QueryFailedError as error:
+                kind = f"the rule {condition.test} fails"
+                return f"{kind}: {error.reason}", kind
+            reason = condition.reason
+            return reason.replace("{}", value), reason.replace("{}", "…")
+        return "it cannot be checked", "it cannot be checked"
 
 
 class _Asking:
@@ -384,10 +409,13 @@ def _answers(
 
 def _said(refused: Refused) -> _Refusal:
     where = "" if refused.column is None else f" (column {refused.column} of the query)"
-    return _Refusal(refused.row, refused.offset, f"{refused.reason}{where}")
+    reason = f"{refused.reason}{where}"
+    return _Refusal(refused.row, refused.offset, reason, reason)
 
 
 def _plain(program: Program, content: bytes, max_depth: int) -> str:
     """Return an answer for people: a string without its quotes, and not too much of it."""
-    text = program.evaluate(content, max_depth).decode().strip('"')
+    text = program.evaluate(content, max_depth).decode()
+    if text.startswith('"'):
+        text = text[1:-1]
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"

@@ -32,6 +32,10 @@ if TYPE_CHECKING:
     from headrace.store.shards.job import Job
     from headrace.store.shards.metadata import Part
 
+OTHER_REASONS = "other reasons"
+_MOST_REASONS = 1000
+"""How many reasons a task tells apart."""
+
 
 @dataclass(frozen=True, slots=True)
 class RowsDone:
@@ -115,7 +119,7 @@ class _Aside:
             facts = writing_down.facts(path, line, each.offset, each.reason, raw)
             if self._writer is None:
                 self._writer = LineWriter(self._path, validate=False)
-            self._writer.write([number, {"stage": each.step, **facts}])
+            self._writer.write([number, each.kind, {"stage": each.step, **facts}])
 
     def close(self) -> str | None:
         """Finish the file, and return its name if there is one."""
@@ -151,14 +155,21 @@ class NumberingTasks:
     files: tuple[Numbering, ...]
 
     def __call__(self, task: int) -> dict[str, int]:
-        """Do one of them; return how many rows were rejected for which reason."""
+        """Do one of them; return how many rows were rejected for which kind of reason.
+
+        What queries say may have a value of the row in it, so not all kinds are told apart.
+        """
         file = self.files[task]
         reasons: dict[str, int] = {}
         with file.aside.open("rb") as rows, LineWriter(file.target) as written:
             for row in rows:
-                number, facts = cast("tuple[int, dict[str, Any]]", parse(row))
+                number, kind, facts = cast(
+                    "tuple[int, str, dict[str, Any]]", parse(row)
+                )
                 facts["line"] += file.before[number]
                 written.write_lines(writing_down.as_line(facts))
-                said = f"{facts['stage']}: {facts['reason']}"
+                said = f"{facts['stage']}: {kind}"
+                if said not in reasons and len(reasons) >= _MOST_REASONS:
+                    said = OTHER_REASONS
                 reasons[said] = reasons.get(said, 0) + 1
         return reasons

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from headrace.engines.row_tasks import Numbering, NumberingTasks
+from headrace.engines.row_tasks import OTHER_REASONS, Numbering, NumberingTasks
 from headrace.engines.spark.splits import first_row
 from headrace.pipeline.ledger import QuarantineFile
 
@@ -50,7 +50,7 @@ def write_down(
             made.rename(path.with_name(made.name))
         reasons.update(found)
         listed.append(QuarantineFile(path.name, sum(found.values())))
-    return tuple(listed), _fewer(reasons)
+    return tuple(listed), commonest(reasons)
 
 
 def _rows_before(tasks: RowTasks, done: Sequence[RowsDone]) -> list[tuple[int, ...]]:
@@ -74,9 +74,15 @@ def _rows_before(tasks: RowTasks, done: Sequence[RowsDone]) -> list[tuple[int, .
     return before
 
 
-def _fewer(reasons: Counter[str]) -> dict[str, int]:
-    """Return the commonest reasons, and the others together."""
-    common = dict(reasons.most_common(_REASONS))
+def commonest(reasons: Counter[str]) -> dict[str, int]:
+    """Return the commonest reasons, and behind them the others together.
+
+    >>> commonest(Counter({"other reasons": 9, "validate: it is not JSON": 2}))
+    {'validate: it is not JSON': 2, 'other reasons': 9}
+    """
+    told = Counter(reasons)
+    del told[OTHER_REASONS]
+    common = dict(told.most_common(_REASONS))
     if others := reasons.total() - sum(common.values()):
-        common["other reasons"] = others
+        common[OTHER_REASONS] = others
     return common

@@ -20,6 +20,7 @@ from headrace.pipeline.ledger import added, left_to_do
 from headrace.pipeline.passes import fingerprint, passes, used_names
 from headrace.pipeline.place import Place
 from headrace.pipeline.progress import Progress
+from headrace.pipeline.quarantine import commonest
 from headrace.pipeline.report import (
     PassReport,
     Quarantine,
@@ -126,7 +127,7 @@ class _Run:
             str(self.place.quarantine),
             tuple(file.name for file in files),
             sum(file.records for file in files),
-            dict(reasons.most_common()),
+            commonest(reasons),
         )
 
     def result(self) -> Result:
