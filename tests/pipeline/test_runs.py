@@ -17,6 +17,7 @@ from headrace.errors import (
     BadSetError,
     DamagedSourceError,
     PipelineRunningError,
+    RowFailedError,
     SourceChangedError,
     SourceNotFoundError,
     UnaccountedRowsError,
@@ -446,6 +447,12 @@ def test_bad_rows_of_a_named_source_end_the_run(ran, rows, pipeline, tmp_path):
     rows(tmp_path / "users.jsonl", {"id": 1}, b"bad")
     made = pipeline(Join("users", "user == id"), names={"users": "users.jsonl"})
     with pytest.raises(BadRowError, match=r"users.jsonl: line 2, byte 10"):
+        made.run()
+    assert not list(tmp_path.rglob("*.meta-*"))
+    # So do those that have no key.
+    rows(tmp_path / "users.jsonl", {"id": 1}, {"id": 0})
+    made = replace(made, stages=[Join("users", "user == 1 / id")])
+    with pytest.raises(RowFailedError, match=r"users.jsonl: .*division by zero"):
         made.run()
     assert not list(tmp_path.rglob("*.meta-*"))
 

@@ -250,9 +250,27 @@ def test_a_pipeline_gives_the_same_bytes_whatever_the_tasks(spark, tmp_path):
     assert len(lines[0]) > 400
 
 
+def test_rows_are_sorted_by_what_a_shuffle_has_joined_them_with(spark, tmp_path):
+    write(tmp_path / "raw/a.jsonl", [{"user": n % 4} for n in range(8)])
+    users = [{"id": n, "rank": n - 1} for n in range(3)]
+    write(tmp_path / "users.jsonl", users)
+    made = Pipeline(
+        "events",
+        "out",
+        Source("raw"),
+        [Join("users", "user == id", shuffle=True), Sort("1 / rank")],
+        {"users": "users.jsonl"},
+        base=str(tmp_path),
+    )
+    report = made.run(spark=spark)
+    assert report.adds_up
+    assert [row["user"] for row in result(made)] == [0, 0, 2, 2]
+    assert report.passes[2].in_all["sort key"].rejected == 4
+
+
 @pytest.mark.parametrize("how", HOW)
 def test_a_join_by_a_shuffle_gives_the_lines_of_one_that_is_held(spark, tmp_path, how):
-    lefts = [row for seed in range(2) for row in some_rows(seed, 150)]
+    lefts = [row for seed in range(2) for row in some_rows(seed, 150)] + ["null", "[]"]
     rights = [row for row in some_rows(7, 60) if isinstance(row, dict)]
     write(tmp_path / "raw/a.jsonl", lefts)
     write(tmp_path / "other.jsonl", [{"key": row.get("id"), **row} for row in rights])
@@ -264,9 +282,9 @@ def test_a_join_by_a_shuffle_gives_the_lines_of_one_that_is_held(spark, tmp_path
             f"out{shuffle}",
             Source("raw", partition_bytes=2000),
             [
-                Validate(required=["n"]),
+                Validate(rules=["n != null or $.type() != 'object'"]),
                 Join("other", "id == key", how, under, shuffle=shuffle),
-                Transform("{id, n, of}"),
+                Transform("$"),
             ],
             {"other": "other.jsonl"},
             base=str(tmp_path),

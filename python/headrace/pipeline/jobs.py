@@ -187,7 +187,8 @@ class PassJob:
         if self._pass.number == 1:
             limit = parse_size(pipeline.source.max_line)
         reading = RowOptions(limit, Keeping(), Decoding())
-        asking = QueryOptions(on_error="skip", max_memory=parse_size(pipeline.memory))
+        # A row of the other side that has no key ends the run, as a bad one does.
+        asking = QueryOptions(on_error="abort", max_memory=parse_size(pipeline.memory))
         while True:
             cut = split(chosen, size)
             tasks = RowTasks(cut, steps, reading, asking, job, self._aside)

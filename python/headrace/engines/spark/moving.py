@@ -208,7 +208,7 @@ class Writing:
                 new = batch.filter(pc.greater_equal(batch["task"], self._known))
                 _refuse_failed(new)
                 read.add(new)
-                lines = new.filter(pc.is_valid(new["line"]))
+                lines = new.filter(_has_line(new))
                 kept.add(lines)
                 for text in json_lines(
                     pa.record_batch([lines["line"]], ["_raw"]),
@@ -239,6 +239,13 @@ class _Rows:
         again = (pc.sum(same).as_py() or 0) + (first == self._last)
         self.count += batch.num_rows - again
         self._last = (tasks[-1].as_py(), numbers[-1].as_py())
+
+
+def _has_line(batch: pa.RecordBatch) -> pa.BooleanArray:
+    """Return which rows are to be written: of a join, null is no answer, as elsewhere."""
+    if "reason" in batch.schema.names:
+        return pc.not_equal(batch["line"], pa.scalar(b"null", pa.binary()))
+    return pc.is_valid(batch["line"])
 
 
 def _refuse_failed(batch: pa.RecordBatch) -> None:
