@@ -97,6 +97,18 @@ def test_a_rule_that_fails_is_named_and_kinds_of_reasons_have_no_values():
     ]
 
 
+def test_one_text_is_a_list_of_one():
+    text = b'{"id":1}\n{"i":1,"d":1}\n{"id":-1}\n'
+    lines, rejected, _counts = taken(
+        [step_of(Validate(required="id", rules="id > 0"), "validate", {})], text
+    )
+    assert lines == b'{"id":1}\n'
+    assert [reason for *_where, reason in rejected] == [
+        "`id` is missing",
+        "it breaks the rule id > 0",
+    ]
+
+
 def test_rows_pass_as_they_are_written():
     text = b'{ "a" : 1.0e0,  "a": "\\u0041" }\n[1,  2]\n"x"\nnull\nfalse\n'
     lines, rejected, _counts = taken([Check("validate")], text)

@@ -185,6 +185,33 @@ SMALL = 'name = "p"\ndirectory = "o"\n[source]\npaths = "a"\n'
         (SMALL + '[output]\npartition_by = "a..b"', "output: partition_by 'a..b'"),
         (SMALL + '[output]\nlevel = "9"', "output: level is '9'; it is a whole number"),
         (SMALL + '[names]\n"a b" = "c"', "'a b' cannot be used as @a b in a query"),
+        (SMALL + "[names]\na = []", "names: a is empty; there is nothing to read"),
+        (
+            SMALL + '[stage]\nkind = "sort"\nby = "a"',
+            "stage is one table; write [[stage]]",
+        ),
+        (
+            SMALL + '[[stage]]\nkind = "validate"\ntypes.user.name = "string"',
+            'types.user is a table; write a path in quotes: "user.name"',
+        ),
+        (
+            SMALL + '[[stage]]\nkind = "validate"\nrequired = "$.a"',
+            "'$.a' is no path; write a field, or user.name",
+        ),
+        (
+            SMALL + '[[stage]]\nkind = "sort"\nby = ["a", ""]',
+            "stage 1 (sort): line 1, column 1: the query is empty",
+        ),
+        (
+            SMALL + '[[stage]]\nkind = "join"\nwith = "u"\non = "a"',
+            "stage 1 (join): 'u' is not one of [names]; there is none",
+        ),
+        (
+            SMALL
+            + '[names]\nu = "u"\n[[stage]]\nkind = "join"\nwith = "u"\n'
+            + 'on = "a).filter(b"\nshuffle = true',
+            "stage 1 (join): on is 'a).filter(b'; it is a key, or `left == right`",
+        ),
     ],
 )
 def test_what_is_wrong_is_said_with_its_place(tmp_path, text, said):

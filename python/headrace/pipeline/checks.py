@@ -9,12 +9,14 @@ from headrace.engines.path_keys import PathKeys
 from headrace.errors import HeadraceError, UsageError
 from headrace.kernel.values import MAX_DEPTH
 from headrace.physical.query_plan import row_program
-from headrace.pipeline.lowering import key_query, step_of
+from headrace.pipeline.lowering import join_plan, key_query, step_of
 from headrace.pipeline.spec import HOW, Dedupe, Join, Sort, kind_of, texts
 from headrace.store.shards import options as asked
 from headrace.store.sizes import parse_size
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from headrace.pipeline.spec import Output, Pipeline, Stage
     from headrace.store.shards.options import PackOptions
 
@@ -32,9 +34,11 @@ def check(pipeline: Pipeline) -> None:
         raise UsageError("directory is empty; say where the pipeline may write")
     if not texts(pipeline.source.paths):
         raise UsageError("source: paths is empty; there is nothing to read")
-    for name in pipeline.names:
+    for name, paths in pipeline.names.items():
         if not _SOURCE_NAME.fullmatch(name):
             raise UsageError(f"names: {name!r} cannot be used as @{name} in a query")
+        if not texts(paths):
+            raise UsageError(f"names: {name} is empty; there is nothing to read")
     _check_sizes(pipeline)
     for number, stage in enumerate(pipeline.stages, 1):
         where = f"stage {number} ({kind_of(stage).name})"
@@ -65,15 +69,30 @@ def _check_sizes(pipeline: Pipeline) -> None:
 def _check_stage(stage: Stage, pipeline: Pipeline) -> None:
     match stage:
         case Dedupe(key=key) if stage.keep in ("first", "last"):
-            row_program(key_query(key))
+            _check_keys(key)
         case Dedupe():
             raise UsageError(f"keep is {stage.keep!r}; it can be first, last")
         case Sort(by=by):
-            row_program(key_query(by))
-        case Join(how=how) if how not in HOW:
-            raise UsageError(f"how is {how!r}; it can be {', '.join(HOW)}")
+            _check_keys(by)
+        case Join():
+            _check_join(stage, pipeline)
         case _:
             step_of(stage, "", dict.fromkeys(pipeline.names, ()))
+
+
+def _check_keys(keys: str | Sequence[str]) -> None:
+    for key in texts(keys):
+        row_program(key)
+    key_query(keys)
+
+
+def _check_join(stage: Join, pipeline: Pipeline) -> None:
+    if stage.how not in HOW:
+        raise UsageError(f"how is {stage.how!r}; it can be {', '.join(HOW)}")
+    if stage.with_ not in pipeline.names:
+        known = ", ".join(pipeline.names) or "none"
+        raise UsageError(f"{stage.with_!r} is not one of [names]; there is {known}")
+    join_plan(stage)
 
 
 def pack_options(output: Output, *, checked: bool = False) -> PackOptions:

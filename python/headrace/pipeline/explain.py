@@ -113,10 +113,10 @@ def _stage(each: NamedStage) -> str:
 def _validated(stage: Validate) -> Iterator[str]:
     yield "rows are JSON"
     if stage.required:
-        yield f"have {', '.join(stage.required)}"
+        yield f"have {', '.join(texts(stage.required))}"
     for path, wanted in stage.types.items():
         yield f"{path} is {wanted}"
-    yield from stage.rules
+    yield from texts(stage.rules)
     if stage.max_bytes is not None:
         yield f"at most {format_size(parse_size(stage.max_bytes))}"
 

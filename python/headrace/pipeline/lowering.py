@@ -73,10 +73,11 @@ def join_query(stage: Join) -> str:
 def join_plan(stage: Join) -> JoinPlan:
     """Return what a join is to the engine."""
     main = row_by_row(join_query(stage)).main
-    assert isinstance(main, query_plan.StreamPlan)
-    (plan,) = main.stages
-    assert isinstance(plan, JoinPlan)
-    return plan
+    if isinstance(main, query_plan.StreamPlan) and len(main.stages) == 1:
+        (plan,) = main.stages
+        if isinstance(plan, JoinPlan):
+            return plan
+    raise UsageError(f"on is {stage.on!r}; it is a key, or `left == right`")
 
 
 def key_query(keys: str | Sequence[str]) -> str:
@@ -121,7 +122,7 @@ def _ask(name: str, query: str, named: Mapping[str, Sequence[Source]]) -> Ask:
 
 
 def _conditions(stage: Validate) -> Iterator[Condition]:
-    for path in stage.required:
+    for path in texts(stage.required):
         yield Condition(f"{_at(path)} != null", f"`{path}` is missing")
     for path, wanted in stage.types.items():
         if wanted not in _TESTS:
@@ -135,7 +136,7 @@ def _conditions(stage: Validate) -> Iterator[Condition]:
             found = f"{place}.type()"
             reason = f"`{path}` is of type {{}}, not {wanted}"
         yield Condition(f"{place} == null or {test}", reason, found)
-    for rule in stage.rules:
+    for rule in texts(stage.rules):
         row_program(rule)  # raises unless it is one by itself
         yield Condition(rule, f"it breaks the rule {rule}")
 
@@ -146,6 +147,7 @@ def _at(path: str) -> str:
     >>> _at("user.name")
     '$["user"]["name"]'
     """
-    if not all(path.split(".")):
+    fields = path.split(".")
+    if not all(fields) or fields[0] == "$":
         raise UsageError(f"{path!r} is no path; write a field, or user.name")
-    return "$" + "".join(f"[{json.dumps(each)}]" for each in path.split("."))
+    return "$" + "".join(f"[{json.dumps(each)}]" for each in fields)

@@ -70,9 +70,9 @@ class Source:
 class Validate:
     """Rejects rows that are not JSON, or not as they must be."""
 
-    required: Sequence[str] = ()
+    required: str | Sequence[str] = ()
     types: Mapping[str, str] = field(default_factory=dict)
-    rules: Sequence[str] = ()
+    rules: str | Sequence[str] = ()
     max_bytes: Size | None = None
 
 

@@ -60,7 +60,7 @@ def pipeline_of(table: Mapping[str, Any], *, base: str = ".") -> Pipeline:
         source=Source(**_fields("source", table["source"], SOURCE_FIELDS)),
         stages=[
             _stage(number, stage)
-            for number, stage in enumerate(_list("stage", table.get("stage", [])), 1)
+            for number, stage in enumerate(_stage_list(table.get("stage", [])), 1)
         ],
         names={
             name: _texts(f"names.{name}", paths)
@@ -70,6 +70,14 @@ def pipeline_of(table: Mapping[str, Any], *, base: str = ".") -> Pipeline:
         memory=_size("memory", table.get("memory", "1GiB")),
         base=base,
     )
+
+
+def _stage_list(value: object) -> list[object]:
+    if isinstance(value, dict):
+        raise UsageError(
+            "stage is one table; write [[stage]], for there may be several"
+        )
+    return _list("stage", value)
 
 
 def _stage(number: int, stage: object) -> Stage:
@@ -135,6 +143,12 @@ def _table(where: str, value: object) -> dict[str, Any]:
 
 def _text_table(where: str, value: object) -> dict[str, str]:
     table = _table(where, value)
+    for name, each in table.items():
+        if isinstance(each, dict):
+            path = ".".join([name, *list(each)[:1]])
+            raise UsageError(
+                f'{where}.{name} is a table; write a path in quotes: "{path}"'
+            )
     return {name: _text(f"{where}.{name}", each) for name, each in table.items()}
 
 
