@@ -427,6 +427,18 @@ def test_partitions_codecs_and_sizes_are_those_of_the_output(
     assert sorted(each["id"] for each in result(made)) == list(range(100))
 
 
+def test_a_value_that_names_no_partition_ends_the_run(ran, rows, pipeline, tmp_path):
+    rows(tmp_path / "raw/a.jsonl", {"day": "x" * 300})
+    made = pipeline(output=Output(partition_by="day"))
+    with pytest.raises(
+        UsageError, match=r"partition_by: day is too long .* validate stage"
+    ):
+        made.run()
+    assert not list(tmp_path.rglob("*.meta-*"))
+    rules = ["day.byte_len() < 100"]
+    assert replace(made, stages=[Validate(rules=rules)]).run().quarantine.rows == 1
+
+
 def test_a_join_lays_rows_of_a_named_source_over(ran, rows, pipeline, tmp_path):
     rows(tmp_path / "raw/a.jsonl", {"user": 1}, {"user": 2}, {"user": 3})
     rows(tmp_path / "users.jsonl", {"id": 1, "n": "Ada"}, {"id": 3, "n": "Eve"})
