@@ -201,6 +201,25 @@ def test_a_file_may_be_named_twice(ran, rows, pipeline, tmp_path):
     assert statuses(twice.run()) == ["up to date"]
 
 
+def test_names_of_files_may_be_anything(ran, pipeline, tmp_path):
+    base = tmp_path / os.fsdecode(b"\xfe \n")
+    names = [b"\xff\xfe.jsonl", "é [x] 'q' %41\n.jsonl".encode()]
+    (base / "raw").mkdir(parents=True)
+    for number, name in enumerate(names):
+        path = base / "raw" / os.fsdecode(name)
+        path.write_bytes(b'{"id": %d}\nbad\n' % number)
+    made = replace(pipeline(), source=Source("raw"), base=str(base))
+    report = made.run()
+    assert (report.adds_up, report.quarantine.rows) == (True, 2)
+    assert sorted(row["id"] for row in result(made)) == [0, 1]
+    assert json.loads((base / "out/report.json").read_text())["adds_up"]
+    with (base / "raw" / os.fsdecode(names[0])).open("ab") as file:
+        file.write(b'{"id": 3}\n')
+    assert "1 new input: 10 B" in made.explain()
+    assert statuses(made.run()) == ["appended"]
+    assert statuses(made.run()) == ["up to date"]
+
+
 def test_a_line_that_is_not_finished_can_wait(ran, rows, pipeline, tmp_path):
     path = rows(tmp_path / "raw/a.jsonl", {"id": 1})
     made = pipeline(source={"wait_for_newline": True})

@@ -71,6 +71,8 @@ def _found(paths: str | Sequence[str], place: Place, *, whole: bool = False) -> 
         if source.kind == "file" and Path(path).is_relative_to(place.base):
             # So that it may be moved together with all it reads.
             path = os.path.relpath(path, place.base)
+        # A file may be called by bytes that are no text, but the ledger is.
+        path = os.fsencode(path).decode(errors="backslashreplace")
         stamp = stamp_of(source.mtime_ns, source.ends)
         found.append((Input(path, source.size, stamp), source))
     return found

@@ -113,8 +113,10 @@ def save(report: Report, reports: Path, root: Path) -> str:
     from headrace.pipeline.page import page
 
     reports.mkdir(parents=True, exist_ok=True)
-    contents = {"json": report.to_json().encode(), "html": page(report).encode()}
-    for ending, content in contents.items():
+    contents = {"json": report.to_json(), "html": page(report)}
+    for ending, text in contents.items():
+        # A directory may be called by bytes that are no text.
+        content = text.encode(errors="backslashreplace")
         write_atomically(reports / f"{report.run:06}.{ending}", [content])
         write_atomically(root / f"report.{ending}", [content])
     return str(root / "report.html")
