@@ -21,6 +21,7 @@ from headrace.errors import (
     SourceChangedError,
     SourceNotFoundError,
     UnaccountedRowsError,
+    UnwritableError,
     UsageError,
 )
 from headrace.pipeline import Join, Output, Pipeline, Source, Transform, Validate
@@ -334,6 +335,9 @@ def test_an_interrupted_run_goes_on_behind_its_last_commit(
         with pytest.raises(KeyboardInterrupt):
             made.run()
         assert [each["id"] for each in result(made)] == list(expected)
+        assert sorted(each["raw"] for each in quarantined(made)) == [
+            f"bad {name}" for name in expected
+        ]
     left[0] = 9
     ran.clear()
     report = made.run()
@@ -355,6 +359,7 @@ def test_what_a_killed_run_left_is_removed_by_the_next(
     with monkeypatch.context() as killed:
         killed.setattr(Job, "close", lambda _job: None)
         killed.setattr("shutil.rmtree", lambda *_a, **_k: None)
+        killed.setattr(Place, "sweep", lambda *_a: None)
         killed.setattr(
             Job, "commit", lambda *_a: (_ for _ in ()).throw(KeyboardInterrupt)
         )
@@ -542,6 +547,21 @@ def test_tasks_share_what_a_join_holds(ran, rows, pipeline, tmp_path, monkeypatc
     assert report.passes[0].tasks > 5
     assert opened == [str(users)]
     assert report.adds_up
+
+
+def test_a_report_that_cannot_be_written_is_said_to_be_the_only_thing_missing(
+    ran, rows, pipeline, tmp_path
+):
+    rows(tmp_path / "raw/a.jsonl", {"id": 1})
+    (tmp_path / "out/report.html").mkdir(parents=True)
+    made = pipeline()
+    with pytest.raises(
+        UnwritableError, match=r"report.html: .*the output is committed"
+    ):
+        made.run()
+    assert result(made) == [{"id": 1}]
+    (tmp_path / "out/report.html").rmdir()
+    assert statuses(made.run()) == ["up to date"]
 
 
 def test_nothing_at_all_is_a_result_too(ran, rows, pipeline, tmp_path):

@@ -7,10 +7,12 @@ behind it, from the first line that was read to the last that is in the output.
 from __future__ import annotations
 
 import json
+import os
 from dataclasses import asdict, dataclass, field
 from itertools import pairwise
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
+from headrace.errors import UnwritableError
 from headrace.store.atomic import write_atomically
 
 if TYPE_CHECKING:
@@ -112,13 +114,18 @@ def save(report: Report, reports: Path, root: Path) -> str:
     """Write a report as JSON and as a page, by its number and as the last one."""
     from headrace.pipeline.page import page
 
-    reports.mkdir(parents=True, exist_ok=True)
     contents = {"json": report.to_json(), "html": page(report)}
-    for ending, text in contents.items():
-        # A directory may be called by bytes that are no text.
-        content = text.encode(errors="backslashreplace")
-        write_atomically(reports / f"{report.run:06}.{ending}", [content])
-        write_atomically(root / f"report.{ending}", [content])
+    try:
+        reports.mkdir(parents=True, exist_ok=True)
+        for ending, text in contents.items():
+            # A directory may be called by bytes that are no text.
+            content = text.encode(errors="backslashreplace")
+            write_atomically(reports / f"{report.run:06}.{ending}", [content])
+            write_atomically(root / f"report.{ending}", [content])
+    except OSError as error:
+        where, reason = os.fspath(error.filename), error.strerror or str(error)
+        left = "the output is committed, and the next run writes a report of it"
+        raise UnwritableError(where, reason, left) from error
     return str(root / "report.html")
 
 

@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import time
 from collections import Counter
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+from headrace.errors import HeadraceError
 from headrace.pipeline.growth import continued
 from headrace.pipeline.inputs import check_named, main_inputs, named_inputs, part_inputs
 from headrace.pipeline.jobs import PassJob
@@ -70,9 +72,15 @@ def run(
         going = _Run(pipeline, place, session, every, named, tell)
         going.sweep()
         reports = []
-        for one in every:
-            reports.append(going.bring_up_to_date(one, inputs, fresh=fresh))
-            inputs = part_inputs(place.names(one))
+        try:
+            for one in every:
+                reports.append(going.bring_up_to_date(one, inputs, fresh=fresh))
+                inputs = part_inputs(place.names(one))
+        except BaseException:
+            # What a job had rejected that was not committed is nobody's.
+            with suppress(HeadraceError, OSError):
+                going.sweep()
+            raise
         report = Report(
             name=pipeline.name,
             run=next_number(place.reports),
