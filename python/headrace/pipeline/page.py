@@ -111,7 +111,9 @@ def _passes(passes: Iterable[PassReport]) -> str:
     rows = [
         [
             f"{each.number}. {escape(each.title)}",
-            escape(f"{each.status}: {each.why}"),
+            escape(
+                each.status if each.status == each.why else f"{each.status}: {each.why}"
+            ),
             f"{each.inputs:,} of {each.all_inputs:,}",
             format_size(each.input_bytes),
             f"{each.jobs:,}",
@@ -128,8 +130,9 @@ def _quarantine(report: Report) -> str:
     if not held.rows:
         return "<p>No row was rejected.</p>"
     rows = [[escape(reason), f"{count:,}"] for reason, count in held.reasons.items()]
-    files = f"{len(held.files):,} files in <code>{escape(held.directory)}</code>"
-    return f"<p>{held.rows:,} rows in {files}.</p>" + _table(["reason", "rows"], rows)
+    where = f"<code>{escape(held.directory)}</code>"
+    said = f"<p>Rejected rows: {held.rows:,}, in {where}.</p>"
+    return said + _table(["reason", "rows"], rows)
 
 
 def _table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
