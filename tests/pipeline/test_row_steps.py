@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from headrace.engines import row_steps
 from headrace.engines.query_run import QueryOptions
 from headrace.engines.row_steps import Ask, Check, Condition, RowSteps, row_by_row
 from headrace.errors import UsageError
@@ -49,6 +50,24 @@ def test_a_row_that_is_rejected_late_is_named_by_its_place_in_the_file():
         (count.read, count.rejected, count.filtered, count.kept, count.written)
         for count in counts
     ] == [(4, 0, 0, 4, 4), (4, 0, 1, 3, 6), (6, 2, 0, 4, 4)]
+
+
+def test_few_rows_are_taken_again_to_find_where_one_came_from(monkeypatch):
+    text = b"".join(b'{"id":%d}\n' % number for number in range(4000))
+    steps = [
+        Check("validate"),
+        Ask("twice", "$.rows().filter(id % 10 < 9).flat_map([$, $])"),
+        Ask("divide", "1 / (id - 3141)"),
+    ]
+    (batch,) = rows_of(text)
+    calls = []
+    take = row_steps._Asking.take
+    monkeypatch.setattr(
+        row_steps._Asking, "take", lambda *given: calls.append(1) or take(*given)
+    )
+    _lines, rejected = RowSteps(steps, READING, OPTIONS).take(batch)
+    assert [each.position for each in rejected] == [3141, 3141]
+    assert len(calls) < 50
 
 
 def test_what_is_wrong_is_said_of_the_first_condition_that_fails():

@@ -179,12 +179,16 @@ class RowSteps:
 
 
 class _Trace:
-    """The way back from the rows of a step to those of the batch."""
+    """The way back from the rows of a step to those of the batch.
+
+    Nobody needs it unless a later step rejects a row. Rows are taken again then, half of
+    those that it may have come from at a time, to see how many lines they give.
+    """
 
     def __init__(self, batch: RowBatch) -> None:
         self._batch = batch
         self._steps: list[tuple[_Run, list[RowBatch]]] = []
-        self._origins: dict[int, list[int]] = {}
+        self._written: dict[tuple[int, int, range], int] = {}
 
     def follow(self, run: _Run, inputs: list[RowBatch]) -> None:
         """Remember what a step was given."""
@@ -197,27 +201,35 @@ class _Trace:
             return Rejected(position, offset, step, refused.reason, refused.kind)
         row = refused.row
         for at in reversed(range(len(self._steps))):
-            row = self._origin(at)[row]
+            row = self._origin(at, row)
         # Its bytes are not those of the file any more.
         offset = self._batch.offsets[row]
         return Rejected(row, offset, step, refused.reason, refused.kind)
 
-    def _origin(self, at: int) -> list[int]:
-        """Return for each line that a step wrote the number of the row that gave it.
+    def _origin(self, at: int, line: int) -> int:
+        """Return the number of the row that gave a line which a step wrote."""
+        _run, inputs = self._steps[at]
+        number = before = 0
+        while line >= (written := self._lines(at, number, range(len(inputs[number])))):
+            line -= written
+            before += len(inputs[number])
+            number += 1
+        rows = range(len(inputs[number]))
+        while len(rows) > 1:
+            first, second = rows[: len(rows) // 2], rows[len(rows) // 2 :]
+            written = self._lines(at, number, first)
+            rows = first if line < written else second
+            line -= 0 if line < written else written
+        return before + rows[0]
 
-        Nobody needs it unless a later step rejects a row, so rows are taken again.
-        """
-        if at not in self._origins:
+    def _lines(self, at: int, number: int, rows: range) -> int:
+        """Return how many lines a step wrote for some rows of one of its batches."""
+        key = (at, number, rows)
+        if key not in self._written:
             run, inputs = self._steps[at]
-            counts = [
-                run.take(batch.slice(position, 1)).counts.written
-                for batch in inputs
-                for position in range(len(batch))
-            ]
-            self._origins[at] = [
-                row for row, count in enumerate(counts) for _ in range(count)
-            ]
-        return self._origins[at]
+            taken = run.take(inputs[number].slice(rows[0], len(rows)))
+            self._written[key] = taken.counts.written
+        return self._written[key]
 
 
 class _Checking:
