@@ -43,10 +43,6 @@ def move(_setting, _stage, job, chosen, _read, _tell):
         return [MovedDone(written.close(), read, written.records, written.records)]
 
 
-Session.run_each = run_each
-jobs.move = move
-
-
 def pipeline(directory):
     return Pipeline(
         "events",
@@ -123,6 +119,8 @@ def check(directory):
 
 
 def main(directory, kills, seed):
+    Session.run_each = run_each
+    jobs.move = move
     (directory / "raw").mkdir()
     chance = random.Random(seed)
     change(directory, chance, 0)

@@ -8,6 +8,14 @@ import pytest
 from headrace.engines.spark.interrupts import put_off
 
 
+@pytest.fixture(autouse=True)
+def python_handler():
+    """Have Python's own handler, whoever else lives in this process."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 def test_an_interrupt_comes_behind_the_block():
     done = []
 
@@ -28,14 +36,11 @@ def test_a_handler_that_is_set_meanwhile_stays_and_hears_it():
     def handler(number, _frame):
         heard.append(number)
 
-    try:
-        with put_off():
-            signal.raise_signal(signal.SIGINT)
-            signal.signal(signal.SIGINT, handler)
-        assert signal.getsignal(signal.SIGINT) is handler
-        assert heard == [signal.SIGINT]
-    finally:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
+    with put_off():
+        signal.raise_signal(signal.SIGINT)
+        signal.signal(signal.SIGINT, handler)
+    assert signal.getsignal(signal.SIGINT) is handler
+    assert heard == [signal.SIGINT]
 
 
 def test_what_ends_the_process_still_does():
