@@ -13,6 +13,7 @@ pub mod decode;
 pub mod error;
 pub mod input;
 pub mod json;
+pub mod keys;
 pub mod lines_of_columns;
 pub mod query;
 pub mod rows;

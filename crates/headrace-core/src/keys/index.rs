@@ -1,0 +1,268 @@
+//! A key index that was opened.
+
+use std::ops::Range;
+
+use super::{
+    Request,
+    checked::CheckedFile,
+    layout::{
+        Compact, ENTRY, ENTRY_BYTES, Entry, FINGERPRINT_BITS, Header, POSTING_BYTES, Tables, Texts,
+        chunk,
+    },
+    trailer::{self, Meta, Opened, SourceHashes},
+    unusable,
+};
+use crate::{Result, input::DataFile};
+
+/// Guesses before a search goes by halves.
+const GUESSES: u32 = 4;
+/// Keys with one hash that are compared; somebody who makes more of them makes us scan.
+const MOST_EQUAL: u64 = 1024;
+/// Entries that are compared one by one: those of about a block.
+const NEAR: u64 = 128;
+
+/// Finds the postings of keys. Only the blocks that are touched are read, and each is checked;
+/// any number of threads may ask at once.
+pub struct KeyIndex {
+    pub(super) file: CheckedFile,
+    pub(super) header: Header,
+    pub(super) hashes: SourceHashes,
+    meta: Meta,
+    build_id: u64,
+    size: u64,
+}
+
+impl KeyIndex {
+    /// Check both ends of a file.
+    ///
+    /// # Errors
+    /// [`crate::Error::Sidecar`] where it is not a whole index of a version we know.
+    pub fn open(file: DataFile) -> Result<Self> {
+        let Opened { file, header, meta, hashes, build_id, size } = trailer::open(file)?;
+        Ok(Self { file, header, hashes, meta, build_id, size })
+    }
+
+    /// What it is of.
+    pub fn meta(&self) -> &Meta {
+        &self.meta
+    }
+
+    /// Its version.
+    pub fn version(&self) -> u32 {
+        self.header.version()
+    }
+
+    /// The hash of what it is of.
+    pub fn build_id(&self) -> u64 {
+        self.build_id
+    }
+
+    /// Bytes of the file.
+    pub fn size(&self) -> u64 {
+        self.size
+    }
+
+    /// The numbers of the postings that may be those of a key; in those of other keys, the rows
+    /// tell. None of it is missing.
+    ///
+    /// # Errors
+    /// [`crate::Error::Sidecar`] where the file is damaged, or has too many keys with one hash.
+    pub fn find(&self, request: &Request) -> Result<Range<u64>> {
+        match self.header.tables {
+            Tables::Texts(texts) => self.find_text(texts, request),
+            Tables::Compact(compact) => self.find_fingerprint(compact, request.hash),
+        }
+    }
+
+    /// Where the rows of some postings begin.
+    ///
+    /// # Errors
+    /// [`crate::Error::Sidecar`] where the file is damaged.
+    pub fn postings(&self, numbers: Range<u64>) -> Result<Vec<u64>> {
+        let count = usize::try_from(numbers.end - numbers.start).unwrap_or(usize::MAX);
+        match self.header.tables {
+            Tables::Texts(texts) => {
+                let mut bytes = vec![0; count.saturating_mul(size_of::<u64>())];
+                self.file.read(&mut bytes, texts.postings + numbers.start * POSTING_BYTES)?;
+                let offsets = bytes.chunks_exact(size_of::<u64>());
+                Ok(offsets.map(|offset| u64::from_le_bytes(chunk(offset, 0))).collect())
+            }
+            Tables::Compact(compact) => {
+                let mut offsets = Vec::with_capacity(count);
+                self.each_posting(compact, numbers, |_fingerprint, offset| offsets.push(offset))?;
+                Ok(offsets)
+            }
+        }
+    }
+
+    /// Whether a row whose key has the hash `row` can be behind a posting that was found for
+    /// the hash `asked`; if not, the index is not that of the source.
+    pub fn agrees(&self, asked: u64, row: u64) -> bool {
+        match self.header.tables {
+            Tables::Texts(_) => asked == row,
+            Tables::Compact(compact) => {
+                compact.bucket(asked) == compact.bucket(row)
+                    && compact.fingerprint(asked) == compact.fingerprint(row)
+            }
+        }
+    }
+
+    // Version 1
+
+    pub(super) fn entry(&self, texts: Texts, number: u64) -> Result<Entry> {
+        let mut bytes = [0; ENTRY];
+        self.file.read(&mut bytes, texts.entries + number * ENTRY_BYTES)?;
+        Ok(Entry::decode(&bytes))
+    }
+
+    /// The text of the key of an entry.
+    pub(super) fn key(&self, texts: Texts, entry: Entry) -> Result<Vec<u8>> {
+        let pool = u64::from(self.header.keys) * ENTRY_BYTES;
+        let at = pool + u64::from(entry.key_offset);
+        if at + u64::from(entry.key_length) > texts.key_table {
+            return Err(unusable(texts.entries + at, "a key behind the pool"));
+        }
+        let mut key = vec![0; usize::from(entry.key_length)];
+        self.file.read(&mut key, texts.entries + at)?;
+        Ok(key)
+    }
+
+    fn find_text(&self, texts: Texts, request: &Request) -> Result<Range<u64>> {
+        let keys = u64::from(self.header.keys);
+        let mut number = self.first_not_below(texts, request.hash)?;
+        let mut found: Option<Entry> = None;
+        let first = number;
+        while number < keys {
+            let entry = self.entry(texts, number)?;
+            if entry.hash != request.hash {
+                break;
+            }
+            if number - first == MOST_EQUAL {
+                return Err(unusable(texts.entries, "too many keys with one hash"));
+            }
+            number += 1;
+            // Of a hash that one key has, the rows tell whether it is the one.
+            let next_differs = number == keys || self.entry(texts, number)?.hash != request.hash;
+            let alone = number - first == 1 && next_differs;
+            if alone || self.key(texts, entry)? == request.key {
+                found = Some(entry);
+                break;
+            }
+        }
+        let Some(entry) = found else { return Ok(0..0) };
+        let numbers = u64::from(entry.first)..u64::from(entry.first) + u64::from(entry.count);
+        if numbers.end > texts.count {
+            return Err(unusable(texts.postings, "postings behind the last"));
+        }
+        Ok(numbers)
+    }
+
+    /// The number of the first entry whose hash is `hash` or greater.
+    ///
+    /// Hashes are spread evenly, so that a guess is near, and the next one, from there,
+    /// nearer; after some guesses halves are sure to end.
+    fn first_not_below(&self, texts: Texts, hash: u64) -> Result<u64> {
+        let (mut low, mut high) = (0, u64::from(self.header.keys));
+        let keys = u128::from(high);
+        let share = |hash: u64| (u128::from(hash) * keys) >> u64::BITS;
+        let mut guess = share(hash);
+        let mut guesses = 0;
+        while high - low > NEAR {
+            let middle = if guesses < GUESSES {
+                u64::try_from(guess).unwrap_or(high).clamp(low, high - 1)
+            } else {
+                low + (high - low) / 2
+            };
+            guesses += 1;
+            let there = self.entry(texts, middle)?.hash;
+            if there < hash {
+                low = middle + 1;
+                // A step beyond, so that the place is soon between two.
+                guess = u128::from(middle) + share(hash - there) + u128::from(NEAR / 4);
+            } else {
+                high = middle;
+                guess =
+                    u128::from(middle).saturating_sub(share(there - hash) + u128::from(NEAR / 4));
+            }
+        }
+        while low < high {
+            let middle = low + (high - low) / 2;
+            if self.entry(texts, middle)?.hash < hash {
+                low = middle + 1;
+            } else {
+                high = middle;
+            }
+        }
+        Ok(low)
+    }
+
+    // Version 2
+
+    /// The numbers of the postings of a bucket.
+    pub(super) fn bucket(&self, compact: Compact, bucket: u64) -> Result<Range<u64>> {
+        let mut bytes = [0; 16];
+        let width = usize::try_from(compact.width).unwrap_or_default();
+        let at = compact.directory + bucket * compact.width;
+        self.file.read(&mut bytes[..2 * width], at)?;
+        let number = |at: usize| {
+            let mut word = [0; 8];
+            word[..width].copy_from_slice(&bytes[at..at + width]);
+            u64::from_le_bytes(word)
+        };
+        let numbers = number(0)..number(width);
+        if numbers.start > numbers.end || numbers.end > compact.count {
+            return Err(unusable(at, "a bucket behind the last posting"));
+        }
+        Ok(numbers)
+    }
+
+    fn find_fingerprint(&self, compact: Compact, hash: u64) -> Result<Range<u64>> {
+        let bucket = self.bucket(compact, compact.bucket(hash))?;
+        let wanted = compact.fingerprint(hash);
+        let start = self.partition(compact, bucket.clone(), |there| there < wanted)?;
+        let end = self.partition(compact, start..bucket.end, |there| there == wanted)?;
+        Ok(start..end)
+    }
+
+    /// The number of the first posting of a bucket whose fingerprint is not `before`.
+    fn partition(
+        &self,
+        compact: Compact,
+        bucket: Range<u64>,
+        before: impl Fn(u64) -> bool,
+    ) -> Result<u64> {
+        let (mut low, mut high) = (bucket.start, bucket.end);
+        while low < high {
+            let middle = low + (high - low) / 2;
+            let mut fingerprint = 0;
+            self.each_posting(compact, middle..middle + 1, |found, _offset| fingerprint = found)?;
+            if before(fingerprint) {
+                low = middle + 1;
+            } else {
+                high = middle;
+            }
+        }
+        Ok(low)
+    }
+
+    /// Show fingerprint and offset of each posting.
+    pub(super) fn each_posting(
+        &self,
+        compact: Compact,
+        numbers: Range<u64>,
+        mut visit: impl FnMut(u64, u64),
+    ) -> Result<()> {
+        let bits = compact.posting_bits();
+        for number in numbers {
+            let mut bytes = [0; 16];
+            // In range: `Header::decode` has seen that all postings are in the file.
+            self.file.read(&mut bytes, compact.postings + number * bits / 8)?;
+            let word = u128::from_le_bytes(bytes) >> (number * bits % 8);
+            let [fingerprint, offset] = [word, word >> FINGERPRINT_BITS]
+                .map(|part| u64::try_from(part & u128::from(u64::MAX)).unwrap_or_default());
+            let mask = |bits: u32| u64::MAX >> (u64::BITS - bits);
+            visit(fingerprint & mask(FINGERPRINT_BITS), offset & mask(compact.offset_bits));
+        }
+        Ok(())
+    }
+}

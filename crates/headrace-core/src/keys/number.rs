@@ -1,0 +1,133 @@
+//! One text for each number, whatever it is written like.
+//!
+//! The digits are moved as text, never through a double: no two numbers become one.
+
+/// Digits that a number is written out with; longer ones have an exponent.
+const MOST_DIGITS: usize = 400;
+
+/// Append the text of a number: without an exponent, without zeros that say nothing.
+///
+/// A number too long for that is `1.25e500`. An exponent of more than 64 bits stays as it is.
+pub(super) fn write_number(text: &str, is_integer: bool, out: &mut Vec<u8>) {
+    if is_integer && text != "-0" && text.len() <= MOST_DIGITS {
+        out.extend_from_slice(text.as_bytes());
+        return;
+    }
+    let (sign, rest) = text.strip_prefix('-').map_or(("", text), |rest| ("-", rest));
+    let (mantissa, exponent) = rest.split_once(['e', 'E']).unwrap_or((rest, "0"));
+    let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+    let mut digits = [whole, fraction].concat();
+    let length = digits.trim_end_matches('0').len();
+    let zeros = digits.len() - length;
+    digits.truncate(length);
+    let digits = digits.trim_start_matches('0').as_bytes();
+    if digits.is_empty() {
+        out.push(b'0');
+        return;
+    }
+    out.extend_from_slice(sign.as_bytes());
+    let exponent = exponent.strip_prefix('+').unwrap_or(exponent);
+    // A line is shorter than 4 GiB, so that nothing but the exponent itself is large.
+    let moved = exponent.parse::<i64>().ok().and_then(|exponent| {
+        exponent
+            .checked_sub(i64::try_from(fraction.len()).ok()?)?
+            .checked_add(i64::try_from(zeros).ok()?)
+    });
+    if let Some(power) = moved {
+        write_scaled(digits, power, out);
+    } else {
+        out.extend_from_slice(digits);
+        out.push(b'e');
+        out.extend_from_slice(exponent.as_bytes());
+    }
+}
+
+/// `digits`, times ten to the `power`; neither the first nor the last digit is a zero.
+fn write_scaled(digits: &[u8], power: i64, out: &mut Vec<u8>) {
+    let behind = usize::try_from(power.unsigned_abs()).unwrap_or(usize::MAX);
+    let plain = digits.len() <= MOST_DIGITS && behind <= MOST_DIGITS;
+    if plain && power < 0 {
+        match digits.split_at_checked(digits.len().wrapping_sub(behind)) {
+            Some((whole, fraction)) if !whole.is_empty() => {
+                out.extend_from_slice(whole);
+                out.push(b'.');
+                out.extend_from_slice(fraction);
+            }
+            _ => {
+                out.extend_from_slice(b"0.");
+                out.resize(out.len() + behind - digits.len(), b'0');
+                out.extend_from_slice(digits);
+            }
+        }
+    } else if plain && digits.len() + behind <= MOST_DIGITS {
+        out.extend_from_slice(digits);
+        out.resize(out.len() + behind, b'0');
+    } else {
+        out.push(digits[0]);
+        if digits.len() > 1 {
+            out.push(b'.');
+            out.extend_from_slice(&digits[1..]);
+        }
+        let exponent = i128::from(power) + digits.len() as i128 - 1;
+        out.extend_from_slice(format!("e{exponent}").as_bytes());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn text_of(number: &str) -> String {
+        let mut out = Vec::new();
+        let is_integer = !number.contains(['.', 'e', 'E']);
+        write_number(number, is_integer, &mut out);
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn every_spelling_of_a_number_has_one_text() {
+        for (text, spellings) in [
+            ("0", &["0", "-0", "0.0", "-0.00e7", "0e99999999999999999999999"][..]),
+            ("1", &["1", "1.0", "1e0", "10E-1", "0.01e+2", "1.000e-0"]),
+            ("-1.5", &["-1.5", "-15e-1", "-0.15E1", "-1.50"]),
+            ("9007199254740993", &["9007199254740993", "9007199254740993.0"]),
+            ("0.001", &["0.001", "1e-3", "0.1e-2", "10.0e-4"]),
+            ("1200", &["1200", "1.2e3", "12e2", "1200.00"]),
+            ("1e500", &["1e500", "10e499", "0.1e501"]),
+            ("1.25e-500", &["1.25e-500", "125e-502"]),
+            ("1e99999999999999999999", &["1e99999999999999999999", "1.0E+99999999999999999999"]),
+        ] {
+            for spelling in spellings {
+                assert_eq!(text_of(spelling), text, "{spelling}");
+            }
+        }
+        let long = format!("1{}", "0".repeat(450));
+        assert_eq!(text_of(&long), "1e450");
+        assert_eq!(text_of(&format!("{long}.0")), "1e450");
+    }
+
+    proptest! {
+        #[test]
+        fn moving_the_point_changes_nothing(
+            digits in "[1-9][0-9]{0,30}", shift in 0_i32..40, power in -900_i32..900
+        ) {
+            let plain = format!("{digits}e{power}");
+            let zeros = "0".repeat(usize::try_from(shift).unwrap());
+            let shifted = format!("{digits}{zeros}e{}", power - shift);
+            prop_assert_eq!(text_of(&plain), text_of(&shifted));
+            let below = format!("0.{digits}e{}", power + i32::try_from(digits.len()).unwrap());
+            prop_assert_eq!(text_of(&plain), text_of(&below));
+        }
+
+        #[test]
+        fn the_text_is_the_number(mantissa in -100_000_i64..100_000, power in -20_i32..20) {
+            let written = format!("{mantissa}e{power}");
+            let (text, value) = (text_of(&written).parse::<f64>(), written.parse::<f64>());
+            prop_assert_eq!(text.unwrap().to_bits(), (value.unwrap() + 0.0).to_bits());
+            // The text of the text is itself.
+            prop_assert_eq!(text_of(&text_of(&written)), text_of(&written));
+        }
+    }
+}

@@ -1,0 +1,392 @@
+//! Sorting keys and postings in limited memory.
+//!
+//! What does not fit is written as a sorted *run* to a file without a name. Runs are merged as
+//! often as somebody asks. The order, by hash, key and offset, is that of the index, and does
+//! not depend on where the runs were cut: the same rows give the same index.
+//!
+//! A record of a run is a hash, an offset, the length of the key (u64, u64, u32) and the key.
+
+use std::{cmp::Ordering, fs::File, mem::size_of, os::unix::fs::FileExt, path::PathBuf};
+
+use super::{hash, layout::chunk, unusable};
+use crate::{Result, rows::nameless_file};
+
+const RECORD_BYTES: usize = 20;
+/// Read at a time of each run that is merged.
+const READ_BYTES: usize = 16 * 1024;
+const WRITE_BYTES: usize = 256 * 1024;
+
+/// A key and where a row with it begins.
+#[derive(Clone, Copy, Debug)]
+pub struct Record<'a> {
+    /// Of the key.
+    pub hash: u64,
+    /// Where the row begins.
+    pub offset: u64,
+    /// The key.
+    pub key: &'a [u8],
+}
+
+impl Record<'_> {
+    fn order(&self, other: &Record<'_>) -> Ordering {
+        let hash = self.hash.cmp(&other.hash);
+        hash.then_with(|| self.key.cmp(other.key)).then(self.offset.cmp(&other.offset))
+    }
+
+    /// Whether both have the same key.
+    pub fn same_key(&self, other: &Record<'_>) -> bool {
+        self.hash == other.hash && self.key == other.key
+    }
+}
+
+#[derive(Clone, Copy)]
+struct InMemory {
+    hash: u64,
+    offset: u64,
+    start: u32,
+    length: u32,
+}
+
+/// Records in no order yet.
+pub struct Runs {
+    directory: PathBuf,
+    budget: usize,
+    records: Vec<InMemory>,
+    keys: Vec<u8>,
+    sorted: bool,
+    file: Option<File>,
+    written: u64,
+    /// Where each run begins and ends in the file.
+    stored: Vec<(u64, u64)>,
+}
+
+impl Runs {
+    /// Records that take about `budget` bytes of memory, and more room in `directory`.
+    pub fn new(directory: PathBuf, budget: usize) -> Self {
+        Self {
+            directory,
+            budget,
+            records: Vec::new(),
+            keys: Vec::new(),
+            sorted: true,
+            file: None,
+            written: 0,
+            stored: Vec::new(),
+        }
+    }
+
+    /// Add a record.
+    ///
+    /// # Errors
+    /// What the operating system says.
+    pub fn push(&mut self, key: &[u8], offset: u64) -> Result<()> {
+        let room = u32::MAX as usize;
+        let taken = self.records.len() * size_of::<InMemory>() + self.keys.len();
+        if taken >= self.budget || self.keys.len() > room - key.len().min(room) {
+            self.spill()?;
+        }
+        let (Ok(start), Ok(length)) = (self.keys.len().try_into(), key.len().try_into()) else {
+            return Err(unusable(offset, "a key of more than 4 GiB"));
+        };
+        self.keys.extend_from_slice(key);
+        self.records.push(InMemory { hash: hash(key), offset, start, length });
+        self.sorted = false;
+        Ok(())
+    }
+
+    fn sort(&mut self) {
+        if !self.sorted {
+            let keys = &self.keys;
+            self.records
+                .sort_unstable_by(|left, right| record(left, keys).order(&record(right, keys)));
+            self.sorted = true;
+        }
+    }
+
+    fn spill(&mut self) -> Result<()> {
+        self.sort();
+        let mut out = self.run()?;
+        for held in &self.records {
+            out.push(&record(held, &self.keys))?;
+        }
+        let run = out.end()?;
+        self.written = run.1;
+        self.stored.push(run);
+        self.records.clear();
+        self.keys.clear();
+        Ok(())
+    }
+
+    /// A new run behind those that are there.
+    fn run(&mut self) -> Result<RunWriter> {
+        let file = match self.file.take() {
+            Some(file) => file,
+            None => nameless_file(&self.directory)?,
+        };
+        // A second handle on the same file: reading and writing are by position.
+        let second = file.try_clone()?;
+        self.file = Some(file);
+        Ok(RunWriter { file: second, start: self.written, at: self.written, buffer: Vec::new() })
+    }
+
+    /// Make ready for being merged: all in memory, or all in no more runs than can be read at once.
+    ///
+    /// # Errors
+    /// What the operating system says.
+    pub fn finish(&mut self) -> Result<()> {
+        if self.stored.is_empty() {
+            self.sort();
+            return Ok(());
+        }
+        if !self.records.is_empty() {
+            self.spill()?;
+        }
+        self.records = Vec::new();
+        self.keys = Vec::new();
+        let at_once = (self.budget / (2 * READ_BYTES)).clamp(2, 256);
+        while self.stored.len() > at_once {
+            self.merge_first(at_once)?;
+        }
+        Ok(())
+    }
+
+    fn merge_first(&mut self, count: usize) -> Result<()> {
+        let rest = self.stored.split_off(count);
+        let mut out = self.run()?;
+        let mut merge = Merge::new(self.sources().collect())?;
+        while let Some(next) = merge.next()? {
+            out.push(&next)?;
+        }
+        let run = out.end()?;
+        self.written = run.1;
+        self.stored = rest;
+        self.stored.push(run);
+        Ok(())
+    }
+
+    fn sources(&self) -> impl Iterator<Item = Source<'_>> {
+        let stored = self
+            .file
+            .iter()
+            .flat_map(|file| self.stored.iter().map(move |&run| Source::stored(file, run)));
+        stored.chain([Source::Memory { records: &self.records, keys: &self.keys }])
+    }
+}
+
+fn record<'a>(held: &InMemory, keys: &'a [u8]) -> Record<'a> {
+    let start = held.start as usize;
+    let key = &keys[start..start + held.length as usize];
+    Record { hash: held.hash, offset: held.offset, key }
+}
+
+/// All records of several, in order. All must have been finished.
+///
+/// # Errors
+/// What reading says.
+pub fn merged(all: &[Runs]) -> Result<Merge<'_>> {
+    Merge::new(all.iter().flat_map(Runs::sources).collect())
+}
+
+struct RunWriter {
+    file: File,
+    start: u64,
+    at: u64,
+    buffer: Vec<u8>,
+}
+
+impl RunWriter {
+    fn push(&mut self, record: &Record<'_>) -> Result<()> {
+        self.buffer.extend_from_slice(&record.hash.to_le_bytes());
+        self.buffer.extend_from_slice(&record.offset.to_le_bytes());
+        let length = u32::try_from(record.key.len()).unwrap_or(u32::MAX);
+        self.buffer.extend_from_slice(&length.to_le_bytes());
+        self.buffer.extend_from_slice(record.key);
+        if self.buffer.len() >= WRITE_BYTES {
+            self.flush()?;
+        }
+        Ok(())
+    }
+
+    fn flush(&mut self) -> Result<()> {
+        self.file.write_all_at(&self.buffer, self.at)?;
+        self.at += self.buffer.len() as u64;
+        self.buffer.clear();
+        Ok(())
+    }
+
+    fn end(mut self) -> Result<(u64, u64)> {
+        self.flush()?;
+        Ok((self.start, self.at))
+    }
+}
+
+/// Records in order; the first one is there to be looked at.
+enum Source<'a> {
+    Memory { records: &'a [InMemory], keys: &'a [u8] },
+    Stored { file: &'a File, at: u64, end: u64, buffer: Vec<u8>, begin: usize },
+}
+
+impl<'a> Source<'a> {
+    fn stored(file: &'a File, (at, end): (u64, u64)) -> Self {
+        Self::Stored { file, at, end, buffer: Vec::new(), begin: 0 }
+    }
+
+    /// Make the first record ready; false if there is none.
+    fn ready(&mut self) -> Result<bool> {
+        match self {
+            Self::Memory { records, .. } => Ok(!records.is_empty()),
+            Self::Stored { file, at, end, buffer, begin } => {
+                let wanted = |ahead: &[u8]| {
+                    let key = u32::from_le_bytes(chunk(ahead, 16)) as usize;
+                    RECORD_BYTES + if ahead.len() < RECORD_BYTES { 0 } else { key }
+                };
+                while buffer.len() - *begin < wanted(&buffer[*begin..]) && at < end {
+                    buffer.drain(..*begin);
+                    *begin = 0;
+                    let missing = wanted(buffer).saturating_sub(buffer.len()).max(READ_BYTES);
+                    let left = usize::try_from(*end - *at).unwrap_or(usize::MAX);
+                    let held = buffer.len();
+                    buffer.resize(held + missing.min(left), 0);
+                    file.read_exact_at(&mut buffer[held..], *at)?;
+                    *at += (buffer.len() - held) as u64;
+                }
+                Ok(*begin < buffer.len())
+            }
+        }
+    }
+
+    fn first(&self) -> Record<'_> {
+        match self {
+            Self::Memory { records, keys } => record(&records[0], keys),
+            Self::Stored { buffer, begin, .. } => {
+                let ahead = &buffer[*begin..];
+                let length = u32::from_le_bytes(chunk(ahead, 16)) as usize;
+                Record {
+                    hash: u64::from_le_bytes(chunk(ahead, 0)),
+                    offset: u64::from_le_bytes(chunk(ahead, 8)),
+                    key: &ahead[RECORD_BYTES..RECORD_BYTES + length],
+                }
+            }
+        }
+    }
+
+    fn pass(&mut self) {
+        match self {
+            Self::Memory { records, .. } => *records = &records[1..],
+            Self::Stored { buffer, begin, .. } => {
+                let length = u32::from_le_bytes(chunk(&buffer[*begin..], 16)) as usize;
+                *begin += RECORD_BYTES + length;
+            }
+        }
+    }
+}
+
+/// Records of several sources in order: a heap with the least one on top.
+pub struct Merge<'a> {
+    heap: Vec<Source<'a>>,
+    begun: bool,
+}
+
+impl<'a> Merge<'a> {
+    fn new(sources: Vec<Source<'a>>) -> Result<Self> {
+        let mut heap = Vec::with_capacity(sources.len());
+        for mut source in sources {
+            if source.ready()? {
+                heap.push(source);
+            }
+        }
+        let mut merge = Self { heap, begun: false };
+        for at in (0..merge.heap.len() / 2).rev() {
+            merge.sink(at);
+        }
+        Ok(merge)
+    }
+
+    /// The next record.
+    ///
+    /// # Errors
+    /// What reading says.
+    #[allow(clippy::should_implement_trait, reason = "what it gives lives until the next call")]
+    pub fn next(&mut self) -> Result<Option<Record<'_>>> {
+        if self.begun && !self.heap.is_empty() {
+            self.heap[0].pass();
+            if !self.heap[0].ready()? {
+                self.heap.swap_remove(0);
+            }
+            self.sink(0);
+        }
+        self.begun = true;
+        Ok(self.heap.first().map(Source::first))
+    }
+
+    fn sink(&mut self, mut at: usize) {
+        loop {
+            let children = [2 * at + 1, 2 * at + 2].into_iter().filter(|&c| c < self.heap.len());
+            let least = children
+                .min_by(|&left, &right| self.heap[left].first().order(&self.heap[right].first()));
+            let Some(least) = least else { return };
+            if self.heap[at].first().order(&self.heap[least].first()).is_le() {
+                return;
+            }
+            self.heap.swap(at, least);
+            at = least;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn all(runs: &[Runs]) -> Vec<(u64, Vec<u8>, u64)> {
+        let mut merge = merged(runs).unwrap();
+        let mut found = Vec::new();
+        while let Some(record) = merge.next().unwrap() {
+            found.push((record.hash, record.key.to_vec(), record.offset));
+        }
+        found
+    }
+
+    proptest! {
+        #[test]
+        fn any_cut_gives_the_same_order(
+            keys in prop::collection::vec("[a-c]{0,3}|[x]{60,80}", 0..400),
+            budget in 1_usize..4000,
+            parts in 1_usize..4,
+        ) {
+            let mut expected: Vec<_> = (0_u64..)
+                .zip(&keys)
+                .map(|(offset, key)| (hash(key.as_bytes()), key.clone().into_bytes(), offset))
+                .collect();
+            expected.sort();
+            let mut runs: Vec<_> =
+                (0..parts).map(|_| Runs::new(std::env::temp_dir(), budget)).collect();
+            for (number, key) in keys.iter().enumerate() {
+                runs[number % parts].push(key.as_bytes(), number as u64).unwrap();
+            }
+            for run in &mut runs {
+                run.finish().unwrap();
+                prop_assert!(run.stored.len() <= 2);
+            }
+            prop_assert_eq!(&all(&runs), &expected);
+            // As often as somebody asks.
+            prop_assert_eq!(all(&runs), expected);
+        }
+    }
+
+    #[test]
+    fn a_key_longer_than_what_is_read_at_a_time_survives() {
+        let mut runs = Runs::new(std::env::temp_dir(), 1);
+        let long = vec![b'k'; 3 * READ_BYTES];
+        for offset in 0..4 {
+            runs.push(&long, offset).unwrap();
+        }
+        runs.finish().unwrap();
+        assert!(runs.records.is_empty());
+        let found = all(&[runs]);
+        assert_eq!(found.len(), 4);
+        assert!(found.iter().all(|record| record.1 == long));
+    }
+}

@@ -1,0 +1,334 @@
+//! Whole indexes: built, looked into, damaged.
+
+use std::{
+    fmt::Display,
+    io::{Read as _, Seek as _},
+};
+
+use proptest::prelude::*;
+
+use super::{
+    source_hashes::{hash_all, hash_blocks},
+    trailer::SourceMark,
+    write::{Outcome, Plan},
+    *,
+};
+use crate::{
+    Result,
+    input::DataFile,
+    json::Limits,
+    rows::{RowBatch, RowStream, nameless_file},
+};
+
+const ROWS: &str = r#"{"k":"a","n":1}
+{"k":"b","n":2}
+not json
+{"k":1,"n":3}
+{"k":"1","n":4}
+{"k":null}
+{"k":"a","n":5}
+{"k":1.0,"n":6}
+"#;
+const ASKED: [&str; 5] = [r#""a""#, r#""b""#, "1", r#""c""#, r#""1.0""#];
+
+fn fields() -> KeyFields {
+    KeyFields::new(vec!["k".into()])
+}
+
+/// What comes of building, and the file.
+fn build(data: &[u8], unique: bool, version: Option<u32>, budget: usize) -> (Outcome, Vec<u8>) {
+    let mut runs = [Runs::new(std::env::temp_dir(), budget)];
+    let mut scan = KeyScan::new(fields(), Limits::default(), None);
+    let mut stream = RowStream::new(data, 0, 0, u64::MAX, 1 << 20);
+    while let Some(row) = stream.next_row().unwrap() {
+        if let Some(key) = scan.key(&row) {
+            runs[0].push(key, row.offset).unwrap();
+        }
+    }
+    let source = DataFile::new(data.to_vec());
+    let size = data.len() as u64;
+    let mut hashes = hash_blocks(&source, 0, size).unwrap();
+    hashes.push(hash_all(&source, size, size).unwrap());
+    let source = SourceMark {
+        size,
+        mtime_ns: 1,
+        ctime_ns: 2,
+        device: 3,
+        inode: 4,
+        head_hash: "h".into(),
+        tail_hash: "t".into(),
+        codec: "none".into(),
+    };
+    let plan = Plan {
+        fields: fields(),
+        unique,
+        version,
+        lines: scan.lines(),
+        max_line: 1 << 20,
+        max_depth: 256,
+        logical_size: size,
+        coverage_end: size,
+        hashed: size,
+        hashes,
+        source,
+    };
+    let mut out = nameless_file(&std::env::temp_dir()).unwrap();
+    let outcome = write(&mut runs, &out, &plan, &|| true).unwrap();
+    let mut bytes = Vec::new();
+    out.rewind().unwrap();
+    out.read_to_end(&mut bytes).unwrap();
+    (outcome, bytes)
+}
+
+fn rows_with(keys: impl IntoIterator<Item = impl Display>) -> String {
+    keys.into_iter().fold(String::new(), |rows, key| rows + &format!("{{\"k\":{key}}}\n"))
+}
+
+fn index_of(data: &[u8], version: u32) -> Vec<u8> {
+    let (outcome, bytes) = build(data, false, Some(version), 1 << 20);
+    assert!(matches!(outcome, Outcome::Written(written) if written.size == bytes.len() as u64));
+    bytes
+}
+
+fn open(index: &[u8]) -> Result<KeyIndex> {
+    KeyIndex::open(DataFile::new(index.to_vec()))
+}
+
+/// Where the rows with a key begin, by the index.
+fn found(index: &KeyIndex, data: &[u8], asked: &str) -> Result<Vec<u64>> {
+    let request = Request::parse(asked, 1, false).unwrap();
+    let source = DataFile::new(data.to_vec());
+    let size = data.len() as u64;
+    let lookup = Lookup { file: &source, size, below: u64::MAX, max_line: 1 << 20 };
+    let mut reader = KeyReader::new(fields(), Limits::default());
+    let mut batch = RowBatch::default();
+    let numbers = index.find(&request)?;
+    lookup.postings(index, numbers, &request, &mut reader, usize::MAX, &mut batch)?;
+    Ok(batch.offsets)
+}
+
+/// The same, by looking at every row.
+fn scanned(data: &[u8], asked: &str) -> Vec<u64> {
+    let wanted = scan::Wanted::new(vec![Request::parse(asked, 1, false).unwrap()]);
+    let mut scan = KeyScan::new(fields(), Limits::default(), None);
+    let mut stream = RowStream::new(data, 0, 0, u64::MAX, 1 << 20);
+    let mut rows = Vec::new();
+    while let Some(row) = stream.next_row().unwrap() {
+        wanted.look_at(&row, &mut scan, &mut rows);
+    }
+    rows.into_iter().map(|(_, offset)| offset).collect()
+}
+
+#[test]
+fn both_versions_find_what_a_scan_finds() {
+    for version in [1, 2] {
+        let index = open(&index_of(ROWS.as_bytes(), version)).unwrap();
+        assert_eq!(index.version(), version);
+        assert_eq!((index.meta().records, index.meta().keys), (6, 3));
+        assert!(index.verify(&|| true).unwrap());
+        for asked in ASKED {
+            let rows = found(&index, ROWS.as_bytes(), asked).unwrap();
+            assert_eq!(rows, scanned(ROWS.as_bytes(), asked), "version {version}: {asked}");
+        }
+        assert_eq!(found(&index, ROWS.as_bytes(), r#""a""#).unwrap(), [0, 82]);
+    }
+}
+
+#[test]
+fn the_same_rows_give_the_same_bytes_whatever_the_memory() {
+    let data = rows_with((0..3000).map(|n| n * 7 % 1001));
+    for version in [1, 2] {
+        let (_, large) = build(data.as_bytes(), false, Some(version), 1 << 20);
+        let (_, small) = build(data.as_bytes(), false, Some(version), 1000);
+        assert_eq!(large, small);
+    }
+}
+
+#[test]
+fn every_truncation_and_growth_is_refused() {
+    for version in [1, 2] {
+        let bytes = index_of(ROWS.as_bytes(), version);
+        for length in 0..bytes.len() {
+            assert!(open(&bytes[..length]).is_err(), "first {length} bytes");
+        }
+        assert!(open(&[&bytes[..], &[0]].concat()).is_err());
+    }
+}
+
+#[test]
+fn every_flipped_bit_is_noticed() {
+    for version in [1, 2] {
+        let bytes = index_of(ROWS.as_bytes(), version);
+        for bit in 0..bytes.len() * 8 {
+            let mut flipped = bytes.clone();
+            flipped[bit / 8] ^= 1 << (bit % 8);
+            let verified = open(&flipped).and_then(|index| index.verify(&|| true));
+            assert!(verified.is_err(), "version {version}, bit {bit}");
+        }
+    }
+}
+
+#[test]
+fn flipped_bits_of_a_large_index_never_hide_a_row_or_give_another() {
+    let data = rows_with((0..4000).map(|n| format!("\"key {}\"", n % 3000)));
+    for version in [1, 2] {
+        let bytes = index_of(data.as_bytes(), version);
+        assert!(bytes.len() > 4 * 4096);
+        let asked = ["\"key 0\"", "\"key 17\"", "\"key 2999\"", "\"none\""];
+        let expected = asked.map(|asked| scanned(data.as_bytes(), asked));
+        for bit in (0..bytes.len() * 8).step_by(997) {
+            let mut flipped = bytes.clone();
+            flipped[bit / 8] ^= 1 << (bit % 8);
+            let Ok(index) = open(&flipped) else { continue };
+            for (asked, expected) in asked.iter().zip(&expected) {
+                if let Ok(rows) = found(&index, data.as_bytes(), asked) {
+                    assert_eq!(rows, *expected, "bit {bit}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_key_with_very_many_rows_takes_version_2() {
+    let data = "{\"k\":7}\n".repeat(70_000) + "{\"k\":8}\n";
+    let (outcome, bytes) = build(data.as_bytes(), false, None, 1 << 16);
+    let Outcome::Written(written) = outcome else { panic!("{outcome:?}") };
+    assert_eq!((written.version, written.why), (2, Some("posting_count")));
+    let index = open(&bytes).unwrap();
+    assert_eq!(found(&index, data.as_bytes(), "7").unwrap().len(), 70_000);
+    assert_eq!(found(&index, data.as_bytes(), "8").unwrap(), [560_000]);
+    let (outcome, _) = build(data.as_bytes(), false, Some(1), 1 << 20);
+    assert_eq!(outcome, Outcome::NoRoom("posting_count"));
+}
+
+#[test]
+fn a_very_long_key_takes_version_2() {
+    let long = "x".repeat(100_000);
+    let data = format!("{{\"k\":1}}\n{{\"k\":\"{long}\"}}\n");
+    let (outcome, bytes) = build(data.as_bytes(), false, None, 1 << 10);
+    assert!(matches!(outcome, Outcome::Written(written) if written.why == Some("key_length")));
+    let index = open(&bytes).unwrap();
+    assert_eq!(found(&index, data.as_bytes(), &format!("\"{long}\"")).unwrap(), [8]);
+}
+
+#[test]
+fn of_keys_that_are_there_twice_the_first_in_the_file_is_named() {
+    let (outcome, _) = build(ROWS.as_bytes(), true, None, 1 << 20);
+    let Outcome::Duplicate(duplicate) = outcome else { panic!("{outcome:?}") };
+    assert_eq!((&duplicate.key[..], duplicate.first, duplicate.second), (&b"1"[..], 41, 55));
+    let (outcome, bytes) = build(b"{\"k\":1}\n{\"k\":2}\n", true, None, 1 << 20);
+    assert!(matches!(outcome, Outcome::Written(_)));
+    assert!(open(&bytes).unwrap().verify(&|| true).unwrap());
+}
+
+#[test]
+fn an_index_of_other_rows_is_noticed_at_the_first_of_them() {
+    for version in [1, 2] {
+        let index = open(&index_of(ROWS.as_bytes(), version)).unwrap();
+        let edited = ROWS.replace(r#""k":"b""#, r#""k":"c""#);
+        assert!(found(&index, edited.as_bytes(), r#""b""#).is_err());
+        let moved = ROWS.replace("not json", "no json!!");
+        assert!(found(&index, moved.as_bytes(), "1").is_err());
+        let cut = &ROWS.as_bytes()[..60];
+        assert!(found(&index, cut, r#""a""#).is_err());
+    }
+}
+
+#[test]
+fn hashes_tell_whether_the_source_is_the_same() {
+    let data = "{\"k\":1}\n".repeat(300_000);
+    let index = open(&index_of(data.as_bytes(), 2)).unwrap();
+    let same = |bytes: Vec<u8>, grown| index.is_of(&DataFile::new(bytes), grown, &|| true).unwrap();
+    assert_eq!(same(data.clone().into_bytes(), false), Some(true));
+    assert_eq!(same([&data, "{}\n"].concat().into_bytes(), true), Some(true));
+    for at in [0, 1 << 20, data.len() - 2] {
+        let mut edited = data.clone().into_bytes();
+        edited[at] ^= 1;
+        assert_eq!(same(edited, false), Some(false), "byte {at}");
+    }
+    assert_eq!(same(data.as_bytes()[..9].to_vec(), false), Some(false));
+    assert_eq!(index.is_of(&DataFile::new(data.into_bytes()), false, &|| false).unwrap(), None);
+}
+
+#[test]
+fn an_index_of_nothing_finds_nothing() {
+    for version in [1, 2] {
+        let index = open(&index_of(b"", version)).unwrap();
+        assert!(index.verify(&|| true).unwrap());
+        assert!(found(&index, b"", "1").unwrap().is_empty());
+    }
+}
+
+#[test]
+fn two_keys_with_one_hash_are_two_keys() {
+    let keys = ["MJy%9I<{", "c_3Yal$"];
+    assert_eq!(hash(keys[0].as_bytes()), hash(keys[1].as_bytes()));
+    let row = |key: &str| format!("{{\"k\":\"{key}\"}}\n");
+    let both = row(keys[0]) + &row(keys[1]) + &row(keys[0]);
+    let one = row(keys[1]);
+    for version in [1, 2] {
+        let index = open(&index_of(both.as_bytes(), version)).unwrap();
+        assert!(index.verify(&|| true).unwrap());
+        for (key, rows) in [(keys[0], &[0, 33][..]), (keys[1], &[17])] {
+            assert_eq!(found(&index, both.as_bytes(), &format!("{key:?}")).unwrap(), rows);
+        }
+        // A key that is not there, with the hash of one that is.
+        let index = open(&index_of(one.as_bytes(), version)).unwrap();
+        assert!(found(&index, one.as_bytes(), &format!("{:?}", keys[0])).unwrap().is_empty());
+    }
+    let (outcome, _) = build(both.as_bytes(), true, None, 1 << 20);
+    assert!(matches!(outcome, Outcome::Duplicate(two) if (two.first, two.second) == (0, 33)));
+}
+
+proptest! {
+    #[test]
+    fn any_rows_are_found_as_a_scan_finds_them(
+        keys in prop::collection::vec(
+            "[0-9]{1,3}|\"[a-z]{0,2}\"|[0-9]\\.[0-9]|[1-9]e[0-9]|null|true|\\[\\]|oops", 0..60
+        ),
+        version in 1_u32..3,
+    ) {
+        let data = rows_with(&keys);
+        let index = open(&index_of(data.as_bytes(), version)).unwrap();
+        prop_assert!(index.verify(&|| true).unwrap());
+        for asked in keys.iter().filter(|key| Request::parse(key, 1, false).is_ok()) {
+            let rows = found(&index, data.as_bytes(), asked).unwrap();
+            prop_assert_eq!(rows, scanned(data.as_bytes(), asked));
+        }
+    }
+
+    #[test]
+    fn any_bytes_are_refused(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
+        prop_assert!(open(&bytes).is_err());
+    }
+
+    #[test]
+    fn what_lies_with_the_right_checksums_does_no_harm(
+        lies in prop::collection::vec((0_usize..900, any::<u8>()), 1..6),
+        version in 1_u32..3,
+    ) {
+        let mut bytes = index_of(ROWS.as_bytes(), version);
+        let begins = bytes.len() - trailer::FOOTER_BYTES;
+        let directory = usize::from_le_bytes(bytes[begins..begins + 8].try_into().unwrap());
+        for (at, byte) in lies {
+            bytes[at % directory] = byte;
+        }
+        let body = directory + 48;
+        let checksum = crc32c::crc32c(&bytes[..body]);
+        bytes[body..body + 4].copy_from_slice(&checksum.to_le_bytes());
+        let root = crc32c::crc32c(&checksum.to_le_bytes());
+        bytes[begins + 12..begins + 16].copy_from_slice(&root.to_le_bytes());
+        let checksum = crc32c::crc32c(&bytes[begins..begins + 36]);
+        bytes[begins + 36..begins + 40].copy_from_slice(&checksum.to_le_bytes());
+        if let Ok(index) = open(&bytes) {
+            let _ = index.verify(&|| true);
+            let _ = index.is_of(&DataFile::new(ROWS.as_bytes().to_vec()), false, &|| true);
+            for asked in ASKED {
+                let rows = found(&index, ROWS.as_bytes(), asked).unwrap_or_default();
+                let all = scanned(ROWS.as_bytes(), asked);
+                prop_assert!(rows.iter().all(|row| all.contains(row)), "a wrong row");
+            }
+        }
+    }
+}
