@@ -60,6 +60,9 @@ def seeds() -> dict[str, Iterable[bytes]]:
         "checkpoint": [
             path.read_bytes() for path in (TOP / "tests/formats/data").glob("*.ckpt")
         ],
+        "key_index": [
+            path.read_bytes() for path in (TOP / "fuzz/found/key_index").iterdir()
+        ],
         "variant": [
             path.read_bytes() for path in (TOP / "fuzz/found/variant").iterdir()
         ],

@@ -15,6 +15,12 @@ TYPE_CHECKING = False  # `typing` alone would double the time to say the version
 if TYPE_CHECKING:
     from headrace.api.dataset import Dataset
     from headrace.api.follow import follow
+    from headrace.api.key_index import (
+        KeyIndex,
+        build_lookup_index,
+        open_lookup_index,
+    )
+    from headrace.api.key_index_report import check_lookup_index, lookup_index_stats
     from headrace.api.ndjson import (
         collect_ndjson,
         collect_ndjson_multi,
@@ -55,6 +61,7 @@ _HOMES = {
     "Capabilities": "headrace.store.row_provider",
     "Dataset": "headrace.api.dataset",
     "HeadraceError": "headrace.errors",
+    "KeyIndex": "headrace.api.key_index",
     "Lanes": "headrace.store.row_provider",
     "LineWriter": "headrace.store.shards.line_writer",
     "Pipeline": "headrace.pipeline.spec",
@@ -66,6 +73,8 @@ _HOMES = {
     "ShardWriter": "headrace.api.shards",
     "Stats": "headrace.kernel.tally",
     "__version__": "headrace.kernel.version",
+    "build_lookup_index": "headrace.api.key_index",
+    "check_lookup_index": "headrace.api.key_index_report",
     "collect_ndjson": "headrace.api.ndjson",
     "collect_ndjson_multi": "headrace.api.ndjson",
     "collect_ndjson_named": "headrace.api.ndjson",
@@ -75,7 +84,9 @@ _HOMES = {
     "for_each_ndjson": "headrace.api.ndjson",
     "for_each_ndjson_multi": "headrace.api.ndjson",
     "for_each_ndjson_rev": "headrace.api.ndjson",
+    "lookup_index_stats": "headrace.api.key_index_report",
     "open": "headrace.api.opening",
+    "open_lookup_index": "headrace.api.key_index",
     "query": "headrace.api.ndjson",
     "read_shards": "headrace.api.shards",
     "replace_file": "headrace.store.atomic",
@@ -92,6 +103,7 @@ __all__ = [
     "Capabilities",
     "Dataset",
     "HeadraceError",
+    "KeyIndex",
     "Lanes",
     "LineWriter",
     "Pipeline",
@@ -103,6 +115,8 @@ __all__ = [
     "ShardWriter",
     "Stats",
     "__version__",
+    "build_lookup_index",
+    "check_lookup_index",
     "collect_ndjson",
     "collect_ndjson_multi",
     "collect_ndjson_named",
@@ -112,7 +126,9 @@ __all__ = [
     "for_each_ndjson",
     "for_each_ndjson_multi",
     "for_each_ndjson_rev",
+    "lookup_index_stats",
     "open",
+    "open_lookup_index",
     "query",
     "read_shards",
     "replace_file",

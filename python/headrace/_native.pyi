@@ -13,6 +13,10 @@ __all__ = [
     "Inference",
     "JoinTable",
     "KernelError",
+    "KeyIndex",
+    "KeyRequest",
+    "KeyRuns",
+    "KeyScan",
     "KeyedRows",
     "Packer",
     "Program",
@@ -26,6 +30,7 @@ __all__ = [
     "Stage",
     "StreamQuery",
     "Tally",
+    "WantedKeys",
     "__version__",
     "builtins",
     "cells",
@@ -37,10 +42,14 @@ __all__ = [
     "csv_records",
     "digest",
     "has_blocks",
+    "hash_all",
+    "hash_blocks",
     "new_columns",
     "parse",
     "reach_back",
+    "rows_at",
     "sniff",
+    "write_key_index",
 ]
 
 __version__: str
@@ -458,3 +467,90 @@ class Inference:
     def shape(self) -> tuple[str, list[tuple[str, str]]]: ...
     @property
     def counts(self) -> tuple[int, int]: ...
+
+_Counts: TypeAlias = tuple[int, int, int, int, int, int, int, int]
+_At: TypeAlias = tuple[int, int]
+
+@final
+class KeyRequest:
+    def __new__(cls, json: str, fields: int, typed: bool) -> KeyRequest: ...
+    @staticmethod
+    def of_text(text: str) -> KeyRequest: ...
+
+@final
+class KeyRuns:
+    def __new__(cls, directory: str | PathLike[str], memory: int) -> KeyRuns: ...
+    def finish(self) -> None: ...
+
+@final
+class WantedKeys:
+    def __new__(cls, requests: Sequence[KeyRequest]) -> WantedKeys: ...
+
+@final
+class KeyScan:
+    def __new__(
+        cls, fields: Sequence[str], *, max_depth: int, unterminated: int | None = None
+    ) -> KeyScan: ...
+    def advance(self, stream: RowStream, runs: KeyRuns) -> bool: ...
+    def find(
+        self, stream: RowStream, wanted: WantedKeys
+    ) -> list[tuple[int, int]] | None: ...
+    @property
+    def lines(self) -> _Counts: ...
+    @property
+    def records(self) -> int: ...
+    @property
+    def first_skipped(self) -> list[tuple[int, int, str, str]]: ...
+
+@final
+class KeyIndex:
+    def __new__(cls, path: str | PathLike[str]) -> KeyIndex: ...
+    @property
+    def meta(self) -> str: ...
+    @property
+    def version(self) -> int: ...
+    @property
+    def build_id(self) -> int: ...
+    @property
+    def size(self) -> int: ...
+    def verify(self) -> None: ...
+    def is_of(self, file: File, grown: bool) -> bool: ...
+    def get(
+        self,
+        file: File,
+        request: KeyRequest,
+        *,
+        size: int,
+        below: int,
+        max_bytes: int,
+        at: _At | None = None,
+    ) -> tuple[RowBatch, _At | None]: ...
+
+def hash_blocks(file: File, start: int, end: int) -> list[int]: ...
+def hash_all(file: File, start: int, end: int) -> int: ...
+def rows_at(
+    file: File,
+    request: KeyRequest,
+    offsets: Sequence[int],
+    *,
+    fields: Sequence[str],
+    size: int,
+    max_line: int,
+    max_depth: int,
+    max_bytes: int,
+) -> tuple[RowBatch, int]: ...
+def write_key_index(
+    runs: Sequence[KeyRuns],
+    path: str | PathLike[str],
+    *,
+    fields: Sequence[str],
+    unique: bool,
+    version: int | None,
+    lines: _Counts,
+    max_line: int,
+    max_depth: int,
+    logical_size: int,
+    coverage_end: int,
+    hashes: tuple[int, Sequence[int]],
+    source: tuple[int, int, int, int, int, str, str, str],
+) -> tuple[object, ...]: ...

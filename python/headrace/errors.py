@@ -184,6 +184,13 @@ class BadRowError(HeadraceError, ValueError):
         return f"{self.what}; {advice}"
 
 
+class StrictRowError(BadRowError):
+    """A line is bad, and whoever reads it wants none."""
+
+    def __str__(self) -> str:
+        return f"{self.what}; strict (--strict) allows no such line"
+
+
 class InvalidRecordError(BadRowError):
     """A line is JSON, but not a record as it was required."""
 
@@ -387,6 +394,52 @@ class PipelineRunningError(HeadraceError):
             f"{self.path}: {self.holder} is running a pipeline there; wait until it is "
             "done, or give each pipeline a directory of its own"
         )
+
+
+
+
+class DuplicateKeyError(HeadraceError):
+    """Two rows have a key that only one may have. `line` and `other` count from 1."""
+
+    def __init__(self, path: str, key: str, line: int, other: int) -> None:
+        super().__init__(path, key, line, other)
+        self.path = path
+        self.key = key
+        self.line = line
+        self.other = other
+
+    def __str__(self) -> str:
+        key = self.key if len(self.key) <= 100 else f"{self.key[:100]}…"
+        return (
+            f"{self.path}: lines {self.line} and {self.other} both have the key {key!r}; "
+            "a unique index has one row for each, build it with mode multi"
+        )
+
+
+class KeyIndexError(HeadraceError):
+    """A key index cannot be used; the data is not in doubt.
+
+    `kind` is ``missing``, ``stale``, ``grown``, ``corrupt``, ``newer`` or ``foreign``.
+    """
+
+    def __init__(self, path: str, index: str, kind: str, reason: str) -> None:
+        super().__init__(path, index, kind, reason)
+        self.path = path
+        self.index = index
+        self.kind = kind
+        self.reason = reason
+
+    @property
+    def what(self) -> str:
+        """What is wrong, without what to do."""
+        return f"{self.path}: {self.index}: {self.reason}"
+
+    def __str__(self) -> str:
+        advice = {
+            "newer": "a newer headrace wrote it, use that one",
+            "foreign": "it is no key index, name another place",
+        }.get(self.kind, f"run `headrace index build {self.path} --on KEY`")
+        return f"{self.what}; {advice}"
 
 
 class RowOutOfRangeError(HeadraceError, IndexError):

@@ -52,6 +52,11 @@ fn checkpoint() {
 }
 
 #[test]
+fn key_index() {
+    replay("key_index", fuzz::key_index);
+}
+
+#[test]
 fn columns() {
     replay("columns", fuzz::columns);
 }

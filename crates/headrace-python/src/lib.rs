@@ -14,6 +14,7 @@ mod columns;
 mod compressor;
 mod error;
 mod index;
+mod key_index;
 mod keyed;
 mod packer;
 mod query;
@@ -47,6 +48,11 @@ mod _native {
     use crate::error::KernelError;
     #[pymodule_export]
     use crate::index::{IndexBuild, RowIndex, reach_back};
+    #[pymodule_export]
+    use crate::key_index::{
+        KeyIndex, KeyRequest, KeyRuns, KeyScan, WantedKeys, hash_all, hash_blocks, rows_at,
+        write_key_index,
+    };
     #[pymodule_export]
     use crate::keyed::KeyedRows;
     #[pymodule_export]

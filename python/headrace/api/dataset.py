@@ -34,8 +34,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
     from types import TracebackType
 
+    from headrace.api.key_index import KeyIndex
     from headrace.api.query import Errors, QueryResult
     from headrace.engines.query_run import OnError as QueryOnError
+    from headrace.kernel.key_index import Key
     from headrace.kernel.rows import RowBatch
     from headrace.physical.query_plan import QueryPlan
     from headrace.store.source import Source, SourceSpec
@@ -95,6 +97,7 @@ class Dataset(Sequence[T_co]):
         self._is_raw = raw
         self._files: tuple[Rows, ...] = ()
         self._named: list[Dataset[Any]] = []
+        self._keyed: dict[tuple[str, ...], list[KeyIndex]] = {}
         self._pid = 0
 
     @property
@@ -110,6 +113,7 @@ class Dataset(Sequence[T_co]):
         # A forked child must not use what threads of its parent were holding.
         if self._pid != os.getpid():
             self._pid = os.getpid()
+            self._keyed = {}
             self._files = tuple(
                 ProviderRows(source, source.origin)
                 if isinstance(source.origin, RowProvider)
@@ -376,6 +380,45 @@ class Dataset(Sequence[T_co]):
         question = Question(query, stream, engine)
         return QueryResult(plan, self._open(), named, options, question, errors, start)
 
+    def get(
+        self, field: str | Sequence[str], value: Key, *, typed: bool = False
+    ) -> list[T_co]:
+        """Return the rows in which a field, or several together, have a value.
+
+        A file with a key index that fits is not scanned, see `build_lookup_index`; the
+        rows are the same. As there, 1 finds ``1``, ``1.0`` and ``"1"`` unless `typed`,
+        and rows in which the field is missing, null or nested have no value. Lines that
+        are bad are passed over.
+        """
+        from headrace.kernel.key_index import request
+
+        found: list[T_co] = []
+        for index in self._key_indexes(field):
+            asked = request(value, index.key, typed=typed)
+            for _, rows in index.answers([asked]):
+                batch = Batch(index.source.location, rows, numbered=False)
+                found += self._decoded(batch)
+        return found
+
+    def _key_indexes(self, field: str | Sequence[str]) -> list[KeyIndex]:
+        from headrace.api.key_index import KeyIndex, fields_of, warn_unless_missing
+
+        self._open()
+        fields = fields_of(field)
+        if fields not in self._keyed:
+            self._keyed[fields] = [
+                KeyIndex(
+                    source,
+                    fields,
+                    index_dir=self._options.keeping.directory,
+                    max_line=self._options.max_line,
+                    max_depth=self._max_depth,
+                    tell=warn_unless_missing,
+                )
+                for source in self.sources
+            ]
+        return self._keyed[fields]
+
     def explain(self, query: str, *, mode: Literal["row", "stream"] = "row") -> str:
         """Return what a query would do, one step on a line."""
         from headrace.physical.explain import explain
@@ -489,7 +532,7 @@ class Dataset(Sequence[T_co]):
                 file.close()
         for dataset in self._named:
             dataset.close()
-        self._named = []
+        self._named, self._keyed = [], {}
 
     def __enter__(self) -> Self:
         return self
@@ -507,7 +550,8 @@ class Dataset(Sequence[T_co]):
             raise UsageError(
                 f"{pipe.location}: a pipe cannot be sent to another process"
             )
-        return {**self.__dict__, "_files": (), "_named": [], "_pid": 0}
+        gone = {"_files": (), "_named": [], "_keyed": {}, "_pid": 0}
+        return {**self.__dict__, **gone}
 
 
 def _check_choices(**options: tuple[str | None, tuple[str | None, ...]]) -> None:

@@ -9,19 +9,19 @@ equal, it must not be older than the data, and each block has a checksum. A file
 
 from __future__ import annotations
 
-import os
 from contextlib import suppress
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 from headrace.errors import HeadraceError
 from headrace.kernel.rows import BlockTable, File, RowIndex, reading
 from headrace.store import remote
 from headrace.store.atomic import write_atomically
+from headrace.store.sidecars import sidecar_places
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
+    from pathlib import Path
 
     from headrace.store.opened import OpenedFile
     from headrace.store.source import Source
@@ -110,7 +110,7 @@ def save(
     stat = (source.size, source.mtime_ns, ctime_ns)
     with reading(source.location):
         content = index.encode(opened.file, stat, source.codec)
-    for path in _places(source, keeping):
+    for path in sidecar_places(source.location, SUFFIX, keeping.directory):
         if source.codec != "none" and _has_fitting_blocks(path, source):
             # Whoever wrote the file wrote this, and it says more.
             return None
@@ -131,7 +131,7 @@ def _places_to_look(source: Source, keeping: Keeping) -> Iterator[Path]:
     """List where a sidecar may be; that of a small file, only where writers put it."""
     if not keeping.enabled or source.kind != "file":
         return
-    places = _places(source, keeping)
+    places = sidecar_places(source.location, SUFFIX, keeping.directory)
     yield next(places)
     if source.size > SMALLEST_KEPT:
         yield from places
@@ -175,26 +175,6 @@ def _has_fitting_blocks(path: Path, source: Source) -> bool:
         fits = _fitting_blocks(*RowIndex.load(path), source) is not None
         return fits and not _is_older(path, source)
     return False
-
-
-def _places(source: Source, keeping: Keeping) -> Iterator[Path]:
-    """List where the sidecar of a file may be, the best place first."""
-    data = Path(source.location).absolute()
-    if keeping.directory is not None:
-        yield _named_by_path(Path(keeping.directory), data)
-        return
-    yield data.with_name(data.name + SUFFIX)
-    if shared := os.environ.get("HEADRACE_INDEX_DIR"):
-        yield _named_by_path(Path(shared), data)
-    cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    yield _named_by_path(Path(cache) / "headrace", data)
-
-
-def _named_by_path(directory: Path, data: Path) -> Path:
-    import hashlib
-
-    digest = hashlib.sha256(os.fsencode(data.resolve())).hexdigest()[:16]
-    return directory / f"{data.name}-{digest}{SUFFIX}"
 
 
 def is_foreign(path: Path) -> bool:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from headrace.errors import (
     HeadraceWarning,
@@ -36,9 +36,11 @@ from headrace.store.checkpoints import Keeping
 from headrace.store.source import HEAD_BYTES, Readable, refuse_other_encodings
 
 if TYPE_CHECKING:
-    from headrace.kernel.tally import Tally
+    from collections.abc import Callable
+
     from headrace.store.source import Source
 
+T = TypeVar("T")
 
 _READ_BYTES = 1 << 16
 """The least that a Python reader is asked for: its answers are dear."""
@@ -151,12 +153,12 @@ class Rows:
         self._check()
         return batch
 
-    def count_into(self, tally: Tally) -> bool:
-        """Let `tally` look at some thousand rows; false after the last."""
+    def advance(self, look_at: Callable[[RowStream], T]) -> T:
+        """Let somebody look at some rows, in the core, and return what they say."""
         with reading(self.path):
-            more = tally.advance(self._stream)
+            said = look_at(self._stream)
         self._check()
-        return more
+        return said
 
     def _check(self) -> None:
         if self._opened is not None:

@@ -37,6 +37,9 @@ _SIDECAR_SUFFIXES = (".ckpt", ".idx", ".jnx", ".graph")
 _NO_DATA_SUFFIXES = (
     *_SIDECAR_SUFFIXES, "~", ".bak", ".crc", ".md5", ".part", ".sha256", ".swp", ".tmp",
 )  # fmt: skip
+_KEY_INDEX = ".jnx."
+"""In the name of every key index but the first of a file."""
+
 HEAD_BYTES = 16
 """How many first bytes tell what a file is."""
 
@@ -97,7 +100,7 @@ def expand(spec: SourceSpec, *, blocks: bool = True) -> list[Source]:
         raise UsageError("no source was given")
     # A shell that expands ``data*`` hands over our sidecars as well.
     paths = {str(one) for one in several if isinstance(one, (str, os.PathLike))}
-    sidecars = {f"{path}.ckpt" for path in paths} & paths
+    sidecars = {path for path in paths if _sidecar_of(path) in paths}
     sources = [
         source
         for one in several
@@ -107,6 +110,18 @@ def expand(spec: SourceSpec, *, blocks: bool = True) -> list[Source]:
     if sum(source.kind == "stdin" for source in sources) > 1:
         raise UsageError("standard input can be read only once")
     return sources if blocks else [replace(source, blocks=False) for source in sources]
+
+
+def _sidecar_of(path: str) -> str | None:
+    """Return the file that `path` would be a sidecar of.
+
+    >>> [_sidecar_of(f"a.jsonl{end}") for end in (".ckpt", ".jnx", ".jnx.user_id", "")]
+    ['a.jsonl', 'a.jsonl', 'a.jsonl', None]
+    """
+    if path.endswith(".ckpt"):
+        return path.removesuffix(".ckpt")
+    data, key_index, _key = f"{path}.".partition(_KEY_INDEX)
+    return data if key_index else None
 
 
 def _is_one(spec: object) -> bool:
@@ -180,13 +195,16 @@ def _is_data_name(name: str) -> bool:
     return (
         not name.startswith((".", "_"))
         and not name.endswith(_NO_DATA_SUFFIXES)
+        and _KEY_INDEX not in name
         and any(fnmatchcase(name, pattern) for pattern in _DATA_NAMES)
     )
 
 
 def _is_data(path: str) -> bool:
     """Whether a match of a glob is meant: no directory, no sidecar, no metadata."""
-    beside = path.endswith(_SIDECAR_SUFFIXES) or meta_file(Path(path).name) is not None
+    name = Path(path).name
+    sidecar = name.endswith(_SIDECAR_SUFFIXES) or _KEY_INDEX in name
+    beside = sidecar or meta_file(name) is not None
     return not beside and not Path(path).is_dir()
 
 

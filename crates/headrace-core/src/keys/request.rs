@@ -17,6 +17,11 @@ pub struct Request {
 }
 
 impl Request {
+    /// The key that is this text, or whose text it is.
+    pub fn of_text(text: &str) -> Self {
+        Self { key: text.into(), hash: hash(text.as_bytes()), kinds: None }
+    }
+
     /// The key that a JSON text says: a value, for a composite key an array of `parts` values.
     /// If it is `typed`, `1` is not `"1"`.
     ///
@@ -65,6 +70,7 @@ mod tests {
             Request::parse(json, parts, false).map(|asked| String::from_utf8(asked.key).unwrap())
         };
         assert_eq!(text("1.0", 1), Ok("1".into()));
+        assert_eq!(Request::of_text("A"), Request::parse(r#""\u0041""#, 1, false).unwrap());
         assert_eq!(text(r#""\u0041""#, 1), Ok("A".into()));
         assert_eq!(text(r#"[1e0,"x"]"#, 2), Ok(r#"["1","x"]"#.into()));
         for (json, parts) in

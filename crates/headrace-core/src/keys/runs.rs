@@ -32,11 +32,6 @@ impl Record<'_> {
         let hash = self.hash.cmp(&other.hash);
         hash.then_with(|| self.key.cmp(other.key)).then(self.offset.cmp(&other.offset))
     }
-
-    /// Whether both have the same key.
-    pub fn same_key(&self, other: &Record<'_>) -> bool {
-        self.hash == other.hash && self.key == other.key
-    }
 }
 
 #[derive(Clone, Copy)]
@@ -154,7 +149,7 @@ impl Runs {
         let rest = self.stored.split_off(count);
         let mut out = self.run()?;
         let mut merge = Merge::new(self.sources().collect())?;
-        while let Some(next) = merge.next()? {
+        while let Some((next, _same)) = merge.next()? {
             out.push(&next)?;
         }
         let run = out.end()?;
@@ -270,21 +265,44 @@ impl<'a> Source<'a> {
         }
     }
 
-    fn pass(&mut self) {
+    /// Pass over the first record, and remember its key. To look at a key in memory is dear, since
+    /// they are in another order there.
+    fn pass(&mut self, passed: &mut Passed<'a>) {
         match self {
-            Self::Memory { records, .. } => *records = &records[1..],
+            Self::Memory { records, keys } => {
+                passed.stays = Some(record(&records[0], keys).key);
+                *records = &records[1..];
+            }
             Self::Stored { buffer, begin, .. } => {
                 let length = u32::from_le_bytes(chunk(&buffer[*begin..], 16)) as usize;
-                *begin += RECORD_BYTES + length;
+                let key = *begin + RECORD_BYTES;
+                passed.stays = None;
+                passed.copy.clear();
+                passed.copy.extend_from_slice(&buffer[key..key + length]);
+                *begin = key + length;
             }
         }
+    }
+}
+
+/// The key of the record before.
+#[derive(Default)]
+struct Passed<'a> {
+    hash: u64,
+    stays: Option<&'a [u8]>,
+    copy: Vec<u8>,
+}
+
+impl Passed<'_> {
+    fn is(&self, record: &Record<'_>) -> bool {
+        self.hash == record.hash && self.stays.unwrap_or(&self.copy) == record.key
     }
 }
 
 /// Records of several sources in order: a heap with the least one on top.
 pub struct Merge<'a> {
     heap: Vec<Source<'a>>,
-    begun: bool,
+    passed: Option<Passed<'a>>,
 }
 
 impl<'a> Merge<'a> {
@@ -295,28 +313,32 @@ impl<'a> Merge<'a> {
                 heap.push(source);
             }
         }
-        let mut merge = Self { heap, begun: false };
+        let mut merge = Self { heap, passed: None };
         for at in (0..merge.heap.len() / 2).rev() {
             merge.sink(at);
         }
         Ok(merge)
     }
 
-    /// The next record.
+    /// The next record, and whether its key is that of the one before.
     ///
     /// # Errors
     /// What reading says.
     #[allow(clippy::should_implement_trait, reason = "what it gives lives until the next call")]
-    pub fn next(&mut self) -> Result<Option<Record<'_>>> {
-        if self.begun && !self.heap.is_empty() {
-            self.heap[0].pass();
-            if !self.heap[0].ready()? {
+    pub fn next(&mut self) -> Result<Option<(Record<'_>, bool)>> {
+        let begun = self.passed.is_some();
+        let passed = self.passed.get_or_insert_default();
+        if begun && let Some(top) = self.heap.first_mut() {
+            passed.hash = top.first().hash;
+            top.pass(passed);
+            if !top.ready()? {
                 self.heap.swap_remove(0);
             }
             self.sink(0);
         }
-        self.begun = true;
-        Ok(self.heap.first().map(Source::first))
+        let Some(record) = self.heap.first().map(Source::first) else { return Ok(None) };
+        let same = begun && self.passed.as_ref().is_some_and(|passed| passed.is(&record));
+        Ok(Some((record, same)))
     }
 
     fn sink(&mut self, mut at: usize) {
@@ -343,8 +365,11 @@ mod tests {
     fn all(runs: &[Runs]) -> Vec<(u64, Vec<u8>, u64)> {
         let mut merge = merged(runs).unwrap();
         let mut found = Vec::new();
-        while let Some(record) = merge.next().unwrap() {
-            found.push((record.hash, record.key.to_vec(), record.offset));
+        while let Some((record, same)) = merge.next().unwrap() {
+            let next = (record.hash, record.key.to_vec(), record.offset);
+            let before: Option<&(u64, Vec<u8>, u64)> = found.last();
+            assert_eq!(same, before.is_some_and(|before| before.1 == next.1));
+            found.push(next);
         }
         found
     }

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use super::{KeyFields, KeyReader, NoKey, Read, Request, trailer::Lines};
 use crate::{json::Limits, rows::Row};
 
-/// How many rows without a key are remembered.
+/// How many rows without a key are remembered, and in any case the first for each cause.
 pub const FIRST_SKIPPED: usize = 10;
 
 /// A row that is in no index.
@@ -95,7 +95,7 @@ impl KeyScan {
             }
         };
         *count += 1;
-        if self.first.len() < FIRST_SKIPPED {
+        if self.first.len() < FIRST_SKIPPED || *count == 1 {
             self.first.push(Skipped { number: row.number, offset, cause, reason });
         }
         None

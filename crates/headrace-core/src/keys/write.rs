@@ -214,17 +214,11 @@ fn each(
     mut visit: impl FnMut(&Record<'_>, bool) -> Result<()>,
 ) -> Result<bool> {
     let mut merge = merged(runs)?;
-    let (mut key, mut hash, mut seen) = (Vec::new(), 0, 0_u64);
-    while let Some(record) = merge.next()? {
-        let same = seen > 0 && record.same_key(&Record { hash, offset: 0, key: &key });
-        if !same {
-            hash = record.hash;
-            key.clear();
-            key.extend_from_slice(record.key);
-        }
+    let mut seen = 0_u64;
+    while let Some((record, same)) = merge.next()? {
         visit(&record, same)?;
         seen += 1;
-        if seen % ASK_EVERY == 0 && !go_on() {
+        if seen.is_multiple_of(ASK_EVERY) && !go_on() {
             return Ok(false);
         }
     }

@@ -77,6 +77,6 @@ def _tally_fragment(
 ) -> Stats:
     rows = rows_of(fragment, max_line, decoding)
     counted = Tally(fragment.source.location, max_depth)
-    while rows.count_into(counted):
+    while rows.advance(counted.advance):
         pass
     return counted.stats

@@ -1,0 +1,398 @@
+//! Key indexes: building, looking up, checking.
+
+use std::{
+    fs,
+    path::PathBuf,
+    sync::{Mutex, MutexGuard, PoisonError},
+};
+
+use headrace_core::{
+    Error,
+    input::DataFile,
+    json::Limits,
+    keys::{
+        self, KeyFields, Lookup, source_hashes,
+        trailer::{Lines, SourceMark},
+        write::{Outcome, Plan},
+    },
+    rows,
+};
+use pyo3::{exceptions::PyValueError, prelude::*};
+
+use crate::{batch::RowBatch, error::to_python, signals, source::File, stream::RowStream};
+
+/// How many rows are looked at before a lock is given up.
+const ROWS_AT_ONCE: usize = 4096;
+
+/// A key to be looked up.
+#[pyclass(frozen, module = "headrace._native")]
+pub(crate) struct KeyRequest {
+    request: keys::Request,
+}
+
+#[pymethods]
+impl KeyRequest {
+    /// The key that a JSON text says, of a key with so many fields.
+    #[new]
+    fn new(json: &str, fields: usize, typed: bool) -> PyResult<Self> {
+        match keys::Request::parse(json, fields, typed) {
+            Ok(request) => Ok(Self { request }),
+            Err(reason) => Err(PyValueError::new_err(reason)),
+        }
+    }
+
+    /// The key of one field that is this text, or whose text it is.
+    #[staticmethod]
+    fn of_text(text: &str) -> Self {
+        Self { request: keys::Request::of_text(text) }
+    }
+}
+
+/// Keys and postings that are being sorted.
+#[pyclass(frozen, module = "headrace._native")]
+pub(crate) struct KeyRuns {
+    runs: Mutex<Option<keys::Runs>>,
+}
+
+#[pymethods]
+impl KeyRuns {
+    /// What takes more than `memory` bytes is put into a nameless file in `directory`.
+    #[new]
+    fn new(directory: PathBuf, memory: usize) -> Self {
+        Self { runs: Mutex::new(Some(keys::Runs::new(directory, memory))) }
+    }
+
+    /// Sort what is there; several can do so at once.
+    fn finish(&self, py: Python<'_>) -> PyResult<()> {
+        py.detach(|| self.lock().as_mut().ok_or_else(used_up)?.finish()).map_err(to_python)
+    }
+}
+
+impl KeyRuns {
+    fn lock(&self) -> MutexGuard<'_, Option<keys::Runs>> {
+        self.runs.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn used_up() -> Error {
+    Error::Sidecar { offset: 0, reason: "these runs are in an index already".into() }
+}
+
+/// lines, blank, bad, missing, null, nested, too long, pending.
+type Counts = (u64, u64, u64, u64, u64, u64, u64, u64);
+
+/// Takes the keys of the rows of a fragment.
+#[pyclass(frozen, module = "headrace._native")]
+pub(crate) struct KeyScan {
+    scan: Mutex<keys::KeyScan>,
+}
+
+#[pymethods]
+impl KeyScan {
+    /// `unterminated` is where a last row without a newline begins, if there is one.
+    #[new]
+    #[pyo3(signature = (fields, *, max_depth, unterminated = None))]
+    fn new(fields: Vec<String>, max_depth: u32, unterminated: Option<u64>) -> Self {
+        let limits = Limits { max_depth };
+        let scan = keys::KeyScan::new(KeyFields::new(fields), limits, unterminated);
+        Self { scan: Mutex::new(scan) }
+    }
+
+    /// Put the keys of some thousand rows of a stream into `runs`; false when it has ended.
+    fn advance(&self, py: Python<'_>, stream: &RowStream, runs: &KeyRuns) -> PyResult<bool> {
+        py.detach(|| {
+            let (mut stream, mut scan, mut runs) = (stream.lock(), self.lock(), runs.lock());
+            let runs = runs.as_mut().ok_or_else(used_up)?;
+            for _ in 0..ROWS_AT_ONCE {
+                let Some(row) = stream.next_row()? else { return Ok(false) };
+                if let Some(key) = scan.key(&row) {
+                    runs.push(key, row.offset)?;
+                }
+            }
+            Ok(true)
+        })
+        .map_err(to_python)
+    }
+
+    /// Find the rows that have wanted keys among some thousand rows of a stream: numbers of the
+    /// requests, and where the rows begin. `None` when it has ended.
+    fn find(
+        &self,
+        py: Python<'_>,
+        stream: &RowStream,
+        wanted: &WantedKeys,
+    ) -> PyResult<Option<Vec<(usize, u64)>>> {
+        py.detach(|| {
+            let (mut stream, mut scan) = (stream.lock(), self.lock());
+            let mut found = Vec::new();
+            for looked_at in 0..ROWS_AT_ONCE {
+                match stream.next_row()? {
+                    Some(row) => wanted.wanted.look_at(&row, &mut scan, &mut found),
+                    None if looked_at == 0 => return Ok(None),
+                    None => break,
+                }
+            }
+            Ok(Some(found))
+        })
+        .map_err(to_python)
+    }
+
+    /// All lines, by kind.
+    #[getter]
+    fn lines(&self) -> Counts {
+        let Lines { lines, blank, bad, missing, null, nested, too_long, pending } =
+            self.lock().lines();
+        (lines, blank, bad, missing, null, nested, too_long, pending)
+    }
+
+    /// Rows with keys.
+    #[getter]
+    fn records(&self) -> u64 {
+        self.lock().records()
+    }
+
+    /// Number, byte, cause and reason of the first rows without a key.
+    #[getter]
+    fn first_skipped(&self) -> Vec<(u64, u64, &'static str, String)> {
+        let scan = self.lock();
+        let skipped = scan.first_skipped().iter();
+        skipped.map(|row| (row.number, row.offset, row.cause, row.reason.clone())).collect()
+    }
+}
+
+impl KeyScan {
+    fn lock(&self) -> MutexGuard<'_, keys::KeyScan> {
+        self.scan.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Keys to be found in one pass.
+#[pyclass(frozen, module = "headrace._native")]
+pub(crate) struct WantedKeys {
+    wanted: keys::scan::Wanted,
+}
+
+#[pymethods]
+impl WantedKeys {
+    #[new]
+    fn new(requests: Vec<Py<KeyRequest>>) -> Self {
+        let requests = requests.iter().map(|request| request.get().request.clone());
+        Self { wanted: keys::scan::Wanted::new(requests.collect()) }
+    }
+}
+
+/// The hashes of the blocks of `[start, end)` of a file.
+#[pyfunction]
+pub(crate) fn hash_blocks(py: Python<'_>, file: &File, start: u64, end: u64) -> PyResult<Vec<u64>> {
+    py.detach(|| source_hashes::hash_blocks(&file.data, start, end)).map_err(to_python)
+}
+
+/// The hash of all of `[start, end)` of a file.
+#[pyfunction]
+pub(crate) fn hash_all(py: Python<'_>, file: &File, start: u64, end: u64) -> PyResult<u64> {
+    py.detach(|| source_hashes::hash_all(&file.data, start, end)).map_err(to_python)
+}
+
+/// What a source looked like: size, times, device, number there, hashes of its ends, codec.
+type Mark = (u64, i64, i64, u64, u64, String, String, String);
+
+/// Write the index of all that is in `runs` to the empty file at `path`. Returns a word for what
+/// came of it. `hashes` says of how many bytes the hashes of whole blocks are. The words are: `written` with version, reason, records, keys and size; `duplicate` with key and
+/// two offsets; `no_room` with the reason.
+#[pyfunction]
+#[pyo3(signature = (
+    runs, path, *, fields, unique, version, lines, max_line, max_depth, logical_size,
+    coverage_end, hashes, source
+))]
+#[allow(clippy::too_many_arguments, reason = "they have names in Python")]
+pub(crate) fn write_key_index(
+    py: Python<'_>,
+    runs: Vec<Py<KeyRuns>>,
+    path: PathBuf,
+    fields: Vec<String>,
+    unique: bool,
+    version: Option<u32>,
+    lines: Counts,
+    max_line: u64,
+    max_depth: u32,
+    logical_size: u64,
+    coverage_end: u64,
+    hashes: (u64, Vec<u64>),
+    source: Mark,
+) -> PyResult<Bound<'_, PyAny>> {
+    let (size, mtime_ns, ctime_ns, device, inode, head_hash, tail_hash, codec) = source;
+    let (all, blank, bad, missing, null, nested, too_long, pending) = lines;
+    let plan = Plan {
+        fields: KeyFields::new(fields),
+        unique,
+        version,
+        lines: Lines { lines: all, blank, bad, missing, null, nested, too_long, pending },
+        max_line,
+        max_depth,
+        logical_size,
+        coverage_end,
+        hashed: hashes.0,
+        hashes: hashes.1,
+        source: SourceMark { size, mtime_ns, ctime_ns, device, inode, head_hash, tail_hash, codec },
+    };
+    let outcome = py.detach(|| {
+        let taken = runs.iter().map(|runs| runs.get().lock().take().ok_or_else(used_up));
+        let mut taken = taken.collect::<Result<Vec<_>, _>>()?;
+        let out = fs::OpenOptions::new().read(true).write(true).open(&path)?;
+        keys::write(&mut taken, &out, &plan, &|| !signals::caught())
+    });
+    let outcome = outcome.map_err(to_python)?;
+    signals::raised()?;
+    match outcome {
+        Outcome::Written(made) => {
+            ("written", made.version, made.why, made.records, made.keys, made.size)
+                .into_pyobject(py)
+                .map(Bound::into_any)
+        }
+        Outcome::Duplicate(two) => {
+            ("duplicate", two.key, two.first, two.second).into_pyobject(py).map(Bound::into_any)
+        }
+        Outcome::NoRoom(why) => ("no_room", why).into_pyobject(py).map(Bound::into_any),
+        Outcome::Stopped => ("stopped",).into_pyobject(py).map(Bound::into_any),
+    }
+}
+
+/// A key index that was opened.
+#[pyclass(frozen, module = "headrace._native")]
+pub(crate) struct KeyIndex {
+    index: keys::KeyIndex,
+    readers: Mutex<Vec<keys::KeyReader>>,
+}
+
+#[pymethods]
+impl KeyIndex {
+    #[new]
+    fn open(py: Python<'_>, path: PathBuf) -> PyResult<Self> {
+        let index =
+            py.detach(|| keys::KeyIndex::open(DataFile::open(&path)?)).map_err(to_python)?;
+        Ok(Self { index, readers: Mutex::default() })
+    }
+
+    /// What it is of, as JSON.
+    #[getter]
+    fn meta(&self) -> String {
+        self.index.meta().to_json()
+    }
+
+    /// Its version.
+    #[getter]
+    fn version(&self) -> u32 {
+        self.index.version()
+    }
+
+    /// The hash of what it is of.
+    #[getter]
+    fn build_id(&self) -> u64 {
+        self.index.build_id()
+    }
+
+    /// Bytes of the file.
+    #[getter]
+    fn size(&self) -> u64 {
+        self.index.size()
+    }
+
+    /// Compare all of it with its checksums, and its tables with each other.
+    fn verify(&self, py: Python<'_>) -> PyResult<()> {
+        py.detach(|| self.index.verify(&|| !signals::caught())).map_err(to_python)?;
+        signals::raised()
+    }
+
+    /// Whether the bytes of a file are those that the index was made of; of one that has
+    /// `grown`, those up to its last newline then.
+    fn is_of(&self, py: Python<'_>, file: &File, grown: bool) -> PyResult<bool> {
+        let same = py
+            .detach(|| self.index.is_of(&file.data, grown, &|| !signals::caught()))
+            .map_err(to_python)?;
+        signals::raised()?;
+        Ok(same.unwrap_or(false))
+    }
+
+    /// The rows of `file` that have a key, about `max_bytes` of them, and where to go on:
+    /// `at` of the next call, `None` behind the last. Rows from `below` on are left out.
+    #[pyo3(signature = (file, request, *, size, below, max_bytes, at = None))]
+    fn get(
+        &self,
+        py: Python<'_>,
+        file: &File,
+        request: &KeyRequest,
+        size: u64,
+        below: u64,
+        max_bytes: usize,
+        at: Option<(u64, u64)>,
+    ) -> PyResult<(RowBatch, Option<(u64, u64)>)> {
+        let found = py.detach(|| {
+            let (start, end) = match at {
+                Some(at) => at,
+                None => self.index.find(&request.request).map(|all| (all.start, all.end))?,
+            };
+            let mut batch = rows::RowBatch::default();
+            if start == end {
+                return Ok((batch, None));
+            }
+            let max_line = usize::try_from(self.index.meta().max_line).unwrap_or(usize::MAX);
+            let lookup = Lookup { file: &file.data, size, below, max_line };
+            let mut reader = self.reader();
+            let next = lookup.postings(
+                &self.index,
+                start..end,
+                &request.request,
+                &mut reader,
+                max_bytes,
+                &mut batch,
+            );
+            self.readers().push(reader);
+            let next = next?;
+            Ok((batch, (next < end).then_some((next, end))))
+        });
+        let (batch, next) = found.map_err(to_python)?;
+        Ok((RowBatch::new(batch), next))
+    }
+}
+
+impl KeyIndex {
+    fn readers(&self) -> MutexGuard<'_, Vec<keys::KeyReader>> {
+        self.readers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A reader that nobody uses.
+    fn reader(&self) -> keys::KeyReader {
+        let meta = self.index.meta();
+        let limits = Limits { max_depth: meta.max_depth };
+        let unused = self.readers().pop();
+        unused.unwrap_or_else(|| keys::KeyReader::new(KeyFields::new(meta.key.clone()), limits))
+    }
+}
+
+/// The rows of a file that begin at `offsets` and have a key, about `max_bytes` of them, and how
+/// many of the offsets they are.
+#[pyfunction]
+#[pyo3(signature = (file, request, offsets, *, fields, size, max_line, max_depth, max_bytes))]
+#[allow(clippy::too_many_arguments, reason = "they have names in Python")]
+pub(crate) fn rows_at(
+    py: Python<'_>,
+    file: &File,
+    request: &KeyRequest,
+    offsets: Vec<u64>,
+    fields: Vec<String>,
+    size: u64,
+    max_line: usize,
+    max_depth: u32,
+    max_bytes: usize,
+) -> PyResult<(RowBatch, usize)> {
+    let read = py.detach(|| {
+        let mut reader = keys::KeyReader::new(KeyFields::new(fields), Limits { max_depth });
+        let lookup = Lookup { file: &file.data, size, below: u64::MAX, max_line };
+        let mut batch = rows::RowBatch::default();
+        let request = &request.request;
+        let done = lookup.offsets(&offsets, request, &mut reader, max_bytes, &mut batch)?;
+        Ok((batch, done))
+    });
+    let (batch, done) = read.map_err(to_python)?;
+    Ok((RowBatch::new(batch), done))
+}

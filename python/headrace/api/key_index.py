@@ -1,0 +1,435 @@
+"""Key indexes: rows by the value of a field."""
+
+from __future__ import annotations
+
+import os
+import threading
+import warnings
+from dataclasses import dataclass, replace
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Literal, Self
+
+from headrace.engines.local.key_build import Built, KeyBuild, build
+from headrace.engines.local.key_lookup import (
+    Reading,
+    rows_of_index,
+    rows_of_offsets,
+    scan,
+)
+from headrace.errors import (
+    BadRowError,
+    HeadraceWarning,
+    KeyIndexError,
+    StrictRowError,
+    UsageError,
+)
+from headrace.kernel.key_index import Key, request, request_of_json
+from headrace.kernel.values import MAX_DEPTH
+from headrace.store import key_index as store
+from headrace.store.opened import OpenedFile
+from headrace.store.sizes import parse_size
+from headrace.store.source import Source, expand
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from pathlib import Path
+    from types import TracebackType
+
+    from headrace.kernel.key_index import KeyRequest, Meta
+    from headrace.kernel.rows import RowBatch
+
+MAX_LINE = 64 << 20
+MEMORY = 256 << 20
+LEAST_MEMORY = 1 << 20
+
+_TOGETHER = 1024
+"""Keys that are looked up before any more are taken."""
+
+
+def build_lookup_index(
+    source: str | os.PathLike[str],
+    key: str | Sequence[str],
+    *,
+    mode: Literal["multi", "unique"] = "multi",
+    version: Literal[1, 2] | None = None,
+    memory: int | str = MEMORY,
+    threads: int | None = None,
+    index: str | os.PathLike[str] | None = None,
+    index_dir: str | os.PathLike[str] | None = None,
+    force: bool = False,
+    strict: bool = False,
+    max_line: int | str = MAX_LINE,
+    max_depth: int = MAX_DEPTH,
+    progress: Callable[[int, int], None] = lambda _bytes, _records: None,
+) -> Built:
+    """Build the index of a field, or of several together, and return what came of it.
+
+    With the mode ``"unique"``, two rows with one key are an error that names both
+    lines. Version 2 is about six bytes a row, and is taken without being asked for where
+    version 1 has no room. Lines that are bad, and rows without the field, are passed
+    over and counted; with `strict`, a bad line is an error. The index is
+    ``SOURCE.jnx``, ``SOURCE.jnx.KEY`` if that is the index of another key, which with
+    `force` is replaced; or it is `index`, or lies in `index_dir`.
+    """
+    if mode not in ("multi", "unique"):
+        raise UsageError(f"mode is 'multi' or 'unique', not {mode!r}")
+    if version not in (None, 1, 2):
+        raise UsageError(f"version is 1 or 2, not {version!r}")
+    fields = fields_of(key)
+    asked = KeyBuild(
+        fields,
+        mode == "unique",
+        version,
+        max(parse_size(memory), LEAST_MEMORY),
+        threads,
+        parse_size(max_line),
+        max_depth,
+        strict,
+    )
+    one = one_source(source)
+    where = where_of(index, index_dir)
+    return build_somewhere(one, asked, where, force=force, progress=progress)
+
+
+def build_somewhere(
+    source: Source,
+    asked: KeyBuild,
+    where: store.Where,
+    *,
+    force: bool = False,
+    progress: Callable[[int, int], None] = lambda _bytes, _records: None,
+) -> Built:
+    """Build an index in the first place where it can be written."""
+    store.refuse_unless_seekable(source)
+    refused: OSError | None = None
+    places = store.destinations(source, list(asked.fields), where, force=force)
+    for path in places:
+        if _writable(path):
+            return build(source, path, asked, progress)
+        refused = refused or PermissionError(13, "cannot be written", str(path))
+    raise refused or AssertionError("there is a place, or an error")
+
+
+def _writable(path: Path) -> bool:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError:
+        return False
+    return os.access(path.parent, os.W_OK | os.X_OK)
+
+
+def fields_of(key: str | Sequence[str]) -> tuple[str, ...]:
+    """Return the fields of a key."""
+    fields = (key,) if isinstance(key, str) else tuple(key)
+    if not fields or not all(isinstance(field, str) for field in fields):
+        raise UsageError("a key is the name of a field, or several of them")
+    if len(set(fields)) < len(fields):
+        raise UsageError(f"a key has each field once: {','.join(fields)}")
+    return fields
+
+
+def one_source(source: str | os.PathLike[str] | Source) -> Source:
+    """Return the only file that `source` names."""
+    if isinstance(source, Source):
+        return source
+    sources = expand(source)
+    if len(sources) != 1:
+        raise UsageError(f"{os.fspath(source)}: an index is of one file")
+    return sources[0]
+
+
+def where_of(
+    index: str | os.PathLike[str] | None, index_dir: str | os.PathLike[str] | None
+) -> store.Where:
+    """Return where indexes are."""
+    path, directory = (
+        None if place is None else os.fspath(place) for place in (index, index_dir)
+    )
+    return store.Where(path, directory)
+
+
+@dataclass(frozen=True, slots=True)
+class _Usable:
+    """An index, and up to which byte it answers."""
+
+    stored: store.Stored
+    below: int
+    grown: bool
+
+
+def open_lookup_index(
+    source: str | os.PathLike[str],
+    key: str | Sequence[str] | None = None,
+    *,
+    index: str | os.PathLike[str] | None = None,
+    index_dir: str | os.PathLike[str] | None = None,
+    strict: bool = False,
+    auto_rebuild: bool = False,
+) -> KeyIndex:
+    """Open the index of a source for looking keys up; see `KeyIndex`."""
+    return KeyIndex(
+        source,
+        key,
+        index=index,
+        index_dir=index_dir,
+        strict=strict,
+        auto_rebuild=auto_rebuild,
+    )
+
+
+class KeyIndex:
+    """Finds the rows of a file by the value of a field, from any number of threads.
+
+    Every row that is given has the key that was asked for. Where the index is missing,
+    damaged or not that of the file any more, the file is scanned, and a `HeadraceWarning`
+    says so; with `auto_rebuild` the index is built anew first, and with `strict` it is an
+    error. Of a file that has grown, only the new rows are scanned.
+    """
+
+    def __init__(
+        self,
+        source: str | os.PathLike[str] | Source,
+        key: str | Sequence[str] | None = None,
+        *,
+        index: str | os.PathLike[str] | None = None,
+        index_dir: str | os.PathLike[str] | None = None,
+        strict: bool = False,
+        auto_rebuild: bool = False,
+        max_line: int | str = MAX_LINE,
+        max_depth: int = MAX_DEPTH,
+        tell: Callable[[KeyIndexError], None] | None = None,
+    ) -> None:
+        self.source = one_source(source)
+        store.refuse_unless_seekable(self.source)
+        fields = None if key is None else fields_of(key)
+        self._where = where_of(index, index_dir)
+        self._strict, self._auto_rebuild = strict, auto_rebuild
+        self._tell = tell or _warn
+        self._limits = parse_size(max_line), max_depth
+        self._lock = threading.Lock()
+        self._opened: OpenedFile | None = OpenedFile(self.source)
+        store.refuse_unless_seekable(self._file.source)
+        self._usable = self._open(fields)
+        if self._usable is not None:
+            fields = self._usable.stored.meta.key
+        if fields is None:
+            raise store.unusable(self.source, None)
+        self.key = fields
+
+    # Opening
+
+    def _open(self, fields: tuple[str, ...] | None) -> _Usable | None:
+        found = self._look(fields)
+        if isinstance(found, KeyIndexError) and self._auto_rebuild:
+            found = self._rebuilt(fields, found)
+        if isinstance(found, _Usable):
+            return found
+        if self._strict or fields is None:
+            raise found
+        self._tell(found)
+        return None
+
+    def _rebuilt(
+        self, fields: tuple[str, ...] | None, trouble: KeyIndexError
+    ) -> _Usable | KeyIndexError:
+        """Build the index anew, as it was."""
+        known = store.find(self.source, fields and list(fields), self._where)
+        max_line, max_depth = self._limits
+        if isinstance(known, store.Stored):
+            meta = known.meta
+            asked = KeyBuild(meta.key, meta.mode == "unique", known.index.version)
+            asked = replace(asked, max_line=meta.max_line, max_depth=meta.max_depth)
+        elif fields is not None and trouble.kind in ("missing", "corrupt"):
+            asked = KeyBuild(fields, max_line=max_line, max_depth=max_depth)
+        else:
+            return trouble
+        self._tell(trouble)
+        build_somewhere(self.source, asked, self._where)
+        return self._look(asked.fields)
+
+    def _look(self, fields: tuple[str, ...] | None) -> _Usable | KeyIndexError:
+        """Find an index that can be used, or say why there is none."""
+        asked = None if fields is None else list(fields)
+        location = self.source.location
+        match store.find(self.source, asked, self._where):
+            case None:
+                return store.unusable(self.source, fields)
+            case store.Unreadable(path, fault, reason):
+                return KeyIndexError(location, str(path), fault, reason)
+            case store.Stored() as stored:
+                return self._judge(stored)
+
+    def _judge(self, stored: store.Stored) -> _Usable | KeyIndexError:
+        fresh = store.freshness(stored, self.source, self._file)
+        if fresh.state == "fresh":
+            return _Usable(stored, self._file.size, grown=False)
+        trouble = KeyIndexError(
+            self.source.location, str(stored.path), fresh.state, fresh.reason
+        )
+        if fresh.state == "grown" and not (self._strict or self._auto_rebuild):
+            self._tell(trouble)
+            return _Usable(stored, stored.meta.coverage_end, grown=True)
+        return trouble
+
+    # Answers
+
+    def get(self, key: Key, *, typed: bool = False) -> list[Any]:
+        """Return the rows that have a key, in file order.
+
+        A number is looked for however it is written, and unless `typed` as text too:
+        1 finds ``1``, ``1.0`` and ``"1"``. Of a composite key, give a value for each field.
+        """
+        asked = request(key, self.key, typed=typed)
+        return [value for _, rows in self.answers([asked]) for value in _values(rows)]
+
+    def get_many(
+        self, keys: Iterable[Key], *, typed: bool = False
+    ) -> Iterator[list[Any]]:
+        """Yield the rows of each key."""
+        requests = (request(key, self.key, typed=typed) for key in keys)
+        for some in self.together(requests):
+            found: list[list[Any]] = [[] for _ in some]
+            for number, rows in self.answers(some):
+                found[number] += _values(rows)
+            yield from found
+
+    def lookup(self, key: Key, *, typed: bool = False) -> Iterator[int]:
+        """Yield the bytes at which the rows with a key begin, after decompression."""
+        for _, rows in self.answers([request(key, self.key, typed=typed)]):
+            yield from rows.offsets
+
+    def request_of_json(self, text: str) -> KeyRequest:
+        """Return the key that a JSON text says; a number is not looked for as text."""
+        return request_of_json(text, self.key, typed=True)
+
+    def together(self, requests: Iterable[KeyRequest]) -> Iterator[list[KeyRequest]]:
+        """Yield requests as they are best answered: without an index, all in one scan."""
+        waiting = iter(requests)
+        while some := list(islice(waiting, _TOGETHER if self.usable else None)):
+            yield some
+
+    def answers(self, requests: Sequence[KeyRequest]) -> Iterator[tuple[int, RowBatch]]:
+        """Yield the rows of each request as they stand in the file, with its number."""
+        usable = self._usable
+        if usable is None:
+            yield from self._scanned(requests, 0)
+            return
+        behind = self._scan(requests, usable.below) if usable.grown else None
+        for number, asked in enumerate(requests):
+            given = False
+            try:
+                for rows in rows_of_index(
+                    self._file, usable.stored, asked, usable.below
+                ):
+                    given = given or len(rows) > 0
+                    yield number, rows
+            except KeyIndexError as error:
+                if given or self._strict:
+                    raise
+                self._give_up(error)
+                yield from self._scanned(requests, number)
+                return
+            if behind is not None:
+                yield from self._read(number, asked, behind[number])
+
+    def _give_up(self, error: KeyIndexError) -> None:
+        with self._lock:
+            if self._usable is None:
+                return
+            self._usable = None
+        self._tell(error)
+
+    def _scanned(
+        self, requests: Sequence[KeyRequest], first: int
+    ) -> Iterator[tuple[int, RowBatch]]:
+        """Answer the requests from `first` on by looking at every row."""
+        found = self._scan(requests[first:], 0)
+        for number, offsets in enumerate(found, start=first):
+            yield from self._read(number, requests[number], offsets)
+
+    def _scan(self, requests: Sequence[KeyRequest], start: int) -> list[list[int]]:
+        sought = scan(self._file, self._reading(), requests, start)
+        bad = [row for row in sought.skipped if row.cause in ("bad", "too_long")]
+        if bad and self._strict:
+            line = bad[0].line if start == 0 else None
+            raise StrictRowError(
+                self.source.location, line, bad[0].offset, bad[0].reason
+            )
+        return sought.offsets
+
+    def _read(
+        self, number: int, asked: KeyRequest, offsets: list[int]
+    ) -> Iterator[tuple[int, RowBatch]]:
+        for rows in rows_of_offsets(self._file, self._reading(), asked, offsets):
+            yield number, rows
+
+    def _reading(self) -> Reading:
+        if self._usable is None:
+            return Reading(self.key, *self._limits)
+        meta = self._usable.stored.meta
+        return Reading(self.key, meta.max_line, meta.max_depth)
+
+    # The index itself
+
+    @property
+    def usable(self) -> bool:
+        """Whether there is an index; if not, every answer is a scan."""
+        return self._usable is not None
+
+    @property
+    def path(self) -> str | None:
+        """The file of the index."""
+        return None if self._usable is None else str(self._usable.stored.path)
+
+    @property
+    def meta(self) -> Meta | None:
+        """What the index is of."""
+        return None if self._usable is None else self._usable.stored.meta
+
+    def is_fresh(self) -> bool:
+        """Whether the index is that of the file as it is now."""
+        if self._usable is None:
+            return False
+        now = one_source(self.source.location)
+        found = store.freshness(self._usable.stored, now, OpenedFile(now))
+        return found.state == "fresh"
+
+    @property
+    def _file(self) -> OpenedFile:
+        if self._opened is None:
+            raise UsageError(f"{self.source.location}: its key index was closed")
+        return self._opened
+
+    def close(self) -> None:
+        """Let go of the files."""
+        self._opened = self._usable = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+def _values(rows: RowBatch) -> list[Any]:
+    values, refused = rows.values(1000)
+    if refused is not None:  # it was checked when its key was read
+        position, offset, reason = refused
+        raise BadRowError("", position, offset, reason)
+    return values
+
+
+def warn_unless_missing(trouble: KeyIndexError) -> None:
+    """Say what is wrong with an index, where one would be welcome but need not be."""
+    if trouble.kind != "missing":
+        _warn(trouble)
+
+
+def _warn(trouble: KeyIndexError) -> None:
+    done = "the new rows are" if trouble.kind == "grown" else "the file is"
+    warnings.warn(f"{trouble.what}; {done} scanned", HeadraceWarning, stacklevel=2)

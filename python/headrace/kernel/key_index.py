@@ -1,0 +1,240 @@
+"""Key indexes, in our words.
+
+`KeyIndex`, `KeyRequest`, `KeyRuns`, `KeyScan` and `WantedKeys` are the core's own
+classes. What a key is, and the format of the file: docs/formats/key-index.md.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+
+from headrace._native import (
+    KeyIndex,
+    KeyRequest,
+    KeyRuns,
+    KeyScan,
+    WantedKeys,
+    hash_all,
+    hash_blocks,
+    rows_at,
+    write_key_index,
+)
+from headrace.errors import DuplicateKeyError, UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+__all__ = [
+    "HASH_BYTES",
+    "Key",
+    "KeyIndex",
+    "KeyRequest",
+    "KeyRuns",
+    "KeyScan",
+    "Lines",
+    "Meta",
+    "Scalar",
+    "Skipped",
+    "SourceMark",
+    "WantedKeys",
+    "Written",
+    "account_of",
+    "hash_all",
+    "hash_blocks",
+    "meta_of",
+    "request",
+    "request_of_json",
+    "rows_at",
+    "write_index",
+]
+
+HASH_BYTES = 1 << 20
+"""How many bytes of a source one hash is about."""
+
+Scalar: TypeAlias = "str | int | float"
+Key: TypeAlias = "Scalar | Sequence[Scalar]"
+"""A value to look for; of a composite key a value for each field."""
+
+
+class Lines(NamedTuple):
+    """Lines by kind; lines = records + blank + the others + pending.
+
+    `pending`: half a line at the end, which may become a whole one.
+    """
+
+    lines: int = 0
+    blank: int = 0
+    bad: int = 0
+    missing: int = 0
+    null: int = 0
+    nested: int = 0
+    too_long: int = 0
+    pending: int = 0
+
+    def plus(self, other: Lines) -> Lines:
+        """Return the lines of both."""
+        return Lines(*map(sum, zip(self, other, strict=True)))
+
+    @property
+    def skipped(self) -> dict[str, int]:
+        """How many lines with something in them have no key, by cause.
+
+        >>> Lines(lines=5, blank=1, null=2).skipped
+        {'null': 2}
+        """
+        counts = self._asdict()
+        causes = ("bad", "missing", "null", "nested", "too_long")
+        return {cause: counts[cause] for cause in causes if counts[cause]}
+
+    @property
+    def records(self) -> int:
+        """How many have a key."""
+        return 2 * self.lines - sum(self)
+
+
+class Skipped(NamedTuple):
+    """A line without a key. `line` counts from 1; `offset` is where it goes wrong."""
+
+    line: int
+    offset: int
+    cause: str
+    reason: str
+
+
+def account_of(scan: KeyScan) -> tuple[Lines, list[Skipped]]:
+    """Return the lines that a scan has seen, and the first ones without a key."""
+    skipped = [
+        Skipped(row + 1, offset, cause, reason)
+        for row, offset, cause, reason in scan.first_skipped
+    ]
+    return Lines(*scan.lines), skipped
+
+
+class SourceMark(NamedTuple):
+    """What a source on disk looked like."""
+
+    size: int
+    mtime_ns: int
+    ctime_ns: int
+    device: int
+    inode: int
+    head_hash: str
+    tail_hash: str
+    codec: str
+
+
+@dataclass(frozen=True, slots=True)
+class Meta:
+    """What an index is of."""
+
+    key: tuple[str, ...]
+    mode: str
+    records: int
+    keys: int
+    lines: Lines
+    max_line: int
+    max_depth: int
+    logical_size: int
+    coverage_end: int
+    hashed: int
+    source: SourceMark
+
+
+def meta_of(index: KeyIndex) -> Meta:
+    """Return what an index is of."""
+    found: dict[str, Any] = json.loads(index.meta)
+    del found["hash"]
+    found["key"] = tuple(found["key"])
+    found["lines"] = Lines(**found["lines"])
+    found["source"] = SourceMark(**found["source"])
+    return Meta(**found)
+
+
+def request(key: Key, fields: Sequence[str], *, typed: bool = False) -> KeyRequest:
+    """Return a key as the core looks for it.
+
+    Text is looked for as it is, a number however it is written. Unless `typed`, the
+    text ``"1"`` and the number 1 are one key.
+    """
+    if isinstance(key, str) and len(fields) == 1 and not typed:
+        return _request_of_text(key)
+    try:
+        return request_of_json(json.dumps(key, allow_nan=False), fields, typed=typed)
+    except (TypeError, ValueError) as error:
+        raise UsageError(f"{key!r} is no key: {error}") from None
+
+
+def _request_of_text(text: str) -> KeyRequest:
+    try:
+        return KeyRequest.of_text(text)
+    except UnicodeEncodeError as error:
+        raise UsageError(f"{text!r} is no key: {error.reason}") from None
+
+
+def request_of_json(text: str, fields: Sequence[str], *, typed: bool) -> KeyRequest:
+    """Return a key that is written as JSON as the core looks for it."""
+    try:
+        return KeyRequest(text, len(fields), typed)
+    except ValueError as error:
+        raise UsageError(f"{text} is no key of {','.join(fields)}: {error}") from None
+
+
+class Written(NamedTuple):
+    """An index that was written; `why` it has not the version that is usual."""
+
+    version: int
+    why: str | None
+    records: int
+    keys: int
+    size: int
+
+
+def write_index(
+    runs: Sequence[KeyRuns],
+    path: Path,
+    *,
+    source: str,
+    line_of: Callable[[int], int],
+    fields: Sequence[str],
+    unique: bool,
+    version: int | None,
+    lines: Lines,
+    max_line: int,
+    max_depth: int,
+    logical_size: int,
+    coverage_end: int,
+    hashes: tuple[int, Sequence[int]],
+    mark: SourceMark,
+) -> Written:
+    """Write the index of what is in `runs` to the empty file `path`.
+
+    `hashes` says how many bytes the hashes of whole blocks are about, and has one more for
+    the rest. `line_of` is asked for the line numbers of two rows with one key.
+    """
+    what, *facts = write_key_index(
+        runs,
+        path,
+        fields=fields,
+        unique=unique,
+        version=version,
+        lines=lines,
+        max_line=max_line,
+        max_depth=max_depth,
+        logical_size=logical_size,
+        coverage_end=coverage_end,
+        hashes=hashes,
+        source=mark,
+    )
+    match what, facts:
+        case "duplicate", [list() | bytes() as key, int(first), int(second)]:
+            text = bytes(key).decode()
+            raise DuplicateKeyError(source, text, line_of(first), line_of(second))
+        case "no_room", [why]:
+            raise UsageError(
+                f"{source}: version 1 has no room for it ({why}); let the version be chosen"
+            )
+        case _:
+            return Written(*facts)  # type: ignore[arg-type]  # as the stub of the core says

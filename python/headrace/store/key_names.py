@@ -1,0 +1,42 @@
+"""Names of key indexes: one source may have several.
+
+The first index of ``DATA`` is ``DATA.jnx``; those of other keys are ``DATA.jnx.KEY``.
+Field names can have anything in them, so what would mean something in a path, or to
+us, is written as in URLs.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from typing import TYPE_CHECKING
+from urllib.parse import quote
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+SUFFIX = ".jnx"
+
+_RESERVED = frozenset({"graph", "delta", "tmp", "lock"})
+_LONGEST = 100
+_MEANS_SOMETHING = re.compile(r"[%+/.~\x00-\x1f\x7f]")
+
+
+def suffix_of(fields: Sequence[str]) -> str:
+    """Return the suffix of the index of a key, where ``.jnx`` is taken.
+
+    >>> suffix_of(["customer_id"]), suffix_of(["a.b", "c+d"]), suffix_of(["graph"])
+    ('.jnx.customer_id', '.jnx.a%2Eb+c%2Bd', '.jnx.%67raph')
+    """
+    text = "+".join(_MEANS_SOMETHING.sub(_escaped, field) for field in fields)
+    if text in _RESERVED or not text:
+        text = f"%{ord(text[0]):02X}{text[1:]}" if text else "%"
+    if len(text.encode()) > _LONGEST:
+        # A name has 255 bytes, some of which are the data's.
+        text = "~" + hashlib.sha256(text.encode()).hexdigest()[:32]
+    return f"{SUFFIX}.{text}"
+
+
+def _escaped(found: re.Match[str]) -> str:
+    special = {".": "%2E", "~": "%7E"}
+    return special.get(found[0]) or quote(found[0], safe="")

@@ -1,0 +1,36 @@
+"""Where the sidecars of a file may be."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+def sidecar_places(
+    location: str, suffix: str, directory: str | None = None
+) -> Iterator[Path]:
+    """List where the sidecar of a file may be, the best place first.
+
+    Beside the file, in the directory that ``HEADRACE_INDEX_DIR`` names, in the user's
+    cache; with `directory`, only there.
+    """
+    data = Path(location)
+    if directory is not None:
+        yield _named_by_path(Path(directory), data, suffix)
+        return
+    yield data.with_name(data.name + suffix)
+    if shared := os.environ.get("HEADRACE_INDEX_DIR"):
+        yield _named_by_path(Path(shared), data, suffix)
+    cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    yield _named_by_path(Path(cache) / "headrace", data, suffix)
+
+
+def _named_by_path(directory: Path, data: Path, suffix: str) -> Path:
+    import hashlib
+
+    digest = hashlib.sha256(os.fsencode(data.resolve())).hexdigest()[:16]
+    return directory / f"{data.name}-{digest}{suffix}"

@@ -1,0 +1,264 @@
+"""Key indexes: where they lie, when they are used, and who may use them."""
+
+import os
+import pickle
+import threading
+import warnings
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+import headrace
+from headrace.engines.local.key_build import KeyBuild, build
+from headrace.errors import (
+    DuplicateKeyError,
+    HeadraceWarning,
+    KeyIndexError,
+    SourceChangedError,
+    UsageError,
+)
+from headrace.store.key_names import suffix_of
+from headrace.store.opened import OpenedFile
+from tests.reference.compressed import FORMS
+
+ROWS = b"".join(b'{"k":%d,"n":%d}\n' % (n % 100, n) for n in range(1000))
+
+
+@pytest.fixture
+def source(tmp_path):
+    path = tmp_path / "data" / "rows.jsonl"
+    path.parent.mkdir()
+    path.write_bytes(ROWS)
+    return path
+
+
+def beside(source):
+    return sorted(path.name for path in source.parent.iterdir())
+
+
+def test_an_index_lies_beside_its_file(source):
+    built = headrace.build_lookup_index(source, "k")
+    assert beside(source) == ["rows.jsonl", "rows.jsonl.jnx"]
+    assert (built.written.records, built.written.keys) == (1000, 100)
+    assert built.lines.records == 1000
+
+
+def test_an_index_may_lie_elsewhere(source, tmp_path, monkeypatch):
+    built = headrace.build_lookup_index(source, "k", index_dir=tmp_path / "kept")
+    assert built.path.parent == tmp_path / "kept"
+    assert beside(source) == ["rows.jsonl"]
+    kept = headrace.KeyIndex(source, "k", index_dir=tmp_path / "kept", strict=True)
+    assert len(kept.get(7)) == 10
+    with pytest.raises(KeyIndexError, match="there is no key index"):
+        headrace.KeyIndex(source, "k", strict=True)
+    monkeypatch.setenv("HEADRACE_INDEX_DIR", str(tmp_path / "kept"))
+    assert len(headrace.KeyIndex(source, "k", strict=True).get(7)) == 10
+    named = headrace.build_lookup_index(source, "k", index=tmp_path / "x.jnx").path
+    assert len(headrace.KeyIndex(source, "k", index=named, strict=True).get(7)) == 10
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
+def test_where_it_cannot_be_written_another_place_is_taken(source, tmp_path):
+    source.parent.chmod(0o555)
+    try:
+        built = headrace.build_lookup_index(source, "k")
+        assert built.path.parent.name == "headrace"
+    finally:
+        source.parent.chmod(0o755)
+
+
+@pytest.mark.parametrize(
+    ("fields", "suffix"),
+    [
+        (["id"], ".jnx.id"),
+        (["a", "b"], ".jnx.a+b"),
+        (["a+b"], ".jnx.a%2Bb"),
+        (["../x"], ".jnx.%2E%2E%2Fx"),
+        (["delta"], ".jnx.%64elta"),
+        (["100%"], ".jnx.100%25"),
+        ([""], ".jnx.%"),
+    ],
+)
+def test_names_hold_any_field(fields, suffix):
+    assert suffix_of(fields) == suffix
+
+
+def test_names_of_long_fields_are_short_and_different():
+    assert len(suffix_of(["x" * 300])) == 38
+    assert suffix_of(["x" * 300]) != suffix_of(["x" * 301])
+
+
+def test_answers_of_every_kind(source):
+    headrace.build_lookup_index(source, "k")
+    with headrace.open_lookup_index(source) as index:
+        assert index.key == ("k",)
+        assert [row["n"] for row in index.get(7)][:3] == [7, 107, 207]
+        assert index.get("7") == index.get(7.0) == index.get(7)
+        assert index.get("7", typed=True) == []
+        assert index.get("none") == []
+        assert [len(rows) for rows in index.get_many([1, "x", 2])] == [10, 0, 10]
+        first = next(index.lookup(7))
+        assert ROWS[first:].startswith(b'{"k":7,"n":7}')
+        assert index.is_fresh()
+        assert index.meta.records == 1000
+    with pytest.raises(UsageError, match="closed"):
+        index.get(7)
+
+
+@pytest.mark.parametrize("key", [None, float("nan"), [1], {"a": 1}, "\ud800", b"x"])
+def test_what_is_no_key(source, key):
+    with pytest.raises(UsageError, match="no key"):
+        headrace.KeyIndex(source, "k", tell=lambda _trouble: None).get(key)
+
+
+def test_many_threads_may_ask(source):
+    headrace.build_lookup_index(source, "k", version=2)
+    index = headrace.KeyIndex(source, "k", strict=True)
+    with ThreadPoolExecutor(8) as pool:
+        found = list(pool.map(index.get, [key % 120 for key in range(2000)]))
+    for key, rows in enumerate(found):
+        assert {row["k"] for row in rows} <= {key % 120}
+        assert len(rows) == (10 if key % 120 < 100 else 0)
+
+
+def test_a_copy_of_both_files_is_used(source, tmp_path):
+    built = headrace.build_lookup_index(source, "k")
+    copy = tmp_path / "copy.jsonl"
+    copy.write_bytes(ROWS)
+    copy.with_name("copy.jsonl.jnx").write_bytes(built.path.read_bytes())
+    index = headrace.KeyIndex(copy, "k", strict=True)
+    assert len(index.get(7)) == 10
+
+
+def test_a_file_that_is_cut_under_a_reader_is_an_error(source):
+    headrace.build_lookup_index(source, "k")
+    index = headrace.KeyIndex(source, "k")
+    assert len(index.get(7)) == 10
+    os.truncate(source, 5000)
+    with pytest.raises(SourceChangedError):
+        index.get(7)
+    assert not index.is_fresh()
+
+
+def test_a_file_that_is_replaced_under_a_reader_stays_the_old_one(source):
+    headrace.build_lookup_index(source, "k")
+    index = headrace.KeyIndex(source, "k")
+    other = source.with_name("other")
+    other.write_bytes(b'{"k":7}\n')
+    other.replace(source)
+    assert len(index.get(7)) == 10
+    assert not index.is_fresh()
+
+
+def test_a_row_that_only_the_end_of_the_file_ends(source):
+    source.write_bytes(b'{"k":1,"n":1}\n{"k":1,"n":2}')
+    headrace.build_lookup_index(source, "k")
+    index = headrace.KeyIndex(source, "k", strict=True)
+    assert [row["n"] for row in index.get(1)] == [1, 2]
+    assert index.meta.coverage_end == 14
+
+
+def test_half_a_row_is_pending_until_it_is_whole(source):
+    source.write_bytes(b'{"k":1,"n":1}\n{"k":1,')
+    built = headrace.build_lookup_index(source, "k")
+    assert (built.lines.pending, built.lines.bad) == (1, 0)
+    with source.open("ab") as file:
+        file.write(b'"n":2}\n')
+    with pytest.warns(HeadraceWarning, match="source_grown; the new rows are scanned"):
+        index = headrace.KeyIndex(source, "k")
+    assert [row["n"] for row in index.get(1)] == [1, 2]
+
+
+@pytest.mark.parametrize("form", ["gzip, blocks of lines", "zstd, cut anywhere"])
+def test_compressed_files_that_can_be_entered_have_indexes(source, form):
+    path = source.with_name("rows.jsonl.packed")
+    path.write_bytes(FORMS[form](ROWS))
+    headrace.build_lookup_index(path, "k", threads=2)
+    index = headrace.KeyIndex(path, "k", strict=True)
+    assert [row["n"] for row in index.get(7)] == list(range(7, 1000, 100))
+    path.write_bytes(FORMS[form](ROWS + b'{"k":7,"n":-1}\n'))
+    with pytest.warns(HeadraceWarning, match="source_modified; the file is scanned"):
+        grown = headrace.KeyIndex(path, "k")
+    assert len(grown.get(7)) == 11
+
+
+def test_other_compressed_files_have_none(source):
+    path = source.with_name("rows.jsonl.gz")
+    path.write_bytes(FORMS["gzip"](ROWS))
+    with pytest.raises(UsageError, match="headrace recompress"):
+        headrace.build_lookup_index(path, "k")
+    with pytest.raises(UsageError, match="headrace recompress"):
+        headrace.KeyIndex(path, "k")
+
+
+def test_a_build_that_fails_leaves_nothing(source):
+    before = beside(source)
+    source.write_bytes(ROWS + b'{"k":1}\n')
+    with pytest.raises(DuplicateKeyError) as raised:
+        headrace.build_lookup_index(source, "k", mode="unique")
+    assert (raised.value.line, raised.value.other) == (1, 101)
+    assert pickle.loads(pickle.dumps(raised.value)).args == raised.value.args
+    assert beside(source) == before
+
+
+def test_a_source_that_changes_during_a_build_is_an_error(source, monkeypatch):
+    scanned = threading.Event()
+    check = OpenedFile.check
+
+    def changed_once(opened):
+        if not scanned.is_set():
+            scanned.set()
+            source.write_bytes(ROWS.replace(b'"k":7,', b'"k":8,'))
+            os.utime(source, ns=(1, 1))
+        check(opened)
+
+    monkeypatch.setattr(OpenedFile, "check", changed_once)
+    with pytest.raises(SourceChangedError):
+        headrace.build_lookup_index(source, "k")
+    assert beside(source) == ["rows.jsonl"]
+
+
+def test_the_smallest_memory_gives_the_same_bytes(source, tmp_path):
+    source.write_bytes(ROWS * 60)
+    made = []
+    for memory in (256 << 20, 10_000):
+        asked = KeyBuild(("k", "n"), memory=memory, threads=2, fragment_bytes=100_000)
+        (one,) = headrace.open(source).sources
+        made.append(build(one, tmp_path / "i.jnx", asked).path.read_bytes())
+    assert made[0] == made[1]
+
+
+def test_an_index_of_a_path_of_fields(source):
+    source.write_bytes(b'{"a":{"b":1}}\n{"a.b":1}\n{"a":{"b":2},"a.b":1}\n{"a":1}\n')
+    built = headrace.build_lookup_index(source, "a.b")
+    assert built.lines.skipped == {"missing": 1}
+    index = headrace.KeyIndex(source, "a.b", strict=True)
+    assert len(index.get(1)) == 3
+    assert index.get(2) == []
+
+
+def test_a_data_set_finds_rows_with_and_without_an_index(source):
+    other = source.with_name("more.jsonl")
+    other.write_bytes(b'{"k":"7","n":-1}\noops\n')
+    headrace.build_lookup_index(source, "k")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        ds = headrace.open([source, other])
+        assert [row["n"] for row in ds.get("k", 7)] == [*range(7, 1000, 100), -1]
+        assert ds.raw.get("k", "7", typed=True) == [b'{"k":"7","n":-1}']
+        assert [row["n"] for row in ds.get(["k", "n"], (7, 207))] == [207]
+        sent = pickle.loads(pickle.dumps(ds))
+        assert len(sent.get("k", 7)) == 11
+
+
+def test_errors_say_what_to_do(source):
+    with pytest.raises(KeyIndexError, match="run `headrace index build"):
+        headrace.KeyIndex(source, "k", strict=True)
+    with pytest.raises(KeyIndexError, match="there is no key index"):
+        headrace.KeyIndex(source)
+    with pytest.raises(UsageError, match="mode is"):
+        headrace.build_lookup_index(source, "k", mode="some")
+    with pytest.raises(UsageError, match="version is"):
+        headrace.build_lookup_index(source, "k", version=3)
+    with pytest.raises(UsageError, match="name of a field"):
+        headrace.build_lookup_index(source, [])
