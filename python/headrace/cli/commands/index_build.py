@@ -1,0 +1,195 @@
+"""``headrace index build``: from the values of a field to the rows that have them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+from headrace.cli.arguments import Argument
+from headrace.cli.key_index_options import EVENTS, MAX_LINE, PLACES, SOURCE
+from headrace.cli.table import Example
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+
+    from headrace.cli.output import Console
+    from headrace.engines.local.key_build import Built
+
+ABOUT = """\
+Every row is checked in full. Lines that are not JSON, and rows in which the field is
+missing, null, an array or an object, are in no index; they are counted. The index of
+FILE is FILE.jnx, or FILE.jnx.KEY if that is the index of another key. It is there whole
+or not at all, and the same rows give the same bytes."""
+
+EXAMPLES = (
+    Example("headrace index build app.jsonl --on id", "rows by the field id"),
+    Example(
+        "headrace index build app.jsonl --on level,ms --compact",
+        "by two fields together, in few bytes",
+    ),
+    Example(
+        "headrace index build app.jsonl --on id --mode unique",
+        "which is an error if two rows have one id",
+    ),
+)
+
+ARGUMENTS = (
+    SOURCE,
+    Argument(
+        "on",
+        "text",
+        "the field of the key, or several with commas between them; a.b is the field b "
+        "of the field a, where no field is called a.b",
+        ("--on",),
+        metavar="FIELD[,FIELD...]",
+    ),
+    Argument(
+        "mode",
+        "choice",
+        "whether several rows may have one key (multi unless told)",
+        ("--mode",),
+        choices=("multi", "unique"),
+        default="multi",
+    ),
+    Argument(
+        "compact",
+        "switch",
+        "write version 2 of the format: about 6 bytes a row",
+        ("--compact",),
+    ),
+    Argument(
+        "format",
+        "choice",
+        "write this version of the format, or fail (1 if it has room, unless told)",
+        ("--format",),
+        choices=("1", "2"),
+    ),
+    Argument(
+        "memory",
+        "size",
+        "how much memory to use (256MiB unless told); changes no byte",
+        ("--memory",),
+        metavar="SIZE",
+        default=256 << 20,
+    ),
+    Argument(
+        "threads",
+        "number",
+        "how many threads read (as many as there are cores, unless told); changes no "
+        "byte",
+        ("--threads",),
+        metavar="N",
+    ),
+    Argument("strict", "switch", "fail if a line is bad or too long", ("--strict",)),
+    MAX_LINE,
+    PLACES[0]._replace(
+        name="out", help="write the index here, not beside FILE", flags=("--out",)
+    ),
+    PLACES[1],
+    Argument(
+        "force",
+        "switch",
+        "replace FILE.jnx even if it is the index of another key",
+        ("--force",),
+    ),
+    *EVENTS,
+)
+
+VERSIONS: dict[str | None, Literal[1, 2] | None] = {None: None, "1": 1, "2": 2}
+
+
+def run(options: Namespace, console: Console) -> int:
+    """Build the index."""
+    import time
+
+    from headrace.api.key_index import build_lookup_index, one_source
+    from headrace.cli.ending import ending_cleanly
+    from headrace.cli.key_index_options import fields, tell_as_asked
+    from headrace.errors import UsageError
+
+    tell_as_asked(options, console)
+    if options.on is None:
+        raise UsageError("name the field of the key: --on FIELD")
+    if options.compact and options.format == "1":
+        raise UsageError("--compact is --format 2; give one of them")
+    version = "2" if options.compact else options.format
+    key, source = fields(options.on), one_source(options.file)
+    console.emit(
+        "build_start",
+        f"{source.location}: building the index of {options.on}",
+        source=source.location,
+        key=options.on,
+    )
+    began = time.monotonic()
+    with ending_cleanly(), console.progress() as report:
+        built = build_lookup_index(
+            options.file,
+            key,
+            mode=options.mode,
+            version=VERSIONS[version],
+            memory=options.memory,
+            threads=options.threads,
+            index=options.out,
+            index_dir=options.index_dir,
+            force=options.force,
+            strict=options.strict,
+            max_line=options.max_line,
+            progress=lambda done, _records: report(done, source.size),
+        )
+    duration = int((time.monotonic() - began) * 1000)
+    _say(console, source.location, options.on, built, duration)
+    return 0
+
+
+def _say(
+    console: Console, location: str, key: str, built: Built, duration: int
+) -> None:
+    written, skipped = built.written, built.lines.skipped
+    if written.why is not None:
+        console.emit(
+            "format_upgraded",
+            f"{built.path}: version 1 has no room for it ({written.why}): version 2",
+            reason=written.why,
+            **{"from": 1, "to": 2},
+        )
+    if written.records == 0 and built.lines.lines > built.lines.blank:
+        seen = ", ".join(_fields_seen(location)) or "none"
+        console.emit(
+            "no_keys_indexed",
+            f"{location}: no row has the key {key}; fields of the first rows: {seen}",
+            source=location,
+            key=key,
+        )
+    causes = ", ".join(f"{count} {cause}" for cause, count in skipped.items())
+    places = [
+        f"line {row.line}, byte {row.offset}: {row.reason}"
+        for row in built.first_skipped
+    ]
+    message = (
+        f"{built.path}: {written.records} rows, {written.keys} keys, "
+        f"{written.size} bytes{f'; passed over: {causes}' if causes else ''}"
+    )
+    console.emit(
+        "build_complete",
+        "\n  ".join([message, *places]),
+        index=str(built.path),
+        records=written.records,
+        skipped=sum(skipped.values()),
+        causes=skipped,
+        pending=built.lines.pending,
+        first_skipped=[row._asdict() for row in built.first_skipped],
+        keys=written.keys,
+        version=written.version,
+        size_bytes=written.size,
+        duration_ms=duration,
+    )
+
+
+def _fields_seen(location: str) -> list[str]:
+    """List the fields of the first rows, for whoever has mistyped one."""
+    from itertools import islice
+
+    import headrace
+
+    rows = islice(headrace.open(location).records(on_error="skip"), 100)
+    names = (name for row in rows if isinstance(row, dict) for name in row)
+    return list(dict.fromkeys(names))[:20]

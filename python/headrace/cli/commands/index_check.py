@@ -1,0 +1,40 @@
+"""``headrace index check``: whether an index is whole, and that of its file."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from headrace.cli.key_index_options import EVENTS, KEY, PLACES, SOURCE
+from headrace.cli.table import Example
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+
+    from headrace.cli.output import Console
+
+ABOUT = """\
+Reads every byte of the index, compares it with its checksums and its tables with each
+other, and FILE with what the index was built from. Prints one JSON object; exits with 1
+if the index is missing, damaged or not that of FILE."""
+
+EXAMPLES = (Example("headrace index check app.jsonl", "the only index of a file"),)
+
+ARGUMENTS = (SOURCE, KEY, *PLACES, *EVENTS)
+
+
+def run(options: Namespace, console: Console) -> int:
+    """Print whether it can be used."""
+    import json
+
+    from headrace.api.key_index_report import check_lookup_index
+    from headrace.cli.key_index_options import fields, tell_as_asked
+
+    tell_as_asked(options, console)
+    found = check_lookup_index(
+        options.file,
+        None if options.key is None else fields(options.key),
+        index=options.index,
+        index_dir=options.index_dir,
+    )
+    console.text(json.dumps(found) + "\n")
+    return 0 if found["valid"] and found["fresh"] else 1

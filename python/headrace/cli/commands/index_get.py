@@ -1,0 +1,195 @@
+"""``headrace index get``: the rows that have a key."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from headrace.cli.arguments import Argument
+from headrace.cli.key_index_options import EVENTS, KEY, MAX_LINE, PLACES, SOURCE
+from headrace.cli.table import Example
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+    from collections.abc import Iterator
+
+    from headrace.api.key_index import KeyIndex
+    from headrace.cli.output import Console
+    from headrace.errors import KeyIndexError
+    from headrace.kernel.key_index import KeyRequest
+
+ABOUT = """\
+Prints the rows as they stand in FILE: those of the first key first, those of one key
+in the order of the file. A key that is asked for twice is answered twice.
+The index is used only if FILE is proven to be what it was built from; of a FILE that has
+only grown the new rows are scanned, and without a usable index all of it. Events say so."""
+
+EXAMPLES = (
+    Example("headrace index get app.jsonl --key id --eq 17", "the rows of one key"),
+    Example("headrace index get app.jsonl --key id --eq 17,4,99", "of several"),
+    Example(
+        "headrace index get app.jsonl --key id --eq-json 17",
+        'of the number, not of the text "17"',
+    ),
+    Example(
+        "printf '17\\n4\\n' | headrace index get app.jsonl --key id --stdin",
+        "of keys on standard input, one a line",
+    ),
+)
+
+ARGUMENTS = (
+    SOURCE,
+    KEY,
+    Argument(
+        "eq",
+        "text",
+        "keys, with commas between them, whether they are texts or numbers; of a key of "
+        "several fields a value for each, or a JSON array of them",
+        ("--eq",),
+        metavar="VALUE[,VALUE...]",
+        arity="repeated",
+    ),
+    Argument(
+        "eq_raw",
+        "text",
+        "a key as it is, commas too",
+        ("--eq-raw",),
+        metavar="VALUE",
+        arity="repeated",
+    ),
+    Argument(
+        "eq_json",
+        "text",
+        'a key as JSON: 1 is the number, "1" the text',
+        ("--eq-json",),
+        metavar="JSON",
+        arity="repeated",
+    ),
+    Argument("stdin", "switch", "read keys, one a line, as --eq-raw", ("--stdin",)),
+    Argument(
+        "json_keys", "switch", "the keys of --stdin are as --eq-json", ("--json-keys",)
+    ),
+    Argument(
+        "require_match", "switch", "fail if a key has no row", ("--require-match",)
+    ),
+    Argument(
+        "strict",
+        "switch",
+        "fail where there is no index that fits, instead of scanning",
+        ("--strict",),
+    ),
+    Argument(
+        "auto_rebuild",
+        "switch",
+        "build an index that is missing, damaged or does not fit, then use it",
+        ("--auto-rebuild",),
+    ),
+    MAX_LINE,
+    *PLACES,
+    *EVENTS,
+)
+
+
+def run(options: Namespace, console: Console) -> int:
+    """Print the rows."""
+    from headrace.api.key_index import KeyIndex
+    from headrace.cli import key_index_options as said
+    from headrace.errors import UsageError
+
+    said.tell_as_asked(options, console)
+    if not (options.eq or options.eq_raw or options.eq_json or options.stdin):
+        raise UsageError("give a key: --eq VALUE, --eq-raw, --eq-json or --stdin")
+
+    def tell(trouble: KeyIndexError) -> None:
+        said.say_trouble(console, trouble)
+        if not options.auto_rebuild:
+            said.say_fallback(console, trouble)
+
+    index = KeyIndex(
+        options.file,
+        None if options.key is None else said.fields(options.key),
+        index=options.index,
+        index_dir=options.index_dir,
+        strict=options.strict,
+        auto_rebuild=options.auto_rebuild,
+        max_line=options.max_line,
+        tell=tell,
+    )
+    missed = 0
+    for some in index.together(_requests(options, index)):
+        matched = set()
+        for number, rows in index.answers(some):
+            if len(rows):
+                matched.add(number)
+                console.write(rows.lines())
+        missed += len(some) - len(matched)
+    if missed and options.require_match:
+        message = f"{options.file}: {missed} of the keys have no row"
+        console.emit("error", message, error="NoMatch", missed=missed)
+        return 1
+    return 0
+
+
+def _requests(options: Namespace, index: KeyIndex) -> Iterator[KeyRequest]:
+    from headrace.kernel.key_index import request
+
+    for text in options.eq or ():
+        yield from _separated(text, index)
+    for text in options.eq_raw or ():
+        yield request(_parts(text, index), index.key)
+    for text in options.eq_json or ():
+        yield index.request_of_json(text)
+    if options.stdin:
+        for text in _lines():
+            if options.json_keys:
+                yield index.request_of_json(text)
+            else:
+                yield request(_parts(text, index), index.key)
+
+
+def _separated(text: str, index: KeyIndex) -> Iterator[KeyRequest]:
+    """Read VALUE,VALUE: several keys of one field, or the parts of one key."""
+    from headrace.kernel.key_index import request
+
+    if len(index.key) > 1:
+        yield request(_parts(text, index), index.key)
+    else:
+        for part in text.split(","):
+            yield request(part, index.key)
+
+
+def _parts(text: str, index: KeyIndex) -> str | list[str]:
+    """Return the parts of a composite key: of a JSON array, or with commas between them."""
+    from headrace.errors import UsageError
+    from headrace.kernel.values import InvalidJsonError, parse
+
+    if len(index.key) == 1:
+        return text
+    parts: object = text.split(",")
+    if text.startswith("["):
+        try:
+            parts = parse(text.encode())
+        except InvalidJsonError as error:
+            raise UsageError(f"{text}: not a JSON array: {error}") from None
+    if not isinstance(parts, list) or len(parts) != len(index.key):
+        count = len(index.key)
+        raise UsageError(
+            f"{text}: a key of {','.join(index.key)} has {count} values; give them with "
+            "commas between them, or as a JSON array"
+        )
+    return parts
+
+
+def _lines() -> Iterator[str]:
+    import sys
+
+    from headrace.errors import UsageError
+
+    if sys.stdin is None:
+        raise UsageError("--stdin: there is no standard input")
+    for line in sys.stdin.buffer:
+        key = line.removesuffix(b"\n").removesuffix(b"\r")
+        if key:
+            try:
+                yield key.decode()
+            except UnicodeDecodeError:
+                raise UsageError(f"{key!r}: a key is not UTF-8") from None

@@ -1,0 +1,49 @@
+"""``headrace index stats``: what an index is of, and how large it is."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from headrace.cli.arguments import Argument
+from headrace.cli.key_index_options import EVENTS, KEY, PLACES, SOURCE
+from headrace.cli.table import Example
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+
+    from headrace.cli.output import Console
+
+ABOUT = """\
+Prints one JSON object. Whether the index fits is not looked at; that is
+`headrace index check`."""
+
+EXAMPLES = (
+    Example("headrace index stats app.jsonl", "of the only index of a file"),
+    Example("headrace index stats app.jsonl --pretty", "on several lines"),
+)
+
+ARGUMENTS = (
+    SOURCE,
+    KEY,
+    Argument("pretty", "switch", "on several lines, for people", ("--pretty",)),
+    *PLACES,
+    *EVENTS,
+)
+
+
+def run(options: Namespace, console: Console) -> int:
+    """Print the numbers."""
+    import json
+
+    from headrace.api.key_index_report import lookup_index_stats
+    from headrace.cli.key_index_options import fields, tell_as_asked
+
+    tell_as_asked(options, console)
+    stats = lookup_index_stats(
+        options.file,
+        None if options.key is None else fields(options.key),
+        index=options.index,
+        index_dir=options.index_dir,
+    )
+    console.text(json.dumps(stats, indent=2 if options.pretty else None) + "\n")
+    return 0

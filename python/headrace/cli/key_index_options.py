@@ -1,0 +1,107 @@
+"""The arguments that commands about key indexes have in common, and what they say."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+from headrace.cli.arguments import Argument
+from headrace.cli.options import FILE, OUTPUT_OPTIONS
+from headrace.errors import UsageError
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+
+    from headrace.cli.output import Console
+    from headrace.errors import KeyIndexError
+
+SOURCE = FILE._replace(
+    help="a file; if it is compressed, one that can be entered anywhere"
+)
+
+KEY = Argument(
+    "key",
+    "text",
+    "the field of the key, or several with commas between them; of a file with one "
+    "index, the key of that unless told",
+    ("--key",),
+    metavar="FIELD[,FIELD...]",
+)
+
+PLACES = (
+    Argument(
+        "index",
+        "file",
+        "the file of the index (beside FILE unless told)",
+        ("--index",),
+        metavar="PATH",
+    ),
+    Argument(
+        "index_dir",
+        "directory",
+        "where indexes are, instead of beside their files",
+        ("--index-dir",),
+        metavar="DIR",
+    ),
+)
+
+MAX_LINE = Argument(
+    "max_line",
+    "size",
+    "pass over lines longer than this (64MiB unless told)",
+    ("--max-line",),
+    metavar="SIZE",
+    default=64 << 20,
+)
+
+EVENTS = (
+    OUTPUT_OPTIONS[0]._replace(
+        help="how to say on standard error what is not data (text on a terminal, else "
+        "json, unless told)",
+        default=None,
+    ),
+    *OUTPUT_OPTIONS[1:],
+)
+
+
+def tell_as_asked(options: Namespace, console: Console) -> None:
+    """Say events as JSON where no person reads them."""
+    if options.events is None:
+        console.json = sys.stderr is None or not sys.stderr.isatty()
+
+
+def fields(text: str) -> tuple[str, ...]:
+    """Return the fields that a key is made of.
+
+    >>> fields("bank_code,account_number")
+    ('bank_code', 'account_number')
+    """
+    found = tuple(text.split(","))
+    if not all(found):
+        raise UsageError(f"{text!r}: a field has no name; write FIELD or FIELD,FIELD")
+    return found
+
+
+def say_trouble(console: Console, trouble: KeyIndexError) -> None:
+    """Say what is wrong with an index."""
+    if trouble.kind == "missing":
+        return
+    console.emit(
+        "index_stale" if trouble.kind in ("stale", "grown") else "index_corrupt",
+        trouble.what,
+        source=trouble.path,
+        index=trouble.index,
+        kind=trouble.kind,
+        reason=trouble.reason,
+    )
+
+
+def say_fallback(console: Console, trouble: KeyIndexError) -> None:
+    """Say what is done about it."""
+    grown = trouble.kind == "grown"
+    console.emit(
+        "index_fallback",
+        f"{trouble.path}: {'its new rows are' if grown else 'it is'} scanned",
+        reason="stale" if grown else trouble.kind,
+        source=trouble.path,
+    )

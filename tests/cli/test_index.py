@@ -1,0 +1,350 @@
+"""``headrace index``: what it prints, says and ends with."""
+
+import json
+import os
+
+import pytest
+
+ROWS = b"""\
+{"customer_id":"C123","name":"Alice","region":"West"}
+{"customer_id":"C456","name":"Bob","region":"East"}
+oops
+{"customer_id":null}
+{"customer_id":7}
+{"customer_id":"C123","name":"Alice","region":"North"}
+{"customer_id":"7"}
+{"name":"nobody"}
+"""
+ALICE = [ROWS.split(b"\n")[0], ROWS.split(b"\n")[5]]
+SEVENS = [b'{"customer_id":7}', b'{"customer_id":"7"}']
+
+
+@pytest.fixture
+def customers(tmp_path):
+    path = tmp_path / "customers.jsonl"
+    path.write_bytes(ROWS)
+    return path
+
+
+@pytest.fixture
+def index(headrace, customers):
+    assert (
+        headrace("index", "build", "customers.jsonl", "--on", "customer_id").code == 0
+    )
+    return customers.with_name("customers.jsonl.jnx")
+
+
+def get(headrace, *arguments):
+    key = ("--key", "customer_id")
+    return headrace("index", "get", "customers.jsonl", *key, *arguments)
+
+
+def names(outcome):
+    return [event["event"] for event in outcome.events]
+
+
+def test_building_says_what_is_in_the_index_and_what_is_not(headrace, customers):
+    done = headrace("index", "build", "customers.jsonl", "--on", "customer_id")
+    assert (done.code, done.out) == (0, b"")
+    start, complete = done.events
+    assert start["event"] == "build_start"
+    assert (start["source"], start["key"]) == ("customers.jsonl", "customer_id")
+    assert complete["event"] == "build_complete"
+    assert complete["index"] == "customers.jsonl.jnx"
+    assert (complete["records"], complete["keys"], complete["skipped"]) == (5, 3, 3)
+    assert complete["causes"] == {"bad": 1, "missing": 1, "null": 1}
+    places = [(row["line"], row["cause"]) for row in complete["first_skipped"]]
+    assert places == [(3, "bad"), (4, "null"), (8, "missing")]
+    size = customers.with_name("customers.jsonl.jnx").stat().st_size
+    assert complete["size_bytes"] == size
+    assert complete["duration_ms"] >= 0
+
+
+def test_events_are_text_if_asked_for(headrace, customers):
+    done = headrace(
+        "index", "build", "customers.jsonl", "--on", "name", "--events", "text"
+    )
+    assert "customers.jsonl.jnx: 4 rows, 3 keys" in done.err.replace("1 bad", "")
+    assert "line 3, byte 106: expected a value" in done.err
+
+
+@pytest.mark.usefixtures("index")
+@pytest.mark.parametrize(
+    ("arguments", "rows"),
+    [
+        pytest.param(["--eq", "C123"], ALICE, id="one key"),
+        pytest.param(["--eq", "7,C123"], [*SEVENS, *ALICE], id="several keys"),
+        pytest.param(["--eq", "7", "--eq", "none"], SEVENS, id="repeated"),
+        pytest.param(["--eq", "7,7"], [*SEVENS, *SEVENS], id="twice"),
+        pytest.param(["--eq-json", "7.0"], SEVENS[:1], id="a number"),
+        pytest.param(["--eq-json", '"7"'], SEVENS[1:], id="a text"),
+        pytest.param(["--eq-raw", "C1,C2"], [], id="a comma in the key"),
+        pytest.param(["--eq", "none"], [], id="no such key"),
+    ],
+)
+def test_getting_rows(headrace, arguments, rows):
+    found = get(headrace, *arguments)
+    assert (found.code, found.rows, found.err) == (0, rows, "")
+
+
+@pytest.mark.usefixtures("index")
+def test_keys_on_standard_input(process):
+    key = ("--key", "customer_id")
+    found = process(
+        "index", "get", "customers.jsonl", *key, "--stdin", stdin=b"C456\r\n\nnone\n7"
+    )
+    assert found.rows == [ROWS.split(b"\n")[1], *SEVENS]
+    found = process(
+        *("index", "get", "customers.jsonl", *key, "--stdin", "--json-keys"),
+        stdin=b'"7"\n7\n',
+    )
+    assert found.rows == SEVENS[::-1]
+
+
+@pytest.mark.usefixtures("index")
+def test_a_match_can_be_required(headrace):
+    found = get(headrace, "--eq", "7,none", "--require-match")
+    assert (found.code, found.rows) == (1, SEVENS)
+    assert found.events[0]["missed"] == 1
+    assert get(headrace, "--eq", "7", "--require-match").code == 0
+
+
+def test_composite_keys(headrace, customers):
+    on = ("--on", "name,region")
+    assert headrace("index", "build", customers, *on).code == 0
+    row = [ALICE[1]]
+    for eq in (["--eq", "Alice,North"], ["--eq", '["Alice","North"]']):
+        assert headrace("index", "get", customers, *eq).rows == row
+    typed = ["--eq-json", '["Alice","North"]']
+    assert headrace("index", "get", customers, *typed).rows == row
+    wrong = headrace("index", "get", customers, "--eq", "Alice")
+    assert wrong.code == 2
+    assert "has 2 values" in wrong.err
+
+
+@pytest.mark.usefixtures("customers")
+def test_without_an_index_the_file_is_scanned(headrace):
+    found = get(headrace, "--eq", "C123,7")
+    assert (found.code, found.rows) == (0, [*ALICE, *SEVENS])
+    (event,) = found.events
+    assert event["event"] == "index_fallback"
+    assert (event["reason"], event["source"]) == ("missing", "customers.jsonl")
+    strict = get(headrace, "--eq", "C123", "--strict")
+    assert (strict.code, strict.out) == (1, b"")
+    assert "headrace index build" in strict.err
+
+
+@pytest.mark.usefixtures("index")
+def test_a_file_that_was_changed_is_scanned(headrace, customers):
+    customers.write_bytes(ROWS.replace(b"C456", b"C123"))
+    found = get(headrace, "--eq", "C123")
+    assert (found.code, len(found.rows)) == (0, 3)
+    assert names(found) == ["index_stale", "index_fallback"]
+    assert found.events[0]["reason"] == "source_modified"
+    assert found.events[1]["reason"] == "stale"
+    assert get(headrace, "--eq", "C123", "--strict").code == 1
+
+
+@pytest.mark.usefixtures("index")
+def test_of_a_file_that_grew_the_new_rows_are_scanned(headrace, customers):
+    with customers.open("ab") as file:
+        file.write(b'{"customer_id":"C123","new":true}\n')
+    found = get(headrace, "--eq", "C123")
+    assert found.rows == [*ALICE, b'{"customer_id":"C123","new":true}']
+    assert names(found) == ["index_stale", "index_fallback"]
+    assert found.events[0]["kind"] == "grown"
+    assert get(headrace, "--eq", "C123", "--strict").code == 1
+
+
+def test_a_damaged_index_is_not_used_and_not_deleted(headrace, index):
+    damaged = bytearray(index.read_bytes())
+    damaged[70] ^= 1
+    index.write_bytes(damaged)
+    found = get(headrace, "--eq", "C123")
+    assert (found.code, found.rows) == (0, ALICE)
+    assert names(found) == ["index_corrupt", "index_fallback"]
+    assert index.read_bytes() == damaged
+    assert get(headrace, "--eq", "C123", "--strict").code == 1
+
+
+def test_a_damaged_index_can_be_rebuilt(headrace, index):
+    whole = index.read_bytes()
+    index.write_bytes(whole[:-1])
+    found = get(headrace, "--eq", "C123", "--auto-rebuild")
+    assert (found.code, found.rows) == (0, ALICE)
+    assert names(found) == ["index_corrupt"]
+    assert index.read_bytes() == whole
+
+
+def test_a_stale_index_is_rebuilt_as_it_was(headrace, customers):
+    on = ("--on", "name", "--compact")
+    headrace("index", "build", customers, *on)
+    customers.write_bytes(ROWS + b'{"name":"Alice"}\n')
+    found = headrace("index", "get", customers, "--eq", "Alice", "--auto-rebuild")
+    assert len(found.rows) == 3
+    stats = json.loads(headrace("index", "stats", customers).out)
+    assert (stats["version"], stats["records"]) == (2, 5)
+
+
+@pytest.mark.parametrize(
+    ("content", "kind"),
+    [
+        pytest.param(b"my own notes", "foreign", id="not ours"),
+        pytest.param(b"JNX\x09\x09\0\0\0" + bytes(200), "newer", id="a newer one"),
+    ],
+)
+def test_what_is_not_ours_is_left_alone(headrace, customers, content, kind):
+    index = customers.with_name("customers.jsonl.jnx")
+    index.write_bytes(content)
+    found = get(headrace, "--eq", "C123", "--auto-rebuild")
+    assert (found.code, found.rows) == (0, ALICE)
+    assert found.events[0]["kind"] == kind
+    built = headrace("index", "build", customers, "--on", "customer_id")
+    assert built.events[-1]["index"].endswith("customers.jsonl.jnx.customer_id")
+    assert get(headrace, "--eq", "C123", "--strict").rows == ALICE
+    assert index.read_bytes() == content
+
+
+def test_a_file_may_have_several_indexes(headrace, index, customers):
+    before = index.read_bytes()
+    built = headrace("index", "build", "customers.jsonl", "--on", "region")
+    assert built.events[-1]["index"] == "customers.jsonl.jnx.region"
+    assert index.read_bytes() == before
+    assert get(headrace, "--eq", "C123", "--strict").rows == ALICE
+    key = ("--key", "region", "--strict")
+    assert headrace("index", "get", customers, *key, "--eq", "West").rows == ALICE[:1]
+    several = headrace("index", "stats", customers)
+    assert several.code == 2
+    assert "customer_id region" in several.err
+    forced = headrace("index", "build", customers, "--on", "name", "--force")
+    assert forced.events[-1]["index"].endswith("customers.jsonl.jnx")
+    # Neither is data.
+    assert headrace("count", ".").out == b"8\n"
+    assert (
+        headrace("count", *sorted(path.name for path in customers.parent.iterdir())).out
+        == b"8\n"
+    )
+
+
+def test_checking(headrace, index, customers):
+    good = headrace("index", "check", "customers.jsonl")
+    assert good.code == 0
+    assert json.loads(good.out) == {
+        "valid": True,
+        "fresh": True,
+        "index": "customers.jsonl.jnx",
+        "records": 5,
+        "keys": 3,
+        "size_bytes": index.stat().st_size,
+    }
+    os.utime(customers, ns=(0, 0))
+    touched = headrace("index", "check", "customers.jsonl")
+    assert touched.code == 0, "the content is what it was"
+    customers.write_bytes(ROWS.replace(b"West", b"Best"))
+    stale = headrace("index", "check", "customers.jsonl")
+    said = json.loads(stale.out)
+    assert (stale.code, said["valid"], said["fresh"]) == (1, True, False)
+    assert said["reason"] == "source_modified"
+    assert said["source_mtime"] == int(customers.stat().st_mtime)
+    assert isinstance(said["index_mtime"], int)
+    index.write_bytes(index.read_bytes()[:-9])
+    damaged = headrace("index", "check", "customers.jsonl")
+    assert (damaged.code, json.loads(damaged.out)["valid"]) == (1, False)
+    index.unlink()
+    assert headrace("index", "check", "customers.jsonl").code == 1
+
+
+def test_stats(headrace, index, customers):
+    stats = json.loads(headrace("index", "stats", "customers.jsonl").out)
+    assert len(stats.pop("build_id")) == 16
+    assert stats.pop("build_time").endswith("Z")
+    assert stats == {
+        "source": "customers.jsonl",
+        "index": "customers.jsonl.jnx",
+        "type": "lookup",
+        "version": 1,
+        "mode": "multi",
+        "key": "customer_id",
+        "records": 5,
+        "unique_keys": 3,
+        "avg_records_per_key": 1.67,
+        "lines": 8,
+        "skipped": {"bad": 1, "missing": 1, "null": 1},
+        "index_size_bytes": index.stat().st_size,
+        "source_size_bytes": len(ROWS),
+        "compression_ratio": round(index.stat().st_size / len(ROWS), 2),
+    }
+    pretty = headrace("index", "stats", customers, "--pretty")
+    assert pretty.out.startswith(b'{\n  "source"')
+
+
+def test_a_unique_index_names_both_lines(headrace, customers):
+    unique = ("--on", "customer_id", "--mode", "unique")
+    done = headrace("index", "build", customers, *unique)
+    assert done.code == 1
+    assert "lines 1 and 6 both have the key 'C123'" in done.err
+    assert [path.name for path in customers.parent.iterdir()] == ["customers.jsonl"]
+    customers.write_bytes(b'{"customer_id":1}\n{"customer_id":2}\n')
+    assert headrace("index", "build", customers, *unique).code == 0
+
+
+def test_strict_building_names_the_bad_line(headrace, customers):
+    on = ("--on", "customer_id", "--strict")
+    done = headrace("index", "build", customers, *on)
+    assert done.code == 1
+    assert "line 3, byte 106" in done.err
+    assert [path.name for path in customers.parent.iterdir()] == ["customers.jsonl"]
+
+
+def test_what_version_1_has_no_room_for(headrace, tmp_path):
+    path = tmp_path / "hot.jsonl"
+    path.write_bytes(b'{"k":1}\n' * 70_000)
+    done = headrace("index", "build", path, "--on", "k")
+    upgraded = done.events[1]
+    assert upgraded["event"] == "format_upgraded"
+    assert (upgraded["from"], upgraded["to"]) == (1, 2)
+    assert upgraded["reason"] == "posting_count"
+    assert len(headrace("index", "get", path, "--eq", "1", "--strict").rows) == 70_000
+    assert headrace("index", "build", path, "--on", "k", "--format", "1").code == 2
+
+
+def test_a_mistyped_field_is_told_with_those_there_are(headrace, customers):
+    done = headrace("index", "build", customers, "--on", "customer")
+    assert done.code == 0
+    event = done.events[1]
+    assert event["event"] == "no_keys_indexed"
+    assert "customer_id, name, region" in event["message"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        pytest.param(["build", "customers.jsonl"], "--on FIELD", id="no key"),
+        pytest.param(
+            ["build", "customers.jsonl", "--on", "a,,b"], "no name", id="a gap"
+        ),
+        pytest.param(["build", "customers.jsonl", "--on", "a,a"], "once", id="twice"),
+        pytest.param(["build", "-", "--on", "a"], "recompress", id="a pipe"),
+        pytest.param(["get", "customers.jsonl", "--key", "a"], "--eq", id="no value"),
+        pytest.param(
+            ["get", "customers.jsonl", "--key", "a", "--eq-json", "null"],
+            "never a key",
+            id="null",
+        ),
+        pytest.param(
+            ["get", "customers.jsonl", "--key", "a", "--eq-json", "x"],
+            "no key",
+            id="no JSON",
+        ),
+    ],
+)
+@pytest.mark.usefixtures("customers")
+def test_a_command_line_that_makes_no_sense(headrace, arguments, said):
+    done = headrace("index", *arguments)
+    assert done.code == 2
+    assert said in done.err
+
+
+def test_a_missing_file_is_a_failure(headrace):
+    assert headrace("index", "build", "none.jsonl", "--on", "a").code == 1
+    assert headrace("index", "get", "none.jsonl", "--key", "a", "--eq", "1").code == 1
