@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import headrace
+from headrace.engines.local.key_build import KeyBuild, build
 from headrace.errors import UnreadableError, UnwritableError
 
 RECORDS = [{"k": i % 3, "noise": os.urandom(30).hex()} for i in range(60)]
@@ -167,6 +168,34 @@ def test_files_that_may_not_grow(tmp_path, codec):
         assert everything(tmp_path) == before
     assert failures > 10
     assert list(headrace.read_shards(tmp_path)) == RECORDS
+
+
+@pytest.mark.parametrize("version", [1, 2])
+@pytest.mark.parametrize("memory", [500, 1 << 20], ids=["with runs", "in memory"])
+def test_key_indexes_that_may_not_grow(tmp_path, version, memory):
+    """Runs that do not fit in memory are files too, though without a name."""
+    path = tmp_path / "rows.jsonl"
+    path.write_bytes(b"".join(b'{"k":%d}\n' % n for n in range(200)))
+    index = headrace.build_lookup_index(path, "k").path
+    (source,) = headrace.open(path).sources
+    asked = KeyBuild(("k",), version=version, memory=memory, threads=1)
+    before = everything(tmp_path)
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    failures = 0
+    for size in [0, 1, 64, *range(100, 20_000, 333)]:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
+        try:
+            build(source, index, asked)
+            break
+        except OSError as error:
+            said = (error.errno, error.filename)
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+        failures += 1
+        assert said == (errno.EFBIG, str(index))
+        assert everything(tmp_path) == before
+    assert failures > 5
+    assert headrace.check_lookup_index(path, "k")["valid"]
 
 
 def test_a_writer_that_met_a_full_disk_takes_no_more(tmp_path, monkeypatch):

@@ -1,7 +1,12 @@
 //! Errors of the core as Python exceptions.
 
+use std::io;
+
 use headrace_core::{Error, error::DamagedBlock};
-use pyo3::{PyErr, create_exception, exceptions::PyException};
+use pyo3::{
+    PyErr, create_exception,
+    exceptions::{PyException, PyOSError},
+};
 
 create_exception!(
     headrace._native,
@@ -17,7 +22,7 @@ pub(crate) fn to_python(error: Error) -> PyErr {
         Error::Io(error) => {
             return match error.downcast::<PyErr>() {
                 Ok(raised) => raised,
-                Err(error) => error.into(),
+                Err(error) => os_error(error),
             };
         }
         Error::Damaged { offset, reason } => ("damaged", offset, reason),
@@ -31,4 +36,12 @@ pub(crate) fn to_python(error: Error) -> PyErr {
         }
     };
     KernelError::new_err((kind, offset, reason))
+}
+
+/// What the operating system said, with its number, by which Python knows what kind it is.
+fn os_error(error: io::Error) -> PyErr {
+    let Some(number) = error.raw_os_error() else { return error.into() };
+    let said = error.to_string();
+    let words = said.strip_suffix(&format!(" (os error {number})")).unwrap_or(&said);
+    PyOSError::new_err((number, words.to_owned()))
 }

@@ -52,6 +52,8 @@ impl KeyRequest {
 #[pyclass(frozen, module = "headrace._native")]
 pub(crate) struct KeyRuns {
     runs: Mutex<Option<keys::Runs>>,
+    /// Why nothing more can be put into them; it is not the fault of whoever is read.
+    failure: Mutex<Option<Error>>,
 }
 
 #[pymethods]
@@ -59,18 +61,27 @@ impl KeyRuns {
     /// What takes more than `memory` bytes is put into a nameless file in `directory`.
     #[new]
     fn new(directory: PathBuf, memory: usize) -> Self {
-        Self { runs: Mutex::new(Some(keys::Runs::new(directory, memory))) }
+        let runs = keys::Runs::new(directory, memory);
+        Self { runs: Mutex::new(Some(runs)), failure: Mutex::default() }
     }
 
-    /// Sort what is there; several can do so at once.
+    /// Sort what is there; several can do so at once. Raises also what went wrong before.
     fn finish(&self, py: Python<'_>) -> PyResult<()> {
-        py.detach(|| self.lock().as_mut().ok_or_else(used_up)?.finish()).map_err(to_python)
+        py.detach(|| match self.failure().take() {
+            Some(failure) => Err(failure),
+            None => self.lock().as_mut().ok_or_else(used_up)?.finish(),
+        })
+        .map_err(to_python)
     }
 }
 
 impl KeyRuns {
     fn lock(&self) -> MutexGuard<'_, Option<keys::Runs>> {
         self.runs.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn failure(&self) -> MutexGuard<'_, Option<Error>> {
+        self.failure.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -98,15 +109,19 @@ impl KeyScan {
         Self { scan: Mutex::new(scan) }
     }
 
-    /// Put the keys of some thousand rows of a stream into `runs`; false when it has ended.
+    /// Put the keys of some thousand rows of a stream into `runs`; false when it has ended, or
+    /// when nothing more can be put there.
     fn advance(&self, py: Python<'_>, stream: &RowStream, runs: &KeyRuns) -> PyResult<bool> {
         py.detach(|| {
-            let (mut stream, mut scan, mut runs) = (stream.lock(), self.lock(), runs.lock());
-            let runs = runs.as_mut().ok_or_else(used_up)?;
+            let (mut stream, mut scan, mut locked) = (stream.lock(), self.lock(), runs.lock());
+            let into = locked.as_mut().ok_or_else(used_up)?;
             for _ in 0..ROWS_AT_ONCE {
                 let Some(row) = stream.next_row()? else { return Ok(false) };
-                if let Some(key) = scan.key(&row) {
-                    runs.push(key, row.offset)?;
+                if let Some(key) = scan.key(&row)
+                    && let Err(failure) = into.push(key, row.offset)
+                {
+                    *runs.failure() = Some(failure);
+                    return Ok(false);
                 }
             }
             Ok(true)

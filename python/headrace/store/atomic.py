@@ -34,11 +34,20 @@ def write_atomically(path: Path, content: Iterable[bytes]) -> None:
 @contextmanager
 def replacing(path: Path) -> Iterator[BinaryIO]:
     """Give a file that takes the place of `path` when the block ends without error."""
+    with (
+        in_place_of(path) as new,
+        os.fdopen(new.descriptor, "wb", closefd=False) as file,
+    ):
+        yield file
+
+
+@contextmanager
+def in_place_of(path: Path) -> Iterator[NewFile]:
+    """Do the same for who writes to it by its temporary name."""
     with _naming(path):
         new = NewFile(path)
         try:
-            with os.fdopen(new.descriptor, "wb", closefd=False) as file:
-                yield file
+            yield new
             new.finish()
         except BaseException:
             new.discard()

@@ -94,7 +94,9 @@ def read(path: Path) -> Stored | Unreadable | None:
         return Stored(path, index, meta_of(index))
     except SidecarError as error:
         _path, offset, reason = error.args
-        return Unreadable(path, "corrupt", f"{reason} (byte {offset})")
+        # Something that we do not know, with the right checksums, is no damage.
+        fault: Fault = "newer" if "do not know" in reason else "corrupt"
+        return Unreadable(path, fault, f"{reason} (byte {offset})")
 
 
 def find(
@@ -150,7 +152,7 @@ def destinations(
     """
     if where.path is not None:
         path = Path(where.path)
-        if not (force or _may_replace(path, fields)):
+        if not (_may_replace(path, fields) or (force and _is_ours(path))):
             raise _taken(source, path)
         yield path
         return

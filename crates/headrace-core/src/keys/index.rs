@@ -16,8 +16,17 @@ use crate::{Result, input::DataFile};
 
 /// Guesses before a search goes by halves.
 const GUESSES: u32 = 4;
-/// Keys with one hash that are compared; somebody who makes more of them makes us scan.
-const MOST_EQUAL: u64 = 1024;
+/// What is looked at for one key, at most. Hashes can be made to be equal; somebody who does
+/// makes us scan, which takes no longer than to scan.
+#[derive(Clone, Copy)]
+pub(super) struct Bounds {
+    /// Keys with one hash that are compared.
+    pub(super) equal: u64,
+    /// Rows with other keys that are read.
+    pub(super) in_vain: u32,
+}
+
+const BOUNDS: Bounds = Bounds { equal: 1024, in_vain: 4096 };
 /// Entries that are compared one by one: those of about a block.
 const NEAR: u64 = 128;
 
@@ -27,6 +36,7 @@ pub struct KeyIndex {
     pub(super) file: CheckedFile,
     pub(super) header: Header,
     pub(super) hashes: SourceHashes,
+    pub(super) bounds: Bounds,
     meta: Meta,
     build_id: u64,
     size: u64,
@@ -39,7 +49,7 @@ impl KeyIndex {
     /// [`crate::Error::Sidecar`] where it is not a whole index of a version we know.
     pub fn open(file: DataFile) -> Result<Self> {
         let Opened { file, header, meta, hashes, build_id, size } = trailer::open(file)?;
-        Ok(Self { file, header, hashes, meta, build_id, size })
+        Ok(Self { file, header, hashes, bounds: BOUNDS, meta, build_id, size })
     }
 
     /// What it is of.
@@ -137,7 +147,7 @@ impl KeyIndex {
             if entry.hash != request.hash {
                 break;
             }
-            if number - first == MOST_EQUAL {
+            if number - first == self.bounds.equal {
                 return Err(unusable(texts.entries, "too many keys with one hash"));
             }
             number += 1;

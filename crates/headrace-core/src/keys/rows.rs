@@ -15,8 +15,6 @@ use crate::{
 const FIRST_READ: usize = 1024;
 /// Postings that are looked at together.
 const TOGETHER: u64 = 512;
-/// Rows with other keys that are read in vain; somebody who makes more of them makes us scan.
-const MOST_IN_VAIN: u32 = 4096;
 
 /// A source whose rows are looked up.
 #[derive(Clone, Copy)]
@@ -68,7 +66,7 @@ impl Lookup<'_> {
                 } else {
                     in_vain += 1;
                 }
-                if in_vain > MOST_IN_VAIN {
+                if in_vain > index.bounds.in_vain {
                     return Err(unusable(offset, "too many keys with one fingerprint"));
                 }
             }

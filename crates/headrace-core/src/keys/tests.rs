@@ -281,6 +281,24 @@ fn two_keys_with_one_hash_are_two_keys() {
     assert!(matches!(outcome, Outcome::Duplicate(two) if (two.first, two.second) == (0, 33)));
 }
 
+#[test]
+fn somebody_who_makes_hashes_equal_makes_us_scan() {
+    let row = |key: &str| format!("{{\"k\":\"{key}\"}}\n");
+    let [asked, other] = ["MJy%9I<{", "c_3Yal$"];
+    let data = row(asked) + &row(other).repeat(3);
+    let mut index = open(&index_of(data.as_bytes(), 1)).unwrap();
+    index.bounds.equal = 1;
+    // Which of both comes first is their business.
+    let refused = |key: &str| found(&index, data.as_bytes(), &format!("{key:?}")).is_err();
+    assert!(refused(asked) || refused(other));
+    let mut index = open(&index_of(data.as_bytes(), 2)).unwrap();
+    let rows = |index: &KeyIndex| found(index, data.as_bytes(), &format!("{asked:?}"));
+    index.bounds.in_vain = 3;
+    assert_eq!(rows(&index).unwrap(), [0]);
+    index.bounds.in_vain = 2;
+    assert!(rows(&index).is_err());
+}
+
 proptest! {
     #[test]
     fn any_rows_are_found_as_a_scan_finds_them(

@@ -26,7 +26,7 @@ from headrace.kernel.key_index import (
 )
 from headrace.kernel.rows import END, Decoding, count_rows, reach_back, reading
 from headrace.physical.fragment import fragments
-from headrace.store.atomic import NewFile, sync_directory
+from headrace.store.atomic import in_place_of
 from headrace.store.key_index import mark_of, refuse_unless_seekable
 from headrace.store.opened import OpenedFile
 
@@ -116,8 +116,7 @@ def build(
     covered = opened.size if last is None else last
     hashed = covered if source.codec == "none" else source.size
     threads = max(asked.threads or os.cpu_count() or 1, 1)
-    new = NewFile(path)
-    try:
+    with in_place_of(path) as new:
         memory = int(asked.memory * _FOR_KEYS) // threads
         runs = [KeyRuns(path.parent, memory) for _ in range(threads)]
         total = _scan(opened, asked, runs, (last, hashed), progress)
@@ -140,11 +139,6 @@ def build(
             hashes=(hashed, total.hashes),
             mark=mark,
         )
-        new.finish()
-    except BaseException:
-        new.discard()
-        raise
-    sync_directory(path.parent)
     return Built(path, written, total.lines, tuple(total.skipped))
 
 
