@@ -102,6 +102,17 @@ def test_keys_on_standard_input(process):
 
 
 @pytest.mark.usefixtures("index")
+def test_each_key_is_answered_at_once(start):
+    key = ("--key", "customer_id")
+    child = start("index", "get", "customers.jsonl", *key, "--stdin")
+    for asked, row in [(b"C456\n", ROWS.split(b"\n")[1]), (b"C123\n", ALICE[0])]:
+        child.stdin.write(asked)
+        assert child.stdout.readline() == row + b"\n"
+    child.stdin.close()
+    assert child.wait() == 0
+
+
+@pytest.mark.usefixtures("index")
 def test_a_match_can_be_required(headrace):
     found = get(headrace, "--eq", "7,none", "--require-match")
     assert (found.code, found.rows) == (1, SEVENS)
@@ -224,6 +235,22 @@ def test_a_file_may_have_several_indexes(headrace, index, customers):
         headrace("count", *sorted(path.name for path in customers.parent.iterdir())).out
         == b"8\n"
     )
+
+
+def test_an_index_takes_no_other_file(headrace, customers, tmp_path):
+    notes = tmp_path / "notes"
+    notes.write_bytes(b"my own")
+    on = ("--on", "name", "--out", notes)
+    for force in ([], ["--force"]):
+        done = headrace("index", "build", customers, *on, *force)
+        assert done.code == 1
+        assert "something else is in its place" in done.err
+    assert notes.read_bytes() == b"my own"
+    beside = customers.with_name("customers.jsonl.jnx")
+    os.mkfifo(beside)
+    found = get(headrace, "--eq", "C123")
+    assert found.rows == ALICE
+    assert found.events[0]["reason"] == "not a file"
 
 
 def test_checking(headrace, index, customers):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import threading
 import warnings
@@ -17,14 +18,13 @@ from headrace.engines.local.key_lookup import (
     scan,
 )
 from headrace.errors import (
-    BadRowError,
     HeadraceWarning,
     KeyIndexError,
     StrictRowError,
     UsageError,
 )
 from headrace.kernel.key_index import Key, request, request_of_json
-from headrace.kernel.values import MAX_DEPTH
+from headrace.kernel.values import DEEPEST, MAX_DEPTH
 from headrace.store import key_index as store
 from headrace.store.opened import OpenedFile
 from headrace.store.sizes import parse_size
@@ -43,7 +43,7 @@ MEMORY = 256 << 20
 LEAST_MEMORY = 1 << 20
 
 _TOGETHER = 1024
-"""Keys that are looked up before any more are taken."""
+"""Keys that new rows are scanned for together."""
 
 
 def build_lookup_index(
@@ -106,8 +106,9 @@ def build_somewhere(
     for path in places:
         if _writable(path):
             return build(source, path, asked, progress)
-        refused = refused or PermissionError(13, "cannot be written", str(path))
-    raise refused or AssertionError("there is a place, or an error")
+        reason = os.strerror(errno.EACCES)
+        refused = refused or PermissionError(errno.EACCES, reason, str(path))
+    raise refused or store.taken(source, where)
 
 
 def _writable(path: Path) -> bool:
@@ -303,9 +304,14 @@ class KeyIndex:
         return request_of_json(text, self.key, typed=True)
 
     def together(self, requests: Iterable[KeyRequest]) -> Iterator[list[KeyRequest]]:
-        """Yield requests as they are best answered: without an index, all in one scan."""
-        waiting = iter(requests)
-        while some := list(islice(waiting, _TOGETHER if self.usable else None)):
+        """Yield requests as they are best answered.
+
+        With an index at once, without one all in one scan, and of a file that has grown
+        some at a time.
+        """
+        usable, waiting = self._usable, iter(requests)
+        most = None if usable is None else _TOGETHER if usable.grown else 1
+        while some := list(islice(waiting, most)):
             yield some
 
     def answers(self, requests: Sequence[KeyRequest]) -> Iterator[tuple[int, RowBatch]]:
@@ -417,10 +423,8 @@ class KeyIndex:
 
 
 def _values(rows: RowBatch) -> list[Any]:
-    values, refused = rows.values(1000)
-    if refused is not None:  # it was checked when its key was read
-        position, offset, reason = refused
-        raise BadRowError("", position, offset, reason)
+    # None is refused: each row was checked when its key was read.
+    values, _refused = rows.values(DEEPEST)
     return values
 
 

@@ -9,6 +9,7 @@ and the rest is scanned. What is not ours is never touched, and nothing is delet
 
 from __future__ import annotations
 
+import stat
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias
@@ -78,9 +79,11 @@ class Freshness:
 def read(path: Path) -> Stored | Unreadable | None:
     """Open an index; None if there is nothing."""
     try:
+        if not stat.S_ISREG(path.stat().st_mode):
+            return Unreadable(path, "foreign", "not a file")
         with path.open("rb") as file:
             head = file.read(8)
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
         return Unreadable(path, "foreign", f"cannot be read: {error.strerror}")
@@ -152,12 +155,11 @@ def destinations(
     """
     if where.path is not None:
         path = Path(where.path)
-        if not (_may_replace(path, fields) or (force and _is_ours(path))):
-            raise _taken(source, path)
-        yield path
+        if _may_replace(path, fields) or (force and _is_ours(path)):
+            yield path
         return
-    plain = list(sidecar_places(source.location, SUFFIX, where.directory))
-    named = list(sidecar_places(source.location, suffix_of(fields), where.directory))
+    plain = sidecar_places(source.location, SUFFIX, where.directory)
+    named = sidecar_places(source.location, suffix_of(fields), where.directory)
     for place, other in zip(plain, named, strict=True):
         if isinstance(read(other), Stored):
             yield other
@@ -165,12 +167,13 @@ def destinations(
             yield place
         elif _may_replace(other, fields):
             yield other
-    raise _taken(source, plain[0])
 
 
-def _taken(source: Source, path: Path) -> KeyIndexError:
+def taken(source: Source, where: Where) -> KeyIndexError:
+    """Say that an index has no place to go."""
+    place = where.path or next(sidecar_places(source.location, SUFFIX, where.directory))
     reason = "something else is in its place"
-    return KeyIndexError(source.location, str(path), "foreign", reason)
+    return KeyIndexError(source.location, str(place), "foreign", reason)
 
 
 def _is_ours(path: Path) -> bool:

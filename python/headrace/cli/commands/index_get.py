@@ -114,6 +114,8 @@ def run(options: Namespace, console: Console) -> int:
         max_line=options.max_line,
         tell=tell,
     )
+    # Whoever asks key by key waits for each answer.
+    console.live = options.stdin
     missed = 0
     for some in index.together(_requests(options, index)):
         matched = set()
