@@ -396,8 +396,6 @@ class PipelineRunningError(HeadraceError):
         )
 
 
-
-
 class DuplicateKeyError(HeadraceError):
     """Two rows have a key that only one may have. `line` and `other` count from 1."""
 

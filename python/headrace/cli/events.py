@@ -22,8 +22,6 @@ EventName: TypeAlias = Literal[
     "output",
     "written",
     "begun",
-
-
     "build_start",
     "build_complete",
     "format_upgraded",
