@@ -1,6 +1,6 @@
 from collections.abc import Callable, Sequence
 from os import PathLike
-from typing import TypeAlias, final
+from typing import Literal, TypeAlias, final
 
 __all__ = [
     "BlockTable",
@@ -470,6 +470,9 @@ class Inference:
 
 _Counts: TypeAlias = tuple[int, int, int, int, int, int, int, int]
 _At: TypeAlias = tuple[int, int]
+_Written: TypeAlias = tuple[Literal["written"], int, str | None, int, int, int]
+_Duplicate: TypeAlias = tuple[Literal["duplicate"], _Bytes, int, int]
+_NoRoom: TypeAlias = tuple[Literal["no_room"], str]
 
 @final
 class KeyRequest:
@@ -553,4 +556,4 @@ def write_key_index(
     coverage_end: int,
     hashes: tuple[int, Sequence[int]],
     source: tuple[int, int, int, int, int, str, str, str],
-) -> tuple[object, ...]: ...
+) -> _Written | _Duplicate | _NoRoom: ...

@@ -417,7 +417,8 @@ class DuplicateKeyError(HeadraceError):
 class KeyIndexError(HeadraceError):
     """A key index cannot be used; the data is not in doubt.
 
-    `kind` is ``missing``, ``stale``, ``grown``, ``corrupt``, ``newer`` or ``foreign``.
+    `kind` is ``missing``, ``stale``, ``grown``, ``limits``, ``corrupt``, ``newer`` or
+    ``foreign``.
     """
 
     def __init__(self, path: str, index: str, kind: str, reason: str) -> None:

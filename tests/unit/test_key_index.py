@@ -237,6 +237,23 @@ def test_an_index_of_a_path_of_fields(source):
     assert index.get(2) == []
 
 
+def test_an_index_that_left_out_rows_is_not_used_for_them(source):
+    source.write_bytes(b'{"k":1}\n{"k":1,"long":"%s"}\n' % (b"x" * 100))
+    built = headrace.build_lookup_index(source, "k", max_line=50)
+    assert built.lines.skipped == {"too_long": 1}
+    # It answers for what it is an index of, and so does a scan in its stead.
+    assert len(headrace.KeyIndex(source, "k", strict=True).get(1)) == 1
+    with pytest.warns(HeadraceWarning, match="max_line or max_depth was smaller"):
+        assert len(headrace.open(source).get("k", 1)) == 2
+    with pytest.raises(KeyIndexError, match="max_line"):
+        headrace.KeyIndex(source, "k", max_line="1MiB", strict=True)
+    again = {"max_line": "1MiB", "auto_rebuild": True, "tell": lambda _trouble: None}
+    assert len(headrace.KeyIndex(source, "k", **again).get(1)) == 2
+    source.write_bytes(b'{"k":1}\n')
+    headrace.build_lookup_index(source, "k", max_line=50)
+    assert len(headrace.KeyIndex(source, "k", max_line="1MiB", strict=True).get(1)) == 1
+
+
 def test_a_data_set_finds_rows_with_and_without_an_index(source):
     other = source.with_name("more.jsonl")
     other.write_bytes(b'{"k":"7","n":-1}\noops\n')

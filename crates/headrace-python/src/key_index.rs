@@ -17,7 +17,10 @@ use headrace_core::{
     },
     rows,
 };
-use pyo3::{exceptions::PyValueError, prelude::*};
+use pyo3::{
+    exceptions::{PyKeyboardInterrupt, PyValueError},
+    prelude::*,
+};
 
 use crate::{batch::RowBatch, error::to_python, signals, source::File, stream::RowStream};
 
@@ -268,7 +271,8 @@ pub(crate) fn write_key_index(
             ("duplicate", two.key, two.first, two.second).into_pyobject(py).map(Bound::into_any)
         }
         Outcome::NoRoom(why) => ("no_room", why).into_pyobject(py).map(Bound::into_any),
-        Outcome::Stopped => ("stopped",).into_pyobject(py).map(Bound::into_any),
+        // Raised above, unless somebody has taken it.
+        Outcome::Stopped => Err(PyKeyboardInterrupt::new_err(())),
     }
 }
 

@@ -196,8 +196,8 @@ class KeyIndex:
         index_dir: str | os.PathLike[str] | None = None,
         strict: bool = False,
         auto_rebuild: bool = False,
-        max_line: int | str = MAX_LINE,
-        max_depth: int = MAX_DEPTH,
+        max_line: int | str | None = None,
+        max_depth: int | None = None,
         tell: Callable[[KeyIndexError], None] | None = None,
     ) -> None:
         self.source = one_source(source)
@@ -206,7 +206,8 @@ class KeyIndex:
         self._where = where_of(index, index_dir)
         self._strict, self._auto_rebuild = strict, auto_rebuild
         self._tell = tell or _warn
-        self._limits = parse_size(max_line), max_depth
+        self._max_line = None if max_line is None else parse_size(max_line)
+        self._max_depth = max_depth
         self._lock = threading.Lock()
         self._opened: OpenedFile | None = OpenedFile(self.source)
         store.refuse_unless_seekable(self._file.source)
@@ -216,6 +217,7 @@ class KeyIndex:
         if fields is None:
             raise store.unusable(self.source, None)
         self.key = fields
+        self._reading = Reading(fields, *self._limits(self.meta))
 
     # Opening
 
@@ -235,15 +237,15 @@ class KeyIndex:
     ) -> _Usable | KeyIndexError:
         """Build the index anew, as it was."""
         known = store.find(self.source, fields and list(fields), self._where)
-        max_line, max_depth = self._limits
         if isinstance(known, store.Stored):
             meta = known.meta
             asked = KeyBuild(meta.key, meta.mode == "unique", known.index.version)
-            asked = replace(asked, max_line=meta.max_line, max_depth=meta.max_depth)
+            limits = self._limits(None if trouble.kind == "limits" else meta)
         elif fields is not None and trouble.kind in ("missing", "corrupt"):
-            asked = KeyBuild(fields, max_line=max_line, max_depth=max_depth)
+            asked, limits = KeyBuild(fields), self._limits(None)
         else:
             return trouble
+        asked = replace(asked, max_line=limits[0], max_depth=limits[1])
         self._tell(trouble)
         build_somewhere(self.source, asked, self._where)
         return self._look(asked.fields)
@@ -261,16 +263,36 @@ class KeyIndex:
                 return self._judge(stored)
 
     def _judge(self, stored: store.Stored) -> _Usable | KeyIndexError:
+        location, path = self.source.location, str(stored.path)
+        if self._wants_more_than(stored.meta):
+            reason = (
+                "rows that it left out are wanted: max_line or max_depth was smaller"
+            )
+            return KeyIndexError(location, path, "limits", reason)
         fresh = store.freshness(stored, self.source, self._file)
         if fresh.state == "fresh":
             return _Usable(stored, self._file.size, grown=False)
-        trouble = KeyIndexError(
-            self.source.location, str(stored.path), fresh.state, fresh.reason
-        )
+        trouble = KeyIndexError(location, path, fresh.state, fresh.reason)
         if fresh.state == "grown" and not (self._strict or self._auto_rebuild):
             self._tell(trouble)
             return _Usable(stored, stored.meta.coverage_end, grown=True)
         return trouble
+
+    def _wants_more_than(self, meta: Meta) -> bool:
+        """Whether rows may be wanted that were too long or too deep for an index."""
+        longer = self._max_line is not None and self._max_line > meta.max_line
+        deeper = self._max_depth is not None and self._max_depth > meta.max_depth
+        return (longer and meta.lines.too_long > 0) or (deeper and meta.lines.bad > 0)
+
+    def _limits(self, meta: Meta | None) -> tuple[int, int]:
+        """Return how long and how deep rows are read: as those in the index were."""
+        if meta is not None:
+            return meta.max_line, meta.max_depth
+        line, depth = self._max_line, self._max_depth
+        return (
+            MAX_LINE if line is None else line,
+            MAX_DEPTH if depth is None else depth,
+        )
 
     # Answers
 
@@ -354,7 +376,7 @@ class KeyIndex:
             yield from self._read(number, requests[number], offsets)
 
     def _scan(self, requests: Sequence[KeyRequest], start: int) -> list[list[int]]:
-        sought = scan(self._file, self._reading(), requests, start)
+        sought = scan(self._file, self._reading, requests, start)
         bad = [row for row in sought.skipped if row.cause in ("bad", "too_long")]
         if bad and self._strict:
             line = bad[0].line if start == 0 else None
@@ -366,14 +388,8 @@ class KeyIndex:
     def _read(
         self, number: int, asked: KeyRequest, offsets: list[int]
     ) -> Iterator[tuple[int, RowBatch]]:
-        for rows in rows_of_offsets(self._file, self._reading(), asked, offsets):
+        for rows in rows_of_offsets(self._file, self._reading, asked, offsets):
             yield number, rows
-
-    def _reading(self) -> Reading:
-        if self._usable is None:
-            return Reading(self.key, *self._limits)
-        meta = self._usable.stored.meta
-        return Reading(self.key, meta.max_line, meta.max_depth)
 
     # The index itself
 

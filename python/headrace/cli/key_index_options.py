@@ -64,6 +64,10 @@ EVENTS = (
 )
 
 
+STALE = ("stale", "grown", "limits")
+"""An index that is whole, but not what is wanted."""
+
+
 def tell_as_asked(options: Namespace, console: Console) -> None:
     """Say events as JSON where no person reads them."""
     if options.events is None:
@@ -87,7 +91,7 @@ def say_trouble(console: Console, trouble: KeyIndexError) -> None:
     if trouble.kind == "missing":
         return
     console.emit(
-        "index_stale" if trouble.kind in ("stale", "grown") else "index_corrupt",
+        "index_stale" if trouble.kind in STALE else "index_corrupt",
         trouble.what,
         source=trouble.path,
         index=trouble.index,
@@ -102,6 +106,6 @@ def say_fallback(console: Console, trouble: KeyIndexError) -> None:
     console.emit(
         "index_fallback",
         f"{trouble.path}: {'its new rows are' if grown else 'it is'} scanned",
-        reason="stale" if grown else trouble.kind,
+        reason="stale" if trouble.kind in STALE else trouble.kind,
         source=trouble.path,
     )

@@ -214,7 +214,7 @@ def write_index(
     `hashes` says how many bytes the hashes of whole blocks are about, and has one more for
     the rest. `line_of` is asked for the line numbers of two rows with one key.
     """
-    what, *facts = write_key_index(
+    outcome = write_key_index(
         runs,
         path,
         fields=fields,
@@ -228,13 +228,13 @@ def write_index(
         hashes=hashes,
         source=mark,
     )
-    match what, facts:
-        case "duplicate", [list() | bytes() as key, int(first), int(second)]:
-            text = bytes(key).decode()
+    match outcome:
+        case ("written", version, why, records, keys, size):
+            return Written(version, why, records, keys, size)
+        case ("duplicate", key, first, second):
+            text = key.decode()
             raise DuplicateKeyError(source, text, line_of(first), line_of(second))
-        case "no_room", [why]:
+        case ("no_room", why):
             raise UsageError(
                 f"{source}: version 1 has no room for it ({why}); let the version be chosen"
             )
-        case _:
-            return Written(*facts)  # type: ignore[arg-type]  # as the stub of the core says

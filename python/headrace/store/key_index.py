@@ -69,11 +69,10 @@ class Unreadable:
 
 @dataclass(frozen=True, slots=True)
 class Freshness:
-    """Whether an index fits a source, and why not. `proven`: only by its content."""
+    """Whether an index fits a source, and why not."""
 
     state: State
     reason: str = ""
-    proven: bool = False
 
 
 def read(path: Path) -> Stored | Unreadable | None:
@@ -228,8 +227,8 @@ def freshness(stored: Stored, source: Source, opened: OpenedFile) -> Freshness:
     if not same:
         return Freshness("stale", "source_modified")
     if grown:
-        return Freshness("grown", "source_grown", proven=True)
-    return Freshness("fresh", proven=True)
+        return Freshness("grown", "source_grown")
+    return Freshness("fresh")
 
 
 def unusable(source: Source, fields: Sequence[str] | None) -> KeyIndexError:

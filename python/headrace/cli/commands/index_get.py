@@ -83,7 +83,11 @@ ARGUMENTS = (
         "build an index that is missing, damaged or does not fit, then use it",
         ("--auto-rebuild",),
     ),
-    MAX_LINE,
+    MAX_LINE._replace(
+        help="where lines are scanned, pass over those longer than this (as the index "
+        "does, or 64MiB, unless told)",
+        default=None,
+    ),
     *PLACES,
     *EVENTS,
 )

@@ -21,7 +21,7 @@ from headrace.store.opened import rows_from
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from headrace.kernel.key_index import KeyRequest, Lines, Skipped
+    from headrace.kernel.key_index import KeyRequest, Skipped
     from headrace.kernel.rows import RowBatch
     from headrace.store.key_index import Stored
     from headrace.store.opened import OpenedFile
@@ -39,10 +39,9 @@ class Reading(NamedTuple):
 
 
 class Sought(NamedTuple):
-    """Where the rows of each request begin, and the lines that were looked at."""
+    """Where the rows of each request begin, and the first lines without a key."""
 
     offsets: list[list[int]]
-    lines: Lines
     skipped: list[Skipped]
 
 
@@ -57,7 +56,8 @@ def scan(
     while (some := rows.advance(lambda stream: keys.find(stream, wanted))) is not None:
         for number, offset in some:
             found[number].append(offset)
-    return Sought(found, *account_of(keys))
+    _lines, skipped = account_of(keys)
+    return Sought(found, skipped)
 
 
 def rows_of_offsets(
