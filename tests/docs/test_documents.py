@@ -21,6 +21,9 @@ from headrace.api.sample import write_sample
 from headrace.cli.app import main
 from tests.docs.markdown import DOCUMENTS, blocks, session
 
+# The blocks of a document go on from each other, so one process runs them.
+pytestmark = pytest.mark.xdist_group("documents")
+
 # Kinds that are not run, and the only documents that may have them.
 NOT_RUN = {
     ("sh", "README.md"): "sets up a machine",
