@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from headrace.engines.spark.extra import needing_pyspark
 from headrace.engines.spark.java import ensure_java
+from headrace.engines.spark.master import MASTER
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -22,7 +23,7 @@ __all__ = ["ensure_java", "register", "session"]
 
 
 def session(
-    master: str = "local[*,4]", app_name: str = "headrace", **conf: object
+    master: str = MASTER, app_name: str = "headrace", **conf: object
 ) -> SparkSession:
     """Start a quiet Spark session that knows the format "headrace".
 

@@ -13,11 +13,11 @@ import pytest
 from pyspark import cloudpickle
 
 import headrace
-from headrace.api.spark_query import MASTER
 from headrace.cli.app import main
 from headrace.engines.spark import jobs
 from headrace.engines.spark.asking import TaskQuery, TaskRun
 from headrace.engines.spark.cancelling import cancellable
+from headrace.engines.spark.master import MASTER
 from headrace.errors import MissingExtraError, SparkFailedError, UsageError
 from tests.conformance.cases import load
 from tests.conformance.test_cases import CASES

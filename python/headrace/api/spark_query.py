@@ -6,6 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from headrace.engines.spark.extra import needing_pyspark
+from headrace.engines.spark.master import MASTER
 from headrace.engines.spark.query import PARTITION_BYTES, SparkRun
 from headrace.errors import UsageError
 from headrace.store.sizes import parse_size
@@ -18,9 +19,6 @@ if TYPE_CHECKING:
     from headrace.physical.query_plan import QueryPlan
     from headrace.store.row_file import RowOptions
     from headrace.store.source import Source
-
-MASTER = "local[*,4]"
-"""All cores of this machine, and four attempts for each task."""
 
 
 def starting(

@@ -30,8 +30,10 @@ class Fragment:
     first_row: int | None = None
 
 
-def fragments(source: Source, target_bytes: int) -> list[Fragment]:
-    """Cut a file into fragments of `target_bytes`, the last one shorter.
+def fragments(
+    source: Source, target_bytes: int, start: int = 0, end: int | None = None
+) -> list[Fragment]:
+    """Cut a file, or a part of it, into fragments of `target_bytes`, the last one shorter.
 
     Compressed files without blocks cannot be entered in the middle: they are one
     fragment. Blocks belong to the fragment that they begin in.
@@ -43,8 +45,6 @@ def fragments(source: Source, target_bytes: int) -> list[Fragment]:
     """
     if source.is_pipe:
         raise UsageError(f"{source.location}: a pipe cannot be read in parts")
+    end = source.size if end is None else end
     step = max(target_bytes, 1) if source.seekable else max(source.size, 1)
-    return [
-        Fragment(source, start, min(start + step, source.size))
-        for start in range(0, source.size, step)
-    ]
+    return [Fragment(source, at, min(at + step, end)) for at in range(start, end, step)]

@@ -7,13 +7,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from headrace.pipeline.growth import continued
 from headrace.pipeline.inputs import main_inputs, named_inputs, part_inputs, split
-from headrace.pipeline.ledger import left_to_do
 from headrace.pipeline.lowering import join_query, key_query
-from headrace.pipeline.passes import fingerprint, passes
+from headrace.pipeline.passes import passes
 from headrace.pipeline.place import Place
 from headrace.pipeline.spec import Dedupe, Join, Sort, Transform, Validate, texts
+from headrace.pipeline.state import state_of
 from headrace.store.sizes import format_size, parse_size
 
 if TYPE_CHECKING:
@@ -32,26 +31,16 @@ def explained(pipeline: Pipeline) -> str:
     lines = [f"pipeline {pipeline.name}, in {place.root}"]
     lines += _drawn(_sources(pipeline, inputs, named))
     known: Inputs | None = inputs
-    prints = {name: [each for each, _ in several] for name, several in named.items()}
     for one in passes(pipeline):
         lines.append(_title(one))
-        found = place.current(one, pipeline)
         left = "what is left to do is known when the pass before is done"
         if known is not None:
-            print_ = fingerprint(pipeline, one, prints)
-            if found is not None and found[1].fingerprint == print_:
-                known = continued(known, found[1])
-            todo = left_to_do(
-                None if found is None else found[1],
-                print_,
-                [each for each, _source in known],
-                appends=one.appends,
-                gone=None if found is None else place.gone(one, *found),
-            )
+            state = state_of(one, known, pipeline=pipeline, place=place, named=named)
+            todo = state.todo
             left = todo.why
             if todo.inputs:
                 chosen = set(todo.inputs)
-                new = [(each, source) for each, source in known if each in chosen]
+                new = [each for each in state.inputs if each[0] in chosen]
                 left = f"{left}: {_tasks(pipeline, new)}"
             known = None
             if not todo.inputs and not todo.replace:

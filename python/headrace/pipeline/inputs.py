@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from headrace.engines.spark.splits import absolute, packed
 from headrace.errors import BadRowError, UsageError
 from headrace.kernel.values import MAX_DEPTH
-from headrace.physical.fragment import Fragment, fragments
+from headrace.physical.fragment import fragments
 from headrace.pipeline.growth import whole_lines
 from headrace.pipeline.ledger import Input, stamp_of
 from headrace.pipeline.spec import texts
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import TypeAlias
 
+    from headrace.physical.fragment import Fragment
     from headrace.pipeline.place import Place
     from headrace.pipeline.spec import Pipeline
     from headrace.store.shards.names import SetNames
@@ -82,14 +83,7 @@ def split(chosen: Inputs, size: int) -> tuple[tuple[Fragment, ...], ...]:
     """Cut inputs into fragments of about `size` bytes, and these into tasks."""
     cut: list[Fragment] = []
     for each, source in chosen:
-        placed = absolute(source)
-        if (each.start, each.size) == (0, source.size):
-            cut += fragments(placed, size)
-        else:
-            cut += [
-                Fragment(placed, start, min(start + size, each.size))
-                for start in range(each.start, each.size, size)
-            ]
+        cut += fragments(absolute(source), size, each.start, each.size)
     return tuple(packed(cut, size))
 
 

@@ -31,15 +31,12 @@ def write_down(
     They are made aside, where nobody minds what a killed task leaves, and moved.
     """
     before = _rows_before(tasks, done)
-    targets = {
-        task: target(task) for task, each in enumerate(done) if each.aside is not None
+    asides = {
+        task: each.aside for task, each in enumerate(done) if each.aside is not None
     }
+    targets = {task: target(task) for task in asides}
     files = tuple(
-        Numbering(
-            tasks.aside / (done[task].aside or ""),
-            before[task],
-            tasks.aside / path.name,
-        )
+        Numbering(tasks.aside / asides[task], before[task], tasks.aside / path.name)
         for task, path in targets.items()
     )
     results = session.run_each(NumberingTasks(files), len(files))

@@ -14,12 +14,12 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+from headrace.engines.spark.master import MASTER
 from headrace.errors import HeadraceError
-from headrace.pipeline.growth import continued
 from headrace.pipeline.inputs import check_named, main_inputs, named_inputs, part_inputs
 from headrace.pipeline.jobs import PassJob
-from headrace.pipeline.ledger import added, left_to_do
-from headrace.pipeline.passes import fingerprint, passes, used_names
+from headrace.pipeline.ledger import added
+from headrace.pipeline.passes import passes, used_names
 from headrace.pipeline.place import Place
 from headrace.pipeline.progress import Progress
 from headrace.pipeline.quarantine import commonest
@@ -31,8 +31,9 @@ from headrace.pipeline.report import (
     next_number,
     save,
 )
-from headrace.pipeline.session import MASTER, Session
+from headrace.pipeline.session import Session
 from headrace.pipeline.setting import Setting
+from headrace.pipeline.state import state_of
 from headrace.store.sizes import parse_size
 
 if TYPE_CHECKING:
@@ -162,19 +163,12 @@ class _Run:
     def bring_up_to_date(self, one: Pass, inputs: Inputs, *, fresh: bool) -> PassReport:
         """Do what is left to do of a pass."""
         clock = time.monotonic()
-        found = self.place.current(one, self.pipeline)
-        before = None if found is None else found[1]
-        gone = None if found is None else self.place.gone(one, *found)
-        named = {name: [each for each, _ in self.named[name]] for name in self.named}
-        print_ = fingerprint(self.pipeline, one, named)
-        if before is not None and before.fingerprint == print_ and not fresh:
-            inputs = continued(inputs, before)
-        todo = left_to_do(
-            before,
-            print_,
-            [each for each, _source in inputs],
-            appends=one.appends,
-            gone=gone,
+        before, fingerprint, inputs, todo = state_of(
+            one,
+            inputs,
+            pipeline=self.pipeline,
+            place=self.place,
+            named=self.named,
             fresh=fresh,
         )
         read = None
@@ -189,9 +183,9 @@ class _Run:
             if (tell := self._telling(one)) is not None:
                 tell(0, 0)
             self._check_named(one)
+            setting = Setting(self.pipeline, self.place, self.session, self.named)
             for each, overwrite in self._batches(one, todo, before):
-                setting = Setting(self.pipeline, self.place, self.session, self.named)
-                job = PassJob(setting, one, print_, each, overwrite=overwrite)
+                job = PassJob(setting, one, fingerprint, each, overwrite=overwrite)
                 done.append(job.run(dict(inputs), read, self._telling(one)))
         metadata, now = self._current(one)
         return PassReport(

@@ -16,9 +16,6 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-MASTER = "local[*,4]"
-"""All cores of this machine, and four attempts for each task."""
-
 
 class Session:
     """A session, given or started when the first task needs it."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from headrace.cli.arguments import Argument
 from headrace.cli.table import Example
+from headrace.engines.spark.master import MASTER
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -46,7 +47,7 @@ ARGUMENTS = (
         "where Spark runs (local[*,4])",
         ("--master",),
         "URL",
-        default="local[*,4]",
+        default=MASTER,
     ),
     Argument("force", "switch", "write into DIR whatever it holds", ("--force",)),
 )

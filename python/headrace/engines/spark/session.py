@@ -24,6 +24,7 @@ from pyspark.sql import SparkSession
 
 from headrace.engines.spark.interrupts import put_off
 from headrace.engines.spark.java import ensure_java
+from headrace.engines.spark.master import is_local
 from headrace.engines.spark.source import HeadraceSource
 from headrace.errors import MasterUnreachableError, UsageError
 
@@ -184,15 +185,6 @@ def settings(master: str, conf: Mapping[str, object]) -> dict[str, str]:
     quiet = f"-Dlog4j2.configurationFile={_log_settings().as_uri()}"
     chosen[_JAVA_OPTIONS] = f"{quiet} {chosen.get(_JAVA_OPTIONS, '')}".rstrip()
     return chosen
-
-
-def is_local(master: str) -> bool:
-    """Say whether the tasks of `master` run in this process's own JVM.
-
-    >>> is_local("local[*,4]"), is_local("local-cluster[2,1,1024]")
-    (True, False)
-    """
-    return master == "local" or master.startswith("local[")
 
 
 def _log_settings() -> Path:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from headrace.engines.spark.asking import Chunk, RefusedRow, TaskQuery
-    from headrace.engines.spark.query import Arrived
+    from headrace.engines.spark.row_order import Arrived
 
 MOST_HELD = 100_000
 """How many rows that are wrong are held until those before them have been asked."""
