@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headrace.engines.spark.column_lines import check_schema, json_lines
+from headrace.engines.spark.column_lines import check_schema, json_lines, may_be_bad
 from headrace.errors import UsageError
 from headrace.kernel.column_lines import NoJsonError
 
@@ -192,3 +192,21 @@ def test_text_that_is_not_utf8_is_named():
 def test_schemas_that_have_no_json(arrow_type, message):
     with pytest.raises(UsageError, match=message):
         check_schema(pa.schema([("a", arrow_type)]))
+
+
+def test_what_columns_are_made_into_is_checked_only_where_it_may_be_bad():
+    deep = pa.int64()
+    for _ in range(256):
+        deep = pa.list_(deep)
+    variant = pa.struct(
+        [
+            pa.field("value", pa.binary(), metadata={"variant": "true"}),
+            pa.field("metadata", pa.binary()),
+        ]
+    )
+    plain = pa.struct([("a", pa.list_(pa.string()))])
+    assert not may_be_bad(pa.schema([("a", plain), ("b", pa.map_("string", "double"))]))
+    assert may_be_bad(pa.schema([("value", pa.string())]))
+    assert may_be_bad(pa.schema([("a", pa.struct([("v", variant)]))]))
+    assert may_be_bad(pa.schema([("a", deep)]))
+    assert not may_be_bad(pa.schema([("a", deep.value_type)]))

@@ -82,7 +82,7 @@ def test_refused(options, message):
 def test_refused_before_anything_is_made(tmp_path, options, message):
     asked = write_options({"path": str(tmp_path / "out"), **options})
     with pytest.raises(UsageError, match=message):
-        begin_job(asked, overwrite=False)
+        begin_job(asked, overwrite=False, validate=True)
     assert not list(tmp_path.iterdir())
 
 
@@ -91,14 +91,18 @@ def test_an_append_takes_from_the_set_what_it_does_not_say(tmp_path):
     with headrace.ShardWriter(tmp_path, **how) as writer:
         writer.write({})
     there = writer.close()
-    same = begin_job(write_options({"path": str(tmp_path)}), overwrite=False)
+    same = begin_job(
+        write_options({"path": str(tmp_path)}), overwrite=False, validate=True
+    )
     assert same.options.compression == there.compression
     assert same.options.limits == there.limits
     given = {"path": str(tmp_path), "level": "9", "maxRecords": "7"}
-    other = begin_job(write_options(given), overwrite=False)
+    other = begin_job(write_options(given), overwrite=False, validate=True)
     assert other.options.compression.level == 9
     assert other.options.limits.max_records == 7
-    new = begin_job(write_options({"path": str(tmp_path)}), overwrite=True)
+    new = begin_job(
+        write_options({"path": str(tmp_path)}), overwrite=True, validate=True
+    )
     assert new.options.compression.codec == "zstd"
     assert new.options.limits.max_records is None
 

@@ -65,7 +65,7 @@ fn column(told: Told) -> PyResult<Column<PyBackedBytes>> {
         "binary" => Kind::Binary(width),
         "date" => Kind::Date,
         "timestamp" => Kind::Timestamp(number == 1),
-        "struct" => Kind::Struct(names),
+        "struct" => Kind::Struct(names.into_iter().map(Into::into).collect()),
         "list" => Kind::List(width),
         "map" => Kind::Map,
         "variant" => Kind::Variant,

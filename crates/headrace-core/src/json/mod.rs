@@ -24,6 +24,7 @@ mod verdicts;
 pub use error::{Inside, JsonError, Reason};
 pub use escape::unescape;
 pub use key_hints::KeyHints;
+pub(crate) use token::skip_plain;
 pub use walk::{Visitor, walk};
 
 /// The greatest depth [`Limits`] can allow.

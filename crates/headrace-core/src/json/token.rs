@@ -65,7 +65,7 @@ fn escaped_string(bytes: &[u8], mut at: usize) -> Checked<usize> {
 /// Eight bytes at a time: most strings of a row are too short for wider steps,
 /// or for calling a search function, to pay.
 #[inline]
-fn skip_plain(bytes: &[u8], mut at: usize) -> usize {
+pub(crate) fn skip_plain(bytes: &[u8], mut at: usize) -> usize {
     while let Some(chunk) = bytes.get(at..).and_then(<[u8]>::first_chunk) {
         let hits = not_plain(u64::from_le_bytes(*chunk));
         if hits != 0 {

@@ -1,5 +1,7 @@
 //! One column of a batch, as Arrow lays it out.
 
+use crate::value::write_string;
+
 /// What the values of a column are.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Kind {
@@ -24,13 +26,31 @@ pub enum Kind {
     /// Microseconds since 1970, eight bytes; true: in UTC, false: in nobody says which zone.
     Timestamp(bool),
     /// A child for each of these keys.
-    Struct(Vec<String>),
+    Struct(Vec<Key>),
     /// Values of the only child, with offsets of so many bytes.
     List(usize),
     /// Keys and values in two children, with offsets of four bytes.
     Map,
     /// Any JSON value and more, in Spark's encoding: value and metadata in two children.
     Variant,
+}
+
+/// A key of a struct.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Key {
+    /// What it is called.
+    pub name: String,
+    /// As it stands in a line, with its quotes and its colon.
+    pub(super) written: Vec<u8>,
+}
+
+impl From<String> for Key {
+    fn from(name: String) -> Self {
+        let mut written = Vec::with_capacity(name.len() + 3);
+        write_string(&name, &mut written);
+        written.push(b':');
+        Self { name, written }
+    }
 }
 
 /// Values of one kind.

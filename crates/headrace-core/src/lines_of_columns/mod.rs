@@ -9,7 +9,7 @@ mod time;
 mod variant;
 mod write;
 
-pub use column::{Column, Kind};
+pub use column::{Column, Key, Kind};
 use write::Writer;
 
 use crate::json;

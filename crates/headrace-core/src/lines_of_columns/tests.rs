@@ -37,7 +37,7 @@ fn texts(kind: Kind, values: &[&[u8]]) -> Column<Vec<u8>> {
 
 fn batch(names: &[&str], children: Vec<Column<Vec<u8>>>) -> Column<Vec<u8>> {
     let length = children[0].length;
-    let names = names.iter().map(ToString::to_string).collect();
+    let names = names.iter().map(|name| Key::from(name.to_string())).collect();
     Column { children, ..column(Kind::Struct(names), length, Vec::new()) }
 }
 

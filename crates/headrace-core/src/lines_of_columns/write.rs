@@ -28,15 +28,14 @@ impl Writer<'_> {
         let Kind::Struct(keys) = &column.kind else { return Err(Wrong::damaged()) };
         let mut separator = b'{';
         for (key, child) in keys.iter().zip(&column.children) {
-            let below = |wrong: Wrong| wrong.below(key);
+            let below = |wrong: Wrong| wrong.below(&key.name);
             let null = self.is_null(child, at).map_err(below)?;
             if null && self.style.skip_nulls {
                 continue;
             }
             self.out.push(separator);
             separator = b',';
-            write_string(key, self.out);
-            self.out.push(b':');
+            self.out.extend_from_slice(&key.written);
             self.value_or_null(child, at, null).map_err(below)?;
         }
         if separator == b'{' {

@@ -6,6 +6,7 @@
 use bumpalo::Bump;
 
 use super::{Node, NodeKind, Value, compare::canonical_beyond};
+use crate::json::skip_plain;
 
 /// Append `value` to `out`.
 pub fn write_json<'r>(value: Value<'r>, out: &mut Vec<u8>, arena: &'r Bump) {
@@ -155,28 +156,31 @@ pub(crate) fn write_string(text: &str, out: &mut Vec<u8>) {
     out.push(b'"');
     let bytes = text.as_bytes();
     let mut start = 0;
-    for (at, &byte) in bytes.iter().enumerate() {
-        let escape = match byte {
-            b'"' => b'"',
-            b'\\' => b'\\',
-            b'\n' => b'n',
-            b'\r' => b'r',
-            b'\t' => b't',
-            0x08 => b'b',
-            0x0c => b'f',
-            0..=0x1f => b'u',
-            _ => continue,
-        };
+    loop {
+        let at = skip_plain(bytes, start);
         out.extend_from_slice(&bytes[start..at]);
-        out.extend_from_slice(&[b'\\', escape]);
-        if escape == b'u' {
-            out.extend_from_slice(b"00");
-            out.extend_from_slice(&[hex(byte >> 4), hex(byte & 15)]);
-        }
+        let Some(&byte) = bytes.get(at) else { break };
+        write_escaped(byte, out);
         start = at + 1;
     }
-    out.extend_from_slice(&bytes[start..]);
     out.push(b'"');
+}
+
+fn write_escaped(byte: u8, out: &mut Vec<u8>) {
+    let escape = match byte {
+        b'\n' => b'n',
+        b'\r' => b'r',
+        b'\t' => b't',
+        0x08 => b'b',
+        0x0c => b'f',
+        0..=0x1f => {
+            out.extend_from_slice(b"\\u00");
+            out.extend_from_slice(&[hex(byte >> 4), hex(byte & 15)]);
+            return;
+        }
+        _ => byte,
+    };
+    out.extend_from_slice(&[b'\\', escape]);
 }
 
 fn hex(digit: u8) -> u8 {

@@ -39,6 +39,8 @@ Gives: TypeAlias = Literal["lines", "parts", "rows", "keys", "shuffled"]
 CHUNK_BYTES = 1 << 20
 """A chunk ends when it holds so much."""
 
+_NUMBERS = ("count", "sum", "avg", "min", "max")
+
 MOST_REFUSED = 1000
 """Or when it has so many rows without an answer."""
 
@@ -106,6 +108,18 @@ class TaskQuery:
     raw: bool = False
     keying: Keying | None = None
     shuffle: Shuffle | None = None
+
+    @property
+    def gives_little(self) -> bool:
+        """Whether a task gives a few numbers, however many rows it has."""
+        return (
+            self.gives == "parts"
+            and self.options.on_error == "abort"
+            and all(
+                isinstance(plan, StreamPlan) and plan.reduction in _NUMBERS
+                for plan in self.plans
+            )
+        )
 
 
 class RefusedRow(NamedTuple):

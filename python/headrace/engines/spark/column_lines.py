@@ -13,6 +13,7 @@ from pyarrow import types
 
 from headrace.errors import UsageError
 from headrace.kernel.column_lines import Column, ColumnLines, lines_of
+from headrace.kernel.values import MAX_DEPTH
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -79,6 +80,19 @@ def is_raw(schema: pa.Schema) -> bool:
         and schema.names[0] in RAW
         and _kind(schema.types[0])[0] in ("text", "binary")
     )
+
+
+def may_be_bad(schema: pa.Schema) -> bool:
+    """Whether a line of this schema may be no JSON, or deeper than rows may be."""
+    return is_raw(schema) or any(_may_be_deep(each.type, MAX_DEPTH) for each in schema)
+
+
+def _may_be_deep(arrow_type: pa.DataType, levels: int) -> bool:
+    """Whether values, `levels` levels of which may be, can have more."""
+    if levels == 0 or _is_variant(arrow_type):
+        return True
+    inside = (arrow_type.field(at) for at in range(arrow_type.num_fields))
+    return any(_may_be_deep(each.type, levels - 1) for each in inside)
 
 
 def check_schema(schema: pa.Schema) -> None:

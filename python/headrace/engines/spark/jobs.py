@@ -91,7 +91,8 @@ class Asking:
         self._query = query
         self._tasks = tasks
         self._name = uuid4().hex
-        self.parts = _parts([sum(map(_size, task)) for task in tasks])
+        sizes = [sum(map(_size, task)) for task in tasks]
+        self.parts = [0] * len(tasks) if query.gives_little else _parts(sizes)
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Ask the fragments of the tasks whose numbers come."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from headrace.engines.spark.settling import settle
 from headrace.errors import OtherVersionError
 
 if TYPE_CHECKING:
@@ -30,4 +31,5 @@ def _checked(wanted: str) -> SameVersion:
 
     if __version__ != wanted:
         raise OtherVersionError(__version__, wanted)
+    settle()
     return SameVersion()

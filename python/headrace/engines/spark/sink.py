@@ -45,12 +45,15 @@ class HeadraceWriter(DataSourceArrowWriter):
     ) -> None:
         from pyspark.sql.pandas.types import to_arrow_schema
 
-        from headrace.engines.spark.column_lines import check_schema
+        from headrace.engines.spark.column_lines import check_schema, may_be_bad
 
-        check_schema(to_arrow_schema(schema, timezone="UTC"))
+        arrow_schema = to_arrow_schema(schema, timezone="UTC")
+        check_schema(arrow_schema)
         self._version = SameVersion()  # the first that is unpickled
         self._options = options
-        self._job = begin_job(options, overwrite=overwrite)
+        self._job = begin_job(
+            options, overwrite=overwrite, validate=may_be_bad(arrow_schema)
+        )
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> PartsAside:
         from headrace.engines.path_keys import PathKeys

@@ -130,7 +130,7 @@ def _choice(name: str, values: Mapping[str, str], choices: tuple[str, str]) -> s
     return chosen
 
 
-def begin_job(options: WriteOptions, *, overwrite: bool) -> Job:
+def begin_job(options: WriteOptions, *, overwrite: bool, validate: bool) -> Job:
     """Make the job of a write, on the driver."""
     from headrace.engines.path_keys import PathKeys
     from headrace.kernel.values import MAX_DEPTH
@@ -146,12 +146,14 @@ def begin_job(options: WriteOptions, *, overwrite: bool) -> Job:
         options.name,
         overwrite=overwrite,
         job_id=options.job_id,
-        options=_packing(options, current),
+        options=_packing(options, current, validate=validate),
         partition_by=options.partition_by,
     )
 
 
-def _packing(options: WriteOptions, current: Metadata | None) -> PackOptions:
+def _packing(
+    options: WriteOptions, current: Metadata | None, *, validate: bool
+) -> PackOptions:
     from headrace.kernel.values import MAX_DEPTH
     from headrace.store.shards import options as asked
     from headrace.store.shards.metadata import Limits
@@ -173,7 +175,7 @@ def _packing(options: WriteOptions, current: Metadata | None) -> PackOptions:
             _said(options.max_records, before.max_records),
             _said(options.max_logical_bytes, before.max_logical_bytes),
         ),
-        validate=True,
+        validate=validate,
         max_depth=MAX_DEPTH,
         threads=1,
     )
