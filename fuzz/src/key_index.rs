@@ -4,7 +4,7 @@ use headrace_core::{
     input::DataFile,
     json::Limits,
     keys::{
-        KeyFields, KeyIndex, KeyReader, Lookup, Request,
+        KeyFields, KeyIndex, KeyReader, Lookup, Request, Segments,
         checked::{tables_length, write_tables},
         trailer::FOOTER_BYTES,
     },
@@ -24,19 +24,20 @@ pub fn key_index(bytes: &[u8]) {
 
 fn use_it(bytes: Vec<u8>) {
     let Ok(index) = KeyIndex::open(DataFile::new(bytes)) else { return };
+    let Ok(index) = Segments::new(index, None) else { return };
     let source = DataFile::new(SOURCE.to_vec());
-    let _ = index.verify(&|| true);
-    let _ = index.is_of(&source, false, &|| true);
     let size = SOURCE.len() as u64;
+    let _ = index.verify(&|| true);
+    let _ = index.fit(&source, size, &|| true);
     let lookup = Lookup { file: &source, size, below: size, max_line: 1 << 20 };
     let fields = KeyFields::new(vec!["k".into()]);
     let mut reader = KeyReader::new(fields, Limits::default());
     for (key, rows) in KEYS {
         let request = Request::parse(key, 1, false).expect("a key");
-        let Ok(numbers) = index.find(&request) else { continue };
+        let Ok(mut found) = index.find(&request) else { continue };
         let mut batch = RowBatch::default();
-        let found = lookup.postings(&index, numbers, &request, &mut reader, 1 << 10, &mut batch);
-        if found.is_ok() {
+        let read = index.rows(&lookup, &mut found, &request, &mut reader, 1 << 10, &mut batch);
+        if read.is_ok() {
             assert!(batch.offsets.iter().all(|offset| rows.contains(offset)));
         }
     }

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
         open_lookup_index,
     )
     from headrace.api.key_index_report import check_lookup_index, lookup_index_stats
+    from headrace.api.key_index_update import compact_lookup_index, update_lookup_index
     from headrace.api.ndjson import (
         collect_ndjson,
         collect_ndjson_multi,
@@ -80,6 +81,7 @@ _HOMES = {
     "collect_ndjson_named": "headrace.api.ndjson",
     "collect_ndjson_rev": "headrace.api.ndjson",
     "collect_ndjson_stream": "headrace.api.ndjson",
+    "compact_lookup_index": "headrace.api.key_index_update",
     "follow": "headrace.api.follow",
     "for_each_ndjson": "headrace.api.ndjson",
     "for_each_ndjson_multi": "headrace.api.ndjson",
@@ -96,6 +98,7 @@ _HOMES = {
     "run_ndjson_par": "headrace.api.ndjson",
     "run_ndjson_rev": "headrace.api.ndjson",
     "run_ndjson_stream": "headrace.api.ndjson",
+    "update_lookup_index": "headrace.api.key_index_update",
 }
 
 __all__ = [
@@ -122,6 +125,7 @@ __all__ = [
     "collect_ndjson_named",
     "collect_ndjson_rev",
     "collect_ndjson_stream",
+    "compact_lookup_index",
     "follow",
     "for_each_ndjson",
     "for_each_ndjson_multi",
@@ -138,6 +142,7 @@ __all__ = [
     "run_ndjson_par",
     "run_ndjson_rev",
     "run_ndjson_stream",
+    "update_lookup_index",
 ]
 
 

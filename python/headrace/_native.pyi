@@ -469,10 +469,12 @@ class Inference:
     def counts(self) -> tuple[int, int]: ...
 
 _Counts: TypeAlias = tuple[int, int, int, int, int, int, int, int]
-_At: TypeAlias = tuple[int, int]
+_At: TypeAlias = tuple[tuple[int, int], tuple[int, int]]
+_Mark: TypeAlias = tuple[int, int, int, int, int, str, str, str]
 _Written: TypeAlias = tuple[Literal["written"], int, str | None, int, int, int]
 _Duplicate: TypeAlias = tuple[Literal["duplicate"], _Bytes, int, int]
 _NoRoom: TypeAlias = tuple[Literal["no_room"], str]
+_NoBits: TypeAlias = tuple[Literal["no_bits"]]
 
 @final
 class KeyRequest:
@@ -492,7 +494,12 @@ class WantedKeys:
 @final
 class KeyScan:
     def __new__(
-        cls, fields: Sequence[str], *, max_depth: int, unterminated: int | None = None
+        cls,
+        fields: Sequence[str],
+        *,
+        max_depth: int,
+        unterminated: int | None = None,
+        all_skipped: bool = False,
     ) -> KeyScan: ...
     def advance(self, stream: RowStream, runs: KeyRuns) -> bool: ...
     def find(
@@ -503,11 +510,15 @@ class KeyScan:
     @property
     def records(self) -> int: ...
     @property
+    def last(self) -> str | None: ...
+    @property
     def first_skipped(self) -> list[tuple[int, int, str, str]]: ...
 
 @final
 class KeyIndex:
-    def __new__(cls, path: str | PathLike[str]) -> KeyIndex: ...
+    def __new__(
+        cls, path: str | PathLike[str], delta: str | PathLike[str] | None = None
+    ) -> KeyIndex: ...
     @property
     def meta(self) -> str: ...
     @property
@@ -516,8 +527,14 @@ class KeyIndex:
     def build_id(self) -> int: ...
     @property
     def size(self) -> int: ...
+    @property
+    def delta(self) -> tuple[str, int, int] | None: ...
     def verify(self) -> None: ...
-    def is_of(self, file: File, grown: bool) -> bool: ...
+    def fit(self, file: File, size: int) -> Literal["whole", "covered"] | None: ...
+    def hashes(self, first: int, end: int) -> list[int]: ...
+    def all_hashes(self) -> list[int]: ...
+    def restamp(self, path: str | PathLike[str], source: _Mark) -> None: ...
+    def is_of_all(self, runs: Sequence[KeyRuns], file: File) -> bool: ...
     def get(
         self,
         file: File,
@@ -550,10 +567,12 @@ def write_key_index(
     unique: bool,
     version: int | None,
     lines: _Counts,
+    last: str | None,
     max_line: int,
     max_depth: int,
     logical_size: int,
     coverage_end: int,
     hashes: tuple[int, Sequence[int]],
-    source: tuple[int, int, int, int, int, str, str, str],
-) -> _Written | _Duplicate | _NoRoom: ...
+    source: _Mark,
+    kept: tuple[KeyIndex, File, bool] | None = None,
+) -> _Written | _Duplicate | _NoRoom | _NoBits: ...

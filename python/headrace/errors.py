@@ -417,8 +417,8 @@ class DuplicateKeyError(HeadraceError):
 class KeyIndexError(HeadraceError):
     """A key index cannot be used; the data is not in doubt.
 
-    `kind` is ``missing``, ``stale``, ``grown``, ``limits``, ``corrupt``, ``newer`` or
-    ``foreign``.
+    `kind` is ``missing``, ``stale``, ``grown``, ``limits``, ``locked``, ``corrupt``,
+    ``newer`` or ``foreign``.
     """
 
     def __init__(self, path: str, index: str, kind: str, reason: str) -> None:
@@ -437,8 +437,23 @@ class KeyIndexError(HeadraceError):
         advice = {
             "newer": "a newer headrace wrote it, use that one",
             "foreign": "it is no key index, name another place",
+            "locked": "wait until it is done",
         }.get(self.kind, f"run `headrace index build {self.path} --on KEY`")
         return f"{self.what}; {advice}"
+
+
+class KeyIndexLockedError(HeadraceError):
+    """Somebody else is writing the key index."""
+
+    def __init__(self, path: str, holder: str) -> None:
+        super().__init__(path, holder)
+        self.path = path
+        self.holder = holder
+
+    def __str__(self) -> str:
+        return (
+            f"{self.path}: {self.holder} is writing this index; wait until it is done"
+        )
 
 
 class RowOutOfRangeError(HeadraceError, IndexError):

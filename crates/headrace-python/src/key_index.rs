@@ -11,7 +11,9 @@ use headrace_core::{
     input::DataFile,
     json::Limits,
     keys::{
-        self, KeyFields, Lookup, source_hashes,
+        self, Kept, KeyFields, Lookup, Segments,
+        segments::Found,
+        source_hashes::{self, Fit},
         trailer::{Lines, SourceMark},
         write::{Outcome, Plan},
     },
@@ -103,13 +105,19 @@ pub(crate) struct KeyScan {
 
 #[pymethods]
 impl KeyScan {
-    /// `unterminated` is where a last row without a newline begins, if there is one.
+    /// `unterminated` is where a last row without a newline begins, if there is one. Unless
+    /// `all_skipped`, only the first rows without a key are remembered.
     #[new]
-    #[pyo3(signature = (fields, *, max_depth, unterminated = None))]
-    fn new(fields: Vec<String>, max_depth: u32, unterminated: Option<u64>) -> Self {
+    #[pyo3(signature = (fields, *, max_depth, unterminated = None, all_skipped = false))]
+    fn new(
+        fields: Vec<String>,
+        max_depth: u32,
+        unterminated: Option<u64>,
+        all_skipped: bool,
+    ) -> Self {
         let limits = Limits { max_depth };
         let scan = keys::KeyScan::new(KeyFields::new(fields), limits, unterminated);
-        Self { scan: Mutex::new(scan) }
+        Self { scan: Mutex::new(if all_skipped { scan.remembering_all() } else { scan }) }
     }
 
     /// Put the keys of some thousand rows of a stream into `runs`; false when it has ended, or
@@ -169,6 +177,12 @@ impl KeyScan {
         self.lock().records()
     }
 
+    /// What a last row without a newline is, if it was seen: `key`, or the count it is in.
+    #[getter]
+    fn last(&self) -> Option<&'static str> {
+        self.lock().last()
+    }
+
     /// Number, byte, cause and reason of the first rows without a key.
     #[getter]
     fn first_skipped(&self) -> Vec<(u64, u64, &'static str, String)> {
@@ -215,12 +229,15 @@ pub(crate) fn hash_all(py: Python<'_>, file: &File, start: u64, end: u64) -> PyR
 type Mark = (u64, i64, i64, u64, u64, String, String, String);
 
 /// Write the index of all that is in `runs` to the empty file at `path`. Returns a word for what
-/// came of it. `hashes` says of how many bytes the hashes of whole blocks are. The words are: `written` with version, reason, records, keys and size; `duplicate` with key and
-/// two offsets; `no_room` with the reason.
+/// came of it. `hashes` says of how many bytes the hashes of whole blocks are. `kept` is an index
+/// that is continued, its source, and whether all of it becomes one index with `runs`, or only
+/// its delta a longer one. The words are: `written` with version, reason, records, keys and size;
+/// `duplicate` with key and two offsets; `no_room` with the reason; `no_bits` where what is kept
+/// knows too little of its keys.
 #[pyfunction]
 #[pyo3(signature = (
-    runs, path, *, fields, unique, version, lines, max_line, max_depth, logical_size,
-    coverage_end, hashes, source
+    runs, path, *, fields, unique, version, lines, last, max_line, max_depth, logical_size,
+    coverage_end, hashes, source, kept = None
 ))]
 #[allow(clippy::too_many_arguments, reason = "they have names in Python")]
 pub(crate) fn write_key_index(
@@ -231,14 +248,15 @@ pub(crate) fn write_key_index(
     unique: bool,
     version: Option<u32>,
     lines: Counts,
+    last: Option<String>,
     max_line: u64,
     max_depth: u32,
     logical_size: u64,
     coverage_end: u64,
     hashes: (u64, Vec<u64>),
     source: Mark,
+    kept: Option<(Py<KeyIndex>, Py<File>, bool)>,
 ) -> PyResult<Bound<'_, PyAny>> {
-    let (size, mtime_ns, ctime_ns, device, inode, head_hash, tail_hash, codec) = source;
     let (all, blank, bad, missing, null, nested, too_long, pending) = lines;
     let plan = Plan {
         fields: KeyFields::new(fields),
@@ -251,13 +269,15 @@ pub(crate) fn write_key_index(
         coverage_end,
         hashed: hashes.0,
         hashes: hashes.1,
-        source: SourceMark { size, mtime_ns, ctime_ns, device, inode, head_hash, tail_hash, codec },
+        source: mark(source),
+        last,
+        directory: path.parent().map(PathBuf::from).unwrap_or_default(),
     };
     let outcome = py.detach(|| {
-        let taken = runs.iter().map(|runs| runs.get().lock().take().ok_or_else(used_up));
-        let mut taken = taken.collect::<Result<Vec<_>, _>>()?;
+        let mut taken = take(&runs)?;
+        let kept = kept.as_ref().map(|(index, file, all)| index.get().kept(file.get(), *all));
         let out = fs::OpenOptions::new().read(true).write(true).open(&path)?;
-        keys::write(&mut taken, &out, &plan, &|| !signals::caught())
+        keys::write(&mut taken, kept.as_ref(), &out, &plan, &|| !signals::caught())
     });
     let outcome = outcome.map_err(to_python)?;
     signals::raised()?;
@@ -271,49 +291,73 @@ pub(crate) fn write_key_index(
             ("duplicate", two.key, two.first, two.second).into_pyobject(py).map(Bound::into_any)
         }
         Outcome::NoRoom(why) => ("no_room", why).into_pyobject(py).map(Bound::into_any),
+        Outcome::NoBits => ("no_bits",).into_pyobject(py).map(Bound::into_any),
         // Raised above, unless somebody has taken it.
         Outcome::Stopped => Err(PyKeyboardInterrupt::new_err(())),
     }
 }
 
-/// A key index that was opened.
+fn mark(source: Mark) -> SourceMark {
+    let (size, mtime_ns, ctime_ns, device, inode, head_hash, tail_hash, codec) = source;
+    SourceMark { size, mtime_ns, ctime_ns, device, inode, head_hash, tail_hash, codec }
+}
+
+/// The runs, which nobody can use any more.
+fn take(runs: &[Py<KeyRuns>]) -> Result<Vec<keys::Runs>, Error> {
+    runs.iter().map(|runs| runs.get().lock().take().ok_or_else(used_up)).collect()
+}
+
+/// Where rows of a key are that were not looked at yet, in base and delta.
+type At = ((u64, u64), (u64, u64));
+
+/// A key index that was opened, with or without a delta.
 #[pyclass(frozen, module = "headrace._native")]
 pub(crate) struct KeyIndex {
-    index: keys::KeyIndex,
+    index: Segments,
     readers: Mutex<Vec<keys::KeyReader>>,
 }
 
 #[pymethods]
 impl KeyIndex {
     #[new]
-    fn open(py: Python<'_>, path: PathBuf) -> PyResult<Self> {
-        let index =
-            py.detach(|| keys::KeyIndex::open(DataFile::open(&path)?)).map_err(to_python)?;
+    #[pyo3(signature = (path, delta = None))]
+    fn open(py: Python<'_>, path: PathBuf, delta: Option<PathBuf>) -> PyResult<Self> {
+        let open = |path: PathBuf| keys::KeyIndex::open(DataFile::open(&path)?);
+        let index = py
+            .detach(|| Segments::new(open(path)?, delta.map(open).transpose()?))
+            .map_err(to_python)?;
         Ok(Self { index, readers: Mutex::default() })
     }
 
     /// What it is of, as JSON.
     #[getter]
     fn meta(&self) -> String {
-        self.index.meta().to_json()
+        self.index.base().meta().to_json()
     }
 
     /// Its version.
     #[getter]
     fn version(&self) -> u32 {
-        self.index.version()
+        self.index.base().version()
     }
 
     /// The hash of what it is of.
     #[getter]
     fn build_id(&self) -> u64 {
-        self.index.build_id()
+        self.index.base().build_id()
     }
 
     /// Bytes of the file.
     #[getter]
     fn size(&self) -> u64 {
-        self.index.size()
+        self.index.base().size()
+    }
+
+    /// What the delta is of, its version and its size.
+    #[getter]
+    fn delta(&self) -> Option<(String, u32, u64)> {
+        let delta = self.index.delta();
+        delta.map(|delta| (delta.meta().to_json(), delta.version(), delta.size()))
     }
 
     /// Compare all of it with its checksums, and its tables with each other.
@@ -322,12 +366,46 @@ impl KeyIndex {
         signals::raised()
     }
 
-    /// Whether the bytes of a file are those that the index was made of; of one that has
-    /// `grown`, those up to its last newline then.
-    fn is_of(&self, py: Python<'_>, file: &File, grown: bool) -> PyResult<bool> {
-        let same = py
-            .detach(|| self.index.is_of(&file.data, grown, &|| !signals::caught()))
+    /// How much of a file with `size` bytes on disk is what the index was made of: `whole`, what it
+    /// `covered`, or `None`.
+    fn fit(&self, py: Python<'_>, file: &File, size: u64) -> PyResult<Option<&'static str>> {
+        let fit = py
+            .detach(|| self.index.fit(&file.data, size, &|| !signals::caught()))
             .map_err(to_python)?;
+        signals::raised()?;
+        Ok(match fit {
+            Some(Fit::Whole) => Some("whole"),
+            Some(Fit::Covered) => Some("covered"),
+            Some(Fit::Not) | None => None,
+        })
+    }
+
+    /// The hashes of blocks `first` up to `end` of the source.
+    fn hashes(&self, py: Python<'_>, first: u64, end: u64) -> PyResult<Vec<u64>> {
+        py.detach(|| self.index.hashes(first..end)).map_err(to_python)
+    }
+
+    /// All of them, and that of what lies behind the blocks.
+    fn all_hashes(&self, py: Python<'_>) -> PyResult<Vec<u64>> {
+        py.detach(|| self.index.all_hashes()).map_err(to_python)
+    }
+
+    /// Write its newest file to the empty file at `path`, as if it had been made of a source that
+    /// looks like this.
+    fn restamp(&self, py: Python<'_>, path: PathBuf, source: Mark) -> PyResult<()> {
+        let written = py.detach(|| {
+            let out = fs::OpenOptions::new().read(true).write(true).open(&path)?;
+            self.index.restamp(&out, mark(source), &|| !signals::caught())
+        });
+        written.map_err(to_python)?;
+        signals::raised()
+    }
+
+    /// Whether it has the rows of `runs`, which are all of its source, and no others.
+    fn is_of_all(&self, py: Python<'_>, runs: Vec<Py<KeyRuns>>, file: &File) -> PyResult<bool> {
+        let same = py
+            .detach(|| self.kept(file, true).is_of_all(&mut take(&runs)?, &|| !signals::caught()));
+        let same = same.map_err(to_python)?;
         signals::raised()?;
         Ok(same.unwrap_or(false))
     }
@@ -343,31 +421,27 @@ impl KeyIndex {
         size: u64,
         below: u64,
         max_bytes: usize,
-        at: Option<(u64, u64)>,
-    ) -> PyResult<(RowBatch, Option<(u64, u64)>)> {
+        at: Option<At>,
+    ) -> PyResult<(RowBatch, Option<At>)> {
         let found = py.detach(|| {
-            let (start, end) = match at {
-                Some(at) => at,
-                None => self.index.find(&request.request).map(|all| (all.start, all.end))?,
+            let request = &request.request;
+            let mut found = match at {
+                Some(((start, end), (then, last))) => Found([start..end, then..last]),
+                None => self.index.find(request)?,
             };
             let mut batch = rows::RowBatch::default();
-            if start == end {
+            if found.is_empty() {
                 return Ok((batch, None));
             }
-            let max_line = usize::try_from(self.index.meta().max_line).unwrap_or(usize::MAX);
-            let lookup = Lookup { file: &file.data, size, below, max_line };
+            let source = Lookup { size, below, ..self.source(file) };
             let mut reader = self.reader();
-            let next = lookup.postings(
-                &self.index,
-                start..end,
-                &request.request,
-                &mut reader,
-                max_bytes,
-                &mut batch,
-            );
+            let read =
+                self.index.rows(&source, &mut found, request, &mut reader, max_bytes, &mut batch);
             self.readers().push(reader);
-            let next = next?;
-            Ok((batch, (next < end).then_some((next, end))))
+            read?;
+            let [base, delta] = &found.0;
+            let next = ((base.start, base.end), (delta.start, delta.end));
+            Ok((batch, (!found.is_empty()).then_some(next)))
         });
         let (batch, next) = found.map_err(to_python)?;
         Ok((RowBatch::new(batch), next))
@@ -375,13 +449,24 @@ impl KeyIndex {
 }
 
 impl KeyIndex {
+    fn kept<'a>(&'a self, file: &'a File, all: bool) -> Kept<'a> {
+        Kept { index: &self.index, source: self.source(file), all }
+    }
+
+    /// All of a file, as far as the index knows it.
+    fn source<'a>(&self, file: &'a File) -> Lookup<'a> {
+        let meta = self.index.newest().meta();
+        let max_line = usize::try_from(meta.max_line).unwrap_or(usize::MAX);
+        Lookup { file: &file.data, size: meta.logical_size, below: u64::MAX, max_line }
+    }
+
     fn readers(&self) -> MutexGuard<'_, Vec<keys::KeyReader>> {
         self.readers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// A reader that nobody uses.
     fn reader(&self) -> keys::KeyReader {
-        let meta = self.index.meta();
+        let meta = self.index.base().meta();
         let limits = Limits { max_depth: meta.max_depth };
         let unused = self.readers().pop();
         unused.unwrap_or_else(|| keys::KeyReader::new(KeyFields::new(meta.key.clone()), limits))

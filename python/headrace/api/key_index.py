@@ -6,6 +6,7 @@ import errno
 import os
 import threading
 import warnings
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Literal, Self
@@ -20,6 +21,7 @@ from headrace.engines.local.key_lookup import (
 from headrace.errors import (
     HeadraceWarning,
     KeyIndexError,
+    KeyIndexLockedError,
     StrictRowError,
     UsageError,
 )
@@ -35,7 +37,7 @@ if TYPE_CHECKING:
     from pathlib import Path
     from types import TracebackType
 
-    from headrace.kernel.key_index import KeyRequest, Meta
+    from headrace.kernel.key_index import KeyRequest, Meta, Skipped
     from headrace.kernel.rows import RowBatch
 
 MAX_LINE = 64 << 20
@@ -61,15 +63,17 @@ def build_lookup_index(
     max_line: int | str = MAX_LINE,
     max_depth: int = MAX_DEPTH,
     progress: Callable[[int, int], None] = lambda _bytes, _records: None,
+    skipped: Callable[[Sequence[Skipped]], None] | None = None,
 ) -> Built:
     """Build the index of a field, or of several together, and return what came of it.
 
     With the mode ``"unique"``, two rows with one key are an error that names both
     lines. Version 2 is about six bytes a row, and is taken without being asked for where
     version 1 has no room. Lines that are bad, and rows without the field, are passed
-    over and counted; with `strict`, a bad line is an error. The index is
-    ``SOURCE.jnx``, ``SOURCE.jnx.KEY`` if that is the index of another key, which with
-    `force` is replaced; or it is `index`, or lies in `index_dir`.
+    over and counted, and given to `skipped`, some at a time; with `strict`, a bad line is
+    an error. The index is ``SOURCE.jnx``, ``SOURCE.jnx.KEY`` if that is the index of
+    another key, which with `force` is replaced; or it is `index`, or lies in `index_dir`.
+    Whoever comes while somebody else writes it is refused.
     """
     if mode not in ("multi", "unique"):
         raise UsageError(f"mode is 'multi' or 'unique', not {mode!r}")
@@ -85,19 +89,16 @@ def build_lookup_index(
         parse_size(max_line),
         max_depth,
         strict,
+        progress=progress,
+        skipped=skipped,
     )
     one = one_source(source)
     where = where_of(index, index_dir)
-    return build_somewhere(one, asked, where, force=force, progress=progress)
+    return build_somewhere(one, asked, where, force=force)
 
 
 def build_somewhere(
-    source: Source,
-    asked: KeyBuild,
-    where: store.Where,
-    *,
-    force: bool = False,
-    progress: Callable[[int, int], None] = lambda _bytes, _records: None,
+    source: Source, asked: KeyBuild, where: store.Where, *, force: bool = False
 ) -> Built:
     """Build an index in the first place where it can be written."""
     store.refuse_unless_seekable(source)
@@ -105,10 +106,21 @@ def build_somewhere(
     places = store.destinations(source, list(asked.fields), where, force=force)
     for path in places:
         if _writable(path):
-            return build(source, path, asked, progress)
+            with writing(path):
+                return build(source, path, asked)
         reason = os.strerror(errno.EACCES)
         refused = refused or PermissionError(errno.EACCES, reason, str(path))
     raise refused or store.taken(source, where)
+
+
+@contextmanager
+def writing(path: Path) -> Iterator[None]:
+    """Be the only one who writes an index, or raise `KeyIndexLockedError`."""
+    lock = store.lock(path)
+    try:
+        yield
+    finally:
+        lock.release()
 
 
 def _writable(path: Path) -> bool:
@@ -117,6 +129,18 @@ def _writable(path: Path) -> bool:
     except OSError:
         return False
     return os.access(path.parent, os.W_OK | os.X_OK)
+
+
+def as_it_was(known: store.Stored) -> KeyBuild:
+    """Return how an index is built again."""
+    meta = known.meta
+    return KeyBuild(
+        meta.key,
+        meta.mode == "unique",
+        2 if known.index.version == 2 else None,
+        max_line=meta.max_line,
+        max_depth=meta.max_depth,
+    )
 
 
 def fields_of(key: str | Sequence[str]) -> tuple[str, ...]:
@@ -238,16 +262,20 @@ class KeyIndex:
         """Build the index anew, as it was."""
         known = store.find(self.source, fields and list(fields), self._where)
         if isinstance(known, store.Stored):
-            meta = known.meta
-            asked = KeyBuild(meta.key, meta.mode == "unique", known.index.version)
-            limits = self._limits(None if trouble.kind == "limits" else meta)
+            asked = as_it_was(known)
         elif fields is not None and trouble.kind in ("missing", "corrupt"):
-            asked, limits = KeyBuild(fields), self._limits(None)
+            asked = KeyBuild(fields)
         else:
             return trouble
-        asked = replace(asked, max_line=limits[0], max_depth=limits[1])
+        if not isinstance(known, store.Stored) or trouble.kind == "limits":
+            max_line, max_depth = self._limits(None)
+            asked = replace(asked, max_line=max_line, max_depth=max_depth)
         self._tell(trouble)
-        build_somewhere(self.source, asked, self._where)
+        try:
+            build_somewhere(self.source, asked, self._where)
+        except KeyIndexLockedError as error:
+            reason = f"{error.holder} is writing it"
+            return KeyIndexError(trouble.path, error.path, "locked", reason)
         return self._look(asked.fields)
 
     def _look(self, fields: tuple[str, ...] | None) -> _Usable | KeyIndexError:
@@ -264,25 +292,32 @@ class KeyIndex:
 
     def _judge(self, stored: store.Stored) -> _Usable | KeyIndexError:
         location, path = self.source.location, str(stored.path)
-        if self._wants_more_than(stored.meta):
+        if self._wants_more_than(stored):
             reason = (
                 "rows that it left out are wanted: max_line or max_depth was smaller"
             )
             return KeyIndexError(location, path, "limits", reason)
-        fresh = store.freshness(stored, self.source, self._file)
+        try:
+            fitting, fresh = store.fitting(stored, self.source, self._file)
+        except KeyIndexError as error:
+            return error
         if fresh.state == "fresh":
-            return _Usable(stored, self._file.size, grown=False)
+            return _Usable(fitting, self._file.size, grown=False)
         trouble = KeyIndexError(location, path, fresh.state, fresh.reason)
         if fresh.state == "grown" and not (self._strict or self._auto_rebuild):
+            if (unused := stored.unused) is not None and unused.fault == "corrupt":
+                delta = str(unused.path)
+                self._tell(KeyIndexError(location, delta, "corrupt", unused.reason))
             self._tell(trouble)
-            return _Usable(stored, stored.meta.coverage_end, grown=True)
+            return _Usable(fitting, fitting.newest.coverage_end, grown=True)
         return trouble
 
-    def _wants_more_than(self, meta: Meta) -> bool:
+    def _wants_more_than(self, stored: store.Stored) -> bool:
         """Whether rows may be wanted that were too long or too deep for an index."""
+        meta, lines = stored.meta, stored.newest.lines.plus(stored.meta.lines)
         longer = self._max_line is not None and self._max_line > meta.max_line
         deeper = self._max_depth is not None and self._max_depth > meta.max_depth
-        return (longer and meta.lines.too_long > 0) or (deeper and meta.lines.bad > 0)
+        return (longer and lines.too_long > 0) or (deeper and lines.bad > 0)
 
     def _limits(self, meta: Meta | None) -> tuple[int, int]:
         """Return how long and how deep rows are read: as those in the index were."""
@@ -413,7 +448,10 @@ class KeyIndex:
         if self._usable is None:
             return False
         now = one_source(self.source.location)
-        found = store.freshness(self._usable.stored, now, OpenedFile(now))
+        try:
+            _, found = store.fitting(self._usable.stored, now, OpenedFile(now))
+        except KeyIndexError:
+            return False
         return found.state == "fresh"
 
     @property

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
+from pathlib import Path
+from tempfile import gettempdir
 from typing import TYPE_CHECKING, Any
 
-from headrace.api.key_index import fields_of, one_source, where_of
+from headrace.api.key_index import as_it_was, fields_of, one_source, where_of
+from headrace.engines.local.key_build import scan_keys
 from headrace.errors import KeyIndexError
 from headrace.kernel.rows import SidecarError, reading
 from headrace.store import key_index as store
@@ -13,8 +17,9 @@ from headrace.store.opened import OpenedFile
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
+    from headrace.kernel.key_index import Lines
     from headrace.store.source import Source
 
 _SECOND = 1_000_000_000
@@ -24,28 +29,34 @@ def check_lookup_index(
     source: str | os.PathLike[str],
     key: str | Sequence[str] | None = None,
     *,
+    deep: bool = False,
     index: str | os.PathLike[str] | None = None,
     index_dir: str | os.PathLike[str] | None = None,
+    progress: Callable[[int, int], None] = lambda _bytes, _records: None,
 ) -> dict[str, Any]:
     """Look at every byte of an index, and compare the file with what it was built from.
 
     ``valid``: it is whole. ``fresh``: it is that of the file as it is. If not both,
-    ``reason`` says why.
+    ``reason`` says why. With `deep`, every row of the file is looked for in an index that is
+    fresh, and the index must have no others.
     """
     one = one_source(source)
     found = _found(one, key, where_of(index, index_dir))
     if isinstance(found, store.Unreadable):
-        return _invalid(str(found.path), found.fault, found.reason)
+        return _invalid(found)
+    if (wrong := _verified(found)) is not None:
+        return _invalid(wrong)
+    opened = OpenedFile(one)
     try:
-        with reading(str(found.path)):
-            found.index.verify()
-    except SidecarError as error:
-        _path, offset, reason = error.args
-        return _invalid(str(found.path), "corrupt", f"{reason} (byte {offset})")
-    fresh = store.freshness(found, one, OpenedFile(one))
+        stored, fresh = store.fitting(found, one, opened)
+    except KeyIndexError as error:
+        return _invalid(store.Unreadable(found.path, "corrupt", error.reason))
+    if deep and fresh.state == "fresh" and not _has_all_rows(stored, opened, progress):
+        reason = "its rows are not those of the file"
+        return _invalid(store.Unreadable(found.path, "corrupt", reason))
     said: dict[str, Any] = {"valid": True, "fresh": fresh.state == "fresh"}
     if fresh.state != "fresh":
-        made = found.meta.source.mtime_ns
+        made = found.newest.source.mtime_ns
         said |= {
             "reason": fresh.reason,
             "source_mtime": one.mtime_ns // _SECOND,
@@ -55,10 +66,38 @@ def check_lookup_index(
         }
     return said | {
         "index": str(found.path),
-        "records": found.meta.records,
-        "keys": found.meta.keys,
+        "records": _records(stored),
+        "keys": _keys(stored),
         "size_bytes": found.index.size,
+        **_delta(found),
     }
+
+
+def _verified(found: store.Stored) -> store.Unreadable | None:
+    """Read all of an index; returns what is wrong with it or its delta."""
+    if found.unused is not None and found.unused.fault == "corrupt":
+        return found.unused
+    try:
+        with reading(str(found.newest_path)):
+            found.index.verify()
+    except SidecarError as error:
+        # Which of both it is, the base alone tells.
+        of_base = found.delta and _verified(found.without_delta())
+        path, offset, reason = error.args
+        wrong = store.Unreadable(Path(path), "corrupt", f"{reason} (byte {offset})")
+        return of_base or wrong
+    return None
+
+
+def _has_all_rows(
+    stored: store.Stored, opened: OpenedFile, progress: Callable[[int, int], None]
+) -> bool:
+    """Compare every row with the index, and the index with every row."""
+    asked = as_it_was(stored)
+    room = Path(gettempdir())
+    keys = scan_keys(opened, replace(asked, progress=progress), room)
+    with reading(str(stored.path)):
+        return stored.index.is_of_all(keys.runs, opened.data)
 
 
 def lookup_index_stats(
@@ -68,13 +107,19 @@ def lookup_index_stats(
     index: str | os.PathLike[str] | None = None,
     index_dir: str | os.PathLike[str] | None = None,
 ) -> dict[str, Any]:
-    """Return what an index is of, and how large it is."""
+    """Return what an index is of, and how large it is.
+
+    With a delta, ``unique_keys`` is None where nobody knows how many keys are in both.
+    """
     one = one_source(source)
     found = _found(one, key, where_of(index, index_dir))
     if isinstance(found, store.Unreadable):
         raise KeyIndexError(one.location, str(found.path), found.fault, found.reason)
-    meta, size = found.meta, found.index.size
+    meta, size = found.meta, found.index.size + (found.delta.size if found.delta else 0)
     built = datetime.fromtimestamp(found.changed_ns() // _SECOND, UTC)
+    records, keys, lines = _records(found), _keys(found), _lines(found)
+    per_key = None if keys is None else round(records / max(keys, 1), 2)
+    source_size = found.newest.source.size
     return {
         "source": one.location,
         "index": str(found.path),
@@ -82,16 +127,52 @@ def lookup_index_stats(
         "version": found.index.version,
         "mode": meta.mode,
         "key": ",".join(meta.key),
-        "records": meta.records,
-        "unique_keys": meta.keys,
-        "avg_records_per_key": round(meta.records / max(meta.keys, 1), 2),
-        "lines": meta.lines.lines,
-        "skipped": meta.lines.skipped,
+        "records": records,
+        "unique_keys": keys,
+        "avg_records_per_key": per_key,
+        "lines": lines.lines,
+        "skipped": lines.skipped,
         "index_size_bytes": size,
-        "source_size_bytes": meta.source.size,
-        "compression_ratio": round(size / max(meta.source.size, 1), 2),
+        "source_size_bytes": source_size,
+        "compression_ratio": round(size / max(source_size, 1), 2),
         "build_time": built.strftime("%Y-%m-%dT%H:%M:%SZ"),
         "build_id": f"{found.index.build_id:016x}",
+        **_delta(found),
+    }
+
+
+def _lines(stored: store.Stored) -> Lines:
+    if stored.delta is None:
+        return stored.meta.lines
+    return stored.meta.covered_lines.plus(stored.delta.meta.lines)
+
+
+def _records(stored: store.Stored) -> int:
+    return _lines(stored).records
+
+
+def _keys(stored: store.Stored) -> int | None:
+    """How many keys there are; None where a key may be in both files."""
+    if stored.delta is None:
+        return stored.meta.keys
+    return _records(stored) if stored.meta.mode == "unique" else None
+
+
+def _delta(stored: store.Stored) -> dict[str, Any]:
+    """Say what is in the delta, and what it is to the whole."""
+    if stored.delta is None:
+        return {}
+    delta = stored.delta
+    share = delta.meta.records / max(_records(stored), 1)
+    return {
+        "delta": {
+            "index": str(delta.path),
+            "version": delta.version,
+            "records": delta.meta.records,
+            "keys": delta.meta.keys,
+            "size_bytes": delta.size,
+            "share": round(share, 2),
+        }
     }
 
 
@@ -105,11 +186,11 @@ def _found(
     return found
 
 
-def _invalid(path: str, fault: str, reason: str) -> dict[str, Any]:
+def _invalid(wrong: store.Unreadable) -> dict[str, Any]:
     return {
         "valid": False,
         "fresh": False,
-        "reason": fault,
-        "detail": reason,
-        "index": path,
+        "reason": wrong.fault,
+        "detail": wrong.reason,
+        "index": str(wrong.path),
     }

@@ -25,6 +25,9 @@ EventName: TypeAlias = Literal[
     "build_complete",
     "format_upgraded",
     "no_keys_indexed",
+    "update_mode",
+    "index_revalidated",
+    "index_compacted",
     "index_stale",
     "index_corrupt",
     "index_fallback",
@@ -146,6 +149,33 @@ EVENTS: tuple[Event, ...] = (
         "no row has the key; the fields that the first rows have are in the message",
         ("source", "key"),
         prefix="headrace: warning: ",
+    ),
+    Event(
+        "update_mode",
+        "what an update of a key index did: `none` if there was nothing to do, `incremental` "
+        "with the new rows and the lines that are not in the index, `full`; or that it has to "
+        "be built anew, `full_required`, and why",
+        (
+            "mode",
+            "reason",
+            "new_records",
+            "skipped",
+            "causes",
+            "first_skipped",
+            "pending",
+            "index",
+            "size_bytes",
+        ),
+    ),
+    Event(
+        "index_revalidated",
+        "a file looks different from when it was indexed, and is proven to be the same",
+        ("source",),
+    ),
+    Event(
+        "index_compacted",
+        "a key index and its delta are one file now: its rows, keys and bytes",
+        ("index", "records", "keys", "version", "size_bytes"),
     ),
     Event(
         "index_stale",

@@ -54,6 +54,35 @@ MAX_LINE = Argument(
     default=64 << 20,
 )
 
+MEMORY = Argument(
+    "memory",
+    "size",
+    "how much memory to use (256MiB unless told); changes no byte",
+    ("--memory",),
+    metavar="SIZE",
+    default=256 << 20,
+)
+
+THREADS = Argument(
+    "threads",
+    "number",
+    "how many threads read (as many as there are cores, unless told); changes no byte",
+    ("--threads",),
+    metavar="N",
+)
+
+STRICT = Argument(
+    "strict", "switch", "fail if a line is bad or too long", ("--strict",)
+)
+
+ERRORS = Argument(
+    "errors",
+    "file",
+    "write the lines that have no key to this file: file, line, byte, cause, reason",
+    ("--errors",),
+    metavar="PATH",
+)
+
 EVENTS = (
     OUTPUT_OPTIONS[0]._replace(
         help="how to say on standard error what is not data (text on a terminal, else "
@@ -64,7 +93,7 @@ EVENTS = (
 )
 
 
-STALE = ("stale", "grown", "limits")
+STALE = ("stale", "grown", "limits", "locked")
 """An index that is whole, but not what is wanted."""
 
 

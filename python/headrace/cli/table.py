@@ -57,6 +57,8 @@ COMMANDS: tuple[Entry, ...] = (
     Entry("row", "print one row, or a range of rows, by number"),
     Entry("query", "ask every row a question, or all rows one"),
     Entry("index build", "index a field, so that its values lead to their rows"),
+    Entry("index update", "add the rows that were appended to a key index"),
+    Entry("index compact", "make one key index of an index and its updates"),
     Entry("index get", "print the rows that have a key"),
     Entry("index check", "check every byte of a key index, and whether it fits"),
     Entry("index stats", "show what a key index is of, and how large it is"),

@@ -21,14 +21,18 @@ from headrace._native import (
     rows_at,
     write_key_index,
 )
-from headrace.errors import DuplicateKeyError, UsageError
+from headrace.errors import DuplicateKeyError, HeadraceError, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
+    from headrace._native import File
+
 __all__ = [
     "HASH_BYTES",
+    "FewBitsError",
+    "Kept",
     "Key",
     "KeyIndex",
     "KeyRequest",
@@ -36,18 +40,19 @@ __all__ = [
     "KeyScan",
     "Lines",
     "Meta",
+    "Plan",
     "Scalar",
     "Skipped",
     "SourceMark",
     "WantedKeys",
     "Written",
-    "account_of",
     "hash_all",
     "hash_blocks",
     "meta_of",
     "request",
     "request_of_json",
     "rows_at",
+    "skipped_by",
     "write_index",
 ]
 
@@ -78,6 +83,16 @@ class Lines(NamedTuple):
         """Return the lines of both."""
         return Lines(*map(sum, zip(self, other, strict=True)))
 
+    def without(self, kind: str) -> Lines:
+        """Return all but one line, which is of a kind, or a record if that is none.
+
+        >>> Lines(lines=3, blank=1).without("blank")
+        Lines(lines=2, blank=0, bad=0, missing=0, null=0, nested=0, too_long=0, pending=0)
+        """
+        counts = self._asdict()
+        fewer = {name: counts[name] - 1 for name in ("lines", kind) if name in counts}
+        return Lines(**counts | fewer)
+
     @property
     def skipped(self) -> dict[str, int]:
         """How many lines with something in them have no key, by cause.
@@ -104,13 +119,12 @@ class Skipped(NamedTuple):
     reason: str
 
 
-def account_of(scan: KeyScan) -> tuple[Lines, list[Skipped]]:
-    """Return the lines that a scan has seen, and the first ones without a key."""
-    skipped = [
+def skipped_by(scan: KeyScan) -> list[Skipped]:
+    """Return the first lines without a key that a scan has seen."""
+    return [
         Skipped(row + 1, offset, cause, reason)
         for row, offset, cause, reason in scan.first_skipped
     ]
-    return Lines(*scan.lines), skipped
 
 
 class SourceMark(NamedTuple):
@@ -128,7 +142,7 @@ class SourceMark(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Meta:
-    """What an index is of."""
+    """What an index is of; of a delta, `base` is what it continues from `covers` on."""
 
     key: tuple[str, ...]
     mode: str
@@ -141,11 +155,19 @@ class Meta:
     coverage_end: int
     hashed: int
     source: SourceMark
+    last: str | None = None
+    base: str | None = None
+    covers: int = 0
+
+    @property
+    def covered_lines(self) -> Lines:
+        """Its lines, without a last one that no newline ended."""
+        return self.lines if self.last is None else self.lines.without(self.last)
 
 
-def meta_of(index: KeyIndex) -> Meta:
-    """Return what an index is of."""
-    found: dict[str, Any] = json.loads(index.meta)
+def meta_of(text: str) -> Meta:
+    """Return what an index is of, from what it says."""
+    found: dict[str, Any] = json.loads(text)
     del found["hash"]
     found["key"] = tuple(found["key"])
     found["lines"] = Lines(**found["lines"])
@@ -192,43 +214,52 @@ class Written(NamedTuple):
     size: int
 
 
+class Plan(NamedTuple):
+    """What index is to be written.
+
+    `hashes` says how many bytes the hashes of whole blocks are about, and has one more for
+    the rest. `last` is what a last row without a newline is: ``key``, or one of `Lines`.
+    """
+
+    fields: Sequence[str]
+    unique: bool
+    version: int | None
+    lines: Lines
+    last: str | None
+    max_line: int
+    max_depth: int
+    logical_size: int
+    coverage_end: int
+    hashes: tuple[int, Sequence[int]]
+    source: SourceMark
+
+
+class Kept(NamedTuple):
+    """An index that is continued, and its source.
+
+    `whole`: it becomes one index; otherwise its delta becomes a longer one.
+    """
+
+    known: KeyIndex
+    file: File
+    whole: bool
+
+
 def write_index(
     runs: Sequence[KeyRuns],
     path: Path,
+    plan: Plan,
     *,
     source: str,
     line_of: Callable[[int], int],
-    fields: Sequence[str],
-    unique: bool,
-    version: int | None,
-    lines: Lines,
-    max_line: int,
-    max_depth: int,
-    logical_size: int,
-    coverage_end: int,
-    hashes: tuple[int, Sequence[int]],
-    mark: SourceMark,
+    kept: Kept | None = None,
 ) -> Written:
-    """Write the index of what is in `runs` to the empty file `path`.
+    """Write the index of what is in `runs`, and of what is kept, to the empty file `path`.
 
-    `hashes` says how many bytes the hashes of whole blocks are about, and has one more for
-    the rest. `line_of` is asked for the line numbers of two rows with one key.
+    `line_of` is asked for the line numbers of two rows with one key. Raises
+    `FewBitsError` where what is kept knows too little of its keys.
     """
-    outcome = write_key_index(
-        runs,
-        path,
-        fields=fields,
-        unique=unique,
-        version=version,
-        lines=lines,
-        max_line=max_line,
-        max_depth=max_depth,
-        logical_size=logical_size,
-        coverage_end=coverage_end,
-        hashes=hashes,
-        source=mark,
-    )
-    match outcome:
+    match write_key_index(runs, path, **plan._asdict(), kept=kept):
         case ("written", version, why, records, keys, size):
             return Written(version, why, records, keys, size)
         case ("duplicate", key, first, second):
@@ -238,3 +269,9 @@ def write_index(
             raise UsageError(
                 f"{source}: version 1 has no room for it ({why}); let the version be chosen"
             )
+        case ("no_bits",):
+            raise FewBitsError(source)
+
+
+class FewBitsError(HeadraceError):
+    """Never shown: a compact index has outgrown its buckets, and is built anew."""

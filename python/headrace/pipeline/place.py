@@ -24,7 +24,7 @@ from headrace.pipeline import ledger
 from headrace.store.checkpoints import SUFFIX
 from headrace.store.shards import generations, leftovers
 from headrace.store.shards.commit import make_directories, remove_directories
-from headrace.store.shards.lock import SetLock
+from headrace.store.shards.lock import lock_set
 from headrace.store.shards.names import SetNames
 from headrace.store.shards.shard_set import ShardSet
 
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from headrace.pipeline.ledger import Ledger
     from headrace.pipeline.passes import Pass
     from headrace.pipeline.spec import Pipeline
+    from headrace.store.lock import FileLock
     from headrace.store.shards.metadata import Metadata
 
 SET = "rows"
@@ -108,10 +109,10 @@ class Place:
         finally:
             remove_directories(made)
 
-    def _lock(self, made: list[Path]) -> SetLock:
+    def _lock(self, made: list[Path]) -> FileLock:
         try:
             make_directories(self.root, made)
-            return SetLock(SetNames(self.root, "pipeline"))
+            return lock_set(SetNames(self.root, "pipeline"))
         except SetLockedError as error:
             raise PipelineRunningError(str(self.root), error.holder) from None
         except OSError as error:

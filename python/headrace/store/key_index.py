@@ -4,20 +4,24 @@ An index is used only if the source is proven to be what it was made of: by size
 times, identity and both ends, and where one of these differs, or is too fresh to
 tell, by the hashes of all its blocks. Reading them takes less than the scan that it
 saves. A source that only grew is *grown*: the index answers for what it has seen,
-and the rest is scanned. What is not ours is never touched, and nothing is deleted.
+and the rest is scanned. An index that was updated has a *delta* beside it, which is used
+only if it continues this very index; otherwise it is as if it were not there. What is not
+ours is never touched, and who reads deletes nothing.
 """
 
 from __future__ import annotations
 
 import stat
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
-from headrace.errors import KeyIndexError, UsageError
+from headrace.errors import KeyIndexError, KeyIndexLockedError, UsageError
 from headrace.kernel.key_index import KeyIndex, SourceMark, meta_of
 from headrace.kernel.rows import SidecarError, reading
-from headrace.store.key_names import SUFFIX, suffix_of
+from headrace.store.key_names import SUFFIX, delta_of, is_index_name, lock_of, suffix_of
+from headrace.store.lock import FileLock
 from headrace.store.sidecars import sidecar_places
 
 if TYPE_CHECKING:
@@ -27,8 +31,15 @@ if TYPE_CHECKING:
     from headrace.store.opened import OpenedFile
     from headrace.store.source import Source
 
-Fault: TypeAlias = Literal["corrupt", "newer", "foreign"]
-"""Why a file that is there is no index that we can read."""
+Fault: TypeAlias = Literal["corrupt", "newer", "foreign", "stale"]
+"""Why a file that is there is no index that we can read; a delta may be one of the past."""
+
+_FAULTS: dict[str, Fault] = {
+    "do not know": "newer",
+    "not a key index": "foreign",
+    "of another key index": "stale",
+}
+"""What the core says of files that are whole."""
 
 State: TypeAlias = Literal["fresh", "grown", "stale"]
 
@@ -46,25 +57,55 @@ class Where:
 
 
 @dataclass(frozen=True, slots=True)
-class Stored:
-    """An index that was opened."""
-
-    path: Path
-    index: KeyIndex
-    meta: Meta
-
-    def changed_ns(self) -> int:
-        """Return when it was written."""
-        return self.path.stat().st_mtime_ns
-
-
-@dataclass(frozen=True, slots=True)
 class Unreadable:
     """A file where an index should be."""
 
     path: Path
     fault: Fault
     reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Delta:
+    """The file of what was appended to a source since its index was built."""
+
+    path: Path
+    meta: Meta
+    version: int
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """An index that was opened, with its delta if it has one that can be used.
+
+    `path` and `meta` are those of the base. `unused` is a delta that cannot be used.
+    """
+
+    path: Path
+    index: KeyIndex
+    meta: Meta
+    delta: Delta | None = None
+    unused: Unreadable | None = None
+
+    @property
+    def newest(self) -> Meta:
+        """What is known of the source as it was last."""
+        return self.meta if self.delta is None else self.delta.meta
+
+    @property
+    def newest_path(self) -> Path:
+        """The file that says so."""
+        return self.path if self.delta is None else self.delta.path
+
+    def changed_ns(self) -> int:
+        """Return when it was written."""
+        return self.newest_path.stat().st_mtime_ns
+
+    def without_delta(self) -> Stored:
+        """Return the base alone."""
+        with reading(str(self.path)):
+            return Stored(self.path, KeyIndex(self.path), self.meta)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +117,22 @@ class Freshness:
 
 
 def read(path: Path) -> Stored | Unreadable | None:
-    """Open an index; None if there is nothing."""
+    """Open an index, with its delta if that is one of it; None if there is nothing."""
+    base = _opened(path)
+    if not isinstance(base, KeyIndex):
+        return base
+    place = delta_of(path)
+    both = _opened(place, base=path)
+    if isinstance(both, KeyIndex) and both.delta is not None:
+        text, version, size = both.delta
+        delta = Delta(place, meta_of(text), version, size)
+        return Stored(path, both, meta_of(both.meta), delta)
+    unused = both if isinstance(both, Unreadable) else None
+    return Stored(path, base, meta_of(base.meta), unused=unused)
+
+
+def _opened(path: Path, base: Path | None = None) -> KeyIndex | Unreadable | None:
+    """Open an index, or with `base` that one with `path` as its delta."""
     try:
         if not stat.S_ISREG(path.stat().st_mode):
             return Unreadable(path, "foreign", "not a file")
@@ -92,13 +148,11 @@ def read(path: Path) -> Stored | Unreadable | None:
         return Unreadable(path, "newer", "a version of key index that we do not know")
     try:
         with reading(str(path)):
-            index = KeyIndex(path)
-        return Stored(path, index, meta_of(index))
+            return KeyIndex(path) if base is None else KeyIndex(base, path)
     except SidecarError as error:
         _path, offset, reason = error.args
-        # Something that we do not know, with the right checksums, is no damage.
-        fault: Fault = "newer" if "do not know" in reason else "corrupt"
-        return Unreadable(path, fault, f"{reason} (byte {offset})")
+        known = [fault for said, fault in _FAULTS.items() if said in reason]
+        return Unreadable(path, [*known, "corrupt"][0], f"{reason} (byte {offset})")
 
 
 def find(
@@ -140,7 +194,7 @@ def _candidates(
             yield from (
                 place.with_name(name)
                 for name in names
-                if name.startswith(prefix) and not name.endswith(".graph")
+                if name.startswith(prefix) and is_index_name(name.removeprefix(prefix))
             )
 
 
@@ -209,26 +263,64 @@ def mark_of(source: Source, opened: OpenedFile) -> SourceMark:
     )
 
 
-def freshness(stored: Stored, source: Source, opened: OpenedFile) -> Freshness:
-    """Compare a source with what its index was made of."""
-    made, now = stored.meta.source, mark_of(source, opened)
+def fitting(
+    stored: Stored, source: Source, opened: OpenedFile
+) -> tuple[Stored, Freshness]:
+    """Compare a source with what its index was made of.
+
+    If a delta does not fit, the base may: the index to be used is returned too. Raises
+    `KeyIndexError` where it is damaged.
+    """
+    try:
+        found = _freshness(stored, source, opened)
+        if stored.delta is None or found.state != "stale":
+            return stored, found
+    except SidecarError as error:
+        if stored.delta is None:
+            _path, offset, reason = error.args
+            said = f"{reason} (byte {offset})"
+            raise KeyIndexError(
+                source.location, str(stored.path), "corrupt", said
+            ) from None
+    return fitting(stored.without_delta(), source, opened)
+
+
+def _freshness(stored: Stored, source: Source, opened: OpenedFile) -> Freshness:
+    made, now = stored.newest.source, mark_of(source, opened)
     if made.codec != now.codec:
         return Freshness("stale", "source_replaced")
-    if now.size < made.size:
+    plain = made.codec == "none"
+    least = stored.newest.coverage_end if plain else made.size
+    if now.size < least:
         return Freshness("stale", "source_truncated")
-    grown = now.size > made.size
-    if grown and made.codec != "none":
+    if not plain and now.size > made.size:
         return Freshness("stale", "source_modified")
     settled = now.ctime_ns + _TOO_FRESH_NS < stored.changed_ns()
     if made == now and now.ctime_ns and settled:
         return Freshness("fresh")
-    with reading(str(stored.path)):
-        same = stored.index.is_of(opened.file, grown)
-    if not same:
-        return Freshness("stale", "source_modified")
-    if grown:
-        return Freshness("grown", "source_grown")
-    return Freshness("fresh")
+    with reading(str(stored.newest_path)):
+        fit = stored.index.fit(opened.file, now.size)
+    if fit == "whole":
+        return Freshness("fresh")
+    if fit == "covered":
+        grown = now.size > made.size
+        return Freshness("grown", "source_grown" if grown else "source_end_changed")
+    shorter = now.size < made.size
+    return Freshness("stale", "source_truncated" if shorter else "source_modified")
+
+
+def lock(path: Path) -> FileLock:
+    """Take the right to write an index."""
+    return FileLock(lock_of(path), partial(KeyIndexLockedError, str(path)))
+
+
+def remove_delta(path: Path) -> None:
+    """Remove the delta of an index, which there is no use for any more."""
+    match _opened(delta_of(path), base=path):
+        case None | Unreadable(fault="foreign" | "newer"):
+            pass
+        case _:
+            delta_of(path).unlink(missing_ok=True)
 
 
 def unusable(source: Source, fields: Sequence[str] | None) -> KeyIndexError:

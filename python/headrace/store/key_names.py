@@ -14,6 +14,7 @@ from urllib.parse import quote
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from pathlib import Path
 
 SUFFIX = ".jnx"
 
@@ -35,6 +36,25 @@ def suffix_of(fields: Sequence[str]) -> str:
         # A name has 255 bytes, some of which are the data's.
         text = "~" + hashlib.sha256(text.encode()).hexdigest()[:32]
     return f"{SUFFIX}.{text}"
+
+
+def is_index_name(name: str) -> bool:
+    """Whether something behind ``DATA.jnx.`` is the name of a key.
+
+    >>> [is_index_name(name) for name in ("id", "a+b", "delta", "id.delta", "lock")]
+    [True, True, False, False, False]
+    """
+    return name not in _RESERVED and "." not in name
+
+
+def delta_of(path: Path) -> Path:
+    """Return the file of what came behind the rows of an index."""
+    return path.with_name(f"{path.name}.delta")
+
+
+def lock_of(path: Path) -> Path:
+    """Return the file that one writer of an index at a time has locked."""
+    return path.with_name(f"{path.name}.lock")
 
 
 def _escaped(found: re.Match[str]) -> str:

@@ -49,7 +49,7 @@
 //! | postings | 16 + o bits each | fingerprint in the low bits, offset above it; no gaps, the last byte filled with zeros, then 16 bytes of zeros |
 //!
 //! A posting stands in the bucket that the first b bits of its key's hash say; the next 16 bits
-//! are its fingerprint. Within a bucket they are in the order of version 1: by hash, key and offset.
+//! are its fingerprint. Within a bucket they are in the order of fingerprint and offset.
 //! Flags from bit 16 on change the meaning: who does not know one leaves the file alone.
 
 use super::unusable;
@@ -148,13 +148,18 @@ impl Compact {
     /// The tables for so many postings below `limit`.
     pub fn of(count: u64, limit: u64) -> Self {
         let buckets = count.div_ceil(BUCKET).next_power_of_two();
+        Self::with_buckets(buckets.trailing_zeros(), count, limit)
+    }
+
+    /// The same with 2^`bucket_bits` buckets.
+    pub fn with_buckets(bucket_bits: u32, count: u64, limit: u64) -> Self {
         let width = if u32::try_from(count).is_ok() { 4 } else { 8 };
         let directory = HEADER_BYTES as u64;
         Self {
             directory,
-            postings: aligned(directory + (buckets + 1) * width),
+            postings: aligned(directory + ((1 << bucket_bits) + 1) * width),
             count,
-            bucket_bits: buckets.trailing_zeros(),
+            bucket_bits,
             width,
             offset_bits: (u64::BITS - limit.leading_zeros()).max(1),
         }

@@ -9,27 +9,35 @@
 //! fingerprints of them; both end with the [`trailer`], which has a checksum for each 4 KiB.
 
 pub mod checked;
+mod compare;
 pub mod fields;
 pub mod index;
+pub mod kept;
 pub mod layout;
 mod number;
 pub mod request;
+mod restamp;
 pub mod rows;
 pub mod runs;
 pub mod scan;
+pub mod segments;
 pub mod source_hashes;
+mod table_rows;
 #[cfg(test)]
 mod tests;
 pub mod trailer;
 mod verify;
 pub mod write;
+mod write_compact;
 
 pub use fields::{KeyFields, KeyReader, NoKey, Read};
 pub use index::KeyIndex;
+pub use kept::Kept;
 pub use request::Request;
 pub use rows::Lookup;
 pub use runs::Runs;
 pub use scan::{KeyScan, Skipped};
+pub use segments::Segments;
 pub use trailer::Meta;
 pub use write::write;
 

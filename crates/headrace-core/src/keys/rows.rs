@@ -103,6 +103,22 @@ impl Lookup<'_> {
         Ok(offsets.len())
     }
 
+    /// The key of the row that begins at `offset`.
+    ///
+    /// # Errors
+    /// What reading says; [`Error::Sidecar`] where there is no row with a key.
+    pub(super) fn key_at<'r>(
+        &self,
+        offset: u64,
+        reader: &'r mut KeyReader,
+        window: &mut Vec<u8>,
+    ) -> Result<&'r [u8]> {
+        match reader.read(self.row(offset, window)?.content) {
+            Read::Key(key) => Ok(key),
+            _ => Err(no_fit(offset)),
+        }
+    }
+
     /// The row that begins at `offset`; the byte in front of it proves that one does.
     fn row<'w>(&self, offset: u64, window: &'w mut Vec<u8>) -> Result<Row<'w>> {
         let from = offset.saturating_sub(1);

@@ -8,7 +8,7 @@
 
 use std::{cmp::Ordering, fs::File, mem::size_of, os::unix::fs::FileExt, path::PathBuf};
 
-use super::{hash, layout::chunk, unusable};
+use super::{hash, layout::chunk, table_rows::TableRows, unusable};
 use crate::{Result, rows::nameless_file};
 
 const RECORD_BYTES: usize = 20;
@@ -28,11 +28,14 @@ pub struct Record<'a> {
 }
 
 impl Record<'_> {
-    fn order(&self, other: &Record<'_>) -> Ordering {
-        let hash = self.hash.cmp(&other.hash);
+    fn order(&self, other: &Record<'_>, mask: u64) -> Ordering {
+        let hash = (self.hash & mask).cmp(&(other.hash & mask));
         hash.then_with(|| self.key.cmp(other.key)).then(self.offset.cmp(&other.offset))
     }
 }
+
+/// All bits of a hash count.
+pub(super) const ALL_BITS: u64 = u64::MAX;
 
 #[derive(Clone, Copy)]
 struct InMemory {
@@ -92,8 +95,9 @@ impl Runs {
     fn sort(&mut self) {
         if !self.sorted {
             let keys = &self.keys;
-            self.records
-                .sort_unstable_by(|left, right| record(left, keys).order(&record(right, keys)));
+            self.records.sort_unstable_by(|left, right| {
+                record(left, keys).order(&record(right, keys), ALL_BITS)
+            });
             self.sorted = true;
         }
     }
@@ -148,7 +152,7 @@ impl Runs {
     fn merge_first(&mut self, count: usize) -> Result<()> {
         let rest = self.stored.split_off(count);
         let mut out = self.run()?;
-        let mut merge = Merge::new(self.sources().collect())?;
+        let mut merge = Merge::new(self.sources().collect(), ALL_BITS)?;
         while let Some((next, _same)) = merge.next()? {
             out.push(&next)?;
         }
@@ -174,12 +178,20 @@ fn record<'a>(held: &InMemory, keys: &'a [u8]) -> Record<'a> {
     Record { hash: held.hash, offset: held.offset, key }
 }
 
-/// All records of several, in order. All must have been finished.
+/// All records of runs, which must have been finished, and of indexes, in order.
+///
+/// With a `mask` only those bits of hashes are compared, which is all that is known of some; the
+/// records with one hash are in any order then.
 ///
 /// # Errors
 /// What reading says.
-pub fn merged(all: &[Runs]) -> Result<Merge<'_>> {
-    Merge::new(all.iter().flat_map(Runs::sources).collect())
+pub(super) fn merged<'a>(
+    runs: &'a [Runs],
+    tables: impl IntoIterator<Item = TableRows<'a>>,
+    mask: u64,
+) -> Result<Merge<'a>> {
+    let tables = tables.into_iter().map(Source::Table);
+    Merge::new(runs.iter().flat_map(Runs::sources).chain(tables).collect(), mask)
 }
 
 struct RunWriter {
@@ -219,6 +231,7 @@ impl RunWriter {
 enum Source<'a> {
     Memory { records: &'a [InMemory], keys: &'a [u8] },
     Stored { file: &'a File, at: u64, end: u64, buffer: Vec<u8>, begin: usize },
+    Table(TableRows<'a>),
 }
 
 impl<'a> Source<'a> {
@@ -230,6 +243,7 @@ impl<'a> Source<'a> {
     fn ready(&mut self) -> Result<bool> {
         match self {
             Self::Memory { records, .. } => Ok(!records.is_empty()),
+            Self::Table(rows) => rows.ready(),
             Self::Stored { file, at, end, buffer, begin } => {
                 let wanted = |ahead: &[u8]| {
                     let key = u32::from_le_bytes(chunk(ahead, 16)) as usize;
@@ -253,6 +267,7 @@ impl<'a> Source<'a> {
     fn first(&self) -> Record<'_> {
         match self {
             Self::Memory { records, keys } => record(&records[0], keys),
+            Self::Table(rows) => rows.first(),
             Self::Stored { buffer, begin, .. } => {
                 let ahead = &buffer[*begin..];
                 let length = u32::from_le_bytes(chunk(ahead, 16)) as usize;
@@ -281,6 +296,12 @@ impl<'a> Source<'a> {
                 passed.copy.extend_from_slice(&buffer[key..key + length]);
                 *begin = key + length;
             }
+            Self::Table(rows) => {
+                passed.stays = None;
+                passed.copy.clear();
+                passed.copy.extend_from_slice(rows.first().key);
+                rows.pass();
+            }
         }
     }
 }
@@ -300,20 +321,21 @@ impl Passed<'_> {
 }
 
 /// Records of several sources in order: a heap with the least one on top.
-pub struct Merge<'a> {
+pub(super) struct Merge<'a> {
     heap: Vec<Source<'a>>,
+    mask: u64,
     passed: Option<Passed<'a>>,
 }
 
 impl<'a> Merge<'a> {
-    fn new(sources: Vec<Source<'a>>) -> Result<Self> {
+    fn new(sources: Vec<Source<'a>>, mask: u64) -> Result<Self> {
         let mut heap = Vec::with_capacity(sources.len());
         for mut source in sources {
             if source.ready()? {
                 heap.push(source);
             }
         }
-        let mut merge = Self { heap, passed: None };
+        let mut merge = Self { heap, mask, passed: None };
         for at in (0..merge.heap.len() / 2).rev() {
             merge.sink(at);
         }
@@ -325,7 +347,7 @@ impl<'a> Merge<'a> {
     /// # Errors
     /// What reading says.
     #[allow(clippy::should_implement_trait, reason = "what it gives lives until the next call")]
-    pub fn next(&mut self) -> Result<Option<(Record<'_>, bool)>> {
+    pub(super) fn next(&mut self) -> Result<Option<(Record<'_>, bool)>> {
         let begun = self.passed.is_some();
         let passed = self.passed.get_or_insert_default();
         if begun && let Some(top) = self.heap.first_mut() {
@@ -344,10 +366,12 @@ impl<'a> Merge<'a> {
     fn sink(&mut self, mut at: usize) {
         loop {
             let children = [2 * at + 1, 2 * at + 2].into_iter().filter(|&c| c < self.heap.len());
-            let least = children
-                .min_by(|&left, &right| self.heap[left].first().order(&self.heap[right].first()));
+            let order = |left: usize, right: usize| {
+                self.heap[left].first().order(&self.heap[right].first(), self.mask)
+            };
+            let least = children.min_by(|&left, &right| order(left, right));
             let Some(least) = least else { return };
-            if self.heap[at].first().order(&self.heap[least].first()).is_le() {
+            if order(at, least).is_le() {
                 return;
             }
             self.heap.swap(at, least);
@@ -363,7 +387,7 @@ mod tests {
     use super::*;
 
     fn all(runs: &[Runs]) -> Vec<(u64, Vec<u8>, u64)> {
-        let mut merge = merged(runs).unwrap();
+        let mut merge = merged(runs, [], ALL_BITS).unwrap();
         let mut found = Vec::new();
         while let Some((record, same)) = merge.next().unwrap() {
             let next = (record.hash, record.key.to_vec(), record.offset);

@@ -5,7 +5,8 @@ use std::collections::HashMap;
 use super::{KeyFields, KeyReader, NoKey, Read, Request, trailer::Lines};
 use crate::{json::Limits, rows::Row};
 
-/// How many rows without a key are remembered, and in any case the first for each cause.
+/// How many rows without a key are remembered unless all are, and in any case the first for each
+/// cause.
 pub const FIRST_SKIPPED: usize = 10;
 
 /// A row that is in no index.
@@ -28,6 +29,8 @@ pub struct KeyScan {
     lines: Lines,
     records: u64,
     first: Vec<Skipped>,
+    last: Option<&'static str>,
+    remembered: usize,
 }
 
 impl KeyScan {
@@ -39,7 +42,14 @@ impl KeyScan {
             lines: Lines::default(),
             records: 0,
             first: Vec::new(),
+            last: None,
+            remembered: FIRST_SKIPPED,
         }
+    }
+
+    /// The same, which remembers all rows without a key.
+    pub fn remembering_all(self) -> Self {
+        Self { remembered: usize::MAX, ..self }
     }
 
     /// All lines so far.
@@ -57,45 +67,56 @@ impl KeyScan {
         &self.first
     }
 
+    /// What a last row without a newline is, if it was seen: `key`, or the field of [`Lines`] that
+    /// counts it.
+    pub fn last(&self) -> Option<&'static str> {
+        self.last
+    }
+
     /// The key of one more row.
     pub fn key(&mut self, row: &Row<'_>) -> Option<&[u8]> {
         self.lines.lines += 1;
+        let is_last = row.offset >= self.unterminated;
         let start = row.content_offset();
-        let (count, offset, cause, reason) = if let Some(length) = row.too_long {
+        let (count, cause, offset, reason) = if let Some(length) = row.too_long {
             let reason = format!("{length} bytes long, over the limit");
-            (&mut self.lines.too_long, start, "too_long", reason)
+            (&mut self.lines.too_long, "too_long", start, reason)
         } else {
             match self.reader.read(row.content) {
                 Read::Key(_) => {
                     self.records += 1;
+                    self.last = is_last.then_some("key");
                     return Some(self.reader.key());
                 }
                 Read::Blank => {
                     self.lines.blank += 1;
+                    self.last = is_last.then_some("blank");
                     return None;
                 }
-                Read::Bad(_) if row.offset >= self.unterminated => {
+                Read::Bad(_) if is_last => {
                     self.lines.pending += 1;
+                    self.last = Some("pending");
                     return None;
                 }
                 Read::Bad(error) => {
                     let at = start + error.offset as u64;
-                    (&mut self.lines.bad, at, "bad", error.reason.to_string())
+                    (&mut self.lines.bad, "bad", at, error.reason.to_string())
                 }
                 Read::None(NoKey::Missing) => {
-                    (&mut self.lines.missing, start, "missing", "without the field".into())
+                    (&mut self.lines.missing, "missing", start, "without the field".into())
                 }
                 Read::None(NoKey::Null) => {
-                    (&mut self.lines.null, start, "null", "the field is null".into())
+                    (&mut self.lines.null, "null", start, "the field is null".into())
                 }
                 Read::None(NoKey::Nested) => {
                     let reason = "the field is an array or an object".into();
-                    (&mut self.lines.nested, start, "nested", reason)
+                    (&mut self.lines.nested, "nested", start, reason)
                 }
             }
         };
+        self.last = is_last.then_some(cause);
         *count += 1;
-        if self.first.len() < FIRST_SKIPPED || *count == 1 {
+        if self.first.len() < self.remembered || *count == 1 {
             self.first.push(Skipped { number: row.number, offset, cause, reason });
         }
         None
@@ -180,5 +201,6 @@ mod tests {
     fn half_a_line_at_the_end_is_not_bad_yet() {
         let (scan, _) = scanned(Some(77));
         assert_eq!((scan.lines().bad, scan.lines().pending), (1, 1));
+        assert_eq!((scan.last(), scanned(None).0.last()), (Some("pending"), None));
     }
 }

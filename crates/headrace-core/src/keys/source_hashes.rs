@@ -1,8 +1,10 @@
 //! Hashes of a source, which tell whether it is still what an index was made of.
 
+use std::ops::Range;
+
 use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
-use super::{KeyIndex, trailer::SourceHashes};
+use super::{KeyIndex, Meta, Segments, trailer::SourceHashes};
 use crate::{Error, Result, input::DataFile};
 
 const READ_BYTES: u64 = 1 << 18;
@@ -45,42 +47,94 @@ pub fn hash_all(file: &DataFile, start: u64, end: u64) -> Result<u64> {
     Ok(state.digest())
 }
 
+/// How much of a source is what an index was made of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fit {
+    /// All of it.
+    Whole,
+    /// All up to the last newline then; what follows is other rows, or more of them.
+    Covered,
+    /// Less.
+    Not,
+}
+
 impl KeyIndex {
-    /// Whether the first bytes of `file` are those the index was made of: all of them, or, of
-    /// one that has `grown`, those up to the last newline. `None` if `go_on` says no.
+    /// Whether some blocks of a source are what they were; `None` if `go_on` says no.
+    pub(super) fn holds(
+        &self,
+        file: &DataFile,
+        blocks: Range<u64>,
+        go_on: &dyn Fn() -> bool,
+    ) -> Result<Option<bool>> {
+        let mut block = blocks.start;
+        while block < blocks.end {
+            if !go_on() {
+                return Ok(None);
+            }
+            let some = block..blocks.end.min(block + ASK_EVERY);
+            let start = some.start * SourceHashes::BLOCK_BYTES;
+            let end = self.meta().hashed.min(some.end * SourceHashes::BLOCK_BYTES);
+            block = some.end;
+            if hash_blocks(file, start, end)? != self.hashes.read(&self.file, some)? {
+                return Ok(Some(false));
+            }
+        }
+        Ok(Some(true))
+    }
+
+    /// The hash of what lies behind the blocks.
+    pub(super) fn rest_hash(&self) -> Result<u64> {
+        let rest = self.hashes.blocks().end;
+        Ok(self.hashes.read(&self.file, rest..rest + 1)?[0])
+    }
+}
+
+impl Segments {
+    /// How much of a source that has `size` bytes on disk is what the index was made of.
+    /// `None` if `go_on` says no.
     ///
     /// # Errors
     /// What reading says; [`Error::Sidecar`] where the index is damaged.
-    pub fn is_of(
-        &self,
-        file: &DataFile,
-        grown: bool,
-        go_on: &dyn Fn() -> bool,
-    ) -> Result<Option<bool>> {
-        let hashed = self.meta().hashed;
-        let blocks = SourceHashes::count_of(hashed) - 1;
+    pub fn fit(&self, file: &DataFile, size: u64, go_on: &dyn Fn() -> bool) -> Result<Option<Fit>> {
+        let newest = self.newest();
         let compared = (|| {
-            let mut block = 0;
-            while block < blocks {
-                if !go_on() {
-                    return Ok(None);
+            // The block that a delta begins in is its own.
+            let own = newest.hashes.blocks();
+            for (index, blocks) in [(self.base(), 0..own.start), (newest, own)] {
+                match index.holds(file, blocks, go_on)? {
+                    Some(true) => {}
+                    Some(false) => return Ok(Some(Fit::Not)),
+                    None => return Ok(None),
                 }
-                let count = (blocks - block).min(ASK_EVERY);
-                let start = block * SourceHashes::BLOCK_BYTES;
-                let end = hashed.min(start + count * SourceHashes::BLOCK_BYTES);
-                let known = self.hashes.read(&self.file, block, count)?;
-                if hash_blocks(file, start, end)? != known {
-                    return Ok(Some(false));
-                }
-                block += count;
             }
-            let rest = self.hashes.read(&self.file, blocks, 1)?;
-            Ok(Some(grown || rest == [hash_all(file, hashed, self.meta().source.size)?]))
+            let Meta { hashed, source, .. } = newest.meta();
+            let same = size == source.size && newest.rest_hash()? == hash_all(file, *hashed, size)?;
+            Ok(Some(if same { Fit::Whole } else { Fit::Covered }))
         })();
         match compared {
             // Shorter than it was.
-            Err(Error::Changed { .. }) => Ok(Some(false)),
+            Err(Error::Changed { .. }) => Ok(Some(Fit::Not)),
             other => other,
         }
+    }
+
+    /// The hashes of some blocks of the source.
+    ///
+    /// # Errors
+    /// [`Error::Sidecar`] where the index is damaged, or has none of them.
+    pub fn hashes(&self, blocks: Range<u64>) -> Result<Vec<u64>> {
+        let newest = self.newest();
+        let own = newest.hashes.blocks().start.max(blocks.start).min(blocks.end);
+        let mut hashes = self.base().hashes.read(&self.base().file, blocks.start..own)?;
+        hashes.extend(newest.hashes.read(&newest.file, own..blocks.end)?);
+        Ok(hashes)
+    }
+
+    /// All of them, and that of what lies behind the blocks: those of one index of it all.
+    ///
+    /// # Errors
+    /// [`Error::Sidecar`] where the index is damaged.
+    pub fn all_hashes(&self) -> Result<Vec<u64>> {
+        self.hashes(0..self.newest().hashes.blocks().end + 1)
     }
 }

@@ -1,15 +1,18 @@
 //! Whole indexes: built, looked into, damaged.
 
+mod updating;
+
 use std::{
     fmt::Display,
+    fs::File,
     io::{Read as _, Seek as _},
 };
 
 use proptest::prelude::*;
 
 use super::{
-    source_hashes::{hash_all, hash_blocks},
-    trailer::SourceMark,
+    source_hashes::{Fit, hash_all, hash_blocks},
+    trailer::{SourceHashes, SourceMark},
     write::{Outcome, Plan},
     *,
 };
@@ -37,28 +40,42 @@ fn fields() -> KeyFields {
 
 /// What comes of building, and the file.
 fn build(data: &[u8], unique: bool, version: Option<u32>, budget: usize) -> (Outcome, Vec<u8>) {
+    build_onto(None, data, (unique, version), budget)
+}
+
+/// The same of a source that an index was made of already.
+fn build_onto(
+    kept: Option<(&Segments, bool)>,
+    data: &[u8],
+    (unique, version): (bool, Option<u32>),
+    budget: usize,
+) -> (Outcome, Vec<u8>) {
+    let size = data.len() as u64;
+    let covered = match kept {
+        Some((_, true)) => size,
+        Some((index, false)) => index.newest().meta().coverage_end,
+        None => 0,
+    };
+    let first =
+        kept.filter(|(_, all)| !all).map_or(0, |(index, _)| index.base().meta().coverage_end);
+    let coverage_end = data.iter().rposition(|&byte| byte == b'\n').map_or(0, |at| at as u64 + 1);
     let mut runs = [Runs::new(std::env::temp_dir(), budget)];
-    let mut scan = KeyScan::new(fields(), Limits::default(), None);
-    let mut stream = RowStream::new(data, 0, 0, u64::MAX, 1 << 20);
+    let unterminated = Some(coverage_end).filter(|&end| end < size);
+    let mut scan = KeyScan::new(fields(), Limits::default(), unterminated);
+    let from = usize::try_from(covered).unwrap();
+    let mut stream = RowStream::new(&data[from..], covered, 0, u64::MAX, 1 << 20);
     while let Some(row) = stream.next_row().unwrap() {
         if let Some(key) = scan.key(&row) {
             runs[0].push(key, row.offset).unwrap();
         }
     }
-    let source = DataFile::new(data.to_vec());
-    let size = data.len() as u64;
-    let mut hashes = hash_blocks(&source, 0, size).unwrap();
-    hashes.push(hash_all(&source, size, size).unwrap());
-    let source = SourceMark {
-        size,
-        mtime_ns: 1,
-        ctime_ns: 2,
-        device: 3,
-        inode: 4,
-        head_hash: "h".into(),
-        tail_hash: "t".into(),
-        codec: "none".into(),
-    };
+    let file = DataFile::new(data.to_vec());
+    let begins = first / SourceHashes::BLOCK_BYTES * SourceHashes::BLOCK_BYTES;
+    let mut hashes = hash_blocks(&file, begins, coverage_end).unwrap();
+    hashes.push(hash_all(&file, coverage_end, size).unwrap());
+    // Of an index that is kept whole, the last row is that of its delta.
+    let known = kept.and_then(|(index, _)| index.newest().meta().last.as_deref());
+    let last = scan.last().or(known.map(|last| if last.ends_with("_key") { "key" } else { last }));
     let plan = Plan {
         fields: fields(),
         unique,
@@ -67,17 +84,38 @@ fn build(data: &[u8], unique: bool, version: Option<u32>, budget: usize) -> (Out
         max_line: 1 << 20,
         max_depth: 256,
         logical_size: size,
-        coverage_end: size,
-        hashed: size,
+        coverage_end,
+        hashed: coverage_end,
         hashes,
-        source,
+        source: mark(size),
+        last: last.map(Into::into),
+        directory: std::env::temp_dir(),
     };
-    let mut out = nameless_file(&std::env::temp_dir()).unwrap();
-    let outcome = write(&mut runs, &out, &plan, &|| true).unwrap();
+    let source = Lookup { file: &file, size, below: u64::MAX, max_line: 1 << 20 };
+    let kept = kept.map(|(index, all)| Kept { index, source, all });
+    let out = nameless_file(&std::env::temp_dir()).unwrap();
+    let outcome = write(&mut runs, kept.as_ref(), &out, &plan, &|| true).unwrap();
+    (outcome, content(out))
+}
+
+fn mark(size: u64) -> SourceMark {
+    SourceMark {
+        size,
+        mtime_ns: 1,
+        ctime_ns: 2,
+        device: 3,
+        inode: 4,
+        head_hash: "h".into(),
+        tail_hash: "t".into(),
+        codec: "none".into(),
+    }
+}
+
+fn content(mut file: File) -> Vec<u8> {
     let mut bytes = Vec::new();
-    out.rewind().unwrap();
-    out.read_to_end(&mut bytes).unwrap();
-    (outcome, bytes)
+    file.rewind().unwrap();
+    file.read_to_end(&mut bytes).unwrap();
+    bytes
 }
 
 fn rows_with(keys: impl IntoIterator<Item = impl Display>) -> String {
@@ -92,6 +130,10 @@ fn index_of(data: &[u8], version: u32) -> Vec<u8> {
 
 fn open(index: &[u8]) -> Result<KeyIndex> {
     KeyIndex::open(DataFile::new(index.to_vec()))
+}
+
+fn segments(base: &[u8], delta: Option<&[u8]>) -> Result<Segments> {
+    Segments::new(open(base)?, delta.map(open).transpose()?)
 }
 
 /// Where the rows with a key begin, by the index.
@@ -238,17 +280,21 @@ fn an_index_of_other_rows_is_noticed_at_the_first_of_them() {
 #[test]
 fn hashes_tell_whether_the_source_is_the_same() {
     let data = "{\"k\":1}\n".repeat(300_000);
-    let index = open(&index_of(data.as_bytes(), 2)).unwrap();
-    let same = |bytes: Vec<u8>, grown| index.is_of(&DataFile::new(bytes), grown, &|| true).unwrap();
-    assert_eq!(same(data.clone().into_bytes(), false), Some(true));
-    assert_eq!(same([&data, "{}\n"].concat().into_bytes(), true), Some(true));
+    let index = segments(&index_of(data.as_bytes(), 2), None).unwrap();
+    let fit = |bytes: Vec<u8>| {
+        let size = bytes.len() as u64;
+        index.fit(&DataFile::new(bytes), size, &|| true).unwrap()
+    };
+    assert_eq!(fit(data.clone().into_bytes()), Some(Fit::Whole));
+    assert_eq!(fit([&data, "{}\n"].concat().into_bytes()), Some(Fit::Covered));
     for at in [0, 1 << 20, data.len() - 2] {
         let mut edited = data.clone().into_bytes();
         edited[at] ^= 1;
-        assert_eq!(same(edited, false), Some(false), "byte {at}");
+        assert_eq!(fit(edited), Some(Fit::Not), "byte {at}");
     }
-    assert_eq!(same(data.as_bytes()[..9].to_vec(), false), Some(false));
-    assert_eq!(index.is_of(&DataFile::new(data.into_bytes()), false, &|| false).unwrap(), None);
+    assert_eq!(fit(data.as_bytes()[..9].to_vec()), Some(Fit::Not));
+    let size = data.len() as u64;
+    assert_eq!(index.fit(&DataFile::new(data.into_bytes()), size, &|| false).unwrap(), None);
 }
 
 #[test]
@@ -341,7 +387,6 @@ proptest! {
         bytes[begins + 36..begins + 40].copy_from_slice(&checksum.to_le_bytes());
         if let Ok(index) = open(&bytes) {
             let _ = index.verify(&|| true);
-            let _ = index.is_of(&DataFile::new(ROWS.as_bytes().to_vec()), false, &|| true);
             for asked in ASKED {
                 let rows = found(&index, ROWS.as_bytes(), asked).unwrap_or_default();
                 let all = scanned(ROWS.as_bytes(), asked);

@@ -23,7 +23,7 @@
 //! So every byte is covered: the footer by its own checksum, the tables of checksums by the
 //! root in it, all else by the tables.
 
-use std::{fs::File, os::unix::fs::FileExt};
+use std::{fs::File, ops::Range, os::unix::fs::FileExt};
 
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_64;
@@ -46,6 +46,10 @@ const HASHES: &[u8; 4] = b"BLKH";
 /// More than any build writes.
 const MOST_SECTIONS: u32 = 16;
 const LONGEST_META: u64 = 1 << 20;
+/// Of a last row without a newline: no row before has its key.
+pub(super) const NEW_KEY: &str = "new_key";
+/// Of a last row without a newline: a row before has its key.
+pub(super) const KNOWN_KEY: &str = "known_key";
 
 /// What the index is of.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -74,9 +78,41 @@ pub struct Meta {
     pub hashed: u64,
     /// The source on disk.
     pub source: SourceMark,
+    /// What a last row without a newline is, if there is one: `new_key`, `known_key` if a row
+    /// before has its key too, or the field of [`Lines`] that counts it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last: Option<String>,
+    /// Of a delta: the id of the build that it continues, in hexadecimal.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub base: Option<String>,
+    /// Of a delta: the first byte that it covers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub covers: Option<u64>,
 }
 
 impl Meta {
+    /// The first byte that it covers.
+    pub fn first_byte(&self) -> u64 {
+        self.covers.unwrap_or_default()
+    }
+
+    /// Rows with a key before the end of what it covers.
+    pub fn covered_records(&self) -> u64 {
+        let last = matches!(self.last.as_deref(), Some(NEW_KEY | KNOWN_KEY));
+        self.records.saturating_sub(u64::from(last))
+    }
+
+    /// Their different keys.
+    pub fn covered_keys(&self) -> u64 {
+        self.keys.saturating_sub(u64::from(self.last.as_deref() == Some(NEW_KEY)))
+    }
+
+    fn sound(&self) -> bool {
+        let delta = self.base.is_some() == self.covers.is_some();
+        let covers = self.first_byte();
+        delta && covers <= self.coverage_end && covers <= self.hashed
+    }
+
     /// As it stands in the file.
     pub fn to_json(&self) -> String {
         // Never the default: all of it is strings and numbers.
@@ -127,10 +163,11 @@ pub struct SourceMark {
 }
 
 /// Hashes of a source: XXH3 of each 1 MiB of the first `hashed` bytes, the last one shorter, and
-/// of all bytes behind them; a u64 each.
+/// of all bytes behind them; a u64 each. Of a delta, from the block on that its first byte is in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SourceHashes {
     offset: u64,
+    first: u64,
     count: u64,
 }
 
@@ -138,19 +175,29 @@ impl SourceHashes {
     /// Bytes that a hash is about.
     pub const BLOCK_BYTES: u64 = 1 << 20;
 
-    /// How many hashes a source has.
-    pub fn count_of(hashed: u64) -> u64 {
-        hashed.div_ceil(Self::BLOCK_BYTES) + 1
+    /// The block that a byte is in.
+    pub fn block_of(offset: u64) -> u64 {
+        offset / Self::BLOCK_BYTES
     }
 
-    /// The hashes of blocks `first` up to `first + count`; an error says where the file ends.
-    pub(super) fn read(self, file: &CheckedFile, first: u64, count: u64) -> Result<Vec<u64>> {
-        let end = first.checked_add(count).filter(|&end| end <= self.count);
-        if end.is_none() {
+    /// How many hashes there are from the block of `first` on.
+    fn count_of(first: u64, hashed: u64) -> u64 {
+        hashed.div_ceil(Self::BLOCK_BYTES) - Self::block_of(first) + 1
+    }
+
+    /// The blocks that have a hash of their own; behind them is that of the rest.
+    pub(super) fn blocks(self) -> Range<u64> {
+        self.first..self.first + self.count - 1
+    }
+
+    /// The hashes of some blocks.
+    pub(super) fn read(self, file: &CheckedFile, blocks: Range<u64>) -> Result<Vec<u64>> {
+        if blocks.start < self.first || blocks.end > self.first + self.count {
             return Err(unusable(self.offset, "a hash that is not there"));
         }
+        let count = blocks.end.saturating_sub(blocks.start);
         let mut bytes = vec![0; usize::try_from(count * 8).unwrap_or(usize::MAX)];
-        file.read(&mut bytes, self.offset + first * 8)?;
+        file.read(&mut bytes, self.offset + (blocks.start - self.first) * 8)?;
         Ok(bytes.chunks_exact(8).map(|hash| u64::from_le_bytes(chunk(hash, 0))).collect())
     }
 }
@@ -205,9 +252,11 @@ pub(super) fn open(file: DataFile) -> Result<Opened> {
     let meta: Meta =
         serde_json::from_slice(&text).map_err(|_| unusable(at, "metadata that we do not know"))?;
     let (offset, length) = section(&file, directory, sections, HASHES)?;
-    let hashes = SourceHashes { offset, count: length / 8 };
+    let first = SourceHashes::block_of(meta.first_byte());
+    let hashes = SourceHashes { offset, first, count: length / 8 };
     let sound = xxh3_64(&text) == build_id
-        && hashes.count == SourceHashes::count_of(meta.hashed)
+        && meta.sound()
+        && hashes.count == SourceHashes::count_of(meta.first_byte(), meta.hashed)
         && meta.hash == "xxh3_64"
         && !meta.key.is_empty()
         && header.composite == (meta.key.len() > 1)

@@ -76,15 +76,18 @@ impl KeyIndex {
             }
             let numbers = self.bucket(compact, bucket)?;
             let at = compact.directory + bucket * compact.width;
-            let mut found = Vec::new();
+            let source = self.meta().first_byte()..self.meta().logical_size;
+            let (mut sorted, mut inside, mut before) = (true, true, 0);
             self.each_posting(compact, numbers.clone(), |fingerprint, offset| {
-                found.push((fingerprint, offset));
+                sorted &= before <= fingerprint;
+                inside &= source.contains(&offset);
+                before = fingerprint;
             })?;
-            if numbers.start != begins || !found.is_sorted_by_key(|posting| posting.0) {
+            if numbers.start != begins || !sorted {
                 return Err(unusable(at, "a bucket is not in order"));
             }
-            if found.iter().any(|posting| posting.1 >= self.meta().logical_size) {
-                return Err(unusable(at, "a posting behind the end of the source"));
+            if !inside {
+                return Err(unusable(at, "a posting outside of the source"));
             }
             begins = numbers.end;
         }
@@ -93,7 +96,8 @@ impl KeyIndex {
     }
 
     fn verify_offsets(&self, offsets: Vec<u64>, at: u64) -> Result<()> {
-        let inside = offsets.last().is_none_or(|&last| last < self.meta().logical_size);
+        let source = self.meta().first_byte()..self.meta().logical_size;
+        let inside = offsets.iter().all(|offset| source.contains(offset));
         let ascending = offsets.windows(2).all(|pair| pair[0] < pair[1]);
         if inside && ascending { Ok(()) } else { Err(unusable(at, "postings are not in order")) }
     }

@@ -1,16 +1,17 @@
-//! Writing an index from sorted runs.
+//! Writing an index from sorted runs, and from what is kept of an older one.
 //!
-//! The runs are merged twice: once to see what there is, which decides the version and finds
+//! All are merged twice: once to see what there is, which decides the version and finds
 //! keys that are there twice, and once to write it.
 
-use std::{fs::File, os::unix::fs::FileExt};
+use std::{fs::File, os::unix::fs::FileExt, path::PathBuf};
 
 use super::{
     KeyFields,
-    layout::{Compact, Entry, FINGERPRINT_BITS, Header, PADDING, Tables, Texts},
-    runs::{Record, Runs, merged},
-    trailer::{self, Lines, Meta, SourceMark},
-    unusable,
+    kept::{Kept, Table},
+    layout::{Compact, Entry, FINGERPRINT_BITS, Header, Tables, Texts},
+    runs::{ALL_BITS, Merge, Record, Runs, merged},
+    trailer::{self, KNOWN_KEY, Lines, Meta, NEW_KEY, SourceMark},
+    write_compact::write_compact,
 };
 use crate::Result;
 
@@ -43,6 +44,11 @@ pub struct Plan {
     pub hashes: Vec<u64>,
     /// The source on disk.
     pub source: SourceMark,
+    /// What a last row without a newline is, if there is one: `key`, or the field of [`Lines`] that
+    /// counts it.
+    pub last: Option<String>,
+    /// Where there is room for files without a name.
+    pub directory: PathBuf,
 }
 
 /// What came of it.
@@ -54,6 +60,8 @@ pub enum Outcome {
     Duplicate(Duplicate),
     /// Version 1 was asked for, and has no room for it.
     NoRoom(&'static str),
+    /// What is kept knows too few bits of its hashes for so many rows.
+    NoBits,
     /// Somebody asked to stop.
     Stopped,
 }
@@ -84,12 +92,17 @@ pub struct Duplicate {
     pub second: u64,
 }
 
-/// Write the index of all records of `runs` to an empty file. `go_on` is asked now and then.
+/// Fewer bits of a bucket's number than rows would have anew: buckets of up to 256 rows.
+const BITS_TO_SPARE: u32 = 2;
+
+/// Write the index of all records of `runs`, and of what is kept of another, to an empty file.
+/// `go_on` is asked now and then.
 ///
 /// # Errors
 /// What reading and writing say.
 pub fn write(
     runs: &mut [Runs],
+    kept: Option<&Kept<'_>>,
     out: &File,
     plan: &Plan,
     go_on: &dyn Fn() -> bool,
@@ -97,11 +110,15 @@ pub fn write(
     for run in &mut *runs {
         run.finish()?;
     }
-    let Some(seen) = Survey::of(runs, go_on)? else { return Ok(Outcome::Stopped) };
-    if plan.unique
-        && let Some(duplicate) = seen.duplicate
-    {
-        return Ok(Outcome::Duplicate(duplicate));
+    let rows = Rows { runs, tables: kept.map(Kept::tables).unwrap_or_default(), kept };
+    let Some(mut seen) = rows.survey(plan, go_on)? else { return Ok(Outcome::Stopped) };
+    if plan.unique {
+        let Some(before) = rows.duplicate_of_kept(go_on)? else { return Ok(Outcome::Stopped) };
+        seen.duplicate =
+            seen.duplicate.into_iter().chain(before).min_by_key(|duplicate| duplicate.second);
+        if let Some(duplicate) = seen.duplicate {
+            return Ok(Outcome::Duplicate(duplicate));
+        }
     }
     let full = seen.exceeds_texts();
     if plan.version == Some(1)
@@ -109,8 +126,9 @@ pub fn write(
     {
         return Ok(Outcome::NoRoom(why));
     }
-    let tables = if plan.version == Some(2) || full.is_some() {
-        Tables::Compact(Compact::of(seen.records, plan.logical_size))
+    let tables = if plan.version == Some(2) || full.is_some() || rows.known_bits().is_some() {
+        let Some(tables) = rows.compact(&seen, plan) else { return Ok(Outcome::NoBits) };
+        Tables::Compact(tables)
     } else {
         Tables::Texts(Texts::of(seen.keys, seen.pool, seen.records))
     };
@@ -124,10 +142,15 @@ pub fn write(
     };
     out.write_all_at(&header.encode(), 0)?;
     let end = match tables {
-        Tables::Texts(texts) => write_texts(runs, out, texts, seen.keys, go_on)?,
-        Tables::Compact(compact) => write_compact(runs, out, compact, go_on)?,
+        Tables::Texts(texts) => write_texts(rows.merged(ALL_BITS)?, out, texts, seen.keys, go_on)?,
+        Tables::Compact(compact) => {
+            let mask = mask_of(compact.bucket_bits + FINGERPRINT_BITS);
+            write_compact(rows.merged(mask)?, out, compact, &plan.directory, go_on)?
+        }
     };
     let Some(end) = end else { return Ok(Outcome::Stopped) };
+    let (base, covers) = kept.and_then(Kept::continued).unzip();
+    let of_key = if seen.last_is_known { KNOWN_KEY } else { NEW_KEY };
     let meta = Meta {
         key: plan.fields.names().to_vec(),
         mode: if plan.unique { "unique" } else { "multi" }.into(),
@@ -141,15 +164,86 @@ pub fn write(
         coverage_end: plan.coverage_end,
         hashed: plan.hashed,
         source: plan.source.clone(),
+        last: plan.last.clone().map(|last| if last == "key" { of_key.into() } else { last }),
+        base,
+        covers,
     };
     let size = trailer::write(out, end, &meta, &plan.hashes)?;
     Ok(Outcome::Written(Written {
         version: header.version(),
-        why: full.filter(|_| plan.version.is_none()),
+        why: full.or(rows.known_bits().map(|_| "delta")).filter(|_| plan.version.is_none()),
         records: seen.records,
         keys: seen.keys,
         size,
     }))
+}
+
+/// The first bits of a hash.
+pub(super) fn mask_of(bits: u32) -> u64 {
+    !u64::MAX.checked_shr(bits).unwrap_or_default()
+}
+
+/// All rows that an index is made of.
+struct Rows<'a> {
+    runs: &'a [Runs],
+    tables: Vec<Table<'a>>,
+    kept: Option<&'a Kept<'a>>,
+}
+
+impl<'a> Rows<'a> {
+    fn merged(&self, mask: u64) -> Result<Merge<'_>> {
+        merged(self.runs, self.tables.iter().map(|table| table.rows()), mask)
+    }
+
+    /// How many bits of a bucket's number are known of all hashes, if not all of them.
+    fn known_bits(&self) -> Option<u32> {
+        self.tables.iter().filter_map(|table| table.bucket_bits()).min()
+    }
+
+    /// The tables of version 2; `None` if too few bits are known for them.
+    fn compact(&self, seen: &Survey, plan: &Plan) -> Option<Compact> {
+        // A delta knows the bits that one index of it all will need.
+        let all = self.kept.map_or(0, Kept::rows_before) + seen.records;
+        let wanted = Compact::of(all, plan.logical_size).bucket_bits;
+        let bits = self.known_bits().unwrap_or(wanted).min(wanted);
+        let compact = Compact::with_buckets(bits, seen.records, plan.logical_size);
+        (wanted - bits <= BITS_TO_SPARE).then_some(compact)
+    }
+
+    /// See what there is; `None` if `go_on` says no.
+    fn survey(&self, plan: &Plan, go_on: &dyn Fn() -> bool) -> Result<Option<Survey>> {
+        let (Some(kept), Some(known)) = (self.kept, self.known_bits()) else {
+            return Survey::of(self.merged(ALL_BITS)?, plan.coverage_end, go_on);
+        };
+        // Texts of keys are not known, so keys are counted apart, and then those that are in both.
+        let earlier = self.tables[0];
+        let later = self.tables.get(1).copied();
+        let seen = match later {
+            Some(later) => Some(Survey::of_table(later)),
+            None => Survey::of(merged(self.runs, [], ALL_BITS)?, plan.coverage_end, go_on)?,
+        };
+        let Some(mut seen) = seen else { return Ok(None) };
+        seen.records += earlier.records();
+        seen.keys += earlier.keys();
+        if !plan.unique {
+            let mask = mask_of(known + FINGERPRINT_BITS);
+            let later = (self.runs, later);
+            let shared = kept.shared(earlier, later, mask, plan.coverage_end, go_on)?;
+            let Some(shared) = shared else { return Ok(None) };
+            seen.keys -= shared.keys;
+            seen.last_is_known |= shared.last;
+        }
+        Ok(Some(seen))
+    }
+
+    /// A key of the runs that a row has which is kept; the outer `None` is for `go_on` that says
+    /// no.
+    fn duplicate_of_kept(&self, go_on: &dyn Fn() -> bool) -> Result<Option<Option<Duplicate>>> {
+        match self.kept {
+            Some(kept) => kept.duplicate(self.runs, go_on),
+            None => Ok(Some(None)),
+        }
+    }
 }
 
 /// What is in the runs.
@@ -161,18 +255,21 @@ struct Survey {
     longest_key: usize,
     most_postings: u64,
     duplicate: Option<Duplicate>,
+    /// Whether a last row without a newline has the key of another.
+    last_is_known: bool,
 }
 
 impl Survey {
     /// `None` if `go_on` says no.
-    fn of(runs: &[Runs], go_on: &dyn Fn() -> bool) -> Result<Option<Self>> {
+    fn of(merge: Merge<'_>, coverage_end: u64, go_on: &dyn Fn() -> bool) -> Result<Option<Self>> {
         let mut seen = Self::default();
         let mut postings = 0;
         let mut first = 0;
-        let done = each(runs, go_on, |record, same| {
+        let done = each(merge, go_on, |record, same| {
             postings = if same { postings + 1 } else { 1 };
             seen.records += 1;
             seen.most_postings = seen.most_postings.max(postings);
+            seen.last_is_known |= same && record.offset >= coverage_end;
             if !same {
                 first = record.offset;
                 seen.keys += 1;
@@ -187,6 +284,12 @@ impl Survey {
             Ok(())
         })?;
         Ok(done.then_some(seen))
+    }
+
+    /// What an index says of itself.
+    fn of_table(table: Table<'_>) -> Self {
+        let (records, keys) = (table.records(), table.keys());
+        Self { records, keys, last_is_known: !table.has_new_key(), ..Self::default() }
     }
 
     /// What version 1 has no room for.
@@ -208,12 +311,11 @@ impl Survey {
 
 /// Show each record in order, and whether its key is that of the one before; false if `go_on`
 /// says no.
-fn each(
-    runs: &[Runs],
+pub(super) fn each(
+    mut merge: Merge<'_>,
     go_on: &dyn Fn() -> bool,
     mut visit: impl FnMut(&Record<'_>, bool) -> Result<()>,
 ) -> Result<bool> {
-    let mut merge = merged(runs)?;
     let mut seen = 0_u64;
     while let Some((record, same)) = merge.next()? {
         visit(&record, same)?;
@@ -226,23 +328,23 @@ fn each(
 }
 
 /// Writes one part of the file after the other.
-struct Part<'f> {
+pub(super) struct Part<'f> {
     file: &'f File,
     at: u64,
     buffer: Vec<u8>,
 }
 
 impl<'f> Part<'f> {
-    fn at(file: &'f File, at: u64) -> Self {
+    pub(super) fn at(file: &'f File, at: u64) -> Self {
         Self { file, at, buffer: Vec::new() }
     }
 
-    fn push(&mut self, bytes: &[u8]) -> Result<()> {
+    pub(super) fn push(&mut self, bytes: &[u8]) -> Result<()> {
         self.buffer.extend_from_slice(bytes);
         if self.buffer.len() >= WRITE_BYTES { self.flush() } else { Ok(()) }
     }
 
-    fn flush(&mut self) -> Result<()> {
+    pub(super) fn flush(&mut self) -> Result<()> {
         self.file.write_all_at(&self.buffer, self.at)?;
         self.at += self.buffer.len() as u64;
         self.buffer.clear();
@@ -252,7 +354,7 @@ impl<'f> Part<'f> {
 
 /// Write the tables of version 1, and return where they end.
 fn write_texts(
-    runs: &[Runs],
+    merge: Merge<'_>,
     out: &File,
     texts: Texts,
     keys: u64,
@@ -264,7 +366,7 @@ fn write_texts(
     let mut postings = Part::at(out, texts.postings);
     let (mut entry, mut key_offset, mut first) = (None::<Entry>, 0_u32, 0_u32);
     // The survey has seen that all numbers have room.
-    let done = each(runs, go_on, |record, same| {
+    let done = each(merge, go_on, |record, same| {
         if let Some(entry) = entry.as_mut().filter(|_| same) {
             entry.count += 1;
         } else {
@@ -286,63 +388,4 @@ fn write_texts(
         part.flush()?;
     }
     Ok(done.then_some(texts.end()))
-}
-
-/// Write the tables of version 2, and return where they end.
-fn write_compact(
-    runs: &[Runs],
-    out: &File,
-    compact: Compact,
-    go_on: &dyn Fn() -> bool,
-) -> Result<Option<u64>> {
-    let mut directory = Part::at(out, compact.directory);
-    let mut postings = Bits { part: Part::at(out, compact.postings), held: 0, count: 0 };
-    let (mut begun, mut number) = (0_u64, 0_u64);
-    let width = usize::try_from(compact.width).unwrap_or_default();
-    let done = each(runs, go_on, |record, _same| {
-        while begun <= compact.bucket(record.hash) {
-            directory.push(&number.to_le_bytes()[..width])?;
-            begun += 1;
-        }
-        number += 1;
-        let fingerprint = u128::from(compact.fingerprint(record.hash));
-        let posting = fingerprint | u128::from(record.offset) << FINGERPRINT_BITS;
-        postings.push(posting, FINGERPRINT_BITS + compact.offset_bits)
-    })?;
-    while begun <= 1 << compact.bucket_bits {
-        directory.push(&number.to_le_bytes()[..width])?;
-        begun += 1;
-    }
-    directory.flush()?;
-    postings.end()?;
-    let end = compact.end().ok_or_else(|| unusable(0, "too many postings"))?;
-    Ok(done.then_some(end))
-}
-
-/// Writes numbers of any width.
-struct Bits<'f> {
-    part: Part<'f>,
-    held: u128,
-    count: u32,
-}
-
-impl Bits<'_> {
-    /// At most 80 bits; fewer than 8 are held from the numbers before.
-    fn push(&mut self, number: u128, bits: u32) -> Result<()> {
-        self.held |= number << self.count;
-        self.count += bits;
-        let whole = self.count / 8;
-        self.part.push(&self.held.to_le_bytes()[..whole as usize])?;
-        self.held >>= whole * 8;
-        self.count %= 8;
-        Ok(())
-    }
-
-    fn end(mut self) -> Result<()> {
-        if self.count > 0 {
-            self.part.push(&self.held.to_le_bytes()[..1])?;
-        }
-        self.part.push(&[0; PADDING])?;
-        self.part.flush()
-    }
 }

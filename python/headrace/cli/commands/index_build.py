@@ -5,14 +5,22 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal
 
 from headrace.cli.arguments import Argument
-from headrace.cli.key_index_options import EVENTS, MAX_LINE, PLACES, SOURCE
+from headrace.cli.key_index_options import (
+    ERRORS,
+    EVENTS,
+    MAX_LINE,
+    MEMORY,
+    PLACES,
+    SOURCE,
+    STRICT,
+    THREADS,
+)
 from headrace.cli.table import Example
 
 if TYPE_CHECKING:
     from argparse import Namespace
 
     from headrace.cli.output import Console
-    from headrace.engines.local.key_build import Built
 
 ABOUT = """\
 Every row is checked in full. Lines that are not JSON, and rows in which the field is
@@ -63,23 +71,10 @@ ARGUMENTS = (
         ("--format",),
         choices=("1", "2"),
     ),
-    Argument(
-        "memory",
-        "size",
-        "how much memory to use (256MiB unless told); changes no byte",
-        ("--memory",),
-        metavar="SIZE",
-        default=256 << 20,
-    ),
-    Argument(
-        "threads",
-        "number",
-        "how many threads read (as many as there are cores, unless told); changes no "
-        "byte",
-        ("--threads",),
-        metavar="N",
-    ),
-    Argument("strict", "switch", "fail if a line is bad or too long", ("--strict",)),
+    MEMORY,
+    THREADS,
+    STRICT,
+    ERRORS,
     MAX_LINE,
     PLACES[0]._replace(
         name="out", help="write the index here, not beside FILE", flags=("--out",)
@@ -103,6 +98,7 @@ def run(options: Namespace, console: Console) -> int:
 
     from headrace.api.key_index import build_lookup_index, one_source
     from headrace.cli.ending import ending_cleanly
+    from headrace.cli.key_index_building import say_complete, say_upgraded, skipped_to
     from headrace.cli.key_index_options import fields, tell_as_asked
     from headrace.errors import UsageError
 
@@ -120,7 +116,11 @@ def run(options: Namespace, console: Console) -> int:
         key=options.on,
     )
     began = time.monotonic()
-    with ending_cleanly(), console.progress() as report:
+    with (
+        ending_cleanly(),
+        console.progress() as report,
+        skipped_to(options.errors, source.location) as skipped,
+    ):
         built = build_lookup_index(
             options.file,
             key,
@@ -134,53 +134,23 @@ def run(options: Namespace, console: Console) -> int:
             strict=options.strict,
             max_line=options.max_line,
             progress=lambda done, _records: report(done, source.size),
+            skipped=skipped,
         )
     duration = int((time.monotonic() - began) * 1000)
-    _say(console, source.location, options.on, built, duration)
+    say_upgraded(console, built)
+    if built.written.records == 0 and built.lines.lines > built.lines.blank:
+        _say_mistyped(console, source.location, options.on)
+    say_complete(console, built, duration)
     return 0
 
 
-def _say(
-    console: Console, location: str, key: str, built: Built, duration: int
-) -> None:
-    written, skipped = built.written, built.lines.skipped
-    if written.why is not None:
-        console.emit(
-            "format_upgraded",
-            f"{built.path}: version 1 has no room for it ({written.why}): version 2",
-            reason=written.why,
-            **{"from": 1, "to": 2},
-        )
-    if written.records == 0 and built.lines.lines > built.lines.blank:
-        seen = ", ".join(_fields_seen(location)) or "none"
-        console.emit(
-            "no_keys_indexed",
-            f"{location}: no row has the key {key}; fields of the first rows: {seen}",
-            source=location,
-            key=key,
-        )
-    causes = ", ".join(f"{count} {cause}" for cause, count in skipped.items())
-    places = [
-        f"line {row.line}, byte {row.offset}: {row.reason}"
-        for row in built.first_skipped
-    ]
-    message = (
-        f"{built.path}: {written.records} rows, {written.keys} keys, "
-        f"{written.size} bytes{f'; passed over: {causes}' if causes else ''}"
-    )
+def _say_mistyped(console: Console, location: str, key: str) -> None:
+    seen = ", ".join(_fields_seen(location)) or "none"
     console.emit(
-        "build_complete",
-        "\n  ".join([message, *places]),
-        index=str(built.path),
-        records=written.records,
-        skipped=sum(skipped.values()),
-        causes=skipped,
-        pending=built.lines.pending,
-        first_skipped=[row._asdict() for row in built.first_skipped],
-        keys=written.keys,
-        version=written.version,
-        size_bytes=written.size,
-        duration_ms=duration,
+        "no_keys_indexed",
+        f"{location}: no row has the key {key}; fields of the first rows: {seen}",
+        source=location,
+        key=key,
     )
 
 

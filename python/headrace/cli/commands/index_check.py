@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from headrace.cli.arguments import Argument
 from headrace.cli.key_index_options import EVENTS, KEY, PLACES, SOURCE
 from headrace.cli.table import Example
 
@@ -15,26 +16,41 @@ if TYPE_CHECKING:
 ABOUT = """\
 Reads every byte of the index, compares it with its checksums and its tables with each
 other, and FILE with what the index was built from. Prints one JSON object; exits with 1
-if the index is missing, damaged or not that of FILE."""
+if the index is missing, damaged or not that of FILE. With --deep, the keys of all rows are
+read again and compared with the index, which must have them all, and no others."""
 
-EXAMPLES = (Example("headrace index check app.jsonl", "the only index of a file"),)
+EXAMPLES = (
+    Example("headrace index check app.jsonl", "the only index of a file"),
+    Example("headrace index check app.jsonl --deep", "row by row"),
+)
 
-ARGUMENTS = (SOURCE, KEY, *PLACES, *EVENTS)
+ARGUMENTS = (
+    SOURCE,
+    KEY,
+    Argument("deep", "switch", "compare every row of FILE with the index", ("--deep",)),
+    *PLACES,
+    *EVENTS,
+)
 
 
 def run(options: Namespace, console: Console) -> int:
     """Print whether it can be used."""
     import json
 
+    from headrace.api.key_index import one_source
     from headrace.api.key_index_report import check_lookup_index
     from headrace.cli.key_index_options import fields, tell_as_asked
 
     tell_as_asked(options, console)
-    found = check_lookup_index(
-        options.file,
-        None if options.key is None else fields(options.key),
-        index=options.index,
-        index_dir=options.index_dir,
-    )
+    total = one_source(options.file).size
+    with console.progress() as report:
+        found = check_lookup_index(
+            options.file,
+            None if options.key is None else fields(options.key),
+            deep=options.deep,
+            index=options.index,
+            index_dir=options.index_dir,
+            progress=lambda done, _records: report(done, total),
+        )
     console.text(json.dumps(found) + "\n")
     return 0 if found["valid"] and found["fresh"] else 1

@@ -69,6 +69,12 @@ ARGUMENTS = (
         "json_keys", "switch", "the keys of --stdin are as --eq-json", ("--json-keys",)
     ),
     Argument(
+        "typed",
+        "switch",
+        "the keys of --eq, --eq-raw and --stdin are texts, and find no numbers",
+        ("--typed",),
+    ),
+    Argument(
         "require_match", "switch", "fail if a key has no row", ("--require-match",)
     ),
     Argument(
@@ -138,29 +144,18 @@ def run(options: Namespace, console: Console) -> int:
 def _requests(options: Namespace, index: KeyIndex) -> Iterator[KeyRequest]:
     from headrace.kernel.key_index import request
 
+    def of_value(text: str) -> KeyRequest:
+        return request(_parts(text, index), index.key, typed=options.typed)
+
     for text in options.eq or ():
-        yield from _separated(text, index)
-    for text in options.eq_raw or ():
-        yield request(_parts(text, index), index.key)
-    for text in options.eq_json or ():
-        yield index.request_of_json(text)
+        # Several keys of one field, or the parts of one key.
+        yield from map(of_value, text.split(",") if len(index.key) == 1 else [text])
+    yield from map(of_value, options.eq_raw or ())
+    yield from map(index.request_of_json, options.eq_json or ())
     if options.stdin:
-        for text in _lines():
-            if options.json_keys:
-                yield index.request_of_json(text)
-            else:
-                yield request(_parts(text, index), index.key)
-
-
-def _separated(text: str, index: KeyIndex) -> Iterator[KeyRequest]:
-    """Read VALUE,VALUE: several keys of one field, or the parts of one key."""
-    from headrace.kernel.key_index import request
-
-    if len(index.key) > 1:
-        yield request(_parts(text, index), index.key)
-    else:
-        for part in text.split(","):
-            yield request(part, index.key)
+        yield from map(
+            index.request_of_json if options.json_keys else of_value, _lines()
+        )
 
 
 def _parts(text: str, index: KeyIndex) -> str | list[str]:

@@ -12,8 +12,8 @@ from headrace.errors import KeyIndexError
 from headrace.kernel.key_index import (
     KeyScan,
     WantedKeys,
-    account_of,
     rows_at,
+    skipped_by,
 )
 from headrace.kernel.rows import END, SidecarError, reading
 from headrace.store.opened import rows_from
@@ -56,8 +56,7 @@ def scan(
     while (some := rows.advance(lambda stream: keys.find(stream, wanted))) is not None:
         for number, offset in some:
             found[number].append(offset)
-    _lines, skipped = account_of(keys)
-    return Sought(found, skipped)
+    return Sought(found, skipped_by(keys))
 
 
 def rows_of_offsets(
@@ -90,14 +89,14 @@ def rows_of_index(
     Raises `KeyIndexError` where the index is damaged or is not that of the source, before
     any row if that is possible.
     """
-    at: tuple[int, int] | None = None
+    at = None
     while True:
         try:
             with reading(opened.path):
                 rows, at = stored.index.get(
                     opened.data,
                     request,
-                    size=min(opened.size, stored.meta.logical_size),
+                    size=min(opened.size, stored.newest.logical_size),
                     below=below,
                     max_bytes=MAX_BYTES,
                     at=at,

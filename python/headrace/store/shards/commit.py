@@ -24,13 +24,14 @@ from headrace.store.atomic import NO_LINKS, NewFile, create, sync_directory
 from headrace.store.shards import generations, leftovers
 from headrace.store.shards import names as naming
 from headrace.store.shards.listing import names_in
-from headrace.store.shards.lock import SetLock
+from headrace.store.shards.lock import lock_set
 from headrace.store.shards.metadata import encode
 from headrace.store.shards.names import SetNames
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from headrace.store.lock import FileLock
     from headrace.store.shards.metadata import Metadata
 
 TRIES = 100
@@ -48,7 +49,7 @@ class Generation:
         self._committed = False
         self._made: list[Path] = []
         self._directories: set[Path] = set()
-        self._lock: SetLock | None = None
+        self._lock: FileLock | None = None
         refuse_foreign(self.names.directory)
         try:
             self._had_set = bool(self._numbers())
@@ -59,12 +60,12 @@ class Generation:
             self.discard()
             raise
 
-    def _locked(self) -> SetLock:
+    def _locked(self) -> FileLock:
         for _ in range(TRIES):
             with suppress(FileNotFoundError):
                 make_directories(self.names.directory, self._made)
                 # Gone again if a writer of another set takes back what it made.
-                return SetLock(self.names)
+                return lock_set(self.names)
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
 
     def _begin(self) -> None:

@@ -10,7 +10,7 @@ from headrace.errors import BadSetError, SourceNotFoundError, UsageError
 from headrace.store.shards import generations, leftovers
 from headrace.store.shards import names as naming
 from headrace.store.shards.listing import is_set, sets_in
-from headrace.store.shards.lock import SetLock
+from headrace.store.shards.lock import lock_set
 from headrace.store.shards.names import SetNames
 
 if TYPE_CHECKING:
@@ -111,7 +111,7 @@ class ShardSet:
         What dead writers left is removed as well, and what jobs of Spark have put aside
         that did nothing for a day. Nobody may be writing the set, but for such jobs.
         """
-        lock = SetLock(self._names)
+        lock = lock_set(self._names)
         try:
             leftovers.remove_dead(self._names)
             leftovers.remove_orphans(self._names)

@@ -1,0 +1,112 @@
+"""One writer at a time.
+
+The lock is the operating system's, on a file that its holder removes at the end; it
+ends with the process however that ends. A file that was removed between being opened
+and locked locks nothing, so its name is looked at again.
+
+The lock is held by a file object, which ends it when it is collected: an interrupt at
+any moment cannot leave a lock that nobody knows of.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import weakref
+from contextlib import suppress
+from functools import partial
+from io import FileIO
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from headrace.errors import HeadraceError
+
+_held: weakref.WeakSet[FileLock] = weakref.WeakSet()
+
+
+class FileLock:
+    """The right to write something, held from construction to `release`.
+
+    Whoever comes second is refused with what `refused` makes of the holder's name.
+    """
+
+    def __init__(self, path: Path, refused: Callable[[str], HeadraceError]) -> None:
+        self._path = path
+        self._file: FileIO | None = None
+        self._opening = False
+        _held.add(self)
+        try:
+            while not self._try():
+                self.forget()
+            self._say_who()
+        except BlockingIOError:
+            holder = self._holder()
+            self.forget()
+            raise refused(holder) from None
+        except BaseException:
+            self.release()
+            raise
+
+    def _try(self) -> bool:
+        """Lock the file; false if it is no longer the one with the name."""
+        # Seen before it is opened, and again before it is written to.
+        if self._path.is_symlink():
+            raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), os.fspath(self._path))
+        self._opening = True
+        self._file = FileIO(self._path, "a+", opener=partial(os.open, mode=0o666))
+        return self._is_ours(self._file)
+
+    def _is_ours(self, file: FileIO) -> bool:
+        """Whether the file with the name is this one; it is locked then."""
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        try:
+            return os.path.samestat(os.fstat(file.fileno()), self._path.lstat())
+        except FileNotFoundError:
+            return False
+
+    def _say_who(self) -> None:
+        if self._file is not None:
+            descriptor = self._file.fileno()
+            os.ftruncate(descriptor, 0)
+            holder = f"process {os.getpid()} on {os.uname().nodename}"
+            os.write(descriptor, holder.encode())
+
+    def _holder(self) -> str:
+        told = ""
+        if self._file is not None:
+            told = os.pread(self._file.fileno(), 200, 0).decode(errors="replace")
+        return told if told and told.isprintable() else "another process"
+
+    def release(self) -> None:
+        """Remove the file, and with it the lock."""
+        # An interrupt may have come before it was locked, or even before we had it.
+        with suppress(OSError):
+            if self._file is None and self._opening:
+                self._file = FileIO(self._path, "r+")
+            if self._file is not None and self._is_ours(self._file):
+                self._path.unlink()
+        self.forget()
+
+    def forget(self) -> None:
+        """Let go of the file; in a forked child, that leaves the parent's lock as it is."""
+        file, self._file, self._opening = self._file, None, False
+        if file is not None:
+            file.close()
+
+    def __del__(self) -> None:
+        with suppress(AttributeError):  # it was not even begun
+            self.release()
+
+
+def _forget_all() -> None:
+    # A child that lives longer must not keep the lock of a parent that died.
+    for lock in list(_held):
+        lock.forget()
+    _held.clear()
+
+
+os.register_at_fork(after_in_child=_forget_all)
