@@ -15,6 +15,7 @@ from headrace.errors import (
     UsageError,
 )
 from headrace.kernel.checksum import crc32c
+from headrace.store.checked_json import is_whole
 from headrace.store.shards.metadata import (
     Compression,
     Limits,
@@ -22,7 +23,6 @@ from headrace.store.shards.metadata import (
     Part,
     decode,
     encode,
-    is_whole,
 )
 
 ROOT = Path(__file__).parents[2]

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 from headrace.errors import BadSetError, UsageError
 from headrace.kernel.blocks import codecs
-from headrace.kernel.checksum import crc32c
 from headrace.kernel.values import InvalidJsonError, parse
+from headrace.store.checked_json import CHECKSUM_BYTES, has_checksum, with_checksum
 from headrace.store.shards import names
 
 if TYPE_CHECKING:
@@ -29,10 +29,6 @@ LONGEST = 256 << 20
 """The longest file that is read, which has about a million parts: it is held in memory."""
 
 _LARGEST = (1 << 63) - 1
-_CHECKSUM_KEY = b' "crc32c": "'
-_NO_CHECKSUM = b"00000000"
-_END = b'"\n}\n'
-_TAIL = len(_CHECKSUM_KEY) + len(_NO_CHECKSUM) + len(_END)
 _DIGEST = re.compile(r"xxh3:[0-9a-f]{16}")
 
 
@@ -116,14 +112,12 @@ def encode(metadata: Metadata) -> bytes:
     """Return the content of the file, which ends with its own checksum."""
     lines = [f" {_json(key)}: {value},\n" for key, value in _entries(metadata)]
     head = "".join(["{\n", *lines]).encode()
-    blank = head + _CHECKSUM_KEY + _NO_CHECKSUM + _END
-    if len(blank) > LONGEST:
+    if len(head) + CHECKSUM_BYTES > LONGEST:
         raise UsageError(
             f"{metadata.name}: {len(metadata.parts)} parts are more than a set can have; "
             "write larger ones"
         )
-    digits = f"{crc32c(blank):08x}".encode()
-    return head + _CHECKSUM_KEY + digits + _END
+    return with_checksum(head)
 
 
 def _json(value: object) -> str:
@@ -184,16 +178,6 @@ def _part(part: Part) -> dict[str, object]:
     }
 
 
-def is_whole(content: bytes) -> bool:
-    """Whether all of it was written, be it damaged since.
-
-    A file that is cut off ends before its last line. Damage leaves that line, or the
-    place of the checksum in front of it.
-    """
-    checksum = content.rfind(_CHECKSUM_KEY)
-    return content.endswith(b"\n}\n") or 0 <= checksum <= len(content) - _TAIL
-
-
 def decode(content: bytes, path: str, name: str, generation: int) -> Metadata:
     """Return the metadata in a whole file, or raise what is wrong with it."""
     try:
@@ -215,7 +199,9 @@ class _Decoder:
             raise BadSetError(self._path, reason)
 
     def decode(self, content: bytes) -> Metadata:
-        self._check_checksum(content)
+        self._require(
+            has_checksum(content), "its checksum is wrong, so it was damaged or edited"
+        )
         told = self._object(parse(content), "the file")
         version, kind = told.get("version"), told.get("format")
         self._require(
@@ -234,15 +220,6 @@ class _Decoder:
         )
         self._check_sums(told, metadata)
         return metadata
-
-    def _check_checksum(self, content: bytes) -> None:
-        at = len(content) - len(_END) - len(_NO_CHECKSUM)
-        blank = content[:at] + _NO_CHECKSUM + _END
-        digits = f"{crc32c(blank):08x}".encode()
-        self._require(
-            content == content[:at] + digits + _END,
-            "its checksum is wrong, so it was damaged or edited",
-        )
 
     def _check_sums(self, told: dict[str, Any], metadata: Metadata) -> None:
         """Compare everything that is said twice: all of it must be as we would say it."""

@@ -7,7 +7,6 @@ visible as a whole, or aborted, which leaves nothing of it.
 
 from __future__ import annotations
 
-import json
 import os
 import threading
 from abc import ABC, abstractmethod
@@ -20,6 +19,7 @@ from headrace.errors import (
     JsonTooLargeError,
     UsageError,
 )
+from headrace.store.record_line import NoRecordError, line_of
 from headrace.store.shards.options import LARGEST_BLOCK
 
 if TYPE_CHECKING:
@@ -99,8 +99,8 @@ class RecordWriter(ABC, Generic[T]):
         """Write one record: any JSON value, or its text as `str` or `bytes`."""
         with self._using():
             try:
-                line = _line(record)
-            except _NoRecordError as error:
+                line = line_of(record)
+            except NoRecordError as error:
                 self._refuse(error.offset, error.reason)
             else:
                 self._take(line)
@@ -252,47 +252,6 @@ class RecordWriter(ABC, Generic[T]):
     def __del__(self) -> None:
         with suppress(Exception):
             self.abort()
-
-
-class _NoRecordError(Exception):
-    """Something cannot be a line of JSON."""
-
-    def __init__(self, offset: int, reason: str) -> None:
-        super().__init__(offset, reason)
-        self.offset = offset
-        self.reason = reason
-
-
-def _line(record: object) -> bytes:
-    """Return the line of a record."""
-    if isinstance(record, str):
-        return _one_line(_encoded(record))
-    if isinstance(record, (bytes, bytearray, memoryview)):
-        return _one_line(bytes(record))
-    try:
-        text = json.dumps(
-            record, ensure_ascii=False, allow_nan=False, separators=(",", ":")
-        )
-    except (TypeError, ValueError, RecursionError) as error:
-        raise _NoRecordError(0, f"it has no JSON: {error}") from None
-    return _encoded(text) + b"\n"
-
-
-def _encoded(text: str) -> bytes:
-    try:
-        return text.encode()
-    except UnicodeEncodeError as error:
-        offset = len(text[: error.start].encode())
-        raise _NoRecordError(offset, "a surrogate alone is no character") from None
-
-
-def _one_line(text: bytes) -> bytes:
-    line = text.removesuffix(b"\n")
-    if (newline := line.find(b"\n")) >= 0:
-        raise _NoRecordError(newline, "a record is one line, and a newline ends it")
-    if not line.strip(b" \t\r"):
-        raise _NoRecordError(0, "a record is a JSON value, and this is blank")
-    return line + b"\n"
 
 
 def _end_of_chunk(data: bytes, start: int) -> int:

@@ -1,0 +1,38 @@
+"""JSON files that end with their own checksum."""
+
+from __future__ import annotations
+
+from headrace.kernel.checksum import crc32c
+
+_KEY = b' "crc32c": "'
+_NONE = b"00000000"
+_END = b'"\n}\n'
+_TAIL = len(_KEY) + len(_NONE) + len(_END)
+
+CHECKSUM_BYTES = _TAIL
+"""What a file has behind its other keys."""
+
+
+def with_checksum(head: bytes) -> bytes:
+    r"""Return the content of a file, given all before its last key.
+
+    >>> with_checksum(b'{\n "a": 1,\n').decode().splitlines()
+    ['{', ' "a": 1,', ' "crc32c": "7cc1b21b"', '}']
+    """
+    digits = f"{crc32c(head + _KEY + _NONE + _END):08x}".encode()
+    return head + _KEY + digits + _END
+
+
+def has_checksum(content: bytes) -> bool:
+    """Whether the checksum at the end is there and right."""
+    return len(content) >= _TAIL and with_checksum(content[:-_TAIL]) == content
+
+
+def is_whole(content: bytes) -> bool:
+    """Whether all of it was written, be it damaged since.
+
+    A file that is cut off ends before its last line. Damage leaves that line, or the
+    place of the checksum in front of it.
+    """
+    checksum = content.rfind(_KEY)
+    return content.endswith(b"\n}\n") or 0 <= checksum <= len(content) - _TAIL
