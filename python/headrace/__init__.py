@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     )
     from headrace.api.key_index_report import check_lookup_index, lookup_index_stats
     from headrace.api.key_index_update import compact_lookup_index, update_lookup_index
+    from headrace.api.log import Log, LogWriter, recover_log
     from headrace.api.ndjson import (
         collect_ndjson,
         collect_ndjson_multi,
@@ -65,6 +66,8 @@ _HOMES = {
     "KeyIndex": "headrace.api.key_index",
     "Lanes": "headrace.store.row_provider",
     "LineWriter": "headrace.store.shards.line_writer",
+    "Log": "headrace.api.log",
+    "LogWriter": "headrace.api.log",
     "Pipeline": "headrace.pipeline.spec",
     "Position": "headrace.store.row_provider",
     "QueryResult": "headrace.api.query",
@@ -91,6 +94,7 @@ _HOMES = {
     "open_lookup_index": "headrace.api.key_index",
     "query": "headrace.api.ndjson",
     "read_shards": "headrace.api.shards",
+    "recover_log": "headrace.api.log",
     "replace_file": "headrace.store.atomic",
     "run_ndjson": "headrace.api.ndjson",
     "run_ndjson_multi": "headrace.api.ndjson",
@@ -109,6 +113,8 @@ __all__ = [
     "KeyIndex",
     "Lanes",
     "LineWriter",
+    "Log",
+    "LogWriter",
     "Pipeline",
     "Position",
     "QueryResult",
@@ -135,6 +141,7 @@ __all__ = [
     "open_lookup_index",
     "query",
     "read_shards",
+    "recover_log",
     "replace_file",
     "run_ndjson",
     "run_ndjson_multi",

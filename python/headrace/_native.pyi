@@ -18,6 +18,10 @@ __all__ = [
     "KeyRuns",
     "KeyScan",
     "KeyedRows",
+    "LogChecking",
+    "LogClock",
+    "LogLines",
+    "LogTail",
     "Packer",
     "Program",
     "Reader",
@@ -44,11 +48,14 @@ __all__ = [
     "has_blocks",
     "hash_all",
     "hash_blocks",
+    "log_entry",
     "new_columns",
     "parse",
     "reach_back",
     "rows_at",
     "sniff",
+    "verify_log",
+    "verify_log_lines",
     "write_key_index",
 ]
 
@@ -576,3 +583,81 @@ def write_key_index(
     source: _Mark,
     kept: tuple[KeyIndex, File, bool] | None = None,
 ) -> _Written | _Duplicate | _NoRoom | _NoBits: ...
+
+_LogPlace: TypeAlias = tuple[int, int, int, int, int]
+_LogFault: TypeAlias = tuple[str, str]
+
+def log_entry(
+    data: _Bytes, salt: int
+) -> tuple[int, int, int, int, int, int, bool, int, int] | None: ...
+
+@final
+class LogChecking:
+    def __new__(
+        cls, *, max_depth: int, max_line: int, time: Program | None = None
+    ) -> LogChecking: ...
+    def lines(self, data: _Bytes) -> tuple[LogLines, tuple[int, int, str] | None]: ...
+
+@final
+class LogLines:
+    def __len__(self) -> int: ...
+    def end_of(self, count: int) -> int: ...
+    def fitting(self, start: int, max_rows: int, max_bytes: int) -> int: ...
+    @property
+    def blank(self) -> int: ...
+    def entries(
+        self,
+        start: int,
+        end: int,
+        place: _LogPlace,
+        clock: LogClock,
+        *,
+        created: int,
+        reconstructed: bool,
+    ) -> tuple[_Bytes, _LogPlace]: ...
+
+@final
+class LogClock:
+    def __new__(
+        cls,
+        late: int | None,
+        *,
+        last: int | None = None,
+        latest_extracted: int | None = None,
+        span: tuple[int, int] | None = None,
+    ) -> LogClock: ...
+    @property
+    def times(
+        self,
+    ) -> tuple[int | None, int | None, tuple[int, int] | None, int]: ...
+    def begin_file(self) -> None: ...
+    def copy(self) -> LogClock: ...
+
+@final
+class LogTail:
+    def __new__(
+        cls,
+        file: File,
+        offset: int,
+        size: int,
+        *,
+        max_depth: int,
+        max_line: int,
+        time: Program | None = None,
+    ) -> LogTail: ...
+    @property
+    def offset(self) -> int: ...
+    def next(self, enough: int) -> tuple[LogLines, tuple[str, int, str] | None]: ...
+    def completed(self) -> LogLines: ...
+
+def verify_log(
+    index: File,
+    data: File | None,
+    size: int,
+    place: _LogPlace,
+    rows: int,
+    clock: LogClock,
+) -> tuple[_LogPlace, _LogFault | None]: ...
+def verify_log_lines(
+    entries: _Bytes, lines: _Bytes, place: _LogPlace
+) -> tuple[int, _LogFault | None]: ...

@@ -381,6 +381,103 @@ class SetLockedError(HeadraceError):
         )
 
 
+class LogLockedError(HeadraceError):
+    """Somebody else is writing the log."""
+
+    def __init__(self, path: str, holder: str) -> None:
+        super().__init__(path, holder)
+        self.path = path
+        self.holder = holder
+
+    def __str__(self) -> str:
+        return (
+            f"{self.path}: {self.holder} is writing this log; a log has one writer, "
+            "wait until it is done, or write another log"
+        )
+
+
+class LogDamagedError(HeadraceError):
+    """A file of a log is not what was written, and that is not what a crash leaves."""
+
+    def __init__(self, path: str, offset: int, reason: str) -> None:
+        super().__init__(path, offset, reason)
+        self.path = path
+        self.offset = offset
+        self.reason = reason
+
+    @property
+    def what(self) -> str:
+        """What is wrong, and where."""
+        return f"{self.path}: byte {self.offset}: {self.reason}"
+
+    def __str__(self) -> str:
+        return (
+            f"{self.what}; bring the file back from a backup, or see what is left with "
+            "`headrace log check` and give up the rest with `headrace log recover --repair`"
+        )
+
+
+class TornTailError(HeadraceError):
+    """The last bytes of a log are no whole record, and were to be left as they are."""
+
+    def __init__(self, path: str, offset: int, length: int, reason: str) -> None:
+        super().__init__(path, offset, length, reason)
+        self.path = path
+        self.offset = offset
+        self.length = length
+        self.reason = reason
+
+    def __str__(self) -> str:
+        return (
+            f"{self.path}: byte {self.offset}: the last {self.length} bytes are no record: "
+            f"{self.reason}; `headrace log recover --tail auto` puts them aside"
+        )
+
+
+class RefusedRecordError(BadRecordError):
+    """A record was not appended to a log, for it is not one JSON value on one line.
+
+    `record` counts from 1 what the call was given; those before it are in the log.
+    """
+
+    def __str__(self) -> str:
+        return f"{self.what}; the records before it are in the log"
+
+
+class LogFailedError(HeadraceError, OSError):
+    """A writer of a log met a failure after which nobody knows what is on disk."""
+
+    def __init__(self, path: str, reason: str) -> None:
+        super().__init__(path, reason)
+        self.path = self.filename = path
+        self.reason = reason
+
+    def __str__(self) -> str:
+        return (
+            f"{self.path}: this writer has failed: {self.reason}; what was acknowledged is "
+            "in the log, open another writer, which recovers it"
+        )
+
+
+class LineOutOfRangeError(HeadraceError, IndexError):
+    """A line that is not in the log: not yet, or no more. Lines count from 1."""
+
+    def __init__(self, path: str, line: int, first: int, last: int) -> None:
+        super().__init__(path, line, first, last)
+        self.path = path
+        self.line = line
+        self.first = first
+        self.last = last
+
+    def __str__(self) -> str:
+        there = (
+            f"it has lines {self.first} to {self.last}"
+            if self.first <= self.last
+            else "it has none"
+        )
+        return f"{self.path}: no line {self.line}; {there}"
+
+
 class PipelineRunningError(HeadraceError):
     """Somebody else is running the pipeline, or another one in its directory."""
 

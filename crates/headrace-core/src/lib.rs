@@ -15,6 +15,7 @@ pub mod input;
 pub mod json;
 pub mod keys;
 pub mod lines_of_columns;
+pub mod log;
 pub mod query;
 pub mod rows;
 pub mod table;

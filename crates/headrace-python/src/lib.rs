@@ -16,6 +16,7 @@ mod error;
 mod index;
 mod key_index;
 mod keyed;
+mod log;
 mod packer;
 mod query;
 mod signals;
@@ -55,6 +56,10 @@ mod _native {
     };
     #[pymodule_export]
     use crate::keyed::KeyedRows;
+    #[pymodule_export]
+    use crate::log::{
+        LogChecking, LogClock, LogLines, LogTail, log_entry, verify_log, verify_log_lines,
+    };
     #[pymodule_export]
     use crate::packer::{Packer, Shard, codec_table};
     #[pymodule_export]

@@ -1,0 +1,23 @@
+//! The loops of the append log: lines to index entries, and both against each other.
+//!
+//! A segment of a log is a file of lines and an index with one [`Entry`] for each. Lines are
+//! checked once, when they are given ([`Lines`]); entries are made when they are written, since
+//! only then is their place ([`Place`]) and their time ([`Clock`]) known. After a crash, lines
+//! that have no entry are read again ([`TailScan`]), and entries are compared with what they
+//! say of themselves and of the data ([`verify`]). Which file is what, and when anything is
+//! written, is decided in Python (`store/log/`). Format: `docs/formats/log.md`.
+
+mod clock;
+mod entry;
+mod lines;
+mod scan;
+mod verify;
+
+#[cfg(test)]
+mod tests;
+
+pub use clock::{Clock, Late};
+pub use entry::{ENTRY_BYTES, Entry, HEADER_BYTES, Place, flag};
+pub use lines::{Checking, Lines, Refusal};
+pub use scan::{Stop, TailScan};
+pub use verify::{Fault, Verified, verify, verify_lines};

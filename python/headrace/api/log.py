@@ -1,0 +1,266 @@
+"""The append log: writing it, reading it by line, recovering it."""
+
+from __future__ import annotations
+
+import warnings
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast, overload
+
+from headrace.errors import (
+    HeadraceError,
+    HeadraceWarning,
+    LogLockedError,
+    QueryFailedError,
+    UsageError,
+)
+from headrace.kernel.values import MAX_DEPTH, parse
+from headrace.language import ast, traversal
+from headrace.language.parser import parse as parse_query
+from headrace.physical.query_plan import row_program
+from headrace.store.log.indexes import TAILS, RecoveryOptions
+from headrace.store.log.lock import LogLock
+from headrace.store.log.manifest import DURABILITIES, Timing
+from headrace.store.log.names import LogNames, is_log
+from headrace.store.log.reader import LogReader
+from headrace.store.log.recovery import recover
+from headrace.store.log.rotation import Rotation
+from headrace.store.log.writer import Writer, WriterOptions
+from headrace.store.sizes import parse_size
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Callable, Iterator
+    from typing import Literal
+
+    from headrace.kernel.programs import Program
+    from headrace.store.log.indexes import TailPolicy
+    from headrace.store.log.manifest import Durability
+    from headrace.store.log.report import Report
+    from headrace.store.log.rotation import SegmentState
+
+R = TypeVar("R")
+
+MAX_RECORD = 64 << 20
+
+
+class LogWriter(Writer):
+    """Appends records to a log, which it makes, recovers, and alone may write.
+
+    A call returns when what `durability` promises holds. ``"data"``: the records are on
+    disk; ``"always"``: their index entries too; ``"interval"``: they are within `interval`
+    seconds; ``"os"``: when the system sees fit. Threads that append at once share a sync. A
+    segment ends before a record with which it would have more than `rotate_bytes` or
+    `rotate_rows`, when it is `rotate_seconds` old, or when `rotate` says so of its
+    `SegmentState`. `time` is an expression such as ``"$.E"`` for the milliseconds of a
+    record; without it, or where it gives none that is possible and in order, the time is that
+    of writing. `monotonic` says what is in order: ``"strict"``, or by how many milliseconds
+    times may go back, or ``"off"``. `tail` is what becomes of bytes that a crash left.
+    """
+
+    def __init__(
+        self,
+        directory: str | os.PathLike[str],
+        *,
+        durability: Durability = "data",
+        interval: float = 1.0,
+        rotate_bytes: int | str | None = "256MiB",
+        rotate_rows: int | None = None,
+        rotate_seconds: float | None = None,
+        rotate: Callable[[SegmentState], object] | None = None,
+        time: str | None = None,
+        monotonic: Literal["strict", "off"] | int = "strict",
+        tail: TailPolicy = "auto",
+        max_record: int | str = MAX_RECORD,
+        max_depth: int = MAX_DEPTH,
+    ) -> None:
+        if durability not in DURABILITIES:
+            told = ", ".join(map(repr, DURABILITIES))
+            raise UsageError(f"durability {durability!r}: it is one of {told}")
+        rotation = Rotation(
+            None if rotate_bytes is None else _size("rotate_bytes", rotate_bytes),
+            None if rotate_rows is None else _whole("rotate_rows", rotate_rows),
+            None
+            if rotate_seconds is None
+            else _above_zero("rotate_seconds", rotate_seconds),
+            rotate,
+        )
+        options = WriterOptions(
+            recovery_options(tail, max_record=max_record, max_depth=max_depth),
+            durability,
+            _above_zero("interval", interval),
+            rotation,
+            Timing(time, _late(monotonic)),
+            None if time is None else time_program(time),
+        )
+        super().__init__(directory, options)
+
+
+def time_program(expression: str) -> Program:
+    """Return the program that gives the time of a record; it must not depend on when."""
+    calls = [
+        node
+        for node in traversal.walk(parse_query(expression))
+        if isinstance(node, ast.Call)
+    ]
+    if any(call.name == "now" for call in calls):
+        raise UsageError(f"{expression}: the time of a record is not that of asking it")
+    return row_program(expression)
+
+
+def _compiled(expression: str) -> Program | None:
+    with suppress(UsageError, QueryFailedError):
+        return time_program(expression)
+    return None
+
+
+def recovery_options(
+    tail: TailPolicy,
+    *,
+    repair: bool = False,
+    max_record: int | str = MAX_RECORD,
+    max_depth: int = MAX_DEPTH,
+) -> RecoveryOptions:
+    """Return what recovery may do, checked."""
+    if tail not in TAILS:
+        raise UsageError(f"tail {tail!r}: it is one of {', '.join(map(repr, TAILS))}")
+    return RecoveryOptions(
+        _compiled, tail, repair, max_depth, _size("max_record", max_record)
+    )
+
+
+def recover_log(
+    directory: str | os.PathLike[str],
+    *,
+    tail: TailPolicy = "auto",
+    repair: bool = False,
+) -> Report:
+    """Bring a log to the state in which a writer can go on, and return what was done.
+
+    Bytes that are no record are moved to ``quarantine/``, or with ``tail="keep"`` left, or
+    with ``"strict"`` an error. Damage that no crash leaves is an error, unless `repair` gives
+    up the lines that are lost.
+    """
+    names = LogNames(directory)
+    if not names.directory.is_dir():
+        raise UsageError(f"{names.text}: no such directory")
+    if not is_log(names.directory) and not names.bases():
+        raise UsageError(f"{names.text}: there is no log in this directory")
+    lock = LogLock(names)
+    try:
+        _manifest, report = recover(names, lock, recovery_options(tail, repair=repair))
+    finally:
+        lock.release()
+    return report
+
+
+def recover_if_needed(directory: str | os.PathLike[str]) -> Report | None:
+    """Recover a log that nobody writes; None if somebody does, or if it may not be written."""
+    try:
+        return recover_log(directory)
+    except LogLockedError:
+        return None
+    except OSError as error:
+        if isinstance(error, HeadraceError):
+            raise
+        warnings.warn(
+            f"{directory}: not recovered: {error.strerror}; lines of a writer that "
+            "crashed may be missing",
+            HeadraceWarning,
+            stacklevel=2,
+        )
+        return None
+
+
+class Log(Generic[R]):
+    """The committed lines of a log, also while it is written.
+
+    As a sequence it has the lines that are there, from position 0 on; `get` and `range` go
+    by the numbers of lines, which begin with 1 and stay when old segments are removed.
+    """
+
+    @overload
+    def __init__(self: Log[Any], directory: str | os.PathLike[str]) -> None: ...
+    @overload
+    def __init__(
+        self: Log[Any], directory: str | os.PathLike[str], *, raw: Literal[False]
+    ) -> None: ...
+    @overload
+    def __init__(
+        self: Log[bytes], directory: str | os.PathLike[str], *, raw: Literal[True]
+    ) -> None: ...
+    def __init__(self, directory: str | os.PathLike[str], *, raw: bool = False) -> None:
+        self._reader = LogReader(directory)
+        self._raw = raw
+
+    @property
+    def first_line(self) -> int:
+        """The number of the first line that is still there."""
+        return self._reader.first_line
+
+    @property
+    def last_line(self) -> int:
+        """The number of the last line that is committed now, 0 if there is none."""
+        return self._reader.last_line
+
+    def __len__(self) -> int:
+        return self._reader.last_line - self._reader.first_line + 1
+
+    def __getitem__(self, position: int) -> R:
+        if position >= 0:
+            return self.get(self.first_line + position)
+        return self.get(self.last_line + 1 + position)
+
+    def __iter__(self) -> Iterator[R]:
+        return self.range()
+
+    def get(self, line: int) -> R:
+        """Return the record of a line."""
+        return self._value(self._reader.line(line))
+
+    def range(self, first: int | None = None, last: int | None = None) -> Iterator[R]:
+        """Yield the records of lines `first` to `last`, those there are when it begins."""
+        for block in self.blocks(first, last):
+            yield from map(self._value, block)
+
+    def blocks(
+        self, first: int | None = None, last: int | None = None
+    ) -> Iterator[list[bytes]]:
+        """Yield the lines `first` to `last`, some at a time."""
+        end = self.last_line
+        begin = self.first_line if first is None else first
+        stop = end if last is None else min(last, end)
+        for block in self._reader.blocks(max(begin, self.first_line), stop + 1):
+            yield block.lines()
+
+    def _value(self, line: bytes) -> R:
+        return cast("R", line if self._raw else parse(line))
+
+
+def _size(name: str, value: int | str) -> int:
+    return _whole(name, parse_size(value))
+
+
+def _whole(name: str, value: object) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+        raise UsageError(f"{name} {value!r}: it is a whole number from 1 on")
+    return value
+
+
+def _above_zero(name: str, value: object) -> float:
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not value > 0:
+        raise UsageError(f"{name} {value!r}: it is a number of seconds above 0")
+    return value
+
+
+def _late(monotonic: object) -> int | None:
+    match monotonic:
+        case "strict":
+            return 0
+        case "off":
+            return None
+        case int() if not isinstance(monotonic, bool) and monotonic >= 0:
+            return monotonic
+        case _:
+            raise UsageError(
+                f"monotonic {monotonic!r}: it is 'strict', 'off' or a number of milliseconds"
+            )

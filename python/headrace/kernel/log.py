@@ -1,0 +1,107 @@
+"""Lines and index entries of the append log, made and compared by the core.
+
+`LogChecking`, `LogLines`, `LogClock` and `LogTail` are the core's own classes: what looks at
+lines, lines that were looked at, the times of a log, and what reads lines that have no entry.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from headrace import _native
+from headrace._native import LogChecking, LogClock, LogLines, LogTail
+
+if TYPE_CHECKING:
+    from headrace.kernel.rows import File
+
+__all__ = [
+    "ENTRY_BYTES",
+    "FLAGS",
+    "HEADER_BYTES",
+    "Entry",
+    "Fault",
+    "LogChecking",
+    "LogClock",
+    "LogLines",
+    "LogTail",
+    "Place",
+    "decode_entry",
+    "verify",
+    "verify_lines",
+]
+
+HEADER_BYTES = 256
+"""The line of JSON that an index begins with."""
+
+ENTRY_BYTES = 56
+"""Each entry behind it."""
+
+FLAGS = ("crlf", "blank", "completed", "time reconstructed")
+"""What the flags of an entry mean, from the lowest bit on."""
+
+
+class Place(NamedTuple):
+    """Where the next line of a file goes: behind so many `rows`, which `end` there."""
+
+    salt: int
+    file_number: int
+    base: int
+    rows: int = 0
+    end: int = 0
+
+    @property
+    def last_line(self) -> int:
+        """The number of the line before it, counted from 1 in the whole log."""
+        return self.base + self.rows
+
+    @property
+    def index_end(self) -> int:
+        """Where its entry goes."""
+        return HEADER_BYTES + self.rows * ENTRY_BYTES
+
+
+class Entry(NamedTuple):
+    """What an index says of a line."""
+
+    start: int
+    end: int
+    time: int
+    line: int
+    line_of_file: int
+    file_number: int
+    extracted: bool
+    flags: int
+    checksum: int
+
+
+class Fault(NamedTuple):
+    """What is wrong: with an ``entry``, or with the ``data`` it is of, which may be ``short``."""
+
+    kind: str
+    reason: str
+
+
+def decode_entry(data: bytes, salt: int) -> Entry | None:
+    """Return the entry in `data`, None if it is none of the log with this salt."""
+    told = _native.log_entry(data, salt)
+    return None if told is None else Entry(*told)
+
+
+def verify(
+    index: File, data: File | None, size: int, place: Place, rows: int, clock: LogClock
+) -> tuple[Place, Fault | None]:
+    """Go through the entries from `place` on up to row `rows` of the file.
+
+    Lines are compared as well if there is `data`, of which `size` bytes belong to the
+    file. Returns how far all is good, and what is wrong with the next entry.
+    """
+    reached, fault = _native.verify_log(index, data, size, place, rows, clock)
+    return Place(*reached), None if fault is None else Fault(*fault)
+
+
+def verify_lines(
+    entries: bytes, lines: bytes, place: Place
+) -> tuple[int, Fault | None]:
+    """Compare lines with their entries: how many fit, and what is wrong with the next."""
+    good, fault = _native.verify_log_lines(entries, lines, place)
+    return good, None if fault is None else Fault(*fault)

@@ -1,0 +1,306 @@
+"""One segment after the other, written in the order that makes a promise of it.
+
+A *commit* is: all bytes of data are written, made durable, then the entries are written;
+so an entry that is there is one of a line that is durable. What that means after a crash:
+docs/formats/log.md. A write that fails is taken back, and the log can go on when there is
+room again. A sync that fails cannot be: what is on disk is unknown then, and no more is
+written (*poisoned*); so it is after any other interruption.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from headrace.errors import LogFailedError, LogLockedError, UnwritableError
+from headrace.kernel.log import Place
+from headrace.store.log import files
+from headrace.store.log import manifest as manifests
+from headrace.store.log.index_file import Header, create_index
+from headrace.store.log.segment import OpenSegment
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+    from headrace.kernel.log import LogLines
+    from headrace.store.log.manifest import Durability, Manifest
+    from headrace.store.log.names import LogNames
+
+
+@dataclass(slots=True)
+class Pending:
+    """Lines that are to be appended, and how many of them are."""
+
+    data: bytes
+    lines: LogLines
+    appended: int = 0
+    first_line: int = 0
+    done: bool = False
+    error: Exception | None = None
+
+    @property
+    def left(self) -> int:
+        """How many are not."""
+        return len(self.lines) - self.appended
+
+    def piece(self, count: int) -> bytes:
+        """Return the bytes of the next so many."""
+        start, end = self.appended, self.appended + count
+        if start == 0 and count == len(self.lines):
+            return self.data
+        return self.data[self.lines.end_of(start) : self.lines.end_of(end)]
+
+
+class Appending:
+    """The end of a log whose lock is held and which was recovered."""
+
+    def __init__(
+        self, names: LogNames, manifest: Manifest, durability: Durability
+    ) -> None:
+        self._names = names
+        self._durability = durability
+        self._manifest = manifest
+        self._clock = manifest.active.clock(manifest.timing.late)
+        self._segment = OpenSegment(names, self._header(manifest))
+        self._known = names.manifest.stat()
+        self.place = manifest.mark
+        """Behind the last line that was written."""
+        self.began = time.monotonic()
+        """When the segment got its first line, or was opened."""
+        self.failure: str | None = None
+        """Why no more is written."""
+        self._settled = self.place
+        self._entries: list[bytes] = []
+
+    @staticmethod
+    def _header(manifest: Manifest) -> Header:
+        active = manifest.active
+        return Header(active.file_number, active.base, manifest.salt)
+
+    @property
+    def unsettled(self) -> int:
+        """Bytes of data that were written, but are neither durable nor indexed."""
+        return self.place.end - self._settled.end
+
+    @property
+    def fallbacks(self) -> int:
+        """How many times could not be extracted, or were not believed."""
+        return self._clock.times[3]
+
+    # Appending
+
+    def append(self, pieces: Sequence[tuple[Pending, int]]) -> None:
+        """Write the next lines of some, so many each, all to this segment, and commit."""
+        with self._writing():
+            self._refuse_changes()
+            if self.place.rows == 0:
+                self.began = time.monotonic()
+            created = time.time_ns() // 1_000_000
+            clock, place = self._clock.copy(), self.place
+            entries, data = [], []
+            for pending, count in pieces:
+                start, end = pending.appended, pending.appended + count
+                made, following = pending.lines.entries(
+                    start, end, place, clock, created=created, reconstructed=False
+                )
+                place = Place(*following)
+                entries.append(made)
+                data.append(pending.piece(count))
+            self._write_data(b"".join(data))
+            before = self.place, self._clock
+            self.place, self._clock = place, clock
+            self._entries += entries
+            if self._durability != "interval":
+                try:
+                    self._settle()
+                except LogFailedError:
+                    raise
+                except OSError as error:
+                    # The entries cannot be written: then the lines are not there either.
+                    self.place, self._clock = before
+                    self._entries = []
+                    self._cut_data(error)
+                    raise
+
+    def _write_data(self, data: bytes) -> None:
+        try:
+            files.write_at(self._segment.data, data, self.place.end)
+        except OSError as error:
+            self._cut_data(error)
+            raise
+
+    def settle(self) -> None:
+        """Make what was written durable, as far as was promised, and then index it."""
+        with self._writing():
+            self._settle()
+
+    def sync(self) -> None:
+        """Make everything durable."""
+        with self._writing():
+            self._sync_all()
+
+    def _sync_all(self) -> None:
+        self._settle()
+        self._sync(self._segment.data)
+        self._sync(self._segment.index)
+
+    def _settle(self) -> None:
+        if not self._entries:
+            return
+        if self._durability != "os":
+            self._sync(self._segment.data)
+        try:
+            entries = b"".join(self._entries)
+            files.write_at(self._segment.index, entries, self._settled.index_end)
+        except OSError as error:
+            with self._or_fail(error):
+                files.system.truncate(self._segment.index, self._settled.index_end)
+            raise
+        if self._durability == "always":
+            self._sync(self._segment.index)
+        self._settled = self.place
+        self._entries = []
+
+    def _sync(self, descriptor: int) -> None:
+        try:
+            files.system.sync(descriptor)
+        except OSError as error:
+            self.failure = f"a sync failed: {error.strerror or error}"
+            # The system may forget that these bytes are not on disk. They must not be
+            # there when somebody else goes on.
+            with suppress(OSError):
+                files.system.truncate(self._segment.index, self._settled.index_end)
+                files.system.truncate(self._segment.data, self._settled.end)
+            raise LogFailedError(self._names.text, self.failure) from error
+
+    def _cut_data(self, error: OSError) -> None:
+        """Take back what was written behind the last line."""
+        with self._or_fail(error):
+            files.system.truncate(self._segment.data, self.place.end)
+            # Otherwise a crash could mix what is written next with what was there.
+            files.system.sync(self._segment.data)
+
+    @contextmanager
+    def _or_fail(self, first: OSError) -> Iterator[None]:
+        """Write no more if what was written cannot be taken back."""
+        try:
+            yield
+        except OSError as error:
+            self.failure = (
+                f"{first.strerror or first}, and what was written could not be taken "
+                f"back: {error.strerror or error}"
+            )
+            raise LogFailedError(self._names.text, self.failure) from error
+
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        if self.failure is not None:
+            raise LogFailedError(self._names.text, self.failure)
+        try:
+            yield
+        except (LogFailedError, LogLockedError):
+            raise
+        except OSError as error:
+            reason = error.strerror or str(error)
+            left = "nothing of it is in the log, which can be written when that is over"
+            raise UnwritableError(self._names.text, reason, left) from error
+        except BaseException as error:
+            self.failure = f"it was interrupted by {type(error).__name__}"
+            raise
+
+    def _refuse_changes(self) -> None:
+        """Raise if the files are not as we left them: somebody else was there."""
+        now = self._names.manifest.stat()
+        if (
+            not os.path.samestat(now, self._known)
+            or now.st_mtime_ns != self._known.st_mtime_ns
+        ):
+            self._refuse_other_epoch()
+        data = os.fstat(self._segment.data)
+        if data.st_nlink == 0 or data.st_size != self.place.end:
+            self.failure = (
+                f"{self._segment.path.name} was removed"
+                if data.st_nlink == 0
+                else f"{self._segment.path.name} was changed by somebody else: it has "
+                f"{data.st_size} bytes, but {self.place.end} were written"
+            )
+            raise LogFailedError(self._names.text, self.failure)
+
+    def _refuse_other_epoch(self) -> None:
+        found = manifests.load(self._names)
+        epoch = None if found is None else found.epoch
+        if epoch != self._manifest.epoch:
+            self.failure = f"the log has a later writer, of epoch {epoch}"
+            raise LogFailedError(self._names.text, self.failure)
+
+    # Segments
+
+    def rotate(self) -> None:
+        """Begin another segment, durably; a failure before that leaves all as it was."""
+        with self._writing():
+            self._refuse_changes()
+            self._sync_all()
+            active = self._manifest.active.reached(self.place, self._clock)
+            following = replace(self._manifest, active=active).rotated()
+            segment = self._begun(following)
+            self._segment.close()
+            self._segment = segment
+            self.place = self._settled = self._manifest.mark
+            self._clock.begin_file()
+
+    def _begun(self, following: Manifest) -> OpenSegment:
+        """Create the files of an empty segment, and make it the last one."""
+        names, header = self._names, self._header(following)
+        made: list[Path] = []
+        try:
+            if _is_empty(names.data(header.base)):
+                # We could not take it back before.
+                files.system.unlink(names.data(header.base))
+            os.close(files.system.create(names.data(header.base)))
+            made.append(names.data(header.base))
+            create_index(names, header)
+            made.append(names.index(header.base))
+            files.system.sync_directory(names.directory)
+            segment = OpenSegment(names, header)
+            try:
+                self._manifest = following.put(names)
+            except OSError:
+                segment.close()
+                raise
+        except OSError:
+            for path in made:
+                with suppress(OSError):
+                    files.system.unlink(path)
+            raise
+        try:
+            files.system.sync_directory(names.directory)
+            self._known = names.manifest.stat()
+        except OSError as error:
+            # Which of the two manifests a crash would leave is not known.
+            segment.close()
+            self.failure = f"a new segment could not be begun: {error.strerror}"
+            raise LogFailedError(names.text, self.failure) from error
+        return segment
+
+    def close(self) -> None:
+        """Make everything durable, and say so in the manifest."""
+        try:
+            if self.failure is None:
+                with self._writing():
+                    self._refuse_changes()
+                    self._sync_all()
+                    active = self._manifest.active.reached(self.place, self._clock)
+                    replace(self._manifest, active=active).save(self._names)
+        finally:
+            self._segment.close()
+
+
+def _is_empty(path: Path) -> bool:
+    try:
+        return path.stat().st_size == 0
+    except FileNotFoundError:
+        return False

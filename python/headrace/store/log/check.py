@@ -1,0 +1,128 @@
+"""Checking a log: every file against what the manifest, the entries and the checksums say."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from headrace.errors import HeadraceError, SourceNotFoundError
+from headrace.kernel.log import Place, verify
+from headrace.kernel.rows import File, reading
+from headrace.store.log import manifest as manifests
+from headrace.store.log.index_file import Header, decode_header, rows_in
+from headrace.store.log.manifest import Active, Sealed, fresh_clock
+from headrace.store.log.names import LogNames, segment_name
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Callable, Iterator
+
+    from headrace.store.log.manifest import Manifest
+
+_ROWS_AT_ONCE = 1 << 16
+
+
+@dataclass(slots=True)
+class Checked:
+    """A segment: how many of its lines were looked at, and what is wrong with it.
+
+    `notes` are what a crash leaves, and recovery sees to.
+    """
+
+    path: str
+    rows: int = 0
+    bytes: int = 0
+    faults: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+
+def check_log(
+    directory: str | os.PathLike[str],
+    *,
+    deep: bool = False,
+    progress: Callable[[int], object] = lambda _bytes: None,
+) -> Iterator[Checked]:
+    """Check the segments of a log one after the other; `deep`: every line as well."""
+    names = LogNames(directory)
+    manifest = manifests.load(names)
+    if manifest is None:
+        raise SourceNotFoundError(names.text)
+    done = 0
+    for segment in manifest.all_segments:
+        checked = Checked(segment_name(segment.base))
+        before = done
+        try:
+            for place in _check(names, manifest, segment, checked, deep=deep):
+                progress(done := before + place.end)
+        except (HeadraceError, OSError) as error:
+            checked.faults.append(str(error))
+        yield checked
+    yield from _strays(names, manifest)
+
+
+def _check(
+    names: LogNames,
+    manifest: Manifest,
+    segment: Sealed | Active,
+    checked: Checked,
+    *,
+    deep: bool,
+) -> Iterator[Place]:
+    if isinstance(segment, Sealed) and segment.damaged:
+        lost = segment.last_line - segment.base - segment.rows
+        checked.notes.append(f"{lost} lines at its end were given up")
+        if segment.rows == 0:
+            return
+    path, index_path = names.data(segment.base), names.index(segment.base)
+    with reading(str(path)):
+        data = File(path)
+        size = data.stat()[0]
+    with reading(str(index_path)):
+        index = File(index_path)
+        index_size = index.stat()[0]
+        header = Header(segment.file_number, segment.base, manifest.salt)
+        if decode_header(index.read_at(0, 256)) != header:
+            checked.faults.append("the first line of the index is not good")
+    _check_sizes(segment, size, index_size, checked)
+    rows = segment.rows if isinstance(segment, Sealed) else rows_in(index_size)
+    place, clock = header.place, fresh_clock()
+    while place.rows < rows:
+        until = min(rows, place.rows + _ROWS_AT_ONCE)
+        with reading(str(path)):
+            place, fault = verify(
+                index, data if deep else None, size, place, until, clock
+            )
+        yield place
+        if fault is not None:
+            durable = isinstance(segment, Sealed) or place.rows < segment.rows
+            said = f"line {place.last_line + 1}: {fault.reason}"
+            (checked.faults if durable else checked.notes).append(said)
+            break
+    checked.rows, checked.bytes = place.rows, place.end
+    if isinstance(segment, Active) and size > place.end:
+        checked.notes.append(f"{size - place.end} bytes behind the last line")
+
+
+def _check_sizes(
+    segment: Sealed | Active, size: int, index_size: int, checked: Checked
+) -> None:
+    if isinstance(segment, Sealed):
+        expected = Place(0, 0, 0, segment.rows).index_end
+        if size != segment.bytes:
+            checked.faults.append(
+                f"it has {size} bytes, but should have {segment.bytes}"
+            )
+        if index_size != expected:
+            checked.faults.append(
+                f"its index has {index_size} bytes, but should have {expected}"
+            )
+    elif size < segment.bytes:
+        checked.faults.append(f"it has {size} bytes, but {segment.bytes} were durable")
+
+
+def _strays(names: LogNames, manifest: Manifest) -> Iterator[Checked]:
+    known = {segment.base for segment in manifest.all_segments}
+    for base in names.bases():
+        if base not in known:
+            note = "the manifest does not name it"
+            yield Checked(segment_name(base), notes=[note])

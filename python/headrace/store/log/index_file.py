@@ -1,0 +1,114 @@
+"""The index beside a segment: its first line, and where entries are.
+
+The first 256 bytes are one line of JSON padded with spaces, so that ``head -1`` shows it.
+It is written once. All of it can be said again from the manifest and the name of the segment,
+so an index whose header is damaged keeps its entries.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, cast
+
+from headrace.kernel.checksum import crc32c
+from headrace.kernel.log import ENTRY_BYTES, HEADER_BYTES, Place, decode_entry
+from headrace.kernel.values import InvalidJsonError, parse
+from headrace.store.log import files
+
+if TYPE_CHECKING:
+    from headrace.kernel.log import Entry
+    from headrace.store.log.names import LogNames
+
+MAGIC = "NDIX"
+VERSION = 1
+
+_LARGEST_FILE_NUMBER = (1 << 32) - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """What the first line of an index says."""
+
+    file_number: int
+    base: int
+    salt: int
+
+    @property
+    def place(self) -> Place:
+        """Where the first line of the segment goes."""
+        return Place(self.salt, self.file_number, self.base)
+
+    def encode(self) -> bytes:
+        """Return the bytes of the line."""
+        told = {
+            "type": "header",
+            "magic": MAGIC,
+            "version": VERSION,
+            "fileNumber": self.file_number,
+            "globalLineOffset": self.base,
+            "entrySize": ENTRY_BYTES,
+            "offsetSpace": "logical",
+            "salt": f"{self.salt:08x}",
+            "crc32c": "00000000",
+        }
+        text = json.dumps(told, separators=(",", ":")).encode()
+        blank = text.ljust(HEADER_BYTES - 1) + b"\n"
+        digits = f"{crc32c(blank):08x}".encode()
+        return blank.replace(b'"crc32c":"00000000"', b'"crc32c":"%b"' % digits)
+
+
+def decode_header(content: bytes) -> Header | None:
+    """Return the header that `content` begins with, None if there is no good one.
+
+    >>> decode_header(Header(7, 82571, 1).encode())
+    Header(file_number=7, base=82571, salt=1)
+    """
+    content = content[:HEADER_BYTES]
+    try:
+        told = parse(content)
+    except InvalidJsonError:
+        return None
+    if not isinstance(told, dict):
+        return None
+    header = _header(cast("dict[str, Any]", told))
+    return header if header is not None and header.encode() == content else None
+
+
+def _header(told: dict[str, Any]) -> Header | None:
+    number, base, salt = (
+        told.get(key) for key in ("fileNumber", "globalLineOffset", "salt")
+    )
+    sound = (
+        type(number) is int
+        and 1 <= number <= _LARGEST_FILE_NUMBER
+        and type(base) is int
+        and 0 <= base < 1 << 63
+        and isinstance(salt, str)
+        and re.fullmatch(r"[0-9a-f]{8}", salt)
+    )
+    if not sound:
+        return None
+    return Header(cast("int", number), cast("int", base), int(cast("str", salt), 16))
+
+
+def create_index(names: LogNames, header: Header) -> None:
+    """Create the index of an empty segment; its name is not durable yet."""
+    files.put_in_place(names.index(header.base), header.encode())
+
+
+def rows_in(size: int) -> int:
+    """Return how many whole entries an index of so many bytes has.
+
+    >>> rows_in(100), rows_in(256 + 56 * 2 + 55)
+    (0, 2)
+    """
+    return max(size - HEADER_BYTES, 0) // ENTRY_BYTES
+
+
+def entry_at(descriptor: int, row: int, salt: int) -> Entry | None:
+    """Read the entry of a row of the segment, counted from 0; None if it is not good."""
+    offset = HEADER_BYTES + row * ENTRY_BYTES
+    data = files.read_at(descriptor, ENTRY_BYTES, offset)
+    return decode_entry(data, salt) if len(data) == ENTRY_BYTES else None

@@ -1,0 +1,131 @@
+"""The indexes of a log that is being recovered: looked at, and made again from the data."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+from headrace.errors import LogDamagedError
+from headrace.kernel.log import HEADER_BYTES, Place, verify
+from headrace.kernel.rows import File, reading
+from headrace.store.atomic import temporary_name
+from headrace.store.log import files
+from headrace.store.log.index_file import Header, create_index, decode_header, rows_in
+from headrace.store.log.manifest import fresh_clock
+from headrace.store.log.report import Report
+from headrace.store.log.segment import LinesBehind
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from headrace.kernel.log import Fault, LogClock
+    from headrace.kernel.programs import Program
+    from headrace.store.log.names import LogNames
+
+TailPolicy: TypeAlias = Literal["auto", "keep", "strict"]
+TAILS: tuple[TailPolicy, ...] = ("auto", "keep", "strict")
+
+
+@dataclass(frozen=True, slots=True)
+class RecoveryOptions:
+    """What may be done: with bytes that are no record, and to damage.
+
+    `compile` makes the program of a time expression, None if that cannot be.
+    """
+
+    compile: Callable[[str], Program | None]
+    tail: TailPolicy = "auto"
+    repair: bool = False
+    max_depth: int = 256
+    max_line: int = 64 << 20
+
+
+@dataclass(slots=True)
+class Indexes:
+    """The indexes of one log. `time` is what asks records for their times."""
+
+    names: LogNames
+    options: RecoveryOptions
+    report: Report = field(default_factory=Report)
+    time: Program | None = None
+
+    def header(self, base: int) -> Header | None:
+        """Return the good header of a segment, if it has one."""
+        try:
+            with self.names.index(base).open("rb") as file:
+                header = decode_header(file.read(HEADER_BYTES))
+        except FileNotFoundError:
+            return None
+        return header if header is not None and header.base == base else None
+
+    def ensure(self, header: Header) -> int:
+        """Return the size of a segment's index, which has this header now."""
+        path = self.names.index(header.base)
+        try:
+            size = path.stat().st_size
+        except FileNotFoundError:
+            create_index(self.names, header)
+            files.system.sync_directory(self.names.directory)
+            self.report.add("index_rebuilt", str(path), "it was missing")
+            return HEADER_BYTES
+        if self.header(header.base) != header:
+            descriptor = files.system.open(path)
+            try:
+                files.write_at(descriptor, header.encode(), 0)
+                files.system.sync(descriptor)
+            finally:
+                os.close(descriptor)
+            self.report.add("header_rewritten", str(path), "it was damaged")
+        return max(size, HEADER_BYTES)
+
+    def ensure_rows(self, header: Header, rows: int, size: int) -> None:
+        """Make the index of a full segment again, unless it is as long as it should be."""
+        if self.ensure(header) == header.place._replace(rows=rows).index_end:
+            return
+        path = self.names.index(header.base)
+        clock = fresh_clock()
+        behind = self.lines_behind(header.place, size)
+        temporary = temporary_name(path)
+        descriptor = files.system.create(temporary)
+        try:
+            files.write_at(descriptor, header.encode(), 0)
+            place = header.place
+            for entries in behind.entries(clock):
+                files.write_at(descriptor, entries, place.index_end)
+                place = behind.place
+            files.system.sync(descriptor)
+        finally:
+            os.close(descriptor)
+        if behind.stop != "end" or place.rows != rows:
+            files.system.unlink(temporary)
+            reason = behind.reason or f"it has {place.rows} lines, not {rows}"
+            raise LogDamagedError(str(self.names.data(header.base)), place.end, reason)
+        files.system.rename(temporary, path)
+        files.system.sync_directory(self.names.directory)
+        self.report.add("index_rebuilt", str(path), "it was not whole", rows=rows)
+
+    def lines_behind(self, place: Place, size: int) -> LinesBehind:
+        """Return what reads the lines of a segment from `place` on."""
+        return LinesBehind(
+            str(self.names.data(place.base)),
+            place,
+            size,
+            max_depth=self.options.max_depth,
+            max_line=self.options.max_line,
+            time=self.time,
+        )
+
+    def rows(self, base: int) -> int:
+        """Return how many entries an index has room for."""
+        return rows_in(self.names.index(base).stat().st_size)
+
+    def verified(
+        self, place: Place, rows: int, size: int, clock: LogClock, *, lines: bool
+    ) -> tuple[Place, Fault | None]:
+        """Go through the entries of a segment up to row `rows`, and its `lines`."""
+        path, index_path = self.names.data(place.base), self.names.index(place.base)
+        with reading(str(path)):
+            data = File(path) if lines else None
+        with reading(str(index_path)):
+            return verify(File(index_path), data, size, place, rows, clock)

@@ -1,0 +1,75 @@
+"""How the files of a log are called.
+
+A segment is called by how many lines are before it, in twenty digits; so the names sort as
+the lines do, and the number of its first line needs no other file to be known.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import os
+
+MANIFEST = "manifest.json"
+LOCK = "LOCK"
+REPORT = "recovery.json"
+QUARANTINE = "quarantine"
+
+_SEGMENT = re.compile(r"(\d{20})\.jsonl")
+_INDEX = re.compile(r"(\d{20})\.jsonl\.idx")
+_TEMPORARY = re.compile(
+    r"\.(?:manifest\.json|recovery\.json|\d{20}\.jsonl\.idx)\.tmp-\d+-[0-9a-f]{8}"
+)
+
+
+class LogNames:
+    """The paths of one log."""
+
+    def __init__(self, directory: str | os.PathLike[str]) -> None:
+        self.directory = Path(directory)
+        self.text = str(self.directory)
+        self.manifest = self.directory / MANIFEST
+        self.lock = self.directory / LOCK
+        self.report = self.directory / REPORT
+        self.quarantine = self.directory / QUARANTINE
+
+    def data(self, base: int) -> Path:
+        """Return the file of the lines behind line `base`."""
+        return self.directory / segment_name(base)
+
+    def index(self, base: int) -> Path:
+        """Return the index beside it."""
+        return self.directory / f"{segment_name(base)}.idx"
+
+    def bases(self) -> list[int]:
+        """List the segments that are there, with or without their index."""
+        found = [_SEGMENT.fullmatch(path.name) for path in self.directory.iterdir()]
+        return sorted(int(match[1]) for match in found if match)
+
+    def indexes(self) -> list[int]:
+        """List the segments whose indexes are there."""
+        found = [_INDEX.fullmatch(path.name) for path in self.directory.iterdir()]
+        return sorted(int(match[1]) for match in found if match)
+
+    def leftovers(self) -> list[Path]:
+        """List what writers that died had begun to write."""
+        return sorted(
+            path for path in self.directory.iterdir() if _TEMPORARY.fullmatch(path.name)
+        )
+
+
+def segment_name(base: int) -> str:
+    """Return the name of the segment behind line `base`.
+
+    >>> segment_name(82571)
+    '00000000000000082571.jsonl'
+    """
+    return f"{base:020d}.jsonl"
+
+
+def is_log(directory: Path) -> bool:
+    """Whether a log lives in a directory."""
+    return (directory / MANIFEST).is_file() and (directory / LOCK).is_file()

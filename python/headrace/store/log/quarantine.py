@@ -1,0 +1,74 @@
+"""Moving bytes aside: they are durable in their new place before they leave the old one."""
+
+from __future__ import annotations
+
+import os
+from itertools import count
+from typing import TYPE_CHECKING
+
+from headrace.store.log import files
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from headrace.store.log.names import LogNames
+
+_PIECE = 1 << 20
+
+
+def move_aside(
+    names: LogNames, path: Path, descriptor: int, start: int, end: int
+) -> Path:
+    """Move bytes `start` to `end` of a file, which is cut there, and return where they are.
+
+    A crash in between leaves them in both places; the copy is found and used then.
+    """
+    if not names.quarantine.exists():
+        files.system.make_directory(names.quarantine)
+        files.system.sync_directory(names.directory)
+    kept = _copied(names, path, descriptor, start, end)
+    files.system.truncate(descriptor, start)
+    files.system.sync(descriptor)
+    return kept
+
+
+def _copied(names: LogNames, path: Path, descriptor: int, start: int, end: int) -> Path:
+    for number in count(1):
+        suffix = "" if number == 1 else f"-{number}"
+        target = names.quarantine / f"{path.name}@{start}{suffix}"
+        try:
+            copy = files.system.create(target)
+        except FileExistsError:
+            if _is_copy(target, descriptor, start, end):
+                return target
+            continue
+        try:
+            for offset in range(start, end, _PIECE):
+                length = min(_PIECE, end - offset)
+                data = files.read_at(descriptor, length, offset)
+                files.write_at(copy, data, offset - start)
+            files.system.sync(copy)
+        finally:
+            os.close(copy)
+        files.system.sync_directory(names.quarantine)
+        return target
+    raise AssertionError  # there is always one more number
+
+
+def _is_copy(target: Path, descriptor: int, start: int, end: int) -> bool:
+    """Whether a file has these bytes, all of them; one that is cut short was never finished."""
+    if target.is_symlink() or target.stat().st_size != end - start:
+        return False
+    copy = files.system.open(target)
+    try:
+        same = all(
+            files.read_at(copy, _PIECE, offset - start)
+            == files.read_at(descriptor, min(_PIECE, end - offset), offset)
+            for offset in range(start, end, _PIECE)
+        )
+        if same:
+            files.system.sync(copy)
+            files.system.sync_directory(target.parent)
+    finally:
+        os.close(copy)
+    return same

@@ -1,0 +1,249 @@
+"""Reading a log by the numbers of its lines, also while it is written.
+
+A line is *committed* when its entry is in the index and good; no other is ever shown. The
+manifest leads to the segment, the entry to the bytes, and its checksum says that they are
+those that were written. Nothing is written here.
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+import threading
+from bisect import bisect_right
+from collections import OrderedDict
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from headrace.errors import (
+    LineOutOfRangeError,
+    LogDamagedError,
+    SourceNotFoundError,
+)
+from headrace.kernel.checksum import crc32c
+from headrace.kernel.log import ENTRY_BYTES, HEADER_BYTES, Place, verify_lines
+from headrace.kernel.rows import reading
+from headrace.store.log import files
+from headrace.store.log import manifest as manifests
+from headrace.store.log.index_file import entry_at, rows_in
+from headrace.store.log.names import LogNames
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from headrace.kernel.log import Entry
+    from headrace.store.log.manifest import Active, Manifest, Sealed
+
+_MOST_OPEN = 32
+"""Segments whose files are kept open."""
+
+_ROWS_AT_ONCE = 4096
+_BYTES_AT_ONCE = 1 << 20
+
+_END = struct.Struct("<8xQ40x")
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Some lines: their bytes, and the number of the first."""
+
+    first_line: int
+    rows: int
+    data: bytes
+
+    def lines(self) -> list[bytes]:
+        """Return each without its newline."""
+        return self.data.split(b"\n")[:-1]
+
+
+class _Files:
+    """The two files of a segment."""
+
+    def __init__(self, names: LogNames, base: int) -> None:
+        self.path = str(names.data(base))
+        self.index_path = str(names.index(base))
+        with reading(self.path):
+            self.data = os.open(self.path, os.O_RDONLY)
+        try:
+            with reading(self.index_path):
+                self.index = os.open(self.index_path, os.O_RDONLY)
+        except BaseException:
+            os.close(self.data)
+            raise
+
+    def __del__(self) -> None:
+        # Whoever still reads has us, so that nobody's file is closed.
+        for name in ("data", "index"):
+            if (descriptor := vars(self).get(name)) is not None:
+                os.close(descriptor)
+
+
+class LogReader:
+    """The committed lines of a log."""
+
+    def __init__(self, directory: str | os.PathLike[str]) -> None:
+        self._names = LogNames(directory)
+        self._open: OrderedDict[int, _Files] = OrderedDict()
+        self._mutex = threading.Lock()
+        self._seen: tuple[int, int, int] | None = None
+        self._committed = 0
+        self._refresh()
+
+    @property
+    def manifest(self) -> Manifest:
+        """What the manifest said when it was last looked at."""
+        return self._manifest
+
+    def _refresh(self) -> None:
+        """See which segments there are now, and how many lines the last one has."""
+        with reading(self._names.text):
+            try:
+                found = self._names.manifest.stat()
+            except FileNotFoundError:
+                raise SourceNotFoundError(self._names.text) from None
+        seen = (found.st_ino, found.st_mtime_ns, found.st_size)
+        if seen != self._seen:
+            manifest = manifests.load(self._names)
+            if manifest is None:
+                raise SourceNotFoundError(self._names.text)
+            self._manifest, self._seen = manifest, seen
+            self._bases = [each.base for each in manifest.all_segments]
+        self._committed = self._active_rows()
+
+    def _active_rows(self) -> int:
+        """Return how many good entries the last segment has, but for holes."""
+        active = self._manifest.active
+        index = self._files(active.base).index
+        rows = rows_in(os.fstat(index).st_size)
+        # One that is being written is not whole; what a crash left is not good.
+        while rows > active.rows and entry_at(index, rows - 1, self._salt) is None:
+            rows -= 1
+        return max(rows, 0)
+
+    @property
+    def _salt(self) -> int:
+        return self._manifest.salt
+
+    @property
+    def first_line(self) -> int:
+        """The number of the first line that is still there."""
+        return self._bases[0] + 1
+
+    @property
+    def last_line(self) -> int:
+        """The number of the last line that is committed now, 0 if there is none."""
+        self._refresh()
+        return self._last
+
+    @property
+    def _last(self) -> int:
+        return self._manifest.active.base + self._committed
+
+    def _files(self, base: int) -> _Files:
+        with self._mutex:
+            found = self._open.pop(base, None) or _Files(self._names, base)
+            self._open[base] = found
+            while len(self._open) > _MOST_OPEN:
+                self._open.popitem(last=False)
+            return found
+
+    def _segment(self, line: int) -> tuple[Sealed | Active, int]:
+        """Return the segment of a line, and how many lines it has."""
+        position = bisect_right(self._bases, line - 1) - 1
+        segments = self._manifest.segments
+        if position < len(segments):
+            return segments[position], segments[position].rows
+        return self._manifest.active, self._committed
+
+    def line(self, number: int) -> bytes:
+        """Return a line without its newline."""
+        segment, rows = self._reach(number)
+        at = self._files(segment.base)
+        row = number - segment.base - 1
+        if row >= rows:
+            raise LogDamagedError(at.path, segment.bytes, f"line {number} was given up")
+        with reading(at.path):
+            entry = entry_at(at.index, row, self._salt)
+            if entry is None or entry.line != number:
+                offset = HEADER_BYTES + row * ENTRY_BYTES
+                raise LogDamagedError(at.index_path, offset, "the entry is not good")
+            return _content(at, entry)
+
+    def entry(self, number: int) -> Entry:
+        """Return what the index says of a line."""
+        segment, _rows = self._reach(number)
+        at = self._files(segment.base)
+        row = number - segment.base - 1
+        entry = entry_at(at.index, row, self._salt)
+        if entry is None:
+            offset = HEADER_BYTES + row * ENTRY_BYTES
+            raise LogDamagedError(at.index_path, offset, "the entry is not good")
+        return entry
+
+    def _reach(self, number: int) -> tuple[Sealed | Active, int]:
+        if not self.first_line <= number <= self._last:
+            self._refresh()
+            if not self.first_line <= number <= self._last:
+                raise LineOutOfRangeError(
+                    self._names.text, number, self.first_line, self._last
+                )
+        return self._segment(number)
+
+    def blocks(self, start: int, stop: int) -> Iterator[Block]:
+        """Yield the lines from number `start` to before `stop`, some at a time."""
+        while start < stop:
+            segment, rows = self._reach(start)
+            row = start - segment.base - 1
+            most = min(stop - start, rows - row, _ROWS_AT_ONCE)
+            if most <= 0:
+                # Lines that were given up: the next ones are in the next segment.
+                raise LogDamagedError(
+                    str(self._names.data(segment.base)),
+                    segment.bytes,
+                    f"line {start} was given up",
+                )
+            block = self._block(segment, row, most)
+            yield block
+            start += block.rows
+
+    def _block(self, segment: Sealed | Active, row: int, most: int) -> Block:
+        at = self._files(segment.base)
+        with reading(at.path):
+            begin = 0
+            if row:
+                before = entry_at(at.index, row - 1, self._salt)
+                if before is None:
+                    offset = HEADER_BYTES + (row - 1) * ENTRY_BYTES
+                    raise LogDamagedError(
+                        at.index_path, offset, "the entry is not good"
+                    )
+                begin = before.end
+            place = Place(self._salt, segment.file_number, segment.base, row, begin)
+            entries = files.read_at(at.index, most * ENTRY_BYTES, place.index_end)
+            entries = _some(entries, begin)
+            end = _END.unpack_from(entries, len(entries) - ENTRY_BYTES)[0]
+            size = os.fstat(at.data).st_size
+            data = files.read_at(at.data, max(min(end, size) - begin, 0), begin)
+        good, fault = verify_lines(entries, data, place)
+        if fault is not None:
+            raise LogDamagedError(
+                at.path, begin, f"line {segment.base + row + good + 1}: {fault.reason}"
+            )
+        return Block(segment.base + row + 1, good, data)
+
+
+def _some(entries: bytes, begin: int) -> bytes:
+    """Return the first entries whose lines are not too much to read at once, at least one."""
+    ends = [end for (end,) in _END.iter_unpack(entries)]
+    count = bisect_right(ends, begin + _BYTES_AT_ONCE)
+    return entries[: max(count, 1) * ENTRY_BYTES]
+
+
+def _content(at: _Files, entry: Entry) -> bytes:
+    length = entry.end - entry.start
+    size = os.fstat(at.data).st_size
+    line = files.read_at(at.data, length, entry.start) if entry.end <= size else b""
+    if len(line) != length or crc32c(line) != entry.checksum:
+        reason = f"line {entry.line} is not what was written"
+        raise LogDamagedError(at.path, entry.start, reason)
+    return line[:-1]

@@ -1,0 +1,78 @@
+"""What recovery did to a log, and why."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+
+ACTIONS = {
+    "created": "an empty log was begun",
+    "manifest_rebuilt": "the manifest was made again from the files that are there",
+    "header_rewritten": "the first line of an index was made again",
+    "index_rebuilt": "an index was made again from the data",
+    "entries_dropped": "index entries that are not good, or without data, were taken away",
+    "indexed": "lines that had no index entry got one",
+    "completed": "the last record lacked nothing but its newline, and got it",
+    "quarantined": "bytes that are no record were moved aside",
+    "kept": "bytes that are no record were left where they are",
+    "adopted": "a segment that was just begun is the last one now",
+    "removed": "an empty file that a writer had begun was removed",
+    "left": "a file that is not part of the log was left alone",
+    "given_up": "lines that are lost or damaged were given up",
+}
+"""All there is to be done, and what it means."""
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """One thing that was done to a file. `offset` is a byte of it."""
+
+    action: str
+    path: str
+    why: str
+    rows: int = 0
+    bytes: int = 0
+    offset: int = 0
+
+    def told(self) -> dict[str, object]:
+        """Return it as plain data."""
+        return {
+            "action": self.action,
+            "path": self.path,
+            "why": self.why,
+            "rows": self.rows,
+            "bytes": self.bytes,
+            "offset": self.offset,
+        }
+
+    def __str__(self) -> str:
+        counts = [f"{self.rows} rows"] * bool(self.rows)
+        counts += [f"{self.bytes} bytes"] * bool(self.bytes)
+        many = f" ({', '.join(counts)})" if counts else ""
+        return f"{self.path}: {ACTIONS[self.action]}{many}: {self.why}"
+
+
+@dataclass(slots=True)
+class Report:
+    """Everything that was done, in order."""
+
+    actions: list[Action] = field(default_factory=list)
+
+    def add(self, action: str, path: str, why: str, **counts: int) -> None:
+        """Note one thing."""
+        self.actions.append(Action(action, path, why, **counts))
+
+    @property
+    def recovered(self) -> bool:
+        """Whether anything on disk is other than whoever was there before had left it."""
+        passive = ("created", "kept", "left")
+        return any(each.action not in passive for each in self.actions)
+
+    def encode(self, epoch: int, milliseconds: int) -> bytes:
+        """Return the content of the file that keeps it."""
+        told = {
+            "epoch": epoch,
+            "durationMs": milliseconds,
+            "actions": [each.told() for each in self.actions],
+        }
+        return json.dumps(told, indent=1, ensure_ascii=False).encode() + b"\n"

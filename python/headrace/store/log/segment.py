@@ -1,0 +1,113 @@
+"""A segment that is open for writing: its two files, and lines that have no entry yet."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from headrace.kernel.log import LogTail, Place
+from headrace.kernel.rows import File, reading
+from headrace.store.log import files
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from headrace.kernel.log import LogClock, LogLines
+    from headrace.kernel.programs import Program
+    from headrace.store.log.index_file import Header
+    from headrace.store.log.names import LogNames
+
+_SCANNED_AT_ONCE = 16 << 20
+
+
+class OpenSegment:
+    """Both files of a segment, which must be there."""
+
+    def __init__(self, names: LogNames, header: Header) -> None:
+        self.header = header
+        self.path = names.data(header.base)
+        self.index_path = names.index(header.base)
+        self.data = files.system.open(self.path)
+        try:
+            self.index = files.system.open(self.index_path)
+        except BaseException:
+            os.close(self.data)
+            raise
+
+    def close(self) -> None:
+        """Let go of both files."""
+        data, self.data = self.data, -1
+        index, self.index = self.index, -1
+        for descriptor in (data, index):
+            if descriptor >= 0:
+                os.close(descriptor)
+
+    @property
+    def size(self) -> int:
+        """Bytes of its data."""
+        return os.fstat(self.data).st_size
+
+    @property
+    def index_size(self) -> int:
+        """Bytes of its index."""
+        return os.fstat(self.index).st_size
+
+
+class LinesBehind:
+    """The lines of a segment from a place on, read and checked as if nobody had before.
+
+    `stop` is why there are no more: ``end``, or what stands there is no line: ``whole``, but
+    for its newline, ``torn`` or ``bad``.
+    """
+
+    def __init__(
+        self,
+        path: str,
+        place: Place,
+        size: int,
+        *,
+        max_depth: int,
+        max_line: int,
+        time: Program | None,
+    ) -> None:
+        self.place = place
+        self.stop = ""
+        self.reason = ""
+        self._path = path
+        with reading(path):
+            file = File(path)
+            self._mtime = file.stat()[1] // 1_000_000
+            self._tail = LogTail(
+                file,
+                place.end,
+                size,
+                max_depth=max_depth,
+                max_line=max_line,
+                time=None if time is None else time.native,
+            )
+
+    def entries(self, clock: LogClock) -> Iterator[bytes]:
+        """Yield the entries of all lines, some at a time; times are those of the file."""
+        while not self.stop:
+            with reading(self._path):
+                lines, stop = self._tail.next(_SCANNED_AT_ONCE)
+            if stop is not None:
+                self.stop, _offset, self.reason = stop
+            if len(lines):
+                yield self._entries(lines, clock)
+
+    def completed(self, clock: LogClock) -> bytes:
+        """Return the entry of the last line, given its newline."""
+        return self._entries(self._tail.completed(), clock)
+
+    def _entries(self, lines: LogLines, clock: LogClock) -> bytes:
+        entries, place = lines.entries(
+            0, len(lines), self.place, clock, created=self._mtime, reconstructed=True
+        )
+        self.place = Place(*place)
+        return entries
+
+
+def write_entries(segment: OpenSegment, place: Place, entries: bytes) -> None:
+    """Write entries, the first of which is of the line at `place`."""
+    files.write_at(segment.index, entries, place.index_end)
