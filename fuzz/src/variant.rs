@@ -11,7 +11,7 @@ pub fn variant(bytes: &[u8]) {
     let (metadata, value) = rest.split_at(usize::from(length).min(rest.len()));
     let children = vec![binary(value), binary(metadata)];
     let variant = column(Kind::Variant, None, None, children);
-    let batch = column(Kind::Struct(vec!["v".to_owned()]), None, None, vec![variant]);
+    let batch = column(Kind::Struct(vec!["v".to_owned().into()]), None, None, vec![variant]);
     let style = Style { skip_nulls: length % 2 == 0, null_for_nan: length % 3 == 0 };
     let mut out = Vec::new();
     match Lines::objects(batch, style).next(1, &mut out) {
