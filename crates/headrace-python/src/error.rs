@@ -38,9 +38,13 @@ pub(crate) fn to_python(error: Error) -> PyErr {
     KernelError::new_err((kind, offset, reason))
 }
 
-/// What the operating system said, with its number, by which Python knows what kind it is.
+/// "Input/output error", on every system.
+const EIO: i32 = 5;
+
+/// What the operating system said, with its number, by which Python knows what kind it is. What
+/// the standard library says itself, as of a file that ends early, is an error of input or output.
 fn os_error(error: io::Error) -> PyErr {
-    let Some(number) = error.raw_os_error() else { return error.into() };
+    let number = error.raw_os_error().unwrap_or(EIO);
     let said = error.to_string();
     let words = said.strip_suffix(&format!(" (os error {number})")).unwrap_or(&said);
     PyOSError::new_err((number, words.to_owned()))

@@ -6,7 +6,6 @@ import errno
 import os
 import threading
 import warnings
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Literal, Self
@@ -106,21 +105,11 @@ def build_somewhere(
     places = store.destinations(source, list(asked.fields), where, force=force)
     for path in places:
         if _writable(path):
-            with writing(path):
+            with store.writing(path):
                 return build(source, path, asked)
         reason = os.strerror(errno.EACCES)
         refused = refused or PermissionError(errno.EACCES, reason, str(path))
     raise refused or store.taken(source, where)
-
-
-@contextmanager
-def writing(path: Path) -> Iterator[None]:
-    """Be the only one who writes an index, or raise `KeyIndexLockedError`."""
-    lock = store.lock(path)
-    try:
-        yield
-    finally:
-        lock.release()
 
 
 def _writable(path: Path) -> bool:

@@ -13,7 +13,6 @@ from headrace.api.key_index import (
     fields_of,
     one_source,
     where_of,
-    writing,
 )
 from headrace.engines.local import key_update
 from headrace.engines.local.key_build import Built, KeyBuild, build
@@ -84,6 +83,7 @@ def update_lookup_index(
         stored, fresh = _proven(one, found)
         if fresh.state == "fresh":
             return _revalidated(one, stored)
+        _refuse_foreign(one, found)
         asked = _again(one, stored, fields, how)
         built = key_update.update(one, stored, asked)
         return _compacted_if_large(one, stored.path, built)
@@ -139,7 +139,7 @@ def _locked(
     found = store.find(source, asked, where)
     if found is None:
         raise store.unusable(source, fields)
-    with writing(found.path):
+    with store.writing(found.path):
         # Somebody may have written it until now.
         again = store.read(found.path)
         if again is None:
@@ -218,6 +218,13 @@ def _compacted(source: Source, stored: store.Stored) -> Built:
         return key_update.compact(source, stored)
     except FewBitsError:
         raise _trouble(source, stored, "buckets_full") from None
+
+
+def _refuse_foreign(source: Source, found: store.Stored | store.Unreadable) -> None:
+    """Raise if something that is not ours is in the place of the delta."""
+    unused = found.unused if isinstance(found, store.Stored) else None
+    if unused is not None and unused.fault in ("foreign", "newer"):
+        raise _trouble(source, unused)
 
 
 def _refuse_lost(source: Source, found: store.Stored) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import shutil
 import stat
 from contextlib import contextmanager, suppress
@@ -117,6 +118,17 @@ class NewFile:
 def temporary_name(path: Path) -> Path:
     """Return a name beside `path` that nobody else has."""
     return path.with_name(f".{path.name}.tmp-{os.getpid()}-{os.urandom(4).hex()}")
+
+
+def remove_temporary(path: Path) -> None:
+    """Remove what writers of `path` left behind that were killed.
+
+    Nobody may be writing it.
+    """
+    ours = re.compile(re.escape(f".{path.name}.tmp-") + r"[0-9]+-[0-9a-f]{8}")
+    for other in path.parent.iterdir():
+        if ours.fullmatch(other.name):
+            other.unlink(missing_ok=True)
 
 
 def _opened_with(flags: int, path: str, _flags: int) -> int:

@@ -12,6 +12,7 @@ ours is never touched, and who reads deletes nothing.
 from __future__ import annotations
 
 import stat
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -20,6 +21,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 from headrace.errors import KeyIndexError, KeyIndexLockedError, UsageError
 from headrace.kernel.key_index import KeyIndex, SourceMark, meta_of
 from headrace.kernel.rows import SidecarError, reading
+from headrace.store.atomic import remove_temporary
 from headrace.store.key_names import SUFFIX, delta_of, is_index_name, lock_of, suffix_of
 from headrace.store.lock import FileLock
 from headrace.store.sidecars import sidecar_places
@@ -309,9 +311,16 @@ def _freshness(stored: Stored, source: Source, opened: OpenedFile) -> Freshness:
     return Freshness("stale", "source_truncated" if shorter else "source_modified")
 
 
-def lock(path: Path) -> FileLock:
-    """Take the right to write an index."""
-    return FileLock(lock_of(path), partial(KeyIndexLockedError, str(path)))
+@contextmanager
+def writing(path: Path) -> Iterator[None]:
+    """Be the only one who writes an index, or raise `KeyIndexLockedError`."""
+    lock = FileLock(lock_of(path), partial(KeyIndexLockedError, str(path)))
+    try:
+        for file in (path, delta_of(path)):
+            remove_temporary(file)
+        yield
+    finally:
+        lock.release()
 
 
 def remove_delta(path: Path) -> None:

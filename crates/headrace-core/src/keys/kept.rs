@@ -107,29 +107,28 @@ impl<'a> Kept<'a> {
         KeyReader::new(KeyFields::new(meta.key.clone()), limits)
     }
 
-    /// A key of `runs` that a row of the index has; of all such keys the one whose new row is
-    /// first. The outer `None` is for `go_on` that says no.
+    /// Find a key of `runs` that a row of the index has; of all such keys, and the one that is
+    /// `found` already, that whose second row is first. False if `go_on` says no.
     pub(super) fn duplicate(
         &self,
         runs: &[Runs],
+        found: &mut Option<Duplicate>,
         go_on: &dyn Fn() -> bool,
-    ) -> Result<Option<Option<Duplicate>>> {
+    ) -> Result<bool> {
         let mut reader = self.reader();
         let below = self.index.newest().meta().coverage_end;
         let source = Lookup { below, ..self.source };
-        let mut found: Option<Duplicate> = None;
-        let done = each(merged(runs, [], ALL_BITS)?, go_on, |record, same| {
+        each(merged(runs, [], ALL_BITS)?, go_on, |record, same| {
             if same || found.as_ref().is_some_and(|found| found.second <= record.offset) {
                 return Ok(());
             }
             let key = record.key.to_vec();
             let request = Request { key, hash: record.hash, kinds: None };
             if let Some(first) = self.index.first(&source, &request, &mut reader)? {
-                found = Some(Duplicate { key: request.key, first, second: record.offset });
+                *found = Some(Duplicate { key: request.key, first, second: record.offset });
             }
             Ok(())
-        })?;
-        Ok(done.then_some(found))
+        })
     }
 
     /// Count the keys that both `earlier` and `later` have, which is a table or `runs`, and of

@@ -48,6 +48,7 @@ impl KeyScan {
     }
 
     /// The same, which remembers all rows without a key.
+    #[must_use]
     pub fn remembering_all(self) -> Self {
         Self { remembered: usize::MAX, ..self }
     }

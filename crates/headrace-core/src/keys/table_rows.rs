@@ -77,10 +77,10 @@ impl<'a> TableRows<'a> {
                 held.extend(index.postings(part)?.into_iter().map(|offset| (*hash, offset)));
             }
             Tables::Compact(compact) => {
+                let shift = u64::BITS - compact.bucket_bits - FINGERPRINT_BITS;
                 index.each_posting(compact, part, |fingerprint, offset| {
-                    let known = compact.bucket_bits + FINGERPRINT_BITS;
-                    held.push((*hash | fingerprint << (u64::BITS - known), offset));
-                })?
+                    held.push((*hash | fingerprint << shift, offset));
+                })?;
             }
         }
         Ok(true)

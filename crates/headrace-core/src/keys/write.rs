@@ -113,9 +113,11 @@ pub fn write(
     let rows = Rows { runs, tables: kept.map(Kept::tables).unwrap_or_default(), kept };
     let Some(mut seen) = rows.survey(plan, go_on)? else { return Ok(Outcome::Stopped) };
     if plan.unique {
-        let Some(before) = rows.duplicate_of_kept(go_on)? else { return Ok(Outcome::Stopped) };
-        seen.duplicate =
-            seen.duplicate.into_iter().chain(before).min_by_key(|duplicate| duplicate.second);
+        if let Some(kept) = kept
+            && !kept.duplicate(rows.runs, &mut seen.duplicate, go_on)?
+        {
+            return Ok(Outcome::Stopped);
+        }
         if let Some(duplicate) = seen.duplicate {
             return Ok(Outcome::Duplicate(duplicate));
         }
@@ -190,7 +192,7 @@ struct Rows<'a> {
     kept: Option<&'a Kept<'a>>,
 }
 
-impl<'a> Rows<'a> {
+impl Rows<'_> {
     fn merged(&self, mask: u64) -> Result<Merge<'_>> {
         merged(self.runs, self.tables.iter().map(|table| table.rows()), mask)
     }
@@ -234,15 +236,6 @@ impl<'a> Rows<'a> {
             seen.last_is_known |= shared.last;
         }
         Ok(Some(seen))
-    }
-
-    /// A key of the runs that a row has which is kept; the outer `None` is for `go_on` that says
-    /// no.
-    fn duplicate_of_kept(&self, go_on: &dyn Fn() -> bool) -> Result<Option<Option<Duplicate>>> {
-        match self.kept {
-            Some(kept) => kept.duplicate(self.runs, go_on),
-            None => Ok(Some(None)),
-        }
     }
 }
 

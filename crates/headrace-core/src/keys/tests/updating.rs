@@ -59,7 +59,7 @@ fn base_and_delta_find_what_a_scan_finds() {
         [rows_from(0, 300, 90), rows_from(300, 70, 90), "{\"k\":5}".into()];
     let all = [first.as_str(), &second, &third].concat();
     let states =
-        [all[..first.len() + 5].as_bytes(), all[..all.len() - 9].as_bytes(), all.as_bytes()];
+        [&all.as_bytes()[..first.len() + 5], &all.as_bytes()[..all.len() - 9], all.as_bytes()];
     for version in [1, 2] {
         let (base, delta) = continued(&states, Some(version));
         let index = segments(&base, Some(&delta)).unwrap();

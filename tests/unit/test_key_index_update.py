@@ -1,0 +1,387 @@
+"""Key indexes that are continued: what is read, what is written, and who may write."""
+
+import os
+import pickle
+import shutil
+import warnings
+from dataclasses import replace
+
+import pytest
+
+import headrace
+from headrace.api.key_index import one_source
+from headrace.errors import (
+    DuplicateKeyError,
+    HeadraceWarning,
+    KeyIndexError,
+    KeyIndexLockedError,
+    UsageError,
+)
+from headrace.kernel.rows import SidecarError
+from headrace.store import key_index as store
+from headrace.store.opened import OpenedFile
+from tests.reference.compressed import FORMS
+
+ROWS = b"".join(b'{"k":%d,"n":%d}\n' % (n % 100, n) for n in range(1000))
+MORE = b'{"k":7,"n":-1}\n{"k":"new","n":-2}\n'
+
+
+@pytest.fixture
+def source(tmp_path):
+    path = tmp_path / "rows.jsonl"
+    path.write_bytes(ROWS)
+    headrace.build_lookup_index(path, "k")
+    return path
+
+
+def append(path, data):
+    with path.open("ab") as file:
+        file.write(data)
+
+
+def beside(source):
+    return sorted(path.name for path in source.parent.iterdir())
+
+
+def numbers(source, key):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        return [row["n"] for row in headrace.KeyIndex(source, "k").get(key)]
+
+
+@pytest.fixture
+def updated(source):
+    append(source, MORE)
+    headrace.update_lookup_index(source)
+    return source
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_only_new_rows_are_read(source, version):
+    headrace.build_lookup_index(source, "k", version=version)
+    base = (source.parent / "rows.jsonl.jnx").read_bytes()
+    append(source, MORE + b"oops\n")
+    done = headrace.update_lookup_index(source, "k", threads=1)
+    assert (done.mode, done.built.lines.records, done.compacted) == (
+        "incremental",
+        2,
+        None,
+    )
+    assert [(row.line, row.cause) for row in done.built.first_skipped] == [
+        (1003, "bad")
+    ]
+    assert beside(source) == ["rows.jsonl", "rows.jsonl.jnx", "rows.jsonl.jnx.delta"]
+    assert (source.parent / "rows.jsonl.jnx").read_bytes() == base
+    assert numbers(source, 7) == [*range(7, 1000, 100), -1]
+    assert numbers(source, "new") == [-2]
+    append(source, b'{"k":7,"n":-3}\n')
+    done = headrace.update_lookup_index(source)
+    assert (done.built.lines.lines, done.built.written.records) == (1, 3)
+    assert numbers(source, 7) == [*range(7, 1000, 100), -1, -3]
+    assert headrace.update_lookup_index(source).mode == "none"
+
+
+def test_a_row_that_only_the_end_of_the_file_ends_is_read_again(source):
+    append(source, b'{"k":7,"n":-1}')
+    assert headrace.update_lookup_index(source).built.lines.records == 1
+    assert numbers(source, 7)[-1] == -1
+    append(source, b"\n")
+    assert headrace.update_lookup_index(source).built.lines.records == 1
+    assert numbers(source, 7)[-2:] == [907, -1]
+    append(source, b'{"k":7,"n":')
+    assert headrace.update_lookup_index(source).built.lines.pending == 1
+    os.truncate(source, source.stat().st_size - 1)
+    append(source, b'":-4}\n')
+    headrace.update_lookup_index(source)
+    assert numbers(source, 7)[-2:] == [907, -1]
+    stats = headrace.lookup_index_stats(source)
+    assert (stats["lines"], stats["records"]) == (1002, 1001)
+    headrace.compact_lookup_index(source)
+    stats = headrace.lookup_index_stats(source)
+    assert (stats["lines"], stats["records"]) == (1002, 1001)
+
+
+def test_a_large_delta_and_its_base_become_one(source):
+    append(source, ROWS[: len(ROWS) // 5])
+    assert headrace.update_lookup_index(source).compacted is None
+    append(source, ROWS[: len(ROWS) // 5])
+    done = headrace.update_lookup_index(source)
+    assert (
+        done.compacted.written.records == headrace.lookup_index_stats(source)["records"]
+    )
+    assert beside(source) == ["rows.jsonl", "rows.jsonl.jnx"]
+    one = (source.parent / "rows.jsonl.jnx").read_bytes()
+    headrace.build_lookup_index(source, "k")
+    assert (source.parent / "rows.jsonl.jnx").read_bytes() == one
+
+
+def test_what_has_outgrown_its_buckets_is_to_be_built_anew(tmp_path):
+    source = tmp_path / "rows.jsonl"
+    source.write_bytes(ROWS[: ROWS.index(b'{"k":60')])
+    headrace.build_lookup_index(source, "k", version=2)
+    source.write_bytes(ROWS)
+    done = headrace.update_lookup_index(source)
+    assert (done.compacted, done.full_advised) == (None, "buckets_full")
+    with pytest.raises(KeyIndexError, match="buckets_full"):
+        headrace.compact_lookup_index(source)
+    assert numbers(source, 7) == list(range(7, 1000, 100))
+    # It goes on to grow, and the delta with it.
+    append(source, ROWS * 3)
+    assert headrace.update_lookup_index(source).built.written.records == 3940
+    assert len(numbers(source, 7)) == 40
+    assert headrace.update_lookup_index(source, full=True).mode == "full"
+    assert beside(source) == ["rows.jsonl", "rows.jsonl.jnx"]
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_a_unique_index_stays_unique(tmp_path, version):
+    source = tmp_path / "rows.jsonl"
+    source.write_bytes(b'{"k":1}\n{"k":2}\n')
+    headrace.build_lookup_index(source, "k", mode="unique", version=version)
+    append(source, b'{"k":3}\n{"k":2.0}\n{"k":1}\n')
+    before = beside(source)
+    with pytest.raises(DuplicateKeyError) as raised:
+        headrace.update_lookup_index(source)
+    assert (raised.value.key, raised.value.line, raised.value.other) == ("2", 2, 4)
+    assert beside(source) == before
+
+
+def test_a_file_that_was_changed_is_to_be_indexed_anew(updated):
+    updated.write_bytes(updated.read_bytes().replace(b'"n":907', b'"n":908'))
+    with pytest.raises(KeyIndexError, match="source_modified"):
+        headrace.update_lookup_index(updated)
+    with pytest.raises(KeyIndexError, match="source_modified"):
+        headrace.compact_lookup_index(updated)
+    done = headrace.update_lookup_index(updated, full=True)
+    assert (done.mode, done.built.written.records) == ("full", 1002)
+    assert beside(updated) == ["rows.jsonl", "rows.jsonl.jnx"]
+    assert numbers(updated, 7)[-2:] == [908, -1]
+
+
+def test_a_file_that_lost_what_was_appended_has_its_base(updated):
+    os.truncate(updated, len(ROWS))
+    assert numbers(updated, 7) == list(range(7, 1000, 100))
+    assert headrace.check_lookup_index(updated)["fresh"]
+    with pytest.raises(KeyIndexError, match="source_truncated"):
+        headrace.compact_lookup_index(updated)
+    append(updated, b'{"k":7,"n":-9}\n')
+    headrace.update_lookup_index(updated)
+    assert numbers(updated, 7)[-2:] == [907, -9]
+
+
+@pytest.mark.parametrize("with_delta", [False, True])
+def test_what_only_looks_different_is_noted(source, with_delta):
+    if with_delta:
+        append(source, MORE)
+        headrace.update_lookup_index(source)
+    os.utime(source, ns=(0, 0))
+    done = headrace.update_lookup_index(source)
+    assert (done.mode, done.revalidated) == ("none", True)
+    (one,) = headrace.open(source).sources
+    stored = store.read(source.with_name("rows.jsonl.jnx"))
+    assert stored.newest.source == store.mark_of(one, OpenedFile(one))
+    assert not headrace.update_lookup_index(source).revalidated
+    assert len(numbers(source, 7)) == 10 + with_delta
+    if not with_delta:
+        noted = stored.path.read_bytes()
+        headrace.build_lookup_index(source, "k")
+        assert stored.path.read_bytes() == noted
+
+
+def test_compressed_files_are_indexed_anew(tmp_path):
+    source = tmp_path / "rows.jsonl.gz"
+    source.write_bytes(FORMS["gzip, blocks of lines"](ROWS))
+    headrace.build_lookup_index(source, "k")
+    assert headrace.update_lookup_index(source).mode == "none"
+    source.write_bytes(FORMS["gzip, blocks of lines"](ROWS + MORE))
+    with pytest.raises(KeyIndexError, match="source_modified"):
+        headrace.update_lookup_index(source)
+    assert headrace.update_lookup_index(source, full=True).mode == "full"
+    assert numbers(source, "new") == [-2]
+
+
+def test_a_delta_of_the_past_is_not_used(updated, tmp_path):
+    delta = updated.with_name("rows.jsonl.jnx.delta")
+    kept = shutil.copy(delta, tmp_path / "kept")
+    append(updated, b'{"k":7,"n":-3}\n')
+    headrace.build_lookup_index(updated, "k")
+    assert not delta.exists()
+    shutil.copy(kept, delta)
+    assert numbers(updated, 7)[-2:] == [-1, -3]
+    checked = headrace.check_lookup_index(updated)
+    assert (checked["valid"], checked["fresh"]) == (True, True)
+    assert "delta" not in checked
+    assert headrace.compact_lookup_index(updated) is None
+    append(updated, b'{"k":7,"n":-4}\n')
+    headrace.update_lookup_index(updated)
+    assert numbers(updated, 7)[-2:] == [-3, -4]
+
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        pytest.param(
+            lambda source: headrace.build_lookup_index(source, "k"), id="build"
+        ),
+        pytest.param(headrace.compact_lookup_index, id="compact"),
+    ],
+)
+def test_who_is_stopped_before_the_delta_is_removed_does_no_harm(
+    updated, monkeypatch, write
+):
+    def stop(_path):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        for module in ("key_build", "key_update"):
+            patch.setattr(f"headrace.engines.local.{module}.remove_delta", stop)
+        with pytest.raises(KeyboardInterrupt):
+            write(updated)
+    assert updated.with_name("rows.jsonl.jnx.delta").exists()
+    assert not updated.with_name("rows.jsonl.jnx.lock").exists()
+    assert numbers(updated, 7)[-1] == -1
+    assert headrace.check_lookup_index(updated, deep=True)["valid"]
+    append(updated, MORE)
+    headrace.update_lookup_index(updated)
+    assert numbers(updated, "new") == [-2, -2]
+
+
+def test_a_damaged_delta_is_told_of_and_made_anew(updated):
+    delta = updated.with_name("rows.jsonl.jnx.delta")
+    delta.write_bytes(delta.read_bytes()[:-1])
+    with pytest.warns(HeadraceWarning) as told:
+        index = headrace.KeyIndex(updated, "k")
+    assert ["jnx.delta" in str(each.message) for each in told] == [True, False]
+    assert [row["n"] for row in index.get("new")] == [-2]
+    with pytest.raises(KeyIndexError):
+        headrace.KeyIndex(updated, "k", strict=True)
+    checked = headrace.check_lookup_index(updated)
+    assert (checked["valid"], checked["index"]) == (False, str(delta))
+    with pytest.raises(KeyIndexError, match="delta"):
+        headrace.compact_lookup_index(updated)
+    assert headrace.update_lookup_index(updated).built.lines.records == 2
+    assert numbers(updated, "new") == [-2]
+
+
+def test_what_is_in_the_place_of_a_delta_and_is_not_ours_stays(source):
+    mine = source.with_name("rows.jsonl.jnx.delta")
+    mine.write_bytes(b"my own notes")
+    append(source, MORE)
+    with pytest.raises(KeyIndexError, match="no key index"):
+        headrace.update_lookup_index(source)
+    headrace.build_lookup_index(source, "k")
+    assert mine.read_bytes() == b"my own notes"
+    assert numbers(source, "new") == [-2]
+
+
+def test_one_writes_at_a_time(updated):
+    path = updated.with_name("rows.jsonl.jnx")
+    writers = [
+        lambda: headrace.build_lookup_index(updated, "k"),
+        lambda: headrace.update_lookup_index(updated),
+        lambda: headrace.update_lookup_index(updated, full=True),
+        lambda: headrace.compact_lookup_index(updated),
+    ]
+    with store.writing(path):
+        for write in writers:
+            with pytest.raises(KeyIndexLockedError, match="wait until") as raised:
+                write()
+        assert pickle.loads(pickle.dumps(raised.value)).args == raised.value.args
+        # Who reads is not stopped.
+        assert numbers(updated, "new") == [-2]
+        append(updated, b'{"k":"new","n":-5}\n')
+        with pytest.warns(HeadraceWarning) as told:
+            index = headrace.KeyIndex(updated, "k", auto_rebuild=True)
+        assert "is writing it; the file is scanned" in str(told[-1].message)
+        assert len(index.get("new")) == 2
+    assert not updated.with_name("rows.jsonl.jnx.lock").exists()
+    headrace.update_lookup_index(updated)
+
+
+def test_what_a_killed_writer_left_is_removed_by_the_next(updated):
+    left = [".rows.jsonl.jnx.tmp-17-0123abcd", ".rows.jsonl.jnx.delta.tmp-17-0123abcd"]
+    others = [".rows.jsonl.jnx.k.tmp-17-0123abcd", ".rows.jsonl.jnx.tmp-mine"]
+    for name in [*left, *others, "rows.jsonl.jnx.lock"]:
+        updated.with_name(name).touch()
+    headrace.compact_lookup_index(updated)
+    assert beside(updated) == sorted([*others, "rows.jsonl", "rows.jsonl.jnx"])
+
+
+def test_indexes_of_several_keys_have_deltas_of_their_own(updated):
+    headrace.build_lookup_index(updated, "n")
+    append(updated, b'{"k":"k","n":"n"}\n')
+    for key in ("k", "n"):
+        headrace.update_lookup_index(updated, key)
+    assert len(beside(updated)) == 5
+    for key in ("k", "n"):
+        assert len(headrace.KeyIndex(updated, key, strict=True).get(key)) == 1
+    with pytest.raises(UsageError, match="name one of: k n"):
+        headrace.update_lookup_index(updated)
+
+
+def test_deep_checks_compare_rows(updated, monkeypatch):
+    assert headrace.check_lookup_index(updated, deep=True)["valid"]
+    other = updated.with_name("other.jsonl")
+    other.write_bytes(updated.read_bytes().replace(b'"k":7', b'"k":8'))
+    built = headrace.build_lookup_index(other, "k").path
+    # An index of other rows that says it is of these.
+    built.replace(updated.with_name("rows.jsonl.jnx"))
+    fresh = store.Freshness("fresh")
+    monkeypatch.setattr(store, "fitting", lambda stored, *_: (stored, fresh))
+    assert headrace.check_lookup_index(updated)["valid"]
+    checked = headrace.check_lookup_index(updated, deep=True)
+    assert (checked["valid"], checked["reason"]) == (False, "corrupt")
+    assert checked["detail"] == "its rows are not those of the file"
+
+
+def test_hashes_that_cannot_be_read_are_damage(source):
+    class Damaged:
+        def fit(self, _file, _size):
+            raise SidecarError("i", 9, "a block does not match its checksum")
+
+    append(source, MORE)
+    stored = replace(store.read(source.with_name("rows.jsonl.jnx")), index=Damaged())
+    one = one_source(source)
+    with pytest.raises(KeyIndexError, match="does not match"):
+        store.fitting(stored, one, OpenedFile(one))
+
+
+def test_an_index_that_does_not_say_how_it_ends_is_built_anew(source, monkeypatch):
+    append(source, b'{"k":7')
+    headrace.build_lookup_index(source, "k")
+    append(source, b"}\n")
+    known = store.meta_of
+    monkeypatch.setattr(store, "meta_of", lambda text: replace(known(text), last=None))
+    with pytest.raises(KeyIndexError, match="older_index"):
+        headrace.update_lookup_index(source)
+
+
+def test_lines_without_a_key_are_given_to_whom_asks(source):
+    seen = []
+    append(source, b"oops\n\n{}\n")
+    headrace.update_lookup_index(source, skipped=seen.extend)
+    assert [(row.line, row.cause) for row in seen] == [(1001, "bad"), (1003, "missing")]
+    again = []
+    bad = b"".join(b"%d\n" % n for n in range(50))
+    append(source, bad)
+    headrace.build_lookup_index(source, "k", threads=2, skipped=again.extend)
+    assert [row.line for row in again] == [1001, 1003, *range(1004, 1054)]
+
+
+def test_what_cannot_be_updated(source):
+    with pytest.raises(KeyIndexError, match="there is no key index for x"):
+        headrace.update_lookup_index(source, "x")
+    index = source.with_name("rows.jsonl.jnx")
+    index.write_bytes(index.read_bytes()[:-1])
+    with pytest.raises(KeyIndexError, match="footer"):
+        headrace.update_lookup_index(source, "k")
+    with pytest.raises(KeyIndexError, match="footer"):
+        headrace.update_lookup_index(source, full=True)
+    assert headrace.update_lookup_index(source, "k", full=True).mode == "full"
+
+
+def test_a_delta_alone_is_no_index(updated):
+    delta = updated.with_name("rows.jsonl.jnx.delta")
+    with pytest.raises(KeyIndexError, match="not a key index"):
+        headrace.KeyIndex(updated, "k", index=delta, strict=True)
+    assert headrace.check_lookup_index(updated, index=delta)["reason"] == "foreign"
