@@ -22,7 +22,8 @@ def test_every_command_has_one_entry_and_one_module():
     folder = ROOT / "python/headrace/cli/commands"
     modules = {path.stem for path in folder.glob("*.py")} - {"__init__"}
     assert len(modules) > 5
-    assert sorted(name.replace(" ", "_") for name in NAMES) == sorted(modules)
+    expected = [name.replace(" ", "_").replace("-", "_") for name in NAMES]
+    assert sorted(expected) == sorted(modules)
     assert len(set(NAMES)) == len(NAMES)
 
 
@@ -76,6 +77,8 @@ def playground(numbers, tmp_path):
     numbers(30, "logs/b.jsonl")
     headrace.build_lookup_index(tmp_path / "app.jsonl", "id")
     subprocess.run(["gzip", "-k", "app.jsonl"], cwd=tmp_path, check=True)
+    with headrace.LogWriter(tmp_path / "trades") as log:
+        log.append_lines(b"".join(app))
     with headrace.ShardWriter(tmp_path / "shards") as writer:
         writer.write_lines(b"".join(app))
     return tmp_path

@@ -11,6 +11,7 @@ from headrace.errors import (
     HeadraceWarning,
     LogLockedError,
     QueryFailedError,
+    SourceNotFoundError,
     UsageError,
 )
 from headrace.kernel.values import MAX_DEPTH, parse
@@ -20,7 +21,7 @@ from headrace.physical.query_plan import row_program
 from headrace.store.log.indexes import TAILS, RecoveryOptions
 from headrace.store.log.lock import LogLock
 from headrace.store.log.manifest import DURABILITIES, Timing
-from headrace.store.log.names import LogNames, is_log
+from headrace.store.log.names import LOCK, LogNames, is_log
 from headrace.store.log.reader import LogReader
 from headrace.store.log.recovery import recover
 from headrace.store.log.rotation import Rotation
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
     from headrace.kernel.programs import Program
     from headrace.store.log.indexes import TailPolicy
     from headrace.store.log.manifest import Durability
-    from headrace.store.log.report import Report
+    from headrace.store.log.report import Action, Report
     from headrace.store.log.rotation import SegmentState
 
 R = TypeVar("R")
@@ -153,22 +154,42 @@ def recover_log(
     return report
 
 
-def recover_if_needed(directory: str | os.PathLike[str]) -> Report | None:
-    """Recover a log that nobody writes; None if somebody does, or if it may not be written."""
+def open_recovered(
+    directory: str | os.PathLike[str],
+) -> tuple[LogReader | None, list[Action]]:
+    """Open a log to read it, and say what had to be done to it; None if there is none.
+
+    One that somebody writes, or that we may not write, is read as it is.
+    """
+    names = LogNames(directory)
+    if not names.directory.exists():
+        return None, []
+    actions: list[Action] = []
+    if is_log(names.directory) or names.bases():
+        actions = _recovered(names)
+    elif any(path.name != LOCK for path in names.directory.iterdir()):
+        raise UsageError(f"{names.text}: there is no log in this directory")
     try:
-        return recover_log(directory)
+        return LogReader(directory), actions
+    except SourceNotFoundError:
+        return None, actions
+
+
+def _recovered(names: LogNames) -> list[Action]:
+    try:
+        return recover_log(names.directory).actions
     except LogLockedError:
-        return None
+        return []
     except OSError as error:
         if isinstance(error, HeadraceError):
             raise
         warnings.warn(
-            f"{directory}: not recovered: {error.strerror}; lines of a writer that "
+            f"{names.text}: not recovered: {error.strerror}; lines of a writer that "
             "crashed may be missing",
             HeadraceWarning,
             stacklevel=2,
         )
-        return None
+        return []
 
 
 class Log(Generic[R]):
@@ -219,18 +240,12 @@ class Log(Generic[R]):
 
     def range(self, first: int | None = None, last: int | None = None) -> Iterator[R]:
         """Yield the records of lines `first` to `last`, those there are when it begins."""
-        for block in self.blocks(first, last):
-            yield from map(self._value, block)
-
-    def blocks(
-        self, first: int | None = None, last: int | None = None
-    ) -> Iterator[list[bytes]]:
-        """Yield the lines `first` to `last`, some at a time."""
         end = self.last_line
-        begin = self.first_line if first is None else first
-        stop = end if last is None else min(last, end)
-        for block in self._reader.blocks(max(begin, self.first_line), stop + 1):
-            yield block.lines()
+        begin = self.first_line if first is None else max(first, self.first_line)
+        for block in self._reader.blocks(
+            begin, end if last is None else min(last, end)
+        ):
+            yield from map(self._value, block.lines())
 
     def _value(self, line: bytes) -> R:
         return cast("R", line if self._raw else parse(line))

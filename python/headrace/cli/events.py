@@ -21,6 +21,8 @@ EventName: TypeAlias = Literal[
     "bad_rows",
     "output",
     "written",
+    "appended",
+    "recovered",
     "build_start",
     "build_complete",
     "format_upgraded",
@@ -119,6 +121,17 @@ EVENTS: tuple[Event, ...] = (
         "written",
         "what was written: files, rows, and bytes compressed and not",
         ("generation", "parts", "records", "bytes", "logical_bytes"),
+    ),
+    Event(
+        "appended",
+        "how many records were appended to a log, the number of the last line, and how "
+        "many have no time of their own",
+        ("records", "last_line", "fallbacks"),
+    ),
+    Event(
+        "recovered",
+        "what had to be done to a log whose last writer crashed",
+        ("action", "path", "why", "rows", "bytes", "offset"),
     ),
     Event("build_start", "a key index is being built", ("source", "key")),
     Event(

@@ -1,7 +1,7 @@
 """The table of commands, which help, completions, reference and tests read.
 
 A command is one entry here and one module ``headrace.cli.commands.<name>``; the
-words of a name of two, such as ``shard write``, are joined by ``_`` there. The
+words of a name of two, such as ``shard write``, are joined by ``_`` there, as by ``-``. The
 entry holds what a list of commands shows, so that only the module of the command
 that was asked for is ever imported.
 """
@@ -62,6 +62,11 @@ COMMANDS: tuple[Entry, ...] = (
     Entry("index get", "print the rows that have a key"),
     Entry("index check", "check every byte of a key index, and whether it fits"),
     Entry("index stats", "show what a key index is of, and how large it is"),
+    Entry("log append", "append records to a durable log"),
+    Entry("log cat", "print the records of a log"),
+    Entry("log recover", "bring a log in order after a crash"),
+    Entry("log check", "check every file of a log"),
+    Entry("log dump-index", "print the index of a segment as JSON"),
     Entry("shard write", "write rows as a set of compressed files of limited size"),
     Entry("shard cat", "print the rows of a set of shards"),
     Entry("shard check", "check every byte of a set of shards"),
@@ -100,5 +105,5 @@ def first_words() -> list[str]:
 
 def load(entry: Entry) -> Command:
     """Import the module of a command."""
-    module = entry.name.replace(" ", "_")
+    module = entry.name.replace(" ", "_").replace("-", "_")
     return cast("Command", import_module(f"headrace.cli.commands.{module}"))

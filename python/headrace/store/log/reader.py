@@ -189,14 +189,13 @@ class LogReader:
                 )
         return self._segment(number)
 
-    def blocks(self, start: int, stop: int) -> Iterator[Block]:
-        """Yield the lines from number `start` to before `stop`, some at a time."""
-        while start < stop:
+    def blocks(self, start: int, last: int) -> Iterator[Block]:
+        """Yield the lines with numbers `start` to `last`, some at a time."""
+        while start <= last:
             segment, rows = self._reach(start)
             row = start - segment.base - 1
-            most = min(stop - start, rows - row, _ROWS_AT_ONCE)
+            most = min(last - start + 1, rows - row, _ROWS_AT_ONCE)
             if most <= 0:
-                # Lines that were given up: the next ones are in the next segment.
                 raise LogDamagedError(
                     str(self._names.data(segment.base)),
                     segment.bytes,

@@ -1,0 +1,165 @@
+"""``headrace log append``: records from standard input to the end of a log."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from headrace.cli.arguments import Argument
+from headrace.cli.log_options import LOG, TAIL
+from headrace.cli.options import OUTPUT_OPTIONS
+from headrace.cli.table import Example
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+
+    from headrace.api.log import LogWriter
+    from headrace.cli.output import Console
+    from headrace.cli.waiting_lines import WaitingLines
+
+ABOUT = """\
+Each line of standard input is a record. DIR is made if it is not there; a log in it is
+recovered if its last writer crashed. Records are committed when no more are waiting, and
+at the latest after 1,000 of them or 1 MiB. The first line that is no JSON ends it with a
+failure; those before it are in the log.
+
+With --ack, `ACK n` on standard output says after each commit that the first n records are
+in the log as --durability promises: on disk (data), their index as well (always), or only
+written, and on disk within a second (interval) or when the system sees fit (os)."""
+
+EXAMPLES = (
+    Example(
+        "headrace log append trades --ack < app.jsonl",
+        "append rows, and say how many are on disk",
+    ),
+    Example(
+        "headrace log append events --time '$.ms' --rotate-bytes 64MiB --ack < app.jsonl",
+        "with a time from each record, in files of at most 64 MiB",
+    ),
+)
+
+ARGUMENTS = (
+    LOG,
+    Argument("ack", "switch", "print ACK n when n records are in the log", ("--ack",)),
+    Argument(
+        "durability",
+        "choice",
+        "what is promised of a record that is in the log (data unless told)",
+        ("--durability",),
+        choices=("always", "data", "interval", "os"),
+        default="data",
+    ),
+    Argument(
+        "time",
+        "text",
+        "an expression for the time of a record in milliseconds, such as $.E; the time of "
+        "writing without it",
+        ("--time",),
+        metavar="EXPR",
+    ),
+    Argument(
+        "monotonic",
+        "text",
+        "how such times are ordered, or not believed: strict (unless told), off, or by how "
+        "many milliseconds they may go back",
+        ("--monotonic",),
+        metavar="strict|off|N",
+        default="strict",
+    ),
+    Argument(
+        "rotate_bytes",
+        "size",
+        "how large a file may be (256MiB unless told)",
+        ("--rotate-bytes",),
+        metavar="SIZE",
+        default=256 << 20,
+    ),
+    Argument(
+        "rotate_rows",
+        "number",
+        "how many records may be in a file",
+        ("--rotate-rows",),
+        metavar="N",
+    ),
+    Argument(
+        "rotate_seconds",
+        "seconds",
+        "how long a file is written to",
+        ("--rotate-seconds",),
+        metavar="S",
+    ),
+    Argument(
+        "max_record",
+        "size",
+        "refuse records longer than this (64MiB unless told)",
+        ("--max-record",),
+        metavar="SIZE",
+        default=64 << 20,
+    ),
+    TAIL,
+    *OUTPUT_OPTIONS,
+)
+
+
+def run(options: Namespace, console: Console) -> int:
+    """Append until there is no more."""
+    from headrace.api.log import LogWriter
+    from headrace.cli.ending import ending_cleanly
+    from headrace.cli.waiting_lines import WaitingLines
+
+    lines = WaitingLines(options.max_record)
+    monotonic = options.monotonic
+    with ending_cleanly():
+        writer = LogWriter(
+            options.directory,
+            durability=options.durability,
+            rotate_bytes=options.rotate_bytes,
+            rotate_rows=options.rotate_rows,
+            rotate_seconds=options.rotate_seconds,
+            time=options.time,
+            monotonic=int(monotonic) if monotonic.isdecimal() else monotonic,
+            tail=options.tail,
+            max_record=options.max_record,
+        )
+        for action in writer.recovered.actions:
+            if action.action != "created":
+                console.emit("recovered", str(action), **action.told())
+        with writer:
+            _append(writer, lines, options, console)
+    return 0
+
+
+def _append(
+    writer: LogWriter, lines: WaitingLines, options: Namespace, console: Console
+) -> None:
+    from headrace.cli.wording import counted
+    from headrace.errors import RefusedRecordError
+
+    before = writer.last_line
+    console.live = True
+
+    def acknowledge() -> None:
+        if options.ack:
+            console.text(f"ACK {writer.last_line - before}\n")
+
+    while data := lines.take():
+        done = writer.last_line - before
+        try:
+            writer.append_lines(data)
+        except RefusedRecordError as error:
+            if writer.last_line - before > done:
+                acknowledge()
+            number = done + error.record
+            raise RefusedRecordError(
+                error.path, number, error.offset, error.reason
+            ) from None
+        acknowledge()
+    appended = writer.last_line - before
+    without = counted(writer.fallbacks, "record")
+    late = f", {without} without a time of their own" if writer.fallbacks else ""
+    console.emit(
+        "appended",
+        f"{counted(appended, 'record')}, the last is line {writer.last_line}{late}",
+        records=appended,
+        last_line=writer.last_line,
+        fallbacks=writer.fallbacks,
+    )

@@ -1,0 +1,64 @@
+"""``headrace log check``: every file of a log against what was written."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from headrace.cli.arguments import Argument
+from headrace.cli.log_options import LOG
+from headrace.cli.options import OUTPUT_OPTIONS
+from headrace.cli.table import Example
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+
+    from headrace.cli.output import Console
+
+ABOUT = """\
+Prints each segment with its lines, its bytes and "ok", or what is wrong with it: the sizes
+against the manifest, the first line of the index, and every entry against its checksum and
+the one before it; with --deep every line as well. Changes nothing. What a crash left for
+recovery is said, but is nothing wrong. Exits with 1 if anything is."""
+
+EXAMPLES = (
+    Example("headrace log check trades", "sizes and indexes"),
+    Example("headrace log check trades --deep", "every line as well"),
+)
+
+ARGUMENTS = (
+    LOG,
+    Argument("deep", "switch", "compare every line with its checksum", ("--deep",)),
+    *OUTPUT_OPTIONS,
+)
+
+
+def run(options: Namespace, console: Console) -> int:
+    """Print what is wrong, segment by segment."""
+    from headrace.store.log.check import check_log
+
+    wrong = 0
+    with console.progress() as report:
+        checked = check_log(
+            options.directory,
+            deep=options.deep,
+            progress=lambda done: report(done, None),
+        )
+        for segment in checked:
+            said = "; ".join((*segment.faults, *segment.notes)) or "ok"
+            counts = f"{segment.rows} lines\t{segment.bytes} bytes"
+            console.text(f"{segment.path}\t{counts}\t{said}\n")
+            wrong += bool(segment.faults)
+    if not wrong:
+        return 0
+    message = (
+        f"{options.directory}: {wrong} segments are not what was written; bring them back "
+        "from a backup, or see `headrace log recover --repair`"
+    )
+    console.emit(
+        "error",
+        message,
+        error="LogDamagedError",
+        path=options.directory,
+        segments=wrong,
+    )
+    return 1

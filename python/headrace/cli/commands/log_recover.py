@@ -1,0 +1,55 @@
+"""``headrace log recover``: bring a log to the state in which a writer can go on."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from headrace.cli.arguments import Argument
+from headrace.cli.log_options import LOG, TAIL
+from headrace.cli.options import OUTPUT_OPTIONS
+from headrace.cli.table import Example
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+
+    from headrace.cli.output import Console
+
+ABOUT = """\
+Whoever opens a log does this. Prints one JSON object: the lines that are there, and what
+was done, file by file, and why. Done twice, the second time finds nothing to do. No byte of
+data is destroyed: what is no record is moved to quarantine/. Damage that no crash leaves,
+such as a missing file, is a failure; --repair gives up the lines that are lost, keeps what
+is left of them in quarantine/, and lets the numbers of all others stay."""
+
+EXAMPLES = (
+    Example("headrace log recover trades", "after a crash"),
+    Example(
+        "headrace log recover trades --tail strict", "fail if the last record is torn"
+    ),
+)
+
+ARGUMENTS = (
+    LOG,
+    TAIL,
+    Argument(
+        "repair", "switch", "give up lines that are lost or damaged", ("--repair",)
+    ),
+    *OUTPUT_OPTIONS,
+)
+
+
+def run(options: Namespace, console: Console) -> int:
+    """Recover the log and print what was done."""
+    import json
+
+    from headrace.api.log import Log, recover_log
+
+    report = recover_log(options.directory, tail=options.tail, repair=options.repair)
+    log = Log(options.directory)
+    told = {
+        "first_line": log.first_line,
+        "last_line": log.last_line,
+        "actions": [action.told() for action in report.actions],
+    }
+    console.text(json.dumps(told) + "\n")
+    return 0
