@@ -198,6 +198,48 @@ def test_key_indexes_that_may_not_grow(tmp_path, version, memory):
     assert headrace.check_lookup_index(path, "k")["valid"]
 
 
+@pytest.mark.parametrize("version", [1, 2])
+@pytest.mark.parametrize(
+    ("write", "name"),
+    [
+        pytest.param(
+            lambda path: headrace.update_lookup_index(path, threads=1),
+            "rows.jsonl.jnx.delta",
+            id="update",
+        ),
+        pytest.param(headrace.compact_lookup_index, "rows.jsonl.jnx", id="compact"),
+    ],
+)
+def test_key_indexes_that_may_not_be_continued(tmp_path, version, write, name):
+    path = tmp_path / "rows.jsonl"
+    path.write_bytes(b"".join(b'{"k":%d}\n' % n for n in range(200)))
+    headrace.build_lookup_index(path, "k", version=version)
+    with path.open("ab") as file:
+        file.write(b"".join(b'{"k":%d}\n' % n for n in range(20)))
+    headrace.update_lookup_index(path)
+    with path.open("ab") as file:
+        file.write(b"".join(b'{"k":%d}\n' % n for n in range(10)))
+    before = everything(tmp_path)
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    failures = 0
+    for size in [0, 1, 64, *range(100, 20_000, 333)]:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
+        try:
+            write(path)
+            break
+        except OSError as error:
+            said = (error.errno, error.filename)
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+        failures += 1
+        # The lock says who has it.
+        refused = tmp_path / ("rows.jsonl.jnx.lock" if size == 0 else name)
+        assert said == (errno.EFBIG, str(refused))
+        assert everything(tmp_path) == before
+    assert failures > 5
+    assert headrace.check_lookup_index(path, "k")["valid"]
+
+
 def test_a_writer_that_met_a_full_disk_takes_no_more(tmp_path, monkeypatch):
     writer = headrace.ShardWriter(tmp_path / "out", codec="none", block_bytes=100)
     with monkeypatch.context() as patch:

@@ -303,10 +303,10 @@ class KeyIndex:
 
     def _wants_more_than(self, stored: store.Stored) -> bool:
         """Whether rows may be wanted that were too long or too deep for an index."""
-        meta, lines = stored.meta, stored.newest.lines.plus(stored.meta.lines)
+        meta = stored.whole
         longer = self._max_line is not None and self._max_line > meta.max_line
         deeper = self._max_depth is not None and self._max_depth > meta.max_depth
-        return (longer and lines.too_long > 0) or (deeper and lines.bad > 0)
+        return (longer and meta.lines.too_long > 0) or (deeper and meta.lines.bad > 0)
 
     def _limits(self, meta: Meta | None) -> tuple[int, int]:
         """Return how long and how deep rows are read: as those in the index were."""
@@ -429,8 +429,8 @@ class KeyIndex:
 
     @property
     def meta(self) -> Meta | None:
-        """What the index is of."""
-        return None if self._usable is None else self._usable.stored.meta
+        """What the index is of, with its delta if it has one."""
+        return None if self._usable is None else self._usable.stored.whole
 
     def is_fresh(self) -> bool:
         """Whether the index is that of the file as it is now."""

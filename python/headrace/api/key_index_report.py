@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Callable, Sequence
 
-    from headrace.kernel.key_index import Lines
     from headrace.store.source import Source
 
 _SECOND = 1_000_000_000
@@ -66,8 +65,8 @@ def check_lookup_index(
         }
     return said | {
         "index": str(found.path),
-        "records": _records(stored),
-        "keys": _keys(stored),
+        "records": stored.whole.records,
+        "keys": stored.whole.keys,
         "size_bytes": found.index.size,
         **_delta(found),
     }
@@ -115,11 +114,12 @@ def lookup_index_stats(
     found = _found(one, key, where_of(index, index_dir))
     if isinstance(found, store.Unreadable):
         raise KeyIndexError(one.location, str(found.path), found.fault, found.reason)
-    meta, size = found.meta, found.index.size + (found.delta.size if found.delta else 0)
+    meta, size = (
+        found.whole,
+        found.index.size + (found.delta.size if found.delta else 0),
+    )
     built = datetime.fromtimestamp(found.changed_ns() // _SECOND, UTC)
-    records, keys, lines = _records(found), _keys(found), _lines(found)
-    per_key = None if keys is None else round(records / max(keys, 1), 2)
-    source_size = found.newest.source.size
+    per_key = None if meta.keys is None else round(meta.records / max(meta.keys, 1), 2)
     return {
         "source": one.location,
         "index": str(found.path),
@@ -127,35 +127,18 @@ def lookup_index_stats(
         "version": found.index.version,
         "mode": meta.mode,
         "key": ",".join(meta.key),
-        "records": records,
-        "unique_keys": keys,
+        "records": meta.records,
+        "unique_keys": meta.keys,
         "avg_records_per_key": per_key,
-        "lines": lines.lines,
-        "skipped": lines.skipped,
+        "lines": meta.lines.lines,
+        "skipped": meta.lines.skipped,
         "index_size_bytes": size,
-        "source_size_bytes": source_size,
-        "compression_ratio": round(size / max(source_size, 1), 2),
+        "source_size_bytes": meta.source.size,
+        "compression_ratio": round(size / max(meta.source.size, 1), 2),
         "build_time": built.strftime("%Y-%m-%dT%H:%M:%SZ"),
         "build_id": f"{found.index.build_id:016x}",
         **_delta(found),
     }
-
-
-def _lines(stored: store.Stored) -> Lines:
-    if stored.delta is None:
-        return stored.meta.lines
-    return stored.meta.covered_lines.plus(stored.delta.meta.lines)
-
-
-def _records(stored: store.Stored) -> int:
-    return _lines(stored).records
-
-
-def _keys(stored: store.Stored) -> int | None:
-    """How many keys there are; None where a key may be in both files."""
-    if stored.delta is None:
-        return stored.meta.keys
-    return _records(stored) if stored.meta.mode == "unique" else None
 
 
 def _delta(stored: store.Stored) -> dict[str, Any]:
@@ -163,7 +146,7 @@ def _delta(stored: store.Stored) -> dict[str, Any]:
     if stored.delta is None:
         return {}
     delta = stored.delta
-    share = delta.meta.records / max(_records(stored), 1)
+    share = delta.meta.records / max(stored.whole.records, 1)
     return {
         "delta": {
             "index": str(delta.path),

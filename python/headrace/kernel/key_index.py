@@ -142,12 +142,15 @@ class SourceMark(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Meta:
-    """What an index is of; of a delta, `base` is what it continues from `covers` on."""
+    """What an index is of; of a delta, `base` is what it continues from `covers` on.
+
+    How many `keys` a base and its delta have together is not always known.
+    """
 
     key: tuple[str, ...]
     mode: str
     records: int
-    keys: int
+    keys: int | None
     lines: Lines
     max_line: int
     max_depth: int

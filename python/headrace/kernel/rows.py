@@ -54,6 +54,7 @@ __all__ = [
     "SidecarError",
     "codecs",
     "count_rows",
+    "explaining",
     "has_blocks",
     "reach_back",
     "reading",
@@ -94,6 +95,15 @@ def reading(path: str) -> Iterator[None]:
         raise SourceNotFoundError(path) from None
     except OSError as error:
         raise UnreadableError(path, error.strerror or str(error)) from error
+
+
+@contextmanager
+def explaining(path: str) -> Iterator[None]:
+    """Do the same, but leave alone what the operating system says of other files."""
+    try:
+        yield
+    except KernelError as error:
+        raise _in_our_words(path, error) from None
 
 
 def _in_our_words(path: str, error: KernelError) -> HeadraceError:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import stat
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias
@@ -94,6 +94,22 @@ class Stored:
     def newest(self) -> Meta:
         """What is known of the source as it was last."""
         return self.meta if self.delta is None else self.delta.meta
+
+    @property
+    def whole(self) -> Meta:
+        """What base and delta are of together."""
+        if self.delta is None:
+            return self.meta
+        lines = self.meta.covered_lines.plus(self.delta.meta.lines)
+        keys = lines.records if self.meta.mode == "unique" else None
+        return replace(
+            self.delta.meta,
+            lines=lines,
+            records=lines.records,
+            keys=keys,
+            base=None,
+            covers=0,
+        )
 
     @property
     def newest_path(self) -> Path:

@@ -47,7 +47,10 @@ class FileLock:
             holder = self._holder()
             self.forget()
             raise refused(holder) from None
-        except BaseException:
+        except BaseException as error:
+            if isinstance(error, OSError):
+                # A full disk does not say of which file it speaks.
+                error.filename = error.filename or os.fspath(path)
             self.release()
             raise
 

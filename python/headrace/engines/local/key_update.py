@@ -17,7 +17,7 @@ from headrace.kernel.key_index import (
     Plan,
     write_index,
 )
-from headrace.kernel.rows import SidecarError, reading
+from headrace.kernel.rows import SidecarError, explaining
 from headrace.store.atomic import in_place_of
 from headrace.store.key_index import mark_of, remove_delta
 from headrace.store.key_names import delta_of
@@ -25,6 +25,7 @@ from headrace.store.opened import OpenedFile
 
 if TYPE_CHECKING:
     from headrace.engines.local.key_build import KeyBuild
+    from headrace.errors import HeadraceError
     from headrace.store.key_index import Stored
     from headrace.store.source import Source
 
@@ -32,15 +33,16 @@ if TYPE_CHECKING:
 def update(source: Source, stored: Stored, asked: KeyBuild) -> Built:
     """Write the delta of all rows that its index has not, and return what is new in it.
 
-    What the index covers must have been proven. If nothing is known of the rows of the
-    delta that there is but their places, and these are too many, it is made anew.
+    What the index covers must have been proven. A delta that is damaged, or has too many rows
+    of which nothing is known but their places, is made anew.
     """
     try:
         return _update(source, stored, asked)
-    except (FewBitsError, SidecarError):
+    except (FewBitsError, SidecarError) as error:
         if stored.delta is None:
-            raise
-        return _update(source, stored.without_delta(), asked)
+            # Only a delta can have too few bits.
+            raise _damaged(source, stored, error) from None
+    return update(source, stored.without_delta(), asked)
 
 
 def _update(source: Source, stored: Stored, asked: KeyBuild) -> Built:
@@ -51,9 +53,9 @@ def _update(source: Source, stored: Stored, asked: KeyBuild) -> Built:
     # What the delta knows; lines are counted from the first one of the source on.
     known = newest.covered_lines if stored.delta else Lines()
     before = base.covered_lines.lines + known.lines
-    with in_place_of(path) as new, reading(source.location):
+    blocks = (base.coverage_end // HASH_BYTES, newest.coverage_end // HASH_BYTES)
+    with in_place_of(path) as new, explaining(source.location):
         keys = scan_keys(opened, asked, path.parent, newest.coverage_end, before)
-        blocks = (base.coverage_end // HASH_BYTES, newest.coverage_end // HASH_BYTES)
         plan = Plan(
             asked.fields,
             asked.unique,
@@ -82,27 +84,26 @@ def compact(source: Source, stored: Stored) -> Built:
     """Make one index of a base and its delta, in the place of the base.
 
     What they cover must have been proven: rows are read where only they can tell whether
-    two keys are one.
+    two keys are one. Raises `FewBitsError` where a new index would know more of its keys.
     """
     opened = OpenedFile(source)
-    base, newest = stored.meta, stored.newest
-    lines = base.covered_lines.plus(newest.lines)
-    keyed = newest.last is not None and newest.last.endswith("_key")
-    with in_place_of(stored.path) as new, reading(source.location):
-        plan = Plan(
-            base.key,
-            base.mode == "unique",
-            2 if stored.index.version == 2 else None,
-            lines,
-            "key" if keyed else newest.last,
-            base.max_line,
-            base.max_depth,
-            newest.logical_size,
-            newest.coverage_end,
-            (newest.hashed, stored.index.all_hashes()),
-            newest.source,
-        )
-        try:
+    whole = stored.whole
+    keyed = whole.last is not None and whole.last.endswith("_key")
+    try:
+        with in_place_of(stored.path) as new, explaining(source.location):
+            plan = Plan(
+                whole.key,
+                whole.mode == "unique",
+                2 if stored.index.version == 2 else None,
+                whole.lines,
+                "key" if keyed else whole.last,
+                whole.max_line,
+                whole.max_depth,
+                whole.logical_size,
+                whole.coverage_end,
+                (whole.hashed, stored.index.all_hashes()),
+                whole.source,
+            )
             written = write_index(
                 [],
                 new.temporary,
@@ -111,20 +112,25 @@ def compact(source: Source, stored: Stored) -> Built:
                 line_of=lambda offset: line_of(opened, offset),
                 kept=Kept(stored.index, opened.data, whole=True),
             )
-        except SidecarError as error:
-            opened.check()
-            _path, offset, reason = error.args
-            said = f"{reason} (byte {offset})"
-            raise KeyIndexError(
-                source.location, str(stored.path), "corrupt", said
-            ) from None
+    except SidecarError as error:
+        # A source that was changed is said to be so, not its index.
+        opened.check()
+        raise _damaged(source, stored, error) from None
     remove_delta(stored.path)
-    return Built(stored.path, written, lines, ())
+    return Built(stored.path, written, whole.lines, ())
 
 
 def restamp(source: Source, stored: Stored) -> None:
     """Write down what a source looks like now whose bytes were proven to be the same."""
-    opened = OpenedFile(source)
-    path = stored.newest_path
-    with in_place_of(path) as new, reading(str(path)):
-        stored.index.restamp(new.temporary, mark_of(source, opened))
+    mark = mark_of(source, OpenedFile(source))
+    try:
+        with in_place_of(stored.newest_path) as new, explaining(source.location):
+            stored.index.restamp(new.temporary, mark)
+    except SidecarError as error:
+        raise _damaged(source, stored, error) from None
+
+
+def _damaged(source: Source, stored: Stored, error: HeadraceError) -> KeyIndexError:
+    _path, offset, reason = error.args
+    said = f"{reason} (byte {offset})"
+    return KeyIndexError(source.location, str(stored.newest_path), "corrupt", said)
