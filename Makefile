@@ -6,7 +6,7 @@ READY := $(VENV)/.ready
 RUST := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
 EXTRAS := spark,tui,arrow,remote,dev
 
-.PHONY: help setup demo test check unit bench conformance fuzz clean need-cargo need-cxx need-java
+.PHONY: help setup demo test check unit bench conformance crash fuzz clean need-cargo need-cxx need-java
 
 help:
 	@echo "make demo         set up, then the main job on sample data, on embedded Spark"
@@ -15,6 +15,7 @@ help:
 	@echo "make unit         the tests that need no Java"
 	@echo "make conformance  the JSON cases, ours and the public suite where it is there"
 	@echo "make bench        the benchmarks, with the figures the README states"
+	@echo "make crash        kill the log's writer, and pull its plug, N=1000 times each"
 	@echo "make fuzz         any bytes for the core, SECONDS=60 for each target, TARGETS=\"$(TARGETS)\""
 	@echo "make clean        remove all that was built"
 
@@ -58,6 +59,13 @@ else
 	cargo test -q --locked -p headrace-core json
 	$(BIN)/pytest -q tests/conformance
 endif
+
+# make crash N=1000 SEED=1: what a log has acknowledged is there after each.
+N ?= 1000
+SEED ?= 1
+crash: setup
+	$(BIN)/python -m tests.fault.crash_log $(N) $(SEED)
+	$(BIN)/python -m tests.fault.power_log $(N) $(SEED)
 
 bench: setup
 	PIP_QUIET=1 VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/maturin develop -q --release --extras $(EXTRAS),bench

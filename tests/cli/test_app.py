@@ -50,7 +50,7 @@ def test_the_overview_lists_every_command(headrace, arguments):
     outcome = headrace(*arguments)
     assert outcome.code == 0
     text = outcome.out.decode()
-    listed = re.findall(r"^  (\w+(?: \w+)?)  +\S", text, re.MULTILINE)
+    listed = re.findall(r"^  (\w+(?: [\w-]+)?)  +\S", text, re.MULTILINE)
     assert listed[-len(NAMES) :] == NAMES
 
 

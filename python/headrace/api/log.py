@@ -21,7 +21,7 @@ from headrace.physical.query_plan import row_program
 from headrace.store.log.indexes import TAILS, RecoveryOptions
 from headrace.store.log.lock import LogLock
 from headrace.store.log.manifest import DURABILITIES, Timing
-from headrace.store.log.names import LOCK, LogNames, is_log
+from headrace.store.log.names import LogNames, is_log
 from headrace.store.log.reader import LogReader
 from headrace.store.log.recovery import recover
 from headrace.store.log.rotation import Rotation
@@ -167,7 +167,7 @@ def open_recovered(
     actions: list[Action] = []
     if is_log(names.directory) or names.bases():
         actions = _recovered(names)
-    elif any(path.name != LOCK for path in names.directory.iterdir()):
+    elif names.foreign():
         raise UsageError(f"{names.text}: there is no log in this directory")
     try:
         return LogReader(directory), actions

@@ -169,12 +169,9 @@ class Appending:
         try:
             files.system.sync(descriptor)
         except OSError as error:
+            # The system may forget that these bytes are not on disk: another sync would
+            # say nothing. Whoever recovers the log writes them again.
             self.failure = f"a sync failed: {error.strerror or error}"
-            # The system may forget that these bytes are not on disk. They must not be
-            # there when somebody else goes on.
-            with suppress(OSError):
-                files.system.truncate(self._segment.index, self._settled.index_end)
-                files.system.truncate(self._segment.data, self._settled.end)
             raise LogFailedError(self._names.text, self.failure) from error
 
     def _cut_data(self, error: OSError) -> None:

@@ -60,6 +60,16 @@ class LogNames:
             path for path in self.directory.iterdir() if _TEMPORARY.fullmatch(path.name)
         )
 
+    def foreign(self) -> list[str]:
+        """List what is in the directory and is not a log's."""
+        ours = (MANIFEST, LOCK, REPORT, QUARANTINE)
+        return sorted(
+            name
+            for name in (path.name for path in self.directory.iterdir())
+            if name not in ours
+            and not any(each.fullmatch(name) for each in (_SEGMENT, _INDEX, _TEMPORARY))
+        )
+
 
 def segment_name(base: int) -> str:
     """Return the name of the segment behind line `base`.

@@ -123,8 +123,7 @@ class _Recovery:
         )
 
     def _empty(self) -> Manifest:
-        for path in self._names.directory.iterdir():
-            name = path.name
+        for name in self._names.foreign():
             if ".meta-" in name or any(end in name for end in _DATA_ENDINGS):
                 raise UsageError(
                     f"{self._names.text}: there is other data, {name!r}; "

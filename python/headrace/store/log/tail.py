@@ -27,6 +27,9 @@ _LOOKED_AT = 64
 """How many of the last durable lines are compared with their entries, whatever happened."""
 
 
+_PIECE = 1 << 20
+
+
 @dataclass(slots=True)
 class Tail:
     """The last segment of a log, and what its manifest says of it."""
@@ -49,12 +52,34 @@ class Tail:
         untouched = place == self.manifest.mark and size == place.end
         if untouched and index_size == place.index_end:
             return place, clock
+        self._write_again(place, size)
         files.system.sync(self.segment.data)
         self._drop_entries(place, index_size, fault)
         place = self._index(behind, clock)
         place = self._end(place, size, behind, clock)
         files.system.sync(self.segment.index)
         return place, clock
+
+    def _write_again(self, place: Place, size: int) -> None:
+        """Write what may not be durable as it is there.
+
+        After a sync that failed, the system may think that it is.
+        """
+        mark = self.manifest.mark
+        start = mark.end if self._unsure else max(mark.end, place.end)
+        for descriptor, begin, end in (
+            (self.segment.data, start, size),
+            (self.segment.index, mark.index_end, place.index_end),
+        ):
+            for offset in range(begin, end, _PIECE):
+                length = min(_PIECE, end - offset)
+                data = files.read_at(descriptor, length, offset)
+                files.write_at(descriptor, data, offset)
+
+    @property
+    def _unsure(self) -> bool:
+        """Whether lines may have entries without being durable."""
+        return self.manifest.durability == "os"
 
     def _good_entries(self, size: int) -> tuple[Place, LogClock, Fault | None]:
         """Find the last good entry, and what is wrong with the next if there is one."""
@@ -64,8 +89,9 @@ class Tail:
         if not self._mark_holds(rows, size, clock):
             # The index is not what it was; the data is, and makes it again.
             place, clock = self.segment.header.place, fresh_clock(late)
-        unsure = self.manifest.durability == "os"
-        place, fault = self.indexes.verified(place, rows, size, clock, lines=unsure)
+        place, fault = self.indexes.verified(
+            place, rows, size, clock, lines=self._unsure
+        )
         return place, clock, fault
 
     def _mark_holds(self, rows: int, size: int, clock: LogClock) -> bool:

@@ -1,0 +1,152 @@
+"""Kill ``headrace log append --ack`` at random moments: what it acknowledged must be there.
+
+Run as ``python -m tests.fault.crash_log KILLS SEED [PLANT]``, in a process of its own because it
+forks. Each child is the command itself, killed with -9 while records are fed to it; now and
+then the one that recovers the log is killed as well. Another log is begun before one gets long.
+"""
+
+import os
+import random
+import signal
+import sys
+import threading
+import time
+
+import headrace
+from headrace.cli.app import main as command
+from headrace.store.log.appending import Appending
+from tests.fault.logs import record, refuse_unless_sound
+from tests.fault.power_log import scratch
+
+LONGEST_LOG = 1500
+OPTIONS = (
+    ("--durability", "data", "--rotate-rows", "7"),
+    ("--durability", "always", "--rotate-bytes", "20KiB", "--time", "$.E"),
+    ("--durability", "os", "--rotate-rows", "50"),
+    ("--durability", "interval", "--rotate-rows", "100"),
+    ("--durability", "data", "--rotate-rows", "1"),
+)
+
+
+class Child:
+    """A command in a process of its own, with pipes for what it reads and prints."""
+
+    def __init__(self, arguments, plant):
+        stdin, self._feed = os.pipe()
+        self._acks, stdout = os.pipe()
+        self.pid = os.fork()
+        if self.pid == 0:
+            try:
+                os.dup2(stdin, 0)
+                os.dup2(stdout, 1)
+                os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
+                for descriptor in (stdin, self._feed, self._acks, stdout):
+                    os.close(descriptor)
+                plant()
+                command(arguments)
+            finally:
+                os._exit(1)
+        os.close(stdin)
+        os.close(stdout)
+
+    def feed(self, start):
+        """Give it records from `start` on until it dies; return a function for how many."""
+        sent = [start]
+
+        def write():
+            try:
+                while True:
+                    chance = random.Random(sent[0])
+                    count = chance.choice([1, 1, 3, 40])
+                    numbers = range(sent[0], sent[0] + count)
+                    lines = b"".join(record(number) + b"\n" for number in numbers)
+                    sent[0] += count  # any part of them may arrive
+                    rest = memoryview(lines)
+                    while rest:
+                        rest = rest[os.write(self._feed, rest) :]
+            except OSError:
+                return
+
+        self._writer = threading.Thread(target=write)
+        self._writer.start()
+        return lambda: sent[0]
+
+    def kill(self):
+        """End it, and return the last number that it acknowledged."""
+        os.kill(self.pid, signal.SIGKILL)
+        os.waitpid(self.pid, 0)
+        with os.fdopen(self._acks) as lines:
+            acks = [int(line.split()[1]) for line in lines if line.endswith("\n")]
+        self._writer.join()
+        os.close(self._feed)
+        return acks[-1] if acks else 0
+
+
+def killed_while_recovering(directory, seconds):
+    pid = os.fork()
+    if pid == 0:
+        try:
+            headrace.recover_log(directory)
+        finally:
+            os._exit(0)
+    time.sleep(seconds)
+    os.kill(pid, signal.SIGKILL)
+    os.waitpid(pid, 0)
+
+
+def run(kills, seed, plant):
+    """Kill so many; return how many had acknowledged something, and how much they left."""
+    signal.signal(signal.SIGPIPE, signal.SIG_IGN)
+    chance = random.Random(seed)
+    longest = 0.05
+    acknowledging = unacknowledged = 0
+    done = 0
+    while done < kills:
+        with scratch() as root:
+            directory, there = root / "log", 0
+            while done < kills and there < LONGEST_LOG:
+                options = chance.choice(OPTIONS)
+                child = Child(
+                    ["log", "append", str(directory), "--ack", *options], plant
+                )
+                sent = child.feed(there)
+                time.sleep(longest * chance.random())
+                acknowledged = child.kill()
+                if (directory / "manifest.json").exists() and chance.random() < 0.25:
+                    killed_while_recovering(directory, 0.01 * chance.random())
+                wanted = there + acknowledged
+                there = refuse_unless_sound(directory, wanted, sent())
+                acknowledging += acknowledged > 0
+                unacknowledged += there > wanted
+                # So that most have begun and few have done much, however busy the machine is.
+                longest *= 0.95 if acknowledged else 1.2
+                done += 1
+    return acknowledging, unacknowledged
+
+
+def acknowledge_early():
+    """Plant a bug: records stay in the process until the next ones come."""
+    write, held = Appending._write_data, []
+
+    def late(appending, data):
+        held.append(data)
+        if len(held) > 1:
+            write(appending, held.pop(0))
+
+    Appending._write_data = late
+
+
+PLANTS = {"": lambda: None, "acknowledge-early": acknowledge_early}
+
+
+def main(kills, seed, plant=""):
+    acknowledging, unacknowledged = run(kills, seed, PLANTS[plant])
+    sys.stdout.write(
+        f"{kills} kills, seed {seed}: no acknowledged record lost, doubled or out of order; "
+        f"{acknowledging} came after an acknowledgement, {unacknowledged} left more than "
+        "was acknowledged\n"
+    )
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]), int(sys.argv[2]), *sys.argv[3:])

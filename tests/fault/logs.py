@@ -1,0 +1,95 @@
+"""Logs that are written while something goes wrong: records, and what must be true then."""
+
+import functools
+import json
+import random
+
+import headrace
+from headrace.api.log import open_recovered
+from headrace.errors import HeadraceError, UnwritableError
+from headrace.store.log.check import check_log
+
+
+@functools.cache
+def record(number):
+    """Return a record, as bytes: mostly small, some larger than a page of a disk."""
+    chance = random.Random(number)
+    length = chance.choice([0, 1, 20, 100, 100, 700, 5000])
+    pad = "".join(chance.choices('abc{}[]"\\\u00e9 ', k=length))
+    value = {"n": number, "E": 1_600_000_000_000 + number, "pad": pad}
+    return json.dumps(value, ensure_ascii=False).encode()
+
+
+def lines_of(directory):
+    """Return all lines of a log, recovered as `headrace log cat` does it."""
+    reader, _actions = open_recovered(directory)
+    if reader is None:
+        return []
+    blocks = reader.blocks(reader.first_line, reader.last_line)
+    return [line for block in blocks for line in block.lines()]
+
+
+def everything(directory):
+    """Return all files below a directory, but what only says who had the lock."""
+    return {
+        path.relative_to(directory).as_posix(): path.read_bytes()
+        for path in directory.rglob("*")
+        if path.is_file() and path.name != "LOCK"
+    }
+
+
+def refuse_unless_sound(directory, acknowledged, sent):
+    """Raise unless the log has the first records that were sent, with all acknowledged.
+
+    Returns how many it has. Recovering it again must change nothing, and it must pass its
+    own check.
+    """
+    found = lines_of(directory)
+    wanted = [record(number) for number in range(len(found))]
+    assert found == wanted, f"{len(found)} lines, not the first that were sent"
+    assert acknowledged <= len(found) <= sent, (acknowledged, len(found), sent)
+    before = everything(directory) if directory.exists() else {}
+    if "manifest.json" in before:
+        report = headrace.recover_log(directory)
+        assert report.actions == [], report
+        assert everything(directory) == before, "recovering again changed it"
+        wrong = [each for each in check_log(directory, deep=True) if each.faults]
+        assert wrong == []
+    return len(found)
+
+
+def append_until(writer, start, stop, acknowledge, *, together=4):
+    """Append the records from `start` to `stop`, one and several at a time in turn."""
+    number = start
+    while number < stop:
+        count = 1 if number % 3 else min(together, stop - number)
+        batch = [record(each) for each in range(number, number + count)]
+        if count == 1:
+            writer.append(batch[0])
+        else:
+            writer.append_many(batch)
+        number += count
+        acknowledge(number)
+    return number
+
+
+def retrying(directory, stop, acknowledge, **options):
+    """Append records up to `stop` whatever fails, as a careful program would.
+
+    What was refused is given again; a writer that has failed is replaced by another,
+    which goes on behind what is in the log.
+    """
+    failures = 0
+    while True:
+        assert failures < 20, "it never works"
+        try:
+            with headrace.LogWriter(directory, **options) as writer:
+                while writer.last_line < stop:
+                    try:
+                        append_until(writer, writer.last_line, stop, acknowledge)
+                    except UnwritableError:
+                        failures += 1
+        except (HeadraceError, OSError):
+            failures += 1
+        else:
+            return failures

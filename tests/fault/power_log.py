@@ -1,0 +1,124 @@
+"""Pull the plug of a machine that writes a log, between any two of its system calls.
+
+Run as ``python -m tests.fault.power_log CUTS SEED``. The calls are recorded once for each
+way of writing; each cut plays back the first of them, and loses some of what was not
+synchronised. What is found must be what was acknowledged, and no more than was sent.
+"""
+
+import random
+import sys
+import tempfile
+from contextlib import contextmanager
+from pathlib import Path
+
+import headrace
+from headrace.errors import HeadraceError
+from headrace.store.log import files
+from tests.fault.disk_model import Disk, Recorder, put
+from tests.fault.logs import append_until, record, refuse_unless_sound
+
+LOG = "a/log"
+RECORDS = 40
+WAYS = (
+    {"durability": "data", "rotate_rows": 7},
+    {"durability": "always", "rotate_bytes": 3000, "time": "$.E"},
+    {"durability": "data", "rotate_rows": 1},
+    {"durability": "interval", "interval": 1000.0, "rotate_rows": 9},
+    {"durability": "os", "rotate_rows": 11},
+)
+
+
+@contextmanager
+def using(system):
+    """Let the log make its calls through another system."""
+    before, files.system = files.system, system
+    try:
+        yield system
+    finally:
+        files.system = before
+
+
+def recorded(root, options, make=Recorder):
+    """Return the calls of writers that open, append, rotate, and close, twice."""
+    with using(make(root)) as recorder:
+        # Nothing but these two promise that what was appended is durable.
+        promised = options["durability"] in ("data", "always")
+        acknowledge = recorder.acknowledge if promised else lambda _number: None
+        for start, stop in ((0, RECORDS // 2), (RECORDS // 2, RECORDS)):
+            with headrace.LogWriter(root / LOG, **options) as writer:
+                append_until(writer, start, stop, acknowledge)
+            recorder.acknowledge(stop)
+    return recorder.calls
+
+
+def recovering(root, found, make=Recorder):
+    """Return the calls of a writer that opens what a power failure left, and the first."""
+    put(root, found)
+    recorder = make(root)
+    recorder.adopt(found)
+    begun = len(recorder.calls)
+    with using(recorder), headrace.LogWriter(root / LOG):
+        pass
+    return recorder.calls, begun
+
+
+def refuse_unless_found(root, found, acknowledged):
+    """Raise unless a log is sound after a power failure, and can be gone on with."""
+    put(root, found)
+    directory = root / LOG
+    count = refuse_unless_sound(directory, acknowledged, RECORDS)
+    with headrace.LogWriter(directory) as writer:
+        assert writer.append(record(count)) == count + 1
+    refuse_unless_sound(directory, count + 1, count + 1)
+    return count
+
+
+@contextmanager
+def scratch():
+    """Give an empty directory, in memory if there is one."""
+    memory = Path("/dev/shm")
+    inside = memory if memory.is_dir() else None
+    with tempfile.TemporaryDirectory(prefix="headrace-", dir=inside) as root:
+        yield Path(root)
+
+
+def run(cuts, seed, make=Recorder, ways=WAYS):
+    """Cut so many times; return how many records each cut left.
+
+    Of every few cuts one comes while a writer recovers from the one before.
+    """
+    chance = random.Random(seed)
+    traces = []
+    for options in ways:
+        with scratch() as root:
+            traces.append(recorded(root, options, make))
+    left = []
+    for number in range(cuts):
+        calls = traces[number % len(traces)]
+        at = chance.randint(0, len(calls))
+        disk = Disk(calls[:at])
+        found = disk.cut(chance)
+        try:
+            if number % 4 == 3 and LOG in found:
+                with scratch() as root:
+                    calls, begun = recovering(root, found, make)
+                at = chance.randint(begun, len(calls))
+                found = Disk(calls[:at]).cut(chance)
+            with scratch() as root:
+                left.append(refuse_unless_found(root, found, disk.acknowledged))
+        except (AssertionError, HeadraceError, OSError) as error:
+            said = f"cut {number} of seed {seed}, after {at} calls: {error}"
+            raise AssertionError(said) from error
+    return left
+
+
+def main(cuts, seed):
+    left = run(cuts, seed)
+    sys.stdout.write(
+        f"{cuts} power cuts, seed {seed}: none lost a record that was acknowledged; "
+        f"{sum(count < RECORDS for count in left)} were before the end\n"
+    )
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]), int(sys.argv[2]))

@@ -1,0 +1,246 @@
+"""Every system call of a log fails in turn: no record is lost, doubled or out of order."""
+
+import errno
+from contextlib import suppress
+from itertools import count
+
+import pytest
+
+import headrace
+from headrace.errors import HeadraceError, LogFailedError, UnwritableError
+from headrace.store.log import files
+from headrace.store.log.files import System
+from tests.fault.failing_system import CALLS, FailingSystem, Killed
+from tests.fault.logs import (
+    append_until,
+    record,
+    refuse_unless_sound,
+    retrying,
+)
+from tests.fault.power_log import scratch, using
+
+RECORDS = 7
+OPTIONS = [
+    pytest.param({"durability": "data", "rotate_rows": 3}, id="data"),
+    pytest.param({"durability": "always", "rotate_bytes": 2000}, id="always"),
+    pytest.param({"durability": "os", "rotate_rows": 3}, id="os"),
+    pytest.param(
+        {"durability": "interval", "interval": 1e3, "rotate_rows": 3}, id="interval"
+    ),
+]
+
+
+@pytest.fixture
+def root():
+    """Return a directory in memory: nothing of this depends on the disk."""
+    with scratch() as directory:
+        yield directory
+
+
+def write_all(directory, acknowledge, **options):
+    """Open, append and rotate, close, and the same again."""
+    for start, stop in ((0, RECORDS - 1), (RECORDS - 1, RECORDS)):
+        with headrace.LogWriter(directory, **options) as writer:
+            append_until(writer, start, stop, acknowledge)
+
+
+def test_the_calls_of_a_log_are_those_that_fail_here(root):
+    system = FailingSystem(0)
+    with using(system):
+        write_all(root / "log", lambda _number: None, rotate_rows=3)
+    assert set(vars(System)) >= set(CALLS)
+    public = {name for name in vars(System) if not name.startswith("_")}
+    assert public == set(CALLS)
+    assert {"create", "open", "pwrite", "sync", "rename", "sync_directory"} <= set(
+        system.log
+    )
+
+
+@pytest.mark.parametrize("options", OPTIONS)
+@pytest.mark.parametrize("fault", ["before", "after", "within"])
+def test_a_writer_killed_at_any_call(root, options, fault):
+    """What was acknowledged before is there, and another writer goes on."""
+    kills = 0
+    for at in count(1):
+        directory = root / str(at)
+        acknowledged = [0]
+        system = FailingSystem(at, fault)
+        with using(system):
+            try:
+                write_all(
+                    directory,
+                    lambda number, to=acknowledged: to.append(number),
+                    **options,
+                )
+            except Killed:
+                kills += 1
+        found = refuse_unless_sound(directory, acknowledged[-1], RECORDS)
+        with headrace.LogWriter(directory, **options) as writer:
+            append_until(writer, found, RECORDS, lambda _number: None)
+        refuse_unless_sound(directory, RECORDS, RECORDS)
+        if system.failed is None:
+            break
+    assert kills > 50
+
+
+@pytest.mark.parametrize("options", OPTIONS)
+@pytest.mark.parametrize(
+    ("fault", "number"),
+    [
+        pytest.param("error", errno.ENOSPC, id="full"),
+        pytest.param("half", errno.ENOSPC, id="full after half a write"),
+        pytest.param("error", errno.EIO, id="failing disk"),
+        pytest.param("short", 0, id="short write"),
+    ],
+)
+def test_a_call_that_fails_once(root, options, fault, number):
+    """A program that tries again ends with each record in the log, once."""
+    failures = 0
+    for at in count(1):
+        directory = root / str(at)
+        acknowledged = [0]
+        system = FailingSystem(at, fault, number)
+        with using(system):
+            failures += retrying(directory, RECORDS, acknowledged.append, **options)
+        assert acknowledged == sorted(set(acknowledged))
+        refuse_unless_sound(directory, RECORDS, RECORDS)
+        if system.failed is None:
+            break
+    assert failures > 15 if fault != "short" else failures == 0
+
+
+@pytest.mark.parametrize("options", OPTIONS)
+def test_a_disk_that_stays_full(root, options):
+    """Nothing that was acknowledged is lost, and all goes on when there is room again."""
+    refused = 0
+    for at in count(1):
+        directory = root / str(at)
+        acknowledged = [0]
+        system = FailingSystem(at, lasting=True)
+        with using(system):
+            try:
+                write_all(directory, acknowledged.append, **options)
+            except (HeadraceError, OSError):
+                refused += 1
+        found = refuse_unless_sound(directory, acknowledged[-1], RECORDS)
+        retrying(directory, RECORDS, lambda _number: None, **options)
+        assert found <= RECORDS
+        refuse_unless_sound(directory, RECORDS, RECORDS)
+        if system.failed is None:
+            break
+    assert refused > 15
+
+
+@pytest.mark.parametrize("fault", ["before", "after", "within"])
+def test_recovery_killed_at_any_call(root, fault):
+    """What a killed recovery leaves is recovered as if it had never begun."""
+    torn = b'{"n":3,"half":'
+    for at in count(1):
+        directory = root / str(at)
+        with headrace.LogWriter(directory, rotate_rows=5) as writer:
+            append_until(writer, 0, 7, lambda _number: None)
+        data, index = (directory / f"{5:020d}.jsonl{end}" for end in ("", ".idx"))
+        data.write_bytes(data.read_bytes() + record(7) + b"\n" + torn)
+        index.write_bytes(index.read_bytes()[:-60] + b"\0" * 30)
+        (directory / "manifest.json").unlink()
+        system = FailingSystem(at, fault)
+        with using(system), suppress(Killed):
+            headrace.recover_log(directory)
+        refuse_unless_sound(directory, 8, 8)
+        kept = [path.read_bytes() for path in (directory / "quarantine").iterdir()]
+        assert torn in kept
+        assert all(torn.startswith(each) for each in kept)
+        if system.failed is None:
+            break
+    assert at > 15
+
+
+class TestAWriter:
+    def test_is_poisoned_by_a_sync_that_fails(self, root):
+        with headrace.LogWriter(root / "log") as writer:
+            writer.append(record(0))
+            with (
+                using(FailingSystem(2, number=errno.EIO)),
+                pytest.raises(LogFailedError),
+            ):
+                writer.append(record(1))
+            with pytest.raises(
+                LogFailedError, match=r"sync failed.*open another writer"
+            ):
+                writer.append(record(1))
+            with pytest.raises(LogFailedError):
+                writer.flush()
+        # Nobody knows whether it is on disk; it may be in the log.
+        refuse_unless_sound(root / "log", 1, 2)
+
+    def test_takes_back_what_it_cannot_write(self, root):
+        with headrace.LogWriter(root / "log") as writer:
+            writer.append(record(0))
+            with (
+                using(FailingSystem(1, "half")),
+                pytest.raises(UnwritableError, match="space"),
+            ):
+                writer.append(record(1))
+            assert (root / f"log/{0:020d}.jsonl").read_bytes() == record(0) + b"\n"
+            assert writer.append(record(1)) == 2
+
+    def test_takes_back_lines_whose_entries_it_cannot_write(self, root):
+        with headrace.LogWriter(root / "log") as writer:
+            writer.append(record(0))
+            with (
+                using(FailingSystem(3, "half")),
+                pytest.raises(UnwritableError, match="space"),
+            ):
+                writer.append(record(1))
+            assert writer.append(record(1)) == 2
+        refuse_unless_sound(root / "log", 2, 2)
+
+    def test_says_how_much_of_a_call_is_in_the_log(self, root):
+        with headrace.LogWriter(root / "log", rotate_rows=2) as writer:
+            # Data, sync and entries of the first two; then both are synchronised.
+            with (
+                using(FailingSystem(6)),
+                pytest.raises(UnwritableError, match="2 of 5 records are in the log"),
+            ):
+                writer.append_many([record(number) for number in range(5)])
+            assert writer.last_line == 2
+            writer.append_many([record(number) for number in range(2, 5)])
+        refuse_unless_sound(root / "log", 5, 5)
+
+    def test_fails_if_it_cannot_take_back(self, root):
+        class Stubborn(FailingSystem):
+            def truncate(self, descriptor, size):
+                raise OSError(errno.EIO, "no")
+
+        with headrace.LogWriter(root / "log") as writer:
+            writer.append(record(0))
+            with (
+                using(Stubborn(1, "half")),
+                pytest.raises(LogFailedError, match="taken back"),
+            ):
+                writer.append(record(1))
+        refuse_unless_sound(root / "log", 1, 1)
+
+
+def ignoring_short_writes(descriptor, data, offset):
+    files.system.pwrite(descriptor, memoryview(data), offset)
+
+
+def write_with_each_write_short(root):
+    for at in count(1):
+        directory = root / str(at)
+        system = FailingSystem(at, "short")
+        with using(system):
+            write_all(directory, lambda _number: None, rotate_rows=5)
+        refuse_unless_sound(directory, RECORDS, RECORDS)
+        if system.failed is None:
+            break
+    return at
+
+
+def test_a_short_write_that_is_ignored_is_caught(root, monkeypatch):
+    with scratch() as other:
+        assert write_with_each_write_short(other) > 50
+    monkeypatch.setattr(files, "write_at", ignoring_short_writes)
+    with pytest.raises((AssertionError, HeadraceError)):
+        write_with_each_write_short(root)

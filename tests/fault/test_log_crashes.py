@@ -1,0 +1,122 @@
+"""Logs of processes that are killed and of machines that lose power, in short.
+
+``make crash N=1000`` is the long form. Each harness is shown to find a bug that is planted.
+"""
+
+import os
+import struct
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from headrace.kernel.checksum import crc32c
+from headrace.kernel.log import LogChecking
+from headrace.store.log import recovery, segment
+from tests.fault import power_log
+from tests.fault.disk_model import Recorder
+
+CUTS = int(os.environ.get("HEADRACE_CUTS", "300"))
+KILLS = int(os.environ.get("HEADRACE_KILLS", "20"))
+ROOT = Path(__file__).parents[2]
+
+
+def test_power_cuts_lose_nothing_that_was_acknowledged():
+    left = power_log.run(CUTS, seed=1)
+    assert len(left) == CUTS
+    # Otherwise the moments were not those that matter.
+    assert sum(0 < count < power_log.RECORDS for count in left) > CUTS / 2
+
+
+class NoSync(Recorder):
+    def sync(self, descriptor):
+        pass
+
+
+class NoSyncOfData(Recorder):
+    """Data is not synchronised before it is acknowledged, all else is."""
+
+    def create(self, path):
+        descriptor = super().create(path)
+        if path.suffix == ".jsonl":
+            self.data = getattr(self, "data", set()) | {self._open[descriptor]}
+        return descriptor
+
+    def sync(self, descriptor):
+        if self._open[descriptor] not in getattr(self, "data", ()):
+            super().sync(descriptor)
+
+
+class NoSyncOfNames(Recorder):
+    def sync_directory(self, path):
+        pass
+
+
+@pytest.mark.parametrize("make", [NoSync, NoSyncOfData, NoSyncOfNames])
+def test_a_writer_that_does_not_sync_is_caught(make):
+    with pytest.raises(AssertionError, match=r"cut .* of seed 1"):
+        power_log.run(CUTS, 1, make)
+
+
+SALT = b"any salt"
+
+
+class NewlineIsProof:
+    """Takes every line for a record because it ends with a newline."""
+
+    def __init__(self, file, offset, size, **_options):
+        self.data = file.read_at(offset, size - offset)
+
+    def next(self, _enough):
+        whole = self.data[: self.data.rfind(b"\n") + 1]
+        torn = len(whole) < len(self.data)
+        stop = ("torn" if torn else "end", 0, "it has no newline")
+        return UncheckedLines(whole.split(b"\n")[:-1]), stop
+
+
+class UncheckedLines(list):
+    def entries(self, _start, _end, place, clock, *, created, **_options):
+        good, _refusal = LogChecking(max_depth=1, max_line=1).lines(b"1\n" * len(self))
+        good.entries(0, len(self), place, clock, created=created, **_options)
+        made = []
+        for line in self:
+            salt, number, base, rows, begin = place
+            end = begin + len(line) + 1
+            place = (salt, number, base, rows + 1, end)
+            numbers = (begin, end, clock.times[0], base + rows + 1, rows + 1, number)
+            entry = struct.pack("<QQqQIIxxxxII", *numbers, crc32c(line + b"\n"), 0)
+            made.append(entry + struct.pack("<I", crc32c(SALT + entry)))
+        return b"".join(made), place
+
+
+def test_taking_a_newline_for_proof_is_caught(monkeypatch):
+    monkeypatch.setattr(recovery, "_new_salt", lambda: crc32c(SALT))
+    assert power_log.run(20, seed=1)
+    monkeypatch.setattr(segment, "LogTail", NewlineIsProof)
+    with pytest.raises(AssertionError, match="not the first that were sent"):
+        power_log.run(10 * CUTS, seed=1)
+
+
+def killed(*arguments):
+    return subprocess.run(
+        [sys.executable, "-m", "tests.fault.crash_log", *arguments],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_a_killed_writer_loses_nothing_that_was_acknowledged():
+    done = killed(str(KILLS), "1")
+    assert done.returncode == 0, done.stderr
+    assert f"{KILLS} kills, seed 1: no acknowledged record lost" in done.stdout
+    numbers = [int(word) for word in done.stdout.split() if word.isdecimal()]
+    assert numbers[1] > KILLS / 4, "the moments were not those that matter"
+
+
+def test_acknowledging_before_writing_is_caught():
+    done = killed("60", "1", "acknowledge-early")
+    assert done.returncode == 1
+    assert "AssertionError" in done.stderr
