@@ -232,7 +232,8 @@ impl Rows<'_> {
             let later = (self.runs, later);
             let shared = kept.shared(earlier, later, mask, plan.coverage_end, go_on)?;
             let Some(shared) = shared else { return Ok(None) };
-            seen.keys -= shared.keys;
+            // Less than there are, unless a file lies.
+            seen.keys = seen.keys.saturating_sub(shared.keys);
             seen.last_is_known |= shared.last;
         }
         Ok(Some(seen))
