@@ -6,6 +6,7 @@ It stands apart from them, so that a probe loads no more than its own suite.
 from benchmarks.suites import (
     first_page,
     index_sizes,
+    joins,
     query,
     query_bounds,
     random_row,
@@ -33,6 +34,7 @@ SUITES = (
     tail.SUITE,
     query.SUITE,
     query_bounds.SUITE,
+    joins.SUITE,
     shard_write.SUITE,
     shard_size.SUITE,
     shard_read.SUITE,

@@ -15,6 +15,7 @@ TYPE_CHECKING = False  # `typing` alone would double the time to say the version
 if TYPE_CHECKING:
     from headrace.api.dataset import Dataset
     from headrace.api.follow import follow
+    from headrace.api.join import JoinResult, join
     from headrace.api.key_index import (
         KeyIndex,
         build_lookup_index,
@@ -63,6 +64,7 @@ _HOMES = {
     "Capabilities": "headrace.store.row_provider",
     "Dataset": "headrace.api.dataset",
     "HeadraceError": "headrace.errors",
+    "JoinResult": "headrace.api.join",
     "KeyIndex": "headrace.api.key_index",
     "Lanes": "headrace.store.row_provider",
     "LineWriter": "headrace.store.shards.line_writer",
@@ -89,6 +91,7 @@ _HOMES = {
     "for_each_ndjson": "headrace.api.ndjson",
     "for_each_ndjson_multi": "headrace.api.ndjson",
     "for_each_ndjson_rev": "headrace.api.ndjson",
+    "join": "headrace.api.join",
     "lookup_index_stats": "headrace.api.key_index_report",
     "open": "headrace.api.opening",
     "open_lookup_index": "headrace.api.key_index",
@@ -110,6 +113,7 @@ __all__ = [
     "Capabilities",
     "Dataset",
     "HeadraceError",
+    "JoinResult",
     "KeyIndex",
     "Lanes",
     "LineWriter",
@@ -136,6 +140,7 @@ __all__ = [
     "for_each_ndjson",
     "for_each_ndjson_multi",
     "for_each_ndjson_rev",
+    "join",
     "lookup_index_stats",
     "open",
     "open_lookup_index",

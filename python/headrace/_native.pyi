@@ -27,6 +27,7 @@ __all__ = [
     "Reader",
     "RowBatch",
     "RowIndex",
+    "RowJoin",
     "RowQuery",
     "RowStream",
     "Shard",
@@ -552,6 +553,34 @@ class KeyIndex:
         max_bytes: int,
         at: _At | None = None,
     ) -> tuple[RowBatch, _At | None]: ...
+
+_Refused: TypeAlias = tuple[int, int, tuple[int, int] | None, str]
+
+@final
+class RowJoin:
+    def __new__(
+        cls,
+        left: Sequence[str],
+        right: Sequence[str],
+        *,
+        form: tuple[bool, str | None, Sequence[str] | None, str, str | None],
+        typed: bool,
+        max_depth: int,
+        right_depth: int,
+        max_memory: int,
+        index: tuple[KeyIndex, File, int, int] | None = None,
+    ) -> RowJoin: ...
+    def hold(self, batch: RowBatch, scan: KeyScan) -> bool: ...
+    def begin(self, batch: RowBatch, start: int = 0) -> None: ...
+    def take(self, max_bytes: int) -> tuple[bytes, _Refused | None] | None: ...
+    @property
+    def position(self) -> tuple[int, bool]: ...
+    @property
+    def counts(self) -> _Counts: ...
+    @property
+    def held(self) -> tuple[int, int]: ...
+    @property
+    def reads(self) -> int: ...
 
 def hash_blocks(file: File, start: int, end: int) -> list[int]: ...
 def hash_all(file: File, start: int, end: int) -> int: ...

@@ -681,6 +681,23 @@ class MemoryExceededError(HeadraceError):
         )
 
 
+class JoinTooLargeError(HeadraceError):
+    """The right side of a join does not fit into memory. `key` is what it is joined on."""
+
+    def __init__(self, path: str, key: str, limit: int) -> None:
+        super().__init__(path, key, limit)
+        self.path = path
+        self.key = key
+        self.limit = limit
+
+    def __str__(self) -> str:
+        return (
+            f"{self.path}: its rows take more than the {self.limit} bytes that a join may "
+            f"hold; run `headrace index build {self.path} --on {self.key}`, which then "
+            "leads to them, or raise memory (--memory)"
+        )
+
+
 class JoinKeyTooLargeError(HeadraceError):
     """One key of a join has more rows than a task may hold."""
 

@@ -1,4 +1,4 @@
-//! Neither indexing nor querying nor making columns allocates anything per row.
+//! Neither indexing nor querying nor joining nor making columns allocates anything per row.
 
 #![allow(clippy::unwrap_used, reason = "a failure here is the test's answer")]
 
@@ -14,6 +14,10 @@ use headrace_core::{
     columns::{Before, Columns, Shape},
     input::{DataFile, RangeReader},
     json::Limits,
+    keys::{
+        KeyFields, KeyScan,
+        join::{Form, Join, Step, Terms},
+    },
     query::{Output, OverRows, PerRow, Program, Reading, Reduction, Stage, Watch, Writing, decode},
     rows::{IndexBuild, RowBatch, RowIndex, RowStream},
 };
@@ -138,6 +142,52 @@ fn passing_rows_on_allocates_nothing() {
     let lines = reduced(filter(), Reduction::Lines(u64::MAX, false));
     let all = rows();
     assert_eq!(lines, all[..all.len() / 9_000 * 6_000]);
+}
+
+/// All rows of some bytes, as one batch.
+fn batch_of(data: &[u8]) -> RowBatch {
+    let mut batch = RowBatch::default();
+    RowStream::new(data, 0, 0, u64::MAX, 1 << 20)
+        .next_batch(&mut batch, usize::MAX, usize::MAX)
+        .unwrap();
+    batch
+}
+
+#[test]
+fn joining_allocates_nothing() {
+    for (right, form) in [
+        (&b"{\"id\": 1234567, \"more\": [1]}\n{\"id\": 7}\n"[..], Form::default()),
+        (b"{\"id\": 1234567, \"name\": \"else\"}\n", Form::default()),
+        (
+            b"{\"id\": 1234567, \"name\": \"else\"}\n",
+            Form { target: Some("name".into()), indicator: Some("i".into()), ..Form::default() },
+        ),
+    ] {
+        let fields = KeyFields::new(vec!["id".into()]);
+        let terms = Terms {
+            left: fields.clone(),
+            right: fields.clone(),
+            typed: false,
+            form,
+            limits: Limits::default(),
+            right_limits: Limits::default(),
+            max_memory: 1 << 30,
+        };
+        let mut join = Join::new(terms, false);
+        let mut scan = KeyScan::new(fields, Limits::default(), None);
+        assert!(join.hold(&batch_of(right), &mut scan));
+        let left = batch_of(&rows());
+        let mut out = Vec::with_capacity(4 << 20);
+        let mut joined = || {
+            out.clear();
+            join.begin(0);
+            assert_eq!(join.take(&left, None, usize::MAX, &mut out).unwrap(), Step::Done);
+        };
+        // The buffers take their final size with the first rows.
+        joined();
+        assert_eq!(allocation_counter::measure(joined).count_total, 0);
+        assert_eq!(out.split(|&byte| byte == b'\n').count(), 9_001);
+    }
 }
 
 /// A zstd file of `count` equal blocks, with its seek table.

@@ -193,7 +193,7 @@ impl KeyScan {
 }
 
 impl KeyScan {
-    fn lock(&self) -> MutexGuard<'_, keys::KeyScan> {
+    pub(crate) fn lock(&self) -> MutexGuard<'_, keys::KeyScan> {
         self.scan.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -313,7 +313,7 @@ type At = ((u64, u64), (u64, u64));
 /// A key index that was opened, with or without a delta.
 #[pyclass(frozen, module = "headrace._native")]
 pub(crate) struct KeyIndex {
-    index: Segments,
+    pub(crate) index: Segments,
     readers: Mutex<Vec<keys::KeyReader>>,
 }
 
@@ -454,7 +454,7 @@ impl KeyIndex {
     }
 
     /// All of a file, as far as the index knows it.
-    fn source<'a>(&self, file: &'a File) -> Lookup<'a> {
+    pub(crate) fn source<'a>(&self, file: &'a File) -> Lookup<'a> {
         let meta = self.index.newest().meta();
         let max_line = usize::try_from(meta.max_line).unwrap_or(usize::MAX);
         Lookup { file: &file.data, size: meta.logical_size, below: u64::MAX, max_line }

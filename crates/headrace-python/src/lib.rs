@@ -14,6 +14,7 @@ mod columns;
 mod compressor;
 mod error;
 mod index;
+mod join;
 mod key_index;
 mod keyed;
 mod log;
@@ -49,6 +50,8 @@ mod _native {
     use crate::error::KernelError;
     #[pymodule_export]
     use crate::index::{IndexBuild, RowIndex, reach_back};
+    #[pymodule_export]
+    use crate::join::RowJoin;
     #[pymodule_export]
     use crate::key_index::{
         KeyIndex, KeyRequest, KeyRuns, KeyScan, WantedKeys, hash_all, hash_blocks, rows_at,

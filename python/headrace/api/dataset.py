@@ -34,9 +34,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
     from types import TracebackType
 
+    from headrace.api.join import JoinResult
     from headrace.api.key_index import KeyIndex
     from headrace.api.query import Errors, QueryResult
     from headrace.engines.query_run import OnError as QueryOnError
+    from headrace.errors import KeyIndexError
     from headrace.kernel.key_index import Key
     from headrace.kernel.rows import RowBatch
     from headrace.physical.query_plan import QueryPlan
@@ -380,6 +382,88 @@ class Dataset(Sequence[T_co]):
         question = Question(query, stream, engine)
         return QueryResult(plan, self._open(), named, options, question, errors, start)
 
+    def join(
+        self,
+        right: SourceSpec | Dataset[Any],
+        on: str | Sequence[str] | None = None,
+        *,
+        left_on: str | Sequence[str] | None = None,
+        right_on: str | Sequence[str] | None = None,
+        how: Literal["left", "inner"] = "left",
+        target: str | None = None,
+        pick: Sequence[str] | None = None,
+        prefix: str = "",
+        indicator: str | None = None,
+        index: bool | str | os.PathLike[str] | None = None,
+        fallback: Literal["hash", "error"] = "hash",
+        typed: bool = False,
+        memory: int | str = "1GiB",
+        on_error: QueryOnError = "skip",
+        errors: Errors | None = None,
+        strict: bool = False,
+        tell: Callable[[KeyIndexError], object] | None = None,
+    ) -> JoinResult:
+        """Add to each row the fields of those rows of `right` that have its key.
+
+        The key is the field `on`, or several, or `left_on` here and `right_on` there. As in
+        a key index, 1 is ``1.0`` and ``"1"`` unless `typed`, and null, what is missing and
+        what is nested equal nothing. There is a row for each match, with the fields of the
+        right one, its key left out, laid over those of the left one; a row without a match
+        stays as it is, or with ``how="inner"`` is left out. With `target`, there is one
+        row with the array of matches in that field. Of right rows only `pick` is taken,
+        their names get a `prefix`, and the field `indicator` is ``"both"`` or
+        ``"left_only"``. Rows come in the order of the left side.
+
+        Right rows are held in up to `memory`, or a key index leads to them: if there is
+        one and it saves time, always with ``index=True`` or the path of one, and never
+        with ``index=False``. Where it is wanted and cannot be used, they are held after
+        all, which `tell` is told of, unless the `fallback` is ``"error"``. Left lines that
+        are bad are passed over, and go to `errors` with ``on_error="collect"``; with
+        `strict`, a bad line of either side and an index that cannot be used are errors.
+        """
+        from headrace.api.join import JoinResult, Side, Wanted, keys_of
+        from headrace.engines.local.join_run import JoinTerms
+        from headrace.kernel.join import Form
+
+        _check_choices(
+            how=(how, ("left", "inner")),
+            fallback=(fallback, ("hash", "error")),
+            on_error=(on_error, ("abort", "skip", "collect")),
+        )
+        if errors is not None and on_error != "collect":
+            raise UsageError("errors are kept only with on_error='collect'")
+        if isinstance(pick, str):
+            raise UsageError(f"pick is a list of fields, such as [{pick!r}]")
+        form = Form(
+            how == "inner",
+            target,
+            None if pick is None else tuple(pick),
+            prefix,
+            indicator,
+        )
+        if target is not None and target == indicator:
+            raise UsageError(f"target and indicator are both called {target!r}")
+        terms = JoinTerms(
+            *keys_of(on, left_on, right_on),
+            form,
+            typed=typed,
+            memory=parse_size(memory),
+            max_line=self._options.max_line,
+            max_depth=self._max_depth,
+            on_error="abort" if strict else on_error,
+            strict=strict,
+        )
+        other = self._opened_other(right)
+        _refuse_shared_pipes([self._open(), other._open()])
+        return JoinResult(
+            Side(self._open(), self._name()),
+            Side(other._open(), other._name(), self._options.keeping.directory),
+            terms,
+            Wanted(index, fallback),
+            errors,
+            tell,
+        )
+
     def get(
         self, field: str | Sequence[str], value: Key, *, typed: bool = False
     ) -> list[T_co]:
@@ -437,18 +521,22 @@ class Dataset(Sequence[T_co]):
         for name, offset in plan.names:
             if name not in names:
                 raise unknown_source(query, name, offset)
-            source = names[name]
-            if not isinstance(source, Dataset):
-                source = Dataset(
-                    tuple(expand(source, blocks=self._options.blocks)),
-                    self._options,
-                    max_depth=self._max_depth,
-                    raw=False,
-                )
-                self._named.append(source)
-            opened[name] = source._open()
+            opened[name] = self._opened_other(names[name])._open()
         _refuse_shared_pipes([self._open(), *opened.values()])
         return opened
+
+    def _opened_other(self, source: SourceSpec | Dataset[Any]) -> Dataset[Any]:
+        """Return another source as a data set that is closed with this one."""
+        if isinstance(source, Dataset):
+            return source
+        other: Dataset[Any] = Dataset(
+            tuple(expand(source, blocks=self._options.blocks)),
+            self._options,
+            max_depth=self._max_depth,
+            raw=False,
+        )
+        self._named.append(other)
+        return other
 
     # Everything
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 
 from headrace.engines.local.key_build import Built, KeyBuild, build
 from headrace.engines.local.key_lookup import (
+    LedBy,
     Reading,
     rows_of_index,
     rows_of_offsets,
@@ -218,7 +219,7 @@ class KeyIndex:
         fields = None if key is None else fields_of(key)
         self._where = where_of(index, index_dir)
         self._strict, self._auto_rebuild = strict, auto_rebuild
-        self._tell = tell or _warn
+        self._tell = tell or warn_of_index
         self._max_line = None if max_line is None else parse_size(max_line)
         self._max_depth = max_depth
         self._lock = threading.Lock()
@@ -432,6 +433,14 @@ class KeyIndex:
         """What the index is of, with its delta if it has one."""
         return None if self._usable is None else self._usable.stored.whole
 
+    @property
+    def leads(self) -> LedBy | None:
+        """The index as a way to rows, for who looks up many keys at once."""
+        usable = self._usable
+        if usable is None:
+            return None
+        return LedBy(usable.stored, self._file, usable.below, usable.grown)
+
     def is_fresh(self) -> bool:
         """Whether the index is that of the file as it is now."""
         if self._usable is None:
@@ -474,9 +483,10 @@ def _values(rows: RowBatch) -> list[Any]:
 def warn_unless_missing(trouble: KeyIndexError) -> None:
     """Say what is wrong with an index, where one would be welcome but need not be."""
     if trouble.kind != "missing":
-        _warn(trouble)
+        warn_of_index(trouble)
 
 
-def _warn(trouble: KeyIndexError) -> None:
+def warn_of_index(trouble: KeyIndexError) -> None:
+    """Say what is wrong with an index, and what is done about it, as a Python warning."""
     done = "the new rows are" if trouble.kind == "grown" else "the file is"
     warnings.warn(f"{trouble.what}; {done} scanned", HeadraceWarning, stacklevel=2)

@@ -40,7 +40,11 @@ Kind: TypeAlias = Literal[
 """What stands for an argument: nothing, or a value of this kind."""
 
 Arity: TypeAlias = Literal["one", "optional", "many", "repeated"]
-"""How often a value is given; an option that is repeated has one each time."""
+"""How often a value is given; an option that is repeated has one each time.
+
+An option whose value is optional has it behind an equals sign: what comes next may be a
+FILE. Without it, its value is empty.
+"""
 
 
 class Argument(NamedTuple):
@@ -56,6 +60,11 @@ class Argument(NamedTuple):
     arity: Arity = "one"
 
     @property
+    def attached(self) -> bool:
+        """Whether it is an option that may have a value, behind an equals sign."""
+        return bool(self.flags) and self.arity == "optional"
+
+    @property
     def value(self) -> str:
         """How help writes the value: its choices, or what it stands for."""
         return "|".join(self.choices) if self.choices else self.metavar
@@ -68,7 +77,11 @@ class Argument(NamedTuple):
         '-n, --rows N'
         >>> Argument("files", "file", "", metavar="FILE", arity="many").spelling
         '[FILE ...]'
+        >>> Argument("why", "text", "", ("--why",), "HOW", arity="optional").spelling
+        '--why[=HOW]'
         """
+        if self.attached:
+            return f"{', '.join(self.flags)}[={self.value}]"
         if self.flags:
             return " ".join(filter(None, (", ".join(self.flags), self.value)))
         match self.arity:
@@ -202,11 +215,22 @@ def parse(entry: Entry, command: Command, arguments: Sequence[str]) -> Namespace
     """Read the arguments of a command; options may stand anywhere among them."""
     if any(argument.kind == "rows" for argument in command.ARGUMENTS):
         arguments = [_shield(argument) for argument in arguments]
+    arguments = list(_attached(command, arguments))
     parser = build(entry, command)
     if "--" in arguments:
         # Intermixed parsing forgets what `--` said; options come first then.
         return parser.parse_args(arguments)
     return parser.parse_intermixed_args(arguments)
+
+
+def _attached(command: Command, arguments: Sequence[str]) -> Iterable[str]:
+    """Give options that have no value, and need none, an empty one."""
+    flags = {flag for each in command.ARGUMENTS if each.attached for flag in each.flags}
+    words = iter(arguments)
+    for word in words:
+        yield f"{word}=" if word in flags else word
+        if word == "--":
+            yield from words
 
 
 def _shield(argument: str) -> str:
@@ -222,6 +246,9 @@ def _settings(argument: Argument) -> dict[str, Any]:
         settings["dest"] = argument.name
     if argument.kind == "switch":
         return settings | {"action": "store_true"}
+    if argument.attached:
+        choices = {"choices": ("", *argument.choices)} if argument.choices else {}
+        return settings | choices | {"metavar": argument.value}
     if argument.choices:
         settings["choices"] = argument.choices
     if argument.kind in READ:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 STDOUT = "-"
 
 
-def policy(options: Namespace) -> OnError:
+def policy(options: Namespace, default: OnError = "abort") -> OnError:
     """Say what a bad row does. Whoever says where bad rows go asks for them."""
     if options.strict:
         if options.errors is not None:
@@ -40,16 +40,19 @@ def policy(options: Namespace) -> OnError:
                 f"--errors keeps bad rows, and --on-error {on_error} does not"
             )
         return "collect"
-    return on_error or "abort"
+    return on_error or default
 
 
-def errors_to(options: Namespace, console: Console) -> Errors | None:
+def errors_to(
+    options: Namespace, console: Console, default: OnError = "abort"
+) -> Errors | None:
     """Say where bad rows go: to a file, or as they come to standard error."""
-    if policy(options) != "collect":
+    if policy(options, default) != "collect":
         return None
     if options.errors is None:
         return telling(console)
-    if options.out is not None and _same(options.out, options.errors):
+    out: str | None = vars(options).get("out")
+    if out is not None and _same(out, options.errors):
         raise UsageError(
             "--out and --errors name the same file; bad rows need their own"
         )
@@ -99,7 +102,7 @@ def deliver(
 
     with (
         console.progress() as report,
-        watching(dataset, report, bytes_done),
+        watching(dataset.sources, report, bytes_done),
         ending_cleanly(),
     ):
         if options.out in (None, STDOUT):
@@ -118,7 +121,11 @@ def _report_bad(asked: QueryResult, options: Namespace, console: Console) -> Non
         lines = "1 line" if others == 1 else f"{others} lines"
         message = f"{lines} without a record: no separator, or no JSON behind it"
         console.emit("bad_rows", message, bad=others, errors=None)
-    # Whoever asked for the counts will see it there.
+    say_bad(bad, options, console)
+
+
+def say_bad(bad: int, options: Namespace, console: Console) -> None:
+    """Say how many rows were passed over; who asked for the counts will see it there."""
     if bad and not (options.stats and options.errors is None):
         rows = "1 bad row was" if bad == 1 else f"{bad} bad rows were"
         kept = "" if options.errors is None else f"; see {options.errors}"

@@ -33,6 +33,8 @@ EventName: TypeAlias = Literal[
     "index_stale",
     "index_corrupt",
     "index_fallback",
+    "join_plan",
+    "join_stats",
     "begun",
     "pass",
     "accounts",
@@ -209,6 +211,39 @@ EVENTS: tuple[Event, ...] = (
         prefix="headrace: warning: ",
     ),
     Event(
+        "join_plan",
+        "how a join reaches right rows, before it does: `strategy` is `hash` or `index`",
+        (
+            "strategy",
+            "right",
+            "index",
+            "format",
+            "fresh",
+            "keys",
+            "estimated_memory",
+            "reason",
+        ),
+        quiet=False,
+        prefix="",
+    ),
+    Event(
+        "join_stats",
+        "what a join did: `mode` is `hash` or `indexed`; left rows with a key are looked "
+        "up, and those that find a right one are hits",
+        (
+            "mode",
+            "left_records",
+            "lookups",
+            "hits",
+            "output_records",
+            "source_reads",
+            "bytes_read",
+            "duration_ms",
+        ),
+        quiet=False,
+        prefix="",
+    ),
+    Event(
         "begun",
         "a pass of a pipeline begins",
         ("number", "passes", "title"),
@@ -228,7 +263,8 @@ EVENTS: tuple[Event, ...] = (
     Event(
         "stats",
         "the lines the command read, by kind, and the first bad ones; of a query, what "
-        "became of the rows, and what else it passed over is in the message",
+        "became of the rows, and what else it passed over is in the message; of a join also "
+        "the lines of the right side",
         (
             "lines",
             "records",
@@ -240,6 +276,7 @@ EVENTS: tuple[Event, ...] = (
             "emitted",
             "filtered",
             "skipped",
+            "right",
         ),
         quiet=False,
         prefix="",

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from headrace.api.dataset import Batch, Dataset
     from headrace.cli.output import Console, Progress
+    from headrace.store.source import Source
 
 MOST_HELD = 100_000
 """Rows from the end of a file that are read into memory."""
@@ -78,7 +79,11 @@ def print_rows(
     with open_dataset(options, files) as dataset:
         console.live = any(source.is_pipe for source in dataset.sources)
         try:
-            with console.progress() as report, watching(dataset, report):
+            done = dataset.bytes_read
+            with (
+                console.progress() as report,
+                watching(dataset.sources, report, done),
+            ):
                 for batch in choose(dataset):
                     account.add(batch)
                     console.write(batch.rows.lines())
@@ -97,13 +102,10 @@ def last_rows(dataset: Dataset[bytes], count: int) -> Iterable[Batch]:
 
 @contextmanager
 def watching(
-    dataset: Dataset[bytes],
-    report: Progress,
-    bytes_done: Callable[[], int] | None = None,
+    sources: Sequence[Source], report: Progress, bytes_done: Callable[[], int]
 ) -> Iterator[None]:
     """Report how much is read, from beside: whoever waits for a row cannot."""
-    total = total_size(dataset.sources)
-    bytes_done = bytes_done or dataset.bytes_read
+    total = total_size(sources)
     done = threading.Event()
 
     def watch() -> None:

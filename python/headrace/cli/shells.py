@@ -21,7 +21,11 @@ GLOBAL = ("--help", "--version")
 
 
 def _arguments(entry: Entry) -> tuple[Argument, ...]:
-    return (*load(entry).ARGUMENTS, HELP)
+    """List the arguments; nothing is offered behind an equals sign."""
+    return tuple(
+        argument._replace(kind="switch") if argument.attached else argument
+        for argument in (*load(entry).ARGUMENTS, HELP)
+    )
 
 
 def _options(entry: Entry) -> list[Argument]:

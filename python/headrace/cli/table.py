@@ -56,6 +56,7 @@ COMMANDS: tuple[Entry, ...] = (
     Entry("tail", "print the last rows, and with -f those still to come"),
     Entry("row", "print one row, or a range of rows, by number"),
     Entry("query", "ask every row a question, or all rows one"),
+    Entry("join", "add to each row the rows of another file that have its key"),
     Entry("index build", "index a field, so that its values lead to their rows"),
     Entry("index update", "add the rows that were appended to a key index"),
     Entry("index compact", "make one key index of an index and its updates"),

@@ -69,6 +69,9 @@ pub enum Read<'a> {
 /// Reads the keys of rows, using its memory again and again. Each row is checked in full.
 pub struct KeyReader {
     fields: KeyFields,
+    /// Fields that are looked out for.
+    others: Vec<String>,
+    has_others: bool,
     limits: Limits,
     tape: Tape,
     arena: Bump,
@@ -79,8 +82,25 @@ pub struct KeyReader {
 impl KeyReader {
     /// A reader of keys that are made of these fields.
     pub fn new(fields: KeyFields, limits: Limits) -> Self {
-        let tape = Tape::learning(fields.lanes());
-        Self { fields, limits, tape, arena: Bump::new(), key: Vec::new(), kinds: Vec::new() }
+        Self::looking_out(fields, Vec::new(), limits)
+    }
+
+    /// A reader that also sees whether a row has one of some other fields.
+    pub fn looking_out(fields: KeyFields, others: Vec<String>, limits: Limits) -> Self {
+        let mut lanes = fields.lanes();
+        for name in &others {
+            lanes.add(Lanes::ROW, name);
+        }
+        Self {
+            fields,
+            others,
+            has_others: false,
+            limits,
+            tape: Tape::learning(lanes),
+            arena: Bump::new(),
+            key: Vec::new(),
+            kinds: Vec::new(),
+        }
     }
 
     /// The key of a line.
@@ -95,6 +115,9 @@ impl KeyReader {
             Ok(document) => document,
             Err(error) => return Read::Bad(error),
         };
+        let row = document.root().as_node();
+        let has = |name: &String| row.is_some_and(|row| row.get(name).is_some());
+        self.has_others = self.others.iter().any(has);
         let mut writer = KeyWriter::new(&mut self.key, self.fields.composite());
         for name in self.fields.names() {
             let node = match field(&document, name) {
@@ -111,6 +134,16 @@ impl KeyReader {
     /// The key that was read last.
     pub fn key(&self) -> &[u8] {
         &self.key
+    }
+
+    /// What kinds of values it was made of.
+    pub fn kinds(&self) -> &[Kind] {
+        &self.kinds
+    }
+
+    /// Whether the row that was read last has one of the fields that are looked out for.
+    pub fn has_others(&self) -> bool {
+        self.has_others
     }
 
     /// Whether the key that was read last is the one asked for.
@@ -231,6 +264,23 @@ mod tests {
         assert_eq!(key_of(fields, r#"{"a":{"b":1},"a.b":2}"#), Ok("2".into()));
         assert_eq!(key_of(fields, r#"{"a":{"b":1},"a.b":null}"#), Err("None(Null)".into()));
         assert_eq!(key_of(fields, r#"{"a":[{"b":1}]}"#), Err("None(Missing)".into()));
+    }
+
+    #[test]
+    fn other_fields_are_seen() {
+        let fields = KeyFields::new(vec!["a".into()]);
+        let others = vec!["b".into(), "c".into()];
+        let mut reader = KeyReader::looking_out(fields, others, Limits::default());
+        for (line, seen) in [
+            (r#"{"a":1}"#, false),
+            (r#"{"a":1,"\u0063":null}"#, true),
+            (r#"{"a":{"b":1}}"#, false),
+            (r#"{"b":[1]}"#, true),
+            ("[1]", false),
+        ] {
+            reader.read(line.as_bytes());
+            assert_eq!(reader.has_others(), seen, "{line}");
+        }
     }
 
     #[test]

@@ -6,6 +6,7 @@ use std::collections::HashSet;
 use super::{
     KeyFields, KeyIndex, KeyReader, Lookup, Meta, Request, Runs, Segments,
     layout::Tables,
+    rows::Window,
     runs::{ALL_BITS, Record, merged},
     segments::id_text,
     table_rows::TableRows,
@@ -144,8 +145,12 @@ impl<'a> Kept<'a> {
         last: u64,
         go_on: &dyn Fn() -> bool,
     ) -> Result<Option<Shared>> {
-        let keys =
-            |texts| KeyOf { source: self.source, texts, reader: self.reader(), window: Vec::new() };
+        let keys = |texts| KeyOf {
+            source: self.source,
+            texts,
+            reader: self.reader(),
+            window: Window::default(),
+        };
         let mut known = keys(later.is_none_or(Table::has_texts));
         let mut rows = Earlier { rows: earlier.rows(), keys: keys(earlier.has_texts()), mask };
         let mut later = merged(runs, later.map(Table::rows), mask)?;
@@ -185,7 +190,7 @@ struct KeyOf<'a> {
     /// Whether records say them.
     texts: bool,
     reader: KeyReader,
-    window: Vec<u8>,
+    window: Window,
 }
 
 impl KeyOf<'_> {

@@ -12,6 +12,7 @@ pub mod checked;
 mod compare;
 pub mod fields;
 pub mod index;
+pub mod join;
 pub mod kept;
 pub mod layout;
 mod number;

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::{KeyFields, KeyReader, NoKey, Read, Request, trailer::Lines};
-use crate::{json::Limits, rows::Row};
+use crate::{json::Limits, rows::Row, value::Kind};
 
 /// How many rows without a key are remembered unless all are, and in any case the first for each
 /// cause.
@@ -121,6 +121,11 @@ impl KeyScan {
             self.first.push(Skipped { number: row.number, offset, cause, reason });
         }
         None
+    }
+
+    /// What kinds of values the key that was taken last is made of.
+    pub fn kinds(&self) -> &[Kind] {
+        self.reader.kinds()
     }
 
     /// Whether the key that was taken last is the one asked for.

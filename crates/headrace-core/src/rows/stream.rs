@@ -353,7 +353,8 @@ impl RowBatch {
         (0..self.len()).map(|position| self.row(position))
     }
 
-    fn row(&self, position: usize) -> Row<'_> {
+    /// The row at a position, which must be in the batch.
+    pub fn row(&self, position: usize) -> Row<'_> {
         let start = if position == 0 { 0 } else { self.ends[position - 1] };
         let long = self.too_long.binary_search_by_key(&position, |long| long.0);
         Row {

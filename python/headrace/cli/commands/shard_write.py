@@ -132,7 +132,7 @@ def run(options: Namespace, console: Console) -> int:
     with ExitStack() as stack:
         dataset = stack.enter_context(open_dataset(options, files(options)))
         report = stack.enter_context(console.progress())
-        stack.enter_context(watching(dataset, report))
+        stack.enter_context(watching(dataset.sources, report, dataset.bytes_read))
         stack.enter_context(ending_cleanly())
         chosen = policy(options)
         refused = None

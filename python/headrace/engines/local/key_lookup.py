@@ -38,6 +38,18 @@ class Reading(NamedTuple):
     max_depth: int
 
 
+class LedBy(NamedTuple):
+    """An index of a source that leads to the rows that begin before `below`.
+
+    `grown`: there are others behind them.
+    """
+
+    stored: Stored
+    opened: OpenedFile
+    below: int
+    grown: bool
+
+
 class Sought(NamedTuple):
     """Where the rows of each request begin, and the first lines without a key."""
 

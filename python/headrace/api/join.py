@@ -1,0 +1,324 @@
+"""Joins: the rows of a data set, each with the rows of another that have its key."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict, Unpack
+
+from headrace.api.bad_rows import as_line
+from headrace.api.dataset import Dataset
+from headrace.api.key_index import KeyIndex, fields_of, warn_of_index
+from headrace.api.opening import open
+from headrace.api.results import Result
+from headrace.engines.local.join_run import JoinRun, JoinTerms
+from headrace.errors import KeyIndexError, UsageError
+from headrace.physical.join_choice import Sides, choose, estimated_memory, is_small
+from headrace.store.atomic import destination, replacing
+from headrace.store.source import total_size
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Callable, Iterator, Sequence
+
+    from headrace.api.query import Errors
+    from headrace.engines.local.key_lookup import LedBy
+    from headrace.engines.query_run import OnError, Rows
+    from headrace.errors import HeadraceError
+    from headrace.kernel.join import JoinCounts
+    from headrace.kernel.key_index import Lines, Skipped
+    from headrace.physical.join_choice import Strategy
+    from headrace.store.source import Source, SourceSpec
+
+    Fields: TypeAlias = str | Sequence[str]
+    Index: TypeAlias = bool | str | os.PathLike[str] | None
+
+
+class JoinOptions(TypedDict, total=False):
+    """The options of `Dataset.join`."""
+
+    left_on: Fields | None
+    right_on: Fields | None
+    how: Literal["left", "inner"]
+    target: str | None
+    pick: Sequence[str] | None
+    prefix: str
+    indicator: str | None
+    index: Index
+    fallback: Literal["hash", "error"]
+    typed: bool
+    memory: int | str
+    on_error: OnError
+    errors: Errors | None
+    strict: bool
+    tell: Callable[[KeyIndexError], object] | None
+
+
+def join(
+    left: SourceSpec | Dataset[Any],
+    right: SourceSpec | Dataset[Any],
+    on: Fields | None = None,
+    **options: Unpack[JoinOptions],
+) -> JoinResult:
+    """Join the rows of `left` with those of `right`; see `Dataset.join`."""
+    dataset = left if isinstance(left, Dataset) else open(left)
+    return dataset.join(right, on, **options)
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """The files of one side, and what they are called together."""
+
+    files: Sequence[Rows]
+    name: str
+    index_dir: str | None = None
+
+    @property
+    def sources(self) -> list[Source]:
+        """What is read."""
+        return [file.source for file in self.files]
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """Which index is wanted: `index` as in `Dataset.join`, and what if there is none."""
+
+    index: Index = None
+    fallback: Literal["hash", "error"] = "hash"
+
+    @property
+    def demanded(self) -> bool:
+        """Whether an index is asked for."""
+        return self.index not in (None, False)
+
+    @property
+    def path(self) -> str | os.PathLike[str] | None:
+        """The file of the index, if it is named."""
+        return None if isinstance(self.index, bool) else self.index
+
+
+@dataclass(frozen=True, slots=True)
+class JoinPlan:
+    """How right rows are reached, and why.
+
+    `fresh`: the index is that of the file as it is now; None if none was looked for.
+    """
+
+    strategy: Strategy
+    right: str
+    index: str | None
+    format: int | None
+    fresh: bool | None
+    keys: int | None
+    estimated_memory: int | None
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class JoinStats:
+    """What a join did with left rows; rows = emitted + filtered + skipped + blank.
+
+    `bad` of the skipped ones are no rows; `errors` has the first of them. `right` are
+    the lines of the right side by kind, as far as they were scanned, and `right_bad` the
+    first bad ones. `reads` is how often the right side was read for rows that an index
+    has, `bytes_read` how much of it altogether.
+    """
+
+    mode: Literal["hash", "indexed"]
+    counts: JoinCounts
+    bad: int
+    errors: tuple[HeadraceError, ...]
+    right: Lines
+    right_bad: tuple[tuple[str, Skipped], ...]
+    held: int
+    reads: int
+    bytes_read: int
+
+
+def keys_of(
+    on: Fields | None, left_on: Fields | None, right_on: Fields | None
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the key of both sides, which is named once, or once for each.
+
+    >>> keys_of("id", None, None), keys_of(None, ["a", "b"], ["c", "d"])
+    ((('id',), ('id',)), (('a', 'b'), ('c', 'd')))
+    """
+    if on is not None and (left_on, right_on) == (None, None):
+        left_on = right_on = on
+    elif on is not None or left_on is None or right_on is None:
+        raise UsageError(
+            "name the key: on (--on), or where it has two names left_on and right_on "
+            "(--left-key, --right-key)"
+        )
+    left, right = fields_of(left_on), fields_of(right_on)
+    if len(left) != len(right):
+        raise UsageError(
+            f"the key has as many fields on both sides, not {','.join(left)} and "
+            f"{','.join(right)}"
+        )
+    return left, right
+
+
+class JoinResult(Result):
+    """The rows of a join, made while they are read.
+
+    Each way of reading runs the join anew. `plan` says how it reaches right rows,
+    `stats` tells of the last run. Left rows that are passed over go to `errors`: the path
+    of a file that is there when the run is over, or a function.
+    """
+
+    def __init__(
+        self,
+        left: Side,
+        right: Side,
+        terms: JoinTerms,
+        wanted: Wanted,
+        errors: Errors | None = None,
+        tell: Callable[[KeyIndexError], object] | None = None,
+    ) -> None:
+        super().__init__()
+        self._left, self.right = left, right
+        self._terms, self._wanted, self._errors = terms, wanted, errors
+        self._tell = tell or warn_of_index
+        self._found: LedBy | None = None
+        self.plan = self._planned()
+        self.run = self._new_run()
+
+    def _new_run(self) -> JoinRun:
+        led_by = self._found if self.plan.strategy == "index" else None
+        run = JoinRun(self._terms, self.right.files, led_by)
+        run.give_up = self._give_up
+        return run
+
+    def lines(self) -> Iterator[bytes]:
+        """Yield the rows as lines of JSON, many at a time."""
+        self.notes = []
+        self.run = self._new_run()
+        if self._errors is None:
+            return self.run.answers(self._left.files)
+        if not callable(self._errors):
+            return self._collecting(self._errors)
+        self.run.tell = self._errors
+        return self.run.answers(self._left.files)
+
+    def _collecting(self, path: str | os.PathLike[str]) -> Iterator[bytes]:
+        with replacing(destination(path)) as file:
+            self.run.tell = lambda row: file.write(as_line(row))
+            yield from self.run.answers(self._left.files)
+
+    @property
+    def stats(self) -> JoinStats:
+        """What the last run did so far."""
+        run = self.run
+        led_by = run.led_by
+        lines = run.lines
+        if led_by is not None and not led_by.grown:
+            lines = led_by.stored.whole.lines
+        read = sum(file.bytes_read() for file in self.right.files)
+        if self._found is not None:
+            read += self._found.opened.file.bytes_read
+        return JoinStats(
+            "hash" if led_by is None else "indexed",
+            run.counts,
+            run.bad,
+            tuple(run.errors),
+            lines,
+            tuple(run.skipped),
+            run.held,
+            run.reads,
+            read,
+        )
+
+    # The index
+
+    def _planned(self) -> JoinPlan:
+        """Look for an index, and choose."""
+        right = total_size(self.right.sources)
+        fresh = None
+        if self._wanted.demanded or (
+            self._wanted.index is None and not is_small(right)
+        ):
+            self._found, fresh = self._look(), False
+        found = self._found
+        if found is not None:
+            right, fresh = found.opened.size, not found.grown
+        sides = Sides(
+            total_size(self._left.sources),
+            right,
+            indexed=found is not None,
+            demanded=self._wanted.demanded,
+            memory=self._terms.memory,
+        )
+        choice = choose(sides)
+        hashed = choice.strategy == "hash" and right is not None
+        return JoinPlan(
+            choice.strategy,
+            self.right.name,
+            None if found is None else str(found.stored.path),
+            None if found is None else found.stored.index.version,
+            fresh,
+            None if found is None else found.stored.whole.keys,
+            estimated_memory(right) if hashed and right is not None else None,
+            choice.reason,
+        )
+
+    def _look(self) -> LedBy | None:
+        """Return an index that gives the same rows as reading them all, if there is one."""
+        try:
+            return self._opened_index()
+        except KeyIndexError as trouble:
+            if self._refuses(trouble):
+                raise
+            self._say(trouble)
+            return None
+
+    def _opened_index(self) -> LedBy | None:
+        sources, terms = self.right.sources, self._terms
+        if len(sources) != 1 or not sources[0].seekable or sources[0].kind != "file":
+            reason = "only one file that can be entered anywhere has an index"
+            raise KeyIndexError(self.right.name, "", "missing", reason)
+        troubles: list[KeyIndexError] = []
+        index = KeyIndex(
+            sources[0],
+            terms.right,
+            index=self._wanted.path,
+            index_dir=self.right.index_dir,
+            max_line=terms.max_line,
+            max_depth=terms.max_depth,
+            tell=troubles.append,
+        )
+        found = index.leads
+        if found is None:
+            raise troubles[0]
+        meta = found.stored.whole
+        location, path = sources[0].location, str(found.stored.path)
+        if meta.max_line > terms.max_line or meta.max_depth > terms.max_depth:
+            reason = "it has rows that are longer or deeper than is wanted"
+            raise KeyIndexError(location, path, "limits", reason)
+        if terms.strict and (meta.lines.bad or meta.lines.too_long):
+            # Whoever reads all lines will find the first of them.
+            return None
+        for trouble in troubles:
+            if self._refuses(trouble):
+                raise trouble
+            self._say(trouble)
+        return found
+
+    def _refuses(self, trouble: KeyIndexError) -> bool:
+        """Whether an index that cannot be used is an error."""
+        if trouble.kind == "missing":
+            demanded = self._wanted.demanded
+            return demanded and (self._wanted.fallback == "error" or self._terms.strict)
+        return self._terms.strict or (
+            self._wanted.demanded and self._wanted.fallback == "error"
+        )
+
+    def _say(self, trouble: KeyIndexError) -> None:
+        if trouble.kind != "missing" or self._wanted.demanded:
+            self._tell(trouble)
+
+    def _give_up(self, trouble: KeyIndexError) -> None:
+        """Say that an index turned out to be damaged, and do not use it again."""
+        if self._refuses(trouble):
+            raise trouble
+        self.plan = replace(self.plan, strategy="hash", reason=trouble.reason)
+        self._tell(trouble)

@@ -1,0 +1,370 @@
+"""``headrace join``: what it prints, says and ends with."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+from headrace.physical import join_choice
+
+LEFT = b"""\
+{"id": 1, "user": "a"}
+{"id": 2, "user": "b", "name": "old"}
+
+{"id": 3, "user": null}
+{"id": 4, "user": "zz"
+{"id": 5, "user": "q"}
+"""
+RIGHT = b"""\
+{"user":"a","name":"Ada","n":1.50}
+{"user":"b","name":"Bob"}
+{"user":"a","name":"Anna"}
+{"name":"nobody"}
+"""
+JOINED = [
+    b'{"id": 1, "user": "a","name":"Ada","n":1.50}',
+    b'{"id": 1, "user": "a","name":"Anna"}',
+    b'{"id": 2, "user": "b", "name": "Bob"}',
+    b'{"id": 3, "user": null}',
+    b'{"id": 5, "user": "q"}',
+]
+
+
+@pytest.fixture(autouse=True)
+def sides(tmp_path):
+    (tmp_path / "left.jsonl").write_bytes(LEFT)
+    (tmp_path / "right.jsonl").write_bytes(RIGHT)
+    return tmp_path
+
+
+@pytest.fixture
+def no_side_is_small(monkeypatch):
+    monkeypatch.setattr(join_choice, "SMALL_BYTES", -1)
+
+
+@pytest.fixture
+def join(headrace):
+    def run(*arguments, left="left.jsonl"):
+        return headrace("join", "right.jsonl", "--on", "user", left, *arguments)
+
+    return run
+
+
+@pytest.fixture
+def index(headrace, sides):
+    def build(*arguments):
+        done = headrace("index", "build", "right.jsonl", "--on", "user", *arguments)
+        assert done.code == 0
+        return sides / "right.jsonl.jnx"
+
+    return build
+
+
+def names(outcome):
+    return [event["event"] for event in outcome.events]
+
+
+def told(outcome, name):
+    (event,) = [event for event in outcome.events if event["event"] == name]
+    return event
+
+
+def test_there_is_a_row_for_each_match(join):
+    done = join()
+    assert (done.code, done.rows) == (0, JOINED)
+    assert told(done, "bad_rows")["bad"] == 1
+
+
+def test_the_left_side_may_come_from_a_pipe(process):
+    done = process("join", "right.jsonl", "--on", "user", stdin=LEFT)
+    assert (done.code, done.rows) == (0, JOINED)
+    both = process("join", "-", "--on", "user", "-", stdin=LEFT)
+    assert both.code == 2
+    assert "standard input" in both.err or "pipe" in both.err
+
+
+def test_the_right_side_may_come_from_a_pipe(process):
+    done = process("join", "-", "--on", "user", "left.jsonl", stdin=RIGHT)
+    assert (done.code, done.rows) == (0, JOINED)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "first", "count"),
+    [
+        (["--inner"], JOINED[0], 3),
+        (
+            ["--target", "t"],
+            b'{"id": 1, "user": "a","t":[{"user":"a","name":"Ada","n":1.50},'
+            b'{"user":"a","name":"Anna"}]}',
+            4,
+        ),
+        (["--pick", "n"], b'{"id": 1, "user": "a","n":1.50}', 5),
+        (
+            ["--pick", "n,user", "--pick", "name", "--prefix", "r_"],
+            b'{"id": 1, "user": "a","r_user":"a","r_name":"Ada","r_n":1.50}',
+            5,
+        ),
+        (
+            ["--indicator", "name", "--inner"],
+            b'{"id": 1, "user": "a","n":1.50,"name":"both"}',
+            3,
+        ),
+    ],
+)
+def test_forms_of_rows(join, arguments, first, count):
+    done = join(*arguments)
+    assert done.code == 0
+    assert (done.rows[0], len(done.rows)) == (first, count)
+
+
+def test_keys_may_have_two_names_and_several_fields(headrace, sides):
+    (sides / "l.jsonl").write_bytes(b'{"a":1,"b":"x"}\n{"a":"1","b":"y"}\n')
+    (sides / "r.jsonl").write_bytes(b'{"c":"x","d":1.0,"n":7}\n')
+    both = ("--left-key", "a,b", "--right-key", "d,c")
+    done = headrace("join", "r.jsonl", *both, "l.jsonl", "--inner")
+    assert done.rows == [b'{"a":1,"b":"x","n":7}']
+
+
+def test_types_count_if_somebody_says_so(headrace, sides):
+    (sides / "l.jsonl").write_bytes(b'{"a":1}\n{"a":"1"}\n')
+    (sides / "r.jsonl").write_bytes(b'{"a":1.0,"n":7}\n')
+    loose = headrace("join", "r.jsonl", "--on", "a", "l.jsonl", "--inner")
+    assert loose.rows == [b'{"a":1,"n":7}', b'{"a":"1","n":7}']
+    typed = headrace("join", "r.jsonl", "--on", "a", "l.jsonl", "--inner", "--typed")
+    assert typed.rows == [b'{"a":1,"n":7}']
+
+
+# Accounting
+
+
+def test_every_line_is_accounted_for(join):
+    done = join("--stats", "--inner")
+    stats = told(done, "stats")
+    counts = {"rows": 6, "emitted": 2, "filtered": 2, "skipped": 1, "blank": 1}
+    assert {name: stats[name] for name in counts} == counts
+    assert stats["bad"] == 1
+    assert (stats["right"]["lines"], stats["right"]["missing"]) == (4, 1)
+    assert "rows 6 = emitted 2 + filtered 2 + skipped 1 + blank 1" in stats["message"]
+    assert "left.jsonl: line 5, byte 108" in stats["message"]
+    assert "lines 4 = records 3 + missing 1" in stats["message"]
+
+
+def test_bad_lines_end_the_join_if_asked(join, sides):
+    done = join("--strict")
+    assert done.code == 1
+    assert done.rows == JOINED[:4]
+    assert "line 5" in told(done, "error")["message"]
+    assert join("--on-error", "abort").code == 1
+    (sides / "right.jsonl").write_bytes(RIGHT + b"oops\n")
+    (sides / "left.jsonl").write_bytes(b'{"user":"a"}\n')
+    strict = join("--strict")
+    assert (strict.code, strict.out) == (1, b"")
+    assert "right.jsonl: line 5" in told(strict, "error")["message"]
+    loose = join()
+    assert loose.code == 0
+    assert "right.jsonl: 1 line passed over" in told(loose, "bad_rows")["message"]
+
+
+def test_bad_lines_may_be_kept(join, sides):
+    done = join("--errors", "bad.jsonl")
+    assert (done.code, done.rows) == (0, JOINED)
+    kept = json.loads((sides / "bad.jsonl").read_bytes())
+    assert (kept["line"], kept["raw"]) == (5, '{"id": 4, "user": "zz"')
+    said = join("--on-error", "collect")
+    assert told(said, "bad_row")["line"] == 5
+
+
+def test_nothing_can_be_added_to_what_is_no_object(join, sides):
+    (sides / "left.jsonl").write_bytes(b'[1]\n{"user":"b"}\n')
+    assert join().rows == [b"[1]", b'{"user":"b","name":"Bob"}']
+    done = join("--indicator", "i")
+    assert done.rows == [b'{"user":"b","name":"Bob","i":"both"}']
+    assert "1 bad row" in told(done, "bad_rows")["message"]
+    assert join("--indicator", "i", "--inner", "--strict").code == 0
+
+
+# The way to right rows
+
+
+def test_the_plan_is_said_before_and_what_was_done_after(join):
+    done = join("--explain")
+    assert done.rows == JOINED
+    assert names(done) == ["join_plan", "bad_rows", "join_stats"]
+    plan, stats = told(done, "join_plan"), told(done, "join_stats")
+    assert (plan["strategy"], plan["index"], plan["fresh"]) == ("hash", None, None)
+    assert "small" in plan["reason"]
+    assert plan["estimated_memory"] >= len(RIGHT)
+    assert (stats["mode"], stats["left_records"]) == ("hash", 4)
+    assert (stats["lookups"], stats["hits"], stats["output_records"]) == (3, 2, 5)
+    assert stats["bytes_read"] == len(RIGHT)
+
+
+@pytest.mark.usefixtures("no_side_is_small")
+@pytest.mark.parametrize("form", ["1", "2"])
+def test_an_index_leads_to_the_rows(join, index, form):
+    index("--format", form)
+    done = join("--right-index", "--explain", "--stats")
+    assert done.rows == JOINED
+    plan, stats = told(done, "join_plan"), told(done, "join_stats")
+    assert (plan["strategy"], plan["index"]) == ("index", "right.jsonl.jnx")
+    assert (plan["format"], plan["fresh"], plan["keys"]) == (int(form), True, 2)
+    assert (stats["mode"], stats["hits"]) == ("indexed", 2)
+    assert stats["source_reads"] >= 1
+    assert told(done, "stats")["right"]["missing"] == 1
+
+
+def test_a_small_right_side_is_held_even_if_it_has_an_index(join, index):
+    index()
+    plan = told(join("--right-index", "--explain"), "join_plan")
+    assert (plan["strategy"], plan["fresh"]) == ("hash", True)
+
+
+@pytest.mark.usefixtures("no_side_is_small")
+def test_an_index_is_used_on_its_own_where_it_is_faster(process, join, index, sides):
+    index()
+    assert told(join("--explain"), "join_plan")["strategy"] == "hash"
+    (sides / "left.jsonl").write_bytes(b'{"user":"b"}\n')
+    plan = told(join("--explain"), "join_plan")
+    assert (plan["strategy"], plan["reason"]) == (
+        "index",
+        "the left side is much smaller",
+    )
+    assert told(join("--explain", "--no-index"), "join_plan")["strategy"] == "hash"
+
+
+def test_the_plan_alone_reads_nothing(start):
+    child = start("join", "right.jsonl", "--on", "user", "--explain=plan")
+    # Nobody writes to its input, and nobody closes it.
+    assert child.wait(60) == 0
+    assert child.stdout.read() == b""
+    assert json.loads(child.stderr.read())["event"] == "join_plan"
+
+
+def test_an_index_may_lie_elsewhere(join, index, sides, monkeypatch):
+    monkeypatch.setattr(join_choice, "SMALL_BYTES", -1)
+    index("--out", "elsewhere.jnx")
+    done = join("--right-index=elsewhere.jnx", "--explain")
+    assert done.rows == JOINED
+    assert told(done, "join_plan")["index"] == "elsewhere.jnx"
+
+
+@pytest.mark.usefixtures("no_side_is_small")
+def test_without_the_index_that_is_wanted_right_rows_are_held(join, index, sides):
+    missing = join("--right-index", "--explain")
+    assert missing.rows == JOINED
+    assert names(missing)[0] == "index_fallback"
+    assert told(missing, "index_fallback")["reason"] == "missing"
+    assert told(missing, "join_plan")["strategy"] == "hash"
+    for arguments in (["--fallback", "error"], ["--strict"]):
+        refused = join("--right-index", *arguments)
+        assert (refused.code, refused.out) == (1, b"")
+        assert "index build" in told(refused, "error")["message"]
+    index()
+    (sides / "right.jsonl").write_bytes(RIGHT.replace(b"Ada", b"Eve"))
+    stale = join("--right-index")
+    assert stale.rows[0] == JOINED[0].replace(b"Ada", b"Eve")
+    assert names(stale)[:2] == ["index_stale", "index_fallback"]
+    assert join("--right-index", "--fallback", "error").code == 1
+
+
+@pytest.mark.usefixtures("no_side_is_small")
+def test_rows_that_came_later_are_held(join, index, sides):
+    index()
+    with (sides / "right.jsonl").open("ab") as file:
+        file.write(b'{"user":"q","name":"Quinn"}\n')
+    done = join("--right-index", "--explain")
+    assert done.rows == [*JOINED[:4], b'{"id": 5, "user": "q","name":"Quinn"}']
+    assert told(done, "join_plan")["fresh"] is False
+    assert told(done, "join_stats")["mode"] == "indexed"
+    assert names(done)[:2] == ["index_stale", "index_fallback"]
+    assert join("--right-index", "--strict").code == 1
+
+
+@pytest.mark.usefixtures("no_side_is_small")
+def test_a_damaged_index_is_given_up(join, index):
+    path = index()
+    content = bytearray(path.read_bytes())
+    # The first entry of the key table.
+    content[70] ^= 1
+    path.write_bytes(content)
+    done = join("--right-index", "--explain")
+    assert (done.code, done.rows) == (0, JOINED)
+    assert "index_corrupt" in names(done)
+    assert "index_fallback" in names(done)
+    assert told(done, "join_stats")["mode"] == "hash"
+    strict = join("--right-index", "--strict")
+    assert (strict.code, strict.out) == (1, b"")
+
+
+def test_a_right_side_that_is_too_large_says_what_helps(join, sides):
+    rows = b"".join(b'{"user":"u%d","n":%d}\n' % (n, n) for n in range(100_000))
+    (sides / "right.jsonl").write_bytes(rows)
+    done = join("--memory", "1MiB")
+    assert (done.code, done.out) == (1, b"")
+    message = told(done, "error")["message"]
+    assert "1048576 bytes" in message
+    assert "headrace index build right.jsonl --on user" in message
+    assert "--memory" in message
+
+
+# Ends
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["right.jsonl", "left.jsonl"], "--on"),
+        (["right.jsonl", "--left-key", "a", "left.jsonl"], "--right-key"),
+        (["right.jsonl", "--on", "a", "--left-key", "b", "left.jsonl"], "--on"),
+        (["right.jsonl", "--left-key", "a", "--right-key", "b,c", "x"], "as many"),
+        (["right.jsonl", "--on", "a,,b", "left.jsonl"], "no name"),
+        (["right.jsonl", "--on", "a", "--explain=why", "left.jsonl"], "why"),
+        (
+            ["right.jsonl", "--on", "a", "--target", "t", "--indicator", "t", "x"],
+            "both called",
+        ),
+        (
+            ["right.jsonl", "--on", "a", "--right-index", "--no-index", "left.jsonl"],
+            "--no-index",
+        ),
+        (
+            ["right.jsonl", "--on", "a", "--strict", "--errors", "e", "left.jsonl"],
+            "--errors",
+        ),
+    ],
+)
+def test_a_command_line_that_makes_no_sense(headrace, sides, arguments, says):
+    (sides / "x").write_bytes(b"")
+    done = headrace("join", *arguments)
+    assert (done.code, done.out) == (2, b"")
+    assert says in done.err
+
+
+def test_a_missing_file_is_a_failure(headrace):
+    assert headrace("join", "nobody.jsonl", "--on", "user", "left.jsonl").code == 1
+    assert headrace("join", "right.jsonl", "--on", "user", "nobody.jsonl").code == 1
+
+
+def test_a_reader_that_goes_away_is_no_failure(sides):
+    rows = b"".join(b'{"user":"a","n":%d}\n' % n for n in range(50_000))
+    (sides / "left.jsonl").write_bytes(rows)
+    script = f"{sys.executable} -m headrace join right.jsonl --on user left.jsonl"
+    done = subprocess.run(
+        ["bash", "-c", f"set -o pipefail; {script} | head -n 1"],
+        cwd=sides,
+        env=os.environ,
+        capture_output=True,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert done.stdout == b'{"user":"a","n":1.50,"name":"Ada"}\n'
+
+
+def test_rows_come_while_the_left_side_is_written(start):
+    child = start("join", "right.jsonl", "--on", "user", "--no-progress")
+    child.stdin.write(b'{"user":"b"}\n')
+    assert child.stdout.readline() == b'{"user":"b","name":"Bob"}\n'
+    child.stdin.close()
+    assert child.wait(60) == 0

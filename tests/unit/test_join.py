@@ -1,0 +1,204 @@
+"""Joins from Python."""
+
+import gzip
+import json
+
+import pytest
+
+import headrace
+from headrace.engines.local import join_run
+from headrace.errors import (
+    HeadraceWarning,
+    JoinTooLargeError,
+    KeyIndexError,
+    UsageError,
+)
+from headrace.physical import join_choice
+from tests.reference.compressed import FORMS
+
+
+@pytest.fixture(autouse=True)
+def no_side_is_small(monkeypatch):
+    monkeypatch.setattr(join_choice, "SMALL_BYTES", -1)
+
+
+def written(path, rows):
+    path.write_bytes(b"".join(json.dumps(row).encode() + b"\n" for row in rows))
+    return path
+
+
+@pytest.fixture
+def sides(tmp_path):
+    left = written(tmp_path / "left.jsonl", [{"k": n % 7, "l": n} for n in range(50)])
+    right = written(tmp_path / "right.jsonl", [{"k": n, "r": n} for n in range(1000)])
+    return left, right
+
+
+@pytest.mark.parametrize("version", [1, 2])
+@pytest.mark.parametrize("form", [{}, {"target": "t"}, {"how": "inner"}])
+def test_a_key_with_more_rows_than_are_held_is_read_when_it_is_needed(
+    tmp_path, version, form
+):
+    many = [{"k": "hub", "n": n, "pad": "x" * 50} for n in range(20_000)]
+    few = [{"k": n, "n": n} for n in range(500)]
+    right = written(
+        tmp_path / "r.jsonl", [*many[:9000], *few, *many[9000:], {"k": "last"}]
+    )
+    keys = [3, "hub", 4, "hub", "nobody", "last"]
+    left = written(tmp_path / "l.jsonl", [{"k": key} for key in keys])
+    headrace.build_lookup_index(right, "k", version=version)
+    by_index = headrace.join(left, right, "k", index=True, **form)
+    in_memory = headrace.join(left, right, "k", index=False, **form)
+    assert by_index.plan.strategy == "index"
+    pieces = list(by_index.lines())
+    assert b"".join(pieces) == b"".join(in_memory.lines())
+    assert by_index.stats.counts == in_memory.stats.counts
+    if not form:
+        assert max(map(len, pieces)) < 2 * join_run.MAX_BYTES
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_more_rows_than_are_held_together(tmp_path, version):
+    right = written(
+        tmp_path / "r.jsonl",
+        [{"k": n % 300, "n": n, "pad": "é" * (n % 90)} for n in range(60_000)],
+    )
+    left = written(tmp_path / "l.jsonl", [{"k": n % 310} for n in range(400)])
+    headrace.build_lookup_index(right, "k", version=version)
+    by_index = headrace.join(left, right, "k", index=True)
+    in_memory = headrace.join(left, right, "k", index=False)
+    assert b"".join(by_index.lines()) == b"".join(in_memory.lines())
+    # Rows that are near each other are read together.
+    assert by_index.stats.reads < 2000
+
+
+def test_long_rows_are_not_all_held(tmp_path):
+    rows = [{"k": n % 20, "pad": "x" * 2_000_000} for n in range(40)]
+    right = written(tmp_path / "r.jsonl", rows)
+    left = written(tmp_path / "l.jsonl", [{"k": n % 20} for n in range(40)])
+    headrace.build_lookup_index(right, "k")
+    by_index = headrace.join(left, right, "k", index=True)
+    in_memory = headrace.join(left, right, "k", index=False)
+    for one, other in zip(by_index, in_memory, strict=True):
+        assert one == other
+    assert by_index.stats.counts.lines == 80
+
+
+@pytest.mark.parametrize(
+    "form", ["plain", "gzip, blocks of lines", "zstd, cut anywhere"]
+)
+def test_a_right_side_in_blocks_has_an_index_too(sides, form):
+    left, right = sides
+    data = right.read_bytes()
+    in_memory = b"".join(headrace.join(left, right, "k", index=False).lines())
+    right.write_bytes(FORMS[form](data))
+    headrace.build_lookup_index(right, "k")
+    joined = headrace.join(left, right, "k", index=True)
+    assert joined.plan.strategy == "index"
+    assert b"".join(joined.lines()) == in_memory
+
+
+def test_what_cannot_be_entered_is_held(sides):
+    left, right = sides
+    right.write_bytes(gzip.compress(right.read_bytes()))
+    with pytest.warns(HeadraceWarning, match="entered anywhere"):
+        joined = headrace.join(left, right, "k", index=True)
+    assert joined.count() == 50
+    with pytest.raises(KeyIndexError, match="entered anywhere"):
+        headrace.join(left, right, "k", index=True, fallback="error")
+
+
+def test_the_right_side_may_be_several_files(sides, tmp_path):
+    left, right = sides
+    other = written(tmp_path / "other.jsonl", [{"k": 3, "r": "again"}])
+    joined = headrace.open(left).join([right, other], "k", how="inner").to_list()
+    assert [row["r"] for row in joined if row["k"] == 3][:2] == [3, "again"]
+
+
+def test_an_index_with_other_limits_is_not_used(sides):
+    left, right = sides
+    headrace.build_lookup_index(right, "k")
+    short = headrace.open(left, max_line=100)
+    with pytest.warns(HeadraceWarning, match="longer or deeper"):
+        joined = short.join(right, "k", index=True)
+    assert joined.plan.strategy == "hash"
+    longer = headrace.open(left, max_line="1GiB").join(right, "k", index=True)
+    assert longer.plan.strategy == "index"
+
+
+def test_an_index_that_is_found_damaged_on_the_way_is_given_up(tmp_path):
+    rows = [{"k": n, "r": n} for n in range(20_000)]
+    right = written(tmp_path / "r.jsonl", rows)
+    left = written(tmp_path / "l.jsonl", [{"k": n} for n in range(20_000)])
+    index = headrace.build_lookup_index(right, "k").path
+    content = bytearray(index.read_bytes())
+    # A block in the middle: others are met before it.
+    content[len(content) // 3] ^= 1
+    index.write_bytes(content)
+    joined = headrace.join(left, right, "k", index=True)
+    with pytest.warns(HeadraceWarning, match="checksum"):
+        found = joined.to_list()
+    assert found == rows
+    counts = joined.stats.counts
+    assert (counts.rows, counts.emitted, counts.hits) == (20_000, 20_000, 20_000)
+    assert joined.stats.mode == joined.plan.strategy == "hash"
+    strict = headrace.join(left, right, "k", index=True, fallback="error")
+    with pytest.raises(KeyIndexError, match="checksum"):
+        strict.count()
+
+
+def test_memory_has_a_limit(sides):
+    left, right = sides
+    with pytest.raises(JoinTooLargeError, match="index build") as caught:
+        headrace.join(left, right, "k", memory="10KiB").count()
+    assert caught.value.limit == 10 << 10
+    headrace.build_lookup_index(right, "k")
+    joined = headrace.join(left, right, "k", memory="10KiB")
+    assert joined.plan.reason == "the right side does not fit into memory"
+    assert joined.count() == 50
+
+
+def test_a_join_can_be_written_and_read_again(sides, tmp_path):
+    left, right = sides
+    joined = headrace.join(left, right, "k")
+    assert joined.write(tmp_path / "out.jsonl.zst") == 50
+    assert headrace.open(tmp_path / "out.jsonl.zst")[:] == joined.to_list()
+    assert joined.to_arrow().column_names == ["k", "l", "r"]
+
+
+def test_bad_rows_go_where_they_are_sent(sides, tmp_path):
+    left, right = sides
+    left.write_bytes(b"oops\n" + left.read_bytes())
+    told = []
+    joined = headrace.join(left, right, "k", on_error="collect", errors=told.append)
+    assert joined.count() == 50
+    assert [(row.error.line, row.raw) for row in told] == [(1, b"oops")]
+    assert joined.stats.bad == 1
+    assert joined.stats.errors[0].line == 1
+    kept = headrace.join(
+        left, right, "k", on_error="collect", errors=tmp_path / "bad.jsonl"
+    )
+    assert kept.count() == 50
+    assert headrace.open(tmp_path / "bad.jsonl")[0]["line"] == 1
+    remembered = headrace.join(left, right, "k", on_error="collect")
+    assert remembered.count() == 50
+    assert len(remembered.stats.errors) == 1
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ({}, "name the key"),
+        ({"left_on": "k"}, "name the key"),
+        ({"on": "k", "how": "outer"}, "how is one of"),
+        ({"on": "k", "fallback": "scan"}, "fallback is one of"),
+        ({"on": "k", "on_error": "stop"}, "on_error is one of"),
+        ({"on": "k", "pick": "r"}, "pick is a list"),
+        ({"on": "k", "errors": "bad.jsonl"}, "collect"),
+        ({"on": ["k", "k"]}, "each field once"),
+        ({"left_on": ["k", "l"], "right_on": "k"}, "as many fields"),
+    ],
+)
+def test_options_that_make_no_sense(sides, options, says):
+    with pytest.raises(UsageError, match=says):
+        headrace.join(*sides, **options)
