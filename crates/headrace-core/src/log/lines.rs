@@ -116,8 +116,10 @@ impl Extractor {
     }
 }
 
+/// The number that an answer is, if it is whole: `1500` or, computed from decimals, `1500.0`.
 fn whole_number(answer: &[u8]) -> Option<i64> {
-    std::str::from_utf8(answer).ok()?.trim_end().parse().ok()
+    let text = std::str::from_utf8(answer).ok()?.trim_end();
+    text.strip_suffix(".0").unwrap_or(text).parse().ok()
 }
 
 impl Lines {

@@ -19,6 +19,7 @@ from headrace.errors import (
     LineOutOfRangeError,
     LogDamagedError,
     SourceNotFoundError,
+    UnreadableError,
 )
 from headrace.kernel.checksum import crc32c
 from headrace.kernel.log import ENTRY_BYTES, HEADER_BYTES, Place, verify_lines
@@ -26,13 +27,14 @@ from headrace.kernel.rows import reading
 from headrace.store.log import files
 from headrace.store.log import manifest as manifests
 from headrace.store.log.index_file import entry_at, rows_in
+from headrace.store.log.manifest import Sealed
 from headrace.store.log.names import LogNames
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from headrace.kernel.log import Entry
-    from headrace.store.log.manifest import Active, Manifest, Sealed
+    from headrace.store.log.manifest import Active, Manifest
 
 _MOST_OPEN = 32
 """Segments whose files are kept open."""
@@ -70,6 +72,14 @@ class _Files:
         except BaseException:
             os.close(self.data)
             raise
+
+    def entry(self, row: int, salt: int) -> Entry:
+        """Return the entry of a row of the segment, counted from 0."""
+        entry = entry_at(self.index, row, salt)
+        if entry is None:
+            offset = HEADER_BYTES + row * ENTRY_BYTES
+            raise LogDamagedError(self.index_path, offset, "the entry is not good")
+        return entry
 
     def __del__(self) -> None:
         # Whoever still reads has us, so that nobody's file is closed.
@@ -158,27 +168,20 @@ class LogReader:
     def line(self, number: int) -> bytes:
         """Return a line without its newline."""
         segment, rows = self._reach(number)
-        at = self._files(segment.base)
         row = number - segment.base - 1
         if row >= rows:
-            raise LogDamagedError(at.path, segment.bytes, f"line {number} was given up")
-        with reading(at.path):
-            entry = entry_at(at.index, row, self._salt)
-            if entry is None or entry.line != number:
-                offset = HEADER_BYTES + row * ENTRY_BYTES
-                raise LogDamagedError(at.index_path, offset, "the entry is not good")
-            return _content(at, entry)
-
-    def entry(self, number: int) -> Entry:
-        """Return what the index says of a line."""
-        segment, _rows = self._reach(number)
+            path = str(self._names.data(segment.base))
+            raise LogDamagedError(path, segment.bytes, f"line {number} was given up")
         at = self._files(segment.base)
-        row = number - segment.base - 1
-        entry = entry_at(at.index, row, self._salt)
-        if entry is None:
-            offset = HEADER_BYTES + row * ENTRY_BYTES
-            raise LogDamagedError(at.index_path, offset, "the entry is not good")
-        return entry
+        try:
+            entry = at.entry(row, self._salt)
+            line = files.read_at(at.data, entry.end - entry.start, entry.start)
+        except OSError as error:
+            raise UnreadableError(at.path, error.strerror or str(error)) from error
+        if entry.line != number or crc32c(line) != entry.checksum:
+            reason = f"line {number} is not what was written"
+            raise LogDamagedError(at.path, entry.start, reason)
+        return line[:-1]
 
     def _reach(self, number: int) -> tuple[Sealed | Active, int]:
         if not self.first_line <= number <= self._last:
@@ -190,33 +193,25 @@ class LogReader:
         return self._segment(number)
 
     def blocks(self, start: int, last: int) -> Iterator[Block]:
-        """Yield the lines with numbers `start` to `last`, some at a time."""
+        """Yield the lines with numbers `start` to `last`, some at a time.
+
+        Those that were given up are passed over.
+        """
         while start <= last:
             segment, rows = self._reach(start)
             row = start - segment.base - 1
             most = min(last - start + 1, rows - row, _ROWS_AT_ONCE)
-            if most <= 0:
-                raise LogDamagedError(
-                    str(self._names.data(segment.base)),
-                    segment.bytes,
-                    f"line {start} was given up",
-                )
-            block = self._block(segment, row, most)
-            yield block
-            start += block.rows
+            if most > 0:
+                block = self._block(segment, row, most)
+                yield block
+                start += block.rows
+            elif isinstance(segment, Sealed):
+                start = segment.last_line + 1
 
     def _block(self, segment: Sealed | Active, row: int, most: int) -> Block:
         at = self._files(segment.base)
         with reading(at.path):
-            begin = 0
-            if row:
-                before = entry_at(at.index, row - 1, self._salt)
-                if before is None:
-                    offset = HEADER_BYTES + (row - 1) * ENTRY_BYTES
-                    raise LogDamagedError(
-                        at.index_path, offset, "the entry is not good"
-                    )
-                begin = before.end
+            begin = at.entry(row - 1, self._salt).end if row else 0
             place = Place(self._salt, segment.file_number, segment.base, row, begin)
             entries = files.read_at(at.index, most * ENTRY_BYTES, place.index_end)
             entries = _some(entries, begin)
@@ -225,9 +220,8 @@ class LogReader:
             data = files.read_at(at.data, max(min(end, size) - begin, 0), begin)
         good, fault = verify_lines(entries, data, place)
         if fault is not None:
-            raise LogDamagedError(
-                at.path, begin, f"line {segment.base + row + good + 1}: {fault.reason}"
-            )
+            number = segment.base + row + good + 1
+            raise LogDamagedError(at.path, begin, f"line {number}: {fault.reason}")
         return Block(segment.base + row + 1, good, data)
 
 
@@ -236,13 +230,3 @@ def _some(entries: bytes, begin: int) -> bytes:
     ends = [end for (end,) in _END.iter_unpack(entries)]
     count = bisect_right(ends, begin + _BYTES_AT_ONCE)
     return entries[: max(count, 1) * ENTRY_BYTES]
-
-
-def _content(at: _Files, entry: Entry) -> bytes:
-    length = entry.end - entry.start
-    size = os.fstat(at.data).st_size
-    line = files.read_at(at.data, length, entry.start) if entry.end <= size else b""
-    if len(line) != length or crc32c(line) != entry.checksum:
-        reason = f"line {entry.line} is not what was written"
-        raise LogDamagedError(at.path, entry.start, reason)
-    return line[:-1]

@@ -1,0 +1,204 @@
+"""Reading a log by line, also while it is written."""
+
+import threading
+
+import pytest
+
+import headrace
+from headrace.errors import (
+    LineOutOfRangeError,
+    LogDamagedError,
+    SourceNotFoundError,
+)
+from headrace.store.log import reader as readers
+from headrace.store.log.check import check_log
+
+VALUES = [{"n": n, "pad": "x" * (n % 50)} for n in range(1000)]
+
+
+@pytest.fixture(scope="module")
+def directory(tmp_path_factory):
+    path = tmp_path_factory.mktemp("logs") / "log"
+    with headrace.LogWriter(path, rotate_rows=37) as log:
+        log.append_many(VALUES)
+    return path
+
+
+def test_any_line(directory):
+    """KR-A1 to KR-A3: in whichever segment it is."""
+    log = headrace.Log(directory)
+    assert (log.first_line, log.last_line, len(log)) == (1, 1000, 1000)
+    for line in (1, 37, 38, 74, 75, 500, 999, 1000):
+        assert log.get(line) == VALUES[line - 1]
+    assert (log[0], log[-1], log[999], log[-1000]) == (
+        VALUES[0],
+        VALUES[-1],
+        *VALUES[::-999][:2],
+    )
+
+
+def test_raw_lines_are_the_bytes(directory):
+    log = headrace.Log(directory, raw=True)
+    assert log.get(3) == b'{"n":2,"pad":"xx"}'
+    assert list(log.range(1, 2)) == [b'{"n":0,"pad":""}', b'{"n":1,"pad":"x"}']
+
+
+@pytest.mark.parametrize(
+    ("first", "last"),
+    [(1, 1000), (30, 80), (37, 37), (38, 38), (990, 5000), (0, 3), (9, 3)],
+)
+def test_ranges(directory, first, last):
+    found = list(headrace.Log(directory).range(first, last))
+    assert found == VALUES[max(first, 1) - 1 : last]
+
+
+def test_ranges_are_read_a_little_at_a_time(directory, monkeypatch):
+    monkeypatch.setattr(readers, "_BYTES_AT_ONCE", 100)
+    monkeypatch.setattr(readers, "_ROWS_AT_ONCE", 7)
+    monkeypatch.setattr(readers, "_MOST_OPEN", 2)
+    assert list(headrace.Log(directory)) == VALUES
+
+
+@pytest.mark.parametrize("line", [0, -1, 1001])
+def test_lines_that_are_not_there(directory, line):
+    with pytest.raises(LineOutOfRangeError, match="it has lines 1 to 1000"):
+        headrace.Log(directory).get(line)
+
+
+def test_an_empty_log(tmp_path):
+    with headrace.LogWriter(tmp_path):
+        pass
+    log = headrace.Log(tmp_path)
+    assert (len(log), list(log), log.last_line) == (0, [], 0)
+    with pytest.raises(LineOutOfRangeError, match="it has none"):
+        log.get(1)
+    with pytest.raises(IndexError):
+        log[-1]
+
+
+def test_no_log(tmp_path):
+    for path in (tmp_path, tmp_path / "none"):
+        with pytest.raises(SourceNotFoundError):
+            headrace.Log(path)
+
+
+def test_a_reader_sees_what_is_committed(tmp_path):
+    with headrace.LogWriter(tmp_path, rotate_rows=3) as log:
+        reader = headrace.Log(tmp_path)
+        for n in range(10):
+            assert len(reader) == n
+            log.append(n)
+            assert reader.get(n + 1) == reader[-1] == n
+    assert list(reader) == list(range(10))
+
+
+@pytest.mark.parametrize("tail", [b"{}\n", b"{", b"\0" * 100])
+def test_what_has_no_entry_is_not_shown(tmp_path, tail):
+    with headrace.LogWriter(tmp_path) as log:
+        log.append(1)
+    with (tmp_path / f"{0:020d}.jsonl").open("ab") as file:
+        file.write(tail)
+    assert list(headrace.Log(tmp_path)) == [1]
+
+
+@pytest.mark.parametrize("tail", [b"\0" * 10, b"\0" * 56 * 3, b"x" * 80])
+def test_an_entry_that_is_not_whole_is_not_believed(tmp_path, tail):
+    with headrace.LogWriter(tmp_path) as log:
+        log.append(1)
+    with (tmp_path / f"{0:020d}.jsonl.idx").open("ab") as file:
+        file.write(tail)
+    assert list(headrace.Log(tmp_path)) == [1]
+
+
+def test_many_readers_and_a_writer(tmp_path):
+    """Nobody ever sees a line that is not whole, or another than was appended."""
+    count, problems, done = 600, [], threading.Event()
+
+    def read():
+        log = headrace.Log(tmp_path)
+        try:
+            while not done.is_set():
+                last = log.last_line
+                assert last == 0 or log.get(last) == last
+                assert list(log.range(max(last - 20, 1), last)) == list(
+                    range(max(last - 20, 1), last + 1)
+                )
+        except Exception as error:  # noqa: BLE001, it is raised in the test
+            problems.append(error)
+
+    with headrace.LogWriter(tmp_path, durability="os", rotate_rows=17) as log:
+        readers = [threading.Thread(target=read) for _ in range(3)]
+        for reader in readers:
+            reader.start()
+        for n in range(1, count + 1):
+            assert log.append(n) == n
+        done.set()
+        for reader in readers:
+            reader.join()
+    assert problems == []
+
+
+class TestDamage:
+    @pytest.fixture
+    def log(self, tmp_path):
+        with headrace.LogWriter(tmp_path / "log", rotate_rows=4) as log:
+            log.append_many(range(10, 20))
+        return tmp_path / "log"
+
+    def damage(self, log, name, at):
+        path = log / name
+        content = bytearray(path.read_bytes())
+        content[at] ^= 1
+        path.write_bytes(content)
+
+    def test_every_byte_of_the_data_is_checked(self, log):
+        for at in range(12):
+            self.damage(log, f"{4:020d}.jsonl", at)
+            found = headrace.Log(log)
+            with pytest.raises(LogDamagedError, match=f"line {5 + at // 3}"):
+                found.get(5 + at // 3)
+            with pytest.raises(LogDamagedError, match=f"line {5 + at // 3}"):
+                list(found)
+            (wrong,) = [each for each in check_log(log, deep=True) if each.faults]
+            assert (wrong.rows, wrong.path) == (at // 3, f"{4:020d}.jsonl")
+            self.damage(log, f"{4:020d}.jsonl", at)
+        assert list(headrace.Log(log)) == list(range(10, 20))
+
+    def test_every_byte_of_an_entry_is_checked(self, log):
+        for at in range(256 + 56, 256 + 112):
+            self.damage(log, f"{4:020d}.jsonl.idx", at)
+            with pytest.raises(LogDamagedError, match="entry is not good"):
+                headrace.Log(log).get(6)
+            with pytest.raises(LogDamagedError):
+                list(headrace.Log(log))
+            (wrong,) = [each for each in check_log(log) if each.faults]
+            assert "line 6: it does not match its checksum" in wrong.faults
+            self.damage(log, f"{4:020d}.jsonl.idx", at)
+
+    def test_sizes_are_checked(self, log):
+        for name in (f"{4:020d}.jsonl", f"{4:020d}.jsonl.idx"):
+            content = (log / name).read_bytes()
+            for other in (content[:-1], content + b"\n"):
+                (log / name).write_bytes(other)
+                assert [each.path for each in check_log(log) if each.faults] == [
+                    f"{4:020d}.jsonl"
+                ]
+            (log / name).unlink()
+            assert [each.path for each in check_log(log) if each.faults] == [
+                f"{4:020d}.jsonl"
+            ]
+            (log / name).write_bytes(content)
+        assert [each.faults + each.notes for each in check_log(log, deep=True)] == [
+            []
+        ] * 3
+
+    def test_what_a_crash_leaves_is_no_fault(self, log):
+        with (log / f"{8:020d}.jsonl").open("ab") as file:
+            file.write(b"1\n{")
+        (log / f"{3:020d}.jsonl").write_bytes(b"")
+        checked = list(check_log(log, deep=True))
+        assert [each.faults for each in checked] == [[]] * 4
+        assert [each.notes for each in checked[2:]] == [
+            ["3 bytes behind the last line"],
+            ["the manifest does not name it"],
+        ]
