@@ -13,6 +13,7 @@ __all__ = [
     "Inference",
     "JoinTable",
     "KernelError",
+    "KeyCandidates",
     "KeyIndex",
     "KeyRequest",
     "KeyRuns",
@@ -521,6 +522,13 @@ class KeyScan:
     def last(self) -> str | None: ...
     @property
     def first_skipped(self) -> list[tuple[int, int, str, str]]: ...
+    @property
+    def plain_numbers(self) -> bool: ...
+
+@final
+class KeyCandidates:
+    def __len__(self) -> int: ...
+    def offset(self, number: int) -> int | None: ...
 
 @final
 class KeyIndex:
@@ -553,6 +561,19 @@ class KeyIndex:
         max_bytes: int,
         at: _At | None = None,
     ) -> tuple[RowBatch, _At | None]: ...
+    def candidates(
+        self, requests: Sequence[KeyRequest], most: int
+    ) -> KeyCandidates | None: ...
+    def rows(
+        self,
+        file: File,
+        candidates: KeyCandidates,
+        *,
+        size: int,
+        first: int,
+        count: int,
+        max_bytes: int,
+    ) -> RowBatch: ...
 
 _Refused: TypeAlias = tuple[int, int, tuple[int, int] | None, str]
 
@@ -604,6 +625,7 @@ def write_key_index(
     version: int | None,
     lines: _Counts,
     last: str | None,
+    plain_numbers: bool,
     max_line: int,
     max_depth: int,
     logical_size: int,

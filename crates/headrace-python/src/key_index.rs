@@ -183,6 +183,12 @@ impl KeyScan {
         self.lock().last()
     }
 
+    /// Whether numbers that are the same double had the same key.
+    #[getter]
+    fn plain_numbers(&self) -> bool {
+        self.lock().plain_numbers()
+    }
+
     /// Number, byte, cause and reason of the first rows without a key.
     #[getter]
     fn first_skipped(&self) -> Vec<(u64, u64, &'static str, String)> {
@@ -236,8 +242,8 @@ type Mark = (u64, i64, i64, u64, u64, String, String, String);
 /// knows too little of its keys.
 #[pyfunction]
 #[pyo3(signature = (
-    runs, path, *, fields, unique, version, lines, last, max_line, max_depth, logical_size,
-    coverage_end, hashes, source, kept = None
+    runs, path, *, fields, unique, version, lines, last, plain_numbers, max_line, max_depth,
+    logical_size, coverage_end, hashes, source, kept = None
 ))]
 #[allow(clippy::too_many_arguments, reason = "they have names in Python")]
 pub(crate) fn write_key_index(
@@ -249,6 +255,7 @@ pub(crate) fn write_key_index(
     version: Option<u32>,
     lines: Counts,
     last: Option<String>,
+    plain_numbers: bool,
     max_line: u64,
     max_depth: u32,
     logical_size: u64,
@@ -263,6 +270,7 @@ pub(crate) fn write_key_index(
         unique,
         version,
         lines: Lines { lines: all, blank, bad, missing, null, nested, too_long, pending },
+        plain_numbers,
         max_line,
         max_depth,
         logical_size,
@@ -445,6 +453,73 @@ impl KeyIndex {
         });
         let (batch, next) = found.map_err(to_python)?;
         Ok((RowBatch::new(batch), next))
+    }
+
+    /// The rows that may have one of some keys, `None` if they are more than `most`.
+    fn candidates(
+        &self,
+        py: Python<'_>,
+        requests: Vec<Py<KeyRequest>>,
+        most: u64,
+    ) -> PyResult<Option<KeyCandidates>> {
+        let requests: Vec<_> =
+            requests.iter().map(|request| request.get().request.clone()).collect();
+        let found = py.detach(|| self.index.candidates(&requests, most)).map_err(to_python)?;
+        Ok(found.map(|candidates| KeyCandidates { candidates }))
+    }
+
+    /// Rows of `file`, about `max_bytes` of them: those of `candidates` from number `first` on,
+    /// `count` at most.
+    #[pyo3(signature = (file, candidates, *, size, first, count, max_bytes))]
+    #[allow(clippy::too_many_arguments, reason = "they have names in Python")]
+    fn rows(
+        &self,
+        py: Python<'_>,
+        file: &File,
+        candidates: &KeyCandidates,
+        size: u64,
+        first: usize,
+        count: usize,
+        max_bytes: usize,
+    ) -> PyResult<RowBatch> {
+        let read = py.detach(|| {
+            let candidates = &candidates.candidates;
+            let end = first.saturating_add(count).min(candidates.offsets().len());
+            let mut batch = rows::RowBatch::default();
+            let max_line = self.index.base().meta().max_line;
+            let max_line = usize::try_from(max_line).unwrap_or(usize::MAX);
+            let lookup = Lookup { file: &file.data, size, below: u64::MAX, max_line };
+            let mut reader = self.reader();
+            let read = lookup.candidates(
+                &self.index,
+                candidates,
+                first..end,
+                &mut reader,
+                max_bytes,
+                &mut batch,
+            );
+            self.readers().push(reader);
+            read.map(|()| batch)
+        });
+        read.map(RowBatch::new).map_err(to_python)
+    }
+}
+
+/// The rows that some keys lead to, in file order.
+#[pyclass(frozen, module = "headrace._native")]
+pub(crate) struct KeyCandidates {
+    candidates: keys::Candidates,
+}
+
+#[pymethods]
+impl KeyCandidates {
+    fn __len__(&self) -> usize {
+        self.candidates.offsets().len()
+    }
+
+    /// Where the row of a number begins, `None` behind the last.
+    fn offset(&self, number: usize) -> Option<u64> {
+        self.candidates.offsets().get(number).copied()
     }
 }
 

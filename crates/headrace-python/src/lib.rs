@@ -54,8 +54,8 @@ mod _native {
     use crate::join::RowJoin;
     #[pymodule_export]
     use crate::key_index::{
-        KeyIndex, KeyRequest, KeyRuns, KeyScan, WantedKeys, hash_all, hash_blocks, rows_at,
-        write_key_index,
+        KeyCandidates, KeyIndex, KeyRequest, KeyRuns, KeyScan, WantedKeys, hash_all, hash_blocks,
+        rows_at, write_key_index,
     };
     #[pymodule_export]
     use crate::keyed::KeyedRows;

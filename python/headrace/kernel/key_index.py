@@ -1,7 +1,7 @@
 """Key indexes, in our words.
 
-`KeyIndex`, `KeyRequest`, `KeyRuns`, `KeyScan` and `WantedKeys` are the core's own
-classes. What a key is, and the format of the file: docs/formats/key-index.md.
+`KeyCandidates`, `KeyIndex`, `KeyRequest`, `KeyRuns`, `KeyScan` and `WantedKeys` are the
+core's own classes. What a key is, and the format of the file: docs/formats/key-index.md.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from headrace._native import (
+    KeyCandidates,
     KeyIndex,
     KeyRequest,
     KeyRuns,
@@ -34,6 +35,7 @@ __all__ = [
     "FewBitsError",
     "Kept",
     "Key",
+    "KeyCandidates",
     "KeyIndex",
     "KeyRequest",
     "KeyRuns",
@@ -152,6 +154,7 @@ class Meta:
     records: int
     keys: int | None
     lines: Lines
+    plain_numbers: bool
     max_line: int
     max_depth: int
     logical_size: int
@@ -222,6 +225,7 @@ class Plan(NamedTuple):
 
     `hashes` says how many bytes the hashes of whole blocks are about, and has one more for
     the rest. `last` is what a last row without a newline is: ``key``, or one of `Lines`.
+    `plain_numbers`: numbers that are the same double have the same key.
     """
 
     fields: Sequence[str]
@@ -229,6 +233,7 @@ class Plan(NamedTuple):
     version: int | None
     lines: Lines
     last: str | None
+    plain_numbers: bool
     max_line: int
     max_depth: int
     logical_size: int

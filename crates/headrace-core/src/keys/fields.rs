@@ -2,7 +2,10 @@
 
 use bumpalo::Bump;
 
-use super::{Request, number::write_number};
+use super::{
+    Request,
+    number::{is_plain, write_number},
+};
 use crate::{
     json::{self, JsonError, Limits},
     value::{Document, Kind, Lanes, Node, NodeKind, Tape, write_string},
@@ -77,6 +80,7 @@ pub struct KeyReader {
     arena: Bump,
     key: Vec<u8>,
     kinds: Vec<Kind>,
+    plain_numbers: bool,
 }
 
 impl KeyReader {
@@ -100,6 +104,7 @@ impl KeyReader {
             arena: Bump::new(),
             key: Vec::new(),
             kinds: Vec::new(),
+            plain_numbers: true,
         }
     }
 
@@ -125,10 +130,18 @@ impl KeyReader {
                 Err(none) => return Read::None(none),
             };
             self.kinds.push(node.kind());
+            if node.node_kind() == NodeKind::Decimal {
+                self.plain_numbers &= is_plain(node.raw());
+            }
             writer.push(node, &self.arena);
         }
         writer.end();
         Read::Key(&self.key)
+    }
+
+    /// Whether numbers that are the same double had the same key so far.
+    pub fn plain_numbers(&self) -> bool {
+        self.plain_numbers
     }
 
     /// The key that was read last.

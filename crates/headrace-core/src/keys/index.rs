@@ -108,12 +108,14 @@ impl KeyIndex {
     /// Whether a row whose key has the hash `row` can be behind a posting that was found for
     /// the hash `asked`; if not, the index is not that of the source.
     pub fn agrees(&self, asked: u64, row: u64) -> bool {
+        self.known_of(asked) == self.known_of(row)
+    }
+
+    /// What of a hash the index has.
+    pub(super) fn known_of(&self, hash: u64) -> (u64, u64) {
         match self.header.tables {
-            Tables::Texts(_) => asked == row,
-            Tables::Compact(compact) => {
-                compact.bucket(asked) == compact.bucket(row)
-                    && compact.fingerprint(asked) == compact.fingerprint(row)
-            }
+            Tables::Texts(_) => (hash, 0),
+            Tables::Compact(compact) => (compact.bucket(hash), compact.fingerprint(hash)),
         }
     }
 

@@ -8,6 +8,7 @@
 //! Two forms of the file exist, [`v1`](layout) with the texts of the keys, and the compact v2 with
 //! fingerprints of them; both end with the [`trailer`], which has a checksum for each 4 KiB.
 
+pub mod candidates;
 pub mod checked;
 mod compare;
 pub mod fields;
@@ -31,6 +32,7 @@ mod verify;
 pub mod write;
 mod write_compact;
 
+pub use candidates::Candidates;
 pub use fields::{KeyFields, KeyReader, NoKey, Read};
 pub use index::KeyIndex;
 pub use kept::Kept;

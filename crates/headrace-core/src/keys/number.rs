@@ -4,6 +4,8 @@
 
 /// Digits that a number is written out with; longer ones have an exponent.
 const MOST_DIGITS: usize = 400;
+/// 2^63.
+const BEYOND_I64: f64 = 9_223_372_036_854_775_808.0;
 
 /// Append the text of a number: without an exponent, without zeros that say nothing.
 ///
@@ -40,6 +42,23 @@ pub(super) fn write_number(text: &str, is_integer: bool, out: &mut Vec<u8>) {
         out.push(b'e');
         out.extend_from_slice(exponent.as_bytes());
     }
+}
+
+/// Whether a decimal is the shortest text of its double, so that no other text is the same number
+/// to who computes with doubles. What is no i64 in size is compared by its digits anyway.
+pub(super) fn is_plain(text: &str) -> bool {
+    // So few digits survive a double.
+    if text.len() <= 16 && !text.contains(['e', 'E']) {
+        return true;
+    }
+    let double = text.parse::<f64>().unwrap_or(f64::INFINITY);
+    if double.abs() >= BEYOND_I64 {
+        return true;
+    }
+    let (mut own, mut shortest) = (Vec::new(), Vec::new());
+    write_number(text, false, &mut own);
+    write_number(&format!("{double:e}"), false, &mut shortest);
+    own == shortest
 }
 
 /// `digits`, times ten to the `power`; neither the first nor the last digit is a zero.
@@ -108,7 +127,39 @@ mod tests {
         assert_eq!(text_of(&format!("{long}.0")), "1e450");
     }
 
+    #[test]
+    fn a_text_that_a_double_rounds_is_not_plain() {
+        for text in
+            ["0.1", "-1.50", "1e0", "5e-324", "1e22", "0.30000000000000004", "1e400", "-0.0"]
+        {
+            assert!(is_plain(text), "{text}");
+        }
+        for text in [
+            "1.00000000000000000001",
+            "9007199254740993.0",
+            "1e-400",
+            "3e-324",
+            "0.1000000000000000055511151231257827",
+        ] {
+            assert!(!is_plain(text), "{text}");
+        }
+    }
+
     proptest! {
+        #[test]
+        fn two_plain_texts_of_one_double_are_one_key(
+            digits in "[1-9][0-9]{0,19}", power in -340_i32..20, more in "[0-9]{0,3}"
+        ) {
+            let near = format!("{digits}{more}e{}", power - i32::try_from(more.len()).unwrap());
+            let text = format!("{digits}e{power}");
+            let double = |text: &str| text.parse::<f64>().unwrap();
+            let same = double(&text).to_bits() == double(&near).to_bits();
+            if same && double(&text) < BEYOND_I64 {
+                let both = is_plain(&text) && is_plain(&near);
+                prop_assert!(!both || text_of(&text) == text_of(&near));
+            }
+        }
+
         #[test]
         fn moving_the_point_changes_nothing(
             digits in "[1-9][0-9]{0,30}", shift in 0_i32..40, power in -900_i32..900

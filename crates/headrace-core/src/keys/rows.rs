@@ -19,7 +19,7 @@ const GAP: u64 = 4096;
 /// Read at most at once for rows that are near each other.
 const MOST_READ: u64 = 1 << 18;
 /// Postings that are looked at together.
-const TOGETHER: u64 = 512;
+pub(super) const TOGETHER: u64 = 512;
 
 /// Bytes of a source that were read; rows that are near each other share them.
 #[derive(Debug)]

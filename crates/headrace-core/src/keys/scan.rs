@@ -63,6 +63,11 @@ impl KeyScan {
         self.records
     }
 
+    /// Whether numbers that are the same double had the same key so far.
+    pub fn plain_numbers(&self) -> bool {
+        self.reader.plain_numbers()
+    }
+
     /// The first rows without a key.
     pub fn first_skipped(&self) -> &[Skipped] {
         &self.first

@@ -81,6 +81,7 @@ fn build_onto(
         unique,
         version,
         lines: scan.lines(),
+        plain_numbers: scan.plain_numbers(),
         max_line: 1 << 20,
         max_depth: 256,
         logical_size: size,
@@ -149,6 +150,22 @@ fn found(index: &KeyIndex, data: &[u8], asked: &str) -> Result<Vec<u64>> {
     Ok(batch.offsets)
 }
 
+/// Where the rows that several keys lead to begin.
+fn candidates(index: &Segments, data: &[u8], asked: &[&str]) -> Result<Vec<u64>> {
+    let requests: Vec<_> =
+        asked.iter().map(|asked| Request::parse(asked, 1, false).unwrap()).collect();
+    let source = DataFile::new(data.to_vec());
+    let size = data.len() as u64;
+    let lookup = Lookup { file: &source, size, below: u64::MAX, max_line: 1 << 20 };
+    let mut reader = KeyReader::new(fields(), Limits::default());
+    let mut batch = RowBatch::default();
+    let found = index.candidates(&requests, u64::MAX)?.unwrap();
+    let all = 0..found.offsets().len();
+    lookup.candidates(index, &found, all, &mut reader, usize::MAX, &mut batch)?;
+    assert_eq!(batch.offsets, found.offsets());
+    Ok(batch.offsets)
+}
+
 /// The same, by looking at every row.
 fn scanned(data: &[u8], asked: &str) -> Vec<u64> {
     let wanted = scan::Wanted::new(vec![Request::parse(asked, 1, false).unwrap()]);
@@ -159,6 +176,26 @@ fn scanned(data: &[u8], asked: &str) -> Vec<u64> {
         wanted.look_at(&row, &mut scan, &mut rows);
     }
     rows.into_iter().map(|(_, offset)| offset).collect()
+}
+
+#[test]
+fn several_keys_lead_to_their_rows_in_file_order() {
+    for version in [1, 2] {
+        let index = segments(&index_of(ROWS.as_bytes(), version), None).unwrap();
+        let mut expected: Vec<_> =
+            ASKED.iter().flat_map(|asked| scanned(ROWS.as_bytes(), asked)).collect();
+        expected.sort_unstable();
+        expected.dedup();
+        assert!(!expected.is_empty());
+        assert_eq!(candidates(&index, ROWS.as_bytes(), &ASKED).unwrap(), expected);
+        let none = [Request::of_text("nothing that is there")];
+        assert_eq!(index.candidates(&none, 0).unwrap().unwrap().offsets(), [0; 0]);
+        let request = [Request::parse(ASKED[0], 1, false).unwrap()];
+        assert!(index.candidates(&request, 0).unwrap().is_none());
+        // A source whose rows have other keys.
+        let other = ROWS.replace(['1', '7', 'a', 'b', 'c'], "9");
+        assert!(candidates(&index, other.as_bytes(), &ASKED).is_err());
+    }
 }
 
 #[test]

@@ -66,6 +66,10 @@ pub struct Meta {
     pub keys: u64,
     /// All lines, and what became of those without a key.
     pub lines: Lines,
+    /// Whether numbers that are the same double have the same key; if so, a query that compares
+    /// doubles finds all of them. Not known of files that do not say so.
+    #[serde(default)]
+    pub plain_numbers: bool,
     /// Longest line that was read.
     pub max_line: u64,
     /// Deepest nesting that was read.

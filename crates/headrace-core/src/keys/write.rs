@@ -30,6 +30,8 @@ pub struct Plan {
     pub version: Option<u32>,
     /// All lines of the source, by kind.
     pub lines: Lines,
+    /// Whether numbers that are the same double have the same key.
+    pub plain_numbers: bool,
     /// Longest line that was read.
     pub max_line: u64,
     /// Deepest nesting that was read.
@@ -160,6 +162,7 @@ pub fn write(
         records: seen.records,
         keys: seen.keys,
         lines: plan.lines,
+        plain_numbers: plan.plain_numbers,
         max_line: plan.max_line,
         max_depth: plan.max_depth,
         logical_size: plan.logical_size,

@@ -104,6 +104,7 @@ def build(source: Source, path: Path, asked: KeyBuild) -> Built:
             asked.version,
             keys.lines,
             keys.last,
+            keys.plain_numbers,
             asked.max_line,
             asked.max_depth,
             opened.size,
@@ -134,6 +135,7 @@ class Keys(NamedTuple):
     lines: Lines
     skipped: tuple[Skipped, ...]
     last: str | None
+    plain_numbers: bool
     covered: int
     hashed: int
     hashes: list[int]
@@ -165,7 +167,16 @@ def scan_keys(
         total.hashes.append(hash_all(opened.file, hashed, source.size))
     opened.check()
     skipped = tuple(total.skipped)
-    return Keys(runs, total.lines, skipped, total.last, covered, hashed, total.hashes)
+    return Keys(
+        runs,
+        total.lines,
+        skipped,
+        total.last,
+        total.plain_numbers,
+        covered,
+        hashed,
+        total.hashes,
+    )
 
 
 def line_of(opened: OpenedFile, offset: int) -> int:
@@ -197,6 +208,7 @@ class _Scanned(NamedTuple):
     lines: Lines
     skipped: list[Skipped]
     last: str | None
+    plain_numbers: bool
     hashes: list[int]
 
 
@@ -208,6 +220,7 @@ class _Total:
     lines: Lines = field(default_factory=Lines)
     skipped: list[Skipped] = field(default_factory=list)
     last: str | None = None
+    plain_numbers: bool = True
     hashes: list[int] = field(default_factory=list)
 
     def add(self, part: _Scanned) -> list[Skipped]:
@@ -217,6 +230,7 @@ class _Total:
         self.lines = self.lines.plus(part.lines)
         self.skipped = [*self.skipped, *new[:FIRST_SKIPPED]][:FIRST_SKIPPED]
         self.last = part.last or self.last
+        self.plain_numbers = self.plain_numbers and part.plain_numbers
         self.hashes += part.hashes
         return new
 
@@ -282,7 +296,9 @@ def _scan_fragment(
     with reading(opened.path):
         hashes = hash_blocks(opened.file, start, min(end, ends.hashed))
     opened.check()
-    return _Scanned(Lines(*scan.lines), skipped_by(scan), scan.last, hashes)
+    return _Scanned(
+        Lines(*scan.lines), skipped_by(scan), scan.last, scan.plain_numbers, hashes
+    )
 
 
 def _round_up(at: int, step: int) -> int:
