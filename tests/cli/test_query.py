@@ -144,3 +144,32 @@ def test_answers_can_be_read_again(people):
     assert result.count() == 3
     assert result.write(people.with_name("out.jsonl")) == 3
     assert len(headrace.open(people.with_name("out.jsonl"))) == 3
+
+
+@pytest.fixture
+def indexed(headrace, tmp_path):
+    path = tmp_path / "many.jsonl"
+    path.write_bytes(b"".join(b'{"id":%d}\n\n' % row for row in range(50)))
+    headrace("index", "build", "--on", "id", path)
+    return path
+
+
+def test_rows_are_found_by_a_key_index(headrace, indexed):
+    query = ("query", "--stats", "--matches", "id == 7")
+    done = headrace(*query, indexed)
+    scanned = headrace(*query, indexed, "--no-index")
+    assert (done.code, done.out) == (0, b'{"id":7}\n')
+    assert "rows 100 = emitted 1 + filtered 49 + skipped 0 + blank 50" in done.err
+    assert (done.out, done.err) == (scanned.out, scanned.err)
+
+
+def test_a_plan_says_which_index_is_used(headrace, indexed):
+    asked = ("query", "--explain", "--matches", "id == 7", indexed)
+    assert headrace(*asked).out.decode().splitlines()[-2:] == [
+        "rows with id == 7",
+        f"└─ {indexed}: 1 of 100 rows are read, found in {indexed}.jnx, the key index of "
+        "id (50 keys)",
+    ]
+    for off in ("--no-index", "--strict"):
+        last = headrace(*asked, off).out.decode().splitlines()[-1]
+        assert last == f"└─ {indexed}: all rows are read"

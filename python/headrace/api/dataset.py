@@ -306,6 +306,7 @@ class Dataset(Sequence[T_co]):
         frame: str | None = None,
         null_payload: Literal["skip", "keep", "error"] = "skip",
         lanes: bool = True,
+        index: bool = True,
         errors: Errors | None = None,
         engine: Literal["local", "spark"] = "local",
         master: str | None = None,
@@ -325,9 +326,11 @@ class Dataset(Sequence[T_co]):
         `frame`, lines are a key, this separator and JSON, which may be null. With
         `errors`, rows that are passed over go there: to a file, or to a function.
         Without `lanes`, fields that nobody reads are recorded too; the answers are the
-        same. They are the same too with the engine ``"spark"``, whose tasks read
-        `partition_bytes` of the files each (64 MiB unless told), at `master`
-        (``local[*,4]`` unless told: all cores of this machine); see docs/spark.md.
+        same. So are they without `index`, with which a filter such as ``id == 7`` reads only
+        the rows that a key index of ``id`` leads to, where a file has one. They are the same
+        too with the engine ``"spark"``, whose tasks read `partition_bytes` of the files each
+        (64 MiB unless told), at `master` (``local[*,4]`` unless told: all cores of this
+        machine); see docs/spark.md.
         """
         from headrace.api.query import QueryResult, Question
         from headrace.api.spark_query import refuse_for_local, starting
@@ -370,6 +373,7 @@ class Dataset(Sequence[T_co]):
             None if frame is None else Frame(frame, null_payload),
             size_hints or {},
             lanes,
+            index,
         )
         start: Callable[[QueryPlan, QueryOptions], QueryRun] = QueryRun
         if engine == "spark":

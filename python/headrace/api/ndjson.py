@@ -53,6 +53,7 @@ class QueryKeywords(TypedDict, total=False):
     frame: str | None
     null_payload: Literal["skip", "keep", "error"]
     lanes: bool
+    index: bool
     errors: Errors | None
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
@@ -18,7 +18,7 @@ from headrace.logical.columns import columns_of
 from headrace.logical.compiler import compile_query
 from headrace.logical.stream import plan_stream
 from headrace.physical.distribution import described
-from headrace.physical.explain import explain
+from headrace.physical.explain import explain, explain_files
 from headrace.store.atomic import destination, replacing
 
 if TYPE_CHECKING:
@@ -127,10 +127,13 @@ class QueryResult(Result):
 
     def explain(self) -> str:
         """Return what the query does, one step on a line."""
-        told = explain(self._question.query, stream=self._question.stream)
-        if self._question.engine == "spark":
+        query, stream, engine = astuple(self._question)
+        if engine == "spark":
+            told = explain(query, stream=stream, indexes=False)
             return f"{told}\n{described(self.plan)}"
-        return told
+        told = explain(query, stream=stream, indexes=self._options.index)
+        keys, reached = self.run.reached(self._files, self._named)
+        return told if keys is None else f"{told}\n{explain_files(keys, reached)}"
 
     @property
     def stats(self) -> QueryStats:

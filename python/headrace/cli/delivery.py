@@ -116,7 +116,8 @@ def deliver(
 
 
 def _report_bad(asked: QueryResult, options: Namespace, console: Console) -> None:
-    bad, others = asked.stats.bad, asked.stats.skipped - asked.stats.bad
+    bad = asked.run.bad
+    others = asked.run.asked.skipped - bad
     if others and not options.stats:
         lines = "1 line" if others == 1 else f"{others} lines"
         message = f"{lines} without a record: no separator, or no JSON behind it"

@@ -97,7 +97,7 @@ OPTIONS = (
     Argument(
         "no_index",
         "switch",
-        "neither read nor write checkpoints on disk",
+        "neither read nor write indexes on disk, checkpoints or key indexes",
         ("--no-index",),
     ),
     *OUTPUT_OPTIONS,

@@ -10,7 +10,16 @@ import warnings
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
-from headrace.errors import BadRowError, HeadraceError, MemoryWarning, RowFailedError
+from headrace.engines.passed_over import PassedOver
+from headrace.errors import (
+    BadRowError,
+    HeadraceError,
+    HeadraceWarning,
+    KeyIndexError,
+    MemoryWarning,
+    RowFailedError,
+    UnusableTableError,
+)
 from headrace.kernel.order_keys import KeyedRows
 from headrace.kernel.programs import (
     Counts,
@@ -24,26 +33,29 @@ from headrace.kernel.tally import FIRST_BAD
 from headrace.kernel.values import DEEPEST
 from headrace.logical.demand import union
 from headrace.physical.access import choose
+from headrace.physical.distribution import may_end_early
 from headrace.physical.query_plan import (
     JoinPlan,
     PlainStage,
+    RowPlan,
     StreamPlan,
     ValuePlan,
     ZipPlan,
     whole_row,
 )
 from headrace.physical.sides import estimated_rows, left_keys_first
-from headrace.store.row_provider import Lanes
+from headrace.store.row_provider import Lanes, NoKeyRows
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from typing import Protocol
 
     from headrace.kernel.programs import Answers, Frame, JoinTable, Output, Refused
     from headrace.kernel.rows import RowBatch
-    from headrace.physical.query_plan import QueryPlan, RowPlan, StagePlan
+    from headrace.physical.query_plan import QueryPlan, StagePlan
+    from headrace.store.key_rows import KeyRows
     from headrace.store.row_file import RowFile
-    from headrace.store.row_provider import ProviderRows
+    from headrace.store.row_provider import KeyFilter, ProviderRows
     from headrace.store.source import Source
 
     Rows: TypeAlias = RowFile | ProviderRows
@@ -83,7 +95,8 @@ class QueryOptions:
     """How a query runs.
 
     `size_hints` are rows of named sources, for who knows them. Without `lanes`, rows
-    are recorded as a whole, whatever is read of them.
+    are recorded as a whole, whatever is read of them. Without `index`, all rows are read,
+    whatever key indexes there are.
     """
 
     output: Output = "answer"
@@ -96,6 +109,7 @@ class QueryOptions:
     frame: Frame | None = None
     size_hints: Mapping[str, int] = field(default_factory=dict)
     lanes: bool = True
+    index: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,13 +118,16 @@ class Pass:
 
     Every query of the pass puts them through `stages`; with several queries there are
     none. `again`: the rows are read another time, which then says what is wrong with
-    them.
+    them. `keys` is what rows must have to count; `ends_early`: the first rows may be
+    enough.
     """
 
     source: str | None
     stages: tuple[StagePlan, ...] = ()
     reverse: bool = False
     again: bool = False
+    keys: KeyFilter | None = None
+    ends_early: bool = False
 
 
 def warn_of_memory(message: str) -> None:
@@ -122,6 +139,7 @@ def warn_of_memory(message: str) -> None:
 class QueryRun:
     """One run of a query over some files; what it counted can be asked at any time.
 
+    `asked` has the rows that were asked, `counts` also those that an index has passed over.
     `bad` counts the rows that were passed over. `errors` has the first of them, with
     ``collect`` all, unless there is `tell`, which is called with each. `readings` has
     what was counted in named sources, each time one was read. `whole_tables`: the right
@@ -135,8 +153,7 @@ class QueryRun:
     tell: Callable[[BadRow], object] | None = None
     bad: int = 0
     errors: list[HeadraceError] = field(default_factory=list)
-    counts: Counts = field(default_factory=Counts)
-    readings: list[tuple[str, Counts]] = field(default_factory=list)
+    asked: Counts = field(default_factory=Counts)
     whole_tables: bool = False
     known: tuple[str, ...] | None = None
     _files: dict[str | None, Sequence[Rows]] = field(default_factory=dict)
@@ -145,6 +162,23 @@ class QueryRun:
     _tables: dict[JoinPlan, JoinTable] = field(default_factory=dict)
     _partners: list[_Partners] = field(default_factory=list)
     _warned: bool = False
+    _passed_over: list[PassedOver] = field(default_factory=list)
+    _readings: list[tuple[str, Counts, Sequence[PassedOver]]] = field(
+        default_factory=list
+    )
+
+    @property
+    def counts(self) -> Counts:
+        """What was counted in the main source."""
+        return _counted(self.asked, self._passed_over)
+
+    @property
+    def readings(self) -> list[tuple[str, Counts]]:
+        """What was counted in named sources."""
+        return [
+            (name, _counted(asked, passed_over))
+            for name, asked, passed_over in self._readings
+        ]
 
     def answers(
         self,
@@ -181,7 +215,25 @@ class QueryRun:
             None, [Lanes(main.fields, None if matches else main.fields, matches)]
         )
         query = self.row_query(main)
-        yield from self._asked([query], Pass(None, reverse=self.options.reverse))
+        yield from self._asked([query], self._row_pass(main))
+
+    def _row_pass(self, main: RowPlan) -> Pass:
+        options = self.options
+        keys = main.matching if options.output == "match" else main.giving
+        return Pass(
+            None,
+            reverse=options.reverse,
+            keys=None if options.nulls and options.output == "answer" else keys,
+            ends_early=options.limit is not None,
+        )
+
+    def _pass(
+        self, plan: StreamPlan, limit: int | None, *, again: bool = False
+    ) -> Pass:
+        ends_early = may_end_early(plan.stages, limit)
+        return Pass(
+            plan.source, plan.stages, plan.reverse, again, plan.keys, ends_early
+        )
 
     def row_query(self, main: RowPlan) -> RowQuery:
         """Return what each row is asked."""
@@ -249,8 +301,7 @@ class QueryRun:
         if plan.reduction == "lines":
             query = self.stream_query(plan, "lines", nulls=nulls, limit=limit)
             self._request_lanes(plan.source, [plan.lanes])
-            way = Pass(plan.source, plan.stages, plan.reverse)
-            yield from self._asked([query], way)
+            yield from self._asked([query], self._pass(plan, limit))
             yield query.end()
             return
         yield from self._printed(
@@ -277,8 +328,10 @@ class QueryRun:
         """Return what plans give that are about the same rows, which are read once."""
         queries = [self.reducing(plan) for plan in plans]
         self._request_lanes(plans[0].source, [plan.lanes for plan in plans])
-        stages = plans[0].stages if len(plans) == 1 else ()
-        self._drive(queries, Pass(plans[0].source, stages, plans[0].reverse))
+        way = Pass(plans[0].source, reverse=plans[0].reverse)
+        if len(plans) == 1:
+            way = self._pass(plans[0], plans[0].limit)
+        self._drive(queries, way)
         return self._finished(plans, queries)
 
     def reducing(self, plan: StreamPlan) -> StreamQuery:
@@ -405,8 +458,7 @@ class QueryRun:
             query = self.stream_query(plan, "count", last=table)
             # The table keeps whole elements.
             self._request_lanes(plan.source, [Lanes()])
-            way = Pass(plan.source, plan.stages, plan.reverse, again)
-            self._drive([query], way)
+            self._drive([query], self._pass(plan, None, again=again))
             return query.table()
         result = self._result(plan)
         elements = replace(plan, source=ELEMENTS, stages=(), reduction="lines")
@@ -451,35 +503,106 @@ class QueryRun:
         self, queries: Sequence[RowQuery | StreamQuery], way: Pass
     ) -> Iterator[bytes]:
         """Ask row after row, and yield the lines they give."""
-        files, reverse = self._files[way.source], way.reverse
+        files, passed_over = self._files[way.source], list[PassedOver]()
         counted = _most_rows
         try:
-            for file in reversed(files) if reverse else files:
+            for file in reversed(files) if way.reverse else files:
                 if all(query.done for query in queries):
                     return
-                for batch in file.backwards() if reverse else file.batches():
-                    for lines, refused in self.answers_of(
-                        queries, batch, reverse=reverse
-                    ):
-                        yield lines
-                        if refused is not None:
-                            self._refuse(file, batch, refused, way)
-                    if all(query.done for query in queries):
-                        return
+                yield from self._asked_file(file, queries, way, passed_over)
         except (BadRowError, RowFailedError):
             counted = counts_up_to_refusal
             raise
         finally:
-            self._count(counted(queries), way)
+            self._count(counted(queries), way, passed_over)
 
-    def _count(self, counts: Counts, way: Pass) -> None:
+    def _asked_file(
+        self,
+        file: Rows,
+        queries: Sequence[RowQuery | StreamQuery],
+        way: Pass,
+        passed_over: list[PassedOver],
+    ) -> Iterator[bytes]:
+        """Ask the rows of a file, or those of them that an index leads to."""
+        keyed = self._by_key(file, way) if len(queries) == 1 else None
+        if keyed is None:
+            yield from self._asked_rows(file, queries, way)
+            return
+        over = PassedOver(keyed, queries[0], reverse=way.reverse)
+        passed_over.append(over)
+        whole = astray = False
+        try:
+            yield from self._asked_rows(keyed, queries, way)
+            whole = not queries[0].done
+        except (KeyIndexError, UnusableTableError) as error:
+            astray = not over.asked
+            if not astray:
+                raise
+            message = f"{error.what}; the file is scanned"
+            warnings.warn(message, HeadraceWarning, stacklevel=2)
+        finally:
+            over.end(whole=whole)
+        if astray:
+            passed_over.pop()
+            yield from self._asked_rows(file, queries, way)
+
+    def reached(
+        self, files: Sequence[Rows], named: Mapping[str, Sequence[Rows]]
+    ) -> tuple[KeyFilter | None, list[tuple[str, str]]]:
+        """Say what rows must have to count, and of each file how such rows are found."""
+        main = self.plan.main
+        if isinstance(main, ValuePlan):
+            return None, []
+        if isinstance(main, RowPlan):
+            way = self._row_pass(main)
+        else:
+            lines = main.reduction == "lines"
+            way = self._pass(main, self.options.limit if lines else main.limit)
+        if way.keys is None:
+            return None, []
+        told = []
+        for file in files if way.source is None else named[way.source]:
+            found = self._found_by_key(file, way)
+            how = "all rows are read" if found is None else found.told
+            told.append((file.source.location, how))
+        return way.keys, told
+
+    def _by_key(self, file: Rows, way: Pass) -> KeyRows | None:
+        """Find the rows of a file that count by a key index, if there is one that can tell."""
+        found = self._found_by_key(file, way)
+        return None if found is None or isinstance(found, NoKeyRows) else found
+
+    def _found_by_key(self, file: Rows, way: Pass) -> KeyRows | NoKeyRows | None:
+        is_framed = way.source is None and self.options.frame is not None
+        if way.keys is None or is_framed or not self.options.index:
+            return None
+        depth, prove = self.options.max_depth, not way.ends_early
+        return file.by_key(way.keys, depth, prove=prove)
+
+    def _asked_rows(
+        self,
+        rows: Rows | KeyRows,
+        queries: Sequence[RowQuery | StreamQuery],
+        way: Pass,
+    ) -> Iterator[bytes]:
+        for batch in rows.backwards() if way.reverse else rows.batches():
+            for lines, refused in self.answers_of(queries, batch, reverse=way.reverse):
+                yield lines
+                if refused is not None:
+                    self._refuse(rows, batch, refused, way)
+            if all(query.done for query in queries):
+                return
+
+    def _count(
+        self, asked: Counts, way: Pass, passed_over: Sequence[PassedOver] = ()
+    ) -> None:
         """Remember what was counted in a pass."""
         if way.again:
             return
         if way.source is None:
-            self.counts = counts
+            self.asked, self._passed_over = asked, list(passed_over)
         else:
-            self.readings.append((way.source, counts))
+            self._readings.append((way.source, asked, passed_over))
 
     def answers_of(
         self,
@@ -587,6 +710,10 @@ class _Partners:
         """Raise what went wrong with the lines, if anything did."""
         if self._error is not None:
             raise self._error
+
+
+def _counted(asked: Counts, passed_over: Iterable[PassedOver]) -> Counts:
+    return sum((each.counts for each in passed_over), asked)
 
 
 def _most_rows(queries: Sequence[RowQuery | StreamQuery]) -> Counts:

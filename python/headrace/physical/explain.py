@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -9,6 +10,7 @@ from headrace.language import ast
 from headrace.language.parser import parse
 from headrace.language.routine import deep
 from headrace.language.unparse import unparse
+from headrace.logical import key_filter
 from headrace.logical.demand import fields_of
 from headrace.logical.sources import lifted
 from headrace.logical.stream import (
@@ -23,10 +25,11 @@ from headrace.logical.stream import (
 from headrace.physical.query_plan import lanes
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
     from headrace.logical.demand import Fields
     from headrace.logical.stream import Stage
+    from headrace.store.row_provider import KeyFilter, KeyValue
 
 
 _REDUCTIONS = {
@@ -46,8 +49,15 @@ _REDUCTIONS = {
 _SPREAD = "each element of the answer is a line of output"
 
 
-def explain(query: str, *, stream: bool = False) -> str:
-    """Return the plan of a query, one step on a line.
+def explain(query: str, *, stream: bool = False, indexes: bool = True) -> str:
+    """Return the plan of a query, one step on a line; `indexes`: key indexes may be used.
+
+    >>> print(explain("$.rows().filter(id == 7).map(x)"))
+    all rows, from the first to the last
+    ├─ fields that are read: id, x
+    ├─ only those with id == 7, where a file has a key index of it
+    ├─ each: [$].filter(id == 7).map(x)
+    └─ each element is a line of output
 
     >>> print(explain("$.rows().filter(x > 1).map(x).take(3)"))
     all rows, from the first to the last
@@ -63,10 +73,10 @@ def explain(query: str, *, stream: bool = False) -> str:
     └─ each element of the answer is a line of output
     """
     with deep():
-        return _explained(parse(query), stream=stream)
+        return _explained(parse(query), stream=stream, indexes=indexes)
 
 
-def _explained(tree: ast.Node, *, stream: bool) -> str:
+def _explained(tree: ast.Node, *, stream: bool, indexes: bool) -> str:
     plan = plan_stream(tree, whole=stream)
     if plan is None:
         steps = [*_fields(fields_of(tree)), unparse(tree)]
@@ -77,7 +87,7 @@ def _explained(tree: ast.Node, *, stream: bool) -> str:
         lines = [_drawn("what was asked beforehand", [unparse(tree), *spread])]
         trees = [plan.tree]
     else:
-        lines = [_drawn(_first(plan), _steps(plan))]
+        lines = [_drawn(_first(plan), _steps(plan, indexes=indexes))]
         trees = list(_programs(plan))
     asked = {name: node for each in trees for name, node in lifted(each)[1].items()}
     for question in asked.values():
@@ -85,7 +95,7 @@ def _explained(tree: ast.Node, *, stream: bool) -> str:
         if asked_of.reduction == "lines":
             asked_of = replace(asked_of, reduction="collect")
         what = f"beforehand: {unparse(question)}, {_first(asked_of)}"
-        lines.append(_drawn(what, _steps(asked_of)))
+        lines.append(_drawn(what, _steps(asked_of, indexes=indexes)))
     return "\n".join(lines)
 
 
@@ -107,8 +117,11 @@ def _fields(fields: Fields) -> Iterator[str]:
         yield f"fields that are read: {', '.join(sorted(fields))}"
 
 
-def _steps(plan: StreamPlan) -> Iterator[str]:
+def _steps(plan: StreamPlan, *, indexes: bool) -> Iterator[str]:
     yield from _fields(lanes(plan).fields)
+    keys = key_filter.of_stream(plan) if indexes else None
+    if keys is not None:
+        yield f"only those with {_keys(keys)}, where a file has a key index of it"
     for stage in plan.stages:
         yield _stage(stage)
     needed = "" if plan.limit is None else f"; {plan.limit} at most are needed"
@@ -120,6 +133,30 @@ def _steps(plan: StreamPlan) -> Iterator[str]:
         yield f"asked of that: {unparse(plan.rest)}"
     if plan.spread:
         yield _SPREAD
+
+
+def _keys(keys: KeyFilter) -> str:
+    def one_of(name: str, values: Sequence[KeyValue]) -> str:
+        texts = [json.dumps(value, ensure_ascii=False) for value in values]
+        if len(texts) == 1:
+            return f"{name} == {texts[0]}"
+        return f"{name} in [{', '.join(texts)}]"
+
+    return " and ".join(one_of(name, values) for name, values in keys.fields)
+
+
+def explain_files(keys: KeyFilter, reached: Sequence[tuple[str, str]]) -> str:
+    """Return how the rows of files with some keys are reached, a file on a line.
+
+    >>> from headrace.store.row_provider import KeyFilter
+    >>> filter = KeyFilter((("id", (7, 8)), ("on", (True,))))
+    >>> print(explain_files(filter, [("a.jsonl", "all rows are read")]))
+    rows with id in [7, 8] and on == true
+    └─ a.jsonl: all rows are read
+    """
+    return _drawn(
+        f"rows with {_keys(keys)}", [f"{path}: {how}" for path, how in reached]
+    )
 
 
 def _stage(stage: Stage) -> str:

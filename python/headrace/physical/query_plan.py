@@ -11,6 +11,7 @@ from headrace.kernel.programs import Program
 from headrace.language import ast, traversal
 from headrace.language.parser import parse
 from headrace.language.routine import deep
+from headrace.logical import key_filter
 from headrace.logical import stream as logical
 from headrace.logical.compiler import compile_query
 from headrace.logical.demand import NOTHING, fields_of, of_elements, union
@@ -21,16 +22,23 @@ if TYPE_CHECKING:
     from headrace.kernel.programs import PruneCode
     from headrace.logical.demand import Fields
     from headrace.logical.joins import JoinKind
+    from headrace.store.row_provider import KeyFilter
 
 ALL_FIELDS = Lanes()
 
 
 @dataclass(frozen=True, slots=True)
 class RowPlan:
-    """A query about each row by itself; `fields` are those it reads."""
+    """A query about each row by itself; `fields` are those it reads.
+
+    `matching` is what rows must have for the answer to be true, `giving` for it not to be
+    null.
+    """
 
     program: Program
     fields: Fields
+    matching: KeyFilter | None = None
+    giving: KeyFilter | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +88,8 @@ class StreamPlan:
     The rows go through the stages and are reduced; `rest` is asked of the result,
     and if there is `spread`, the answer is an array whose elements are lines. With
     `prune`, only elements that can be part of the answer are held. `order` says the same
-    as `rest`, if that is a sort by keys.
+    as `rest`, if that is a sort by keys. `keys` is what rows must have for the first stage
+    not to pass over them.
     """
 
     source: str | None
@@ -93,6 +102,7 @@ class StreamPlan:
     lanes: Lanes = ALL_FIELDS
     prune: PruneCode | None = None
     order: OrderPlan | None = None
+    keys: KeyFilter | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +160,12 @@ def _planned(query: str, *, stream: bool, distinct_by: str | None) -> QueryPlan:
             )
         main = planner.distinct(tree, distinct_by)
     elif plan is None:
-        main = RowPlan(planner.program(tree), fields_of(tree))
+        main = RowPlan(
+            planner.program(tree),
+            fields_of(tree),
+            key_filter.of_condition(tree),
+            key_filter.of_answer(tree),
+        )
     elif isinstance(plan, logical.ValuePlan):
         main = ValuePlan(planner.program(plan.tree), plan.spread)
     else:
@@ -213,6 +228,7 @@ class _Planner:
             lanes(plan),
             None if plan.prune is None else self._prune(plan.prune),
             None if plan.order is None else self._order(plan.order),
+            key_filter.of_stream(plan),
         )
 
     def _order(self, order: logical.Order) -> OrderPlan:

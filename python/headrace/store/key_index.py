@@ -282,15 +282,16 @@ def mark_of(source: Source, opened: OpenedFile) -> SourceMark:
 
 
 def fitting(
-    stored: Stored, source: Source, opened: OpenedFile
+    stored: Stored, source: Source, opened: OpenedFile, *, prove: bool = True
 ) -> tuple[Stored, Freshness]:
     """Compare a source with what its index was made of.
 
-    If a delta does not fit, the base may: the index to be used is returned too. Raises
+    Unless it is to `prove` it by reading the source, what times do not tell is stale. If a
+    delta does not fit, the base may: the index to be used is returned too. Raises
     `KeyIndexError` where it is damaged.
     """
     try:
-        found = _freshness(stored, source, opened)
+        found = _freshness(stored, source, opened, prove=prove)
         if stored.delta is None or found.state != "stale":
             return stored, found
     except SidecarError as error:
@@ -300,10 +301,12 @@ def fitting(
             raise KeyIndexError(
                 source.location, str(stored.path), "corrupt", said
             ) from None
-    return fitting(stored.without_delta(), source, opened)
+    return fitting(stored.without_delta(), source, opened, prove=prove)
 
 
-def _freshness(stored: Stored, source: Source, opened: OpenedFile) -> Freshness:
+def _freshness(
+    stored: Stored, source: Source, opened: OpenedFile, *, prove: bool
+) -> Freshness:
     made, now = stored.newest.source, mark_of(source, opened)
     if made.codec != now.codec:
         return Freshness("stale", "source_replaced")
@@ -316,6 +319,8 @@ def _freshness(stored: Stored, source: Source, opened: OpenedFile) -> Freshness:
     settled = now.ctime_ns + _TOO_FRESH_NS < stored.changed_ns()
     if made == now and now.ctime_ns and settled:
         return Freshness("fresh")
+    if not prove:
+        return Freshness("stale", "source_unproven")
     with reading(str(stored.newest_path)):
         fit = stored.index.fit(opened.file, now.size)
     if fit == "whole":

@@ -42,13 +42,14 @@ from headrace.store.opened import (
     read_in_order,
     rows_from,
 )
-from headrace.store.row_provider import Capabilities
+from headrace.store.row_provider import Capabilities, NoKeyRows
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from headrace.store.checkpoints import Keeping
-    from headrace.store.row_provider import Lanes
+    from headrace.store.key_rows import KeyRows
+    from headrace.store.row_provider import KeyFilter, Lanes
     from headrace.store.source import Source
 
     Progress: TypeAlias = Callable[[int], None]
@@ -61,6 +62,9 @@ INTERVAL = 1000
 FIRST_BATCH_ROWS = 64
 FIRST_BATCH_BYTES = 1 << 15
 """Often the first rows are enough: batches grow from here, and one read fills the first."""
+
+_NOT_COUNTED = (-1, 0)
+"""Up to which byte rows were counted, and how many they are."""
 
 BATCH_ROWS = 4096
 BATCH_BYTES = 1 << 20
@@ -102,7 +106,7 @@ class RowFile:
         self._indexed: _Indexed | None = None
         self._total: int | None = None
         self._pipe_taken = False
-        self._counted: tuple[int, int] | None = None
+        self._counted = _NOT_COUNTED
 
     @property
     def capabilities(self) -> Capabilities:
@@ -131,7 +135,7 @@ class RowFile:
             # Of several threads that have noticed, one is enough.
             if self.source.blocks:
                 self.close()
-                self._counted = None
+                self._counted = _NOT_COUNTED
                 self.source = read_in_order(self.source, error)
 
     def request_lanes(self, lanes: Lanes) -> None:
@@ -142,20 +146,20 @@ class RowFile:
         return (self._line(offset) if reverse else row + 1), offset
 
     def _line(self, offset: int) -> int:
-        """Count which line has a byte: from the end, rows have no numbers.
+        """Count which line has a byte, where rows have no numbers.
 
-        Only the rows up to the one that was counted before are counted.
+        Only the rows from the one that was counted before are counted.
         """
         return self._asked(lambda: self._count_lines(offset))
 
     def _count_lines(self, offset: int) -> int:
         data, size = self.positions()
+        known, line = self._counted
         with reading(self.source.location):
-            match self._counted:
-                case (behind, line) if offset <= behind:
-                    line -= count_rows(data, size, offset + 1, behind + 1)
-                case _:
-                    line = count_rows(data, size, 0, offset + 1)
+            if offset <= known:
+                line -= count_rows(data, size, offset + 1, known + 1)
+            else:
+                line += count_rows(data, size, known + 1, offset + 1)
         self._counted = (offset, line)
         return line
 
@@ -420,6 +424,20 @@ class RowFile:
         rows = Rows(self.source.location, stream, opened)
         while (batch := rows.next_batch(BATCH_ROWS, BATCH_BYTES)) is not None:
             yield batch
+
+    # By key
+
+    def by_key(
+        self, keys: KeyFilter, max_depth: int, *, prove: bool
+    ) -> KeyRows | NoKeyRows:
+        """Find the rows that a filter on keys may let pass, through a key index."""
+        if self.source.kind != "file" or not self._seekable:
+            return NoKeyRows(self.source.location)
+        from headrace.store import key_rows
+
+        return key_rows.find(
+            self, self._open(), self._options, keys, max_depth, prove=prove
+        )
 
     # What is open
 

@@ -8,7 +8,14 @@ tells it when no more are needed.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple, NoReturn, Protocol, runtime_checkable
+from typing import (
+    TYPE_CHECKING,
+    NamedTuple,
+    NoReturn,
+    Protocol,
+    TypeAlias,
+    runtime_checkable,
+)
 
 from headrace.errors import NotNdjsonError, OnlyInOrderError, UsageError
 from headrace.kernel.rows import RowBatch
@@ -54,6 +61,30 @@ class Lanes:
         if self.scan is None or self.result is None:
             return None
         return self.scan | self.result
+
+
+KeyValue: TypeAlias = "str | int | float | bool"
+
+
+@dataclass(frozen=True, slots=True)
+class KeyFilter:
+    """Fields, each with the values of which it must have one for a row to count."""
+
+    fields: tuple[tuple[str, tuple[KeyValue, ...]], ...]
+
+
+class NoKeyRows(NamedTuple):
+    """That all rows of a file must be read, and why if it has an index."""
+
+    path: str
+    reason: str = ""
+
+    @property
+    def told(self) -> str:
+        """What is done, for people."""
+        if not self.reason:
+            return "all rows are read, there is no key index of that"
+        return f"all rows are read, {self.path} is not used: {self.reason}"
 
 
 class Position(NamedTuple):
@@ -182,6 +213,9 @@ class ProviderRows:
         if self._positions:
             return self._positions[row - self._first]
         return (None if reverse else row + 1), offset
+
+    def by_key(self, *_: object, **__: object) -> None:
+        """Return None: what a provider reads has no key index."""
 
     def bytes_read(self) -> int:
         """Return 0: how much a provider reads is its own affair."""

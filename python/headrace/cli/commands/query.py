@@ -42,6 +42,11 @@ there, even if that was read; on failure and Ctrl-C nothing is left. Its name ch
 the format (.jsonl, .ndjson, .json, .csv, .parquet) and the compression (.gz, .zst,
 .bz2, .xz).
 
+A filter such as id == 7, or a query with --matches that begins with one, reads only the
+rows that a key index of id leads to, where a file has one (see headrace index build)
+and every line of it is sound. The answers are the same, so is the account, and
+--explain with a FILE says what is read. --no-index and --strict read all rows.
+
 With --engine spark the rows are asked by tasks of Spark, on this machine or on the
 cluster that --master names; --explain says which part of the query they do.
 
@@ -221,14 +226,15 @@ def run(options: Namespace, console: Console) -> int:
     from headrace.cli.reading import files, open_dataset, stdin_waits
     from headrace.errors import UsageError
 
-    if options.explain:
+    if options.explain and not options.files:
         _explain(options, console)
         return 0
     if options.matches and options.null == "emit":
         raise UsageError("--matches prints rows; it has no null to --null emit")
     if options.threads == 0:
         raise UsageError("--threads 0: at least one must do the work")
-    format_of(options, console)
+    if not options.explain:
+        format_of(options, console)
     named = _names(options)
     main = None if options.files or not named else _main(named)
     if main is not None and stdin_waits():
@@ -255,10 +261,14 @@ def run(options: Namespace, console: Console) -> int:
             frame=options.frame,
             null_payload=options.null_payload,
             lanes=not options.no_lanes,
+            index=_uses_indexes(options),
             engine=options.engine,
             master=options.master,
             partition_bytes=options.partition_bytes,
         )
+        if options.explain:
+            console.text(f"{asked.explain()}\n")
+            return 0
         asked.warn = lambda message: console.emit("memory", message)
         try:
             deliver(asked, dataset, options, console)
@@ -274,9 +284,16 @@ def _explain(options: Namespace, console: Console) -> None:
     from headrace.physical.query_plan import plan_query
 
     stream = options.stream or bool(options.names)
-    console.text(f"{explain(options.query, stream=stream)}\n")
-    if options.engine == "spark":
+    local = options.engine == "local"
+    indexes = local and _uses_indexes(options)
+    told = explain(options.query, stream=stream, indexes=indexes)
+    console.text(f"{told}\n")
+    if not local:
         console.text(f"{described(plan_query(options.query, stream=stream))}\n")
+
+
+def _uses_indexes(options: Namespace) -> bool:
+    return not (options.no_index or options.strict)
 
 
 def _names(options: Namespace) -> dict[str, list[str]]:

@@ -106,7 +106,7 @@ class SparkRun(QueryRun):
 
     def _lines_of(self, query: TaskQuery) -> Iterator[bytes]:
         """Yield lines of output in the order of the rows."""
-        self.counts, left = Counts(), query.limit
+        self.asked, left = Counts(), query.limit
         if left == 0:
             return
         for arrived in self._arriving(query, self._row_order(), early=left is not None):
@@ -115,7 +115,7 @@ class SparkRun(QueryRun):
                 chunks = self._asked_again(replace(query, limit=left), arrived)
             for chunk in chunks:
                 yield chunk.lines
-                self.counts += chunk.counts
+                self.asked += chunk.counts
                 if left is not None:
                     left -= chunk.lines.count(b"\n")
                 self._say_what_is_wrong(replace(arrived, chunk=chunk))
@@ -135,9 +135,9 @@ class SparkRun(QueryRun):
         keying = Keying(order.key, order.then, compact=True)
         query = replace(query, keying=keying, nulls=nulls)
         found, ordinary = [], True
-        self.counts = Counts()
+        self.asked = Counts()
         for arrived, looked in self._looked(query, self._row_order()):
-            self.counts += arrived.chunk.counts
+            self.asked += arrived.chunk.counts
             self._say_what_is_wrong(arrived)
             found.append(looked)
             ordinary = ordinary and not looked.late and not arrived.is_distrusted
@@ -208,7 +208,7 @@ class SparkRun(QueryRun):
             counts += arrived.chunk.counts
             size += looked.size
         assert name is not None
-        self.readings.append((name, counts))
+        self._readings.append((name, counts, ()))
         tasks = tuple(tuple(order.fragments_of(task)) for task in order.partitions)
         joined = Joined(join, other, tasks, self._parts(size))
         self._shuffled_chunks = self._shuffled(query, joined)
@@ -262,7 +262,7 @@ class SparkRun(QueryRun):
                     row = chunk.passed_on[refused.row]
                     place = arrived.number, row.position
                     if self.options.on_error == "abort":
-                        self.counts = shuffled.counts(asked.counts, place)
+                        self.asked = shuffled.counts(asked.counts, place)
                     self._say_wrong(shuffled.wrong_before(place))
                     offset = row.offset + refused.offset
                     failed = replace(refused, row=row.position, offset=offset)
@@ -271,7 +271,7 @@ class SparkRun(QueryRun):
                         lambda place=place: shuffled.row(place),  # type: ignore[misc]
                     )
         self._say_wrong(shuffled.wrong_before(None))
-        self.counts = shuffled.counts(asked.counts, None)
+        self.asked = shuffled.counts(asked.counts, None)
 
     def _is_held_here(self, name: str | None = None, *, tasks: int) -> bool:
         """Whether a source is so small that the driver can hold what needs all of it."""
@@ -325,7 +325,7 @@ class SparkRun(QueryRun):
         self, queries: Sequence[StreamQuery], query: TaskQuery, limit: int | None
     ) -> None:
         """Merge what tasks have reduced their rows to."""
-        self.counts = Counts()
+        self.asked = Counts()
         if all(query.done for query in queries):
             return
         for arrived in self._arriving(
@@ -343,7 +343,7 @@ class SparkRun(QueryRun):
                 wanted = replace(plan, limit=limit - taken)
                 chunks = self._asked_again(replace(query, plans=(wanted,)), arrived)
             for each in chunks:
-                self.counts += each.counts
+                self.asked += each.counts
                 self._say_what_is_wrong(replace(arrived, chunk=each))
             if done:
                 return
@@ -359,7 +359,7 @@ class SparkRun(QueryRun):
             return
         stages = sifting(way.stages, self._joins_in_tasks)
         if way.source is not None or way.reverse or not stages:
-            yield from QueryRun._asked(self, queries, way)
+            yield from QueryRun._asked(self, queries, replace(way, keys=None))
             return
         query = self._task_query("rows", (StreamPlan(None, stages, "count"),))
         (asked,) = queries

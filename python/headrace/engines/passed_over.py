@@ -1,0 +1,56 @@
+"""Lines that nobody asked, because a key index did not lead to them.
+
+Up to which line a run has come that ended early takes counting, so that is done when
+somebody wants to know.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from headrace.kernel.programs import Counts
+
+if TYPE_CHECKING:
+    from headrace.kernel.programs import RowQuery, StreamQuery
+    from headrace.store.key_rows import KeyRows, Passed
+
+
+class PassedOver:
+    """The lines of one file that were passed beside the rows that a query asked there."""
+
+    def __init__(
+        self, rows: KeyRows, query: RowQuery | StreamQuery, *, reverse: bool
+    ) -> None:
+        self._rows: KeyRows | None = rows
+        self._query = query
+        self._before = query.counts.rows
+        self._reverse = reverse
+        self._asked: int | None = None
+        self._passed: Passed | None = None
+
+    @property
+    def asked(self) -> int:
+        """How many rows of the file have been asked."""
+        if self._asked is not None:
+            return self._asked
+        return self._query.counts.rows - self._before
+
+    def end(self, *, whole: bool) -> None:
+        """Ask no more rows of the file; `whole` if all that it has would have been asked."""
+        self._asked = self.asked
+        if whole and self._rows is not None:
+            # There may be many others: the file is let go.
+            self._passed = self._rows.lines()
+            self._rows.file.rest()
+            self._rows = None
+
+    @property
+    def counts(self) -> Counts:
+        """What is to be added to the counts of the rows that were asked."""
+        asked = self.asked
+        if self._passed is None:
+            assert self._rows is not None  # until it is known what was passed
+            self._passed = self._rows.lines_with(asked, reverse=self._reverse)
+        lines, blank = self._passed
+        others = lines - asked
+        return Counts(rows=others, filtered=others - blank, blank=blank)

@@ -1,0 +1,192 @@
+"""Which values of its fields let a row pass the first filters of a query.
+
+What is found may let too many rows pass, never too few: a row in which a field has
+none of the values is left out by the filters, and nothing they ask of it can fail.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeAlias
+
+from headrace.language import ast
+from headrace.logical.stream import StreamStage
+from headrace.store.row_provider import KeyFilter
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from headrace.logical.stream import StreamPlan
+    from headrace.store.row_provider import KeyValue
+
+_Bound: TypeAlias = "tuple[str, tuple[KeyValue, ...]]"
+
+_EXACT = 1 << 63
+"""Numbers from here on equal texts that are no key of theirs."""
+
+
+def of_stream(plan: StreamPlan) -> KeyFilter | None:
+    """Return what rows must have to be more than passed over by a plan.
+
+    >>> from headrace.language.parser import parse
+    >>> from headrace.logical.stream import plan_stream
+    >>> of_stream(plan_stream(parse("$.filter(a == 1 and b > 2).take(3)"), whole=True))
+    KeyFilter(fields=(('a', (1,)),))
+    """
+    match plan.stages:
+        case (
+            StreamStage("each", ast.Path(ast.ArrayLiteral((ast.Root(),)), steps)),
+            *_,
+        ):
+            return _filter(_leading_conditions(steps))
+        case _:
+            return None
+
+
+def of_condition(tree: ast.Node) -> KeyFilter | None:
+    """Return what a row must have for a query about it to be true.
+
+    >>> from headrace.language.parser import parse
+    >>> of_condition(parse('level in ["warn", "error"] and $.code == 7'))
+    KeyFilter(fields=(('level', ('warn', 'error')), ('code', (7,))))
+    >>> of_condition(parse("id == 1 or ms > 2"))
+    """
+    return _filter([(None, tree)])
+
+
+def of_answer(tree: ast.Node) -> KeyFilter | None:
+    """Return what a row must have for its answer to a query not to be null."""
+    match tree:
+        case ast.Conditional(test, _, ast.Literal(None)):
+            return of_condition(test)
+        case _:
+            return None
+
+
+def _leading_conditions(
+    steps: Sequence[ast.Step],
+) -> Iterator[tuple[str | None, ast.Node]]:
+    """Yield what rows are asked one after the other, with the name they have there."""
+    for step in steps:
+        match step:
+            case ast.Method("filter" | "find_all", (ast.Arg(condition, None),)):
+                pass
+            case ast.InlineFilter(condition):
+                pass
+            case ast.Each(ast.Located() as condition):
+                pass
+            case _:
+                return
+        match condition:
+            case ast.Name():
+                # Of what is no object it may be a method.
+                return
+            case ast.Lambda((ast.Variable(name),), body):
+                yield name, body
+            case ast.Lambda():
+                return
+            case _:
+                yield None, condition
+        if isinstance(step, ast.Each):
+            return
+
+
+def _filter(conditions: Iterable[tuple[str | None, ast.Node]]) -> KeyFilter | None:
+    found: dict[str, tuple[KeyValue, ...]] = {}
+    for row, condition in conditions:
+        for conjunct in _conjuncts(condition):
+            bound = _bound(conjunct, row)
+            if bound is not None:
+                found.setdefault(*bound)
+            elif not _cannot_fail(conjunct):
+                return KeyFilter(tuple(found.items())) if found else None
+    return KeyFilter(tuple(found.items())) if found else None
+
+
+def _conjuncts(tree: ast.Node) -> Iterator[ast.Node]:
+    """Yield what must be true one after the other, each only if those before it are."""
+    if isinstance(tree, ast.And):
+        for operand in tree.operands:
+            yield from _conjuncts(operand)
+    else:
+        yield tree
+
+
+def _bound(tree: ast.Node, row: str | None) -> _Bound | None:
+    """Return the field that a condition is about, and the values of which it has one."""
+    match tree:
+        case ast.Compare(ast.CompareOperator.EQUAL, left, right):
+            return _one_of(left, (right,), row) or _one_of(right, (left,), row)
+        case ast.Contains(ast.ArrayLiteral(items), item):
+            return _one_of(item, items, row)
+        case ast.Path(
+            ast.ArrayLiteral(items),
+            (ast.Method("includes" | "contains", (ast.Arg(item, None),)),),
+        ):
+            return _one_of(item, items, row)
+        case ast.Or(operands):
+            several = [_bound(operand, row) for operand in operands]
+            first = several[0]
+            if first is None or any(
+                one is None or one[0] != first[0] for one in several
+            ):
+                return None
+            values = tuple(value for one in several if one for value in one[1])
+            return first[0], values
+        case _:
+            return None
+
+
+def _one_of(
+    tree: ast.Node, items: Sequence[ast.Node | ast.Spread], row: str | None
+) -> _Bound | None:
+    name = _field(tree, row)
+    values = [_value(item) for item in items]
+    if name is None or not values or None in values:
+        return None
+    return name, tuple(value for value in values if value is not None)
+
+
+def _field(tree: ast.Node, row: str | None) -> str | None:
+    """Return the name of the row's field that an expression is."""
+    match tree:
+        case ast.Name(name) if name != row:
+            return name
+        case ast.Path(ast.Root() | ast.Current(), (ast.Field(name),)):
+            return name
+        case ast.Path(ast.Name(base), (ast.Field(name),)) if base == row:
+            return name
+        case _:
+            return None
+
+
+def _value(tree: ast.Node | ast.Spread) -> KeyValue | None:
+    """Return the value that an expression is, if it can be a key."""
+    match tree:
+        case ast.Literal(str() | bool() as value):
+            return value
+        case ast.Literal(int() | float() as number) if number < _EXACT:
+            return number
+        case ast.Negate(ast.Literal(int() | float() as number)) if (
+            not isinstance(number, bool) and number < _EXACT
+        ):
+            return -number
+        case _:
+            return None
+
+
+def _cannot_fail(tree: ast.Node) -> bool:
+    """Whether an expression has a value whatever the row is."""
+    match tree:
+        case ast.Literal() | ast.Name() | ast.Root() | ast.Current():
+            return True
+        case ast.Path(base, steps):
+            is_field = all(isinstance(step, ast.Field | ast.Index) for step in steps)
+            return is_field and _cannot_fail(base)
+        case ast.Compare(_, left, right):
+            return _cannot_fail(left) and _cannot_fail(right)
+        case ast.Not(operand) | ast.IsKind(operand):
+            return _cannot_fail(operand)
+        case ast.And(operands) | ast.Or(operands) | ast.Coalesce(operands):
+            return all(map(_cannot_fail, operands))
+        case _:
+            return False

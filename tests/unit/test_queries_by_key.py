@@ -1,0 +1,256 @@
+"""When a query reads only the rows that a key index leads to, and when all."""
+
+import os
+
+import pytest
+
+import headrace
+from headrace.errors import HeadraceWarning, KeyIndexError
+from headrace.store import key_rows
+from headrace.store.key_index import Freshness
+
+ROWS = b"".join(b'{"id":%d,"city":"c%d","n":%d}\n' % (n, n % 7, n) for n in range(200))
+
+
+@pytest.fixture
+def people(tmp_path):
+    path = tmp_path / "people.jsonl"
+    path.write_bytes(ROWS)
+    return path
+
+
+def index(path, key="id", **options):
+    """Build an index that is believed without reading the file again."""
+    built = headrace.build_lookup_index(path, key, **options).path
+    later = built.stat().st_mtime_ns + 10**9
+    os.utime(built, ns=(later, later))
+    return built
+
+
+def explained(path, query, **options):
+    with headrace.open(path) as dataset:
+        return dataset.query(query, **options).explain().splitlines()[-1]
+
+
+def asked_rows(path, query, **options):
+    """Return how many rows were asked, and how many are accounted for."""
+    with headrace.open(path) as dataset:
+        result = dataset.query(query, **options)
+        result.to_list()
+        return result.run.asked.rows, result.stats.rows
+
+
+@pytest.mark.parametrize(
+    ("query", "rows"),
+    [
+        ("$.rows().filter(id == 7)", (1, 200)),
+        ("$.rows().filter(7 == $.id).map(n)", (1, 200)),
+        ("$.rows().filter(id in [7, 8, 7])", (2, 200)),
+        ("$.rows().filter(id == 7 or id == 8).count()", (2, 200)),
+        ("$.rows().filter(n > 3 and id == 7)", (1, 200)),
+        ("$.rows().filter(city == 'c1').filter(id == 8)", (1, 200)),
+        ("$.rows().filter(r => r.id == 7)", (1, 200)),
+        ("$.rows(){id == 7}", (1, 200)),
+        ("$.rows()[* if id == 7].n", (1, 200)),
+        ("$.rows().find(id == 7)", (1, 8)),
+        ("$.rows().any(id == 7)", (1, 8)),
+        ("$.rows().filter(id in [7, 9]).take(1)", (1, 8)),
+        ("$.rows().filter(id in [7, 9]).last()", (1, 191)),
+        ("$.rows().sort(n).filter(id == 7)", (200, 200)),
+        ("$.rows().take(9).filter(id == 7)", (9, 9)),
+        ("$.rows().filter(1 / n > 0 and id == 7)", None),
+        ("$.rows().filter(id == 7 and 1 / n > 0)", (1, 200)),
+        ("$.rows().filter(id == 7 or n == 8)", (200, 200)),
+        ("$.rows().filter(id == null)", (200, 200)),
+        ("$.rows().filter(id > 7)", (200, 200)),
+        ("$.rows().filter(id.x == 7)", (200, 200)),
+        ("$.rows().filter(id == 1e40)", (200, 200)),
+        ("$ if id == 7 else null", (1, 200)),
+        ("$ if id == 7 else n", (200, 200)),
+    ],
+)
+def test_only_rows_that_can_count_are_asked(people, query, rows):
+    index(people)
+    if rows is None:
+        with pytest.raises(headrace.HeadraceError, match="line 1, "):
+            asked_rows(people, query)
+        return
+    assert asked_rows(people, query) == rows
+
+
+def test_matches_are_found(people):
+    index(people, version=2)
+    assert asked_rows(people, "id == 7", output="match") == (1, 200)
+    assert asked_rows(people, "id == 7", output="match", limit=1) == (1, 8)
+    assert asked_rows(people, "id == 7", output="match", reverse=True, limit=1) == (
+        1,
+        193,
+    )
+    assert asked_rows(people, "id == 7") == (200, 200)
+    assert asked_rows(people, "$ if id == 7 else null", nulls=True) == (200, 200)
+
+
+def test_of_several_indexes_the_one_with_the_fewest_rows_is_taken(people):
+    index(people, "city")
+    assert asked_rows(people, "$.rows().filter(city == 'c1' and id == 8)") == (29, 200)
+    index(people, ["id", "city"])
+    told = explained(people, "$.rows().filter(city == 'c1' and id == 8)")
+    assert told == (
+        f"└─ {people}: 1 of 200 rows are read, found in {people}.jnx.id+city, "
+        "the key index of id,city (200 keys)"
+    )
+    assert asked_rows(people, "$.rows().filter(id == 8)") == (200, 200)
+
+
+def test_files_with_and_without_an_index_are_one_source(people, tmp_path):
+    other = tmp_path / "q.jsonl"
+    other.write_bytes(b'{"id":7,"n":-1}\n')
+    index(people)
+    with headrace.open([people, other, people]) as dataset:
+        result = dataset.query("$.rows().filter(id == 7).map(n)")
+        assert result.to_list() == [7, -1, 7]
+        assert (result.run.asked.rows, result.stats.rows) == (3, 401)
+        assert result.stats.filtered == 398
+        assert [line[:12] for line in result.explain().splitlines()[-4:]] == [
+            "rows with id",
+            f"├─ {people}"[:12],
+            f"├─ {other}"[:12],
+            f"└─ {people}"[:12],
+        ]
+
+
+def test_the_other_side_of_a_join_is_found(people, tmp_path):
+    orders = tmp_path / "orders.jsonl"
+    orders.write_bytes(b'{"user":7}\n')
+    index(people)
+    with headrace.open(orders) as dataset:
+        result = dataset.query(
+            "$.join(@people.filter(id == 7), on: user == id)", names={"people": people}
+        )
+        assert [row["n"] for row in result] == [7]
+        ((name, counts),) = result.stats.named
+        assert (name, counts.rows, counts.emitted) == ("people", 200, 1)
+
+
+@pytest.mark.parametrize(
+    ("content", "options", "told"),
+    [
+        (ROWS + b"x\n", {}, "lines are bad, and who reads all rows says which"),
+        (ROWS + b'{"id"', {}, "lines are bad, and who reads all rows says which"),
+        (ROWS, {"max_depth": 300}, "it was made with larger limits"),
+        (ROWS, {"max_line": "1GiB"}, "it was made with larger limits"),
+        (
+            ROWS + b'{"id":0.30000000000000001}\n',
+            {},
+            "it has numbers of more digits than are compared",
+        ),
+    ],
+)
+def test_where_a_scan_could_say_something_else_it_is_made(
+    people, content, options, told
+):
+    people.write_bytes(content)
+    index(people, **options)
+    assert told in explained(people, "$.rows().filter(id == 7)")
+
+
+def test_a_text_is_found_beside_numbers_that_are_rounded(people):
+    people.write_bytes(b'{"id":"x"}\n{"id":0.30000000000000001}\n')
+    index(people)
+    assert asked_rows(people, "$.rows().filter(id == 'x')") == (1, 2)
+    assert asked_rows(people, "$.rows().filter(id == 0.3)") == (2, 2)
+
+
+def test_indexes_can_be_switched_off(people):
+    index(people)
+    query = "$.rows().filter(id == 7)"
+    assert asked_rows(people, query, index=False) == (200, 200)
+    assert explained(people, query, index=False).endswith("all rows are read")
+    assert asked_rows(people, "id == 7", output="match", frame=":") == (200, 200)
+
+
+def test_a_file_that_is_not_that_of_the_index_is_scanned(people):
+    built = index(people)
+    query = "$.rows().filter(id == 7)"
+    with people.open("ab") as file:
+        file.write(b'{"id":7}\n')
+    assert asked_rows(people, query) == (201, 201)
+    assert f"{built} is not used: source_grown" in explained(people, query)
+    people.write_bytes(ROWS.replace(b'"id":7,', b'"id":8,'))
+    assert "source_modified" in explained(people, query)
+    assert asked_rows(people, query) == (200, 200)
+
+
+def test_a_touched_file_is_proven_only_for_who_would_read_it_anyway(people):
+    index(people)
+    os.utime(people, ns=(1, 1))
+    assert asked_rows(people, "$.rows().filter(id == 7)") == (1, 200)
+    assert asked_rows(people, "$.rows().find(id == 7)") == (8, 8)
+    assert "source_unproven" in explained(people, "$.rows().find(id == 7)")
+
+
+def test_a_key_of_most_rows_is_scanned_for(people):
+    people.write_bytes(b'{"id":1}\n' * 2000)
+    index(people)
+    assert asked_rows(people, "$.rows().filter(id == 1).count()") == (2000, 2000)
+    assert "to read all is faster" in explained(people, "$.rows().filter(id == 1)")
+
+
+def test_too_many_keys_are_not_looked_up(people):
+    index(people)
+    listed = ", ".join(map(str, range(2000)))
+    assert asked_rows(people, f"$.rows().filter(id in [{listed}])") == (200, 200)
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_a_damaged_index_is_told_of(people, version):
+    built = index(people, version=version)
+    content = bytearray(built.read_bytes())
+    content[100] ^= 1
+    built.write_bytes(content)
+    with pytest.warns(HeadraceWarning, match="checksum.*the file is scanned"):
+        assert asked_rows(people, "$.rows().filter(id == 7)") == (200, 200)
+
+
+def believed(monkeypatch):
+    monkeypatch.setattr(key_rows, "freshness", lambda *_, **__: Freshness("fresh"))
+
+
+def test_an_index_that_leads_astray_is_noticed_before_any_row(people, monkeypatch):
+    index(people)
+    people.write_bytes(ROWS.replace(b'"id":7,', b'"id":8,'))
+    believed(monkeypatch)
+    with pytest.warns(HeadraceWarning, match="no row with that key"):
+        assert asked_rows(people, "$.rows().filter(id == 7)") == (200, 200)
+
+
+def test_an_index_that_leads_astray_later_is_an_error(people, monkeypatch):
+    index(people)
+    people.write_bytes(ROWS.replace(b'"id":99,', b'"id":98,'))
+    believed(monkeypatch)
+    monkeypatch.setattr(key_rows, "_FIRST_ROWS", 1)
+    with headrace.open(people) as dataset:
+        lines = dataset.query("$.rows().filter(id in [7, 99])").lines()
+        assert next(lines).startswith(b'{"id":7,')
+        with pytest.raises(KeyIndexError, match="no row with that key"):
+            next(lines)
+
+
+def test_a_row_that_fails_is_named_by_its_line(people):
+    people.write_bytes(b"\n" + ROWS)
+    index(people)
+    errors = []
+    for used in (True, False):
+        with (
+            headrace.open(people) as dataset,
+            pytest.raises(headrace.HeadraceError) as caught,
+        ):
+            dataset.query("$.rows().filter(id == 7).map(1 / 0)", index=used).to_list()
+        errors.append(str(caught.value))
+    assert errors[0] == errors[1]
+    assert "line 9, " in errors[0]
+    with headrace.open(people) as dataset:
+        result = dataset.query("$ / 0 if id in [7, 5] else null", on_error="skip")
+        assert result.to_list() == []
+        assert [error.line for error in result.stats.errors] == [7, 9]
+        assert (result.stats.rows, result.stats.blank) == (201, 1)
