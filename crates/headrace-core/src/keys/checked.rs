@@ -152,22 +152,25 @@ impl CheckedFile {
         let place = if level == 0 { block % places } else { places - 1 - block % places };
         let place = &self.held[usize::try_from(place).unwrap_or_default()];
         let range = within..within + out.len();
-        {
-            let held = lock(place);
+        let unused = {
+            let mut held = lock(place);
             if held.block == Some((level, block)) {
                 out.copy_from_slice(&held.bytes[range]);
                 return Ok(());
             }
-        }
+            // Its memory is used again; getting it anew takes as long as checking the block.
+            held.block = None;
+            std::mem::take(&mut held.bytes)
+        };
         // Nobody waits for a lock while holding another.
-        let bytes = self.fetch(level, block)?;
+        let bytes = self.fetch(level, block, unused)?;
         out.copy_from_slice(&bytes[range]);
         *lock(place) = Held { block: Some((level, block)), bytes };
         Ok(())
     }
 
-    /// Read a block from disk and compare it with its checksum.
-    fn fetch(&self, level: usize, block: u64) -> Result<Vec<u8>> {
+    /// Read a block from disk, into memory that nobody uses, and compare it with its checksum.
+    fn fetch(&self, level: usize, block: u64, mut bytes: Vec<u8>) -> Result<Vec<u8>> {
         let Level { offset, length } = self.levels[level];
         let start = block * BLOCK_BYTES;
         let wanted = if level + 1 == self.levels.len() {
@@ -180,7 +183,7 @@ impl CheckedFile {
             u32::from_le_bytes(checksum)
         };
         let part = usize::try_from((length - start).min(BLOCK_BYTES)).unwrap_or_default();
-        let mut bytes = vec![0; part];
+        bytes.resize(part, 0);
         let at = offset + start;
         self.file.read_exact_at(&mut bytes, at).map_err(|_| unusable(at, "cannot be read"))?;
         if crc32c::crc32c(&bytes) != wanted {
