@@ -1,6 +1,9 @@
 //! A key index that was opened.
 
-use std::ops::Range;
+use std::{
+    ops::Range,
+    sync::atomic::{AtomicU64, Ordering},
+};
 
 use super::{
     Request,
@@ -29,6 +32,8 @@ pub(super) struct Bounds {
 const BOUNDS: Bounds = Bounds { equal: 1024, in_vain: 4096 };
 /// Entries that are compared one by one: those of about a block.
 const NEAR: u64 = 128;
+/// Of a hash: a place is remembered for each value of its first so many bits.
+const HINT_BITS: u32 = 12;
 
 /// Finds the postings of keys. Only the blocks that are touched are read, and each is checked;
 /// any number of threads may ask at once.
@@ -37,6 +42,7 @@ pub struct KeyIndex {
     pub(super) header: Header,
     pub(super) hashes: SourceHashes,
     pub(super) bounds: Bounds,
+    hints: Vec<AtomicU64>,
     meta: Meta,
     build_id: u64,
     size: u64,
@@ -49,7 +55,9 @@ impl KeyIndex {
     /// [`crate::Error::Sidecar`] where it is not a whole index of a version we know.
     pub fn open(file: DataFile) -> Result<Self> {
         let Opened { file, header, meta, hashes, build_id, size } = trailer::open(file)?;
-        Ok(Self { file, header, hashes, bounds: BOUNDS, meta, build_id, size })
+        let count = if matches!(header.tables, Tables::Texts(_)) { 1 << HINT_BITS } else { 0 };
+        let hints = (0..count).map(|_| AtomicU64::default()).collect();
+        Ok(Self { file, header, hashes, bounds: BOUNDS, hints, meta, build_id, size })
     }
 
     /// What it is of.
@@ -177,7 +185,7 @@ impl KeyIndex {
         let (mut low, mut high) = (0, u64::from(self.header.keys));
         let keys = u128::from(high);
         let share = |hash: u64| (u128::from(hash) * keys) >> u64::BITS;
-        let mut guess = share(hash);
+        let mut guess = self.hinted(hash, share);
         let mut guesses = 0;
         while high - low > NEAR {
             let middle = if guesses < GUESSES {
@@ -205,7 +213,36 @@ impl KeyIndex {
                 high = middle;
             }
         }
+        self.remember(hash, low);
         Ok(low)
+    }
+
+    /// A guess where a hash is, from where one near it was. Whatever it says, the search ends
+    /// at the same place.
+    fn hinted(&self, hash: u64, share: impl Fn(u64) -> u128) -> u128 {
+        let hint = self.hint(hash).map_or(0, |hint| hint.load(Ordering::Relaxed));
+        if hint == 0 {
+            return share(hash);
+        }
+        let (number, rest) = (u128::from(hint >> u32::BITS), hint << u32::BITS >> HINT_BITS);
+        let known = hash >> (u64::BITS - HINT_BITS) << (u64::BITS - HINT_BITS) | rest;
+        if known < hash {
+            number + share(hash - known)
+        } else {
+            number.saturating_sub(share(known - hash))
+        }
+    }
+
+    /// Remember where a hash is: the number and the 32 bits behind those that say for whom.
+    fn remember(&self, hash: u64, number: u64) {
+        if let Some(hint) = self.hint(hash) {
+            let rest = hash << HINT_BITS >> u32::BITS;
+            hint.store(number << u32::BITS | rest, Ordering::Relaxed);
+        }
+    }
+
+    fn hint(&self, hash: u64) -> Option<&AtomicU64> {
+        self.hints.get(usize::try_from(hash >> (u64::BITS - HINT_BITS)).unwrap_or(usize::MAX))
     }
 
     // Version 2
