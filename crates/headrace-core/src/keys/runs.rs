@@ -4,7 +4,9 @@
 //! often as somebody asks. The order, by hash, key and offset, is that of the index, and does
 //! not depend on where the runs were cut: the same rows give the same index.
 //!
-//! A record of a run is a hash, an offset, the length of the key (u64, u64, u32) and the key.
+//! Records are put into *drawers* by the first bits of their hashes. So what is sorted, and gone
+//! through in order, is together in memory: keys that are far apart take longer to get than all
+//! else. A record of a run is a hash, an offset, the length of the key (u64, u64, u32) and the key.
 
 use std::{cmp::Ordering, fs::File, mem::size_of, os::unix::fs::FileExt, path::PathBuf};
 
@@ -15,6 +17,9 @@ const RECORD_BYTES: usize = 20;
 /// Read at a time of each run that is merged.
 const READ_BYTES: usize = 16 * 1024;
 const WRITE_BYTES: usize = 256 * 1024;
+/// Bits of a hash that say the drawer.
+const DRAWER_BITS: u32 = 8;
+const DRAWERS: usize = 1 << DRAWER_BITS;
 
 /// A key and where a row with it begins.
 #[derive(Clone, Copy, Debug)]
@@ -45,12 +50,30 @@ struct InMemory {
     length: u32,
 }
 
+fn drawer_of(hash: u64) -> usize {
+    usize::try_from(hash >> (u64::BITS - DRAWER_BITS)).unwrap_or_default()
+}
+
+/// Records in memory whose hashes begin alike.
+#[derive(Default)]
+struct Drawer {
+    records: Vec<InMemory>,
+    keys: Vec<u8>,
+}
+
+impl Drawer {
+    fn sort(&mut self) {
+        let keys = &self.keys;
+        self.records.sort_unstable_by(|left, right| record(left, keys).order(&record(right, keys)));
+    }
+}
+
 /// Records in no order yet.
 pub struct Runs {
     directory: PathBuf,
     budget: usize,
-    records: Vec<InMemory>,
-    keys: Vec<u8>,
+    drawers: Vec<Drawer>,
+    taken: usize,
     sorted: bool,
     file: Option<File>,
     written: u64,
@@ -64,8 +87,8 @@ impl Runs {
         Self {
             directory,
             budget,
-            records: Vec::new(),
-            keys: Vec::new(),
+            drawers: (0..DRAWERS).map(|_| Drawer::default()).collect(),
+            taken: 0,
             sorted: true,
             file: None,
             written: 0,
@@ -78,26 +101,25 @@ impl Runs {
     /// # Errors
     /// What the operating system says.
     pub fn push(&mut self, key: &[u8], offset: u64) -> Result<()> {
-        let room = u32::MAX as usize;
-        let taken = self.records.len() * size_of::<InMemory>() + self.keys.len();
-        if taken >= self.budget || self.keys.len() > room - key.len().min(room) {
+        let (hash, room) = (hash(key), u32::MAX as usize);
+        let full = self.drawers[drawer_of(hash)].keys.len() > room - key.len().min(room);
+        if self.taken >= self.budget || full {
             self.spill()?;
         }
-        let (Ok(start), Ok(length)) = (self.keys.len().try_into(), key.len().try_into()) else {
+        let drawer = &mut self.drawers[drawer_of(hash)];
+        let (Ok(start), Ok(length)) = (drawer.keys.len().try_into(), key.len().try_into()) else {
             return Err(unusable(offset, "a key of more than 4 GiB"));
         };
-        self.keys.extend_from_slice(key);
-        self.records.push(InMemory { hash: hash(key), offset, start, length });
+        drawer.keys.extend_from_slice(key);
+        drawer.records.push(InMemory { hash, offset, start, length });
+        self.taken += size_of::<InMemory>() + key.len();
         self.sorted = false;
         Ok(())
     }
 
     fn sort(&mut self) {
         if !self.sorted {
-            let keys = &self.keys;
-            self.records.sort_unstable_by(|left, right| {
-                record(left, keys).order(&record(right, keys), ALL_BITS)
-            });
+            self.drawers.iter_mut().for_each(Drawer::sort);
             self.sorted = true;
         }
     }
@@ -105,14 +127,19 @@ impl Runs {
     fn spill(&mut self) -> Result<()> {
         self.sort();
         let mut out = self.run()?;
-        for held in &self.records {
-            out.push(&record(held, &self.keys))?;
+        for drawer in &self.drawers {
+            for held in &drawer.records {
+                out.push(&record(held, &drawer.keys))?;
+            }
         }
         let run = out.end()?;
         self.written = run.1;
         self.stored.push(run);
-        self.records.clear();
-        self.keys.clear();
+        for drawer in &mut self.drawers {
+            drawer.records.clear();
+            drawer.keys.clear();
+        }
+        self.taken = 0;
         Ok(())
     }
 
@@ -137,11 +164,10 @@ impl Runs {
             self.sort();
             return Ok(());
         }
-        if !self.records.is_empty() {
+        if self.taken > 0 {
             self.spill()?;
         }
-        self.records = Vec::new();
-        self.keys = Vec::new();
+        self.drawers.fill_with(Drawer::default);
         let at_once = (self.budget / (2 * READ_BYTES)).clamp(2, 256);
         while self.stored.len() > at_once {
             self.merge_first(at_once)?;
@@ -168,7 +194,7 @@ impl Runs {
             .file
             .iter()
             .flat_map(|file| self.stored.iter().map(move |&run| Source::stored(file, run)));
-        stored.chain([Source::Memory { records: &self.records, keys: &self.keys }])
+        stored.chain([Source::Memory { drawers: &self.drawers, records: &[], keys: &[] }])
     }
 }
 
@@ -229,7 +255,7 @@ impl RunWriter {
 
 /// Records in order; the first one is there to be looked at.
 enum Source<'a> {
-    Memory { records: &'a [InMemory], keys: &'a [u8] },
+    Memory { drawers: &'a [Drawer], records: &'a [InMemory], keys: &'a [u8] },
     Stored { file: &'a File, at: u64, end: u64, buffer: Vec<u8>, begin: usize },
     Table(TableRows<'a>),
 }
@@ -242,7 +268,14 @@ impl<'a> Source<'a> {
     /// Make the first record ready; false if there is none.
     fn ready(&mut self) -> Result<bool> {
         match self {
-            Self::Memory { records, .. } => Ok(!records.is_empty()),
+            Self::Memory { drawers, records, keys } => {
+                while records.is_empty()
+                    && let Some((next, behind)) = drawers.split_first()
+                {
+                    (*drawers, *records, *keys) = (behind, &next.records, &next.keys);
+                }
+                Ok(!records.is_empty())
+            }
             Self::Table(rows) => rows.ready(),
             Self::Stored { file, at, end, buffer, begin } => {
                 let wanted = |ahead: &[u8]| {
@@ -266,7 +299,7 @@ impl<'a> Source<'a> {
 
     fn first(&self) -> Record<'_> {
         match self {
-            Self::Memory { records, keys } => record(&records[0], keys),
+            Self::Memory { records, keys, .. } => record(&records[0], keys),
             Self::Table(rows) => rows.first(),
             Self::Stored { buffer, begin, .. } => {
                 let ahead = &buffer[*begin..];
@@ -284,7 +317,7 @@ impl<'a> Source<'a> {
     /// they are in another order there.
     fn pass(&mut self, passed: &mut Passed<'a>) {
         match self {
-            Self::Memory { records, keys } => {
+            Self::Memory { records, keys, .. } => {
                 passed.stays = Some(record(&records[0], keys).key);
                 *records = &records[1..];
             }
@@ -433,7 +466,7 @@ mod tests {
             runs.push(&long, offset).unwrap();
         }
         runs.finish().unwrap();
-        assert!(runs.records.is_empty());
+        assert!(runs.drawers.iter().all(|drawer| drawer.keys.capacity() == 0));
         let found = all(&[runs]);
         assert_eq!(found.len(), 4);
         assert!(found.iter().all(|record| record.1 == long));

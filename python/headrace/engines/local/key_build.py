@@ -43,8 +43,8 @@ FRAGMENT_BYTES = 16 << 20
 FIRST_SKIPPED = 10
 """How many lines without a key are told of."""
 
-_FOR_KEYS = 0.75
-"""How much of the memory is for keys; the rest is for reading and writing."""
+_FOR_KEYS = 0.6
+"""How much of the memory is for keys; the rest is for room to grow, reading and writing."""
 
 _FRAGMENT_OF_ALL_SKIPPED = 1 << 20
 """Lines without a key are held until those before them are known."""
