@@ -61,6 +61,9 @@ __all__ = [
 HASH_BYTES = 1 << 20
 """How many bytes of a source one hash is about."""
 
+_FEW_DIGITS = 10**100
+"""Integers that are keys as they are written."""
+
 Scalar: TypeAlias = "str | int | float"
 Key: TypeAlias = "Scalar | Sequence[Scalar]"
 """A value to look for; of a composite key a value for each field."""
@@ -187,8 +190,11 @@ def request(key: Key, fields: Sequence[str], *, typed: bool = False) -> KeyReque
     Text is looked for as it is, a number however it is written. Unless `typed`, the
     text ``"1"`` and the number 1 are one key.
     """
-    if isinstance(key, str) and len(fields) == 1 and not typed:
-        return _request_of_text(key)
+    if len(fields) == 1 and not typed:
+        if isinstance(key, str):
+            return _request_of_text(key)
+        if type(key) is int and -_FEW_DIGITS < key < _FEW_DIGITS:
+            return _request_of_text(str(key))
     try:
         return request_of_json(json.dumps(key, allow_nan=False), fields, typed=typed)
     except (TypeError, ValueError) as error:

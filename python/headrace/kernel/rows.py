@@ -7,7 +7,6 @@ they are.
 
 from __future__ import annotations
 
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
 from headrace._native import (
@@ -39,6 +38,7 @@ from headrace.errors import (
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from types import TracebackType
 
 __all__ = [
     "END",
@@ -82,19 +82,38 @@ class SidecarError(HeadraceError):
     """A sidecar cannot be used. Never shown: the data is scanned instead."""
 
 
-@contextmanager
-def reading(path: str) -> Iterator[None]:
-    """Raise what the core says of `path` as one of `headrace.errors`."""
-    try:
-        yield
-    except KernelError as error:
-        raise _in_our_words(path, error) from None
-    except HeadraceError:
-        raise
-    except FileNotFoundError:
-        raise SourceNotFoundError(path) from None
-    except OSError as error:
-        raise UnreadableError(path, error.strerror or str(error)) from error
+class reading:  # noqa: N801, it is used as a function is
+    """Raise what the core says of `path` as one of `headrace.errors`.
+
+    A class, since a generator takes longer than what is often done within.
+    """
+
+    __slots__ = ("_path",)
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if error is None or isinstance(error, HeadraceError):
+            return
+        match error:
+            case KernelError():
+                raise _in_our_words(self._path, error) from None
+            case FileNotFoundError():
+                raise SourceNotFoundError(self._path) from None
+            case OSError():
+                reason = error.strerror or str(error)
+                raise UnreadableError(self._path, reason) from error
+            case _:
+                pass
 
 
 @contextmanager
