@@ -64,7 +64,9 @@ struct Drawer {
 impl Drawer {
     fn sort(&mut self) {
         let keys = &self.keys;
-        self.records.sort_unstable_by(|left, right| record(left, keys).order(&record(right, keys)));
+        self.records.sort_unstable_by(|left, right| {
+            record(left, keys).order(&record(right, keys), ALL_BITS)
+        });
     }
 }
 

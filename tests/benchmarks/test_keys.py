@@ -1,0 +1,52 @@
+"""Everyone who is asked in the suites about keys is asked the same, and answers."""
+
+import json
+
+import pytest
+
+from benchmarks.generate import Extent, data_file
+from benchmarks.suites import key_get, key_index
+
+
+@pytest.fixture
+def narrow(tmp_path, monkeypatch):
+    monkeypatch.setattr(key_get, "DATA", tmp_path)
+    monkeypatch.setattr(key_get, "MANY", 20)
+    monkeypatch.setattr(key_get, "COLD", 4)
+    return data_file("narrow", Extent(500, "rows"), folder=tmp_path)
+
+
+def test_everybody_indexes_all_rows(narrow):
+    found = [
+        key_index.headrace_build(str(narrow), version, threads)
+        for version in (1, 2)
+        for threads in (1, 2)
+    ]
+    found.append(key_index.store_load(str(narrow), "SQLite"))
+    assert [outcome.answer for outcome in found] == [500] * 5
+    assert all(outcome.figures["bytes_written"] > 0 for outcome in found)
+    assert not list(narrow.parent.glob("tmp*"))
+
+
+def test_everybody_finds_the_same_rows(narrow):
+    asked = key_get.candidates(narrow)
+    answers = set()
+    for candidate in asked:
+        where, arguments = candidate.argv[3:]
+        if candidate.missing() is None:
+            function = getattr(key_get, where.partition(":")[2])
+            outcome = function(*json.loads(arguments))
+            answers.add(outcome.answer)
+            assert outcome.figures["time"] > 0
+    rows = [json.loads(line) for line in narrow.read_bytes().splitlines()]
+    expected = [[rows[key]] for key in key_get.wanted(500, key_get.FEW)]
+    assert answers == {key_get.value_digest(expected)}
+
+
+def test_targets_are_about_who_is_asked(narrow, monkeypatch):
+    for suite in (key_index, key_get):
+        monkeypatch.setattr(suite, "data_file", lambda *_: narrow)
+        made = suite.build(key_index.Settings(1000, 1000, 1))
+        names = {each.name for asked in made.questions for each in asked.candidates}
+        assert made.targets
+        assert {target.subject.candidate for target in made.targets} <= names
