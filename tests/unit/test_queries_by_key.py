@@ -213,7 +213,9 @@ def test_a_damaged_index_is_told_of(people, version):
 
 
 def believed(monkeypatch):
-    monkeypatch.setattr(key_rows, "freshness", lambda *_, **__: Freshness("fresh"))
+    monkeypatch.setattr(
+        key_rows, "fitting", lambda stored, *_, **__: (stored, Freshness("fresh"))
+    )
 
 
 def test_an_index_that_leads_astray_is_noticed_before_any_row(people, monkeypatch):

@@ -7,6 +7,7 @@ they are.
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
 from headrace._native import (
