@@ -57,6 +57,11 @@ fn key_index() {
 }
 
 #[test]
+fn join() {
+    replay("join", fuzz::join);
+}
+
+#[test]
 fn columns() {
     replay("columns", fuzz::columns);
 }
