@@ -68,6 +68,7 @@ def seeds() -> dict[str, Iterable[bytes]]:
             for document in documents
             for how in (0, 3, 63)
         ],
+        "log": [path.read_bytes() for path in (TOP / "fuzz/found/log").iterdir()],
         "variant": [
             path.read_bytes() for path in (TOP / "fuzz/found/variant").iterdir()
         ],

@@ -37,6 +37,11 @@ fn frame() {
 }
 
 #[test]
+fn log() {
+    replay("log", fuzz::log);
+}
+
+#[test]
 fn program() {
     replay("program", fuzz::program);
 }

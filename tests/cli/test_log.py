@@ -1,0 +1,291 @@
+"""``headrace log``: append, cat, recover, check, dump-index."""
+
+import json
+import os
+import signal
+import subprocess
+
+import pytest
+
+import headrace as package
+
+FIRST = "00000000000000000000.jsonl"
+
+
+def lines(count, start=0):
+    return b"".join(b'{"n":%d}\n' % n for n in range(start, start + count))
+
+
+def test_what_is_appended_is_printed(process):
+    text = b'{"a": 1}\n[2,  3]\r\n\n"\xc3\xa9"\n' + lines(5)
+    done = process("log", "append", "log", stdin=text)
+    assert (done.code, done.out) == (0, b"")
+    assert "9 records, the last is line 9" in done.err
+    assert process("log", "cat", "log").out == text
+    assert process("log", "append", "log", "-q", stdin=b'"last"').code == 0
+    assert process("log", "cat", "log").out == text + b'"last"\n'
+
+
+def test_acknowledgements_count_the_records_of_the_run(process):
+    assert process("log", "append", "log", "--ack", stdin=lines(3)).out == b"ACK 3\n"
+    outcome = process("log", "append", "log", "--ack", stdin=lines(2500))
+    assert outcome.out == b"ACK 1000\nACK 2000\nACK 2500\n"
+    large = b'"%s"\n' % (b"x" * 600_000)
+    outcome = process("log", "append", "log", "--ack", stdin=large * 3)
+    assert outcome.out == b"ACK 1\nACK 2\nACK 3\n"
+    assert process("log", "append", "log", "--ack", stdin=b"").out == b""
+
+
+def test_each_record_is_acknowledged_as_it_comes(start):
+    child = start("log", "append", "log", "--ack")
+    for n in range(1, 4):
+        child.stdin.write(b'{"n":1}\n')
+        assert child.stdout.readline() == b"ACK %d\n" % n
+    child.stdin.write(b'{"half":')
+    child.stdin.write(b"1}\n")
+    assert child.stdout.readline() == b"ACK 4\n"
+    child.stdin.close()
+    assert child.wait(20) == 0
+
+
+@pytest.mark.parametrize("durability", ["always", "data", "interval", "os"])
+def test_every_durability(process, durability):
+    options = ("--durability", durability, "--ack")
+    assert process("log", "append", "log", *options, stdin=lines(7)).out == b"ACK 7\n"
+    assert process("log", "cat", "log").out == lines(7)
+
+
+def test_a_bad_line_ends_it(process, tmp_path):
+    outcome = process(
+        "log", "append", "log", "--ack", stdin=lines(1002) + b"{]\n" + lines(9)
+    )
+    assert outcome.code == 1
+    assert outcome.out == b"ACK 1000\nACK 1002\n"
+    assert "record 1003, byte 1: " in outcome.err
+    assert "the records before it are in the log" in outcome.err
+    assert process("log", "cat", "log").out == lines(1002)
+
+
+def test_a_line_that_never_ends(process):
+    text = b'1\n"' + b"x" * 3_000_000
+    outcome = process(
+        "log", "append", "log", "--ack", "--max-record", "1MiB", stdin=text
+    )
+    assert (outcome.code, outcome.out) == (1, b"ACK 1\n")
+    assert "over the limit of 1048576" in outcome.err
+
+
+def test_rotation_and_times(process, tmp_path):
+    text = b"".join(b'{"E":%d}\n' % n for n in (5, 7, 6, 9))
+    options = ("--rotate-rows", "3", "--time", "$.E", "--events", "json")
+    outcome = process("log", "append", "log", *options, stdin=text)
+    (told,) = outcome.events
+    assert (told["event"], told["records"], told["last_line"]) == ("appended", 4, 4)
+    assert told["fallbacks"] == 1
+    assert sorted(path.name for path in (tmp_path / "log").glob("*.jsonl")) == [
+        FIRST,
+        f"{3:020d}.jsonl",
+    ]
+    told = process("log", "dump-index", f"log/{FIRST}.idx").rows
+    header, *found = map(json.loads, told)
+    assert header == {"type": "header", "fileNumber": 1, "globalLineOffset": 0}
+    assert found[1] == {
+        "fileNumber": 1,
+        "lineNumberLocal": 2,
+        "lineNumberGlobal": 2,
+        "startByte": 8,
+        "endByte": 16,
+        "messageTime": 7,
+        "timeSource": "extracted",
+    }
+    assert [entry["timeSource"] for entry in found] == [
+        "extracted",
+        "extracted",
+        "created",
+    ]
+    (_, last) = map(
+        json.loads, process("log", "dump-index", f"log/{3:020d}.jsonl.idx").rows
+    )
+    assert (last["fileNumber"], last["lineNumberLocal"], last["lineNumberGlobal"]) == (
+        2,
+        1,
+        4,
+    )
+    outcome = process(
+        "log", "append", "two", "--time", "$.E", "--monotonic", "1", stdin=text
+    )
+    assert "without a time" not in outcome.err
+
+
+def test_some_lines(headrace, tmp_path):
+    with package.LogWriter(tmp_path / "log", rotate_rows=4) as log:
+        log.append_lines(lines(10))
+    assert headrace("log", "cat", "log", "--from", "3", "-n", "4").out == lines(4, 2)
+    assert headrace("log", "cat", "log", "--from", "9").out == lines(2, 8)
+    assert headrace("log", "cat", "log", "--to", "2").out == lines(2)
+    assert headrace("log", "cat", "log", "--from", "5", "--to", "6").out == lines(2, 4)
+    assert headrace("log", "cat", "log", "--from", "11").out == b""
+    assert headrace("log", "cat", "log", "-n", "0").out == b""
+
+
+def test_nothing_to_print(headrace, tmp_path):
+    """A directory that is missing or empty, or where a writer had only begun."""
+    assert headrace("log", "cat", "none") == (outcome := headrace("log", "cat", "none"))
+    assert (outcome.code, outcome.out, outcome.err) == (0, b"", "")
+    (tmp_path / "empty").mkdir()
+    assert headrace("log", "cat", "empty").code == 0
+    (tmp_path / "empty/LOCK").touch()
+    assert headrace("log", "cat", "empty").code == 0
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other/a.jsonl").write_bytes(b"1\n")
+    outcome = headrace("log", "cat", "other")
+    assert (outcome.code, outcome.out) == (2, b"")
+    assert "there is no log in this directory" in outcome.err
+
+
+def test_a_killed_writer_leaves_what_it_acknowledged(start, process, tmp_path):
+    child = start("log", "append", "log", "--ack")
+    child.stdin.write(lines(3))
+    while child.stdout.readline() != b"ACK 3\n":
+        pass
+    child.stdin.write(b'{"half":')
+    os.kill(child.pid, signal.SIGKILL)
+    child.wait()
+    with (tmp_path / "log" / FIRST).open("ab") as file:
+        file.write(b'{"torn')
+    outcome = process("log", "cat", "log", "--events", "json")
+    assert (outcome.code, outcome.out) == (0, lines(3))
+    (told,) = outcome.events
+    assert (told["event"], told["action"], told["bytes"]) == (
+        "recovered",
+        "quarantined",
+        6,
+    )
+    assert process("log", "append", "log", "--ack", stdin=lines(1, 3)).out == b"ACK 1\n"
+    assert process("log", "cat", "log").out == lines(4)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_writer_that_is_ended(start, process, number):
+    child = start("log", "append", "log", "--ack")
+    child.stdin.write(lines(3))
+    while child.stdout.readline() != b"ACK 3\n":
+        pass
+    child.send_signal(number)
+    assert child.wait(20) in (130, 143)
+    outcome = process("log", "cat", "log")
+    assert (outcome.out, outcome.err) == (lines(3), "")
+
+
+def test_a_second_writer(start, process):
+    child = start("log", "append", "log", "--ack")
+    child.stdin.write(lines(1))
+    assert child.stdout.readline() == b"ACK 1\n"
+    outcome = process("log", "append", "log", stdin=lines(1))
+    assert outcome.code == 1
+    assert f"process {child.pid} on " in outcome.err
+    assert process("log", "recover", "log").code == 1
+    # What is committed can be read all the while.
+    assert process("log", "cat", "log").out == lines(1)
+    assert process("log", "check", "log").code == 0
+
+
+def test_nobody_reads_the_acknowledgements(process, tmp_path):
+    reading, writing = os.pipe()
+    os.close(reading)
+    done = subprocess.run(
+        ["bash", "-c", 'exec "$0" -m headrace log append log --ack', os.sys.executable],
+        input=lines(5),
+        stdout=writing,
+        cwd=tmp_path,
+        check=False,
+    )
+    os.close(writing)
+    assert done.returncode == 0
+    assert process("log", "cat", "log").out == lines(5)
+
+
+def test_recovering(headrace, tmp_path):
+    with package.LogWriter(tmp_path / "log") as log:
+        log.append_lines(lines(3))
+    assert headrace("log", "recover", "log").rows == [
+        b'{"first_line": 1, "last_line": 3, "actions": []}'
+    ]
+    with (tmp_path / "log" / FIRST).open("ab") as file:
+        file.write(b'{"n":3}\n{"tor')
+    outcome = headrace("log", "recover", "log", "--tail", "strict")
+    assert (outcome.code, outcome.out) == (1, b"")
+    assert "the last 5 bytes are no record" in outcome.err
+    (told,) = map(json.loads, headrace("log", "recover", "log").rows)
+    assert told["last_line"] == 4
+    assert [each["action"] for each in told["actions"]] == ["indexed", "quarantined"]
+    assert (tmp_path / f"log/quarantine/{FIRST}@32").read_bytes() == b'{"tor'
+    assert headrace("log", "recover", "none").code == 2
+
+
+def test_damage(headrace, tmp_path):
+    with package.LogWriter(tmp_path / "log", rotate_rows=2) as log:
+        log.append_lines(lines(5))
+    assert headrace("log", "check", "log", "--deep").rows == [
+        b"%020d.jsonl\t2 lines\t16 bytes\tok" % 0,
+        b"%020d.jsonl\t2 lines\t16 bytes\tok" % 2,
+        b"%020d.jsonl\t1 lines\t8 bytes\tok" % 4,
+    ]
+    path = tmp_path / f"log/{2:020d}.jsonl"
+    path.write_bytes(path.read_bytes().replace(b"3", b"7"))
+    assert headrace("log", "check", "log").code == 0
+    outcome = headrace("log", "check", "log", "--deep", "--events", "json")
+    assert outcome.code == 1
+    assert b"line 4: the line is not what was written" in outcome.rows[1]
+    assert outcome.events[0]["error"] == "LogDamagedError"
+    outcome = headrace("log", "cat", "log")
+    assert (outcome.code, outcome.out) == (1, lines(2))
+    path.write_bytes(b"")
+    assert headrace("log", "check", "log").code == 1
+    for command in (("cat",), ("recover",)):
+        outcome = headrace("log", *command, "log")
+        assert (outcome.code, outcome.out) == (1, b"")
+        assert "it has 0 bytes, but should have 16" in outcome.err
+    assert headrace("log", "recover", "log", "--repair").code == 0
+    assert headrace("log", "cat", "log").out == lines(2) + lines(1, 4)
+    assert headrace("log", "check", "log", "--deep").code == 0
+
+
+def test_an_index_that_is_none(headrace, tmp_path):
+    (tmp_path / "x.idx").write_bytes(b"no index\n")
+    outcome = headrace("log", "dump-index", "x.idx")
+    assert (outcome.code, outcome.out) == (1, b"")
+    assert "does not begin as the index of a log does" in outcome.err
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
+def test_a_log_that_may_not_be_written_is_read(headrace, tmp_path):
+    with package.LogWriter(tmp_path / "log") as log:
+        log.append_lines(lines(3))
+    (tmp_path / "log").chmod(0o555)
+    (tmp_path / "log/LOCK").chmod(0o444)
+    try:
+        outcome = headrace("log", "cat", "log")
+        assert (outcome.code, outcome.out) == (0, lines(3))
+        assert "not recovered" in outcome.err
+    finally:
+        (tmp_path / "log").chmod(0o755)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["append"],
+        ["append", "log", "--durability", "most"],
+        ["append", "log", "--monotonic", "loose"],
+        ["append", "log", "--time", "now()"],
+        ["append", "log", "--rotate-rows", "0"],
+        ["cat"],
+        ["recover", "log", "--tail", "cut"],
+    ],
+    ids=" ".join,
+)
+def test_a_command_line_that_makes_no_sense(process, words, tmp_path):
+    outcome = process("log", *words, stdin=lines(1))
+    assert (outcome.code, outcome.out) == (2, b"")
+    assert not (tmp_path / "log").exists()
