@@ -298,11 +298,16 @@ class TestTheTail:
             assert log.recover() == ["quarantined"]
         assert sorted(log.quarantine.values()) == [b"[", b"{"]
 
-    def test_a_record_over_the_limit(self, log, monkeypatch):
-        append(log.data(), b'"' + b"x" * 1000 + b'"\n')
-        with headrace.LogWriter(log.directory, max_record=500) as writer:
-            assert [each.action for each in writer.recovered.actions] == ["quarantined"]
-            assert writer.append(1) == 8
+    def test_what_its_writer_took_for_a_record_is_one(self, tmp_path):
+        """Whatever whoever recovers would take: it may have been acknowledged."""
+        log = Log(tmp_path / "log", max_record=2000, max_depth=400)
+        deep, large = b"[" * 400 + b"]" * 400, b'"' + b"x" * 1998 + b'"'
+        append(log.data(), deep + b"\n" + large + b"\n" + b'"%s"\n' % (b"x" * 1999))
+        with headrace.LogWriter(log.directory, max_record=50, max_depth=2) as writer:
+            told = writer.recovered.actions
+            assert [each.action for each in told] == ["indexed", "quarantined"]
+            assert writer.last_line == 9
+        assert headrace.Log(log.directory, raw=True).get(8) == deep
 
 
 class TestRotation:

@@ -228,6 +228,47 @@ def test_threads_share_a_sync(tmp_path):
     assert [found.get(line) for line, _ in numbers] == [value for _, value in numbers]
 
 
+def test_nobody_is_told_that_a_record_is_there_whose_commit_was_interrupted(tmp_path):
+    class Interrupted(Counting):
+        def sync(self, descriptor):
+            raise KeyboardInterrupt
+
+    with headrace.LogWriter(tmp_path) as log:
+        log.append(1)
+        with using(Interrupted()), pytest.raises(KeyboardInterrupt):
+            log.append(2)
+        with pytest.raises(LogFailedError, match="interrupted by KeyboardInterrupt"):
+            log.append(3)
+    headrace.recover_log(tmp_path)
+    assert list(headrace.Log(tmp_path)) == [1, 2]
+
+
+def test_threads_whose_records_were_committed_by_another_learn_of_its_failure(tmp_path):
+    waiting, problems = threading.Event(), []
+
+    class Failing(Counting):
+        def sync(self, descriptor):
+            waiting.wait(20)
+            raise OSError(5, "failed")
+
+    def append(value):
+        try:
+            log.append(value)
+        except headrace.HeadraceError as error:
+            problems.append(error)
+
+    with headrace.LogWriter(tmp_path) as log, using(Failing()):
+        threads = [threading.Thread(target=append, args=(n,)) for n in range(5)]
+        for thread in threads:
+            thread.start()
+        while len(log._queue) < 4:
+            time.sleep(0.001)
+        waiting.set()
+        for thread in threads:
+            thread.join()
+    assert len(problems) == 5
+
+
 class TestRotation:
     def test_numbers_go_on_from_file_to_file(self, tmp_path):
         """KR-R1 to KR-R3, KR-Q2: sizes of 1, 2 and many."""
@@ -509,6 +550,7 @@ class TestDirectories:
         (tmp_path / name).write_bytes(b"1\n")
         with pytest.raises(UsageError, match="directory of its own"):
             headrace.LogWriter(tmp_path)
+        assert [path.name for path in tmp_path.iterdir()] == [name]
 
     def test_a_foreign_manifest_is_not_touched(self, tmp_path):
         (tmp_path / "manifest.json").write_text('{"name": "my web app"}')
@@ -530,6 +572,8 @@ class TestDirectories:
             {"monotonic": "loose"},
             {"monotonic": -1},
             {"max_record": 0},
+            {"max_record": "2GiB"},
+            {"max_depth": 1001},
         ],
         ids=str,
     )

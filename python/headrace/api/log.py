@@ -14,13 +14,18 @@ from headrace.errors import (
     SourceNotFoundError,
     UsageError,
 )
-from headrace.kernel.values import MAX_DEPTH, parse
+from headrace.kernel.values import DEEPEST, MAX_DEPTH, parse
 from headrace.language import ast, traversal
 from headrace.language.parser import parse as parse_query
 from headrace.physical.query_plan import row_program
 from headrace.store.log.indexes import TAILS, RecoveryOptions
 from headrace.store.log.lock import LogLock
-from headrace.store.log.manifest import DURABILITIES, Timing
+from headrace.store.log.manifest import (
+    DURABILITIES,
+    LARGEST_RECORD,
+    RecordLimits,
+    Timing,
+)
 from headrace.store.log.names import LogNames, is_log
 from headrace.store.log.reader import LogReader
 from headrace.store.log.recovery import recover
@@ -86,11 +91,15 @@ class LogWriter(Writer):
             rotate,
         )
         options = WriterOptions(
-            recovery_options(tail, max_record=max_record, max_depth=max_depth),
+            recovery_options(tail),
             durability,
             _above_zero("interval", interval),
             rotation,
             Timing(time, _late(monotonic)),
+            RecordLimits(
+                _size("max_record", max_record, LARGEST_RECORD),
+                _whole("max_depth", max_depth, DEEPEST),
+            ),
             None if time is None else time_program(time),
         )
         super().__init__(directory, options)
@@ -114,19 +123,11 @@ def _compiled(expression: str) -> Program | None:
     return None
 
 
-def recovery_options(
-    tail: TailPolicy,
-    *,
-    repair: bool = False,
-    max_record: int | str = MAX_RECORD,
-    max_depth: int = MAX_DEPTH,
-) -> RecoveryOptions:
+def recovery_options(tail: TailPolicy, *, repair: bool = False) -> RecoveryOptions:
     """Return what recovery may do, checked."""
     if tail not in TAILS:
         raise UsageError(f"tail {tail!r}: it is one of {', '.join(map(repr, TAILS))}")
-    return RecoveryOptions(
-        _compiled, tail, repair, max_depth, _size("max_record", max_record)
-    )
+    return RecoveryOptions(_compiled, tail, repair)
 
 
 def recover_log(
@@ -251,13 +252,15 @@ class Log(Generic[R]):
         return cast("R", line if self._raw else parse(line))
 
 
-def _size(name: str, value: int | str) -> int:
-    return _whole(name, parse_size(value))
+def _size(name: str, value: int | str, most: int | None = None) -> int:
+    return _whole(name, parse_size(value), most)
 
 
-def _whole(name: str, value: object) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+def _whole(name: str, value: object, most: int | None = None) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
         raise UsageError(f"{name} {value!r}: it is a whole number from 1 on")
+    if most is not None and value > most:
+        raise UsageError(f"{name} {value}: it can be {most} at most")
     return value
 
 

@@ -31,6 +31,10 @@ if TYPE_CHECKING:
     from headrace.store.log.names import LogNames
 
 
+_TAKEN_BACK = "nothing of it is in the log, which can be written when that is over"
+_WRITTEN = "all that was appended is in the log, and the next who opens it recovers it"
+
+
 @dataclass(slots=True)
 class Pending:
     """Lines that are to be appended, and how many of them are."""
@@ -135,12 +139,12 @@ class Appending:
 
     def settle(self) -> None:
         """Make what was written durable, as far as was promised, and then index it."""
-        with self._writing():
+        with self._writing(_WRITTEN):
             self._settle()
 
     def sync(self) -> None:
         """Make everything durable."""
-        with self._writing():
+        with self._writing(_WRITTEN):
             self._sync_all()
 
     def _sync_all(self) -> None:
@@ -194,7 +198,7 @@ class Appending:
             raise LogFailedError(self._names.text, self.failure) from error
 
     @contextmanager
-    def _writing(self) -> Iterator[None]:
+    def _writing(self, left: str = _TAKEN_BACK) -> Iterator[None]:
         if self.failure is not None:
             raise LogFailedError(self._names.text, self.failure)
         try:
@@ -203,7 +207,6 @@ class Appending:
             raise
         except OSError as error:
             reason = error.strerror or str(error)
-            left = "nothing of it is in the log, which can be written when that is over"
             raise UnwritableError(self._names.text, reason, left) from error
         except BaseException as error:
             self.failure = f"it was interrupted by {type(error).__name__}"
@@ -287,7 +290,7 @@ class Appending:
         """Make everything durable, and say so in the manifest."""
         try:
             if self.failure is None:
-                with self._writing():
+                with self._writing(_WRITTEN):
                     self._refuse_changes()
                     self._sync_all()
                     active = self._manifest.active.reached(self.place, self._clock)

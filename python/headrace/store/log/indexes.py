@@ -12,7 +12,7 @@ from headrace.kernel.rows import File, reading
 from headrace.store.atomic import temporary_name
 from headrace.store.log import files
 from headrace.store.log.index_file import Header, create_index, decode_header, rows_in
-from headrace.store.log.manifest import fresh_clock
+from headrace.store.log.manifest import RecordLimits, fresh_clock
 from headrace.store.log.report import Report
 from headrace.store.log.segment import LinesBehind
 
@@ -37,17 +37,19 @@ class RecoveryOptions:
     compile: Callable[[str], Program | None]
     tail: TailPolicy = "auto"
     repair: bool = False
-    max_depth: int = 256
-    max_line: int = 64 << 20
 
 
 @dataclass(slots=True)
 class Indexes:
-    """The indexes of one log. `time` is what asks records for their times."""
+    """The indexes of one log.
+
+    `limits` are those of its last writer, and `time` is what asks records for their times.
+    """
 
     names: LogNames
     options: RecoveryOptions
     report: Report = field(default_factory=Report)
+    limits: RecordLimits = field(default_factory=RecordLimits)
     time: Program | None = None
 
     def header(self, base: int) -> Header | None:
@@ -111,8 +113,8 @@ class Indexes:
             str(self.names.data(place.base)),
             place,
             size,
-            max_depth=self.options.max_depth,
-            max_line=self.options.max_line,
+            max_depth=self.limits.max_depth,
+            max_line=self.limits.max_record,
             time=self.time,
         )
 

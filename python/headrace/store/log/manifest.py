@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast, get_args
 
 from headrace.errors import LogDamagedError
 from headrace.kernel.log import LogClock, Place
-from headrace.kernel.values import InvalidJsonError, parse
+from headrace.kernel.values import DEEPEST, InvalidJsonError, parse
 from headrace.store.checked_json import has_checksum, with_checksum
 from headrace.store.log import files
 from headrace.store.log.names import segment_name
@@ -29,6 +29,9 @@ VERSION = 1
 
 Durability: TypeAlias = Literal["always", "data", "interval", "os"]
 DURABILITIES: tuple[Durability, ...] = get_args(Durability)
+
+LARGEST_RECORD = 1 << 30
+"""The longest record that a writer can be told to take."""
 
 _LARGEST = (1 << 63) - 1
 _SALT = re.compile(r"[0-9a-f]{8}")
@@ -119,8 +122,19 @@ class Timing:
 
 
 @dataclass(frozen=True, slots=True)
+class RecordLimits:
+    """What a writer takes for a record: lines without an entry are none beyond that."""
+
+    max_record: int = LARGEST_RECORD
+    max_depth: int = DEEPEST
+
+
+@dataclass(frozen=True, slots=True)
 class Manifest:
-    """A state of the log. `durability` is that of the writer who wrote it."""
+    """A state of the log.
+
+    `durability`, `timing` and `limits` are those of the writer who wrote it.
+    """
 
     salt: int
     active: Active
@@ -129,6 +143,7 @@ class Manifest:
     epoch: int = 0
     durability: Durability = "data"
     timing: Timing = field(default_factory=Timing)
+    limits: RecordLimits = field(default_factory=RecordLimits)
 
     @property
     def next_file_number(self) -> int:
@@ -193,6 +208,10 @@ def encode(manifest: Manifest) -> bytes:
         "time": {
             "expression": manifest.timing.expression,
             "late": manifest.timing.late,
+        },
+        "limits": {
+            "maxRecord": manifest.limits.max_record,
+            "maxDepth": manifest.limits.max_depth,
         },
         "active": {
             "fileNumber": active.file_number,
@@ -289,6 +308,7 @@ class _Decoder:
             self._number(told, "writerEpoch"),
             cast("Durability", durability),
             self._timing(told.get("time")),
+            self._limits(told.get("limits")),
         )
         self._check_order(manifest)
         return manifest
@@ -359,6 +379,12 @@ class _Decoder:
             f"file {segment.file_number} has more rows than lines",
         )
         return segment
+
+    def _limits(self, value: object) -> RecordLimits:
+        told = self._object(value, "limits")
+        return RecordLimits(
+            self._number(told, "maxRecord"), self._number(told, "maxDepth")
+        )
 
     def _timing(self, value: object) -> Timing:
         told = self._object(value, "time")

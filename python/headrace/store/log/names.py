@@ -10,6 +10,8 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from headrace.errors import UsageError
+
 if TYPE_CHECKING:
     import os
 
@@ -18,6 +20,7 @@ LOCK = "LOCK"
 REPORT = "recovery.json"
 QUARANTINE = "quarantine"
 
+_DATA_ENDINGS = (".jsonl", ".ndjson")
 _SEGMENT = re.compile(r"(\d{20})\.jsonl")
 _INDEX = re.compile(r"(\d{20})\.jsonl\.idx")
 _TEMPORARY = re.compile(
@@ -59,6 +62,17 @@ class LogNames:
         return sorted(
             path for path in self.directory.iterdir() if _TEMPORARY.fullmatch(path.name)
         )
+
+    def refuse_other_data(self) -> None:
+        """Raise if a directory that has no log is the place of other data."""
+        if is_log(self.directory) or self.bases():
+            return
+        for name in self.foreign():
+            if ".meta-" in name or any(end in name for end in _DATA_ENDINGS):
+                raise UsageError(
+                    f"{self.text}: there is other data, {name!r}; "
+                    "a log needs a directory of its own"
+                )
 
     def foreign(self) -> list[str]:
         """List what is in the directory and is not a log's."""

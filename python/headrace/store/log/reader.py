@@ -97,6 +97,7 @@ class LogReader:
         self._mutex = threading.Lock()
         self._seen: tuple[int, int, int] | None = None
         self._committed = 0
+        self._salt = 0
         self._refresh()
 
     @property
@@ -116,7 +117,10 @@ class LogReader:
             manifest = manifests.load(self._names)
             if manifest is None:
                 raise SourceNotFoundError(self._names.text)
+            if manifest.salt != self._salt:
+                self._open.clear()  # it is another log, with files of the same names
             self._manifest, self._seen = manifest, seen
+            self._salt = manifest.salt
             self._bases = [each.base for each in manifest.all_segments]
         self._committed = self._active_rows()
 
@@ -129,10 +133,6 @@ class LogReader:
         while rows > active.rows and entry_at(index, rows - 1, self._salt) is None:
             rows -= 1
         return max(rows, 0)
-
-    @property
-    def _salt(self) -> int:
-        return self._manifest.salt
 
     @property
     def first_line(self) -> int:

@@ -16,7 +16,7 @@ import time
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from headrace.errors import LogDamagedError, UsageError
+from headrace.errors import LogDamagedError
 from headrace.store.log import files
 from headrace.store.log import manifest as manifests
 from headrace.store.log.index_file import Header, create_index, rows_in
@@ -41,8 +41,6 @@ if TYPE_CHECKING:
     from headrace.store.log.lock import LogLock
     from headrace.store.log.names import LogNames
     from headrace.store.log.report import Report
-
-_DATA_ENDINGS = (".jsonl", ".ndjson")
 
 
 def recover(
@@ -123,12 +121,6 @@ class _Recovery:
         )
 
     def _empty(self) -> Manifest:
-        for name in self._names.foreign():
-            if ".meta-" in name or any(end in name for end in _DATA_ENDINGS):
-                raise UsageError(
-                    f"{self._names.text}: there is other data, {name!r}; "
-                    "a log needs a directory of its own"
-                )
         header = Header(1, 0, _new_salt())
         self._create(header)
         self.report.add("created", self._names.text, "there was none")
@@ -159,6 +151,7 @@ class _Recovery:
 
     def run(self, manifest: Manifest) -> Manifest:
         """Return the state of the log when all is done that has to be."""
+        self._indexes.limits = manifest.limits
         if manifest.timing.expression is not None:
             expression = manifest.timing.expression
             self._indexes.time = self._indexes.options.compile(expression)

@@ -11,7 +11,7 @@ import threading
 import time
 import weakref
 from collections import deque
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Self, TypeAlias, cast
 
@@ -27,7 +27,7 @@ from headrace.kernel.log import LogChecking
 from headrace.store.log import files
 from headrace.store.log.appending import Appending, Pending
 from headrace.store.log.lock import LogLock
-from headrace.store.log.manifest import Timing
+from headrace.store.log.manifest import RecordLimits, Timing
 from headrace.store.log.names import LogNames
 from headrace.store.log.recovery import recover
 from headrace.store.log.rotation import Rotation
@@ -48,6 +48,8 @@ if TYPE_CHECKING:
 _GATHERED = 4 << 20
 """Records that are given one after the other are committed when they have so many bytes."""
 
+_INTERRUPTED = "it was interrupted"
+
 _INTERVAL_BYTES = 16 << 20
 """Data that waits for its sync, at most."""
 
@@ -61,6 +63,7 @@ class WriterOptions:
     interval: float = 1.0
     rotation: Rotation = field(default_factory=Rotation)
     timing: Timing = field(default_factory=Timing)
+    limits: RecordLimits = field(default_factory=RecordLimits)
     time: Program | None = None
 
 
@@ -77,13 +80,15 @@ class Writer:
         self._committing = threading.RLock()
         self._closed = False
         self._timer: threading.Timer | None = None
-        files.make_directories(self._names.directory)
-        self._lock = LogLock(self._names)
-        try:
-            self._open()
-        except BaseException:
-            self._lock.release()
-            raise
+        with _opening(self._names.text):
+            files.make_directories(self._names.directory)
+            self._names.refuse_other_data()
+            self._lock = LogLock(self._names)
+            try:
+                self._open()
+            except BaseException:
+                self._lock.release()
+                raise
 
     def _open(self) -> None:
         options = self._options
@@ -98,11 +103,12 @@ class Writer:
             epoch=epoch,
             durability=options.durability,
             timing=options.timing,
+            limits=options.limits,
         ).save(self._names)
         self._appending = Appending(self._names, manifest, options.durability)
         self._checking = LogChecking(
-            max_depth=options.recovery.max_depth,
-            max_line=options.recovery.max_line,
+            max_depth=options.limits.max_depth,
+            max_line=options.limits.max_record,
             time=None if options.time is None else options.time.native,
         )
 
@@ -192,6 +198,9 @@ class Writer:
                 self._commit_all()
         if pending.error is not None:
             raise _told(pending.error, pending)
+        if pending.left:
+            # Whoever committed for us was interrupted before it could say so.
+            raise LogFailedError(self._names.text, _INTERRUPTED)
         return pending.first_line + len(pending.lines) - 1
 
     def _commit_all(self) -> None:
@@ -199,14 +208,19 @@ class Writer:
         gathered = [self._queue.popleft() for _ in range(len(self._queue))]
         try:
             self._commit(gathered)
-        except (HeadraceError, OSError) as error:
-            for pending in gathered:
-                if pending.left:
-                    pending.error = error
+        except Exception as error:
+            _tell(gathered, error)
+            if not isinstance(error, (HeadraceError, OSError)):
+                raise
+        except BaseException:
+            _tell(gathered, LogFailedError(self._names.text, _INTERRUPTED))
+            raise
         finally:
             for pending in gathered:
                 pending.done = True
-        self._see_to_interval()
+        # What was appended is in the log; if that fails, the next call is told.
+        with suppress(HeadraceError, OSError):
+            self._see_to_interval()
 
     def _commit(self, gathered: list[Pending]) -> None:
         left = deque(gathered)
@@ -313,6 +327,26 @@ class Writer:
         traceback: TracebackType | None,
     ) -> None:
         self.close()
+
+
+@contextmanager
+def _opening(path: str) -> Iterator[None]:
+    try:
+        yield
+    except HeadraceError:
+        raise
+    except OSError as error:
+        reason = error.strerror or str(error)
+        left = (
+            "what was acknowledged is in the log, and the next who opens it recovers it"
+        )
+        raise UnwritableError(path, reason, left) from error
+
+
+def _tell(gathered: list[Pending], error: Exception) -> None:
+    for pending in gathered:
+        if pending.left:
+            pending.error = error
 
 
 def _told(error: Exception, pending: Pending) -> Exception:
