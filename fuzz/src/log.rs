@@ -25,7 +25,7 @@ pub fn log(bytes: &[u8]) {
 }
 
 fn compare(entries: &[u8], data: &[u8]) {
-    let index = [&[b' '; HEADER_BYTES as usize][..], entries].concat();
+    let index = [&[b' '; HEADER_BYTES][..], entries].concat();
     let (index, file) = (DataFile::new(index), DataFile::new(data.to_vec()));
     let size = data.len() as u64;
     let mut clock = Clock::new(Late::Any);

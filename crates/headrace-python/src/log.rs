@@ -62,6 +62,12 @@ pub(crate) fn log_entry(data: &[u8], salt: u32) -> PyResult<Option<Told>> {
     )
 }
 
+/// How many lines are before it, the byte of it that is wrong, and why.
+type Refused = (usize, usize, String);
+
+/// `end`, `whole`, `torn` or `bad`, the byte, and why.
+type Stopped = (&'static str, u64, String);
+
 /// Checks lines, and asks them for their times.
 #[pyclass(frozen, module = "headrace._native")]
 pub(crate) struct LogChecking {
@@ -78,11 +84,7 @@ impl LogChecking {
 
     /// The lines of `data`, up to one that is refused: how many are before it, the byte of
     /// it that is wrong, and why.
-    fn lines(
-        &self,
-        py: Python<'_>,
-        data: &[u8],
-    ) -> PyResult<(LogLines, Option<(usize, usize, String)>)> {
+    fn lines(&self, py: Python<'_>, data: &[u8]) -> PyResult<(LogLines, Option<Refused>)> {
         let (lines, refusal) = py.detach(|| Lines::of(data, &mut locked(&self.checking)));
         signals::raised()?;
         let refusal = refusal.map(|refusal| (refusal.position, refusal.offset, refusal.reason));
@@ -215,11 +217,7 @@ impl LogTail {
 
     /// The next lines, about so many bytes of them, and why they end, if they do: `end`; `whole`
     /// or `torn`, what is left has no newline; `bad`, with a reason.
-    fn next(
-        &self,
-        py: Python<'_>,
-        enough: u64,
-    ) -> PyResult<(LogLines, Option<(&'static str, u64, String)>)> {
+    fn next(&self, py: Python<'_>, enough: u64) -> PyResult<(LogLines, Option<Stopped>)> {
         let (lines, stop) = py.detach(|| locked(&self.scan).next(enough)).map_err(to_python)?;
         signals::raised()?;
         let offset = self.offset();

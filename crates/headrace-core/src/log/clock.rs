@@ -18,6 +18,17 @@ pub enum Late {
     Milliseconds(u64),
 }
 
+/// What a record says of its time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Told {
+    /// Nobody asked it.
+    Unasked,
+    /// None that is a whole number.
+    Nothing,
+    /// This.
+    Time(i64),
+}
+
 /// What is known of the times of a log, and of those of the current file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Clock {
@@ -39,11 +50,13 @@ impl Clock {
         Self { late, last: None, latest_extracted: None, span: None, fallbacks: 0 }
     }
 
-    /// The time of the next line, and whether it is extracted. `extracted` is what the record
-    /// says, `None` where nobody asked it.
-    pub fn time(&mut self, extracted: Option<Option<i64>>, created: i64) -> (i64, bool) {
-        let believed = extracted.flatten().filter(|time| self.believes(*time));
-        self.fallbacks += u64::from(extracted.is_some() && believed.is_none());
+    /// The time of the next line, which was written at `created`, and whether it is extracted.
+    pub fn time(&mut self, told: Told, created: i64) -> (i64, bool) {
+        let believed = match told {
+            Told::Time(time) if self.believes(time) => Some(time),
+            _ => None,
+        };
+        self.fallbacks += u64::from(told != Told::Unasked && believed.is_none());
         let time = believed.unwrap_or(match self.late {
             Late::Any => created,
             Late::Milliseconds(_) => self.last.map_or(created, |last| created.max(last)),

@@ -16,7 +16,7 @@
 //! | 52 | u32 | CRC32C of bytes 0 to 51, begun with the salt of the log |
 
 /// Bytes of the line of JSON that an index begins with.
-pub const HEADER_BYTES: u64 = 256;
+pub const HEADER_BYTES: usize = 256;
 /// Bytes of an entry.
 pub const ENTRY_BYTES: usize = 56;
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use memchr::memchr_iter;
 
-use super::{Clock, ENTRY_BYTES, Entry, Place, flag};
+use super::{Clock, ENTRY_BYTES, Entry, Place, Told, flag};
 use crate::{
     json::{self, Limits},
     query::{Output, PerRow, Program, Reading, Watch, Writing},
@@ -42,8 +42,7 @@ struct Line {
     end: u64,
     checksum: u32,
     flags: u8,
-    /// What the record says, if it was asked.
-    time: Option<Option<i64>>,
+    told: Told,
 }
 
 /// Lines one after the other.
@@ -77,7 +76,7 @@ impl Checking {
     ///
     /// # Errors
     /// The byte at which it is no record, and why.
-    pub fn line(&mut self, content: &[u8]) -> Result<(u8, Option<Option<i64>>), (usize, String)> {
+    pub fn line(&mut self, content: &[u8]) -> Result<(u8, Told), (usize, String)> {
         if content.len() > self.max_line {
             let reason =
                 format!("{} bytes long, over the limit of {}", content.len(), self.max_line);
@@ -85,29 +84,27 @@ impl Checking {
         }
         let crlf = if content.ends_with(b"\r") { flag::CRLF } else { 0 };
         if json::is_blank(content) {
-            return Ok((crlf | flag::BLANK, None));
+            return Ok((crlf | flag::BLANK, Told::Unasked));
         }
-        let time = match &mut self.time {
-            Some(extractor) => Some(extractor.time(content)?),
-            None => {
-                json::check(content, &self.limits)
-                    .map_err(|error| (error.offset, error.reason.to_string()))?;
-                None
-            }
-        };
-        Ok((crlf, time))
+        if let Some(extractor) = &mut self.time {
+            return Ok((crlf, extractor.time(content)?));
+        }
+        match json::check(content, &self.limits) {
+            Ok(()) => Ok((crlf, Told::Unasked)),
+            Err(error) => Err((error.offset, error.reason.to_string())),
+        }
     }
 }
 
 impl Extractor {
     /// Check a record in full and ask it for its time.
-    fn time(&mut self, content: &[u8]) -> Result<Option<i64>, (usize, String)> {
+    fn time(&mut self, content: &[u8]) -> Result<Told, (usize, String)> {
         self.answer.clear();
         let row = Row { number: 0, offset: 0, content, too_long: None, marked: false };
         match self.run.row(row, &mut self.answer) {
-            Ok(()) => Ok(whole_number(&self.answer)),
+            Ok(()) => Ok(whole_number(&self.answer).map_or(Told::Nothing, Told::Time)),
             // The record is good, only the question makes no sense of it.
-            Err(refusal) if refusal.span.is_some() => Ok(None),
+            Err(refusal) if refusal.span.is_some() => Ok(Told::Nothing),
             Err(refusal) => {
                 let offset = usize::try_from(refusal.offset).unwrap_or(content.len());
                 Err((offset, refusal.reason))
@@ -147,9 +144,9 @@ impl Lines {
     /// # Errors
     /// The byte at which it is no record, and why.
     pub fn add(&mut self, line: &[u8], checking: &mut Checking) -> Result<(), (usize, String)> {
-        let (flags, time) = checking.line(&line[..line.len() - 1])?;
+        let (flags, told) = checking.line(&line[..line.len() - 1])?;
         let end = self.bytes() + line.len() as u64;
-        self.lines.push(Line { end, checksum: crc32c::crc32c(line), flags, time });
+        self.lines.push(Line { end, checksum: crc32c::crc32c(line), flags, told });
         Ok(())
     }
 
@@ -212,7 +209,7 @@ impl Lines {
         // Where the file would have begun if all of these lines were in it.
         let mut begin = self.end_of(start);
         for line in lines {
-            let (time, extracted) = clock.time(line.time, created);
+            let (time, extracted) = clock.time(line.told, created);
             let rows = place.rows.checked_add(1)?;
             let entry = Entry {
                 start: place.end,

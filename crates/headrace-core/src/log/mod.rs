@@ -16,7 +16,7 @@ mod verify;
 #[cfg(test)]
 mod tests;
 
-pub use clock::{Clock, Late};
+pub use clock::{Clock, Late, Told};
 pub use entry::{ENTRY_BYTES, Entry, HEADER_BYTES, Place, flag};
 pub use lines::{Checking, Lines, Refusal};
 pub use scan::{Stop, TailScan};

@@ -96,24 +96,24 @@ fn lines_are_cut_where_a_file_is_full() {
 #[test]
 fn times_go_forward_or_are_not_believed() {
     let mut strict = Clock::new(Late::Milliseconds(0));
-    assert_eq!(strict.time(Some(Some(50)), 900), (50, true));
-    assert_eq!(strict.time(Some(Some(49)), 900), (900, false));
-    assert_eq!(strict.time(Some(None), 800), (900, false), "writing does not go back");
-    assert_eq!(strict.time(Some(Some(i64::MAX)), 901), (901, false));
-    assert_eq!(strict.time(Some(Some(50)), 902), (50, true), "equal is in order");
-    assert_eq!(strict.time(None, 903), (903, false), "nobody asked");
+    assert_eq!(strict.time(Told::Time(50), 900), (50, true));
+    assert_eq!(strict.time(Told::Time(49), 900), (900, false));
+    assert_eq!(strict.time(Told::Nothing, 800), (900, false), "writing does not go back");
+    assert_eq!(strict.time(Told::Time(i64::MAX), 901), (901, false));
+    assert_eq!(strict.time(Told::Time(50), 902), (50, true), "equal is in order");
+    assert_eq!(strict.time(Told::Unasked, 903), (903, false), "nobody asked");
     assert_eq!((strict.fallbacks, strict.span), (3, Some((50, 903))));
     assert_eq!((strict.last, strict.latest_extracted), (Some(903), Some(50)));
 
     let mut tolerant = Clock::new(Late::Milliseconds(10));
-    let times = [100, 90, 89, 101].map(|time| tolerant.time(Some(Some(time)), 7).1);
+    let times = [100, 90, 89, 101].map(|time| tolerant.time(Told::Time(time), 7).1);
     assert_eq!(times, [true, true, false, true]);
 
     let mut any = Clock::new(Late::Any);
-    assert_eq!(any.time(Some(Some(100)), 0), (100, true));
-    assert_eq!(any.time(Some(Some(-5)), 0), (-5, true));
-    assert_eq!(any.time(None, 3), (3, false));
-    assert_eq!(any.time(None, 2), (2, false));
+    assert_eq!(any.time(Told::Time(100), 0), (100, true));
+    assert_eq!(any.time(Told::Time(-5), 0), (-5, true));
+    assert_eq!(any.time(Told::Unasked, 3), (3, false));
+    assert_eq!(any.time(Told::Unasked, 2), (2, false));
 }
 
 fn scanned(data: &[u8]) -> (u64, usize, Stop) {
@@ -227,7 +227,8 @@ fn what_was_read_is_compared() {
 proptest! {
     #[test]
     fn what_is_written_is_found_again(numbers in prop::collection::vec(any::<u32>(), 0..2000)) {
-        let text: String = numbers.iter().map(|n| format!("{{\"n\":{n}}}\n")).collect();
+        let lines: Vec<_> = numbers.iter().map(|n| format!("{{\"n\":{n}}}\n")).collect();
+        let text = lines.concat();
         let (bytes, end) = entries(text.as_bytes());
         let size = text.len() as u64;
         let data = Arc::new(DataFile::new(text.into_bytes()));

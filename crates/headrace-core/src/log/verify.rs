@@ -45,7 +45,7 @@ pub fn verify(
     let mut entries = Vec::new();
     let mut lines = Vec::new();
     while place.rows < rows {
-        let at = HEADER_BYTES + u64::from(place.rows) * ENTRY_BYTES as u64;
+        let at = HEADER_BYTES as u64 + u64::from(place.rows) * ENTRY_BYTES as u64;
         let there = usize::try_from(index_size.saturating_sub(at)).unwrap_or(usize::MAX);
         let wanted = usize::try_from(rows - place.rows).unwrap_or(MANY).min(MANY);
         let count = wanted.min(there / ENTRY_BYTES);
