@@ -13,6 +13,7 @@ import weakref
 from collections import deque
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from typing import TYPE_CHECKING, Self, TypeAlias, cast
 
 from headrace.errors import (
@@ -47,6 +48,10 @@ if TYPE_CHECKING:
 
 _GATHERED = 4 << 20
 """Records that are given one after the other are committed when they have so many bytes."""
+
+_TAKEN_AT_ONCE = 256
+_USUAL = 200
+"""Bytes of a record, as long as nobody knows better."""
 
 _INTERRUPTED = "it was interrupted"
 
@@ -363,12 +368,14 @@ def _call(later: weakref.WeakMethod[Callable[[], None]]) -> None:
 
 
 def _batches(records: Iterable[object]) -> Iterator[list[object]]:
-    """Yield a few records at a time, so that no iterable has to fit in memory."""
+    """Yield some records at a time, so that no iterable has to fit in memory."""
     batch: list[object] = []
-    size = 0
-    for record in records:
-        batch.append(record)
-        size += len(record) if isinstance(record, (bytes, str)) else 200
+    size, given = 0, iter(records)
+    while some := list(islice(given, _TAKEN_AT_ONCE)):
+        batch += some
+        size += sum(
+            len(each) if isinstance(each, (bytes, str)) else _USUAL for each in some
+        )
         if size >= _GATHERED:
             yield batch
             batch, size = [], 0
