@@ -449,7 +449,7 @@ class LogFailedError(HeadraceError, OSError):
 
     def __init__(self, path: str, reason: str) -> None:
         super().__init__(path, reason)
-        self.path = self.filename = path
+        self.path = path
         self.reason = reason
 
     def __str__(self) -> str:
