@@ -14,6 +14,7 @@ from headrace.engines.local.join_run import JoinRun, JoinTerms
 from headrace.errors import KeyIndexError, UsageError
 from headrace.physical.join_choice import Sides, choose, estimated_memory, is_small
 from headrace.store.atomic import destination, replacing
+from headrace.store.key_names import SUFFIX
 from headrace.store.source import total_size
 
 if TYPE_CHECKING:
@@ -275,7 +276,8 @@ class JoinResult(Result):
         sources, terms = self.right.sources, self._terms
         if len(sources) != 1 or not sources[0].seekable or sources[0].kind != "file":
             reason = "only one file that can be entered anywhere has an index"
-            raise KeyIndexError(self.right.name, "", "missing", reason)
+            place = f"{self.right.name}{SUFFIX}"
+            raise KeyIndexError(self.right.name, place, "missing", reason)
         troubles: list[KeyIndexError] = []
         index = KeyIndex(
             sources[0],

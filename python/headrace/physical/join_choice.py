@@ -63,7 +63,7 @@ def estimated_memory(size: int) -> int:
 def choose(sides: Sides) -> Choice:
     """Pick what takes less time, and memory that there is.
 
-    >>> choose(Sides(1 << 20, 1 << 30, indexed=True, demanded=False, memory=1 << 30))
+    >>> choose(Sides(1 << 20, 1 << 30, indexed=True, demanded=False, memory=1 << 34))
     Choice(strategy='index', reason='the left side is much smaller')
     >>> choose(Sides(1 << 30, 1 << 30, indexed=True, demanded=False, memory=1 << 34))
     Choice(strategy='hash', reason='the left side is not much smaller than the right one')
