@@ -165,13 +165,22 @@ def _value(tree: ast.Node | ast.Spread) -> KeyValue | None:
         case ast.Literal(str() | bool() as value):
             return value
         case ast.Literal(int() | float() as number) if number < _EXACT:
-            return number
+            return _with_all_digits(number)
         case ast.Negate(ast.Literal(int() | float() as number)) if (
             not isinstance(number, bool) and number < _EXACT
         ):
-            return -number
+            return _with_all_digits(-number)
         case _:
             return None
+
+
+def _with_all_digits(number: float) -> KeyValue:
+    """Return a number as its key is: an integer, if it is one.
+
+    >>> _with_all_digits(1234567890123450112.0), _with_all_digits(0.5)
+    (1234567890123450112, 0.5)
+    """
+    return int(number) if number == int(number) else number
 
 
 def _cannot_fail(tree: ast.Node) -> bool:

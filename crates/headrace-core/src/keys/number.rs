@@ -6,6 +6,8 @@
 const MOST_DIGITS: usize = 400;
 /// 2^63.
 const BEYOND_I64: f64 = 9_223_372_036_854_775_808.0;
+/// 2^53: a double from here on is an integer.
+const INTEGERS: f64 = 9_007_199_254_740_992.0;
 
 /// Append the text of a number: without an exponent, without zeros that say nothing.
 ///
@@ -45,7 +47,9 @@ pub(super) fn write_number(text: &str, is_integer: bool, out: &mut Vec<u8>) {
 }
 
 /// Whether a decimal is the shortest text of its double, so that no other text is the same number
-/// to who computes with doubles. What is no i64 in size is compared by its digits anyway.
+/// to who computes with doubles; of one that is an integer beyond those that all are doubles, the
+/// text with all digits, as integers have it. What is no i64 in size is compared by its digits
+/// anyway.
 pub(super) fn is_plain(text: &str) -> bool {
     // So few digits survive a double.
     if text.len() <= 16 && !text.contains(['e', 'E']) {
@@ -55,10 +59,12 @@ pub(super) fn is_plain(text: &str) -> bool {
     if double.abs() >= BEYOND_I64 {
         return true;
     }
-    let (mut own, mut shortest) = (Vec::new(), Vec::new());
+    let (mut own, mut its) = (Vec::new(), Vec::new());
     write_number(text, false, &mut own);
-    write_number(&format!("{double:e}"), false, &mut shortest);
-    own == shortest
+    let exact = double.abs() >= INTEGERS;
+    let text = if exact { format!("{double:.0}") } else { format!("{double:e}") };
+    write_number(&text, false, &mut its);
+    own == its
 }
 
 /// `digits`, times ten to the `power`; neither the first nor the last digit is a zero.
@@ -130,13 +136,14 @@ mod tests {
     #[test]
     fn a_text_that_a_double_rounds_is_not_plain() {
         for text in
-            ["0.1", "-1.50", "1e0", "5e-324", "1e22", "0.30000000000000004", "1e400", "-0.0"]
+            ["0.1", "-1.50", "1e0", "5e-324", "1e18", "0.30000000000000004", "1e400", "-0.0"]
         {
             assert!(is_plain(text), "{text}");
         }
         for text in [
             "1.00000000000000000001",
             "9007199254740993.0",
+            "123456789012345e4",
             "1e-400",
             "3e-324",
             "0.1000000000000000055511151231257827",
@@ -157,6 +164,15 @@ mod tests {
             if same && double(&text) < BEYOND_I64 {
                 let both = is_plain(&text) && is_plain(&near);
                 prop_assert!(!both || text_of(&text) == text_of(&near));
+            }
+        }
+
+        #[test]
+        fn a_plain_text_is_that_of_the_integer_it_is(digits in "[1-9][0-9]{0,18}", power in 0_i32..19) {
+            let text = format!("{digits}e{power}");
+            let double = text.parse::<f64>().unwrap();
+            if double < BEYOND_I64 && is_plain(&text) {
+                prop_assert_eq!(text_of(&text), format!("{double:.0}"));
             }
         }
 
