@@ -341,6 +341,7 @@ class Sources:
 class JoinTable:
     @property
     def held(self) -> int: ...
+    def keys(self, most: int) -> list[bytes] | None: ...
 
 @final
 class Stage:

@@ -6,6 +6,7 @@ import pytest
 
 import headrace
 from headrace.errors import HeadraceWarning, KeyIndexError
+from headrace.physical.explain import explain
 from headrace.store import key_rows
 from headrace.store.key_index import Freshness
 
@@ -256,3 +257,76 @@ def test_a_row_that_fails_is_named_by_its_line(people):
         assert result.to_list() == []
         assert [error.line for error in result.stats.errors] == [7, 9]
         assert (result.stats.rows, result.stats.blank) == (201, 1)
+
+
+@pytest.mark.parametrize(
+    ("rows", "query"),
+    [
+        ('{"id":123456789012345e4}', "$.rows().filter(id == 1234567890123450112)"),
+        ('{"id":1234567890123450112}', "$.rows().filter(id == 1234567890123450112.0)"),
+    ],
+)
+def test_a_large_number_is_found_however_it_is_written(tmp_path, rows, query):
+    path = tmp_path / "large.jsonl"
+    path.write_text(f"{rows}\n")
+    index(path)
+    assert len(headrace.open(path).query(query).to_list()) == 1
+
+
+# Joins
+
+
+def joined(people, tmp_path, query, rows=(b'{"who":7}', b'{"who":"x"}'), **options):
+    """Return the answers, how many right rows were asked, and how many are accounted for."""
+    left = tmp_path / "left.jsonl"
+    left.write_bytes(b"".join(row + b"\n" for row in rows))
+    names = {"people": people}
+    with headrace.open(left) as dataset:
+        result = dataset.query(query, names=names, **options)
+        answers = result.to_list()
+        ((_name, asked, _passed),) = result.run._readings
+        ((_name, counts),) = result.stats.named
+        return answers, asked.rows, (counts.rows, counts.emitted)
+
+
+@pytest.mark.parametrize(
+    ("query", "count"),
+    [
+        ("$.join(@people, on: who == id)", 1),
+        ("$.left_join(@people, on: who == id)", 2),
+        ("$.lookup(@people, on: who, right_on: .id)", 2),
+        ("$.diff(@people, on: who == 'id')", 1),
+        ("$.intersect(@people, on: x => x.who, right_on: y => y.id)", 1),
+        ("$.join(@people, on: [who] == [id])", 1),
+    ],
+)
+def test_a_join_reads_the_rows_that_are_wanted(people, tmp_path, query, count):
+    index(people)
+    answers, asked, counts = joined(people, tmp_path, query)
+    assert (len(answers), asked, counts) == (count, 1, (200, 200))
+    scanned = joined(people, tmp_path, query, index=False)
+    assert scanned == (answers, 200, counts)
+
+
+@pytest.mark.parametrize(
+    ("query", "rows"),
+    [
+        ("$.join(@people.filter(n > 3), on: who == id)", [b'{"who":7}']),
+        ("$.join(@people, on: who == id + 0)", [b'{"who":7}']),
+        ("$.join(@people, on: who == n)", [b'{"who":7}']),
+        ("$.join(@people, on: who == id)", [b'{"who":[7]}']),
+        ("$.join(@people, on: who == id)", [b'{"who":%d}' % n for n in range(200)]),
+    ],
+)
+def test_a_join_reads_all_rows_where_an_index_cannot_tell(
+    people, tmp_path, query, rows
+):
+    index(people)
+    assert joined(people, tmp_path, query, rows)[1] == 200
+
+
+def test_the_plan_of_a_join_says_that_an_index_may_be_used():
+    query = "$.join(@people, on: who == id)"
+    assert "found where a file has a key index" in explain(query, stream=True)
+    assert "key index" not in explain(query, stream=True, indexes=False)
+    assert "key index" not in explain("$.join(@p, on: a == b + 1)", stream=True)

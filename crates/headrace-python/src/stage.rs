@@ -9,7 +9,7 @@ use headrace_core::{
     query::{self, Join, JoinKind, Keep, Partners},
     value::{Lanes, Tape},
 };
-use pyo3::{exceptions::PyValueError, prelude::*};
+use pyo3::{exceptions::PyValueError, prelude::*, types::PyBytes};
 
 /// The elements of one side of a join by their keys.
 #[pyclass(frozen, module = "headrace._native")]
@@ -29,6 +29,12 @@ impl JoinTable {
     #[getter]
     fn held(&self) -> u64 {
         self.table.bytes()
+    }
+
+    /// Its keys as JSON; `None` if they are more than `most`.
+    fn keys<'py>(&self, py: Python<'py>, most: usize) -> Option<Vec<Bound<'py, PyBytes>>> {
+        let keys = self.table.keys(most)?;
+        Some(keys.into_iter().map(|key| PyBytes::new(py, key)).collect())
     }
 }
 

@@ -16,15 +16,24 @@ if TYPE_CHECKING:
 
 
 class PassedOver:
-    """The lines of one file that were passed beside the rows that a query asked there."""
+    """The lines of one file that were passed beside the rows that a query asked there.
+
+    `taken_in`: whoever asks all rows takes them in as well, to no effect.
+    """
 
     def __init__(
-        self, rows: KeyRows, query: RowQuery | StreamQuery, *, reverse: bool
+        self,
+        rows: KeyRows,
+        query: RowQuery | StreamQuery,
+        *,
+        reverse: bool,
+        taken_in: bool = False,
     ) -> None:
         self._rows: KeyRows | None = rows
         self._query = query
         self._before = query.counts.rows
         self._reverse = reverse
+        self._taken_in = taken_in
         self._asked: int | None = None
         self._passed: Passed | None = None
 
@@ -53,4 +62,7 @@ class PassedOver:
             self._passed = self._rows.lines_with(asked, reverse=self._reverse)
         lines, blank = self._passed
         others = lines - asked
-        return Counts(rows=others, filtered=others - blank, blank=blank)
+        rows = others - blank
+        if self._taken_in:
+            return Counts(rows=others, emitted=rows, blank=blank)
+        return Counts(rows=others, filtered=rows, blank=blank)

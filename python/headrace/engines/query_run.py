@@ -32,6 +32,7 @@ from headrace.kernel.rows import rows_of
 from headrace.kernel.tally import FIRST_BAD
 from headrace.kernel.values import DEEPEST
 from headrace.logical.demand import union
+from headrace.logical.key_filter import keys_of
 from headrace.physical.access import choose
 from headrace.physical.distribution import may_end_early
 from headrace.physical.query_plan import (
@@ -44,7 +45,7 @@ from headrace.physical.query_plan import (
     whole_row,
 )
 from headrace.physical.sides import estimated_rows, left_keys_first
-from headrace.store.row_provider import Lanes, NoKeyRows
+from headrace.store.row_provider import KeyFilter, KeySet, Lanes, NoKeyRows
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -55,7 +56,7 @@ if TYPE_CHECKING:
     from headrace.physical.query_plan import QueryPlan, StagePlan
     from headrace.store.key_rows import KeyRows
     from headrace.store.row_file import RowFile
-    from headrace.store.row_provider import KeyFilter, ProviderRows
+    from headrace.store.row_provider import Keys, ProviderRows
     from headrace.store.source import Source
 
     Rows: TypeAlias = RowFile | ProviderRows
@@ -119,15 +120,16 @@ class Pass:
     Every query of the pass puts them through `stages`; with several queries there are
     none. `again`: the rows are read another time, which then says what is wrong with
     them. `keys` is what rows must have to count; `ends_early`: the first rows may be
-    enough.
+    enough; `taken_in`: rows that do not count are taken in like those that do.
     """
 
     source: str | None
     stages: tuple[StagePlan, ...] = ()
     reverse: bool = False
     again: bool = False
-    keys: KeyFilter | None = None
+    keys: Keys | None = None
     ends_early: bool = False
+    taken_in: bool = False
 
 
 def warn_of_memory(message: str) -> None:
@@ -448,17 +450,33 @@ class QueryRun:
             # What is wrong with its rows is said when they are read again.
             keys = Stage.table(None, join.key, None)
             wanted = self._filled(left, keys, again=True)
-        return self._filled(join.right, Stage.table(join.kind, join.right_key, wanted))
+        table = Stage.table(join.kind, join.right_key, wanted)
+        return self._filled(join.right, table, keys=self._keys(join, wanted))
+
+    def _keys(self, join: JoinPlan, wanted: JoinTable | None) -> KeySet | None:
+        """Return what right rows must have to be wanted, if an index can tell."""
+        if wanted is None or join.right_fields is None or not self.options.index:
+            return None
+        texts = wanted.keys(KeySet.most)
+        return None if texts is None else keys_of(join.right_fields, texts)
 
     def _filled(
-        self, plan: StreamPlan, table: Stage, *, again: bool = False
+        self,
+        plan: StreamPlan,
+        table: Stage,
+        *,
+        again: bool = False,
+        keys: KeySet | None = None,
     ) -> JoinTable:
-        """Return a table with the elements of a plan in it."""
+        """Return a table with the elements of a plan in it, those with `keys` at least."""
         if plan.reduction == "lines":
             query = self.stream_query(plan, "count", last=table)
             # The table keeps whole elements.
             self._request_lanes(plan.source, [Lanes()])
-            self._drive([query], self._pass(plan, None, again=again))
+            way = self._pass(plan, None, again=again)
+            if keys is not None:
+                way = replace(way, keys=keys, taken_in=True)
+            self._drive([query], way)
             return query.table()
         result = self._result(plan)
         elements = replace(plan, source=ELEMENTS, stages=(), reduction="lines")
@@ -528,7 +546,7 @@ class QueryRun:
         if keyed is None:
             yield from self._asked_rows(file, queries, way)
             return
-        over = PassedOver(keyed, queries[0], reverse=way.reverse)
+        over = PassedOver(keyed, queries[0], reverse=way.reverse, taken_in=way.taken_in)
         passed_over.append(over)
         whole = astray = False
         try:
@@ -558,7 +576,7 @@ class QueryRun:
         else:
             lines = main.reduction == "lines"
             way = self._pass(main, self.options.limit if lines else main.limit)
-        if way.keys is None:
+        if not isinstance(way.keys, KeyFilter):
             return None, []
         told = []
         for file in files if way.source is None else named[way.source]:

@@ -1,4 +1,4 @@
-"""Which values of its fields let a row pass the first filters of a query.
+"""Which values of its fields let a row pass the first filters of a query, or find it in a join.
 
 What is found may let too many rows pass, never too few: a row in which a field has
 none of the values is left out by the filters, and nothing they ask of it can fail.
@@ -6,11 +6,12 @@ none of the values is left out by the filters, and nothing they ask of it can fa
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
+from headrace.kernel.values import DEEPEST, parse
 from headrace.language import ast
-from headrace.logical.stream import StreamStage
-from headrace.store.row_provider import KeyFilter
+from headrace.logical.stream import JoinStage, StreamStage
+from headrace.store.row_provider import KeyFilter, KeySet
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -60,6 +61,75 @@ def of_answer(tree: ast.Node) -> KeyFilter | None:
             return of_condition(test)
         case _:
             return None
+
+
+class JoinKey(NamedTuple):
+    """The fields that the key of a join is made of; `is_array`: it is the array of them."""
+
+    names: tuple[str, ...]
+    is_array: bool
+
+
+def of_join(stage: JoinStage) -> JoinKey | None:
+    """Return the fields that the key of right rows is, if it is nothing but fields.
+
+    >>> from headrace.language.parser import parse
+    >>> from headrace.logical.stream import plan_stream
+    >>> def of(on):
+    ...     plan = plan_stream(parse(f"$.join(@o, on: {on})"), whole=True)
+    ...     return of_join(plan.stages[0])
+    >>> of("user == id"), of("[.a, b]")
+    (JoinKey(names=('id',), is_array=False), JoinKey(names=('a', 'b'), is_array=True))
+    >>> of("a.b")
+    """
+    if stage.right.stages or stage.right.reduction != "lines":
+        return None
+    match stage.right_key:
+        case ast.ArrayLiteral(items):
+            names = [_element_field(item) for item in items]
+            if not names or None in names or len(set(names)) < len(names):
+                return None
+            return JoinKey(tuple(name for name in names if name), is_array=True)
+        case key:
+            name = _element_field(key)
+            return None if name is None else JoinKey((name,), is_array=False)
+
+
+def _element_field(tree: ast.Node | ast.Spread) -> str | None:
+    match tree:
+        case ast.Let((ast.Binding(ast.Variable(row), ast.Root()),), body):
+            return _field(body, row)
+        case ast.Spread():
+            return None
+        case _:
+            return _field(tree, None)
+
+
+def keys_of(key: JoinKey, texts: Iterable[bytes]) -> KeySet | None:
+    """Return keys, each as JSON, if an index knows all rows that have one of them.
+
+    >>> keys_of(JoinKey(("id",), is_array=False), [b"1", b'"a"'])
+    KeySet(names=('id',), values=((1,), ('a',)))
+    >>> keys_of(JoinKey(("id",), is_array=False), [b"[1]"])
+    """
+    found = []
+    for text in texts:
+        parts = parse(text, DEEPEST)
+        if not key.is_array:
+            parts = [parts]
+        elif not isinstance(parts, list) or len(parts) != len(key.names):
+            # Nothing on the other side equals it.
+            continue
+        if not all(map(_is_key, parts)):
+            return None
+        found.append(tuple(parts))
+    return KeySet(key.names, tuple(found))
+
+
+def _is_key(value: object) -> bool:
+    if isinstance(value, int | float):
+        return abs(value) < _EXACT
+    return isinstance(value, str)
 
 
 def _leading_conditions(

@@ -123,7 +123,7 @@ def _steps(plan: StreamPlan, *, indexes: bool) -> Iterator[str]:
     if keys is not None:
         yield f"only those with {_keys(keys)}, where a file has a key index of it"
     for stage in plan.stages:
-        yield _stage(stage)
+        yield _stage(stage, indexes=indexes)
     needed = "" if plan.limit is None else f"; {plan.limit} at most are needed"
     if plan.prune is None:
         yield _REDUCTIONS[plan.reduction] + needed
@@ -159,7 +159,7 @@ def explain_files(keys: KeyFilter, reached: Sequence[tuple[str, str]]) -> str:
     )
 
 
-def _stage(stage: Stage) -> str:
+def _stage(stage: Stage, *, indexes: bool) -> str:
     match stage:
         case JoinStage():
             keys = f"{unparse(stage.key)} == {unparse(stage.right_key)}"
@@ -169,9 +169,13 @@ def _stage(stage: Stage) -> str:
                 else "the right side is held by its keys"
             )
             smaller = "only those of the left side, if that is much smaller"
-            return f"{stage.kind} {_right(stage.right)} on {keys}; {held}, {smaller}"
+            if indexes and key_filter.of_join(stage) is not None:
+                smaller += ", found where a file has a key index of them"
+            right = _right(stage.right, indexes=indexes)
+            return f"{stage.kind} {right} on {keys}; {held}, {smaller}"
         case ZipStage():
-            return f"zip {_right(stage.right)}, which is read alongside"
+            right = _right(stage.right, indexes=indexes)
+            return f"zip {right}, which is read alongside"
         case StreamStage(kind, program, count):
             if program is not None:
                 return f"{kind.replace('_', ' ')}: {unparse(program)}"
@@ -182,9 +186,10 @@ def _stage(stage: Stage) -> str:
             )
 
 
-def _right(plan: StreamPlan) -> str:
+def _right(plan: StreamPlan, *, indexes: bool) -> str:
     source = "$" if plan.source is None else f"@{plan.source}"
-    return "; ".join([source, *map(_stage, plan.stages)])
+    stages = (_stage(stage, indexes=indexes) for stage in plan.stages)
+    return "; ".join([source, *stages])
 
 
 def _programs(plan: StreamPlan) -> Iterator[ast.Node]:

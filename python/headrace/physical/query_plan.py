@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from headrace.kernel.programs import PruneCode
     from headrace.logical.demand import Fields
     from headrace.logical.joins import JoinKind
+    from headrace.logical.key_filter import JoinKey
     from headrace.store.row_provider import KeyFilter
 
 ALL_FIELDS = Lanes()
@@ -52,13 +53,17 @@ class PlainStage:
 
 @dataclass(frozen=True, slots=True)
 class JoinPlan:
-    """A stage that joins with another stream. `name`: the field for the other element."""
+    """A stage that joins with another stream. `name`: the field for the other element.
+
+    `right_fields`: the right elements are rows, and their key is made of these fields.
+    """
 
     kind: JoinKind
     key: bytes
     right: StreamPlan
     right_key: bytes
     name: str | None
+    right_fields: JoinKey | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,7 +260,8 @@ class _Planner:
             case logical.JoinStage():
                 key, right_key = self._code(stage.key), self._code(stage.right_key)
                 right = self.stream(stage.right)
-                return JoinPlan(stage.kind, key, right, right_key, stage.name)
+                fields = key_filter.of_join(stage)
+                return JoinPlan(stage.kind, key, right, right_key, stage.name, fields)
             case logical.ZipStage():
                 return ZipPlan(self.stream(stage.right), stage.longest)
 

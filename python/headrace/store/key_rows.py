@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
-from itertools import islice, permutations, product
+from itertools import islice, permutations
 from typing import TYPE_CHECKING, NamedTuple
 
 from headrace.errors import HeadraceWarning, KeyIndexError, UsageError
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from headrace.kernel.rows import RowBatch
     from headrace.store.opened import OpenedFile
     from headrace.store.row_file import RowFile, RowOptions
-    from headrace.store.row_provider import KeyFilter
+    from headrace.store.row_provider import Keys
     from headrace.store.source import Source
 
 _DEARER = 4
@@ -42,9 +42,8 @@ _FEW = 1024
 _MOST = 1 << 22
 """Rows that are always worth finding, and that are held at most: 8 bytes for each."""
 
-_MOST_KEYS = 1024
 _MOST_FIELDS = 3
-"""Keys that are looked up for one filter, and fields whose orders are tried as one key."""
+"""Fields whose orders are tried as one key."""
 
 _FIRST_ROWS = 16
 _BATCH_ROWS = 4096
@@ -162,7 +161,7 @@ def find(
     file: RowFile,
     opened: OpenedFile,
     options: RowOptions,
-    keys: KeyFilter,
+    keys: Keys,
     max_depth: int,
     *,
     prove: bool,
@@ -179,7 +178,7 @@ def find(
             case Unreadable(fault="corrupt", reason=reason):
                 _warn(f"{opened.path}: {path}: {reason}")
                 refused = NoKeyRows(str(path), reason)
-            case Stored() as stored if set(stored.whole.key) <= set(dict(keys.fields)):
+            case Stored() as stored if set(stored.whole.key) <= set(keys.names):
                 match _looked_up(file, opened, stored, keys):
                     case KeyRows() as found:
                         usable.append(found)
@@ -196,9 +195,9 @@ def find(
     return refused or NoKeyRows(opened.path)
 
 
-def _places(source: Source, keys: KeyFilter, directory: str | None) -> Iterator[Path]:
+def _places(source: Source, keys: Keys, directory: str | None) -> Iterator[Path]:
     """List where indexes of these fields, or of some of them, may be."""
-    names = [name for name, _ in keys.fields[:_MOST_FIELDS]]
+    names = keys.names[:_MOST_FIELDS]
     counts = range(1, len(names) + 1)
     orders = [order for count in counts for order in permutations(names, count)]
     for suffix in (SUFFIX, *map(suffix_of, orders)):
@@ -206,7 +205,7 @@ def _places(source: Source, keys: KeyFilter, directory: str | None) -> Iterator[
 
 
 def _looked_up(
-    file: RowFile, opened: OpenedFile, stored: Stored, keys: KeyFilter
+    file: RowFile, opened: OpenedFile, stored: Stored, keys: Keys
 ) -> KeyRows | NoKeyRows:
     requests = _requests(stored, keys)
     path = str(stored.path)
@@ -225,21 +224,19 @@ def _looked_up(
     return KeyRows(file, opened, stored, candidates)
 
 
-def _requests(stored: Stored, keys: KeyFilter) -> list[KeyRequest] | str:
+def _requests(stored: Stored, keys: Keys) -> list[KeyRequest] | str:
     """Return the keys to look up, or why they cannot be."""
-    values = dict(keys.fields)
-    parts = [values[name] for name in stored.whole.key]
+    several = list(islice(keys.keys(stored.whole.key), keys.most + 1))
+    if len(several) > keys.most:
+        return f"more than {keys.most} keys would have to be looked up"
     is_number = any(
         isinstance(value, int | float) and not isinstance(value, bool)
-        for several in parts
-        for value in several
+        for key in several
+        for value in key
     )
     if is_number and not stored.whole.plain_numbers:
         return "it has numbers of more digits than are compared"
-    several = list(islice(product(*parts), _MOST_KEYS + 1))
-    if len(several) > _MOST_KEYS:
-        return f"more than {_MOST_KEYS} keys would have to be looked up"
-    single = len(parts) == 1
+    single = len(stored.whole.key) == 1
     try:
         return [
             request(key[0] if single else key, stored.whole.key, typed=True)

@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 
     from headrace.store.checkpoints import Keeping
     from headrace.store.key_rows import KeyRows
-    from headrace.store.row_provider import KeyFilter, Lanes
+    from headrace.store.row_provider import Keys, Lanes
     from headrace.store.source import Source
 
     Progress: TypeAlias = Callable[[int], None]
@@ -427,9 +427,7 @@ class RowFile:
 
     # By key
 
-    def by_key(
-        self, keys: KeyFilter, max_depth: int, *, prove: bool
-    ) -> KeyRows | NoKeyRows:
+    def by_key(self, keys: Keys, max_depth: int, *, prove: bool) -> KeyRows | NoKeyRows:
         """Find the rows that a filter on keys may let pass, through a key index."""
         if self.source.kind != "file" or not self._seekable:
             return NoKeyRows(self.source.location)

@@ -8,8 +8,10 @@ tells it when no more are needed.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import product
 from typing import (
     TYPE_CHECKING,
+    ClassVar,
     NamedTuple,
     NoReturn,
     Protocol,
@@ -21,7 +23,7 @@ from headrace.errors import NotNdjsonError, OnlyInOrderError, UsageError
 from headrace.kernel.rows import RowBatch
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from headrace.store.source import Source
 
@@ -71,6 +73,38 @@ class KeyFilter:
     """Fields, each with the values of which it must have one for a row to count."""
 
     fields: tuple[tuple[str, tuple[KeyValue, ...]], ...]
+
+    most: ClassVar[int] = 1024
+    """Keys that are looked up for one filter."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The fields."""
+        return tuple(name for name, _values in self.fields)
+
+    def keys(self, names: Sequence[str]) -> Iterator[tuple[KeyValue, ...]]:
+        """Yield the values that some of the fields may have together."""
+        values = dict(self.fields)
+        return product(*(values[name] for name in names))
+
+
+@dataclass(frozen=True, slots=True)
+class KeySet:
+    """Fields, and the values of which they must have some together for a row to count."""
+
+    names: tuple[str, ...]
+    values: tuple[tuple[KeyValue, ...], ...]
+
+    most: ClassVar[int] = 1 << 18
+    """More are not worth looking up."""
+
+    def keys(self, names: Sequence[str]) -> Iterator[tuple[KeyValue, ...]]:
+        """Yield the values that some of the fields may have together."""
+        places = [self.names.index(name) for name in names]
+        return (tuple(key[place] for place in places) for key in self.values)
+
+
+Keys: TypeAlias = KeyFilter | KeySet
 
 
 class NoKeyRows(NamedTuple):

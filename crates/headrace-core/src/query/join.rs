@@ -96,6 +96,16 @@ impl JoinTable {
         self.bytes
     }
 
+    /// The keys, in some order; `None` if they are more than `most`.
+    pub fn keys(&self, most: usize) -> Option<Vec<&[u8]>> {
+        if self.keys.len() > most {
+            return None;
+        }
+        let mut keys: Vec<&[u8]> = self.keys.keys().map(AsRef::as_ref).collect();
+        keys.sort_unstable();
+        Some(keys)
+    }
+
     /// Whether there is an element of this key.
     pub fn contains(&self, key: &[u8]) -> bool {
         self.keys.contains_key(key)
@@ -215,6 +225,8 @@ mod tests {
         assert_eq!(found(&filled(Keep::First, None), "a"), "1");
         let keys = filled(Keep::Keys, None);
         assert!(keys.contains(b"b") && !keys.contains(b"c") && found(&keys, "a").is_empty());
+        assert_eq!(keys.keys(2), Some(vec![&b"a"[..], b"b"]));
+        assert_eq!(keys.keys(1), None);
         let mut wanted = JoinTable::new(Keep::Keys, None);
         wanted.insert(b"b", Value::Null, &arena);
         let some = filled(Keep::All, Some(Arc::new(wanted)));
