@@ -518,6 +518,17 @@ class KeyIndexError(HeadraceError):
     ``newer`` or ``foreign``.
     """
 
+    _WORDS: ClassVar = {
+        "source_modified": "the file was changed since it was made",
+        "source_replaced": "the file is another one now",
+        "source_truncated": "the file is shorter now",
+        "source_grown": "the file has grown",
+        "source_unseekable": "the file cannot be entered in the middle any more",
+        "source_end_changed": "the end of the file was changed",
+        "older_index": "it does not say how the file ended, as older ones do not",
+        "buckets_full": "it has too many rows for the size that it was made for",
+    }
+
     def __init__(self, path: str, index: str, kind: str, reason: str) -> None:
         super().__init__(path, index, kind, reason)
         self.path = path
@@ -528,7 +539,8 @@ class KeyIndexError(HeadraceError):
     @property
     def what(self) -> str:
         """What is wrong, without what to do."""
-        return f"{self.path}: {self.index}: {self.reason}"
+        said = self._WORDS.get(self.reason, self.reason)
+        return f"{self.path}: {self.index}: {said}"
 
     def __str__(self) -> str:
         advice = {

@@ -140,6 +140,7 @@ def test_without_an_index_the_file_is_scanned(headrace):
     (event,) = found.events
     assert event["event"] == "index_fallback"
     assert (event["reason"], event["source"]) == ("missing", "customers.jsonl")
+    assert "there is no key index for" in event["message"]
     strict = get(headrace, "--eq", "C123", "--strict")
     assert (strict.code, strict.out) == (1, b"")
     assert "headrace index build" in strict.err
@@ -154,6 +155,13 @@ def test_a_file_that_was_changed_is_scanned(headrace, customers):
     assert found.events[0]["reason"] == "source_modified"
     assert found.events[1]["reason"] == "stale"
     assert get(headrace, "--eq", "C123", "--strict").code == 1
+
+
+@pytest.mark.usefixtures("index")
+def test_the_key_need_not_be_said_of_an_index_that_does_not_fit(headrace, customers):
+    customers.write_bytes(ROWS.replace(b"C456", b"C123"))
+    found = headrace("index", "get", "customers.jsonl", "--eq", "C123")
+    assert (found.code, len(found.rows)) == (0, 3)
 
 
 @pytest.mark.usefixtures("index")
@@ -351,7 +359,7 @@ def test_a_mistyped_field_is_told_with_those_there_are(headrace, customers):
             ["build", "customers.jsonl", "--on", "a,,b"], "no name", id="a gap"
         ),
         pytest.param(["build", "customers.jsonl", "--on", "a,a"], "once", id="twice"),
-        pytest.param(["build", "-", "--on", "a"], "recompress", id="a pipe"),
+        pytest.param(["build", "-", "--on", "a"], "save it", id="a pipe"),
         pytest.param(["get", "customers.jsonl", "--key", "a"], "--eq", id="no value"),
         pytest.param(
             ["get", "customers.jsonl", "--key", "a", "--eq-json", "null"],

@@ -368,3 +368,16 @@ def test_rows_come_while_the_left_side_is_written(start):
     assert child.stdout.readline() == b'{"user":"b","name":"Bob"}\n'
     child.stdin.close()
     assert child.wait(60) == 0
+
+
+def test_an_index_is_no_side_of_a_join(join, index):
+    """The value of `--right-index` stands behind an equals sign; what comes next is a file."""
+    joined = join("--right-index", str(index()), "left.jsonl")
+    assert (joined.code, joined.out) == (1, b"")
+    assert "it is a key index" in joined.err
+
+
+def test_help_says_where_values_stand(headrace):
+    said = headrace("join", "--help").out.decode()
+    assert "--right-index[=PATH]" in said
+    assert "--explain[=plan]" in said

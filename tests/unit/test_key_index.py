@@ -1,10 +1,12 @@
 """Key indexes: where they lie, when they are used, and who may use them."""
 
+import gzip
 import os
 import pickle
 import threading
 import warnings
 from concurrent.futures import ThreadPoolExecutor
+from decimal import Decimal
 
 import pytest
 
@@ -164,7 +166,7 @@ def test_half_a_row_is_pending_until_it_is_whole(source):
     assert (built.lines.pending, built.lines.bad) == (1, 0)
     with source.open("ab") as file:
         file.write(b'"n":2}\n')
-    with pytest.warns(HeadraceWarning, match="source_grown; the new rows are scanned"):
+    with pytest.warns(HeadraceWarning, match="has grown; the new rows are scanned"):
         index = headrace.KeyIndex(source, "k")
     assert [row["n"] for row in index.get(1)] == [1, 2]
 
@@ -177,7 +179,9 @@ def test_compressed_files_that_can_be_entered_have_indexes(source, form):
     index = headrace.KeyIndex(path, "k", strict=True)
     assert [row["n"] for row in index.get(7)] == list(range(7, 1000, 100))
     path.write_bytes(FORMS[form](ROWS + b'{"k":7,"n":-1}\n'))
-    with pytest.warns(HeadraceWarning, match="source_modified; the file is scanned"):
+    with pytest.warns(
+        HeadraceWarning, match="was changed since it was made; the file is scanned"
+    ):
         grown = headrace.KeyIndex(path, "k")
     assert len(grown.get(7)) == 11
 
@@ -187,8 +191,6 @@ def test_other_compressed_files_have_none(source):
     path.write_bytes(FORMS["gzip"](ROWS))
     with pytest.raises(UsageError, match="headrace recompress"):
         headrace.build_lookup_index(path, "k")
-    with pytest.raises(UsageError, match="headrace recompress"):
-        headrace.KeyIndex(path, "k")
 
 
 def test_a_build_that_fails_leaves_nothing(source):
@@ -279,3 +281,51 @@ def test_errors_say_what_to_do(source):
         headrace.build_lookup_index(source, "k", version=3)
     with pytest.raises(UsageError, match="name of a field"):
         headrace.build_lookup_index(source, [])
+
+
+def test_a_file_that_cannot_be_entered_is_scanned(source):
+    packed = source.with_name("rows.jsonl.gz")
+    packed.write_bytes(gzip.compress(ROWS))
+    rows = headrace.open(source).get("k", 7)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert headrace.open(packed).get("k", 7) == rows
+    with pytest.warns(HeadraceWarning, match="there is no key index"):
+        index = headrace.KeyIndex(packed, "k", auto_rebuild=True)
+    assert list(index.get_many([7, 107, 8])) == [rows, [], index.get(8)]
+    with pytest.raises(KeyIndexError):
+        headrace.KeyIndex(packed, "k", strict=True)
+    assert beside(source) == ["rows.jsonl", "rows.jsonl.gz"]
+
+
+def test_blocks_that_somebody_else_appended_to_are_scanned(source):
+    packed = source.with_name("rows.jsonl.gz")
+    packed.write_bytes(FORMS["gzip, blocks of lines"](ROWS))
+    headrace.build_lookup_index(packed, "k")
+    assert len(headrace.KeyIndex(packed, strict=True).get(7)) == 10
+    with packed.open("ab") as file:
+        file.write(gzip.compress(b'{"k":7,"n":"new"}\n'))
+    with pytest.warns(HeadraceWarning):
+        index = headrace.KeyIndex(packed)
+    assert [row["n"] for row in index.get(7)][-2:] == [907, "new"]
+
+
+def test_the_key_of_an_index_that_does_not_fit_is_known(source):
+    headrace.build_lookup_index(source, "k")
+    source.write_bytes(ROWS.replace(b'"k":7,', b'"k":8,'))
+    with pytest.warns(HeadraceWarning, match="was changed since it was made"):
+        index = headrace.KeyIndex(source)
+    assert (index.key, len(index.get(8)), index.get(7)) == (("k",), 20, [])
+
+
+def test_decimals_are_keys(source):
+    source.write_bytes(b'{"k":1e400}\n{"k":0.1}\n{"k":10,"l":0.5}\n')
+    index = headrace.KeyIndex(source, "k", tell=lambda _trouble: None)
+    (row,) = index.get(Decimal("1E+400"))
+    assert index.get(row["k"]) == [row]
+    assert index.get(Decimal("0.10"))[0]["k"] == 0.1
+    both = headrace.KeyIndex(source, ["k", "l"], tell=lambda _trouble: None)
+    assert len(both.get([Decimal("1E+1"), 0.5])) == 1
+    for value in (Decimal("NaN"), Decimal("Infinity")):
+        with pytest.raises(UsageError):
+            index.get(value)

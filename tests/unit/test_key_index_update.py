@@ -122,7 +122,7 @@ def test_what_has_outgrown_its_buckets_is_to_be_built_anew(tmp_path):
     source.write_bytes(ROWS)
     done = headrace.update_lookup_index(source)
     assert (done.compacted, done.full_advised) == (None, "buckets_full")
-    with pytest.raises(KeyIndexError, match="buckets_full"):
+    with pytest.raises(KeyIndexError, match="too many rows"):
         headrace.compact_lookup_index(source)
     assert numbers(source, 7) == list(range(7, 1000, 100))
     # It goes on to grow, and the delta with it.
@@ -148,9 +148,9 @@ def test_a_unique_index_stays_unique(tmp_path, version):
 
 def test_a_file_that_was_changed_is_to_be_indexed_anew(updated):
     updated.write_bytes(updated.read_bytes().replace(b'"n":907', b'"n":908'))
-    with pytest.raises(KeyIndexError, match="source_modified"):
+    with pytest.raises(KeyIndexError, match="was changed"):
         headrace.update_lookup_index(updated)
-    with pytest.raises(KeyIndexError, match="source_modified"):
+    with pytest.raises(KeyIndexError, match="was changed"):
         headrace.compact_lookup_index(updated)
     done = headrace.update_lookup_index(updated, full=True)
     assert (done.mode, done.built.written.records) == ("full", 1002)
@@ -162,7 +162,7 @@ def test_a_file_that_lost_what_was_appended_has_its_base(updated):
     os.truncate(updated, len(ROWS))
     assert numbers(updated, 7) == list(range(7, 1000, 100))
     assert headrace.check_lookup_index(updated)["fresh"]
-    with pytest.raises(KeyIndexError, match="source_truncated"):
+    with pytest.raises(KeyIndexError, match="shorter now"):
         headrace.compact_lookup_index(updated)
     append(updated, b'{"k":7,"n":-9}\n')
     headrace.update_lookup_index(updated)
@@ -194,7 +194,7 @@ def test_compressed_files_are_indexed_anew(tmp_path):
     headrace.build_lookup_index(source, "k")
     assert headrace.update_lookup_index(source).mode == "none"
     source.write_bytes(FORMS["gzip, blocks of lines"](ROWS + MORE))
-    with pytest.raises(KeyIndexError, match="source_modified"):
+    with pytest.raises(KeyIndexError, match="was changed"):
         headrace.update_lookup_index(source)
     assert headrace.update_lookup_index(source, full=True).mode == "full"
     assert numbers(source, "new") == [-2]
@@ -352,7 +352,7 @@ def test_an_index_that_does_not_say_how_it_ends_is_built_anew(source, monkeypatc
     append(source, b"}\n")
     known = store.meta_of
     monkeypatch.setattr(store, "meta_of", lambda text: replace(known(text), last=None))
-    with pytest.raises(KeyIndexError, match="older_index"):
+    with pytest.raises(KeyIndexError, match="how the file ended"):
         headrace.update_lookup_index(source)
 
 

@@ -35,7 +35,7 @@ from headrace.kernel.rows import (
     sniff,
 )
 from headrace.store.sizes import parse_size
-from headrace.store.source import HEAD_BYTES, refuse_other_encodings
+from headrace.store.source import HEAD_BYTES, refuse_what_is_no_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -358,4 +358,4 @@ def _refuse_compressed(path: str, head: bytes) -> None:
     if codec != "none":
         reason = "compressed data cannot be followed; leave out -f"
         raise UsageError(f"{path}: {codec}: {reason}")
-    refuse_other_encodings(path, head)
+    refuse_what_is_no_text(path, head)

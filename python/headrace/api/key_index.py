@@ -14,6 +14,7 @@ from headrace.engines.local.key_build import Built, KeyBuild, build
 from headrace.engines.local.key_lookup import (
     LedBy,
     Reading,
+    rows_in_order,
     rows_of_index,
     rows_of_offsets,
     scan,
@@ -215,7 +216,7 @@ class KeyIndex:
         tell: Callable[[KeyIndexError], None] | None = None,
     ) -> None:
         self.source = one_source(source)
-        store.refuse_unless_seekable(self.source)
+        store.refuse_unless_file(self.source)
         fields = None if key is None else fields_of(key)
         self._where = where_of(index, index_dir)
         self._strict, self._auto_rebuild = strict, auto_rebuild
@@ -224,24 +225,23 @@ class KeyIndex:
         self._max_depth = max_depth
         self._lock = threading.Lock()
         self._opened: OpenedFile | None = OpenedFile(self.source)
-        store.refuse_unless_seekable(self._file.source)
+        self._fields = fields
         self._usable = self._open(fields)
-        if self._usable is not None:
-            fields = self._usable.stored.meta.key
-        if fields is None:
-            raise store.unusable(self.source, None)
-        self.key = fields
-        self._reading = Reading(fields, *self._limits(self.meta))
+        # Of an index that does not fit, the key is known all the same.
+        assert self._fields is not None
+        self.key = self._fields
+        self._reading = Reading(self.key, *self._limits(self.meta))
 
     # Opening
 
     def _open(self, fields: tuple[str, ...] | None) -> _Usable | None:
         found = self._look(fields)
-        if isinstance(found, KeyIndexError) and self._auto_rebuild:
+        may_build = self._auto_rebuild and self._file.source.seekable
+        if isinstance(found, KeyIndexError) and may_build:
             found = self._rebuilt(fields, found)
         if isinstance(found, _Usable):
             return found
-        if self._strict or fields is None:
+        if self._strict or self._fields is None:
             raise found
         self._tell(found)
         return None
@@ -278,10 +278,13 @@ class KeyIndex:
             case store.Unreadable(path, fault, reason):
                 return KeyIndexError(location, str(path), fault, reason)
             case store.Stored() as stored:
+                self._fields = stored.meta.key
                 return self._judge(stored)
 
     def _judge(self, stored: store.Stored) -> _Usable | KeyIndexError:
         location, path = self.source.location, str(stored.path)
+        if not self._file.source.seekable:
+            return KeyIndexError(location, path, "stale", "source_unseekable")
         if self._wants_more_than(stored):
             reason = (
                 "rows that it left out are wanted: max_line or max_depth was smaller"
@@ -413,7 +416,11 @@ class KeyIndex:
     def _read(
         self, number: int, asked: KeyRequest, offsets: list[int]
     ) -> Iterator[tuple[int, RowBatch]]:
-        for rows in rows_of_offsets(self._file, self._reading, asked, offsets):
+        if self._file.source.seekable:
+            found = rows_of_offsets(self._file, self._reading, asked, offsets)
+        else:
+            found = rows_in_order(self._file, self._reading, offsets)
+        for rows in found:
             yield number, rows
 
     # The index itself

@@ -179,6 +179,15 @@ READ: dict[Kind, Callable[[str], object]] = {
 }
 
 
+class _Formatter(RawDescriptionHelpFormatter):
+    """Writes values that stand behind an equals sign as they are typed."""
+
+    def format_help(self) -> str:
+        # What is told to `argparse` is the value with its sign; a bracket confuses it.
+        attached = re.compile(r"(--[\w-]+) =([^\s\]]+)( (?= ))?")
+        return attached.sub(r"\1[=\2]", super().format_help())
+
+
 class _Parser(ArgumentParser):
     """A parser that raises where `argparse` would print and exit."""
 
@@ -191,7 +200,7 @@ def build(entry: Entry, command: Command) -> ArgumentParser:
     parser = _Parser(
         prog=f"headrace {entry.name}",
         description="\n\n".join(describe(entry, command)),
-        formatter_class=RawDescriptionHelpFormatter,
+        formatter_class=_Formatter,
         add_help=False,
         allow_abbrev=False,
     )
@@ -248,7 +257,7 @@ def _settings(argument: Argument) -> dict[str, Any]:
         return settings | {"action": "store_true"}
     if argument.attached:
         choices = {"choices": ("", *argument.choices)} if argument.choices else {}
-        return settings | choices | {"metavar": argument.value}
+        return settings | choices | {"metavar": f"={argument.value}"}
     if argument.choices:
         settings["choices"] = argument.choices
     if argument.kind in READ:

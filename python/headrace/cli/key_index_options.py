@@ -131,10 +131,14 @@ def say_trouble(console: Console, trouble: KeyIndexError) -> None:
 
 def say_fallback(console: Console, trouble: KeyIndexError) -> None:
     """Say what is done about it."""
-    grown = trouble.kind == "grown"
+    said = "it is scanned"
+    if trouble.kind == "grown":
+        said = "its new rows are scanned"
+    elif trouble.kind == "missing":
+        said = f"{trouble.reason}, so it is scanned"
     console.emit(
         "index_fallback",
-        f"{trouble.path}: {'its new rows are' if grown else 'it is'} scanned",
+        f"{trouble.path}: {said}",
         reason="stale" if trouble.kind in STALE else trouble.kind,
         source=trouble.path,
     )

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from headrace._native import (
@@ -64,7 +65,7 @@ HASH_BYTES = 1 << 20
 _FEW_DIGITS = 10**100
 """Integers that are keys as they are written."""
 
-Scalar: TypeAlias = "str | int | float"
+Scalar: TypeAlias = "str | int | float | Decimal"
 Key: TypeAlias = "Scalar | Sequence[Scalar]"
 """A value to look for; of a composite key a value for each field."""
 
@@ -196,9 +197,22 @@ def request(key: Key, fields: Sequence[str], *, typed: bool = False) -> KeyReque
         if type(key) is int and -_FEW_DIGITS < key < _FEW_DIGITS:
             return _request_of_text(str(key))
     try:
-        return request_of_json(json.dumps(key, allow_nan=False), fields, typed=typed)
+        return request_of_json(_json_of(key), fields, typed=typed)
     except (TypeError, ValueError) as error:
         raise UsageError(f"{key!r} is no key: {error}") from None
+
+
+def _json_of(key: Key) -> str:
+    """Write a key as JSON, decimals with all their digits.
+
+    >>> _json_of(["a", Decimal("1E+400")])
+    '["a", 1E+400]'
+    """
+    if isinstance(key, Decimal) and key.is_finite():
+        return str(key)
+    if isinstance(key, list | tuple):
+        return f"[{', '.join(map(_json_of, key))}]"
+    return json.dumps(key, allow_nan=False)
 
 
 def _request_of_text(text: str) -> KeyRequest:

@@ -361,10 +361,19 @@ def unusable(source: Source, fields: Sequence[str] | None) -> KeyIndexError:
     return KeyIndexError(source.location, str(path), "missing", reason)
 
 
+def refuse_unless_file(source: Source) -> None:
+    """Raise if the rows of a source cannot be read twice."""
+    if source.kind != "file":
+        raise UsageError(
+            f"{source.location}: rows are looked up in files; save it to one"
+        )
+
+
 def refuse_unless_seekable(source: Source) -> None:
     """Raise if the rows of a source have no places."""
-    if source.kind != "file" or not source.seekable:
+    refuse_unless_file(source)
+    if not source.seekable:
         raise UsageError(
-            f"{source.location}: only files that can be entered anywhere have key "
-            "indexes; save it to a file, or run `headrace recompress`"
+            f"{source.location}: only files that can be entered in the middle have key "
+            "indexes; run `headrace recompress`"
         )

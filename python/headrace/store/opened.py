@@ -33,7 +33,7 @@ from headrace.kernel.rows import (
 )
 from headrace.store import checkpoints, remote
 from headrace.store.checkpoints import Keeping
-from headrace.store.source import HEAD_BYTES, Readable, refuse_other_encodings
+from headrace.store.source import HEAD_BYTES, Readable, refuse_what_is_no_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -198,7 +198,7 @@ def open_pipe(source: Source) -> tuple[Reader, str]:
     with reading(source.location):
         reader = _reader(source)
         head = reader.peek(HEAD_BYTES)
-    refuse_other_encodings(source.location, head)
+    refuse_what_is_no_text(source.location, head)
     return reader, sniff(head)
 
 

@@ -226,7 +226,7 @@ def _sniffed(location: str, kind: Kind, file: File) -> Source:
     if head and size == 0:
         # The kernel makes such files up as they are read, and knows no size.
         return Source(location, "pipe")
-    refuse_other_encodings(location, head)
+    refuse_what_is_no_text(location, head)
     ends = file.fingerprint(size)
     codec = sniff(head)
     tail = file.read_at(max(size - _BLOCK_TAIL_BYTES, 0), _BLOCK_TAIL_BYTES)
@@ -242,8 +242,14 @@ _MARKS = (
 )
 
 
-def refuse_other_encodings(location: str, head: bytes) -> None:
-    """Raise if a file that begins with `head` is text, but not in UTF-8."""
+_INDEXES = (b"JNX\x01", b"JNX\x02")
+
+
+def refuse_what_is_no_text(location: str, head: bytes) -> None:
+    """Raise if a file that begins with `head` is not in UTF-8, or is an index of ours."""
+    if head.startswith(_INDEXES):
+        reason = "it is a key index; name the file that it is of"
+        raise NotNdjsonError(location, reason)
     encoding = next((name for mark, name in _MARKS if head.startswith(mark)), None)
     if encoding is None and len(head) >= 4:
         # ASCII in UTF-16 has a zero in every other place; four zeros are no text.

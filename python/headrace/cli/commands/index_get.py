@@ -42,7 +42,8 @@ ARGUMENTS = (
     Argument(
         "eq",
         "text",
-        "keys, with commas between them, whether they are texts or numbers; of a key of "
+        "keys, with commas between them, whether they are texts or numbers (a number as "
+        "its digits: 1 also finds 1.0, but 1.0 only the text; see --eq-json); of a key of "
         "several fields a value for each, or a JSON array of them",
         ("--eq",),
         metavar="VALUE[,VALUE...]",

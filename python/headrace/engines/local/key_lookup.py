@@ -17,6 +17,7 @@ from headrace.kernel.key_index import (
 )
 from headrace.kernel.rows import END, SidecarError, reading
 from headrace.store.opened import rows_from
+from headrace.store.row_file import BATCH_ROWS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -91,6 +92,20 @@ def rows_of_offsets(
         opened.check()
         yield rows
         at += done
+
+
+def rows_in_order(
+    opened: OpenedFile, how: Reading, offsets: Sequence[int]
+) -> Iterator[RowBatch]:
+    """Yield the rows that a scan has found in a file that cannot be entered in the middle."""
+    left = set(offsets)
+    rows = rows_from(opened, how.max_line, end=END)
+    while left and (batch := rows.next_batch(BATCH_ROWS, MAX_BYTES)) is not None:
+        found = left.intersection(batch.offsets)
+        for position, offset in enumerate(batch.offsets if found else ()):
+            if offset in found:
+                yield batch.slice(position, 1)
+        left -= found
 
 
 def rows_of_index(
