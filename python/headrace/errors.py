@@ -55,25 +55,33 @@ class SourceNotFoundError(HeadraceError, FileNotFoundError):
         return f"{self.path}: no such file; check the path"
 
 
-class UnreadableError(HeadraceError, OSError):
-    """The operating system, or a remote store, does not let us read."""
+class _OfPathError(HeadraceError):
+    """Something is wrong with a file or directory."""
 
     def __init__(self, path: str, reason: str) -> None:
         super().__init__(path, reason)
         self.path = path
         self.reason = reason
+
+
+class _HeldError(HeadraceError):
+    """Somebody else, the holder, is at work on something that one may be at a time."""
+
+    def __init__(self, path: str, holder: str) -> None:
+        super().__init__(path, holder)
+        self.path = path
+        self.holder = holder
+
+
+class UnreadableError(_OfPathError, OSError):
+    """The operating system, or a remote store, does not let us read."""
 
     def __str__(self) -> str:
         return f"{self.path}: cannot be read: {self.reason}"
 
 
-class NotNdjsonError(HeadraceError):
+class NotNdjsonError(_OfPathError):
     """What is there is not newline-delimited JSON in UTF-8."""
-
-    def __init__(self, path: str, reason: str) -> None:
-        super().__init__(path, reason)
-        self.path = path
-        self.reason = reason
 
     def __str__(self) -> str:
         return f"{self.path}: {self.reason}"
@@ -349,13 +357,8 @@ class UnwritableError(HeadraceError, OSError):
         return f"{self.path}: cannot be written: {self.reason}; {self.left}"
 
 
-class BadSetError(HeadraceError):
+class BadSetError(_OfPathError):
     """A set of shards is not what its metadata says, or the metadata makes no sense."""
-
-    def __init__(self, path: str, reason: str) -> None:
-        super().__init__(path, reason)
-        self.path = path
-        self.reason = reason
 
     @property
     def what(self) -> str:
@@ -366,13 +369,8 @@ class BadSetError(HeadraceError):
         return f"{self.what}; fetch or write the set again"
 
 
-class SetLockedError(HeadraceError):
+class SetLockedError(_HeldError):
     """Somebody else is writing the set."""
-
-    def __init__(self, path: str, holder: str) -> None:
-        super().__init__(path, holder)
-        self.path = path
-        self.holder = holder
 
     def __str__(self) -> str:
         return (
@@ -381,13 +379,8 @@ class SetLockedError(HeadraceError):
         )
 
 
-class LogLockedError(HeadraceError):
+class LogLockedError(_HeldError):
     """Somebody else is writing the log."""
-
-    def __init__(self, path: str, holder: str) -> None:
-        super().__init__(path, holder)
-        self.path = path
-        self.holder = holder
 
     def __str__(self) -> str:
         return (
@@ -396,14 +389,8 @@ class LogLockedError(HeadraceError):
         )
 
 
-class LogDamagedError(HeadraceError):
+class LogDamagedError(_AtByteError):
     """A file of a log is not what was written, and that is not what a crash leaves."""
-
-    def __init__(self, path: str, offset: int, reason: str) -> None:
-        super().__init__(path, offset, reason)
-        self.path = path
-        self.offset = offset
-        self.reason = reason
 
     @property
     def what(self) -> str:
@@ -444,13 +431,8 @@ class RefusedRecordError(BadRecordError):
         return f"{self.what}; the records before it are in the log"
 
 
-class LogFailedError(HeadraceError, OSError):
+class LogFailedError(_OfPathError, OSError):
     """A writer of a log met a failure after which nobody knows what is on disk."""
-
-    def __init__(self, path: str, reason: str) -> None:
-        super().__init__(path, reason)
-        self.path = path
-        self.reason = reason
 
     def __str__(self) -> str:
         return (
@@ -478,13 +460,8 @@ class LineOutOfRangeError(HeadraceError, IndexError):
         return f"{self.path}: no line {self.line}; {there}"
 
 
-class PipelineRunningError(HeadraceError):
+class PipelineRunningError(_HeldError):
     """Somebody else is running the pipeline, or another one in its directory."""
-
-    def __init__(self, path: str, holder: str) -> None:
-        super().__init__(path, holder)
-        self.path = path
-        self.holder = holder
 
     def __str__(self) -> str:
         return (
@@ -551,13 +528,8 @@ class KeyIndexError(HeadraceError):
         return f"{self.what}; {advice}"
 
 
-class KeyIndexLockedError(HeadraceError):
+class KeyIndexLockedError(_HeldError):
     """Somebody else is writing the key index."""
-
-    def __init__(self, path: str, holder: str) -> None:
-        super().__init__(path, holder)
-        self.path = path
-        self.holder = holder
 
     def __str__(self) -> str:
         return (
