@@ -121,6 +121,7 @@ def test_the_header_is_a_line(tmp_path):
     [
         pytest.param(b'{"a":}', 5, "expected a value", id="not JSON"),
         pytest.param("1\n2", 1, "one line", id="two lines"),
+        pytest.param(b"1\n2", 1, "one line", id="two lines of bytes"),
         pytest.param(b"  ", 0, "blank", id="blank"),
         pytest.param(b"", 0, "blank", id="nothing"),
         pytest.param({"a": {1}}, 0, "no JSON", id="a set"),
@@ -143,6 +144,13 @@ def test_what_is_no_record_is_refused(tmp_path, record, offset, reason):
             log.append_many([b"2", b"3", record, b"4"])
         assert log.append(5) == 4
     assert list(headrace.Log(tmp_path)) == [1, 2, 3, 5]
+
+
+def test_lines_of_one_record_do_not_make_up_for_another(tmp_path):
+    with headrace.LogWriter(tmp_path) as log:
+        with pytest.raises(RefusedRecordError, match="record 1, byte 1"):
+            log.append_many([b"1\n2", b"bad"])
+        assert log.last_line == 0
 
 
 def test_depth_is_limited(tmp_path):

@@ -172,7 +172,7 @@ class Writer:
         data = _joined(records)
         if data is not None:
             lines, refusal = self._checking.lines(data)
-            if not lines.blank:
+            if refusal is None and len(lines) == len(records) and not lines.blank:
                 return self._append_checked(data, lines, refusal, before)
         data, wrong = _lines_of(records)
         lines, refusal = self._checking.lines(data)
@@ -373,9 +373,7 @@ def _batches(records: Iterable[object]) -> Iterator[list[object]]:
     size, given = 0, iter(records)
     while some := list(islice(given, _TAKEN_AT_ONCE)):
         batch += some
-        size += sum(
-            len(each) if isinstance(each, (bytes, str)) else _USUAL for each in some
-        )
+        size += _length(some)
         if size >= _GATHERED:
             yield batch
             batch, size = [], 0
@@ -383,12 +381,20 @@ def _batches(records: Iterable[object]) -> Iterator[list[object]]:
         yield batch
 
 
+def _length(records: list[object]) -> int:
+    """Guess how many bytes they have."""
+    if set(map(type, records)) <= {bytes, str}:
+        return sum(map(len, cast("list[bytes]", records)))
+    return sum(
+        len(each) if isinstance(each, (bytes, str)) else _USUAL for each in records
+    )
+
+
 def _joined(records: list[object]) -> bytes | None:
-    """Return the lines of records that are bytes without newlines, None if some are not."""
-    if not all(type(record) is bytes for record in records):
+    """Return what the lines of records are if they are bytes, each without a newline."""
+    if set(map(type, records)) != {bytes}:
         return None
-    data = b"\n".join([*cast("list[bytes]", records), b""])
-    return data if data.count(b"\n") == len(records) else None
+    return b"\n".join([*cast("list[bytes]", records), b""])
 
 
 def _lines_of(records: list[object]) -> tuple[bytes, Refusal | None]:

@@ -1,0 +1,153 @@
+"""Reading a log: any line by its number, and opening one of any size."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+from random import Random
+from statistics import median
+from typing import TYPE_CHECKING
+
+from benchmarks.candidate import AtMost, Benchmark, Question, Ref, probe
+from benchmarks.generate import DATA
+from benchmarks.probe import Meter, Outcome, digest
+from benchmarks.suite import Settings, Suite
+from benchmarks.suites.log_write import RECORD, kept_log, records, scratch
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+FEW, MANY = 3, 20_000
+LINE_LIMIT = 20e-6
+OPEN_LIMIT = 20e-3
+SEGMENT, SALT = 256 << 20, 7
+LAST = 1000
+"""Lines in the last segment of the log that is opened."""
+
+
+def timed(get: Callable[[int], bytes], total: int) -> Outcome:
+    """Give the median of single calls, for lines in no order."""
+    random, taken = Random("lines"), []
+    lines = [1 + int(random.random() * total) for _ in range(MANY)]
+    answer = digest(get(line) for line in lines[:FEW])
+    for line in lines:
+        began = time.perf_counter_ns()
+        get(line)
+        taken.append(time.perf_counter_ns() - began)
+    return Outcome(answer, {"time": median(taken) / 1e9})
+
+
+def headrace_line(directory: str, total: int) -> Outcome:
+    """Take lines as they were written; each is compared with its checksum."""
+    from headrace import Log
+
+    return timed(Log(directory, raw=True).get, total)
+
+
+def plain_line(directory: str, total: int) -> Outcome:
+    """Take lines whose places are held in memory, and compare nothing."""
+    (path,) = Path(directory).glob("*.jsonl")
+    starts = [0]
+    with path.open("rb") as file:
+        for line in file:
+            starts.append(starts[-1] + len(line))
+    rows = os.open(path, os.O_RDONLY)
+
+    def get(line: int) -> bytes:
+        start, end = starts[line - 1], starts[line]
+        return os.pread(rows, end - start, start)[:-1]
+
+    return timed(get, total)
+
+
+def sparse_log(size: int) -> Path:
+    """Find a log of full segments that are holes, and a last one of lines; or make it."""
+    from headrace import LogWriter
+    from headrace.kernel.log import ENTRY_BYTES, HEADER_BYTES
+    from headrace.store.log.index_file import Header, create_index
+    from headrace.store.log.manifest import Active, Manifest
+    from headrace.store.log.names import LogNames
+
+    directory = DATA / f"log-sparse-{size}"
+    if directory.exists():
+        return directory
+    rows, segments = SEGMENT // RECORD, []
+    with scratch() as making:
+        names = LogNames(making / "log")
+        names.directory.mkdir()
+
+        def begin(segment: Active) -> None:
+            names.data(segment.base).touch()
+            create_index(names, Header(segment.file_number, segment.base, SALT))
+
+        for number in range(max(size // SEGMENT, 1)):
+            full = Active(1 + number, number * rows, rows, SEGMENT)
+            begin(full)
+            os.truncate(names.data(full.base), SEGMENT)
+            os.truncate(names.index(full.base), HEADER_BYTES + rows * ENTRY_BYTES)
+            segments.append(full.sealed())
+        last = Active(1 + len(segments), len(segments) * rows)
+        begin(last)
+        Manifest(SALT, last, tuple(segments)).save(names)
+        with LogWriter(names.directory, rotate_bytes=None) as writer:
+            writer.append_many(records(LAST))
+        names.directory.rename(directory)
+    return directory
+
+
+def opened(directory: str) -> Outcome:
+    """Open a log and read its last line."""
+    from headrace import Log
+
+    with Meter() as meter:
+        log = Log(directory, raw=True)
+        line = log[-1]
+    return Outcome(digest([line]), meter.figures)
+
+
+def opened_to_write(directory: str) -> Outcome:
+    """Open a log to write it, which recovers it, and let it go; then read its last line."""
+    from headrace import Log, LogWriter
+
+    with Meter() as meter:
+        LogWriter(directory, rotate_bytes=None).close()
+    return Outcome(digest([Log(directory, raw=True)[-1]]), meter.figures)
+
+
+def build(settings: Settings) -> Benchmark:
+    """Ask for lines, and for a large log."""
+    headrace = {"modules": ("headrace",)}
+    directory = kept_log(settings.size)
+    with (directory / "00000000000000000000.jsonl").open("rb") as file:
+        total = sum(1 for _ in file)
+    line = Question(
+        "one line by its number, warm",
+        (
+            probe("headrace Log.get", headrace_line, directory, total, **headrace),
+            probe("pread, places held", plain_line, directory, total),
+        ),
+    )
+    large = sparse_log(settings.large)
+    opening = Question(
+        "opening a large log",
+        (
+            probe("headrace Log", opened, large, **headrace),
+            probe("headrace LogWriter", opened_to_write, large, **headrace),
+        ),
+    )
+    return Benchmark(
+        SUITE.name,
+        SUITE.doc,
+        (line, opening),
+        targets=(
+            AtMost(Ref(line.label, "headrace Log.get"), "time", LINE_LIMIT),
+            *(
+                AtMost(Ref(opening.label, each.name), "time", OPEN_LIMIT)
+                for each in opening.candidates
+            ),
+        ),
+    )
+
+
+SUITE = Suite("log-read", "Take lines of a log by number, and open large ones.", build)
