@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, NoReturn, TypeAlias
 
 from headrace.errors import UsageError
 from headrace.store.sizes import parse_size
+from headrace.store.times import parse_duration, parse_time
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -35,6 +36,8 @@ Kind: TypeAlias = Literal[
     "level",
     "seconds",
     "size",
+    "time",
+    "duration",
     "named",
 ]
 """What stands for an argument: nothing, or a value of this kind."""
@@ -97,6 +100,9 @@ HELP = Argument("help", "switch", "show this help and exit", ("-h", "--help"))
 
 ROWS = re.compile(r"(-?\d+)|(-?\d+)?:(-?\d+)?")
 
+NEGATIVE: dict[Kind, re.Pattern[str]] = {"rows": ROWS, "time": re.compile(r"-\d.*")}
+"""Values that begin as options do."""
+
 
 class Rows(NamedTuple):
     """Rows by number, as in ``list[start:stop]``; one row if `single`."""
@@ -157,6 +163,22 @@ def size(text: str) -> int:
         raise ArgumentTypeError(str(error)) from error
 
 
+def moment(text: str) -> int:
+    """Read a time, such as ``2026-01-31T12:00:00Z`` or ``-15m``."""
+    try:
+        return parse_time(text)
+    except UsageError as error:
+        raise ArgumentTypeError(str(error)) from error
+
+
+def duration(text: str) -> int:
+    """Read a duration, such as ``7d``; in milliseconds."""
+    try:
+        return parse_duration(text)
+    except UsageError as error:
+        raise ArgumentTypeError(str(error)) from error
+
+
 def named(text: str) -> tuple[str, str]:
     """Read ``NAME=FILE``.
 
@@ -175,6 +197,8 @@ READ: dict[Kind, Callable[[str], object]] = {
     "level": level,
     "seconds": seconds,
     "size": size,
+    "time": moment,
+    "duration": duration,
     "named": named,
 }
 
@@ -222,8 +246,9 @@ def describe(entry: Entry, command: Command) -> Iterable[str]:
 
 def parse(entry: Entry, command: Command, arguments: Sequence[str]) -> Namespace:
     """Read the arguments of a command; options may stand anywhere among them."""
-    if any(argument.kind == "rows" for argument in command.ARGUMENTS):
-        arguments = [_shield(argument) for argument in arguments]
+    kinds = {argument.kind for argument in command.ARGUMENTS}
+    values = [value for kind, value in NEGATIVE.items() if kind in kinds]
+    arguments = [_shield(argument, values) for argument in arguments]
     arguments = list(_attached(command, arguments))
     parser = build(entry, command)
     if "--" in arguments:
@@ -242,11 +267,12 @@ def _attached(command: Command, arguments: Sequence[str]) -> Iterable[str]:
             yield from words
 
 
-def _shield(argument: str) -> str:
+def _shield(argument: str, values: Iterable[re.Pattern[str]]) -> str:
     # A range like `-5:` would be taken for an option. A space before it makes it
-    # a value; `rows` strips it again.
+    # a value; whoever reads it strips it again.
     negative = argument.startswith("-") and argument != "-"
-    return f" {argument}" if negative and ROWS.fullmatch(argument) else argument
+    shielded = negative and any(value.fullmatch(argument) for value in values)
+    return f" {argument}" if shielded else argument
 
 
 def _settings(argument: Argument) -> dict[str, Any]:

@@ -124,7 +124,17 @@ def _bash_value(option: Argument) -> str | None:
             return "compopt +o bashdefault +o default -o dirnames 2>/dev/null"
         case "file":
             return ":"
-        case "text" | "rows" | "number" | "level" | "seconds" | "size" | "named":
+        case (
+            "text"
+            | "rows"
+            | "number"
+            | "level"
+            | "seconds"
+            | "size"
+            | "time"
+            | "duration"
+            | "named"
+        ):
             return "compopt +o bashdefault +o default 2>/dev/null"
 
 
@@ -238,6 +248,8 @@ def _zsh_action(argument: Argument) -> str:
             | "level"
             | "seconds"
             | "size"
+            | "time"
+            | "duration"
             | "named"
         ):
             return ""
@@ -312,7 +324,17 @@ def _fish_argument(argument: Argument) -> str:
             words.append("-x -a '(__fish_complete_directories)'")
         case "file":
             words.append("-r -F" if argument.flags else "-F")
-        case "text" | "rows" | "number" | "level" | "seconds" | "size" | "named":
+        case (
+            "text"
+            | "rows"
+            | "number"
+            | "level"
+            | "seconds"
+            | "size"
+            | "time"
+            | "duration"
+            | "named"
+        ):
             if argument.flags:
                 words.append("-x")
     if not words:
