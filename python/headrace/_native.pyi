@@ -280,6 +280,10 @@ class Tally:
 class RowIndex:
     def __new__(cls, interval: int) -> RowIndex: ...
     @staticmethod
+    def known(
+        interval: int, offsets: list[int], total_rows: int, size: int
+    ) -> RowIndex: ...
+    @staticmethod
     def load(
         path: str | PathLike[str],
     ) -> tuple[RowIndex, tuple[int, int, int, str, str, str]]: ...

@@ -7,7 +7,11 @@ executor to the driver.
 
 from __future__ import annotations
 
+import re
 from typing import ClassVar
+
+_SEGMENT = re.compile(r"(?:^|/)(\d{20})\.jsonl(?:\.\w+)?$")
+"""A file of a log, called by how many lines are before it."""
 
 
 class HeadraceError(Exception):
@@ -171,6 +175,19 @@ class SourceChangedError(_AtByteError):
         return f"{self.path}: {self.reason} (byte {self.offset}); open it again"
 
 
+def _line_told(path: str, line: int | None) -> str:
+    """Return which line it is; of a segment of a log, in the log as well.
+
+    >>> _line_told("trades/00000000000000000700.jsonl", 3)
+    'line 3 (line 703 of the log), '
+    """
+    if line is None:
+        return ""
+    segment = _SEGMENT.search(path)
+    of_log = f" (line {int(segment[1]) + line} of the log)" if segment else ""
+    return f"line {line}{of_log}, "
+
+
 class BadRowError(HeadraceError, ValueError):
     """A line is not one JSON value. `line` is None where it was not counted."""
 
@@ -184,7 +201,7 @@ class BadRowError(HeadraceError, ValueError):
     @property
     def what(self) -> str:
         """What is wrong, and where."""
-        line = "" if self.line is None else f"line {self.line}, "
+        line = _line_told(self.path, self.line)
         return f"{self.path}: {line}byte {self.offset}: {self.reason}"
 
     def __str__(self) -> str:
@@ -229,7 +246,7 @@ class RowFailedError(HeadraceError):
     @property
     def what(self) -> str:
         """What cannot be computed, and where."""
-        line = "" if self.line is None else f"line {self.line}, "
+        line = _line_told(self.path, self.line)
         return (
             f"{self.path}: {line}byte {self.offset}: {self.reason} "
             f"(column {self.column} of the query)"
@@ -256,7 +273,7 @@ class LineTooLongError(HeadraceError, ValueError):
         self.limit = limit
 
     def __str__(self) -> str:
-        line = "" if self.line is None else f"line {self.line}, "
+        line = _line_told(self.path, self.line)
         return (
             f"{self.path}: {line}byte {self.offset}: {self.length} bytes long, over the "
             f"limit of {self.limit}; raise it with max_line (--max-line)"

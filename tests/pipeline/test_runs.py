@@ -666,3 +666,22 @@ def test_explain_says_what_is_left(ran, rows, pipeline, tmp_path):
     assert not (tmp_path / "out").exists()
     made.run()
     assert made.explain().endswith("up to date")
+
+
+def test_a_log_is_read_as_far_as_it_is_committed(ran, pipeline, tmp_path):
+    log = tmp_path / "log"
+
+    def append(first, last):
+        with headrace.LogWriter(log, rotate_rows=40) as writer:
+            writer.append_many([{"id": n} for n in range(first, last)])
+
+    append(0, 100)
+    with max(log.glob("*.jsonl")).open("ab") as file:
+        file.write(b'{"id":100}\n{"half')
+    made = replace(pipeline(Transform("{id}")), source=Source("log"))
+    assert made.run().passes[0].rows == 100
+    assert [row["id"] for row in result(made)] == list(range(100))
+    append(101, 150)
+    report = made.run()
+    assert report.passes[0].rows == 150
+    assert [row["id"] for row in result(made)] == list(range(150))

@@ -237,7 +237,6 @@ def test_a_directory_is_its_data_files_in_order(tmp_path):
     [
         [],
         ["x.txt"],
-        ["manifest.json", "LOCK", "0.jsonl"],
     ],
 )
 def test_a_directory_without_plain_data_files_is_refused(tmp_path, names):

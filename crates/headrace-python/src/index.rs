@@ -46,6 +46,12 @@ impl RowIndex {
         Self { index: rows::RowIndex::new(interval) }
     }
 
+    /// The finished index of rows that somebody else knows: see the core's function.
+    #[staticmethod]
+    fn known(interval: u64, offsets: Vec<u64>, total_rows: u64, size: u64) -> Self {
+        Self { index: rows::RowIndex::known(interval, offsets, total_rows, size) }
+    }
+
     /// The index in the sidecar at `path`, with what it was made from.
     #[staticmethod]
     fn load(py: Python<'_>, path: PathBuf) -> PyResult<(Self, Made)> {

@@ -50,7 +50,7 @@ _TOGETHER = 1024
 
 
 def build_lookup_index(
-    source: str | os.PathLike[str],
+    source: str | os.PathLike[str] | Source,
     key: str | Sequence[str],
     *,
     mode: Literal["multi", "unique"] = "multi",

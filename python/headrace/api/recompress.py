@@ -18,6 +18,7 @@ from headrace.kernel.rows import Decoding
 from headrace.store.atomic import destination, replace_file, temporary_name
 from headrace.store.checkpoints import SUFFIX, is_foreign
 from headrace.store.decoded import decoded
+from headrace.store.log.names import is_segment
 from headrace.store.shards.line_writer import LineWriter
 from headrace.store.shards.names import is_part_or_beside, parts_directory
 from headrace.store.source import expand
@@ -107,11 +108,16 @@ def _source(path: str | os.PathLike[str]) -> Source:
 
 
 def _refuse_part(path: Path) -> None:
-    """Raise if a file belongs to a set, whose metadata says how long it is."""
+    """Raise if a file belongs to a set or a log, whose metadata says how long it is."""
     if is_part_or_beside(path.name) and any(map(parts_directory, path.parent.parts)):
         raise UsageError(
             f"{path}: is a part of a set, which would not fit its metadata any more; "
             "write it to another file (--out), or the set again (headrace shard write)"
+        )
+    if is_segment(path):
+        raise UsageError(
+            f"{path}: is a segment of a log, which would not fit its manifest any more; "
+            "write it to another file (--out)"
         )
 
 

@@ -124,7 +124,9 @@ def save(
 
 
 def _worth_keeping(source: Source, keeping: Keeping) -> bool:
-    return keeping.enabled and source.kind == "file" and source.size > SMALLEST_KEPT
+    if source.kind != "file" or source.segment is not None:
+        return False  # a log has indexes of its own, and nobody but its writer writes there
+    return keeping.enabled and source.size > SMALLEST_KEPT
 
 
 def _places_to_look(source: Source, keeping: Keeping) -> Iterator[Path]:

@@ -18,6 +18,7 @@ from headrace.errors import (
     HeadraceWarning,
     NotNdjsonError,
     SourceChangedError,
+    SourceNotFoundError,
     UnusableTableError,
 )
 from headrace.kernel.rows import (
@@ -73,11 +74,7 @@ class OpenedFile:
         self.source = source
         self.path = source.location
         self.decoding = decoding
-        with reading(self.path):
-            if source.kind == "remote":
-                self.file = remote.open_file(self.path)
-            else:
-                self.file = File(self.path)
+        self.file = self._opened()
         self._seen = (source.size, source.mtime_ns)
         self.check()
         self.table: BlockTable | None = None
@@ -87,6 +84,20 @@ class OpenedFile:
                 self._enter(keeping)
             except UnusableTableError as error:
                 self.source = read_in_order(source, error if warn else None)
+
+    def _opened(self) -> File:
+        source = self.source
+        try:
+            with reading(self.path):
+                if source.kind == "remote":
+                    return remote.open_file(self.path)
+                return File(self.path)
+        except SourceNotFoundError:
+            if source.segment is None:
+                raise
+            from headrace.store.log.sources import gone
+
+            raise gone(source) from None
 
     @property
     def counted_table(self) -> BlockTable | None:
@@ -126,7 +137,10 @@ class OpenedFile:
             raise SourceChangedError(self.path, size, reason)
         with reading(self.path):
             ends = self.file.fingerprint(pinned)
-        if size == self._seen[0] or ends != self.source.ends:
+        segment = self.source.segment
+        # Of a log, what was written behind these bytes may have been taken back.
+        growing = segment is not None and segment.growing
+        if (size == self._seen[0] and not growing) or ends != self.source.ends:
             raise SourceChangedError(
                 self.path, 0, "the file was changed since it was opened"
             )

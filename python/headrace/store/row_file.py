@@ -14,7 +14,7 @@ from __future__ import annotations
 import os
 import threading
 from collections import deque
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from headrace.errors import SourceChangedError, UnusableTableError, UsageError
@@ -245,6 +245,9 @@ class RowFile:
         return self._asked(lambda: self._read_indexed(first, count))
 
     def _read_indexed(self, first: int, count: int) -> RowBatch:
+        known = self._known_rows()
+        if known is not None and first >= known:
+            return RowBatch.of_contents(first, [])
         try:
             return self._read(first, count)
         except SidecarError as error:
@@ -299,7 +302,18 @@ class RowFile:
         """Count all rows. What comes out of a pipe is kept, unless it may be used up."""
         return self._asked(lambda: self._count(progress, use_up=use_up))
 
+    def _known_rows(self) -> int | None:
+        """Return how many rows a file of a log has, if its index tells."""
+        if self.source.segment is None or self._indexed is not None:
+            return None
+        from headrace.store.log.row_index import known_rows
+
+        return known_rows(self._open())
+
     def _count(self, progress: Progress, *, use_up: bool) -> int:
+        known = self._known_rows()
+        if known is not None:
+            return known
         if self._seekable or self._indexed or (self.source.is_pipe and not use_up):
             indexed = self._index()
             if indexed.job is not None:
@@ -478,11 +492,31 @@ class RowFile:
     def _open(self) -> OpenedFile:
         with self._lock:
             if self._opened is None:
-                options = self._options
-                opened = OpenedFile(self.source, options.keeping, options.decoding)
+                opened = self._open_file()
                 self._opened, self.source = opened, opened.source
                 OPEN_FILES.use(self)
             return self._opened
+
+    def _open_file(self) -> OpenedFile:
+        keeping, decoding = self._options.keeping, self._options.decoding
+        try:
+            return OpenedFile(self.source, keeping, decoding)
+        except SourceChangedError:
+            moved = self._moved()
+            if moved is None:
+                raise
+        return OpenedFile(moved, keeping, decoding)
+
+    def _moved(self) -> Source | None:
+        """Return the file that the lines of a segment are in by now, if it is another."""
+        if self.source.segment is None:
+            return None
+        from headrace.store.log.sources import elsewhere
+
+        moved = elsewhere(self.source)
+        if moved is None or self._options.blocks:
+            return moved
+        return replace(moved, blocks=False)
 
     def _take_pipe(self) -> tuple[Reader, str]:
         with self._lock:
@@ -508,6 +542,11 @@ class RowFile:
         if counted is not None:
             return _Indexed(counted, opened.data, None, copied=False)
         kept = None
+        if look_for_kept and self.source.segment is not None:
+            from headrace.store.log.row_index import row_index
+
+            if (told := row_index(opened, INTERVAL)) is not None:
+                return _Indexed(told, opened.data, None, copied=False)
         if look_for_kept:
             kept = checkpoints.load(self.source, opened, self._options.keeping)
         if kept is not None and kept.whole:

@@ -1,4 +1,4 @@
-"""What can be read: files, globs, directories, pipes and URLs.
+"""What can be read: files, globs, directories, logs, pipes and URLs.
 
 A *source* is one of them, pinned: its size and time of change are those it had
 when it was named. Whoever reads it later, in this process or in a Spark task,
@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias, cast, runtime_ch
 from headrace.errors import NotNdjsonError, SourceNotFoundError, UsageError
 from headrace.kernel.rows import END, File, has_blocks, reading, sniff
 from headrace.store import remote
+from headrace.store.log.names import LOCK, is_log, is_segment, is_within_log
 from headrace.store.row_provider import RowProvider
 from headrace.store.shards.listing import is_set
 from headrace.store.shards.names import meta_file
@@ -40,6 +41,9 @@ _NO_DATA_SUFFIXES = (
 _KEY_INDEX = ".jnx."
 """In the name of every key index but the first of a file."""
 
+_DEEPEST_LOG = 3
+"""How far below a directory a log is looked for, to be named in an error."""
+
 HEAD_BYTES = 16
 """How many first bytes tell what a file is."""
 
@@ -58,13 +62,28 @@ class Readable(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class Segment:
+    """What a file of a log is known by: the lines before it, and its own.
+
+    `growing`: somebody may append to it. What is written behind the lines that are
+    committed may be taken back; they themselves never change.
+    """
+
+    base: int
+    rows: int
+    salt: int
+    growing: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Source:
     """One file or pipe. A pipe's codec is found when it is read, and it has no size.
 
     `size` is that on disk. `blocks`: it is compressed, and says that it can be entered
     in the middle. `ends` are hashes of its first and last bytes: a file that has grown since is
-    the same file only if they still hold. `origin` is what rows or bytes come from
-    that stand in no file.
+    the same file only if they still hold. `segment`: it is of a log, and its size is that
+    of the lines that were committed. `origin` is what rows or bytes come from that stand
+    in no file.
     """
 
     location: str
@@ -74,6 +93,7 @@ class Source:
     mtime_ns: int = 0
     ends: tuple[str, str] = ("", "")
     blocks: bool = False
+    segment: Segment | None = None
     origin: Readable | RowProvider | None = field(
         default=None, repr=False, compare=False
     )
@@ -155,15 +175,26 @@ def _named(location: str) -> Iterator[Source]:
     elif is_set(Path(location)):
         yield from _shards(location)
     elif Path(location).is_dir():
-        yield from map(_local, _data_files(Path(location)))
+        yield from _directory(location)
     elif os.path.lexists(location) or not glob.has_magic(location):
         yield _local(location)
     else:
         matches = sorted(glob.iglob(location, recursive=True))  # noqa: PTH207, a Path has no globs that begin at the root
-        found = [match for match in matches if _is_data(match)]
-        if not found:
+        logs = [match for match in matches if is_log(Path(match))]
+        read = {Path(log) for log in logs}
+        files = [match for match in matches if _is_data(match, read)]
+        if not logs and not files:
             raise SourceNotFoundError(location)
-        yield from map(_local, found)
+        for match in sorted(logs + files):
+            yield from _directory(match) if Path(match) in read else [_local(match)]
+
+
+def _directory(location: str) -> Iterable[Source]:
+    if is_log(Path(location)):
+        from headrace.store.log.sources import log_sources  # it needs us
+
+        return log_sources(location)
+    return map(_local, _data_files(Path(location)))
 
 
 def _shards(location: str) -> list[Source]:
@@ -173,22 +204,27 @@ def _shards(location: str) -> list[Source]:
 
 
 def _data_files(directory: Path) -> list[str]:
-    """List the data files of a directory, by name.
-
-    A directory that a log lives in has rules of its own about which of its files
-    count; reading them all would give rows twice.
-    """
+    """List the data files of a directory, by name; not those of directories in it."""
     with reading(str(directory)):
         names = sorted(path.name for path in directory.iterdir() if path.is_file())
-    if {"manifest.json", "LOCK"} <= set(names):
-        raise NotNdjsonError(
-            str(directory), "a log partition; it cannot be read as files"
-        )
     data = [name for name in names if _is_data_name(name)]
     if not data:
         reason = "no NDJSON in this directory; looked for *.jsonl* and *.ndjson*"
+        if log := _log_below(directory):
+            reason = (
+                f"no NDJSON in this directory, but logs below it: name one, such as {log}, "
+                f"or all of them: '{directory / '**'}/'"
+            )
         raise NotNdjsonError(str(directory), reason)
     return [str(directory / name) for name in data]
+
+
+def _log_below(directory: Path) -> Path | None:
+    for depth in range(1, _DEEPEST_LOG + 1):
+        below = (path.parent for path in directory.glob("*/" * depth + LOCK))
+        if log := min(filter(is_log, below), default=None):
+            return log
+    return None
 
 
 def _is_data_name(name: str) -> bool:
@@ -200,15 +236,32 @@ def _is_data_name(name: str) -> bool:
     )
 
 
-def _is_data(path: str) -> bool:
-    """Whether a match of a glob is meant: no directory, no sidecar, no metadata."""
+def _is_data(path: str, logs: set[Path]) -> bool:
+    """Whether a match of a glob is meant: no directory, no sidecar, no metadata.
+
+    Of a log, only segments are, and not if all of it is read as one of `logs`.
+    """
     name = Path(path).name
     sidecar = name.endswith(_SIDECAR_SUFFIXES) or _KEY_INDEX in name
     beside = sidecar or meta_file(name) is not None
-    return not beside and not Path(path).is_dir()
+    if beside or Path(path).is_dir():
+        return False
+    if is_within_log(Path(path)):
+        return is_segment(Path(path)) and Path(path).parent not in logs
+    return True
 
 
 def _local(location: str) -> Source:
+    if is_segment(Path(location)):
+        from headrace.store.log.sources import segment_source  # it needs us
+
+        if (source := segment_source(Path(location))) is not None:
+            return source
+    return local_file(location)
+
+
+def local_file(location: str) -> Source:
+    """Return a file as it is now."""
     with reading(location):
         if not stat.S_ISREG(Path(location).stat().st_mode):
             return Source(location, "pipe")

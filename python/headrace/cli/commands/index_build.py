@@ -21,12 +21,13 @@ if TYPE_CHECKING:
     from argparse import Namespace
 
     from headrace.cli.output import Console
+    from headrace.store.source import Source
 
 ABOUT = """\
 Every row is checked in full. Lines that are not JSON, and rows in which the field is
 missing, null, an array or an object, are in no index; they are counted. The index of
 FILE is FILE.jnx, or FILE.jnx.KEY if that is the index of another key. It is there whole
-or not at all, and the same rows give the same bytes."""
+or not at all, and the same rows give the same bytes. Of a log, each segment gets one."""
 
 EXAMPLES = (
     Example("headrace index build app.jsonl --on id", "rows by the field id"),
@@ -94,12 +95,7 @@ VERSIONS: dict[str | None, Literal[1, 2] | None] = {None: None, "1": 1, "2": 2}
 
 def run(options: Namespace, console: Console) -> int:
     """Build the index."""
-    import time
-
-    from headrace.api.key_index import build_lookup_index, one_source
-    from headrace.cli.ending import ending_cleanly
-    from headrace.cli.key_index_building import say_complete, say_upgraded, skipped_to
-    from headrace.cli.key_index_options import fields, tell_as_asked
+    from headrace.cli.key_index_options import tell_as_asked
     from headrace.errors import UsageError
 
     tell_as_asked(options, console)
@@ -107,8 +103,39 @@ def run(options: Namespace, console: Console) -> int:
         raise UsageError("name the field of the key: --on FIELD")
     if options.compact and options.format == "1":
         raise UsageError("--compact is --format 2; give one of them")
+    sources = _sources(options.file)
+    if len(sources) > 1 and options.out is not None:
+        raise UsageError(
+            f"--out: there is an index for each of {len(sources)} segments"
+        )
+    if len(sources) > 1 and options.errors is not None:
+        raise UsageError("--errors keeps lines of one file; name a segment")
+    for source in sources:
+        _build(source, options, console)
+    return 0
+
+
+def _sources(path: str) -> list[Source]:
+    """Return the file, or the segments of a log that have lines."""
+    from headrace.api.key_index import one_source
+    from headrace.store.source import expand
+
+    sources = expand(path)
+    if all(source.segment is not None for source in sources):
+        return [source for source in sources if source.size] or sources
+    return [one_source(path)]
+
+
+def _build(source: Source, options: Namespace, console: Console) -> None:
+    import time
+
+    from headrace.api.key_index import build_lookup_index
+    from headrace.cli.ending import ending_cleanly
+    from headrace.cli.key_index_building import say_complete, say_upgraded, skipped_to
+    from headrace.cli.key_index_options import fields
+
     version = "2" if options.compact else options.format
-    key, source = fields(options.on), one_source(options.file)
+    key = fields(options.on)
     console.emit(
         "build_start",
         f"{source.location}: building the index of {options.on}",
@@ -122,7 +149,7 @@ def run(options: Namespace, console: Console) -> int:
         skipped_to(options.errors, source.location) as skipped,
     ):
         built = build_lookup_index(
-            options.file,
+            source,
             key,
             mode=options.mode,
             version=VERSIONS[version],
@@ -141,7 +168,6 @@ def run(options: Namespace, console: Console) -> int:
     if built.written.records == 0 and built.lines.lines > built.lines.blank:
         _say_mistyped(console, source.location, options.on)
     say_complete(console, built, duration)
-    return 0
 
 
 def _say_mistyped(console: Console, location: str, key: str) -> None:

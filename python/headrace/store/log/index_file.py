@@ -8,6 +8,7 @@ so an index whose header is damaged keeps its entries.
 from __future__ import annotations
 
 import json
+import os
 import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
@@ -105,6 +106,20 @@ def rows_in(size: int) -> int:
     (0, 2)
     """
     return max(size - HEADER_BYTES, 0) // ENTRY_BYTES
+
+
+def committed(descriptor: int, place: Place) -> Place:
+    """Return the place behind the last good entry of an index, at least `place`.
+
+    An entry that is being written is not whole; what a crash left is not good.
+    """
+    rows = rows_in(os.fstat(descriptor).st_size)
+    while rows > place.rows:
+        entry = entry_at(descriptor, rows - 1, place.salt)
+        if entry is not None and entry.line == place.base + rows:
+            return place._replace(rows=rows, end=entry.end)
+        rows -= 1
+    return place
 
 
 def entry_at(descriptor: int, row: int, salt: int) -> Entry | None:

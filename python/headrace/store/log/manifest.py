@@ -57,6 +57,11 @@ class Sealed:
     times: Times
 
     @property
+    def name(self) -> str:
+        """The file that it is in."""
+        return segment_name(self.base)
+
+    @property
     def damaged(self) -> bool:
         """Whether some of its lines were lost, and given up."""
         return self.base + self.rows != self.last_line
@@ -76,6 +81,11 @@ class Active:
     times: Times = field(default_factory=Times)
     last_time: int | None = None
     latest_extracted: int | None = None
+
+    @property
+    def name(self) -> str:
+        """The file that it is in."""
+        return segment_name(self.base)
 
     def clock(self, late: int | None) -> LogClock:
         """Return a clock that goes on from here."""

@@ -22,6 +22,7 @@ QUARANTINE = "quarantine"
 
 _DATA_ENDINGS = (".jsonl", ".ndjson")
 _SEGMENT = re.compile(r"(\d{20})\.jsonl")
+_ANY_SEGMENT = re.compile(r"\d{20}\.jsonl(?:\.(?:zst|gz))?")
 _INDEX = re.compile(r"(\d{20})\.jsonl\.idx")
 _TEMPORARY = re.compile(
     r"\.(?:manifest\.json|recovery\.json|\d{20}\.jsonl\.idx)\.tmp-\d+-[0-9a-f]{8}"
@@ -97,3 +98,14 @@ def segment_name(base: int) -> str:
 def is_log(directory: Path) -> bool:
     """Whether a log lives in a directory."""
     return (directory / MANIFEST).is_file() and (directory / LOCK).is_file()
+
+
+def is_segment(path: Path) -> bool:
+    """Whether a file is called as the segments of a log are, compressed or not, and is in one."""
+    return bool(_ANY_SEGMENT.fullmatch(path.name)) and is_log(path.parent)
+
+
+def is_within_log(path: Path) -> bool:
+    """Whether a file is in the directory of a log, or among what was put aside there."""
+    aside = path.parent.name == QUARANTINE and is_log(path.parent.parent)
+    return aside or is_log(path.parent)

@@ -26,7 +26,7 @@ from headrace.kernel.log import ENTRY_BYTES, HEADER_BYTES, Place, verify_lines
 from headrace.kernel.rows import reading
 from headrace.store.log import files
 from headrace.store.log import manifest as manifests
-from headrace.store.log.index_file import entry_at, rows_in
+from headrace.store.log.index_file import committed, entry_at
 from headrace.store.log.manifest import Sealed
 from headrace.store.log.names import LogNames
 
@@ -126,13 +126,8 @@ class LogReader:
 
     def _active_rows(self) -> int:
         """Return how many good entries the last segment has, but for holes."""
-        active = self._manifest.active
-        index = self._files(active.base).index
-        rows = rows_in(os.fstat(index).st_size)
-        # One that is being written is not whole; what a crash left is not good.
-        while rows > active.rows and entry_at(index, rows - 1, self._salt) is None:
-            rows -= 1
-        return max(rows, 0)
+        mark = self._manifest.mark
+        return committed(self._files(mark.base).index, mark).rows
 
     @property
     def first_line(self) -> int:

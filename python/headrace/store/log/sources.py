@@ -1,0 +1,114 @@
+"""A log as sources: its segments in order, each pinned to the lines that are committed now.
+
+No line is ever shown that has no entry. What recovery would still find after a crash is not
+looked for here: nothing is written.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from headrace.errors import LogDamagedError, SourceChangedError, SourceNotFoundError
+from headrace.kernel.rows import File, reading
+from headrace.store.log import manifest as manifests
+from headrace.store.log.index_file import committed
+from headrace.store.log.manifest import Sealed
+from headrace.store.log.names import LogNames
+from headrace.store.source import Segment, Source, local_file
+
+if TYPE_CHECKING:
+    from headrace.kernel.log import Place
+    from headrace.store.log.manifest import Active, Manifest
+
+
+def log_sources(directory: str) -> list[Source]:
+    """Return the segments of a log that have lines, and the last one."""
+    names = LogNames(directory)
+    while True:
+        manifest = _manifest(names)
+        try:
+            return [
+                _source(names, manifest, segment)
+                for segment in manifest.all_segments
+                if segment.rows or segment is manifest.active
+            ]
+        except SourceNotFoundError as error:
+            # Whoever compresses or removes a segment replaces the manifest first.
+            if _manifest(names).generation == manifest.generation:
+                raise LogDamagedError(error.path, 0, "it is missing") from None
+
+
+def segment_source(path: Path) -> Source | None:
+    """Return a file of a log, None if it is not one that its manifest names."""
+    names = LogNames(path.parent)
+    manifest = _manifest(names)
+    named = (each for each in manifest.all_segments if each.name == path.name)
+    segment = next(named, None)
+    return None if segment is None else _source(names, manifest, segment)
+
+
+def elsewhere(source: Source) -> Source | None:
+    """Return a full segment as it is by now, None if it is gone or where it was."""
+    names = LogNames(Path(source.location).parent)
+    manifest = _manifest(names)
+    for segment in manifest.segments:
+        if names.directory / segment.name != Path(source.location):
+            found = _source(names, manifest, segment)
+            if found.segment == source.segment:
+                return found
+    return None
+
+
+def gone(source: Source) -> SourceChangedError:
+    """Return what is wrong with a source whose file is not there any more."""
+    segment = source.segment
+    assert segment is not None
+    first, last = segment.base + 1, segment.base + segment.rows
+    reason = f"lines {first} to {last} of the log were compressed or removed since it was opened"
+    return SourceChangedError(source.location, 0, reason)
+
+
+def _manifest(names: LogNames) -> Manifest:
+    with reading(names.text):
+        manifest = manifests.load(names)
+    if manifest is None:
+        raise SourceNotFoundError(names.text)
+    return manifest
+
+
+def _source(names: LogNames, manifest: Manifest, segment: Sealed | Active) -> Source:
+    path = str(names.directory / segment.name)
+    if not isinstance(segment, Sealed):
+        return _last(names, path, manifest)
+    source = local_file(path)
+    if source.codec == "none" and source.size != segment.bytes:
+        reason = f"it has {source.size} bytes, but should have {segment.bytes}"
+        raise LogDamagedError(path, min(source.size, segment.bytes), reason)
+    known = Segment(segment.base, segment.rows, manifest.salt, growing=False)
+    return replace(source, segment=known)
+
+
+def _last(names: LogNames, path: str, manifest: Manifest) -> Source:
+    place = _committed(names, manifest)
+    with reading(path):
+        file = File(path)
+        size, mtime_ns, _ctime_ns = file.stat()
+        if size < place.end:
+            reason = f"it has {size} bytes, but {place.end} are committed"
+            raise LogDamagedError(path, size, reason)
+        ends = file.fingerprint(place.end)
+    known = Segment(place.base, place.rows, place.salt, growing=True)
+    return Source(path, "file", "none", place.end, mtime_ns, ends, segment=known)
+
+
+def _committed(names: LogNames, manifest: Manifest) -> Place:
+    path = names.index(manifest.active.base)
+    with reading(str(path)):
+        descriptor = os.open(path, os.O_RDONLY)
+        try:
+            return committed(descriptor, manifest.mark)
+        finally:
+            os.close(descriptor)

@@ -1,0 +1,97 @@
+"""Every command that takes files takes a log, and says the same of it as of one file."""
+
+import json
+
+import pytest
+
+ROWS = b"".join(
+    b'{"id":%d,"k":"k%d","ms":%d}\n' % (n, n % 9, n * 10) for n in range(3000)
+)
+
+
+@pytest.fixture
+def both(process, tmp_path):
+    """Make the same rows as a file and as a log of several segments."""
+    (tmp_path / "rows.jsonl").write_bytes(ROWS)
+    done = process("log", "append", "log", "--rotate-rows", 700, "-q", stdin=ROWS)
+    assert done.code == 0
+    with max((tmp_path / "log").glob("*.jsonl")).open("ab") as file:
+        file.write(b'{"id":"not committed"}\n')
+    return "rows.jsonl", "log"
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        pytest.param(("count", "FILE"), id="count"),
+        pytest.param(("count", "--stats", "FILE"), id="count --stats"),
+        pytest.param(("head", "-n", 900, "FILE"), id="head"),
+        pytest.param(("tail", "-n", 900, "FILE"), id="tail"),
+        pytest.param(("row", "FILE", 2345), id="row"),
+        pytest.param(("row", "FILE", "690:710"), id="rows"),
+        pytest.param(("query", "id", "FILE"), id="query"),
+        pytest.param(("query", "id", "--rev", "FILE"), id="query --rev"),
+        pytest.param(
+            ("query", "id % 100 == 3", "--matches", "FILE"), id="query --matches"
+        ),
+        pytest.param(("query", "$.sum(ms)", "--stream", "FILE"), id="query --stream"),
+        pytest.param(("query", "$.nth(1234)", "--stream", "FILE"), id="nth"),
+        pytest.param(
+            ("query", "k", "--distinct-by", "k", "FILE"), id="query --distinct-by"
+        ),
+        pytest.param(
+            (
+                "query", "$.join(@b, on: id).count()", "--stream", "--name", "b=FILE",
+                "FILE",
+            ),
+            id="named source",
+        ),
+        pytest.param(
+            ("join", "FILE", "FILE", "--on", "id", "--prefix", "r_"), id="join"
+        ),
+    ],
+)  # fmt: skip
+def test_the_same_answer(process, both, arguments):
+    file, log = (
+        process(*(str(each).replace("FILE", name) for each in arguments))
+        for name in both
+    )
+    assert (file.code, log.code) == (0, 0), log.err
+    assert log.out == file.out
+    assert file.out
+
+
+def test_every_segment_is_counted_by_itself(process, both):
+    counted = process("count", "--per-file", "log").out.decode().splitlines()
+    names = [f"log/{base:020d}.jsonl" for base in range(0, 3000, 700)]
+    assert counted == [
+        f"{count}\t{name}"
+        for count, name in zip([700, 700, 700, 700, 200], names, strict=True)
+    ]
+
+
+def test_shards_of_a_log(process, both):
+    assert process("shard", "write", "log", "--out", "set").code == 0
+    assert process("shard", "cat", "set").out == ROWS
+
+
+def test_an_index_of_each_segment(process, both, tmp_path):
+    done = process("index", "build", "log", "--on", "id")
+    assert done.code == 0, done.err
+    assert len(list((tmp_path / "log").glob("*.jnx"))) == 5
+    found = process("query", "--matches", "id == 2222", "log", "--stats")
+    assert json.loads(found.out) == {"id": 2222, "k": "k8", "ms": 22220}
+    assert "rows 3000" in found.err
+    assert process("log", "cat", "log").out.startswith(ROWS)
+    refused = process("index", "build", "log", "--on", "k", "--out", "one.jnx")
+    assert refused.code == 2
+    assert "an index for each of 5 segments" in refused.err
+
+
+def test_a_directory_of_logs_says_what_to_name(process, both, tmp_path):
+    (tmp_path / "storage").mkdir()
+    (tmp_path / "log").rename(tmp_path / "storage" / "log")
+    refused = process("count", "storage")
+    assert (refused.code, refused.out) == (1, b"")
+    assert "name one, such as storage/log, or all of them: 'storage/**/'" in refused.err
+    assert process("count", "storage/**/").out == b"3000\n"
