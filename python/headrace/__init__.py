@@ -50,6 +50,8 @@ if TYPE_CHECKING:
     from headrace.kernel.version import __version__
     from headrace.pipeline.spec import Pipeline
     from headrace.store.atomic import replace_file
+    from headrace.store.log.backup import backup_log, verify_log_backup
+    from headrace.store.log.restore import restore_log
     from headrace.store.row_provider import (
         Capabilities,
         Lanes,
@@ -79,6 +81,7 @@ _HOMES = {
     "ShardWriter": "headrace.api.shards",
     "Stats": "headrace.kernel.tally",
     "__version__": "headrace.kernel.version",
+    "backup_log": "headrace.store.log.backup",
     "build_lookup_index": "headrace.api.key_index",
     "check_lookup_index": "headrace.api.key_index_report",
     "collect_ndjson": "headrace.api.ndjson",
@@ -99,6 +102,7 @@ _HOMES = {
     "read_shards": "headrace.api.shards",
     "recover_log": "headrace.api.log",
     "replace_file": "headrace.store.atomic",
+    "restore_log": "headrace.store.log.restore",
     "run_ndjson": "headrace.api.ndjson",
     "run_ndjson_multi": "headrace.api.ndjson",
     "run_ndjson_named": "headrace.api.ndjson",
@@ -106,6 +110,7 @@ _HOMES = {
     "run_ndjson_rev": "headrace.api.ndjson",
     "run_ndjson_stream": "headrace.api.ndjson",
     "update_lookup_index": "headrace.api.key_index_update",
+    "verify_log_backup": "headrace.store.log.backup",
 }
 
 __all__ = [
@@ -128,6 +133,7 @@ __all__ = [
     "ShardWriter",
     "Stats",
     "__version__",
+    "backup_log",
     "build_lookup_index",
     "check_lookup_index",
     "collect_ndjson",
@@ -148,6 +154,7 @@ __all__ = [
     "read_shards",
     "recover_log",
     "replace_file",
+    "restore_log",
     "run_ndjson",
     "run_ndjson_multi",
     "run_ndjson_named",
@@ -155,6 +162,7 @@ __all__ = [
     "run_ndjson_rev",
     "run_ndjson_stream",
     "update_lookup_index",
+    "verify_log_backup",
 ]
 
 

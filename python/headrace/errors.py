@@ -438,6 +438,15 @@ class TornTailError(HeadraceError):
         )
 
 
+class BackupError(_OfPathError):
+    """A backup of a log cannot be used, or a file of it is not what was copied."""
+
+    def __str__(self) -> str:
+        return (
+            f"{self.path}: {self.reason}; `headrace log verify` checks all of a backup"
+        )
+
+
 class RefusedRecordError(BadRecordError):
     """A record was not appended to a log, for it is not one JSON value on one line.
 

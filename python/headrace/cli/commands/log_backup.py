@@ -1,0 +1,49 @@
+"""``headrace log backup``: a second place for a log."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from headrace.cli.arguments import Argument
+from headrace.cli.log_options import LOG
+from headrace.cli.options import OUTPUT_OPTIONS
+from headrace.cli.table import Example
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+
+    from headrace.cli.output import Console
+
+ABOUT = """\
+BACKUP is made if it is not there, and brought up to date if it is: only what is new is
+copied, up to the last line that is committed. The log may be written meanwhile. What is
+copied is read back, and its lines are compared with their checksums. BACKUP is the old one
+until all is there, and then the new one, whenever this is killed; run again, it goes on.
+Segments that the log does not have any more, the backup does not have either. Prints what is
+in it, as JSON."""
+
+EXAMPLES = (
+    Example("headrace log backup trades trades.backup", "make or update a backup"),
+)
+
+ARGUMENTS = (
+    LOG,
+    Argument("backup", "directory", "the directory of the backup", metavar="BACKUP"),
+    *OUTPUT_OPTIONS,
+)
+
+
+def run(options: Namespace, console: Console) -> int:
+    """Copy what is new, and print what the backup has."""
+    import json
+    from dataclasses import asdict
+
+    from headrace.cli.ending import ending_cleanly
+    from headrace.store.log.backup import backup_log
+
+    with ending_cleanly(), console.progress() as report:
+        made = backup_log(
+            options.directory, options.backup, lambda done: report(done, None)
+        )
+    console.text(json.dumps(asdict(made)) + "\n")
+    return 0

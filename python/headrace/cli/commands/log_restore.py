@@ -1,0 +1,48 @@
+"""``headrace log restore``: a log from its backup."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from headrace.cli.arguments import Argument
+from headrace.cli.commands.log_verify import BACKUP
+from headrace.cli.options import OUTPUT_OPTIONS
+from headrace.cli.table import Example
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+
+    from headrace.cli.output import Console
+
+ABOUT = """\
+DIR must be empty or not be there. Every file is compared with its checksum while it is
+restored; the log is there whole or not at all. A writer goes on behind its last line, with
+the same numbers. Prints which lines it has, as JSON."""
+
+EXAMPLES = (
+    Example(
+        "headrace log restore trades.backup restored", "and write on where it ended"
+    ),
+)
+
+ARGUMENTS = (
+    BACKUP,
+    Argument("directory", "directory", "where the log is made", metavar="DIR"),
+    *OUTPUT_OPTIONS,
+)
+
+
+def run(options: Namespace, console: Console) -> int:
+    """Restore the log, and print which lines it has."""
+    import json
+
+    from headrace.api.log import Log
+    from headrace.cli.ending import ending_cleanly
+    from headrace.store.log.restore import restore_log
+
+    with ending_cleanly(), console.progress() as report:
+        restore_log(options.backup, options.directory, lambda done: report(done, None))
+    log = Log(options.directory)
+    told = {"first_line": log.first_line, "last_line": log.last_line}
+    console.text(json.dumps(told) + "\n")
+    return 0

@@ -1,0 +1,49 @@
+"""``headrace log verify``: every byte of a backup."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from headrace.cli.arguments import Argument
+from headrace.cli.options import OUTPUT_OPTIONS
+from headrace.cli.table import Example
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+
+    from headrace.cli.output import Console
+
+ABOUT = """\
+Prints each file of the backup with its lines, its bytes and "ok", or what is wrong with it:
+every byte against the checksum it was copied with, and every line against its own. Exits with
+1 if anything is wrong."""
+
+EXAMPLES = (
+    Example("headrace log verify trades.backup", "whether it could be restored"),
+)
+
+BACKUP = Argument("backup", "directory", "the directory of a backup", metavar="BACKUP")
+
+ARGUMENTS = (BACKUP, *OUTPUT_OPTIONS)
+
+
+def run(options: Namespace, console: Console) -> int:
+    """Print what is wrong, file by file."""
+    from headrace.cli.wording import counted
+    from headrace.store.log.backup import verify_log_backup
+
+    wrong = 0
+    with console.progress() as report:
+        for file in verify_log_backup(options.backup, lambda done: report(done, None)):
+            said = "; ".join(file.faults) or "ok"
+            counts = f"{file.rows} lines\t{file.bytes} bytes"
+            console.text(f"{file.path}\t{counts}\t{said}\n")
+            wrong += bool(file.faults)
+    if not wrong:
+        return 0
+    message = (
+        f"{options.backup}: {counted(wrong, 'file')} cannot be restored; "
+        "while the log is there, `headrace log backup` to another directory"
+    )
+    console.emit("error", message, error="BackupError", path=options.backup)
+    return 1

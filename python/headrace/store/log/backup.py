@@ -1,0 +1,339 @@
+"""Backing up a log, also while it is written, so that only what is new is copied.
+
+Full segments never change, and lines that are committed never do: a segment that grew is
+copied behind what is there of it. The backup is the old one until its file of contents is
+replaced, and the new one from then on. What is copied is read back, and its lines are compared
+with their checksums, so that damage does not take the place of what was good.
+"""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from headrace.errors import (
+    BackupError,
+    HeadraceError,
+    LogDamagedError,
+    SourceNotFoundError,
+    UnwritableError,
+    UsageError,
+)
+from headrace.kernel.checksum import digest
+from headrace.kernel.log import Place, verify
+from headrace.kernel.rows import File, reading
+from headrace.store.lock import FileLock
+from headrace.store.log import backup_file, files
+from headrace.store.log import manifest as manifests
+from headrace.store.log.backup_file import BackupNames, Kept
+from headrace.store.log.check import Checked
+from headrace.store.log.index_file import committed, rows_in
+from headrace.store.log.manifest import Sealed, fresh_clock
+from headrace.store.log.names import LogNames
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from headrace.store.log.backup_file import Backup
+    from headrace.store.log.manifest import Active, Manifest
+
+_PIECE = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class BackedUp:
+    """What a backup has, and how many bytes of it were copied now."""
+
+    generation: int
+    first_line: int
+    last_line: int
+    files: int
+    bytes: int
+    copied: int
+
+
+def backup_log(
+    directory: str | os.PathLike[str],
+    destination: str | os.PathLike[str],
+    progress: Callable[[int], object] = lambda _bytes: None,
+) -> BackedUp:
+    """Bring the backup of a log up to date, or make it."""
+    log, names = LogNames(directory), BackupNames(destination)
+    _manifest(log)
+    try:
+        files.make_directories(names.segments)
+        lock = FileLock(names.lock, lambda holder: _busy(names, holder))
+        try:
+            return _Copying(log, names, progress).run()
+        finally:
+            lock.release()
+    except OSError as error:
+        if isinstance(error, HeadraceError):
+            raise
+        left = "the backup is what it was; run it again when that is over"
+        raise UnwritableError(names.text, error.strerror or str(error), left) from error
+
+
+def _busy(names: BackupNames, holder: str) -> BackupError:
+    return BackupError(names.text, f"{holder} is writing it; wait until that is done")
+
+
+def _manifest(log: LogNames) -> Manifest:
+    with reading(log.text):
+        manifest = manifests.load(log)
+    if manifest is None:
+        raise SourceNotFoundError(log.text)
+    return manifest
+
+
+class _Copying:
+    """The copying of what is new in one log."""
+
+    def __init__(
+        self, log: LogNames, names: BackupNames, progress: Callable[[int], object]
+    ) -> None:
+        self._log = log
+        self._names = names
+        self._progress = progress
+        self._copied = 0
+        self._known = backup_file.load(names)
+        kept = () if self._known is None else self._known.files
+        self._kept = {each.name: each for each in kept}
+        self._refuse_other_files()
+
+    def _refuse_other_files(self) -> None:
+        """Raise if a directory without a backup has anything but what one was begun with."""
+        if self._known is not None:
+            return
+        ours = (self._names.segments.name, self._names.lock.name)
+        others = (each.name for each in self._names.directory.iterdir())
+        for other in sorted(others):
+            if other not in ours and not other.startswith(".backup.json.tmp-"):
+                raise UsageError(
+                    f"{self._names.text}: there is {other!r}, but no backup; "
+                    "a backup needs a directory of its own"
+                )
+
+    def run(self) -> BackedUp:
+        manifest = _manifest(self._log)
+        self._refuse_other_log(manifest)
+        try:
+            kept, last_line = self._segments(manifest)
+        except SourceNotFoundError as error:
+            # Whoever compresses or removes a segment replaces the manifest first.
+            if _manifest(self._log).generation == manifest.generation:
+                raise LogDamagedError(error.path, 0, "it is missing") from None
+            return self.run()
+        files.system.sync_directory(self._names.segments)
+        backup = backup_file.following(self._known, manifest, kept)
+        if backup is not self._known:
+            backup.save(self._names)
+        self._remove_others(backup)
+        return BackedUp(
+            backup.generation,
+            manifest.all_segments[0].base + 1,
+            last_line,
+            len(backup.files),
+            backup.bytes,
+            self._copied,
+        )
+
+    def _refuse_other_log(self, manifest: Manifest) -> None:
+        if self._known is not None and self._known.manifest.salt != manifest.salt:
+            raise UsageError(
+                f"{self._names.text}: is the backup of another log than "
+                f"{self._log.text}; name another directory"
+            )
+
+    def _segments(self, manifest: Manifest) -> tuple[list[Kept], int]:
+        kept: list[Kept] = []
+        for segment in manifest.segments:
+            if segment.rows:
+                kept += self._full(manifest, segment)
+        place = self._committed(manifest)
+        kept += self._both(manifest.active, place, place.end, final=False)
+        return kept, place.last_line
+
+    def _committed(self, manifest: Manifest) -> Place:
+        path = self._log.index(manifest.active.base)
+        with reading(str(path)):
+            descriptor = os.open(path, os.O_RDONLY)
+            try:
+                return committed(descriptor, manifest.mark)
+            finally:
+                os.close(descriptor)
+
+    def _full(self, manifest: Manifest, segment: Sealed) -> Iterator[Kept]:
+        place = Place(
+            manifest.salt,
+            segment.file_number,
+            segment.base,
+            segment.rows,
+            segment.bytes,
+        )
+        path = self._log.directory / segment.name
+        with reading(str(path)):
+            size = path.stat().st_size
+        yield from self._both(segment, place, size, final=True)
+        beside = path.with_name(path.name + ".ckpt")
+        if beside.exists():
+            yield self._file(beside.name, beside.stat().st_size, final=True)
+
+    def _both(
+        self, segment: Sealed | Active, place: Place, size: int, *, final: bool
+    ) -> list[Kept]:
+        """Copy data and index of a segment, which has its lines up to `place`."""
+        before = self._copied
+        data = self._file(segment.name, size, final=final)
+        index = self._file(
+            self._log.index(place.base).name, place.index_end, final=final
+        )
+        if self._copied > before and _is_plain(segment.name):
+            stored = self._names.stored(data), self._names.stored(index)
+            if fault := _fault(*stored, place):
+                reached, reason = fault
+                path = str(self._log.directory / segment.name)
+                raise LogDamagedError(path, reached.end, reason)
+        return [data, index]
+
+    def _file(self, name: str, size: int, *, final: bool) -> Kept:
+        """Copy the first `size` bytes of a file, as far as they are not there."""
+        known = self._kept.get(name)
+        if known is not None and known.final and known.bytes == size:
+            return known
+        path = self._log.directory / name
+        with reading(str(path)):
+            source = File(path)
+            there = source.stat()[0]
+            if there < size or (final and there != size):
+                reason = f"it has {there} bytes, but should have {size}"
+                raise LogDamagedError(str(path), there, reason)
+            wanted = digest(source, size)
+            begun = known is not None and self._is_begun(known, source, size)
+        if known is not None and begun:
+            kept = Kept(name, known.stored, size, wanted, final)
+            self._copy(source, path, kept, known.bytes)
+            with suppress(BackupError):  # what was there of it may be damaged by now
+                refuse_damaged(self._names.stored(kept), kept)
+                return kept
+        kept = Kept(name, self._new_name(name), size, wanted, final)
+        self._copy(source, path, kept, 0)
+        refuse_damaged(self._names.stored(kept), kept)
+        return kept
+
+    def _is_begun(self, known: Kept, source: File, size: int) -> bool:
+        """Whether what is there of a file is what it still begins with."""
+        if known.final or known.bytes > size:
+            return False
+        stored = self._names.stored(known)
+        if not stored.is_file() or stored.stat().st_size < known.bytes:
+            return False
+        return digest(source, known.bytes) == known.digest
+
+    def _new_name(self, name: str) -> str:
+        """Return what a file is called that the backup does not have, as it is to be now."""
+        if name not in self._kept:
+            return name
+        generation = 1 if self._known is None else self._known.generation + 1
+        return f"{name}~{generation}"
+
+    def _copy(self, source: File, path: Path, kept: Kept, start: int) -> None:
+        """Write the bytes of a file from `start` on; those before are there."""
+        stored = self._names.stored(kept)
+        if start == 0:
+            with suppress(FileNotFoundError):
+                files.system.unlink(stored)  # it was begun, and never finished
+            descriptor = files.system.create(stored)
+        else:
+            descriptor = files.system.open(stored)
+        try:
+            files.system.truncate(descriptor, start)
+            for offset in range(start, kept.bytes, _PIECE):
+                length = min(_PIECE, kept.bytes - offset)
+                with reading(str(path)):
+                    data = source.read_at(offset, length)
+                files.write_at(descriptor, data, offset)
+                self._copied += length
+                self._progress(self._copied)
+            files.system.sync(descriptor)
+        finally:
+            os.close(descriptor)
+
+    def _remove_others(self, backup: Backup) -> None:
+        """Remove what no longer belongs to the backup; what cannot be is left."""
+        ours = {kept.stored for kept in backup.files}
+        with suppress(OSError):
+            for path in sorted(self._names.segments.iterdir()):
+                if path.name not in ours:
+                    files.system.unlink(path)
+
+
+def verify_log_backup(
+    directory: str | os.PathLike[str],
+    progress: Callable[[int], object] = lambda _bytes: None,
+) -> Iterator[Checked]:
+    """Read every byte of a backup, and say of each file what is wrong with it."""
+    names = BackupNames(directory)
+    backup = backup_file.found(names)
+    by_name = {kept.name: kept for kept in backup.files}
+    done = 0
+    for kept in backup.files:
+        checked = Checked(kept.stored, bytes=kept.bytes)
+        try:
+            refuse_damaged(names.stored(kept), kept)
+            segment = _segment_of(backup, kept)
+            if segment is not None:
+                index = by_name[f"{kept.name}.idx"]
+                salt, rows = backup.manifest.salt, rows_in(index.bytes)
+                place = Place(salt, segment.file_number, segment.base, rows, kept.bytes)
+                checked.rows = place.rows
+                if fault := _fault(names.stored(kept), names.stored(index), place):
+                    checked.faults.append(fault[1])
+        except HeadraceError as error:
+            checked.faults.append(str(error))
+        progress(done := done + kept.bytes)
+        yield checked
+
+
+def refuse_damaged(path: Path, kept: Kept) -> None:
+    """Raise if a file does not begin with what was to be kept."""
+    try:
+        with reading(str(path)):
+            file = File(path)
+            there = file.stat()[0]
+            found = digest(file, kept.bytes) if there >= kept.bytes else None
+    except SourceNotFoundError:
+        raise BackupError(str(path), "it is missing") from None
+    if found is None:
+        reason = f"it has {there} bytes, but should have {kept.bytes}"
+        raise BackupError(str(path), reason)
+    if found != kept.digest:
+        raise BackupError(str(path), "it is not what was copied")
+
+
+def _segment_of(backup: Backup, kept: Kept) -> Sealed | Active | None:
+    """Return the plain segment that a file is the data of, if it is."""
+    if not _is_plain(kept.name):
+        return None
+    segments = backup.manifest.all_segments
+    return next((each for each in segments if each.name == kept.name), None)
+
+
+def _is_plain(name: str) -> bool:
+    return name.endswith(".jsonl")
+
+
+def _fault(data: Path, index: Path, place: Place) -> tuple[Place, str] | None:
+    """Compare all lines of a copied segment with their entries."""
+    begin = place._replace(rows=0, end=0)
+    with reading(str(data)):
+        files_of = File(index), File(data)
+        reached, fault = verify(*files_of, place.end, begin, place.rows, fresh_clock())
+    if fault is not None:
+        return reached, f"line {reached.last_line + 1}: {fault.reason}"
+    if reached.end != place.end:
+        return reached, f"{place.end - reached.end} bytes are of no line"
+    return None

@@ -1,0 +1,93 @@
+"""A log from its backup: there whole, or not at all."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from headrace.errors import HeadraceError, UnwritableError, UsageError
+from headrace.kernel.rows import File, reading
+from headrace.store.atomic import temporary_name
+from headrace.store.log import backup_file, files
+from headrace.store.log import manifest as manifests
+from headrace.store.log.backup import refuse_damaged
+from headrace.store.log.backup_file import BackupNames
+from headrace.store.log.names import LogNames
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from headrace.store.log.backup_file import Backup
+
+_PIECE = 1 << 20
+
+
+def restore_log(
+    directory: str | os.PathLike[str],
+    target: str | os.PathLike[str],
+    progress: Callable[[int], object] = lambda _bytes: None,
+) -> None:
+    """Make the log of a backup, in a directory that is empty or not there.
+
+    Every file is compared with its checksum before it is copied, and its copy after that.
+    """
+    names = BackupNames(directory)
+    backup = backup_file.found(names)
+    final = Path(os.path.abspath(target))  # noqa: PTH100, links are to stay as they are
+    if os.path.lexists(final) and not (final.is_dir() and not any(final.iterdir())):
+        raise UsageError(
+            f"{os.fspath(target)}: is not empty; a log is restored to a directory of its own"
+        )
+    try:
+        files.make_directories(final.parent)
+        _restore(names, backup, final, progress)
+    except OSError as error:
+        if isinstance(error, HeadraceError):
+            raise
+        left = "nothing was restored"
+        raise UnwritableError(
+            os.fspath(target), error.strerror or str(error), left
+        ) from error
+
+
+def _restore(
+    names: BackupNames,
+    backup: Backup,
+    final: Path,
+    progress: Callable[[int], object],
+) -> None:
+    log = LogNames(temporary_name(final))
+    files.system.make_directory(log.directory)
+    try:
+        done = 0
+        for kept in backup.files:
+            target = log.directory / kept.name
+            refuse_damaged(names.stored(kept), kept)
+            _copy(names.stored(kept), kept.bytes, target)
+            refuse_damaged(target, kept)
+            progress(done := done + kept.bytes)
+        os.close(files.system.create(log.lock))
+        files.put_in_place(log.manifest, manifests.encode(backup.manifest))
+        files.system.sync_directory(log.directory)
+        files.system.rename(log.directory, final)
+    except BaseException:
+        shutil.rmtree(log.directory, ignore_errors=True)
+        raise
+    files.system.sync_directory(final.parent)
+
+
+def _copy(path: Path, size: int, target: Path) -> None:
+    descriptor = files.system.create(target)
+    try:
+        with reading(str(path)):
+            source = File(path)
+        for offset in range(0, size, _PIECE):
+            length = min(_PIECE, size - offset)
+            with reading(str(path)):
+                data = source.read_at(offset, length)
+            files.write_at(descriptor, data, offset)
+        files.system.sync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,41 @@
+"""``headrace log backup``, ``verify`` and ``restore``."""
+
+import json
+
+LINES = b"".join(b'{"n":%d}\n' % n for n in range(90))
+
+
+def test_there_and_back(process, tmp_path):
+    process("log", "append", "log", "--rotate-rows", 40, stdin=LINES)
+    made = process("log", "backup", "log", "kept")
+    assert made.code == 0, made.err
+    assert json.loads(made.out)["last_line"] == 90
+    assert json.loads(process("log", "backup", "log", "kept").out)["copied"] == 0
+    verified = process("log", "verify", "kept")
+    assert verified.code == 0
+    assert verified.rows[-2:] == [
+        b"00000000000000000080.jsonl\t10 lines\t90 bytes\tok",
+        b"00000000000000000080.jsonl.idx\t0 lines\t816 bytes\tok",
+    ]
+    back = process("log", "restore", "kept", "back")
+    assert json.loads(back.out) == {"first_line": 1, "last_line": 90}
+    process("log", "append", "back", "-q", stdin=b"91\n")
+    assert process("log", "cat", "back").out == LINES + b"91\n"
+
+
+def test_damage_is_said(process, tmp_path):
+    process("log", "append", "log", stdin=LINES)
+    process("log", "backup", "log", "kept")
+    stored = tmp_path / "kept/segments/00000000000000000000.jsonl"
+    stored.write_bytes(stored.read_bytes().replace(b"17", b"71"))
+    verified = process("log", "verify", "kept")
+    assert verified.code == 1
+    assert b"it is not what was copied" in verified.rows[0]
+    assert "kept: 1 file cannot be restored" in verified.err
+    restored = process("log", "restore", "kept", "back")
+    assert restored.code == 1
+    assert "it is not what was copied" in restored.err
+    assert not (tmp_path / "back").exists()
+    refused = process("log", "restore", "kept", "log")
+    assert refused.code == 2
+    assert "log: is not empty" in refused.err

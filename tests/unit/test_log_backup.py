@@ -1,0 +1,287 @@
+"""Backups of a log: what they have, what they notice, and what comes back."""
+
+import threading
+
+import pytest
+
+import headrace
+from headrace.errors import (
+    BackupError,
+    LogDamagedError,
+    SourceNotFoundError,
+    UsageError,
+)
+from headrace.store.checked_json import CHECKSUM_BYTES, with_checksum
+from headrace.store.lock import FileLock
+from headrace.store.log.backup_file import BackupNames
+from headrace.store.log.check import check_log
+from headrace.store.log.manifest import load, replace
+from headrace.store.log.names import LogNames
+
+
+def append(log, first, last, **options):
+    with headrace.LogWriter(log, **{"rotate_rows": 10, **options}) as writer:
+        writer.append_many([{"n": n} for n in range(first, last)])
+
+
+def restored(backup, target):
+    headrace.restore_log(backup, target)
+    checked = list(check_log(target, deep=True))
+    assert [segment.faults + segment.notes for segment in checked] == [[]] * len(
+        checked
+    )
+    return [row["n"] for row in headrace.Log(target)]
+
+
+def faults(backup):
+    return {
+        file.path: file.faults
+        for file in headrace.verify_log_backup(backup)
+        if file.faults
+    }
+
+
+@pytest.fixture
+def paths(tmp_path):
+    return tmp_path / "log", tmp_path / "backups" / "log"
+
+
+def test_only_what_is_new_is_copied(paths, tmp_path):
+    log, backup = paths
+    append(log, 0, 25)
+    made = headrace.backup_log(log, backup)
+    assert (made.generation, made.first_line, made.last_line) == (1, 1, 25)
+    assert made.copied == made.bytes
+    assert headrace.backup_log(log, backup).copied == 0
+    append(log, 25, 26)
+    again = headrace.backup_log(log, backup)
+    assert (again.generation, again.last_line) == (2, 26)
+    assert again.copied == len(b'{"n":25}\n') + 56
+    append(log, 26, 47)
+    assert headrace.backup_log(log, backup).last_line == 47
+    assert not faults(backup)
+    assert restored(backup, tmp_path / "back") == list(range(47))
+
+
+def test_a_restored_log_goes_on_with_the_same_numbers(paths, tmp_path):
+    log, backup = paths
+    append(log, 0, 25)
+    headrace.backup_log(log, backup)
+    back = tmp_path / "deep" / "er"
+    headrace.restore_log(backup, back)
+    for each in (log, back):
+        append(each, 25, 40)
+    for name in (f"{20:020d}.jsonl", f"{30:020d}.jsonl"):
+        assert (log / name).read_bytes() == (back / name).read_bytes()
+    assert [headrace.Log(back).get(line)["n"] for line in (1, 26, 40)] == [0, 25, 39]
+    manifests = [load(LogNames(each)) for each in (log, back)]
+    assert len({one.active.file_number for one in manifests}) == 1
+
+
+def test_an_empty_log(paths, tmp_path):
+    log, backup = paths
+    headrace.LogWriter(log).close()
+    assert headrace.backup_log(log, backup).last_line == 0
+    assert restored(backup, tmp_path / "back") == []
+
+
+def test_what_is_not_committed_is_not_copied(paths, tmp_path):
+    log, backup = paths
+    append(log, 0, 5)
+    with (log / f"{0:020d}.jsonl").open("ab") as file:
+        file.write(b'{"n":5}\n{"n')
+    assert headrace.backup_log(log, backup).last_line == 5
+    assert restored(backup, tmp_path / "back") == list(range(5))
+
+
+def test_while_the_log_is_written(paths, tmp_path):
+    log, backup = paths
+    append(log, 0, 1)
+    done = threading.Event()
+
+    def write():
+        with headrace.LogWriter(log, rotate_rows=37, durability="os") as writer:
+            for n in range(1, 1500):
+                writer.append({"n": n})
+        done.set()
+
+    thread = threading.Thread(target=write)
+    thread.start()
+    last, rounds = 0, 0
+    while last < 1500:
+        rounds += 1
+        made = headrace.backup_log(log, backup)
+        assert made.last_line >= last
+        last = made.last_line
+        if rounds % 5 == 0 or last == 1500:
+            assert restored(backup, tmp_path / str(rounds)) == list(range(last))
+    thread.join()
+
+
+def test_segments_that_the_log_has_no_more(paths, tmp_path):
+    log, backup = paths
+    append(log, 0, 35)
+    headrace.backup_log(log, backup)
+    names = LogNames(log)
+    manifest = load(names)
+    replace(manifest, segments=manifest.segments[2:]).save(names)
+    for segment in manifest.segments[:2]:
+        names.data(segment.base).unlink()
+        names.index(segment.base).unlink()
+    made = headrace.backup_log(log, backup)
+    assert (made.first_line, made.last_line, made.copied) == (21, 35, 0)
+    assert len(list((backup / "segments").iterdir())) == 4
+    assert restored(backup, tmp_path / "back") == list(range(20, 35))
+
+
+def test_a_last_segment_that_is_another_one_now(paths, tmp_path):
+    """After a power failure its lines may be others; the old ones stay until all is there."""
+    log, backup = paths
+    append(log, 0, 15, durability="os")
+    headrace.backup_log(log, backup)
+    for name in (f"{10:020d}.jsonl", f"{10:020d}.jsonl.idx"):
+        with (log / name).open("r+b") as file:
+            file.truncate(2 * 9 if name.endswith("l") else 256 + 2 * 56)
+    names = LogNames(log)
+    manifest = load(names)
+    active = replace(manifest.active, rows=2, bytes=18)
+    replace(manifest, active=active).save(names)
+    append(log, 91, 95)
+    assert headrace.backup_log(log, backup).last_line == 16
+    stored = sorted(path.name for path in (backup / "segments").iterdir())
+    assert f"{10:020d}.jsonl~2" in stored
+    assert f"{10:020d}.jsonl" not in stored
+    assert restored(backup, tmp_path / "back") == [*range(12), *range(91, 95)]
+
+
+class TestDamage:
+    def test_of_the_log_does_not_reach_the_backup(self, paths, tmp_path):
+        log, backup = paths
+        append(log, 0, 12)
+        headrace.backup_log(log, backup)
+        append(log, 12, 32)
+        second = log / f"{10:020d}.jsonl"
+        second.write_bytes(second.read_bytes().replace(b"15", b"16"))
+        with pytest.raises(LogDamagedError, match="line 16: the line is not what"):
+            headrace.backup_log(log, backup)
+        assert restored(backup, tmp_path / "back") == list(range(12))
+
+    def test_of_what_was_copied_before_is_not_copied(self, paths, tmp_path):
+        log, backup = paths
+        append(log, 0, 25)
+        headrace.backup_log(log, backup)
+        first = log / f"{0:020d}.jsonl"
+        first.write_bytes(b"#" + first.read_bytes()[1:])
+        assert headrace.backup_log(log, backup).copied == 0
+        assert restored(backup, tmp_path / "back") == list(range(25))
+
+    @pytest.mark.parametrize("damage", ["flipped", "short", "missing"])
+    @pytest.mark.parametrize(
+        "name", [f"{0:020d}.jsonl", f"{0:020d}.jsonl.idx", f"{20:020d}.jsonl"]
+    )
+    def test_of_a_file_of_the_backup_is_found(self, paths, tmp_path, name, damage):
+        log, backup = paths
+        append(log, 0, 25)
+        headrace.backup_log(log, backup)
+        path = backup / "segments" / name
+        content = bytearray(path.read_bytes())
+        match damage:
+            case "flipped":
+                content[len(content) // 2] ^= 1
+            case "short":
+                del content[-1]
+        path.write_bytes(content)
+        if damage == "missing":
+            path.unlink()
+        found = faults(backup)
+        assert path.name in found
+        assert str(path) in found[path.name][0]
+        with pytest.raises(BackupError, match=path.name):
+            headrace.restore_log(backup, tmp_path / "back")
+        assert sorted(each.name for each in tmp_path.iterdir()) == ["backups", "log"]
+
+    def test_of_the_growing_file_of_the_backup_is_mended(self, paths, tmp_path):
+        log, backup = paths
+        append(log, 0, 5)
+        headrace.backup_log(log, backup)
+        stored = backup / "segments" / f"{0:020d}.jsonl"
+        stored.write_bytes(b"#" + stored.read_bytes()[1:])
+        append(log, 5, 8)
+        headrace.backup_log(log, backup)
+        assert restored(backup, tmp_path / "back") == list(range(8))
+
+    def test_every_byte_of_the_contents_is_checked(self, paths):
+        log, backup = paths
+        append(log, 0, 12)
+        headrace.backup_log(log, backup)
+        contents = backup / "backup.json"
+        good = contents.read_bytes()
+        for at in range(len(good)):
+            contents.write_bytes(good[:at] + bytes([good[at] ^ 1]) + good[at + 1 :])
+            with pytest.raises(BackupError):
+                list(headrace.verify_log_backup(backup))
+        for size in range(len(good)):
+            contents.write_bytes(good[:size])
+            with pytest.raises(BackupError):
+                headrace.backup_log(log, backup)
+
+    def test_a_version_of_later(self, paths):
+        log, backup = paths
+        append(log, 0, 1)
+        headrace.backup_log(log, backup)
+        contents = backup / "backup.json"
+        head = contents.read_bytes()[:-CHECKSUM_BYTES]
+        contents.write_bytes(
+            with_checksum(head.replace(b'"version": 1', b'"version": 2', 1))
+        )
+        with pytest.raises(BackupError, match="version 2; this headrace reads 1"):
+            headrace.backup_log(log, backup)
+
+
+class TestRefused:
+    def test_no_log(self, paths):
+        log, backup = paths
+        with pytest.raises(SourceNotFoundError):
+            headrace.backup_log(log, backup)
+        assert not backup.exists()
+
+    def test_no_backup(self, paths, tmp_path):
+        with pytest.raises(BackupError, match="there is no backup"):
+            headrace.restore_log(tmp_path, tmp_path / "back")
+        with pytest.raises(BackupError, match="there is no backup"):
+            list(headrace.verify_log_backup(tmp_path / "nowhere"))
+
+    def test_the_backup_of_another_log(self, paths, tmp_path):
+        log, backup = paths
+        append(log, 0, 3)
+        append(tmp_path / "other", 0, 3)
+        headrace.backup_log(log, backup)
+        with pytest.raises(UsageError, match="the backup of another log"):
+            headrace.backup_log(tmp_path / "other", backup)
+
+    def test_a_directory_with_other_files(self, paths):
+        log, backup = paths
+        append(log, 0, 3)
+        backup.mkdir(parents=True)
+        (backup / "mine.txt").write_text("mine")
+        with pytest.raises(UsageError, match=r"there is 'mine.txt', but no backup"):
+            headrace.backup_log(log, backup)
+
+    def test_where_something_is(self, paths, tmp_path):
+        log, backup = paths
+        append(log, 0, 3)
+        headrace.backup_log(log, backup)
+        with pytest.raises(UsageError, match="is not empty"):
+            headrace.restore_log(backup, log)
+        (tmp_path / "empty").mkdir()
+        assert restored(backup, tmp_path / "empty") == [0, 1, 2]
+
+    def test_a_second_writer(self, paths):
+        log, backup = paths
+        append(log, 0, 3)
+        headrace.backup_log(log, backup)
+        lock = FileLock(BackupNames(backup).lock, UsageError)
+        with pytest.raises(BackupError, match=r"process \d+ on .* is writing it"):
+            headrace.backup_log(log, backup)
+        lock.release()
+        assert headrace.backup_log(log, backup).last_line == 3
