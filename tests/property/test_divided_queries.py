@@ -50,3 +50,67 @@ def test_any_division(folder, monkeypatch, query, rows, bad, options, size, cut)
             dataset, query, engine="spark", partition_bytes=size, **options
         )
     assert divided == expected
+
+
+JOINED = st.builds(
+    "$.{}{}(@others{}, on: {}){}".format,
+    st.sampled_from(
+        ["", "filter(a != 2).", "map({a, b: 4 / a}).", "flat_map([$, {b}])."]
+    ),
+    st.sampled_from(["join", "left_join", "lookup", "diff", "intersect"]),
+    st.sampled_from(["", ".filter(b != 1)", ".map({a, c: b})", ".flat_map([$, {a}])"]),
+    st.sampled_from(["a == a", "b == a", "[a, b] == [a, b]", "4 / a == b"]),
+    st.sampled_from(
+        [
+            "",
+            ".map(4 / b)",
+            ".filter(c > 0)",
+            ".count()",
+            ".map(b).sum()",
+            ".count_by(c)",
+            ".flat_map([a, b, 2 / a]).max()",
+            ".skip(2)",
+            ".sort(-b)",
+            ".last(3)",
+        ]
+    ),
+)
+FEW_VALUES = st.sampled_from([None, 0, 1, 1.0, 2, "1", "x", [1], {"a": 1}])
+FEW_ROWS = st.lists(
+    st.fixed_dictionaries(
+        {"a": FEW_VALUES}, optional={"b": FEW_VALUES, "c": FEW_VALUES}
+    ),
+    max_size=12,
+)
+
+
+@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    query=JOINED,
+    rows=FEW_ROWS,
+    others=FEW_ROWS,
+    bad=st.lists(st.tuples(st.booleans(), st.integers(0, 12), BAD), max_size=2),
+    on_error=st.sampled_from(["abort", "skip", "collect"]),
+    nulls=st.booleans(),
+    size=st.integers(1, 60),
+    times=st.integers(1, 4),
+)
+def test_any_join_by_a_shuffle(
+    folder, monkeypatch, query, rows, others, bad, on_error, nulls, size, times
+):
+    monkeypatch.setattr("headrace.api.spark_query._start", lambda _master: in_process)
+    # No other side is so small that every task reads it.
+    monkeypatch.setattr("headrace.engines.spark.query._FEW_TASKS", 0)
+    sides = [
+        [json.dumps(row).encode() for row in side] for side in (rows, others * times)
+    ]
+    for is_right, at, line in bad:
+        sides[is_right].insert(at, line)
+    paths = [folder / "left.jsonl", folder / "right.jsonl"]
+    for path, lines in zip(paths, sides, strict=True):
+        path.write_bytes(b"\n".join(lines))
+    asked = {"names": {"others": paths[1]}, "on_error": on_error, "nulls": nulls}
+    with headrace.open(paths[0], persist=False, max_line=250) as dataset:
+        expected = outcome(dataset, query, **asked)
+        divided = outcome(dataset, query, engine="spark", partition_bytes=size, **asked)
+    assert divided == expected

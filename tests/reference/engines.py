@@ -6,11 +6,14 @@ from dataclasses import astuple
 from typing import NamedTuple
 
 from headrace.engines.spark.asking import Chunk, Firsts, Joined, Sorting, TaskRun
+from headrace.engines.spark.finishing import Element, Finishing
 from headrace.errors import HeadraceError
 from headrace.kernel.order_keys import KeyedRows
 from headrace.kernel.programs import SiftedRow, Sources, Stage, StreamQuery
 from headrace.kernel.rows import RowBatch
-from tests.reference.keyed_rows import Element, elements
+from headrace.kernel.values import DEEPEST
+from tests.reference.keyed_rows import Element as Keyed
+from tests.reference.keyed_rows import elements as elements_of
 
 
 def in_process(query, tasks):
@@ -33,37 +36,54 @@ def shuffled_in_process(query, tasks):
             lines = [row.of.line for row in rows]
             wanted = [line for line in lines if query.nulls or line != b"null"]
             yield from ((0, Chunk(0, 0, lines=line + b"\n")) for line in wanted)
-        case Firsts():
+        case Firsts(behind=behind):
             firsts = {row.of.key: row for row in reversed(rows)}
-            for row in rows:
-                if firsts[row.of.key] is row:
-                    yield passed_on(row, row.of.line)
-        case Joined(join, other, other_tasks):
+            kept = [row for row in rows if firsts[row.of.key] is row]
+            yield from given(query, behind, [(row, []) for row in kept])
+        case Joined(join, other, other_tasks, behind=behind):
             lines = defaultdict(list)
             for row in keyed_rows(other, other_tasks):
                 lines[row.of.key].append(row.of.line)
             lines.pop(b"", None)
-            for row in rows:
-                for line in joined(query, join, row.of, lines[row.of.key]):
-                    yield passed_on(row, line)
+            joins = [(row, [joining(query, join, lines[row.of.key])]) for row in rows]
+            yield from given(query, behind, joins)
 
 
 def keyed_rows(query, tasks):
     """Yield all elements in their order, each with its place."""
-    for number, task in enumerate(tasks):
-        for fragment, first, keyed in TaskRun(query).keyed(task):
-            for each in elements(keyed):
+    for number in range(len(tasks)):
+        for fragment, first, keyed in TaskRun(query).keyed(tasks, number):
+            for each in elements_of(keyed):
                 yield Shuffled(number, fragment, first + each.position, each)
 
 
-def passed_on(row, line):
-    """Return an element on its way to the driver."""
-    sifted = SiftedRow(row.row, row.of.offset, line)
-    return row.task, Chunk(row.fragment, 0, passed_on=[sifted])
+def given(query, behind, elements):
+    """Yield what becomes of elements, each with the stages that a shuffle is for it."""
+    finishing = None if behind is None else Finishing(query, behind)
+    then = [] if behind is None else behind.stages
+    for row, stages in elements:
+        plain = [Stage.plain(each.kind, each.code, each.count) for each in then]
+        made = KeyedRows(
+            None, stages=[*stages, *plain], max_depth=DEEPEST, sources=known(query)
+        ).of(RowBatch.of_contents(0, [row.of.line]))
+        place = row.task, row.fragment, row.row, row.of.offset
+        if finishing is None:
+            for each in elements_of(made):
+                sifted = SiftedRow(row.row, row.of.offset, each.line)
+                yield row.task, Chunk(row.fragment, 0, passed_on=[sifted])
+            continue
+        lines = [Element(*place, each.line) for each in elements_of(made)]
+        wrong = [
+            Element(*place, None, each.reason, each.column, each.offset)
+            for each in made.refused
+        ]
+        # In as many batches as there can be.
+        for one in lines + wrong:
+            yield from finishing.chunks([one])
 
 
-def joined(query, join, left, lines):
-    """Return what one element becomes, joined with those of its key and no others."""
+def joining(query, join, lines):
+    """Return the stage that joins with the elements of one key and no others."""
     filling = StreamQuery(
         [Stage.table(join.kind, join.right_key, None)],
         reduction="count",
@@ -71,13 +91,15 @@ def joined(query, join, left, lines):
         nulls=True,
         max_memory=1 << 20,
         held_before=0,
-        max_depth=256,
-        sources=None if query.known is None else Sources(list(query.known), 256),
+        max_depth=DEEPEST,
+        sources=known(query),
     )
     filling.answer(RowBatch.of_contents(0, lines), 0)
-    stage = Stage.join(join.kind, join.key, filling.table(), join.name)
-    keyed = KeyedRows(None, stages=[stage]).of(RowBatch.of_contents(0, [left.line]))
-    return [element.line for element in elements(keyed)]
+    return Stage.join(join.kind, join.key, filling.table(), join.name)
+
+
+def known(query):
+    return None if query.known is None else Sources(list(query.known), 256)
 
 
 class Shuffled(NamedTuple):
@@ -86,7 +108,7 @@ class Shuffled(NamedTuple):
     task: int
     fragment: int
     row: int
-    of: Element
+    of: Keyed
 
 
 def outcome(dataset, query, **options):

@@ -226,7 +226,19 @@ def test_the_first_element_of_each_key_by_a_shuffle(spark, tmp_path):
             assert ask("spark") == ask("local")
 
 
-@pytest.mark.parametrize("query", LARGE_JOINS[:3] + LARGE_JOINS[7:10])
+@pytest.mark.parametrize(
+    "query",
+    [
+        *LARGE_JOINS[:3],
+        *LARGE_JOINS[7:10],
+        "$.join(@rows, on: k == k)",
+        "$.left_join(@rows.filter(id > 6), on: k == k)",
+        "$.join(@rows, on: k == k, as: 'row').map(60 / (row.id - id))",
+        "$.join(@rows, on: k == k).map({k, x}).sum(x)",
+        "$.join(@rows, on: k == k, as: 'row').map([row.id, id]).sort(-@).take(4)",
+        "$.flat_map([$, {k}]).left_join(@rows, on: k == k, as: 'row')",
+    ],
+)
 def test_joins_with_a_large_side_by_a_shuffle(spark, tmp_path, query):
     few, many = tmp_path / "few.jsonl", tmp_path / "many.jsonl"
     few.write_bytes(ROWS + SPACED)
@@ -234,6 +246,29 @@ def test_joins_with_a_large_side_by_a_shuffle(spark, tmp_path, query):
     with headrace.open(few, persist=False) as dataset:
         ask = asking(dataset, query, 150, names={"rows": many}, on_error="skip")
         assert ask("spark") == ask("local")
+
+
+@pytest.mark.parametrize("on_error", ["abort", "skip"])
+def test_joins_of_bad_rows_by_a_shuffle(spark, tmp_path, on_error):
+    bad, many = write_bad_rows(tmp_path), tmp_path / "many.jsonl"
+    many.write_bytes(ROWS * 3)
+    query = "$.join(@rows, on: k == k, as: 'row').map(row.id)"
+    with headrace.open([many, *bad], persist=False, max_line=2000) as dataset:
+        ask = asking(dataset, query, 150, names={"rows": many}, on_error=on_error)
+        assert ask("spark") == ask("local")
+
+
+def test_a_row_that_finds_many_is_joined_in_several_batches(spark, tmp_path):
+    few, many = tmp_path / "few.jsonl", tmp_path / "many.jsonl"
+    few.write_bytes(b'{"k": 1, "id": 1}\n{"k": 1, "id": 2}\n{"k": 2, "id": 3}\n')
+    many.write_bytes(b"".join(b'{"k": 1, "n": %d}\n' % n for n in range(15_000)))
+    with headrace.open(few, persist=False) as dataset:
+        for query in (
+            "$.join(@rows, on: k == k).map(n)",
+            "$.left_join(@rows, on: k == k).sum(n)",
+        ):
+            ask = asking(dataset, query, 10_000, names={"rows": many})
+            assert ask("spark") == ask("local")
 
 
 def test_answers_come_in_the_order_of_the_rows_however_many_chunks(

@@ -102,15 +102,26 @@ def test_joins(files, with_bad_rows, query, tmp_path):
 def test_joins_with_a_large_side(tmp_path, with_bad_rows, query):
     few, many = tmp_path / "few.jsonl", tmp_path / "many.jsonl"
     few.write_bytes(ROWS + SPACED)
-    many.write_bytes(ROWS * 20)
+    many.write_bytes(ROWS * 6)
+    users = write_users(tmp_path)
     for sources, rows in (
         (few, many),
-        (with_bad_rows, [many] * 9),
+        (with_bad_rows, [many] * 5),
         (few, [many, *with_bad_rows]),
+        # Those that are as many as the others, or more.
+        ([few, few, many], many),
+        ([few, *with_bad_rows, few], many),
+        ([*with_bad_rows, many], [few, *with_bad_rows]),
     ):
         with headrace.open(sources, persist=False, max_line=2000) as dataset:
-            for options in ({}, {"on_error": "skip"}, {"limit": 2}):
-                compare(dataset, query, 90, names={"rows": rows}, **options)
+            for options in (
+                {},
+                {"on_error": "skip"},
+                {"on_error": "collect", "nulls": True},
+                {"limit": 2},
+            ):
+                names = {"rows": rows, "users": users}
+                compare(dataset, query, 90, names=names, **options)
 
 
 @pytest.mark.parametrize(
@@ -221,6 +232,18 @@ def test_too_much_memory_is_said_alike(files):
             assert local[1][0] == "MemoryExceededError"
 
 
+@pytest.mark.parametrize("kind", ["join", "left_join", "lookup"])
+def test_what_is_joined_by_a_shuffle_needs_no_memory_here(tmp_path, kind):
+    path = tmp_path / "a.jsonl"
+    path.write_bytes(ROWS * 10)
+    with headrace.open(path, persist=False) as dataset:
+        query = f"$.{kind}(@rows.map({{id, y: k}}), on: id == id).map(y)"
+        asked = {"names": {"rows": path}}
+        expected = outcome(dataset, query, **asked)
+        where = {"engine": "spark", "partition_bytes": 90, "memory": 300}
+        assert outcome(dataset, query, **asked, **where) == expected
+
+
 @pytest.mark.parametrize("query", ["$.rows().sort(k)", "$.rows().unique().map(id)"])
 def test_what_is_shuffled_needs_no_memory_here(files, query):
     with headrace.open(files, persist=False) as dataset:
@@ -240,7 +263,16 @@ def test_what_is_shuffled_needs_no_memory_here(files, query):
         ("$.rows().unique_by(x)", {"partition_bytes": 90}, ["keys", "shuffled"]),
         ("$.rows().unique().sum(id)", {"partition_bytes": 90}, ["keys", "shuffled"]),
         ("$.rows().unique_by(x)", {"partition_bytes": 1 << 20}, ["rows"]),
-        ("$.rows().flat_map(t).unique()", {"partition_bytes": 90}, ["keys", "rows"]),
+        (
+            "$.rows().flat_map(t).unique()",
+            {"partition_bytes": 90},
+            ["keys", "shuffled"],
+        ),
+        (
+            "$.rows().flat_map(t).unique().map(@ + 1)",
+            {"partition_bytes": 90},
+            ["keys", "rows"],
+        ),
         (
             "$.rows().unique_by(60 / (id - 3))",
             {"partition_bytes": 90},
@@ -263,10 +295,21 @@ def test_what_tasks_give(tmp_path, noted, query, options, given):
         ("$.lookup(@rows, on: k == k)", ["keys", "keys", "shuffled"]),
         ("$.diff(@rows, on: k == k).sum(id)", ["keys", "keys", "shuffled"]),
         ("$.map(k).intersect(@rows, on: @ == k)", ["keys", "keys", "shuffled"]),
-        ("$.map(k).lookup(@rows, on: @ == k)", ["keys", "rows", "rows"]),
-        ("$.flat_map(t).diff(@rows, on: @ == id)", ["keys", "rows", "rows"]),
+        ("$.map(k).lookup(@rows, on: @ == k)", ["keys", "keys", "shuffled"]),
+        ("$.flat_map(t).diff(@rows, on: @ == id)", ["keys", "keys", "shuffled"]),
+        ("$.flat_map(t).diff(@rows, on: @ == id).sum()", ["keys", "rows", "rows"]),
         ("$.lookup(@rows.map(60 / (id - 3)), on: k == @)", ["keys", "keys"]),
-        ("$.filter(id > 1).join(@rows, on: k == k)", ["rows", "rows"]),
+        ("$.map(60 / (id - 3)).diff(@rows, on: @ == id)", ["keys"]),
+        ("$.join(@rows, on: k == k)", ["keys", "keys", "shuffled"]),
+        (
+            "$.filter(id > 1).left_join(@rows, on: k == k).map(id)",
+            ["keys", "keys", "shuffled"],
+        ),
+        (
+            "$.join(@rows, on: k == k).filter(id > 1).count()",
+            ["keys", "keys", "shuffled"],
+        ),
+        ("$.filter(id > 1).join(@rows, on: k == k).skip(1)", ["rows", "rows"]),
     ],
 )
 def test_what_tasks_give_for_a_join_with_a_large_side(tmp_path, noted, query, given):
@@ -317,8 +360,10 @@ def test_the_division_of_a_query(query, where):
         ("$.rows().intersect(@users, on: x == x).count()", "joined"),
         ("$.rows().filter(x > 1).lookup(@users, on: x == x).take(3)", "rows"),
         ("$.rows().filter(x > 1).lookup(@users.unique_by(x), on: x == x)", "rows"),
-        ("$.rows().filter(x > 1).join(@users, on: x == x)", "rows"),
-        ("$.rows().join(@users, on: x == x)", "driver"),
+        ("$.rows().filter(x > 1).join(@users, on: x == x)", "joined"),
+        ("$.rows().left_join(@users, on: x == x).map(y).sum()", "joined"),
+        ("$.rows().filter(x > 1).join(@users, on: x == x).skip(2)", "rows"),
+        ("$.rows().join(@users, on: x == x).unique()", "driver"),
     ],
 )
 def test_the_division_of_a_join_that_no_task_can_hold(query, where):
@@ -341,11 +386,24 @@ def test_the_division_of_a_join_that_no_task_can_hold(query, where):
         (
             "$.rows().unique_by(x)",
             "tasks find the first element of each key among their rows, and if these "
-            "are many a shuffle those of all; the driver does the rest",
+            "are many a shuffle those of all; tasks do the rest; the driver puts the "
+            "lines in order",
+        ),
+        (
+            "$.rows().join(@users, on: x == x).count()",
+            "tasks reduce their rows; the driver puts the results together; @users is "
+            "read by every task if it is small, else joined by a shuffle",
+        ),
+        (
+            "$.rows().filter(x > 1).join(@users, on: x == x).take(3)",
+            "tasks pass on the rows that get through the first 2 stages; the driver does "
+            "the rest; @users is read by every task if it is small, else joined by the "
+            "driver",
         ),
     ],
 )
 def test_explain_says_where_the_parts_run(files, query, told):
     with headrace.open(files) as dataset:
-        explained = dataset.query(query, engine="spark").explain()
+        names = {"users": files[0]} if "@users" in query else {}
+        explained = dataset.query(query, engine="spark", names=names).explain()
     assert explained.endswith(f"on Spark\n└─ {told}")

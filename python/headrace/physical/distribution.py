@@ -51,17 +51,29 @@ def division(
 
 
 def _shuffle(stages: Sequence[StagePlan]) -> Literal["unique", "joined"] | None:
-    """Return what a shuffle does for the first of some stages, if all others can follow."""
+    """Return what a shuffle does for the first of some stages, if all others can follow.
+
+    Where an element may become several, all others must be local: a row that fails behind
+    a join contributes none of them.
+    """
     rest = stages[1:]
     if may_end_early(rest, None) or any(isinstance(each, JoinPlan) for each in rest):
         return None
     match stages[0]:
         case PlainStage("distinct"):
             return "unique"
-        case JoinPlan("lookup" | "diff" | "intersect", right=right) if _is_plain(right):
-            return "joined"
+        case JoinPlan(kind, right=right) if _is_plain(right):
+            many = kind in ("join", "left_join")
+            return None if many and not are_local(rest) else "joined"
         case _:
             return None
+
+
+def are_local(stages: Sequence[StagePlan]) -> bool:
+    """Whether stages need nothing but the element, not even another side."""
+    return all(
+        isinstance(stage, PlainStage) and stage.kind == "each" for stage in stages
+    )
 
 
 def _is_plain(right: StreamPlan) -> bool:
@@ -70,10 +82,7 @@ def _is_plain(right: StreamPlan) -> bool:
         right.source is not None
         and right.reduction == "lines"
         and not right.reverse
-        and all(
-            isinstance(stage, PlainStage) and stage.kind == "each"
-            for stage in right.stages
-        )
+        and are_local(right.stages)
     )
 
 
@@ -149,12 +158,23 @@ _SENTENCES: dict[Division, str] = {
     "the driver takes the lines in that order",
     "parts": "tasks reduce their rows; the driver puts the results together",
     "unique": "tasks find the first element of each key among their rows, and if these are "
-    "many a shuffle those of all; the driver does the rest",
-    "joined": "a shuffle joins elements by their keys; the driver does the rest",
+    "many a shuffle those of all; {behind}",
+    "joined": "a shuffle joins elements by their keys; {behind}",
     "rows": "tasks pass on the rows that get through the first {count}; "
     "the driver does the rest",
     "driver": "the driver reads the rows: no stage comes first that leaves any out",
 }
+
+
+def _behind(plan: StreamPlan) -> str:
+    """Return who does what comes behind the first shuffle."""
+    rest = plan.stages[len(sifting(plan.stages)) :]
+    if not are_local(rest):
+        return "the driver does the rest"
+    return (
+        "tasks do the rest; the driver puts the "
+        f"{'lines in order' if plan.reduction == 'lines' else 'results together'}"
+    )
 
 
 def _sentence(plan: StreamPlan) -> str:
@@ -164,14 +184,15 @@ def _sentence(plan: StreamPlan) -> str:
         return "the driver reads the rows, from the last to the first"
     count = len(sifting(plan.stages))
     stages = "stage" if count == 1 else f"{count} stages"
-    said = _SENTENCES[division(plan)].format(count=stages)
-    joined = [stage for stage in plan.stages if isinstance(stage, JoinPlan)]
-    if joined and division(plan) != "driver":
-        said += (
-            "; the other sides of joins are read by every task, or if they are much larger "
-            "than the main source, shuffled for a lookup, diff or intersect, and else "
-            "joined by the driver"
-        )
+    said = _SENTENCES[division(plan)].format(count=stages, behind=_behind(plan))
+    for at, stage in enumerate(plan.stages):
+        if isinstance(stage, JoinPlan) and division(plan) != "driver":
+            shuffled = plan.limit is None and _shuffle(plan.stages[at:]) == "joined"
+            by = "a shuffle" if shuffled else "the driver"
+            said += (
+                f"; @{stage.right.source} is read by every task if it is small, "
+                f"else joined by {by}"
+            )
     if plan.rest is not None and division(plan) != "sorted":
         said += ", and asks the rest of the query of that"
     if needs_tail(plan):

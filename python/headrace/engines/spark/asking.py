@@ -50,13 +50,16 @@ class Keying:
     """How what comes out of the stages is shuffled: by the key whose code this is.
 
     Elements go through `then` before that. With `compact`, a row that is an element is
-    written as others are. `joins`: it is for a join, which finds nothing by some keys.
+    written as others are. `joins`: it is for a join, which finds nothing by some keys, and
+    an element without a key is as wrong as its row. `stop` is the place of a row: only
+    those before it are shuffled, and its fragment is the last one that tasks have.
     """
 
     key: bytes
     then: tuple[StagePlan, ...] = ()
     compact: bool = False
     joins: bool = False
+    stop: tuple[int, int] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,19 +72,27 @@ class Sorting:
 
 @dataclass(frozen=True, slots=True)
 class Firsts:
-    """The first element of each key is passed on as a row, in the order of the rows."""
+    """The first element of each key, in the order of the rows.
+
+    If there is `behind`, tasks ask that of them; otherwise they are passed on as rows.
+    """
 
     buckets: int
+    behind: StreamPlan | None
 
 
 @dataclass(frozen=True, slots=True)
 class Joined:
-    """Elements are joined with those of the tasks of another side, in the order of the rows."""
+    """Elements joined with those of the tasks of another side, in the order of the rows.
+
+    `behind` is as that of `Firsts`.
+    """
 
     join: JoinPlan
     other: TaskQuery
     tasks: tuple[tuple[Fragment, ...], ...]
     buckets: int
+    behind: StreamPlan | None
 
 
 Shuffle: TypeAlias = "Sorting | Firsts | Joined"
@@ -209,8 +220,14 @@ class TaskRun:
         """Ask the rows of a fragment from its row `first` on, up to `stop`."""
         asked: _Asked | Looking = _Asked(self, Chunk(number, first))
         if self.query.gives == "keys":
-            aborts = self.query.options.on_error == "abort"
-            asked = Looking(asked.chunk, self._keyed_rows, self.refuse, aborts=aborts)
+            aborts, keying = self.query.options.on_error == "abort", self.query.keying
+            asked = Looking(
+                asked.chunk,
+                self._keyed_rows,
+                self.refuse,
+                aborts=aborts,
+                needs_keys=keying is not None and keying.joins,
+            )
         try:
             asked.begin()
             for batch in self.rows(fragment, first, stop):
@@ -224,12 +241,16 @@ class TaskRun:
         yield asked.chunk
 
     def keyed(
-        self, fragments: Iterable[Fragment]
+        self, tasks: Sequence[Sequence[Fragment]], task: int
     ) -> Iterator[tuple[int, int, KeyedElements]]:
         """Yield elements with their keys, the fragment and the row that positions count from."""
-        for number, fragment in enumerate(fragments):
+        assert self.query.keying is not None
+        _, stop = self.query.keying.stop or (None, None)
+        last = len(tasks) - 1, len(tasks[task]) - 1
+        for number, fragment in enumerate(tasks[task]):
             rows = self._keyed_rows()
-            for batch in self.rows(fragment, 0, None):
+            until = stop if (task, number) == last else None
+            for batch in self.rows(fragment, 0, until):
                 yield number, batch.first_row, rows.of(batch)
 
     def _keyed_rows(self) -> KeyedRows:
@@ -240,6 +261,10 @@ class TaskRun:
         return self._run.keyed_rows(
             plan, keying.key, then, joins=keying.joins, compact=keying.compact
         )
+
+    def reducing(self, plan: StreamPlan) -> StreamQuery:
+        """Return what makes one value of elements."""
+        return self._run.reducing(plan)
 
     def rows(
         self, fragment: Fragment, first: int, stop: int | None

@@ -12,20 +12,25 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from headrace.engines.spark.keyed_columns import integers, texts
+from headrace.engines.spark.keyed_columns import integers
+from headrace.engines.spark.passing import (
+    each_stages,
+    known_sources,
+    made_lines,
+    made_schema,
+)
 from headrace.errors import JoinKeyTooLargeError
 from headrace.kernel.order_keys import KeyedRows
-from headrace.kernel.programs import Program, Sources, Stage, StreamQuery
+from headrace.kernel.programs import Program, Stage, StreamQuery
 from headrace.kernel.rows import END, RowBatch
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from headrace.kernel.order_keys import KeyedElements
-    from headrace.kernel.programs import JoinTable
+    from headrace.kernel.programs import JoinTable, Sources
 
-_LINES = {"place": "bigint", "line": "binary", "reason": "string"}
-_ARROW_LINES = [("place", "int64"), ("line", "binary"), ("reason", "string")]
+_AT_ONCE = 256 << 20
+"""How many bytes of right rows are joined at once, if each left row finds all of them."""
 
 
 @dataclass(frozen=True)
@@ -35,8 +40,9 @@ class Joining:
     It gives the lines that each left row becomes, in the order of their `place`; for a row
     that cannot be joined, null and the `reason`. `key` and `right_key` are codes of programs,
     `known` what they have by number. The right rows of one key may take `max_memory` bytes.
-    `columns` are those that tell left rows apart, all of them numbers. With `marks`, a left
-    row that becomes no line has one that is null.
+    `columns` are those that tell left rows apart, all of them numbers. What is joined goes
+    through stages whose codes are `then`. With `marks`, a left row that becomes no line has
+    one that is null.
     """
 
     kind: str
@@ -47,13 +53,13 @@ class Joining:
     max_depth: int
     known: tuple[str, ...] | None = None
     columns: tuple[str, ...] = ("task", "number")
+    then: tuple[bytes, ...] = ()
     marks: bool = False
 
     @property
     def schema(self) -> str:
         """What comes out, as Spark spells it."""
-        columns = dict.fromkeys(self.columns, "bigint") | _LINES
-        return ", ".join(f"{name} {kind}" for name, kind in columns.items())
+        return made_schema(self.columns)
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Join the rows of a partition."""
@@ -67,7 +73,10 @@ class Joining:
             rights = pa.concat_tables([rights, came])
             lefts = rows.filter(pc.invert(is_right))
             if lefts.num_rows:
-                yield self._joined(lefts, self._table(rights["line"].to_pylist()))
+                table = self._table(rights["line"].to_pylist())
+                step = max(_AT_ONCE // max(rights.nbytes, 1), 1)
+                for start in range(0, lefts.num_rows, step):
+                    yield self._joined(lefts.slice(start, step), table)
             rights = self._still_needed(rights, batch)
 
     def _still_needed(self, rights: pa.Table, batch: pa.RecordBatch) -> pa.Table:
@@ -102,7 +111,10 @@ class Joining:
     def _joined(self, lefts: pa.Table, table: JoinTable) -> pa.RecordBatch:
         rows = KeyedRows(
             None,
-            stages=[Stage.join(self.kind, self.key, table, self.name)],
+            stages=[
+                Stage.join(self.kind, self.key, table, self.name),
+                *each_stages(self.then),
+            ],
             max_depth=self.max_depth,
             sources=self._sources(),
         )
@@ -113,35 +125,7 @@ class Joining:
             found = set(integers(joined.positions, joined.length).to_pylist())
             found.update(refused.row for refused in joined.refused)
             marked = [row for row in range(len(lines)) if row not in found]
-        return _placed(lefts.select(self.columns), joined, marked)
+        return made_lines(lefts.select(self.columns), joined, marked)
 
     def _sources(self) -> Sources | None:
-        # An array of rows is one level deeper than they are.
-        depth = self.max_depth + 1
-        return None if self.known is None else Sources(list(self.known), depth)
-
-
-def _placed(
-    lefts: pa.Table, joined: KeyedElements, marked: Sequence[int]
-) -> pa.RecordBatch:
-    """Return lines and reasons with the places of the left rows that they are of."""
-    positions = pa.concat_arrays(
-        [
-            integers(joined.positions, joined.length),
-            pa.array([refused.row for refused in joined.refused], "int32"),
-            pa.array(marked, "int32"),
-        ]
-    )
-    without = len(joined.refused) + len(marked)
-    lines = [texts(joined.lines, joined.length), pa.nulls(without, "binary")]
-    reasons = [refused.reason for refused in joined.refused] + [None] * len(marked)
-    columns = [
-        *(column.combine_chunks() for column in lefts.take(positions).columns),
-        pa.array(range(len(positions)), "int64"),
-        pa.concat_arrays(lines),
-        pa.concat_arrays(
-            [pa.nulls(joined.length, "string"), pa.array(reasons, "string")]
-        ),
-    ]
-    names = [(name, pa.int64()) for name in lefts.column_names]
-    return pa.record_batch(columns, schema=pa.schema([*names, *_ARROW_LINES]))
+        return known_sources(self.known, self.max_depth)

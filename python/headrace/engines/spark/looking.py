@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from headrace.engines.spark.asking import Chunk
     from headrace.engines.spark.key_sample import KeySample
-    from headrace.kernel.order_keys import KeyedRows, Texts
+    from headrace.kernel.order_keys import KeyedElements, KeyedRows, Texts
     from headrace.kernel.programs import Refused
     from headrace.kernel.rows import RowBatch
 
@@ -44,7 +44,8 @@ class Looking:
     """The rows of a fragment that were looked at, chunk after chunk.
 
     `ended`: no further row is needed. `refuse` puts a row without an answer into a chunk,
-    and says whether that is full.
+    and says whether that is full. With `needs_keys`, a row of which an element has no key
+    is without an answer too.
     """
 
     def __init__(
@@ -54,10 +55,12 @@ class Looking:
         refuse: Callable[[Chunk, Refused, RowBatch], bool],
         *,
         aborts: bool,
+        needs_keys: bool,
     ) -> None:
         self.chunk = chunk
         self.ended = False
         self._make_rows, self._refuse, self._aborts = make_rows, refuse, aborts
+        self._needs_keys = needs_keys
         self._rows: KeyedRows | None = None
         self._forget()
 
@@ -75,16 +78,13 @@ class Looking:
     def take(self, batch: RowBatch) -> Iterator[Chunk]:
         """Look at the rows of a batch, up to one that ends the query; yield full chunks."""
         assert self._rows is not None
-        before = self._rows.counts
-        seen = self._rows.of(batch)
-        counted = self._rows.counts - before
+        seen, counted = self._seen(self._rows, batch)
         refused = seen.refused[:1] if self._aborts else seen.refused
         full = [self._refuse(self.chunk, each, batch) for each in refused]
         if refused and self._aborts:
             self.ended = True
-            rows = self._make_rows()
-            rows.of(batch.slice(0, refused[0].row - batch.first_row + 1))
-            counted = rows.counts
+            first = batch.slice(0, refused[0].row - batch.first_row + 1)
+            _, counted = self._seen(self._make_rows(), first)
         self._counts += counted
         self._sampling.add(seen)
         self._elements += seen.length
@@ -96,6 +96,18 @@ class Looking:
             yield self.chunk
             self.chunk = self.chunk.next()
             self._forget()
+
+    def _seen(self, rows: KeyedRows, batch: RowBatch) -> tuple[KeyedElements, Counts]:
+        """Give elements their keys; return them and what was counted."""
+        before = rows.counts
+        seen = rows.of(batch)
+        counted = rows.counts - before
+        if self._needs_keys:
+            late = len(seen.late)
+            counted += Counts(emitted=-late, skipped=late)
+            refused = sorted([*seen.refused, *seen.late], key=lambda each: each.row)
+            seen = seen._replace(refused=refused, late=[])
+        return seen, counted
 
     def end(self) -> None:
         """Give the chunk what was counted and seen."""

@@ -26,7 +26,12 @@ from headrace.engines.spark.shuffled_rows import MOST_HELD, ShuffledRows
 from headrace.engines.spark.splits import absolute
 from headrace.kernel.programs import Counts, StreamQuery
 from headrace.kernel.rows import END, RowBatch
-from headrace.physical.distribution import division, may_end_early, sifting
+from headrace.physical.distribution import (
+    are_local,
+    division,
+    may_end_early,
+    sifting,
+)
 from headrace.physical.query_plan import JoinPlan, PlainStage, StreamPlan, ZipPlan
 from headrace.physical.sides import left_keys_first
 
@@ -34,7 +39,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from headrace.engines.query_run import Pass
-    from headrace.engines.spark.asking import Gives, RefusedRow, Shuffle
+    from headrace.engines.spark.asking import Gives, RefusedRow
     from headrace.engines.spark.looking import Looked
     from headrace.kernel.programs import RowQuery
     from headrace.physical.distribution import Division
@@ -52,10 +57,43 @@ PARTITION_BYTES = 64 << 20
 """How many bytes of files one task reads, unless told otherwise."""
 
 _FEW_TASKS = 16
-"""The first rows of each key that so many tasks find are held by the driver."""
+"""The first rows of each key that so many tasks find are held by the driver, and what so
+many tasks read by every task that joins with it."""
 
 _EXPANSION = (1, 10)
 """How many bytes a plain and a compressed byte of a file may be."""
+
+
+@dataclass(slots=True)
+class _Seen:
+    """What tasks saw of a side before a shuffle, asked `query`.
+
+    `wrong` are its rows without an answer, `failed` the first of them that is not just no
+    JSON; to abort, any is. `late`: an element has no key, and its row is not one of these.
+    """
+
+    query: TaskQuery
+    size: int = 0
+    counts: Counts = field(default_factory=Counts)
+    objects: bool = True
+    late: bool = False
+    has_several: bool = False
+    wrong: list[tuple[Arrived, RefusedRow]] = field(default_factory=list)
+    failed: tuple[Arrived, RefusedRow] | None = None
+
+    def add(self, arrived: Arrived, looked: Looked) -> None:
+        """Take in a chunk."""
+        chunk, aborts = arrived.chunk, self.query.options.on_error == "abort"
+        self.size += looked.size
+        self.counts += chunk.counts
+        self.objects = self.objects and looked.objects
+        self.late = self.late or looked.late
+        if looked.elements > chunk.counts.emitted:
+            self.has_several = True
+        for row in chunk.refused:
+            self.wrong.append((arrived, row))
+            if self.failed is None and (aborts or row.refused.column is not None):
+                self.failed = arrived, row
 
 
 @dataclass(slots=True)
@@ -101,7 +139,10 @@ class SparkRun(QueryRun):
         if divided == "sorted" and not self._is_held_here(tasks=1):
             return self._sorted_lines(plan, nulls=nulls, limit=limit)
         if plan.reduction == "lines" and limit is None:
-            plan = self._behind_shuffle(plan, divided)
+            left = self._behind_shuffle(plan, divided, nulls=nulls)
+            if left is not None and not left.stages:
+                return (chunk.lines for chunk in self._finished_chunks())
+            plan = left or plan
         return QueryRun._lines(self, plan, nulls=nulls, limit=limit)
 
     def _lines_of(self, query: TaskQuery) -> Iterator[bytes]:
@@ -151,103 +192,134 @@ class SparkRun(QueryRun):
         keys = merged([looked.sample for looked in found])
         parts = self._parts(sum(looked.size for looked in found))
         cuts = tuple(bounds(keys, parts))
-        shuffled = self._shuffled(query, Sorting(cuts, order.descending))
+        sorting = Sorting(cuts, order.descending)
+        shuffled = self._shuffled(replace(query, shuffle=sorting))
         yield from _first_lines((chunk.lines for _, chunk in shuffled), limit)
 
-    def _behind_shuffle(self, plan: StreamPlan, divided: Division) -> StreamPlan:
+    def _behind_shuffle(
+        self, plan: StreamPlan, divided: Division, *, nulls: bool
+    ) -> StreamPlan | None:
         """Have elements shuffled, if that is how a plan is divided.
 
-        Returns what is asked of them then, or else the plan as it is.
+        Returns what is left to ask here; if it has no stages, tasks make lines of the
+        elements or reduce them. None if nothing was shuffled.
         """
+        if divided not in ("unique", "joined"):
+            return None
         first = sifting(plan.stages, self._joins_in_tasks)
-        if divided == "unique" and not self._is_held_here(tasks=_FEW_TASKS):
-            shuffled = self._firsts_of_each_key(replace(plan, stages=first))
-        elif divided == "joined":
-            join = plan.stages[len(first)]
-            assert isinstance(join, JoinPlan)
-            shuffled = self._joined_by_key(replace(plan, stages=first), join)
-            first = (*first, join)
+        join = plan.stages[len(first)] if divided == "joined" else None
+        rest = plan.stages[len(first) + (join is not None) :]
+        left = replace(plan, source=ELEMENTS, stages=rest)
+        behind = left if are_local(rest) else None
+        plan = replace(plan, stages=first)
+        if isinstance(join, JoinPlan):
+            query = self._joined_by_key(plan, join, behind)
         else:
-            return plan
-        if not shuffled:
-            return plan
-        return replace(plan, source=ELEMENTS, stages=plan.stages[len(first) :])
+            query = self._firsts_of_each_key(plan, behind)
+        if query is None:
+            return None
+        self._shuffled_chunks = self._shuffled(replace(query, nulls=nulls))
+        return left if behind is None else replace(left, stages=())
 
-    def _firsts_of_each_key(self, plan: StreamPlan) -> bool:
-        """Shuffle elements by the key of the last stage; false if the answer would be another."""
-        distinct = plan.stages[-1]
+    def _firsts_of_each_key(
+        self, first: StreamPlan, behind: StreamPlan | None
+    ) -> TaskQuery | None:
+        """Shuffle elements by the key of the last stage; None if the answer would be another."""
+        if self._is_held_here(tasks=_FEW_TASKS):
+            return None
+        distinct = first.stages[-1]
         assert isinstance(distinct, PlainStage)
         assert distinct.code is not None
-        seen = self._looked_at_rows(plan, Keying(distinct.code))
-        if seen is None:
-            return False
-        query, size, _ = seen
-        self._shuffled_chunks = self._shuffled(query, Firsts(self._parts(size)))
-        return True
+        seen = self._looked_at_rows(first, Keying(distinct.code), behind)
+        if seen is None or seen.failed or seen.late:
+            return None
+        return replace(seen.query, shuffle=Firsts(self._parts(seen.size), behind))
 
-    def _joined_by_key(self, plan: StreamPlan, join: JoinPlan) -> bool:
-        """Shuffle the elements of a plan with those of the other side of a join."""
+    def _joined_by_key(
+        self, first: StreamPlan, join: JoinPlan, behind: StreamPlan | None
+    ) -> TaskQuery | None:
+        """Shuffle elements with those of the other side of a join; None as above."""
         name, right = join.right.source, join.right
-        if any(file.source.is_pipe for file in self._files[name]) or self._is_held_here(
-            name, tasks=_FEW_TASKS
+        keys_first = left_keys_first(self._rows(None), self._rows(name))
+        if any(file.source.is_pipe for file in self._files[name]) or (
+            keys_first and self._is_held_here(name, tasks=_FEW_TASKS)
         ):
-            return False
-        seen = self._looked_at_rows(plan, Keying(join.key, joins=True))
-        # What a lookup lays over each other are objects.
-        if seen is None or (join.kind == "lookup" and not seen[2]):
-            return False
-        query, size, _ = seen
+            return None
+        seen = self._looked_at_rows(first, Keying(join.key, joins=True), behind)
+        if seen is None:
+            return None
+        aborts = self.options.on_error == "abort"
+        if aborts and seen.failed and keys_first:
+            # They are read before the other side, only for their keys.
+            raise seen.failed[0].error(seen.failed[1].refused)
         other = replace(
             self._task_query("keys", (right,)),
             keying=Keying(join.right_key, joins=True),
         )
-        counts, order = Counts(), self._row_order(name)
-        for arrived, looked in self._looked(other, order):
-            if not _can_be_looked_up(join, arrived, looked):
-                return False
-            counts += arrived.chunk.counts
-            size += looked.size
         assert name is not None
-        self._readings.append((name, counts, ()))
+        others = self._looked_at_others(name, other)
+        if others is None or not _can_be_joined(join, behind, seen, others):
+            return None
+        self._readings.append((name, others.counts, ()))
+        self._say_wrong(others.wrong)
+        order = self._row_order(name)
         tasks = tuple(tuple(order.fragments_of(task)) for task in order.partitions)
-        joined = Joined(join, other, tasks, self._parts(size))
-        self._shuffled_chunks = self._shuffled(query, joined)
-        return True
+        query = seen.query
+        if aborts and seen.failed:
+            arrived, row = seen.failed
+            stop = arrived.number, row.refused.row
+            assert query.keying is not None
+            query = replace(query, keying=replace(query.keying, stop=stop))
+        parts = self._parts(seen.size + others.size)
+        return replace(query, shuffle=Joined(join, other, tasks, parts, behind))
 
     def _looked_at_rows(
-        self, plan: StreamPlan, keying: Keying
-    ) -> tuple[TaskQuery, int, bool] | None:
+        self, plan: StreamPlan, keying: Keying, behind: StreamPlan | None
+    ) -> _Seen | None:
         """Have tasks look at rows; None if some cannot be accounted for one by one.
 
-        Returns what is asked of them, the bytes of their elements, and whether these are
-        all objects.
+        If all is done by tasks that elements cannot fail in, rows may have several.
         """
         self._read_joined(plan)
         query = replace(self._task_query("keys", (plan,)), keying=keying)
-        seen, size, objects, wrong = [], 0, True, 0
+        several = (
+            behind is not None
+            and not behind.stages
+            and behind.reduction not in ("sum", "avg")
+        )
+        seen, chunks = _Seen(query), list[Arrived]()
         for arrived, looked in self._looked(query, self._row_order()):
-            size, objects = size + looked.size, objects and looked.objects
-            wrong += len(arrived.chunk.refused)
-            if not self._has_one_element_a_row(arrived, looked) or wrong > MOST_HELD:
+            seen.add(arrived, looked)
+            if arrived.chunk.failure is not None or arrived.is_distrusted:
                 return None
-            seen.append(replace(arrived, chunk=replace(arrived.chunk, looked=None)))
-        self._shuffled_rows = ShuffledRows(query, seen)
-        return query, size, objects
+            if seen.has_several and not several:
+                return None
+            if len(seen.wrong) > MOST_HELD:
+                return None
+            chunks.append(replace(arrived, chunk=replace(arrived.chunk, looked=None)))
+            if arrived.chunk.refused and self.options.on_error == "abort":
+                break
+        self._shuffled_rows = ShuffledRows(query, chunks)
+        return seen
 
-    def _has_one_element_a_row(self, arrived: Arrived, looked: Looked) -> bool:
-        """Whether each row of a chunk has one element at most, or is no JSON."""
-        chunk = arrived.chunk
-        failed = chunk.refused and (
-            self.options.on_error == "abort"
-            or any(row.refused.column is not None for row in chunk.refused)
-        )
-        return not (
-            failed
-            or chunk.failure is not None
-            or arrived.is_distrusted
-            or looked.late
-            or looked.elements > chunk.counts.emitted
-        )
+    def _looked_at_others(self, name: str, query: TaskQuery) -> _Seen | None:
+        """Have tasks look at the right side of a join, or raise what is wrong with it.
+
+        None if what it gives cannot be told. A row that fails may have given elements
+        before that, which the local engine has taken in.
+        """
+        seen = _Seen(query)
+        for arrived, looked in self._looked(query, self._row_order(name)):
+            seen.add(arrived, looked)
+            chunk = arrived.chunk
+            if chunk.failure is not None or arrived.is_distrusted:
+                return None
+            if chunk.refused and self.options.on_error == "abort":
+                self._readings.append((name, seen.counts, ()))
+                self._say_wrong([(arrived, chunk.refused[0])])
+            if len(seen.wrong) > MOST_HELD:
+                return None
+        return None if seen.failed else seen
 
     def _asked_shuffled(self, asked: RowQuery | StreamQuery) -> Iterator[bytes]:
         """Ask the elements that a shuffle left, and tell of rows as if all had been asked."""
@@ -270,17 +342,49 @@ class SparkRun(QueryRun):
                         lambda failed=failed, arrived=arrived: arrived.error(failed),  # type: ignore[misc]
                         lambda place=place: shuffled.row(place),  # type: ignore[misc]
                     )
-        self._say_wrong(shuffled.wrong_before(None))
         self.asked = shuffled.counts(asked.counts, None)
+        self._say_wrong(shuffled.wrong_before(None))
 
-    def _is_held_here(self, name: str | None = None, *, tasks: int) -> bool:
-        """Whether a source is so small that the driver can hold what needs all of it."""
+    def _finished_chunks(self) -> Iterator[Chunk]:
+        """Yield what tasks made behind a shuffle, and tell of rows as if all had been asked."""
+        shuffled, partitions = self._shuffled_rows, self._row_order().partitions
+        assert shuffled is not None
+        asked = Counts()
+        for task, chunk in self._shuffled_chunks:
+            arrived = shuffled.arrived(partitions[task][chunk.fragment], chunk)
+            asked += chunk.counts
+            yield chunk
+            for row in chunk.refused:
+                place = arrived.number, row.refused.row
+                if self.options.on_error == "abort":
+                    self.asked = shuffled.counts(asked, place)
+                self._say_wrong(shuffled.wrong_before(place))
+                self._pass_over(
+                    lambda arrived=arrived, row=row: arrived.error(row.refused),  # type: ignore[misc]
+                    lambda place=place: shuffled.row(place),  # type: ignore[misc]
+                )
+        self.asked = shuffled.counts(asked, None)
+        self._say_wrong(shuffled.wrong_before(None))
+
+    def _merged_chunks(self, plan: StreamPlan) -> list[bytes]:
+        """Return what tasks have reduced elements to behind a shuffle."""
+        merging = self.reducing(plan)
+        for chunk in self._finished_chunks():
+            for part in chunk.parts:
+                merging.merge(part)
+            self._say_what_is_held(merging)
+        return self._finished([plan], [merging])
+
+    def _is_held_here(
+        self, name: str | None = None, *, tasks: int, share: int = 1
+    ) -> bool:
+        """Whether a source is so small that a `share` of the memory can hold all of it."""
         sources = [file.source for file in self._files[name]]
         size = sum(
             source.size * _EXPANSION[source.codec != "none"] for source in sources
         )
         few = len(self._row_order(name).partitions) <= tasks
-        return few and size <= self.options.max_memory
+        return few and size * share <= self.options.max_memory
 
     def _looked(
         self, query: TaskQuery, order: RowOrder
@@ -294,20 +398,26 @@ class SparkRun(QueryRun):
         """Return into how many parts so many bytes of elements are divided."""
         return min(max(-(-size // self.partition_bytes), 1), MOST_TASKS)
 
-    def _shuffled(
-        self, query: TaskQuery, shuffle: Shuffle
-    ) -> Iterator[tuple[int, Chunk]]:
-        """Yield what a shuffle gives; all tasks of the main source take part."""
+    def _shuffled(self, query: TaskQuery) -> Iterator[tuple[int, Chunk]]:
+        """Yield what a shuffle gives; all tasks of the main source take part, up to a stop."""
         order = self._row_order()
-        tasks = [order.fragments_of(task) for task in order.partitions]
-        return self._tasks_of(replace(query, gives="shuffled", shuffle=shuffle), tasks)
+        partitions: list[list[int]] = order.partitions
+        if query.keying is not None and query.keying.stop is not None:
+            last, _ = query.keying.stop
+            wanted = [[each for each in task if each <= last] for task in partitions]
+            partitions = [task for task in wanted if task]
+        tasks = [order.fragments_of(task) for task in partitions]
+        return self._tasks_of(replace(query, gives="shuffled"), tasks)
 
     # What they reduce their rows to
 
     def _results(self, plans: Sequence[StreamPlan]) -> list[bytes]:
         if len(plans) == 1:
             divided = division(plans[0], self._joins_in_tasks)
-            plans = [self._behind_shuffle(plans[0], divided)]
+            left = self._behind_shuffle(plans[0], divided, nulls=True)
+            if left is not None and not left.stages:
+                return self._merged_chunks(left)
+            plans = plans if left is None else [left]
         reduced = all(
             division(plan, self._joins_in_tasks) in ("parts", "sorted")
             for plan in plans
@@ -441,6 +551,9 @@ class SparkRun(QueryRun):
             return False
         if any(isinstance(stage, (JoinPlan, ZipPlan)) for stage in right.stages):
             return False
+        # A table takes more room than the rows do in their file.
+        if not self._is_held_here(right.source, tasks=_FEW_TASKS, share=4):
+            return False
         return not left_keys_first(self._rows(None), self._rows(right.source))
 
     def _read_joined(self, plan: StreamPlan) -> None:
@@ -501,11 +614,15 @@ class SparkRun(QueryRun):
             )
 
 
-def _can_be_looked_up(join: JoinPlan, arrived: Arrived, looked: Looked) -> bool:
-    """Whether nothing is wrong with a chunk of the right side of a join."""
-    fits = looked.objects or join.name is not None or join.kind != "lookup"
-    wrong = arrived.chunk.refused or arrived.chunk.failure or looked.late
-    return fits and not wrong and not arrived.is_distrusted
+def _can_be_joined(
+    join: JoinPlan, behind: StreamPlan | None, left: _Seen, right: _Seen
+) -> bool:
+    """Whether it is known what becomes of elements that cannot be joined."""
+    objects = left.objects and (join.name is not None or right.objects)
+    if objects or join.kind in ("diff", "intersect"):
+        return True
+    # Tasks tell of a row that fails, if all of it comes to one of them.
+    return behind is not None and not left.has_several
 
 
 def _first_lines(texts: Iterable[bytes], limit: int | None) -> Iterator[bytes]:

@@ -16,8 +16,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from headrace.engines.spark.asking import Chunk, Firsts, Joined, Sorting, TaskRun
+from headrace.engines.spark.finishing import Element, Finishing
 from headrace.engines.spark.joining import Joining
 from headrace.engines.spark.keyed_columns import integers, keyed_columns
+from headrace.engines.spark.passing import Passing
 from headrace.engines.spark.same_version import SameVersion
 from headrace.engines.spark.shuffles import (
     SCHEMA,
@@ -27,6 +29,7 @@ from headrace.engines.spark.shuffles import (
 )
 from headrace.kernel.programs import SiftedRow
 from headrace.kernel.values import DEEPEST
+from headrace.physical.query_plan import PlainStage
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -36,9 +39,12 @@ if TYPE_CHECKING:
     from headrace.engines.spark.asking import TaskQuery
     from headrace.kernel.order_keys import KeyedElements
     from headrace.physical.fragment import Fragment
+    from headrace.physical.query_plan import StreamPlan
 
 _PLACE = ("fragment", "row", "offset")
 _KEYED = ", ".join([SCHEMA, *(f"{name} bigint" for name in _PLACE)])
+_ELEMENT = ("task", "number", *_PLACE)
+_FAILURE = ("reason", "column", "at")
 _CHUNKS = "task bigint, chunk binary"
 _ARROW_CHUNKS = pa.schema([("task", "int64"), ("chunk", "binary")])
 
@@ -53,10 +59,15 @@ def shuffled(
             lines = keyed.select("task", "number", "key", "line")
             ordered = sorted_lines(lines, bounds, descending=descending)
             return ordered.select("line").mapInArrow(chunks_of_lines, _CHUNKS)
-        case Firsts(buckets):
+        case Firsts(buckets, behind):
             firsts = first_of_each_key(keyed, buckets, tasks=len(tasks))
-            return firsts.drop("key", "number").mapInArrow(chunks_of_rows, _CHUNKS)
-        case Joined(join, other, other_tasks, buckets):
+            if behind is None:
+                return firsts.mapInArrow(chunks_of_rows, _CHUNKS)
+            passing = Passing(_codes(behind), DEEPEST, query.known, _ELEMENT)
+            # They stay where they are.
+            passed = firsts.mapInArrow(passing, passing.schema)
+            return passed.mapInArrow(FinishedTasks(query, behind), _CHUNKS)
+        case Joined(join, other, other_tasks, buckets, behind):
             others = numbered(spark, len(other_tasks)).mapInArrow(
                 KeyedTasks(other, other_tasks), _KEYED
             )
@@ -68,14 +79,23 @@ def shuffled(
                 query.options.max_memory,
                 DEEPEST,
                 query.known,
-                ("task", "number", *_PLACE),
+                _ELEMENT,
+                () if behind is None else _codes(behind),
             )
             joined = joined_lines(
                 keyed, others.drop(*_PLACE), joining, buckets, tasks=len(tasks)
             )
-            return joined.mapInArrow(chunks_of_rows, _CHUNKS)
+            if behind is None:
+                return joined.mapInArrow(chunks_of_rows, _CHUNKS)
+            return joined.mapInArrow(FinishedTasks(query, behind), _CHUNKS)
         case None:
             raise AssertionError("nothing is shuffled")
+
+
+def _codes(plan: StreamPlan) -> tuple[bytes, ...]:
+    """Return the programs of stages that are all about each element by itself."""
+    plain = [stage for stage in plan.stages if isinstance(stage, PlainStage)]
+    return tuple(stage.code for stage in plain if stage.code is not None)
 
 
 def numbered(spark: SparkSession, count: int) -> DataFrame:
@@ -109,7 +129,7 @@ class KeyedTasks:
         for batch in batches:
             for task in batch.column(0).to_pylist():
                 before = 0
-                for fragment, first, keyed in run.keyed(self._tasks[task]):
+                for fragment, first, keyed in run.keyed(self._tasks, task):
                     yield self._placed(task, before, fragment, first, keyed)
                     before += keyed.length
 
@@ -136,6 +156,25 @@ def chunks_of_lines(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatc
         if batch.num_rows:
             lines = b"\n".join([*batch.column("line").to_pylist(), b""])
             yield _chunk(0, Chunk(0, 0, lines=lines))
+
+
+class FinishedTasks:
+    """The function that tasks run behind a shuffle, over what `Passing` gives."""
+
+    def __init__(self, query: TaskQuery, behind: StreamPlan) -> None:
+        self._version = SameVersion()  # the first that is unpickled
+        self._query = query
+        self._behind = behind
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Make chunks of the elements of a partition."""
+        finishing = Finishing(self._query, self._behind)
+        names = ("task", *_PLACE, "line", *_FAILURE)
+        for batch in batches:
+            columns = [batch.column(name).to_pylist() for name in names]
+            elements = map(Element._make, zip(*columns, strict=True))
+            for task, chunk in finishing.chunks(elements):
+                yield _chunk(task, chunk)
 
 
 def chunks_of_rows(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
