@@ -88,7 +88,7 @@ EVENTS: tuple[Event, ...] = (
     Event(
         "warning",
         "something that does not stop the work: a compressed file whose table of blocks "
-        "cannot be used is read in order",
+        "cannot be used is read in order, metrics cannot be written",
         (),
         prefix="headrace: warning: ",
     ),

@@ -67,6 +67,7 @@ COMMANDS: tuple[Entry, ...] = (
     Entry("log cat", "print the records of a log"),
     Entry("log recover", "bring a log in order after a crash"),
     Entry("log check", "check every file of a log"),
+    Entry("log stats", "show how large a log is, and what state it is in"),
     Entry("log backup", "copy what is new in a log to its backup"),
     Entry("log verify", "check every byte of a backup of a log"),
     Entry("log restore", "make a log from its backup"),

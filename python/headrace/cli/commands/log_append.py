@@ -95,6 +95,13 @@ ARGUMENTS = (
         metavar="SIZE",
         default=64 << 20,
     ),
+    Argument(
+        "metrics",
+        "file",
+        "keep counters and latencies in this file, for Prometheus; replaced every 5 seconds",
+        ("--metrics",),
+        metavar="FILE",
+    ),
     TAIL,
     *OUTPUT_OPTIONS,
 )
@@ -104,6 +111,7 @@ def run(options: Namespace, console: Console) -> int:
     """Append until there is no more."""
     from headrace.api.log import LogWriter
     from headrace.cli.ending import ending_cleanly
+    from headrace.cli.metrics_file import telling
     from headrace.cli.waiting_lines import WaitingLines
 
     lines = WaitingLines(options.max_record)
@@ -123,7 +131,10 @@ def run(options: Namespace, console: Console) -> int:
         for action in writer.recovered.actions:
             if action.action != "created":
                 console.emit("recovered", str(action), **action.told())
-        with writer:
+        with (
+            writer,
+            telling(writer, options.directory, options.metrics, console),
+        ):
             _append(writer, lines, options, console)
     return 0
 

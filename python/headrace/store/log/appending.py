@@ -20,6 +20,7 @@ from headrace.kernel.log import Place
 from headrace.store.log import files
 from headrace.store.log import manifest as manifests
 from headrace.store.log.index_file import Header, create_index
+from headrace.store.log.metrics import WriterCounts
 from headrace.store.log.segment import OpenSegment
 
 if TYPE_CHECKING:
@@ -77,6 +78,7 @@ class Appending:
         """When the segment got its first line, or was opened."""
         self.failure: str | None = None
         """Why no more is written."""
+        self.counts = WriterCounts()
         self._settled = self.place
         self._entries: list[bytes] = []
 
@@ -91,6 +93,11 @@ class Appending:
         return self.place.end - self._settled.end
 
     @property
+    def unsettled_rows(self) -> int:
+        """The lines that these are."""
+        return self.place.rows - self._settled.rows
+
+    @property
     def fallbacks(self) -> int:
         """How many times could not be extracted, or were not believed."""
         return self._clock.times[3]
@@ -99,7 +106,7 @@ class Appending:
 
     def append(self, pieces: Sequence[tuple[Pending, int]]) -> None:
         """Write the next lines of some, so many each, all to this segment, and commit."""
-        with self._writing():
+        with self.counts.commit, self._writing():
             self._refuse_changes()
             if self.place.rows == 0:
                 self.began = time.monotonic()
@@ -129,6 +136,8 @@ class Appending:
                     self._entries = []
                     self._cut_data(error)
                     raise
+            self.counts.records += sum(count for _pending, count in pieces)
+            self.counts.bytes += sum(map(len, data))
 
     def _write_data(self, data: bytes) -> None:
         try:
@@ -159,7 +168,8 @@ class Appending:
             self._sync(self._segment.data)
         try:
             entries = b"".join(self._entries)
-            files.write_at(self._segment.index, entries, self._settled.index_end)
+            with self.counts.index:
+                files.write_at(self._segment.index, entries, self._settled.index_end)
         except OSError as error:
             with self._or_fail(error):
                 files.system.truncate(self._segment.index, self._settled.index_end)
@@ -171,7 +181,8 @@ class Appending:
 
     def _sync(self, descriptor: int) -> None:
         try:
-            files.system.sync(descriptor)
+            with self.counts.sync:
+                files.system.sync(descriptor)
         except OSError as error:
             # The system may forget that these bytes are not on disk: another sync would
             # say nothing. Whoever recovers the log writes them again.
@@ -251,6 +262,7 @@ class Appending:
             self._segment = segment
             self.place = self._settled = self._manifest.mark
             self._clock.begin_file()
+            self.counts.rotations += 1
 
     def _begun(self, following: Manifest) -> OpenSegment:
         """Create the files of an empty segment, and make it the last one."""

@@ -29,7 +29,7 @@ from headrace.store.log import backup_file, files
 from headrace.store.log import manifest as manifests
 from headrace.store.log.backup_file import BackupNames, Kept
 from headrace.store.log.check import Checked
-from headrace.store.log.index_file import committed, rows_in
+from headrace.store.log.index_file import committed_now, rows_in
 from headrace.store.log.manifest import Sealed, fresh_clock
 from headrace.store.log.names import LogNames
 
@@ -153,18 +153,9 @@ class _Copying:
         for segment in manifest.segments:
             if segment.rows:
                 kept += self._full(manifest, segment)
-        place = self._committed(manifest)
+        place = committed_now(self._log, manifest.mark)
         kept += self._both(manifest.active, place, place.end, final=False)
         return kept, place.last_line
-
-    def _committed(self, manifest: Manifest) -> Place:
-        path = self._log.index(manifest.active.base)
-        with reading(str(path)):
-            descriptor = os.open(path, os.O_RDONLY)
-            try:
-                return committed(descriptor, manifest.mark)
-            finally:
-                os.close(descriptor)
 
     def _full(self, manifest: Manifest, segment: Sealed) -> Iterator[Kept]:
         place = Place(

@@ -6,7 +6,6 @@ looked for here: nothing is written.
 
 from __future__ import annotations
 
-import os
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,13 +13,12 @@ from typing import TYPE_CHECKING
 from headrace.errors import LogDamagedError, SourceChangedError, SourceNotFoundError
 from headrace.kernel.rows import File, reading
 from headrace.store.log import manifest as manifests
-from headrace.store.log.index_file import committed
+from headrace.store.log.index_file import committed_now
 from headrace.store.log.manifest import Sealed
 from headrace.store.log.names import LogNames
 from headrace.store.source import Segment, Source, local_file
 
 if TYPE_CHECKING:
-    from headrace.kernel.log import Place
     from headrace.store.log.manifest import Active, Manifest
 
 
@@ -92,7 +90,7 @@ def _source(names: LogNames, manifest: Manifest, segment: Sealed | Active) -> So
 
 
 def _last(names: LogNames, path: str, manifest: Manifest) -> Source:
-    place = _committed(names, manifest)
+    place = committed_now(names, manifest.mark)
     with reading(path):
         file = File(path)
         size, mtime_ns, _ctime_ns = file.stat()
@@ -102,13 +100,3 @@ def _last(names: LogNames, path: str, manifest: Manifest) -> Source:
         ends = file.fingerprint(place.end)
     known = Segment(place.base, place.rows, place.salt, growing=True)
     return Source(path, "file", "none", place.end, mtime_ns, ends, segment=known)
-
-
-def _committed(names: LogNames, manifest: Manifest) -> Place:
-    path = names.index(manifest.active.base)
-    with reading(str(path)):
-        descriptor = os.open(path, os.O_RDONLY)
-        try:
-            return committed(descriptor, manifest.mark)
-        finally:
-            os.close(descriptor)

@@ -32,6 +32,7 @@ from headrace.store.log.manifest import RecordLimits, Timing
 from headrace.store.log.names import LogNames
 from headrace.store.log.recovery import recover
 from headrace.store.log.rotation import Rotation
+from headrace.store.log.writer_metrics import writer_metrics
 from headrace.store.record_line import NoRecordError, line_of
 
 if TYPE_CHECKING:
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
     from headrace.kernel.programs import Program
     from headrace.store.log.indexes import RecoveryOptions
     from headrace.store.log.manifest import Durability
+    from headrace.store.log.metrics import Metric
     from headrace.store.log.report import Report
 
     Refusal: TypeAlias = tuple[int, int, str]
@@ -97,7 +99,9 @@ class Writer:
 
     def _open(self) -> None:
         options = self._options
+        began = time.monotonic()
         manifest, self._recovered = recover(self._names, self._lock, options.recovery)
+        self._recovery_seconds = time.monotonic() - began
         kept = [each for each in self._recovered.actions if each.action == "kept"]
         for each in kept:
             raise TornTailError(each.path, each.offset, each.bytes, each.why)
@@ -131,6 +135,10 @@ class Writer:
     def fallbacks(self) -> int:
         """How many records of this writer have no time of their own that is believed."""
         return self._appending.fallbacks
+
+    def metrics(self) -> list[Metric]:
+        """Return what was done since the log was opened, in numbers; see `exposition`."""
+        return writer_metrics(self._appending, self._recovered, self._recovery_seconds)
 
     # Records
 

@@ -1,0 +1,110 @@
+"""``headrace log stats``: a log in numbers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from headrace.cli.arguments import Argument
+from headrace.cli.log_options import LOG
+from headrace.cli.options import OUTPUT_OPTIONS
+from headrace.cli.table import Example
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+
+    from headrace.cli.output import Console
+    from headrace.store.log.stats import LogStats
+
+ABOUT = """\
+Segments, lines, bytes, the times of the first and last line, what recovery put aside and did.
+Lines are not read, and a writer is not disturbed. What a writer does, in counters and
+latencies, is told by `headrace log append --metrics`."""
+
+EXAMPLES = (
+    Example("headrace log stats trades", "for people"),
+    Example("headrace log stats trades --format json", "one object"),
+    Example("headrace log stats trades --format prometheus", "for a collector"),
+)
+
+ARGUMENTS = (
+    LOG,
+    Argument(
+        "format",
+        "choice",
+        "how it is printed (text unless told)",
+        ("--format",),
+        choices=("text", "json", "prometheus"),
+        default="text",
+    ),
+    *OUTPUT_OPTIONS,
+)
+
+
+def run(options: Namespace, console: Console) -> int:
+    """Print the numbers."""
+    import json
+    from dataclasses import asdict
+
+    from headrace.store.log.metrics import exposition
+    from headrace.store.log.stats import log_stats, stats_metrics
+
+    stats = log_stats(options.directory)
+    match options.format:
+        case "json":
+            console.text(json.dumps(asdict(stats)) + "\n")
+        case "prometheus":
+            labels = {"directory": stats.directory}
+            console.text(exposition(stats_metrics(stats), labels))
+        case _:
+            console.text(told(stats))
+    return 0
+
+
+def told(stats: LogStats) -> str:
+    """Say it for people."""
+    from headrace.cli.wording import counted
+    from headrace.store.sizes import format_size
+
+    lines = f"{stats.first_line} to {stats.last_line}" if stats.lines else "none"
+    facts = {
+        "lines": f"{lines} ({counted(stats.lines, 'line')})",
+        "times": f"{_moment(stats.first_time)} to {_moment(stats.last_time)}",
+        "data": f"{format_size(stats.data_bytes)} in {counted(stats.segments, 'segment')}, "
+        f"{format_size(stats.disk_bytes)} on disk",
+        "index": format_size(stats.index_bytes),
+        "promise": f"{stats.durability}, writer {stats.epoch}",
+    }
+    if stats.given_up:
+        facts["given up"] = counted(stats.given_up, "line")
+    if stats.uncommitted_bytes:
+        facts["not committed"] = counted(stats.uncommitted_bytes, "byte")
+    if stats.quarantine_files:
+        facts["quarantine"] = (
+            f"{counted(stats.quarantine_bytes, 'byte')} in "
+            f"{counted(stats.quarantine_files, 'file')}"
+        )
+    if stats.recovery is not None:
+        facts["last recovery"] = ", ".join(
+            dict.fromkeys(str(each["action"]) for each in _actions(stats.recovery))
+        )
+    width = max(map(len, facts))
+    return "".join(f"{name:{width}}  {fact}\n" for name, fact in facts.items())
+
+
+def _actions(recovery: dict[str, object]) -> list[dict[str, object]]:
+    actions = recovery.get("actions")
+    return actions if isinstance(actions, list) else []
+
+
+def _moment(milliseconds: int | None) -> str:
+    """Say when it was.
+
+    >>> _moment(1700000000123), _moment(None)
+    ('2023-11-14T22:13:20.123Z', 'none')
+    """
+    from datetime import UTC, datetime, timedelta
+
+    if milliseconds is None:
+        return "none"
+    moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=milliseconds)
+    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -1,0 +1,64 @@
+"""A file with the metrics of a writer, replaced every few seconds."""
+
+from __future__ import annotations
+
+import threading
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from headrace.errors import HeadraceError
+from headrace.store.atomic import destination, write_atomically
+from headrace.store.log.metrics import exposition
+from headrace.store.log.stats import log_stats, stats_metrics
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from headrace.api.log import LogWriter
+    from headrace.cli.output import Console
+
+EVERY = 5.0
+
+
+@contextmanager
+def telling(
+    writer: LogWriter, directory: str, path: str | None, console: Console
+) -> Iterator[None]:
+    """Keep the file up to date while the block runs, and once more at its end."""
+    if path is None:
+        yield
+        return
+    target = destination(path)
+    _write(
+        writer, directory, target
+    )  # if that is impossible, it is said before any record
+    ended = threading.Event()
+
+    def tell() -> None:
+        while not ended.wait(EVERY):
+            _try(writer, directory, target, console)
+
+    teller = threading.Thread(target=tell, daemon=True)
+    teller.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        teller.join()
+        _try(writer, directory, target, console)
+
+
+def _try(writer: LogWriter, directory: str, target: Path, console: Console) -> None:
+    """Write it; records are appended whether or not that is possible."""
+    try:
+        _write(writer, directory, target)
+    except (HeadraceError, OSError) as error:
+        said = f"{target}: the metrics could not be written: {error}"
+        console.emit("warning", said)
+
+
+def _write(writer: LogWriter, directory: str, target: Path) -> None:
+    metrics = [*writer.metrics(), *stats_metrics(log_stats(directory))]
+    text = exposition(metrics, {"directory": directory})
+    write_atomically(target, [text.encode()])

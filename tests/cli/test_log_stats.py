@@ -1,0 +1,47 @@
+"""``headrace log stats`` and ``log append --metrics``."""
+
+import json
+
+from tests.reference.exposition import parsed
+
+LINES = b"".join(b'{"t":%d}\n' % (1700000000000 + n) for n in range(90))
+
+
+def test_for_people_and_for_programs(process):
+    options = ("--rotate-rows", 40, "--time", "$.t", "-q")
+    process("log", "append", "log", *options, stdin=LINES)
+    text = process("log", "stats", "log").out.decode()
+    assert "1 to 90 (90 lines)" in text
+    assert "2023-11-14T22:13:20.000Z to 2023-11-14T22:13:20.089Z" in text
+    assert "in 3 segments" in text
+    told = json.loads(process("log", "stats", "log", "--format", "json").out)
+    assert (told["lines"], told["segments"]) == (90, 3)
+    scraped = parsed(
+        process("log", "stats", "log", "--format", "prometheus").out.decode()
+    )
+    assert scraped["storage_lines"] == {("", (("directory", "log"),)): 90}
+    assert process("log", "stats", "nowhere").code == 1
+
+
+def test_metrics_of_a_writer(process, tmp_path):
+    process("log", "append", "log", "--metrics", "log.prom", stdin=LINES)
+    metrics = parsed((tmp_path / "log.prom").read_text())
+    assert metrics["storage_records_total"] == {("", (("directory", "log"),)): 90}
+    assert metrics["storage_last_line"] == {("", (("directory", "log"),)): 90}
+
+
+def test_while_it_writes(start, tmp_path):
+    child = start("log", "append", "log", "--metrics", "log.prom", "--ack")
+    child.stdin.write(b"1\n")
+    assert child.stdout.readline() == b"ACK 1\n"
+    assert "storage_last_line" in parsed((tmp_path / "log.prom").read_text())
+    child.stdin.close()
+    assert child.wait(20) == 0
+
+
+def test_where_no_file_can_be_written(process, tmp_path):
+    (tmp_path / "taken").mkdir()
+    refused = process("log", "append", "log", "--metrics", "taken", stdin=LINES)
+    assert refused.code == 2
+    assert "taken: is a directory" in refused.err
+    assert process("log", "cat", "log").out == b""
