@@ -289,3 +289,26 @@ def test_a_command_line_that_makes_no_sense(process, words, tmp_path):
     outcome = process("log", *words, stdin=lines(1))
     assert (outcome.code, outcome.out) == (2, b"")
     assert not (tmp_path / "log").exists()
+
+
+def test_the_indexes_of_a_log_as_json(process, tmp_path):
+    process("log", "append", "log", "--rotate-rows", 3, stdin=lines(8))
+    names = [f"{base:020d}.jsonl.idx" for base in (0, 3, 6)]
+    each = [process("log", "dump-index", f"log/{name}").out for name in names]
+    assert process("log", "dump-index", "log").out == b"".join(each)
+    # What was begun and is not committed is no line.
+    with (tmp_path / "log" / names[-1]).open("ab") as file:
+        file.write(bytes(60))
+    done = process("log", "dump-index", "log", "--out", "log")
+    assert done.code == 0, done.err
+    assert done.rows == [f"log/{name}.json".encode() for name in names]
+    written = [(tmp_path / "log" / f"{name}.json").read_bytes() for name in names]
+    assert written == each
+    entries = [json.loads(line) for line in written[1].splitlines()]
+    assert entries[0] == {"type": "header", "fileNumber": 2, "globalLineOffset": 3}
+    assert [entry["lineNumberGlobal"] for entry in entries[1:]] == [4, 5, 6]
+    assert process("count", "log").out == b"8\n"
+    assert process("count", "log/*").out == b"8\n"
+    assert process("log", "cat", "log").out == lines(8)
+    assert process("log", "dump-index", "nowhere").code == 1
+    assert process("log", "dump-index", ".").code == 1

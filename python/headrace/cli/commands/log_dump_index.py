@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from headrace.cli.arguments import Argument
@@ -10,6 +11,7 @@ from headrace.cli.table import Example
 
 if TYPE_CHECKING:
     from argparse import Namespace
+    from collections.abc import Iterable, Iterator
 
     from headrace.cli.output import Console
 
@@ -17,27 +19,64 @@ ABOUT = """\
 First the header, then for each line of the segment an object with fileNumber,
 lineNumberLocal, lineNumberGlobal (both from 1), startByte, endByte (behind the newline),
 messageTime (milliseconds) and timeSource (created or extracted), and flags if there are
-any. An entry that is not good ends it with a failure."""
+any. An entry that is not good ends it with a failure.
+
+Of a log, all indexes are printed one after the other, up to the last line that is committed.
+With --out, each is written as NAME.json to a directory, which may be that of the log: the
+index in its literal form, for programs that read JSON."""
 
 EXAMPLES = (
     Example(
         "headrace log dump-index trades/00000000000000000000.jsonl.idx",
         "the entries of the first segment",
     ),
+    Example("headrace log dump-index trades", "those of all segments"),
+    Example(
+        "headrace log dump-index trades --out trades", "beside each index, as JSON"
+    ),
 )
 
 ARGUMENTS = (
-    Argument("file", "file", "an index, FILE.jsonl.idx", metavar="FILE"),
+    Argument("file", "file", "an index, FILE.jsonl.idx, or a log", metavar="FILE"),
+    Argument(
+        "out",
+        "directory",
+        "write NAME.json for each index NAME to this directory",
+        ("--out",),
+        metavar="DIR",
+    ),
     *OUTPUT_OPTIONS,
 )
 
 
 def run(options: Namespace, console: Console) -> int:
-    """Print header and entries."""
+    """Print header and entries, or write them."""
+    from headrace.cli.ending import ending_cleanly
+    from headrace.store.atomic import write_atomically
+
+    with ending_cleanly():
+        for path, entries in _indexes(options.file):
+            if options.out is None:
+                for line in _lines(entries):
+                    console.text(line.decode())
+                continue
+            target = Path(options.out) / f"{path.name}.json"
+            target.parent.mkdir(parents=True, exist_ok=True)
+            write_atomically(target, _lines(entries))
+            console.text(f"{target}\n")
+    return 0
+
+
+def _indexes(file: str) -> Iterator[tuple[Path, Iterator[dict[str, object]]]]:
+    from headrace.store.log.dump import dumped_index, dumped_log
+
+    if Path(file).is_dir():
+        yield from dumped_log(file)
+    else:
+        yield Path(file), dumped_index(file)
+
+
+def _lines(entries: Iterable[dict[str, object]]) -> Iterator[bytes]:
     import json
 
-    from headrace.store.log.dump import dumped_index
-
-    for told in dumped_index(options.file):
-        console.text(json.dumps(told) + "\n")
-    return 0
+    return (json.dumps(told).encode() + b"\n" for told in entries)
