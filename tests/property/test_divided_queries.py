@@ -22,6 +22,28 @@ OPTIONS = st.fixed_dictionaries(
 )
 
 
+GROUPS = st.builds(
+    "$.rows(){}.{}({}){}".format,
+    st.sampled_from(["", ".filter(id > 1)", ".flat_map([$, id])", ".map(4 / id)"]),
+    st.sampled_from(["group_by", "index_by"]),
+    st.sampled_from(["id", "@", "k", "id % 2", "$.id", "[id, k]", "4 / id"]),
+    st.sampled_from(
+        [
+            "",
+            ".transform_values(@.len())",
+            ".values()",
+            ".entries().map(@[0])",
+            ".values().flat_map(@).take(2)",
+            ".to_pairs().map(4 / val.len())",
+            ".values().map(@.len()).sum()",
+            ".transform_values(@.len()).values().sort()",
+            ".values()[*].id",
+            ".len()",
+        ]
+    ),
+)
+
+
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     return tmp_path_factory.mktemp("divided")
@@ -29,7 +51,7 @@ def folder(tmp_path_factory):
 
 @settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
-    query=st.sampled_from(VALUES + STREAMS),
+    query=st.sampled_from(VALUES + STREAMS) | GROUPS,
     rows=ROWS,
     bad=st.lists(st.tuples(st.integers(0, 30), BAD), max_size=3),
     options=OPTIONS,

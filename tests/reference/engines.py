@@ -5,8 +5,16 @@ from collections import defaultdict
 from dataclasses import astuple
 from typing import NamedTuple
 
-from headrace.engines.spark.asking import Chunk, Firsts, Joined, Sorting, TaskRun
+from headrace.engines.spark.asking import (
+    Chunk,
+    Firsts,
+    Grouped,
+    Joined,
+    Sorting,
+    TaskRun,
+)
 from headrace.engines.spark.finishing import Element, Finishing
+from headrace.engines.spark.grouping import Grouping, Member
 from headrace.errors import HeadraceError
 from headrace.kernel.order_keys import KeyedRows
 from headrace.kernel.programs import SiftedRow, Sources, Stage, StreamQuery
@@ -36,6 +44,8 @@ def shuffled_in_process(query, tasks):
             lines = [row.of.line for row in rows]
             wanted = [line for line in lines if query.nulls or line != b"null"]
             yield from ((0, Chunk(0, 0, lines=line + b"\n")) for line in wanted)
+        case Grouped(plan):
+            yield from groups(query, plan, rows)
         case Firsts(behind=behind):
             firsts = {row.of.key: row for row in reversed(rows)}
             kept = [row for row in rows if firsts[row.of.key] is row]
@@ -47,6 +57,18 @@ def shuffled_in_process(query, tasks):
             lines.pop(b"", None)
             joins = [(row, [joining(query, join, lines[row.of.key])]) for row in rows]
             yield from given(query, behind, joins)
+
+
+def groups(query, plan, rows):
+    """Yield what becomes of groups, in the order in which their keys come."""
+    members = defaultdict(list)
+    for number, row in enumerate(rows):
+        members[row.of.key].append(Member(0, number, row.of.key, row.of.line))
+    made = []
+    for each in members.values():
+        made += Grouping(query, plan).pieces(each)
+    for piece in sorted(made, key=lambda piece: piece.failure is None):
+        yield 0, Chunk(0, 0, lines=piece.text, failure=piece.failure)
 
 
 def keyed_rows(query, tasks):

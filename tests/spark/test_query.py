@@ -185,6 +185,11 @@ def test_the_shared_cases(spark, monkeypatch, tmp_path):
         ("$.rows().sort(-k, -x).flat_map([id, k])", {"on_error": "skip", "limit": 9}),
         ("$.rows().map(k).sort()", {"on_error": "skip", "nulls": True}),
         ("$.rows().sort(60 / (id - 3))", {"on_error": "skip"}),
+        ("$.rows().group_by(k)", {"on_error": "skip"}),
+        ("$.rows().index_by(id)", {"on_error": "skip"}),
+        ("$.rows().group_by(x).entries().map([@[0], @[1].len()])", {"limit": 3}),
+        ("$.rows().group_by(k).transform_values(60 / (@.len() - 9))", {}),
+        ("$.rows().group_by(k).values().map(@.len()).sort()", {"on_error": "skip"}),
     ],
 )
 def test_queries_with_jobs_of_their_own(spark, tmp_path, query, options):
@@ -269,6 +274,23 @@ def test_a_row_that_finds_many_is_joined_in_several_batches(spark, tmp_path):
         ):
             ask = asking(dataset, query, 10_000, names={"rows": many})
             assert ask("spark") == ask("local")
+
+
+def test_groups_of_many_elements_come_in_pieces(spark, tmp_path):
+    path, written = tmp_path / "a.jsonl", tmp_path / "b.jsonl"
+    row = b'{"id": %d, "k": %d, "x": "%s"}\n'
+    path.write_bytes(b"".join(row % (n, n % 3, b"x" * 150) for n in range(30_000)))
+    with headrace.open(path, persist=False) as dataset:
+        where = {"engine": "spark", "master": HERE, "partition_bytes": "1MiB"}
+        for query in ("$.rows().group_by(k)", "$.rows().index_by(id)"):
+            local = dataset.query(query)
+            divided = dataset.query(query, **where)
+            pieces = list(divided.pieces())
+            assert b"".join(pieces) == b"".join(local.lines())
+            assert len(pieces) > 3
+            assert divided.write(written) == 1
+            assert written.read_bytes() == b"".join(pieces)
+            assert divided.to_list() == local.to_list()
 
 
 def test_answers_come_in_the_order_of_the_rows_however_many_chunks(

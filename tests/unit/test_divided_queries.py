@@ -244,7 +244,16 @@ def test_what_is_joined_by_a_shuffle_needs_no_memory_here(tmp_path, kind):
         assert outcome(dataset, query, **asked, **where) == expected
 
 
-@pytest.mark.parametrize("query", ["$.rows().sort(k)", "$.rows().unique().map(id)"])
+@pytest.mark.parametrize(
+    "query",
+    [
+        "$.rows().sort(k)",
+        "$.rows().unique().map(id)",
+        "$.rows().group_by(k)",
+        "$.rows().index_by(x)",
+        "$.rows().group_by(x).entries().map(@[0]).map(@.len())",
+    ],
+)
 def test_what_is_shuffled_needs_no_memory_here(files, query):
     with headrace.open(files, persist=False) as dataset:
         expected = outcome(dataset, query)
@@ -260,6 +269,18 @@ def test_what_is_shuffled_needs_no_memory_here(files, query):
         ("$.rows().sort(k)", {"partition_bytes": 90, "limit": 0}, ["keys"]),
         ("$.rows().sort(k)", {"partition_bytes": 1 << 20}, ["parts"]),
         ("$.rows().sort(60 / (id - 3))", {"partition_bytes": 90}, ["keys", "parts"]),
+        ("$.rows().group_by(k)", {"partition_bytes": 90}, ["keys", "shuffled"]),
+        ("$.rows().group_by(k)", {"partition_bytes": 1 << 20}, ["parts"]),
+        (
+            "$.rows().group_by(60 / (id - 3))",
+            {"partition_bytes": 90},
+            ["keys", "parts"],
+        ),
+        (
+            "$.rows().group_by(k).values().map(@.map(60 / (id - 3))).take(1)",
+            {"partition_bytes": 90},
+            ["keys", "shuffled", "parts"],
+        ),
         ("$.rows().unique_by(x)", {"partition_bytes": 90}, ["keys", "shuffled"]),
         ("$.rows().unique().sum(id)", {"partition_bytes": 90}, ["keys", "shuffled"]),
         ("$.rows().unique_by(x)", {"partition_bytes": 1 << 20}, ["rows"]),
@@ -331,6 +352,10 @@ def test_what_tasks_give_for_a_join_with_a_large_side(tmp_path, noted, query, gi
         ("$.rows().sort(x)", "sorted"),
         ("$.rows().filter(x > 1).sort(-x, -y).map(z)", "sorted"),
         ("$.rows().count_by(x)", "parts"),
+        ("$.rows().group_by(x)", "grouped"),
+        ("$.rows().index_by(x).transform_values(y).values().sum()", "grouped"),
+        ("$.rows().group_by(x).a", "parts"),
+        ("$.rows().group_by(x).values().map($.y)", "parts"),
         ("$.rows().sort(x, -y)", "parts"),
         ("$.rows().sort(x).take(3)", "parts"),
         ("$.rows().sort((a, b) => a.x < b.x)", "parts"),
@@ -388,6 +413,16 @@ def test_the_division_of_a_join_that_no_task_can_hold(query, where):
             "tasks find the first element of each key among their rows, and if these "
             "are many a shuffle those of all; tasks do the rest; the driver puts the "
             "lines in order",
+        ),
+        (
+            "$.rows().group_by(x)",
+            "tasks make the elements and the names of their groups; a shuffle brings these "
+            "together; the driver takes them in the order in which they first come",
+        ),
+        (
+            "$.rows().group_by(x).values().sum(y)",
+            "tasks make the elements and the names of their groups; a shuffle brings these "
+            "together; the driver asks the rest of the query of what tasks make of each",
         ),
         (
             "$.rows().join(@users, on: x == x).count()",

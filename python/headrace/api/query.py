@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from headrace.api.bad_rows import as_line
 from headrace.api.formats.layout import Layout
-from headrace.api.results import Result
+from headrace.api.results import Result, whole_lines
 from headrace.engines.query_run import QueryRun, warn_of_memory
 from headrace.kernel.programs import Program
 from headrace.kernel.values import MAX_DEPTH
@@ -108,6 +108,10 @@ class QueryResult(Result):
 
     def lines(self) -> Iterator[bytes]:
         """Yield the answers as lines of JSON, many at a time."""
+        return whole_lines(self.pieces())
+
+    def pieces(self) -> Iterator[bytes]:
+        """Yield the bytes of `lines`; where a line is long, a piece is a part of it."""
         self.notes = []
         self.run = self._start(self.plan, self._options)
         self.run.warn = self.warn

@@ -35,6 +35,10 @@ class Result:
         """Yield the rows as lines of JSON, many at a time."""
         raise NotImplementedError
 
+    def pieces(self) -> Iterator[bytes]:
+        """Yield the bytes of `lines`; where a line is long, a piece is a part of it."""
+        return self.lines()
+
     def _layout(self) -> Layout:
         """Return how rows become columns."""
         return Layout(self._note, None)
@@ -67,16 +71,18 @@ class Result:
         JSON are compressed in blocks, so that the file can be entered anywhere.
         """
         chosen, codec = target(path, format)
+        in_blocks = codec != "none" and codec in block_codecs()
+        whole = chosen.name != "ndjson" or in_blocks
         count = 0
 
         def counted() -> Iterator[bytes]:
             nonlocal count
-            for lines in self.lines():
+            for lines in self.lines() if whole else self.pieces():
                 count += lines.count(b"\n")
                 yield lines
 
         content = self._formatted(counted(), chosen.name)
-        if chosen.name == "ndjson" and codec != "none" and codec in block_codecs():
+        if chosen.name == "ndjson" and in_blocks:
             with LineWriter(path, codec=codec, validate=False) as writer:
                 for lines in content:
                     writer.write_lines(lines)
@@ -93,7 +99,8 @@ class Result:
 
         `width` is that of the terminal, for a table that must fit.
         """
-        return self._formatted(self.lines(), format, width)
+        answers = self.pieces() if format == "ndjson" else self.lines()
+        return self._formatted(answers, format, width)
 
     def _formatted(
         self, answers: Iterator[bytes], format: FormatName, width: int | None = None
@@ -133,6 +140,20 @@ class Result:
         except ImportError as error:
             raise MissingExtraError("polars", "polars") from error
         return pl.DataFrame(self.to_arrow())
+
+
+def whole_lines(pieces: Iterator[bytes]) -> Iterator[bytes]:
+    r"""Yield the same bytes with all pieces of a line in one.
+
+    >>> list(whole_lines(iter([b"1\n2\n", b"[3,", b"4]", b"\n5\n"])))
+    [b'1\n2\n', b'[3,4]\n5\n']
+    """
+    held = []
+    for piece in pieces:
+        held.append(piece)
+        if piece.endswith(b"\n"):
+            yield b"".join(held)
+            held = []
 
 
 def _compressed(content: Iterator[bytes], codec: str) -> Iterator[bytes]:

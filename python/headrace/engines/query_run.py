@@ -187,7 +187,7 @@ class QueryRun:
         files: Sequence[Rows],
         named: Mapping[str, Sequence[Rows]] | None = None,
     ) -> Iterator[bytes]:
-        """Yield the lines of output, many at a time, each with its newline."""
+        """Yield the lines of output, many at a time, or one that is long in pieces."""
         self._files = {None: files, ELEMENTS: ()}
         self._files.update(named or {})
         self._ask_questions()

@@ -38,6 +38,7 @@ _NUMBERS: dict[str, Reduction] = {
     "min": "min",
     "max": "max",
 }
+_OF_ENTRIES = ("entries", "keys", "to_pairs", "values")
 _OF_ONE_VALUE = frozenset({"count_by", "approx_count_distinct"})
 GIVES_ELEMENTS = _ROW_LOCAL | {
     "accumulate", "batch", "chunk", "cummax", "cummin", "diff", "diff_window", "distinct",
@@ -111,13 +112,30 @@ class Order:
 
 
 @dataclass(frozen=True, slots=True)
+class Group:
+    """Elements by the names of their groups, and what each group becomes by itself.
+
+    `key` is asked of each element, as its document, and gives the name. With `last`, a group
+    is its last element. `each` is asked of an object that has one group and no other, None
+    if that is all; what it ``gives`` is put together to one object, or to elements, of
+    which `rest` is asked, None if they are the lines of output.
+    """
+
+    key: ast.Node
+    last: bool
+    each: ast.Node | None
+    gives: Literal["object", "elements"]
+    rest: ast.Node | None
+
+
+@dataclass(frozen=True, slots=True)
 class StreamPlan:
     """A query over all rows of `source`, or of the main one.
 
     `limit` is how many elements are needed. With `prune`, those that cannot be part of
     the answer are not held. `rest` is asked of what the reduction
     gives, None if that is the answer. `order` says the same as `rest`, if that is a sort by
-    keys. `spread`: the answer is an array whose
+    keys, `group` if it begins with groups. `spread`: the answer is an array whose
     elements are lines of output. `reverse`: rows come from the last to the first.
     """
 
@@ -130,6 +148,7 @@ class StreamPlan:
     reverse: bool = False
     prune: Prune | None = None
     order: Order | None = None
+    group: Group | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -357,6 +376,7 @@ class _Planner:
                 self._collect([step, *rest]),
                 prune=self._prune(step, arguments, rest),
                 order=self._order(step, rest),
+                group=_group(step, rest),
             )
         return self._collect([step, *rest])
 
@@ -494,6 +514,49 @@ class _Planner:
         if rest:
             test = ast.Path(test, tuple(rest))
         return replace(self._finish("collect"), limit=1, rest=test)
+
+
+def _group(step: ast.Method, rest: Sequence[ast.Step]) -> Group | None:
+    """Plan groups, of which each becomes something by itself."""
+    if step.name not in ("group_by", "index_by") or len(step.args) != 1:
+        return None
+    if any(map(_mentions_root, rest)):
+        return None
+    behind = 0
+    while behind < len(rest) and _is_about_values(rest[behind]):
+        behind += 1
+    gives: Literal["object", "elements"] = "object"
+    if behind < len(rest):
+        if not any(_is_call(rest[behind], name) for name in _OF_ENTRIES):
+            return None
+        gives, behind = "elements", _end_of_each(rest, behind + 1)
+    each = ast.Path(ast.Root(), tuple(rest[:behind])) if behind else None
+    left: ast.Node | None = None
+    if rest[behind:]:
+        left = ast.Path(ast.Root(), tuple(rest[behind:]))
+    elif gives == "elements" and not _gives_stream(rest):
+        left = ast.Root()
+    # As the builtin itself makes names of keys.
+    name = (ast.Method("group_by", (ast.Arg(ast.Current()),)), ast.Method("keys"))
+    key = ast.ArrayLiteral((_about_element(step.args[0].value),))
+    path = ast.Path(key, (*name, ast.Index(0)))
+    return Group(path, step.name == "index_by", each, gives, left)
+
+
+def _is_about_values(step: ast.Step) -> bool:
+    """Whether a step makes an object of an object, each value by itself."""
+    return isinstance(step, ast.Method) and step.name == "transform_values"
+
+
+def _end_of_each(steps: Sequence[ast.Step], start: int) -> int:
+    """Return where the steps end, from `start` on, that are about each element by itself."""
+    if _are_about_each(steps[start:]):
+        return len(steps)
+    while _are_about_each(steps[start : start + 1]) and not (
+        isinstance(steps[start], ast.Each)
+    ):
+        start += 1
+    return start
 
 
 def _negated(argument: ast.Node) -> ast.Node:

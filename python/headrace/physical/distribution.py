@@ -22,10 +22,10 @@ if TYPE_CHECKING:
     from headrace.physical.query_plan import QueryPlan, StagePlan
 
 Division: TypeAlias = Literal[
-    "lines", "sorted", "parts", "unique", "joined", "rows", "driver"
+    "lines", "sorted", "grouped", "parts", "unique", "joined", "rows", "driver"
 ]
-"""What tasks give to the driver: lines of output, these in the order of a key, what their
-rows are reduced to, the first element of each key, elements that were joined by their keys,
+"""What tasks give to the driver: lines of output, these in the order of a key, groups of
+elements, what their rows are reduced to, the first element of each key, elements that were joined by their keys,
 some of their rows as they are, or nothing, since the driver reads the rows itself."""
 
 _ENDING = ("take", "take_while")
@@ -44,7 +44,9 @@ def division(
     if len(local) == len(plan.stages):
         if plan.reduction == "lines":
             return "lines"
-        return "parts" if plan.order is None else "sorted"
+        if plan.order is not None:
+            return "sorted"
+        return "parts" if plan.group is None else "grouped"
     if plan.limit is None and (shuffle := _shuffle(plan.stages[len(local) :])):
         return shuffle
     return "rows" if sifting(plan.stages, joins_in_tasks) else "driver"
@@ -156,6 +158,8 @@ _SENTENCES: dict[Division, str] = {
     "lines": "tasks answer their rows; the driver puts the lines in order",
     "sorted": "tasks make the elements and their keys; a shuffle sorts them; "
     "the driver takes the lines in that order",
+    "grouped": "tasks make the elements and the names of their groups; a shuffle brings these "
+    "together; the driver {groups}",
     "parts": "tasks reduce their rows; the driver puts the results together",
     "unique": "tasks find the first element of each key among their rows, and if these are "
     "many a shuffle those of all; {behind}",
@@ -177,6 +181,13 @@ def _behind(plan: StreamPlan) -> str:
     )
 
 
+def _groups(plan: StreamPlan) -> str:
+    """Return what becomes of groups on the driver."""
+    if plan.group is None or plan.group.rest is None:
+        return "takes them in the order in which they first come"
+    return "asks the rest of the query of what tasks make of each"
+
+
 def _sentence(plan: StreamPlan) -> str:
     if plan.source is not None:
         return f"the driver reads @{plan.source}"
@@ -184,7 +195,9 @@ def _sentence(plan: StreamPlan) -> str:
         return "the driver reads the rows, from the last to the first"
     count = len(sifting(plan.stages))
     stages = "stage" if count == 1 else f"{count} stages"
-    said = _SENTENCES[division(plan)].format(count=stages, behind=_behind(plan))
+    said = _SENTENCES[division(plan)].format(
+        count=stages, behind=_behind(plan), groups=_groups(plan)
+    )
     for at, stage in enumerate(plan.stages):
         if isinstance(stage, JoinPlan) and division(plan) != "driver":
             shuffled = plan.limit is None and _shuffle(plan.stages[at:]) == "joined"
@@ -193,7 +206,7 @@ def _sentence(plan: StreamPlan) -> str:
                 f"; @{stage.right.source} is read by every task if it is small, "
                 f"else joined by {by}"
             )
-    if plan.rest is not None and division(plan) != "sorted":
+    if plan.rest is not None and division(plan) not in ("sorted", "grouped"):
         said += ", and asks the rest of the query of that"
     if needs_tail(plan):
         said += "; of files that can be entered, the driver reads only the end"

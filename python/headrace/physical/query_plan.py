@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache, lru_cache
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from headrace.errors import UsageError
 from headrace.kernel.programs import Program
@@ -87,13 +87,27 @@ class OrderPlan:
 
 
 @dataclass(frozen=True, slots=True)
+class GroupPlan:
+    """Elements in groups by the names that a program gives, whose code is `key`.
+
+    The rest is that of `headrace.logical.stream.Group`.
+    """
+
+    key: bytes
+    last: bool
+    each: Program | None
+    gives: Literal["object", "elements"]
+    rest: Program | None
+
+
+@dataclass(frozen=True, slots=True)
 class StreamPlan:
     """A query about all rows of `source`, or of the main one.
 
     The rows go through the stages and are reduced; `rest` is asked of the result,
     and if there is `spread`, the answer is an array whose elements are lines. With
     `prune`, only elements that can be part of the answer are held. `order` says the same
-    as `rest`, if that is a sort by keys. `keys` is what rows must have for the first stage
+    as `rest`, if that is a sort by keys, and `group` if it begins with groups. `keys` is what rows must have for the first stage
     not to pass over them.
     """
 
@@ -108,6 +122,7 @@ class StreamPlan:
     prune: PruneCode | None = None
     order: OrderPlan | None = None
     keys: KeyFilter | None = None
+    group: GroupPlan | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,7 +249,13 @@ class _Planner:
             None if plan.prune is None else self._prune(plan.prune),
             None if plan.order is None else self._order(plan.order),
             key_filter.of_stream(plan),
+            None if plan.group is None else self._group(plan.group),
         )
+
+    def _group(self, group: logical.Group) -> GroupPlan:
+        each = None if group.each is None else self.program(group.each)
+        rest = None if group.rest is None else self.program(group.rest)
+        return GroupPlan(self._code(group.key), group.last, each, group.gives, rest)
 
     def _order(self, order: logical.Order) -> OrderPlan:
         then = tuple(self._stage(stage) for stage in order.then)

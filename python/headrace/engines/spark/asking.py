@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from headrace.kernel.programs import Refused
     from headrace.kernel.rows import RowBatch
     from headrace.physical.fragment import Fragment
-    from headrace.physical.query_plan import JoinPlan, StagePlan
+    from headrace.physical.query_plan import GroupPlan, JoinPlan, StagePlan
     from headrace.store.source import Source
 
 Gives: TypeAlias = Literal["lines", "parts", "rows", "keys", "shuffled"]
@@ -95,7 +95,15 @@ class Joined:
     behind: StreamPlan | None
 
 
-Shuffle: TypeAlias = "Sorting | Firsts | Joined"
+@dataclass(frozen=True, slots=True)
+class Grouped:
+    """Elements are put into groups by their keys, in the order in which these first come."""
+
+    plan: GroupPlan
+    buckets: int
+
+
+Shuffle: TypeAlias = "Sorting | Firsts | Joined | Grouped"
 
 
 @dataclass(frozen=True, slots=True)

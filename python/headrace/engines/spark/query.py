@@ -8,12 +8,14 @@ the main source is another, so whatever tasks cannot do is done here, by the sam
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from typing import TYPE_CHECKING, TypeAlias
 
 from headrace.engines.query_run import ELEMENTS, QueryRun
 from headrace.engines.spark.asking import (
     Chunk,
     Firsts,
+    Grouped,
     Joined,
     Keying,
     Sorting,
@@ -25,7 +27,7 @@ from headrace.engines.spark.row_order import MOST_TASKS, Arrived, RowOrder, jobs
 from headrace.engines.spark.shuffled_rows import MOST_HELD, ShuffledRows
 from headrace.engines.spark.splits import absolute
 from headrace.kernel.programs import Counts, StreamQuery
-from headrace.kernel.rows import END, RowBatch
+from headrace.kernel.rows import END, RowBatch, rows_of
 from headrace.physical.distribution import (
     are_local,
     division,
@@ -41,7 +43,7 @@ if TYPE_CHECKING:
     from headrace.engines.query_run import Pass
     from headrace.engines.spark.asking import Gives, RefusedRow
     from headrace.engines.spark.looking import Looked
-    from headrace.kernel.programs import RowQuery
+    from headrace.kernel.programs import Program, RowQuery
     from headrace.physical.distribution import Division
     from headrace.physical.fragment import Fragment
     from headrace.physical.query_plan import RowPlan
@@ -138,6 +140,8 @@ class SparkRun(QueryRun):
         # What one task can make, nothing needs to be shuffled for.
         if divided == "sorted" and not self._is_held_here(tasks=1):
             return self._sorted_lines(plan, nulls=nulls, limit=limit)
+        if divided == "grouped" and not self._is_held_here(tasks=1):
+            return self._grouped_lines(plan, nulls=nulls, limit=limit)
         if plan.reduction == "lines" and limit is None:
             left = self._behind_shuffle(plan, divided, nulls=nulls)
             if left is not None and not left.stages:
@@ -175,17 +179,9 @@ class SparkRun(QueryRun):
         query = self._task_query("keys", (plan,))
         keying = Keying(order.key, order.then, compact=True)
         query = replace(query, keying=keying, nulls=nulls)
-        found, ordinary = [], True
-        self.asked = Counts()
-        for arrived, looked in self._looked(query, self._row_order()):
-            self.asked += arrived.chunk.counts
-            self._say_what_is_wrong(arrived)
-            found.append(looked)
-            ordinary = ordinary and not looked.late and not arrived.is_distrusted
-        if not ordinary:
-            self._wrong_is_said = True
-            yield from QueryRun._lines(self, plan, nulls=nulls, limit=limit)
-            self._wrong_is_said = False
+        found = self._looked_at_elements(query)
+        if found is None:
+            yield from self._held_lines(plan, nulls=nulls, limit=limit)
             return
         if limit == 0:
             return
@@ -195,6 +191,71 @@ class SparkRun(QueryRun):
         sorting = Sorting(cuts, order.descending)
         shuffled = self._shuffled(replace(query, shuffle=sorting))
         yield from _first_lines((chunk.lines for _, chunk in shuffled), limit)
+
+    def _grouped_lines(
+        self, plan: StreamPlan, *, nulls: bool, limit: int | None
+    ) -> Iterator[bytes]:
+        """Yield what groups give, in the order in which they first come."""
+        group = plan.group
+        assert group is not None
+        self._read_joined(plan)
+        query = self._task_query("keys", (plan,))
+        query = replace(query, keying=Keying(group.key, compact=True))
+        found = self._looked_at_elements(query)
+        if found is None:
+            yield from self._held_lines(plan, nulls=nulls, limit=limit)
+            return
+        parts = self._parts(sum(looked.size for looked in found))
+        chunks = self._shuffled(replace(query, shuffle=Grouped(group, parts)))
+        # What fails comes before all else, in its order.
+        first = next(chunks, (0, Chunk(0, 0)))[1]
+        if first.failure is not None:
+            if group.rest is None:
+                raise first.failure
+            # The rest may not have come to it.
+            yield from self._held_lines(plan, nulls=nulls, limit=limit)
+            return
+        texts = chain([first.lines], (chunk.lines for _, chunk in chunks))
+        if group.gives == "object":
+            yield from _as_object(texts)
+            return
+        if group.rest is not None:
+            value = self._asked_of_groups(group.rest, texts)
+            yield from self._printed(
+                value, spread=plan.spread, nulls=nulls, limit=limit
+            )
+            return
+        wanted = texts if nulls else map(_without_nulls, texts)
+        yield from _first_lines(wanted, limit)
+
+    def _asked_of_groups(self, rest: Program, texts: Iterable[bytes]) -> bytes:
+        """Ask the rest of a query of all that groups gave."""
+        plan = StreamPlan(ELEMENTS, (), "collect")
+        holding = self.reducing(plan)
+        for text in texts:
+            for batch in rows_of(text):
+                holding.answer(batch, 0)
+                self._say_what_is_held(holding)
+        return self._finished([replace(plan, rest=rest)], [holding])[0]
+
+    def _looked_at_elements(self, query: TaskQuery) -> list[Looked] | None:
+        """Have tasks look at all elements; None if what is shuffled would not be all."""
+        found, ordinary = [], True
+        self.asked = Counts()
+        for arrived, looked in self._looked(query, self._row_order()):
+            self.asked += arrived.chunk.counts
+            self._say_what_is_wrong(arrived)
+            found.append(looked)
+            ordinary = ordinary and not looked.late and not arrived.is_distrusted
+        return found if ordinary else None
+
+    def _held_lines(
+        self, plan: StreamPlan, *, nulls: bool, limit: int | None
+    ) -> Iterator[bytes]:
+        """Yield what a plan gives without a shuffle; what is wrong with rows is said."""
+        self._wrong_is_said = True
+        yield from QueryRun._lines(self, plan, nulls=nulls, limit=limit)
+        self._wrong_is_said = False
 
     def _behind_shuffle(
         self, plan: StreamPlan, divided: Division, *, nulls: bool
@@ -419,7 +480,7 @@ class SparkRun(QueryRun):
                 return self._merged_chunks(left)
             plans = plans if left is None else [left]
         reduced = all(
-            division(plan, self._joins_in_tasks) in ("parts", "sorted")
+            division(plan, self._joins_in_tasks) in ("parts", "sorted", "grouped")
             for plan in plans
         )
         limited = any(plan.limit is not None for plan in plans)
@@ -623,6 +684,21 @@ def _can_be_joined(
         return True
     # Tasks tell of a row that fails, if all of it comes to one of them.
     return behind is not None and not left.has_several
+
+
+def _as_object(entries: Iterable[bytes]) -> Iterator[bytes]:
+    """Yield one line, in pieces, of entries that each begin with a comma."""
+    begun = False
+    for text in entries:
+        if text:
+            yield text if begun else b"{" + text[1:]
+            begun = True
+    yield b"}\n" if begun else b"{}\n"
+
+
+def _without_nulls(lines: bytes) -> bytes:
+    kept = lines.splitlines(keepends=True)
+    return b"".join(line for line in kept if line != b"null\n")
 
 
 def _first_lines(texts: Iterable[bytes], limit: int | None) -> Iterator[bytes]:

@@ -15,8 +15,17 @@ from uuid import uuid4
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from headrace.engines.spark.asking import Chunk, Firsts, Joined, Sorting, TaskRun
+from headrace.engines.spark.asking import (
+    CHUNK_BYTES,
+    Chunk,
+    Firsts,
+    Grouped,
+    Joined,
+    Sorting,
+    TaskRun,
+)
 from headrace.engines.spark.finishing import Element, Finishing
+from headrace.engines.spark.grouping import Grouping, Member, Piece
 from headrace.engines.spark.joining import Joining
 from headrace.engines.spark.keyed_columns import integers, keyed_columns
 from headrace.engines.spark.passing import Passing
@@ -24,6 +33,7 @@ from headrace.engines.spark.same_version import SameVersion
 from headrace.engines.spark.shuffles import (
     SCHEMA,
     first_of_each_key,
+    grouped_lines,
     joined_lines,
     sorted_lines,
 )
@@ -39,12 +49,22 @@ if TYPE_CHECKING:
     from headrace.engines.spark.asking import TaskQuery
     from headrace.kernel.order_keys import KeyedElements
     from headrace.physical.fragment import Fragment
-    from headrace.physical.query_plan import StreamPlan
+    from headrace.physical.query_plan import GroupPlan, StreamPlan
 
 _PLACE = ("fragment", "row", "offset")
 _KEYED = ", ".join([SCHEMA, *(f"{name} bigint" for name in _PLACE)])
 _ELEMENT = ("task", "number", *_PLACE)
 _FAILURE = ("reason", "column", "at")
+_ARROW_GROUPED = pa.schema(
+    [
+        ("task", "int64"),
+        ("number", "int64"),
+        ("place", "int64"),
+        ("text", "binary"),
+        ("failure", "binary"),
+    ]
+)
+_MOST_PIECES = 10_000
 _CHUNKS = "task bigint, chunk binary"
 _ARROW_CHUNKS = pa.schema([("task", "int64"), ("chunk", "binary")])
 
@@ -88,6 +108,11 @@ def shuffled(
             if behind is None:
                 return joined.mapInArrow(chunks_of_rows, _CHUNKS)
             return joined.mapInArrow(FinishedTasks(query, behind), _CHUNKS)
+        case Grouped(plan, buckets):
+            grouping = GroupedTasks(query, plan)
+            lines = keyed.select("task", "number", "key", "line")
+            made = grouped_lines(lines, grouping, buckets)
+            return made.mapInArrow(chunks_of_pieces, _CHUNKS)
         case None:
             raise AssertionError("nothing is shuffled")
 
@@ -175,6 +200,60 @@ class FinishedTasks:
             elements = map(Element._make, zip(*columns, strict=True))
             for task, chunk in finishing.chunks(elements):
                 yield _chunk(task, chunk)
+
+
+class GroupedTasks:
+    """The function that tasks run over elements that are sorted by their groups."""
+
+    def __init__(self, query: TaskQuery, plan: GroupPlan) -> None:
+        self._version = SameVersion()  # the first that is unpickled
+        self._query = query
+        self._plan = plan
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Make pieces of the groups of a partition."""
+        members = (
+            member
+            for batch in batches
+            for member in map(Member._make, zip(*_lists(batch), strict=True))
+        )
+        held, size = list[Piece](), 0
+        for piece in Grouping(self._query, self._plan).pieces(members):
+            held.append(piece)
+            size += len(piece.text)
+            if len(held) >= _MOST_PIECES or size >= CHUNK_BYTES:
+                yield _pieces(held)
+                held, size = [], 0
+        yield _pieces(held)
+
+
+def _lists(batch: pa.RecordBatch) -> list[list[object]]:
+    return [batch.column(name).to_pylist() for name in Member._fields]
+
+
+def _pieces(pieces: Sequence[Piece]) -> pa.RecordBatch:
+    rows = [
+        (*place, None if failure is None else pickle.dumps(failure))
+        for *place, failure in pieces
+    ]
+    columns = list(zip(*rows, strict=True)) or [()] * len(_ARROW_GROUPED)
+    return pa.record_batch(
+        [
+            pa.array(column, each.type)
+            for column, each in zip(columns, _ARROW_GROUPED, strict=True)
+        ],
+        schema=_ARROW_GROUPED,
+    )
+
+
+def chunks_of_pieces(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Put what groups give into chunks, in its order, those that fail by themselves."""
+    for batch in batches:
+        lines = b"".join(batch.column("text").to_pylist())
+        for failure in batch.column("failure").drop_null().to_pylist():
+            yield _chunk(0, Chunk(0, 0, failure=pickle.loads(failure)))
+        if lines:
+            yield _chunk(0, Chunk(0, 0, lines=lines))
 
 
 def chunks_of_rows(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

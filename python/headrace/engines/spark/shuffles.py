@@ -16,13 +16,17 @@ from pyspark.sql import Window
 from pyspark.sql import functions as F  # noqa: N812, as everybody calls it
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
+    import pyarrow as pa
     from pyspark.sql import Column, DataFrame
 
     from headrace.engines.spark.joining import Joining
 
 SCHEMA = "task bigint, number bigint, key binary, line binary"
+GROUPED = "task bigint, number bigint, place bigint, text binary, failure binary"
+
+MapInArrow: TypeAlias = "Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]"
 
 Keep: TypeAlias = Literal["first", "last"]
 
@@ -91,6 +95,20 @@ def joined_lines(
     divided = divided.sortWithinPartitions("key", "side", "task", "number")
     joined = divided.mapInArrow(joining, joining.schema)
     return as_they_came(joined, buckets, "task", "number", "place", tasks=tasks)
+
+
+def grouped_lines(frame: DataFrame, grouping: MapInArrow, buckets: int) -> DataFrame:
+    """Return what is made of the rows of each key, as the first rows of keys came.
+
+    `grouping` gets them in their order, and gives columns `GROUPED`, of which each row is
+    small. What has a failure comes before all else.
+    """
+    divided = frame.repartition(buckets, "key")
+    divided = divided.sortWithinPartitions("key", "task", "number")
+    made = divided.mapInArrow(grouping, GROUPED)
+    # Few groups may begin in the first task and have all rows, so parts are found by a sample.
+    order = [F.col("failure").isNull(), "task", "number", "place"]
+    return made.repartitionByRange(buckets, *order).sortWithinPartitions(*order)
 
 
 def as_they_came(frame: DataFrame, parts: int, *place: str, tasks: int) -> DataFrame:
