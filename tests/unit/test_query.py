@@ -37,6 +37,16 @@ def test_what_needs_few_rows_reads_one_buffer(large, query, answers):
         assert ds.bytes_read() <= 64 << 10
 
 
+@pytest.mark.parametrize(
+    "query", ["$.id", "$.rows().map(id)", "$.rows().sort(id)", "$.rows().reverse()"]
+)
+def test_no_answer_is_wanted(tmp_path, query):
+    path = tmp_path / "a.jsonl"
+    path.write_bytes(b'{"id": 1}\n{"id": 2}\n')
+    with headrace.open(path) as ds:
+        assert ds.query(query, limit=0).to_list() == []
+
+
 def test_the_newest_rows_are_read_from_the_end(large):
     with headrace.open(large, persist=False) as ds:
         assert ds.query("$.id", reverse=True, limit=3).to_list() == [

@@ -366,7 +366,8 @@ class QueryRun:
         query = RowQuery(
             whole_row(), output="elements", nulls=nulls, limit=limit, max_depth=1000
         )
-        return b"".join(query.answer(batch, 0).lines for batch in rows_of(value))
+        batches = (batch for batch in rows_of(value) if not query.done)
+        return b"".join(query.answer(batch, 0).lines for batch in batches)
 
     def _request_lanes(self, name: str | None, several: Sequence[Lanes]) -> None:
         if not self.options.lanes:
