@@ -22,6 +22,7 @@ __all__ = [
     "LogChecking",
     "LogClock",
     "LogLines",
+    "LogMerge",
     "LogTail",
     "Packer",
     "Program",
@@ -51,6 +52,8 @@ __all__ = [
     "hash_all",
     "hash_blocks",
     "log_entry",
+    "log_lines_between",
+    "log_time_span",
     "new_columns",
     "parse",
     "reach_back",
@@ -646,6 +649,21 @@ _LogFault: TypeAlias = tuple[str, str]
 def log_entry(
     data: _Bytes, salt: int
 ) -> tuple[int, int, int, int, int, int, bool, int, int] | None: ...
+def log_time_span(entries: _Bytes, salt: int) -> tuple[int, int] | None: ...
+def log_lines_between(
+    entries: _Bytes, lines: _Bytes, since: int, until: int
+) -> tuple[_Bytes, _Bytes]: ...
+
+@final
+class LogMerge:
+    def __new__(
+        cls, logs: int, *, picked: bool, names: list[_Bytes] | None = None
+    ) -> LogMerge: ...
+    def give(self, log: int, entries: _Bytes, lines: _Bytes) -> None: ...
+    def end(self, log: int) -> None: ...
+    def next(
+        self, key: int, max_rows: int, max_bytes: int
+    ) -> tuple[_Bytes, int, _Bytes, int | None, tuple[str, int]]: ...
 
 @final
 class LogChecking:

@@ -486,6 +486,60 @@ class LineOutOfRangeError(HeadraceError, IndexError):
         return f"{self.path}: no line {self.line}; {there}"
 
 
+class LinesGoneError(HeadraceError):
+    """Lines that were to be read next are no longer in the log."""
+
+    def __init__(self, path: str, first: int, last: int) -> None:
+        super().__init__(path, first, last)
+        self.path = path
+        self.first = first
+        self.last = last
+
+    @property
+    def what(self) -> str:
+        """Which they are."""
+        count = self.last - self.first + 1
+        if count == 1:
+            return f"{self.path}: line {self.first} is gone"
+        return f"{self.path}: lines {self.first} to {self.last} are gone, {count} lines"
+
+    def __str__(self) -> str:
+        return (
+            f"{self.what}: retention removed them, or a repair gave them up; gone='skip' "
+            "(--gone skip) goes on behind them"
+        )
+
+
+class LogReplacedError(_OfPathError):
+    """A log is not the one of which lines were read before, or has lost some of those."""
+
+    def __str__(self) -> str:
+        return (
+            f"{self.path}: {self.reason}; begin again, a consumer with `headrace log "
+            "consumers DIR --set NAME=0`"
+        )
+
+
+class ConsumerBusyError(_HeldError):
+    """Somebody else reads the log as the same consumer."""
+
+    def __str__(self) -> str:
+        return (
+            f"{self.path}: {self.holder} reads as this consumer; wait until it is done, "
+            "or take another name"
+        )
+
+
+class CheckpointDamagedError(_OfPathError):
+    """The file with the position of a consumer is not what was written."""
+
+    def __str__(self) -> str:
+        return (
+            f"{self.path}: {self.reason}; set it with `headrace log consumers DIR "
+            "--set NAME=LINE`, 0 to begin again"
+        )
+
+
 class PipelineRunningError(_HeldError):
     """Somebody else is running the pipeline, or another one in its directory."""
 

@@ -61,7 +61,8 @@ mod _native {
     use crate::keyed::KeyedRows;
     #[pymodule_export]
     use crate::log::{
-        LogChecking, LogClock, LogLines, LogTail, log_entry, verify_log, verify_log_lines,
+        LogChecking, LogClock, LogLines, LogMerge, LogTail, log_entry, log_lines_between,
+        log_time_span, verify_log, verify_log_lines,
     };
     #[pymodule_export]
     use crate::packer::{Packer, Shard, codec_table};

@@ -4,12 +4,16 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use headrace_core::{
     json::Limits,
-    log::{self, Checking, Clock, ENTRY_BYTES, Entry, Fault, Late, Lines, Stop, TailScan},
+    log::{
+        self, Checking, Clock, ENTRY_BYTES, Entry, Fault, Form, Late, Limit, Lines, Merge, Pause,
+        Stop, TailScan,
+    },
     query::Watch,
 };
 use pyo3::{
     exceptions::{PyOverflowError, PyValueError},
     prelude::*,
+    pybacked::PyBackedBytes,
     types::PyBytes,
 };
 
@@ -280,4 +284,84 @@ pub(crate) fn verify_log_lines(
     let at = self::place(place);
     let (good, fault) = py.detach(|| log::verify_lines(entries, lines, at));
     (good, wrong(fault))
+}
+
+/// The earliest and the latest time of entries, None if there are none or one is not good.
+#[pyfunction]
+pub(crate) fn log_time_span(py: Python<'_>, entries: &[u8], salt: u32) -> Option<(i64, i64)> {
+    py.detach(|| log::span(entries, salt))
+}
+
+/// Those entries, of `lines`, whose times are from `since` to before `until`, and their lines.
+#[pyfunction]
+pub(crate) fn log_lines_between<'py>(
+    py: Python<'py>,
+    entries: &[u8],
+    lines: &[u8],
+    since: i64,
+    until: i64,
+) -> (Bound<'py, PyBytes>, Bound<'py, PyBytes>) {
+    let (entries, lines) = py.detach(|| log::select(entries, lines, since..until));
+    (PyBytes::new(py, &entries), PyBytes::new(py, &lines))
+}
+
+/// Lines, how many, where they are from, the key of the last, and why there are no more:
+/// `wants` an input, `full`, `later` with the next key, `end`.
+type MergedLines<'py> =
+    (Bound<'py, PyBytes>, usize, Bound<'py, PyBytes>, Option<i64>, (&'static str, i64));
+
+/// Lines of several logs in one order.
+#[pyclass(frozen, module = "headrace._native")]
+pub(crate) struct LogMerge {
+    merge: Mutex<Merge<PyBackedBytes>>,
+}
+
+#[pymethods]
+impl LogMerge {
+    /// Of so many logs. Lines come as they are, with `picked` as well where they are from; or with
+    /// `names`, which are JSON, as objects.
+    #[new]
+    #[pyo3(signature = (logs, *, picked, names = None))]
+    fn new(logs: usize, picked: bool, names: Option<Vec<Vec<u8>>>) -> PyResult<Self> {
+        let form = match names {
+            Some(names) if names.len() != logs => {
+                return Err(PyValueError::new_err("a name for each log"));
+            }
+            Some(names) => Form::Tagged(names),
+            None if picked => Form::Picked,
+            None => Form::AsItIs,
+        };
+        Ok(Self { merge: Mutex::new(Merge::new(logs, form)) })
+    }
+
+    /// Give a log that wants them its next lines, and their entries.
+    fn give(&self, log: usize, entries: PyBackedBytes, lines: PyBackedBytes) -> PyResult<()> {
+        let taken = locked(&self.merge).give(log, entries, lines);
+        taken.then_some(()).ok_or_else(|| PyValueError::new_err("it does not want any"))
+    }
+
+    /// Say that a log has no more.
+    fn end(&self, log: usize) {
+        locked(&self.merge).end(log);
+    }
+
+    /// The next lines with keys up to `key`.
+    fn next<'py>(
+        &self,
+        py: Python<'py>,
+        key: i64,
+        max_rows: usize,
+        max_bytes: usize,
+    ) -> MergedLines<'py> {
+        let limit = Limit { key, rows: max_rows, bytes: max_bytes };
+        let merged = py.detach(|| locked(&self.merge).next(limit));
+        let pause = match merged.pause {
+            Pause::Wants(input) => ("wants", i64::try_from(input).unwrap_or(i64::MAX)),
+            Pause::Full => ("full", 0),
+            Pause::Later(key) => ("later", key),
+            Pause::End => ("end", 0),
+        };
+        let (data, picks) = (PyBytes::new(py, &merged.data), PyBytes::new(py, &merged.picks));
+        (data, merged.rows, picks, merged.key, pause)
+    }
 }

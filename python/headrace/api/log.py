@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import time
 import warnings
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast, overload
 
+from headrace.api.consumer import Consumer
 from headrace.errors import (
     HeadraceError,
     HeadraceWarning,
@@ -18,6 +20,15 @@ from headrace.kernel.values import DEEPEST, MAX_DEPTH, parse
 from headrace.language import ast, traversal
 from headrace.language.parser import parse as parse_query
 from headrace.physical.query_plan import row_program
+from headrace.store.log.by_time import (
+    EARLIEST,
+    LATEST,
+    Between,
+    blocks_between,
+    first_between,
+)
+from headrace.store.log.consuming import EVERY_LINES, EVERY_SECONDS, Consuming
+from headrace.store.log.follow import POLL, Follower, again_and_again
 from headrace.store.log.indexes import TAILS, RecoveryOptions
 from headrace.store.log.lock import LogLock
 from headrace.store.log.manifest import (
@@ -32,6 +43,7 @@ from headrace.store.log.recovery import recover
 from headrace.store.log.rotation import Rotation
 from headrace.store.log.writer import Writer, WriterOptions
 from headrace.store.sizes import parse_size
+from headrace.store.times import parse_time
 
 if TYPE_CHECKING:
     import os
@@ -39,10 +51,12 @@ if TYPE_CHECKING:
     from typing import Literal
 
     from headrace.kernel.programs import Program
+    from headrace.store.log.follow import Gone
     from headrace.store.log.indexes import TailPolicy
     from headrace.store.log.manifest import Durability
     from headrace.store.log.report import Action, Report
     from headrace.store.log.rotation import SegmentState
+    from headrace.store.times import Moment
 
 R = TypeVar("R")
 
@@ -193,6 +207,27 @@ def _recovered(names: LogNames) -> list[Action]:
         return []
 
 
+def between(since: Moment | None, until: Moment | None) -> Between:
+    """Return the times from one to before the other."""
+    now = time.time_ns() // 1_000_000
+    return Between(
+        EARLIEST if since is None else parse_time(since, now),
+        LATEST if until is None else parse_time(until, now),
+    )
+
+
+def followed(
+    reader: LogReader, first: int | None, times: Between, gone: Gone = "error"
+) -> Follower:
+    """Return what reads on from a line, the first there is unless told."""
+    last = reader.last_line
+    begin = reader.first_line if first is None else _whole("first", first)
+    if not times.everything and begin <= last:
+        begin = max(begin, reader.first_line)
+        begin = first_between(reader, begin, last, times)
+    return Follower(reader, begin, times, gone)
+
+
 class Log(Generic[R]):
     """The committed lines of a log, also while it is written.
 
@@ -239,14 +274,73 @@ class Log(Generic[R]):
         """Return the record of a line."""
         return self._value(self._reader.line(line))
 
-    def range(self, first: int | None = None, last: int | None = None) -> Iterator[R]:
-        """Yield the records of lines `first` to `last`, those there are when it begins."""
+    def range(
+        self,
+        first: int | None = None,
+        last: int | None = None,
+        *,
+        since: Moment | None = None,
+        until: Moment | None = None,
+    ) -> Iterator[R]:
+        """Yield the records of lines `first` to `last`, those there are when it begins.
+
+        With `since` and `until` only those with times from one to before the other, in
+        the order of lines whatever that of times is. A time is in milliseconds since 1970,
+        a `datetime`, or text such as ``"2026-01-31T12:00:00Z"``, ``"now"`` or ``"-15m"``.
+        """
+        times = between(since, until)
         end = self.last_line
         begin = self.first_line if first is None else max(first, self.first_line)
-        for block in self._reader.blocks(
-            begin, end if last is None else min(last, end)
-        ):
+        end = end if last is None else min(last, end)
+        for block in blocks_between(self._reader, begin, end, times):
             yield from map(self._value, block.lines())
+
+    def since(self, time: Moment) -> Iterator[R]:
+        """Yield the records with this time or a later one that are there when it begins."""
+        return self.range(since=time)
+
+    def follow(
+        self,
+        first: int | None = None,
+        *,
+        since: Moment | None = None,
+        poll: float = POLL,
+        gone: Gone = "error",
+    ) -> Iterator[R]:
+        """Yield records from a line on, and go on with those still to come, without end.
+
+        A line is given out `poll` seconds after it was committed at the latest. Lines
+        that retention removed before they were reached are an error, or with
+        ``gone="skip"`` a warning. `since` is as for `range`.
+        """
+        times = between(since, None)
+        wait = _above_zero("poll", poll)
+        follower = followed(self._reader, first, times, gone)
+        for block in again_and_again(follower.blocks, wait):
+            if block is not None:
+                yield from map(self._value, block.lines())
+
+    def consumer(
+        self,
+        name: str,
+        *,
+        every_lines: int = EVERY_LINES,
+        every_seconds: float = EVERY_SECONDS,
+        gone: Gone = "error",
+    ) -> Consumer[R]:
+        """Return who reads this log under a name, and goes on where it stopped.
+
+        Only one process at a time can be it; use it in a `with` block. Its checkpoint moves
+        by itself `every_lines` or `every_seconds`, and when it is closed.
+        """
+        consuming = Consuming(
+            self._reader,
+            name,
+            every_lines=_whole("every_lines", every_lines),
+            every_seconds=_above_zero("every_seconds", every_seconds),
+            gone=gone,
+        )
+        return Consumer(consuming, self._value)
 
     def _value(self, line: bytes) -> R:
         return cast("R", line if self._raw else parse(line))

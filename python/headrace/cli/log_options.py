@@ -15,3 +15,16 @@ TAIL = Argument(
     choices=("auto", "keep", "strict"),
     default="auto",
 )
+
+SINCE = Argument(
+    "since",
+    "time",
+    "only lines with this time or a later one: 2026-01-31T12:00:00Z (UTC unless it says "
+    "otherwise), milliseconds since 1970, now, or -15m for 15 minutes ago",
+    ("--since",),
+    metavar="TIME",
+)
+
+UNTIL = Argument(
+    "until", "time", "only lines with an earlier time", ("--until",), metavar="TIME"
+)

@@ -1,17 +1,21 @@
 """Lines and index entries of the append log, made and compared by the core.
 
-`LogChecking`, `LogLines`, `LogClock` and `LogTail` are the core's own classes: what looks at
+`LogChecking`, `LogLines`, `LogClock`, `LogTail` and `LogMerge` are the core's own classes: what looks at
 lines, lines that were looked at, the times of a log, and what reads lines that have no entry.
+`LogMerge` is what brings lines of several logs into one order.
 """
 
 from __future__ import annotations
 
+from struct import Struct
 from typing import TYPE_CHECKING, NamedTuple
 
 from headrace import _native
-from headrace._native import LogChecking, LogClock, LogLines, LogTail
+from headrace._native import LogChecking, LogClock, LogLines, LogMerge, LogTail
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from headrace.kernel.rows import File
 
 __all__ = [
@@ -23,9 +27,13 @@ __all__ = [
     "LogChecking",
     "LogClock",
     "LogLines",
+    "LogMerge",
     "LogTail",
     "Place",
     "decode_entry",
+    "lines_between",
+    "picks_in",
+    "time_span",
     "verify",
     "verify_lines",
 ]
@@ -35,6 +43,8 @@ HEADER_BYTES = 256
 
 ENTRY_BYTES = 56
 """Each entry behind it."""
+
+_PICK = Struct("<IQqQ")
 
 FLAGS = ("crlf", "blank", "completed", "time reconstructed")
 """What the flags of an entry mean, from the lowest bit on."""
@@ -105,3 +115,23 @@ def verify_lines(
     """Compare lines with their entries: how many fit, and what is wrong with the next."""
     good, fault = _native.verify_log_lines(entries, lines, place)
     return good, None if fault is None else Fault(*fault)
+
+
+def time_span(entries: bytes, salt: int) -> tuple[int, int] | None:
+    """Return the earliest and the latest time of entries.
+
+    None if there are none, or one of them is none of the log with this salt.
+    """
+    return _native.log_time_span(entries, salt)
+
+
+def lines_between(
+    entries: bytes, lines: bytes, since: int, until: int
+) -> tuple[bytes, bytes]:
+    """Return those entries of `lines` with times from `since` to before `until`, and their lines."""
+    return _native.log_lines_between(entries, lines, since, until)
+
+
+def picks_in(picks: bytes) -> Iterator[tuple[int, int, int, int]]:
+    """Yield where merged lines are from: log, line, time, and where each ends."""
+    return _PICK.iter_unpack(picks)

@@ -79,14 +79,20 @@ impl Entry {
 
     /// The entry in `bytes`, if they are one of the log with this salt.
     pub fn decode(bytes: &[u8; ENTRY_BYTES], salt: u32) -> Option<Self> {
-        let u32_at = |at| u32::from_le_bytes(array(bytes, at));
-        let u64_at = |at| u64::from_le_bytes(array(bytes, at));
-        let sound = crc32c::crc32c_append(salt, &bytes[..CHECKED]) == u32_at(CHECKED)
+        let sound = crc32c::crc32c_append(salt, &bytes[..CHECKED])
+            == u32::from_le_bytes(array(bytes, CHECKED))
             && bytes[40] <= 1
             && bytes[41] <= flag::ALL
             && bytes[42..44] == [0; 2]
             && bytes[48..52] == [0; 4];
-        sound.then(|| Self {
+        sound.then(|| Self::believed(bytes))
+    }
+
+    /// The entry in `bytes`, which were compared with their checksum before.
+    pub fn believed(bytes: &[u8; ENTRY_BYTES]) -> Self {
+        let u32_at = |at| u32::from_le_bytes(array(bytes, at));
+        let u64_at = |at| u64::from_le_bytes(array(bytes, at));
+        Self {
             start: u64_at(0),
             end: u64_at(8),
             time: i64::from_le_bytes(array(bytes, 16)),
@@ -96,7 +102,12 @@ impl Entry {
             extracted: bytes[40] == 1,
             flags: bytes[41],
             checksum: u32_at(44),
-        })
+        }
+    }
+
+    /// Bytes of the line with its newline, at most as many as are `left`.
+    pub(super) fn length(&self, left: usize) -> usize {
+        usize::try_from(self.end.saturating_sub(self.start)).unwrap_or(left).min(left)
     }
 }
 

@@ -5,24 +5,41 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from headrace.cli.arguments import Argument
-from headrace.cli.log_options import LOG
+from headrace.cli.log_options import LOG, SINCE, UNTIL
 from headrace.cli.options import OUTPUT_OPTIONS
 from headrace.cli.table import Example
+from headrace.errors import UsageError
 
 if TYPE_CHECKING:
     from argparse import Namespace
+    from collections.abc import Iterator
 
     from headrace.cli.output import Console
+    from headrace.store.log.consuming import Consuming
+    from headrace.store.log.reader import Block, LogReader
 
 ABOUT = """\
 All records in order, as they were appended. A log whose last writer crashed is recovered
 first; one that is being written is read up to what is committed. Every line is compared
 with its checksum. Lines count from 1. A directory that is empty or missing has no
-records."""
+records.
+
+With -f it goes on with lines that are committed, each within --poll seconds, until Ctrl-C:
+through new segments, compression and retention. A log that is not there yet is waited for.
+
+With --consumer it begins behind the last line that this consumer was given, and the log
+remembers how far it came: after 1,000 lines, 5 seconds, and at the end, when they have left
+standard output. Whoever is killed is given a few lines again, and never misses one."""
 
 EXAMPLES = (
     Example("headrace log cat trades", "all records"),
     Example("headrace log cat trades --from 10 -n 5", "lines 10 to 14"),
+    Example(
+        "headrace log cat trades --since -15m --until now",
+        "those of the last 15 minutes",
+    ),
+    Example("headrace log cat trades -f", "all, and those still to come"),
+    Example("headrace log cat trades --consumer billing", "those since the last time"),
 )
 
 ARGUMENTS = (
@@ -32,25 +49,135 @@ ARGUMENTS = (
     Argument(
         "rows", "number", "print at most so many lines", ("-n", "--rows"), metavar="N"
     ),
+    SINCE,
+    UNTIL,
+    Argument("follow", "switch", "go on with lines that are added", ("-f", "--follow")),
+    Argument(
+        "poll",
+        "seconds",
+        "how often to look at a followed log (0.1 unless told)",
+        ("--poll",),
+        metavar="SECONDS",
+        default=0.1,
+    ),
+    Argument(
+        "consumer",
+        "text",
+        "go on where this consumer was, and remember how far it comes",
+        ("--consumer",),
+        metavar="NAME",
+    ),
+    Argument(
+        "gone",
+        "choice",
+        "what lines do that retention removed before they were read by a consumer or by "
+        "-f: fail (error, unless told), or say so and go on (skip)",
+        ("--gone",),
+        choices=("error", "skip"),
+        default="error",
+    ),
     *OUTPUT_OPTIONS,
 )
 
 
 def run(options: Namespace, console: Console) -> int:
     """Print the records."""
+    from headrace.cli.ending import ending_cleanly
+
+    _check(options)
+    reader = _opened(options, console)
+    if reader is None or options.rows == 0:
+        return 0
+    console.live = options.follow or options.consumer is not None
+    if options.consumer is None:
+        _print(_blocks(reader, options), options, console)
+        return 0
+    from headrace.store.log.consuming import Consuming
+
+    with ending_cleanly():
+        consuming = Consuming(reader, options.consumer, gone=options.gone)
+        try:
+            _print(_consumed(consuming, options), options, console, consuming)
+        finally:
+            consuming.close()
+    return 0
+
+
+def _check(options: Namespace) -> None:
+    if options.first == 0:
+        raise UsageError("--from 0: lines count from 1")
+    if options.follow and (options.last is not None or options.until is not None):
+        raise UsageError("--follow has no end; leave out --to and --until, or use -n")
+    where = (options.first, options.last, options.since, options.until)
+    if options.consumer is not None and where != (None, None, None, None):
+        raise UsageError(
+            "--consumer begins where the consumer was; move it with `headrace log "
+            "consumers --set`, not with --from, --to, --since or --until"
+        )
+
+
+def _opened(options: Namespace, console: Console) -> LogReader | None:
+    import time
+
     from headrace.api.log import open_recovered
 
     log, actions = open_recovered(options.directory)
+    if log is None and options.follow:
+        said = f"{options.directory}: there is no log yet; waiting for it"
+        console.emit("waiting", said, path=options.directory)
+        while log is None:
+            time.sleep(options.poll)
+            log, actions = open_recovered(options.directory)
     for action in actions:
         console.emit("recovered", str(action), **action.told())
-    if log is None:
-        return 0
-    first = max(options.first or 1, log.first_line)
-    lasts = [log.last_line]
-    if options.last is not None:
-        lasts.append(options.last)
-    if options.rows is not None:
+    return log
+
+
+def _blocks(reader: LogReader, options: Namespace) -> Iterator[Block]:
+    from headrace.api.log import between, followed
+    from headrace.store.log.by_time import blocks_between
+    from headrace.store.log.follow import again_and_again
+
+    times = between(options.since, options.until)
+    if options.follow:
+        follower = followed(reader, options.first, times, options.gone)
+        looks = again_and_again(follower.blocks, options.poll)
+        return (block for block in looks if block is not None)
+    last = reader.last_line
+    first = max(options.first or 1, reader.first_line)
+    lasts = [last] if options.last is None else [last, options.last]
+    if options.rows is not None and times.everything:
         lasts.append(first + options.rows - 1)
-    for block in log.blocks(first, min(lasts)):
-        console.write(block.data)
-    return 0
+    return blocks_between(reader, first, min(lasts), times)
+
+
+def _consumed(consuming: Consuming, options: Namespace) -> Iterator[Block]:
+    from headrace.store.log.follow import again_and_again
+
+    if not options.follow:
+        yield from consuming.blocks()
+        return
+    for block in again_and_again(consuming.blocks, options.poll):
+        if block is None:
+            consuming.commit_if_due()
+        else:
+            yield block
+
+
+def _print(
+    blocks: Iterator[Block],
+    options: Namespace,
+    console: Console,
+    consuming: Consuming | None = None,
+) -> None:
+    left = options.rows
+    for block in blocks:
+        some = block if left is None else block.first(left)
+        console.write(some.data)
+        if left is None:
+            continue
+        left -= some.rows
+        if left == 0:
+            if consuming is not None:
+                consuming.finish(some.last_line)
+            return

@@ -19,6 +19,7 @@ MANIFEST = "manifest.json"
 LOCK = "LOCK"
 REPORT = "recovery.json"
 QUARANTINE = "quarantine"
+CONSUMERS = "consumers"
 
 _DATA_ENDINGS = (".jsonl", ".ndjson")
 _SEGMENT = re.compile(r"(\d{20})\.jsonl")
@@ -39,6 +40,7 @@ class LogNames:
         self.lock = self.directory / LOCK
         self.report = self.directory / REPORT
         self.quarantine = self.directory / QUARANTINE
+        self.consumers = self.directory / CONSUMERS
 
     def data(self, base: int) -> Path:
         """Return the file of the lines behind line `base`."""
@@ -77,7 +79,7 @@ class LogNames:
 
     def foreign(self) -> list[str]:
         """List what is in the directory and is not a log's."""
-        ours = (MANIFEST, LOCK, REPORT, QUARANTINE)
+        ours = (MANIFEST, LOCK, REPORT, QUARANTINE, CONSUMERS)
         return sorted(
             name
             for name in (path.name for path in self.directory.iterdir())

@@ -41,21 +41,49 @@ _MOST_OPEN = 32
 
 _ROWS_AT_ONCE = 4096
 _BYTES_AT_ONCE = 1 << 20
+_ENTRIES_AT_ONCE = 16 << 10
 
 _END = struct.Struct("<8xQ40x")
 
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """Some lines: their bytes, and the number of the first."""
+    """Some lines: their bytes and their entries, and the number of the first.
+
+    They follow each other, but for those that were left out because of their times.
+    """
 
     first_line: int
     rows: int
     data: bytes
+    entries: bytes
 
     def lines(self) -> list[bytes]:
         """Return each without its newline."""
         return self.data.split(b"\n")[:-1]
+
+    @property
+    def last_line(self) -> int:
+        """The number of the last line."""
+        return line_of(self.entries[(self.rows - 1) * ENTRY_BYTES :])
+
+    def numbered(self) -> Iterator[tuple[int, bytes]]:
+        """Yield each line without its newline, with its number."""
+        for at, line in enumerate(self.lines()):
+            yield line_of(self.entries[at * ENTRY_BYTES :][:ENTRY_BYTES]), line
+
+    def first(self, rows: int) -> Block:
+        """Return its first lines."""
+        if rows >= self.rows:
+            return self
+        rest = self.data.split(b"\n", rows)[rows]
+        data = self.data[: len(self.data) - len(rest)]
+        return Block(self.first_line, rows, data, self.entries[: rows * ENTRY_BYTES])
+
+
+def line_of(entry: bytes) -> int:
+    """Return the number of the line that an entry is of, which was looked at before."""
+    return int.from_bytes(entry[24:32], "little")
 
 
 class _Files:
@@ -99,6 +127,11 @@ class LogReader:
         self._committed = 0
         self._salt = 0
         self._refresh()
+
+    @property
+    def path(self) -> str:
+        """The directory, as it was given."""
+        return self._names.text
 
     @property
     def manifest(self) -> Manifest:
@@ -178,6 +211,31 @@ class LogReader:
             raise LogDamagedError(at.path, entry.start, reason)
         return line[:-1]
 
+    def entry(self, number: int) -> Entry:
+        """Return what the index says of a line."""
+        segment, _rows = self._reach(number)
+        at = self._files(segment.base)
+        with reading(at.index_path):
+            return at.entry(number - segment.base - 1, self._salt)
+
+    def entries(self, start: int, last: int) -> Iterator[tuple[int, bytes]]:
+        """Yield the entries of lines `start` to `last`, some at a time, as they are.
+
+        With the number of the first line; those of lines that were given up are passed over.
+        """
+        while start <= last:
+            segment, rows = self._reach(start)
+            row = start - segment.base - 1
+            most = min(last - start + 1, rows - row, _ENTRIES_AT_ONCE)
+            if most > 0:
+                at = self._files(segment.base)
+                offset = HEADER_BYTES + row * ENTRY_BYTES
+                with reading(at.index_path):
+                    yield start, files.read_at(at.index, most * ENTRY_BYTES, offset)
+                start += most
+            elif isinstance(segment, Sealed):
+                start = segment.last_line + 1
+
     def _reach(self, number: int) -> tuple[Sealed | Active, int]:
         if not self.first_line <= number <= self._last:
             self._refresh()
@@ -217,7 +275,7 @@ class LogReader:
         if fault is not None:
             number = segment.base + row + good + 1
             raise LogDamagedError(at.path, begin, f"line {number}: {fault.reason}")
-        return Block(segment.base + row + 1, good, data)
+        return Block(segment.base + row + 1, good, data, entries)
 
 
 def _some(entries: bytes, begin: int) -> bytes:
