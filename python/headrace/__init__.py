@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     )
     from headrace.api.opening import open
     from headrace.api.query import QueryResult
+    from headrace.api.replay import Replay
     from headrace.api.row_indexer import RowIndexer
     from headrace.api.shards import ShardWriter, read_shards
     from headrace.errors import HeadraceError
@@ -75,6 +76,7 @@ _HOMES = {
     "Pipeline": "headrace.pipeline.spec",
     "Position": "headrace.store.row_provider",
     "QueryResult": "headrace.api.query",
+    "Replay": "headrace.api.replay",
     "RowIndexer": "headrace.api.row_indexer",
     "RowProvider": "headrace.store.row_provider",
     "ShardSet": "headrace.store.shards.shard_set",
@@ -127,6 +129,7 @@ __all__ = [
     "Pipeline",
     "Position",
     "QueryResult",
+    "Replay",
     "RowIndexer",
     "RowProvider",
     "ShardSet",

@@ -28,7 +28,7 @@ def write(directory, times, rotate_rows, monotonic):
     return [found.entry(line).time for line in range(1, len(times) + 1)]
 
 
-@settings(max_examples=60)
+@settings(max_examples=40)
 @given(
     times=TIMES,
     rotate_rows=st.integers(1, 20),
@@ -56,7 +56,7 @@ def test_ranges_of_times(
     assert found == expected
 
 
-@settings(max_examples=60)
+@settings(max_examples=40)
 @given(
     times=TIMES,
     rotate_rows=st.integers(1, 20),

@@ -23,6 +23,7 @@ EventName: TypeAlias = Literal[
     "written",
     "appended",
     "recovered",
+    "replayed",
     "build_start",
     "build_complete",
     "format_upgraded",
@@ -59,8 +60,9 @@ class Event(NamedTuple):
 EVENTS: tuple[Event, ...] = (
     Event(
         "progress",
-        "how far the work is, in bytes of the source; as text, a bar on a terminal",
-        ("done", "total"),
+        "how far the work is, in bytes of the source; as text, a bar on a terminal; of a "
+        "replay in records, with the time of the last and how late it is",
+        ("done", "total", "time", "lag_ms"),
     ),
     Event(
         "line_too_long",
@@ -134,6 +136,11 @@ EVENTS: tuple[Event, ...] = (
         "recovered",
         "what had to be done to a log whose last writer crashed",
         ("action", "path", "why", "rows", "bytes", "offset"),
+    ),
+    Event(
+        "replayed",
+        "how many records of how many logs were printed, and how late at most",
+        ("records", "partitions", "lag_ms"),
     ),
     Event("build_start", "a key index is being built", ("source", "key")),
     Event(

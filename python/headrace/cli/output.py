@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
     Progress: TypeAlias = Callable[[int, int | None], None]
     Draw: TypeAlias = Callable[[int, int | None, float, int], str]
+    Facts: TypeAlias = Callable[[], dict[str, object]]
 
 KINDS = {event.name: event for event in EVENTS}
 ERASE_LINE = "\r\x1b[K"
@@ -127,15 +128,20 @@ class Console:
         _abandon(sys.stderr)
 
     @contextmanager
-    def progress(self, draw: Draw = bar, unit: str = "bytes") -> Iterator[Progress]:
-        """Show how far the work inside is, if it lasts; nothing remains of it."""
+    def progress(
+        self, draw: Draw = bar, unit: str = "bytes", facts: Facts = dict
+    ) -> Iterator[Progress]:
+        """Show how far the work inside is, if it lasts; nothing remains of it.
+
+        `facts` are what else an event says.
+        """
         pace = Pace(EVENT_EVERY if self.json else BAR_EVERY, self._clock)
 
         def report(done: int, total: int | None) -> None:
             if self.quiet or not pace.due():
                 return
             if self.json:
-                fields: dict[str, object] = {"done": done, "total": total}
+                fields: dict[str, object] = {"done": done, "total": total, **facts()}
                 self._say("progress", f"{done} {unit}", fields)
             elif _is_terminal(sys.stderr) and not self._data_on_screen():
                 self._show_bar(draw(done, total, pace.elapsed(), _columns()))

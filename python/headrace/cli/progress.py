@@ -8,9 +8,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from headrace.store.sizes import format_size
+from headrace.store.times import format_time
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from headrace.store.log.playing import Player
 
 PATIENCE = 0.5
 """Seconds of work before anything is shown."""
@@ -59,3 +62,26 @@ def bar(done: int, total: int | None, seconds: float, columns: int) -> str:
     width = min(24, columns - len(text) - 4)
     blocks = f"[{'#' * int(share * width):{width}}] " if width >= 4 else ""
     return f"{blocks}{text}"[:columns]
+
+
+class Replaying:
+    """How far logs are played."""
+
+    def __init__(self, player: Player) -> None:
+        self._player = player
+
+    def draw(self, done: int, _total: int | None, seconds: float, columns: int) -> str:
+        """Draw one line: the time that was reached, records, how fast, how late."""
+        reached = self._player.position
+        when = "" if reached is None else f"{format_time(reached)}  "
+        rate = done / seconds if seconds > 0 else 0.0
+        lag = self._player.lag
+        late = f"  {lag:.1f} s late" if self._player.schedule.speed else ""
+        return f"{when}{done} records  {rate:.0f}/s{late}"[:columns]
+
+    def facts(self) -> dict[str, object]:
+        """Return the same for a program."""
+        return {
+            "time": self._player.position,
+            "lag_ms": round(self._player.lag * 1000),
+        }

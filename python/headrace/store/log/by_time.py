@@ -59,17 +59,18 @@ class _Run:
 
 
 def blocks_between(
-    reader: LogReader, start: int, last: int, times: Between
+    reader: LogReader, start: int, last: int, times: Between, *, share: int = 1
 ) -> Iterator[Block]:
     """Yield those of the lines `start` to `last` that have these times, in order.
 
-    A block may have lines left out, and then says in its entries which it has.
+    A block may have lines left out, and then says in its entries which it has. `share` is
+    that of `LogReader.blocks`.
     """
     if times.everything:
-        yield from reader.blocks(start, last)
+        yield from reader.blocks(start, last, share)
         return
     for run in _joined(_runs(reader, start, last, times)):
-        for block in reader.blocks(run.first, run.last):
+        for block in reader.blocks(run.first, run.last, share):
             chosen = block if run.all else chosen_lines(block, times)
             if chosen.rows:
                 yield chosen

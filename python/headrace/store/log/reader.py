@@ -119,8 +119,11 @@ class _Files:
 class LogReader:
     """The committed lines of a log."""
 
-    def __init__(self, directory: str | os.PathLike[str]) -> None:
+    def __init__(
+        self, directory: str | os.PathLike[str], *, most_open: int | None = None
+    ) -> None:
         self._names = LogNames(directory)
+        self._most_open = _MOST_OPEN if most_open is None else most_open
         self._open: OrderedDict[int, _Files] = OrderedDict()
         self._mutex = threading.Lock()
         self._seen: tuple[int, int, int] | None = None
@@ -181,7 +184,7 @@ class LogReader:
         with self._mutex:
             found = self._open.pop(base, None) or _Files(self._names, base)
             self._open[base] = found
-            while len(self._open) > _MOST_OPEN:
+            while len(self._open) > self._most_open:
                 self._open.popitem(last=False)
             return found
 
@@ -245,29 +248,32 @@ class LogReader:
                 )
         return self._segment(number)
 
-    def blocks(self, start: int, last: int) -> Iterator[Block]:
+    def blocks(self, start: int, last: int, share: int = 1) -> Iterator[Block]:
         """Yield the lines with numbers `start` to `last`, some at a time.
 
-        Those that were given up are passed over.
+        Those that were given up are passed over. Whoever reads many logs at once says how
+        many share the memory for that.
         """
         while start <= last:
             segment, rows = self._reach(start)
             row = start - segment.base - 1
-            most = min(last - start + 1, rows - row, _ROWS_AT_ONCE)
+            most = min(last - start + 1, rows - row, -(-_ROWS_AT_ONCE // share))
             if most > 0:
-                block = self._block(segment, row, most)
+                block = self._block(segment, row, most, _BYTES_AT_ONCE // share)
                 yield block
                 start += block.rows
             elif isinstance(segment, Sealed):
                 start = segment.last_line + 1
 
-    def _block(self, segment: Sealed | Active, row: int, most: int) -> Block:
+    def _block(
+        self, segment: Sealed | Active, row: int, most: int, most_bytes: int
+    ) -> Block:
         at = self._files(segment.base)
         with reading(at.path):
             begin = at.entry(row - 1, self._salt).end if row else 0
             place = Place(self._salt, segment.file_number, segment.base, row, begin)
             entries = files.read_at(at.index, most * ENTRY_BYTES, place.index_end)
-            entries = _some(entries, begin)
+            entries = _some(entries, begin + most_bytes)
             end = _END.unpack_from(entries, len(entries) - ENTRY_BYTES)[0]
             size = os.fstat(at.data).st_size
             data = files.read_at(at.data, max(min(end, size) - begin, 0), begin)
@@ -278,8 +284,8 @@ class LogReader:
         return Block(segment.base + row + 1, good, data, entries)
 
 
-def _some(entries: bytes, begin: int) -> bytes:
-    """Return the first entries whose lines are not too much to read at once, at least one."""
-    ends = [end for (end,) in _END.iter_unpack(entries)]
-    count = bisect_right(ends, begin + _BYTES_AT_ONCE)
+def _some(entries: bytes, end: int) -> bytes:
+    """Return the first entries whose lines end up to a byte, at least one."""
+    ends = [each for (each,) in _END.iter_unpack(entries)]
+    count = bisect_right(ends, end)
     return entries[: max(count, 1) * ENTRY_BYTES]

@@ -1,0 +1,158 @@
+"""``headrace log replay``: several logs in the order of their times."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from headrace.cli.arguments import Argument
+from headrace.cli.log_options import LOG, SINCE, UNTIL
+from headrace.cli.options import OUTPUT_OPTIONS
+from headrace.cli.table import Example
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+    from collections.abc import Mapping, Sequence
+
+    from headrace.cli.output import Console
+    from headrace.store.log.partitions import Partition
+    from headrace.store.log.playing import Player
+
+ABOUT = """\
+DIR is a log, or has logs below it; each is a partition, called by its path below DIR. All
+records that are committed now, in the order of (time, partition, line): the same bytes at
+any speed, however many threads read. In a partition whose times go back, lines keep their
+order, and the latest time so far is the one that counts.
+
+With --speed records come as time went by, so many times as fast: each is printed when it is
+due. What is shown meanwhile on standard error is the time of the last record, how many were
+printed, and how late they are."""
+
+EXAMPLES = (
+    Example("headrace log replay trades", "as fast as possible"),
+    Example(
+        "headrace log replay . --since -15m --speed 100 --tag",
+        "what came in the last 15 minutes, with where it is from",
+    ),
+    Example("headrace log replay . --from trades=20", "begin with line 20 of one"),
+)
+
+ARGUMENTS = (
+    LOG._replace(
+        name="directories",
+        help="directories that are logs, or have logs below them",
+        arity="many",
+    ),
+    Argument(
+        "speed",
+        "text",
+        "how many times as fast as time went by (max unless told)",
+        ("--speed",),
+        metavar="N|max",
+        default="max",
+    ),
+    SINCE,
+    UNTIL,
+    Argument(
+        "start",
+        "text",
+        "begin with this line of each partition, or of the one that is named",
+        ("--from",),
+        metavar="[NAME=]LINE",
+        arity="repeated",
+    ),
+    Argument(
+        "tag",
+        "switch",
+        "print objects of partition, line, time (milliseconds) and record",
+        ("--tag",),
+    ),
+    Argument(
+        "threads",
+        "number",
+        "how many threads read ahead (2 unless told)",
+        ("--threads",),
+        metavar="N",
+        default=2,
+    ),
+    *OUTPUT_OPTIONS,
+)
+
+
+def run(options: Namespace, console: Console) -> int:
+    """Print the records of all logs."""
+    from headrace.api.log import between, open_recovered
+    from headrace.store.log.partitions import find_partitions
+    from headrace.store.log.playing import Player, Playing
+
+    speed = _speed(options.speed)
+    start = _start(options.start or ())
+    times = between(options.since, options.until)
+    partitions = find_partitions(options.directories)
+    for partition in partitions:
+        _reader, actions = open_recovered(partition.directory)
+        for action in actions:
+            console.emit("recovered", str(action), **action.told())
+    playing = Playing(partitions, times, start, options.threads, tagged=options.tag)
+    player = Player(playing, speed)
+    console.live = speed is not None
+    try:
+        _play(player, partitions, console)
+    finally:
+        player.close()
+    return 0
+
+
+def _play(player: Player, partitions: Sequence[Partition], console: Console) -> None:
+    import time
+
+    from headrace.cli.progress import Replaying
+    from headrace.cli.wording import counted
+
+    shown = Replaying(player)
+    latest = 0.0
+    with console.progress(shown.draw, "lines", shown.facts) as report:
+        while (found := player.poll()) is not None:
+            if isinstance(found, float):
+                time.sleep(min(found, 0.1))
+            else:
+                console.write(found.data)
+                latest = max(latest, player.lag)
+            report(player.lines, None)
+    said = (
+        f"{counted(player.lines, 'record')} of {counted(len(partitions), 'partition')}"
+    )
+    late = f", at most {latest:.3f} s late" if player.schedule.speed else ""
+    console.emit(
+        "replayed",
+        f"{said}{late}",
+        records=player.lines,
+        partitions=len(partitions),
+        lag_ms=round(latest * 1000),
+    )
+
+
+def _speed(text: str) -> float | None:
+    from headrace.api.replay import checked_speed
+
+    try:
+        speed: float | str = float(text)
+    except ValueError:
+        speed = text
+    return checked_speed(speed)
+
+
+def _start(texts: Sequence[str]) -> int | Mapping[str, int]:
+    from headrace.errors import UsageError
+
+    everywhere, named = 1, {}
+    for text in texts:
+        name, sign, line = text.rpartition("=")
+        if not line.isdecimal() or int(line) < 1 or (sign and not name):
+            raise UsageError(f"--from {text!r} is not LINE or NAME=LINE, from 1 on")
+        if name:
+            named[name] = int(line)
+        else:
+            everywhere = int(line)
+    if named and everywhere > 1:
+        raise UsageError("--from LINE is for all partitions; name each, or none")
+    return named or everywhere

@@ -1,0 +1,74 @@
+"""Logs are replayed in the order of a slow, obvious sort, however they are read."""
+
+import hypothesis.strategies as st
+from hypothesis import given, settings
+
+import headrace
+from headrace.store.log import reader
+from tests.reference.slow_replay import slow_replay
+
+NAMES = ["a", "a/b", "a-c", "B", "ü"]
+TIMES = st.lists(st.integers(0, 12), max_size=25)
+LOGS = st.dictionaries(st.sampled_from(NAMES), TIMES, min_size=1)
+
+
+@settings(max_examples=40)
+@given(
+    logs=LOGS,
+    rotate_rows=st.integers(1, 9),
+    since=st.none() | st.integers(-1, 13),
+    until=st.none() | st.integers(-1, 13),
+    start=st.dictionaries(st.sampled_from(NAMES), st.integers(1, 9)),
+    threads=st.integers(0, 3),
+    at_once=st.integers(1, 6),
+)
+def test_the_order(
+    tmp_path_factory, logs, rotate_rows, since, until, start, threads, at_once
+):
+    directory = tmp_path_factory.mktemp("logs")
+    for name, times in logs.items():
+        with headrace.LogWriter(
+            directory / name,
+            durability="os",
+            time="$.t",
+            monotonic="off",
+            rotate_rows=rotate_rows,
+        ) as log:
+            log.append_many({"in": name, "t": time} for time in times)
+    start = {name: line for name, line in start.items() if name in logs}
+    expected = slow_replay(logs, since, until, start)
+    before = reader._ROWS_AT_ONCE
+    reader._ROWS_AT_ONCE = at_once
+    try:
+        with headrace.Replay(
+            directory, since=since, until=until, start=start, threads=threads
+        ) as replay:
+            found = list(replay)
+    finally:
+        reader._ROWS_AT_ONCE = before
+    assert [(each.partition, each.line, each.time) for each in found] == expected
+    assert all(each.record == {"in": each.partition, "t": each.time} for each in found)
+
+
+@settings(max_examples=20)
+@given(logs=LOGS, cut=st.integers(0, 40))
+def test_going_on_from_a_position(tmp_path_factory, logs, cut):
+    """A partition whose times do not go back goes on as if it had never ended."""
+    directory = tmp_path_factory.mktemp("logs")
+    for name, times in logs.items():
+        with headrace.LogWriter(directory / name, durability="os", time="$") as log:
+            log.append_many(sorted(times))
+    with headrace.Replay(directory) as replay:
+        everything = list(replay)
+    first = []
+    with headrace.Replay(directory) as replay:
+        for record in replay:
+            if len(first) == cut:
+                break
+            first.append(record)
+        # The record that was given out, but not kept, is given out again.
+        start = dict(replay.next_lines)
+        if len(first) < len(everything) and len(first) == cut:
+            start[record.partition] = record.line
+    with headrace.Replay(directory, start=start) as replay:
+        assert first + list(replay) == everything
