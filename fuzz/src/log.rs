@@ -6,8 +6,8 @@ use headrace_core::{
     input::DataFile,
     json::Limits,
     log::{
-        Checking, Clock, ENTRY_BYTES, HEADER_BYTES, Late, Lines, Place, Stop, TailScan, verify,
-        verify_lines,
+        Checking, Clock, ENTRY_BYTES, Form, HEADER_BYTES, Late, Limit, Lines, Merge, Pause, Place,
+        Stop, TailScan, select, span, verify, verify_lines,
     },
     query::Watch,
 };
@@ -15,13 +15,37 @@ use headrace_core::{
 const PLACE: Place = Place { salt: 7, file_number: 1, base: 0, rows: 0, end: 0 };
 
 /// Entries are refused or those of the data; lines are found again as they are, up to the
-/// first that is none.
+/// first that is none. Whatever is merged comes out once.
 pub fn log(bytes: &[u8]) {
     let Some((&count, rest)) = bytes.split_first() else { return };
     let (entries, data) = rest.split_at(rest.len().min(usize::from(count % 8) * ENTRY_BYTES));
     compare(entries, data);
     compare(&with_checksums(entries), data);
     scan(data);
+    merge(entries, data);
+}
+
+fn merge(entries: &[u8], data: &[u8]) {
+    let whole = entries.len() / ENTRY_BYTES;
+    let (chosen, lines) = select(entries, data, -1000..1000);
+    assert!(chosen.len() <= entries.len() && lines.len() <= data.len());
+    assert!(span(entries, PLACE.salt).is_none_or(|(earliest, latest)| earliest <= latest));
+    let mut merge = Merge::new(2, Form::Picked);
+    assert!(merge.give(0, entries.to_vec(), data.to_vec()));
+    assert!(merge.give(1, chosen.clone(), lines));
+    let limit = Limit { key: i64::MAX, rows: 3, bytes: 50 };
+    let mut rows = 0;
+    loop {
+        let found = merge.next(limit);
+        rows += found.rows;
+        match found.pause {
+            Pause::Wants(input) => merge.end(input),
+            Pause::Full => assert!(found.rows > 0),
+            Pause::Later(_) => unreachable!("no key is later"),
+            Pause::End => break,
+        }
+    }
+    assert_eq!(rows, whole + chosen.len() / ENTRY_BYTES);
 }
 
 fn compare(entries: &[u8], data: &[u8]) {
