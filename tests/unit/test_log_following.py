@@ -1,5 +1,6 @@
 """Following a log: what is committed, in order, whatever happens to its files."""
 
+import os
 import shutil
 import threading
 import warnings
@@ -176,3 +177,15 @@ def test_a_bad_entry_is_not_passed_over(tmp_path):
     with pytest.raises(headrace.HeadraceError, match="line 2"):
         list(headrace.Log(tmp_path).range(since=3))
     assert list(headrace.Log(tmp_path).range(since=4)) == [4]
+
+
+def test_times_that_recovery_made_again(tmp_path):
+    """An index that was lost is made with other times, and the manifest knows them."""
+    with headrace.LogWriter(tmp_path, rotate_rows=2) as writer:
+        writer.append_many(range(5))
+    os.utime(tmp_path / f"{0:020d}.jsonl", (5, 5))
+    (tmp_path / f"{0:020d}.jsonl.idx").unlink()
+    headrace.recover_log(tmp_path)
+    log = headrace.Log(tmp_path)
+    assert list(log.range(since=5000, until=5001)) == [0, 1]
+    assert list(log.range(since=5001)) == [2, 3, 4]

@@ -12,7 +12,7 @@ from headrace.kernel.rows import File, reading
 from headrace.store.atomic import temporary_name
 from headrace.store.log import files
 from headrace.store.log.index_file import Header, create_index, decode_header, rows_in
-from headrace.store.log.manifest import RecordLimits, fresh_clock
+from headrace.store.log.manifest import Active, RecordLimits, fresh_clock
 from headrace.store.log.report import Report
 from headrace.store.log.segment import LinesBehind
 
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from headrace.kernel.log import Fault, LogClock
     from headrace.kernel.programs import Program
+    from headrace.store.log.manifest import Times
     from headrace.store.log.names import LogNames
 
 TailPolicy: TypeAlias = Literal["auto", "keep", "strict"]
@@ -81,10 +82,13 @@ class Indexes:
             self.report.add("header_rewritten", str(path), "it was damaged")
         return max(size, HEADER_BYTES)
 
-    def ensure_rows(self, header: Header, rows: int, size: int) -> None:
-        """Make the index of a full segment again, unless it is as long as it should be."""
+    def ensure_rows(self, header: Header, rows: int, size: int) -> Times | None:
+        """Make the index of a full segment again, unless it is as long as it should be.
+
+        Returns the times that lines have then, which may be others than before.
+        """
         if self.ensure(header) == header.place._replace(rows=rows).index_end:
-            return
+            return None
         path = self.names.index(header.base)
         clock = fresh_clock()
         behind = self.lines_behind(header.place, size)
@@ -106,6 +110,7 @@ class Indexes:
         files.system.rename(temporary, path)
         files.system.sync_directory(self.names.directory)
         self.report.add("index_rebuilt", str(path), "it was not whole", rows=rows)
+        return Active(header.file_number, header.base).reached(place, clock).times
 
     def lines_behind(self, place: Place, size: int) -> LinesBehind:
         """Return what reads the lines of a segment from `place` on."""

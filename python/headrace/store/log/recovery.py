@@ -170,8 +170,8 @@ class _Recovery:
         if size != segment.bytes:
             reason = f"it has {size} bytes, but should have {segment.bytes}"
             return self._cut(segment, header, reason)
-        self._indexes.ensure_rows(header, segment.rows, size)
-        return segment
+        times = self._indexes.ensure_rows(header, segment.rows, size)
+        return segment if times is None else replace(segment, times=times)
 
     def _lost(self, segment: Sealed, reason: str) -> Sealed:
         """Give up all lines of a segment."""
