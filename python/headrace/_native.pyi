@@ -391,6 +391,7 @@ class KeyedRows:
         *,
         stages: list[Stage],
         then: list[Stage],
+        falling: list[bool],
         joins: bool,
         compact: bool,
         max_depth: int,

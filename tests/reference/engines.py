@@ -39,8 +39,8 @@ def shuffled_in_process(query, tasks):
     """Do what a shuffle does, with Python's own sort and dictionaries."""
     rows = list(keyed_rows(query, tasks))
     match query.shuffle:
-        case Sorting(descending=descending):
-            rows.sort(key=lambda row: row.of.key, reverse=descending)
+        case Sorting():
+            rows.sort(key=lambda row: row.of.key)
             lines = [row.of.line for row in rows]
             wanted = [line for line in lines if query.nulls or line != b"null"]
             yield from ((0, Chunk(0, 0, lines=line + b"\n")) for line in wanted)

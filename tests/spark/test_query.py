@@ -183,6 +183,7 @@ def test_the_shared_cases(spark, monkeypatch, tmp_path):
         ("$.rows().flat_map(t)", {"on_error": "collect"}),
         ("$.rows().sort(k)", {"on_error": "skip"}),
         ("$.rows().sort(-k, -x).flat_map([id, k])", {"on_error": "skip", "limit": 9}),
+        ("$.rows().sort(k, -x).map(id)", {"on_error": "skip"}),
         ("$.rows().map(k).sort()", {"on_error": "skip", "nulls": True}),
         ("$.rows().sort(60 / (id - 3))", {"on_error": "skip"}),
         ("$.rows().group_by(k)", {"on_error": "skip"}),

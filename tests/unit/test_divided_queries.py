@@ -266,6 +266,7 @@ def test_what_is_shuffled_needs_no_memory_here(files, query):
     ("query", "options", "given"),
     [
         ("$.rows().sort(k)", {"partition_bytes": 90}, ["keys", "shuffled"]),
+        ("$.rows().sort(k, -x)", {"partition_bytes": 90}, ["keys", "shuffled"]),
         ("$.rows().sort(k)", {"partition_bytes": 90, "limit": 0}, ["keys"]),
         ("$.rows().sort(k)", {"partition_bytes": 1 << 20}, ["parts"]),
         ("$.rows().sort(60 / (id - 3))", {"partition_bytes": 90}, ["keys", "parts"]),
@@ -356,7 +357,7 @@ def test_what_tasks_give_for_a_join_with_a_large_side(tmp_path, noted, query, gi
         ("$.rows().index_by(x).transform_values(y).values().sum()", "grouped"),
         ("$.rows().group_by(x).a", "parts"),
         ("$.rows().group_by(x).values().map($.y)", "parts"),
-        ("$.rows().sort(x, -y)", "parts"),
+        ("$.rows().sort(x, -y)", "sorted"),
         ("$.rows().sort(x).take(3)", "parts"),
         ("$.rows().sort((a, b) => a.x < b.x)", "parts"),
         ("$.rows().filter(x > 1).take(3)", "rows"),

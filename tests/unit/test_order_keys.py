@@ -1,5 +1,7 @@
 """Elements of rows with keys: what comes out, in which order keys are, what is refused."""
 
+import json
+
 import headrace
 from headrace.kernel.order_keys import KeyedRows
 from headrace.kernel.programs import Counts, Frame, Stage, StreamQuery
@@ -119,3 +121,24 @@ def test_framed_lines_have_keys():
     keyed = rows.of(batch_of(b'a|{"k": 1}', b"no frame", b"b|null"))
     assert [each.line for each in elements(keyed)] == [b'{"k": 1}']
     assert rows.counts == Counts(rows=3, emitted=1, filtered=1, skipped=1)
+
+
+def test_keys_of_which_some_fall():
+    values = [None, True, -1, 1.5, 10**30, "", "a", "a\0", "ab", [], [1], {"a": 1}]
+    pairs = [[left, right] for left in values for right in values]
+    rows = batch_of(*(json.dumps(pair).encode() for pair in pairs))
+    ranks = {json.dumps(value): rank for rank, value in enumerate(values)}
+    for falling in ([False, True], [True, False], [True, True]):
+        made = elements(KeyedRows(code("$"), falling=falling).of(rows))
+        found = [
+            json.loads(each.line) for each in sorted(made, key=lambda each: each.key)
+        ]
+        signs = [-1 if falls else 1 for falls in falling]
+        expected = sorted(
+            pairs,
+            key=lambda pair: [
+                sign * ranks[json.dumps(part)]
+                for sign, part in zip(signs, pair, strict=True)
+            ],
+        )
+        assert found == expected

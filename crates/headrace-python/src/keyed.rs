@@ -32,17 +32,19 @@ pub(crate) struct KeyedRows {
 #[pymethods]
 impl KeyedRows {
     /// `key` is the code of the program that gives the key of what comes out of `stages`, and which
-    /// then goes through `then`; without it, keys are empty. With `joins`, a key that finds nothing is empty; with `compact`,
+    /// then goes through `then`; without it, keys are empty. If there are any in `falling`, it gives an
+    /// array of so many keys, each of which falls or rises. With `joins`, a key that finds nothing is empty; with `compact`,
     /// rows that are elements lose their spaces.
     #[new]
     #[pyo3(signature = (
-        key, *, stages, then, joins, compact, max_depth, frame = None, whole = false, sources = None
+        key, *, stages, then, falling, joins, compact, max_depth, frame = None, whole = false, sources = None
     ))]
     #[allow(clippy::too_many_arguments, reason = "they have names in Python")]
     fn new(
         key: Option<&[u8]>,
         stages: Vec<Py<Stage>>,
         then: Vec<Py<Stage>>,
+        falling: Vec<bool>,
         joins: bool,
         compact: bool,
         max_depth: u32,
@@ -57,6 +59,7 @@ impl KeyedRows {
             stages: taken(stages)?,
             key: key.map(decoded).transpose()?,
             then: taken(then)?,
+            falling,
             joins,
             compact,
         };

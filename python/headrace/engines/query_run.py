@@ -414,6 +414,7 @@ class QueryRun:
         key: bytes,
         then: StreamPlan,
         *,
+        falling: Sequence[bool],
         joins: bool,
         compact: bool,
     ) -> KeyedRows:
@@ -422,6 +423,7 @@ class QueryRun:
             key,
             stages=[self._stage(plan, at) for at in range(len(plan.stages))],
             then=[self._stage(then, at) for at in range(len(then.stages))],
+            falling=falling,
             joins=joins,
             compact=compact,
             max_depth=self.options.max_depth,

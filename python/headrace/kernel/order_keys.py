@@ -48,7 +48,8 @@ class KeyedRows:
     """Makes rows, or what stages make of them, elements with keys.
 
     `key` is the code of a program about each element; without one, keys are empty. Elements that have their key go
-    through `then`; what comes out has the same key. With `joins`, a key that a join finds
+    through `then`; what comes out has the same key. If there are any in `falling`, `key` gives
+    an array of so many keys, of which those that fall are in reverse order. With `joins`, a key that a join finds
     nothing by, such as null, is empty. With `compact`, a row that is an element is written
     as others are, without its spaces.
     """
@@ -59,6 +60,7 @@ class KeyedRows:
         *,
         stages: Sequence[Stage] = (),
         then: Sequence[Stage] = (),
+        falling: Sequence[bool] = (),
         joins: bool = False,
         compact: bool = False,
         max_depth: int = MAX_DEPTH,
@@ -70,6 +72,7 @@ class KeyedRows:
             key,
             stages=list(stages),
             then=list(then),
+            falling=list(falling),
             joins=joins,
             compact=compact,
             max_depth=max_depth,

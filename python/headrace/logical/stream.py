@@ -100,14 +100,14 @@ class Prune:
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """Elements by their keys, those of one key as they come, and what each becomes then.
+    """Elements by their keys, those of the same keys as they come, and what each becomes then.
 
-    `key` is asked of each element, as its document. `then` has stages that are about
-    each element by itself.
+    `key` is asked of each element, as its document, and gives an array of all keys; of these
+    some are `falling`. `then` has stages that are about each element by itself.
     """
 
     key: ast.Node
-    descending: bool
+    falling: tuple[bool, ...]
     then: tuple[Stage, ...]
 
 
@@ -420,16 +420,18 @@ class _Planner:
                 return None
 
     def _order(self, step: ast.Method, rest: Sequence[ast.Step]) -> Order | None:
-        """Plan a sort by keys of one direction, behind which all is about each element."""
+        """Plan a sort by keys, behind which all is about each element."""
         arguments = [arg.value for arg in step.args]
         if step.name not in ("sort", "sort_by") or any(map(_compares, arguments)):
             return None
-        keys = [_sort_key(argument) for argument in arguments]
-        directions = {descending for _, descending in keys}
-        if len(directions) > 1 or not _are_about_each(rest):
+        if not _are_about_each(rest):
             return None
         then = _Planner(row_is_root=self._row_is_root).plan(rest).stages
-        return Order(_one_key([key for key, _ in keys]), directions == {True}, then)
+        keys = [_sort_key(argument) for argument in arguments]
+        # An element is its own key if there are none.
+        keys = keys or [(ast.Current(), False)]
+        together = ast.ArrayLiteral(tuple(key for key, _ in keys))
+        return Order(together, tuple(falls for _, falls in keys), then)
 
     def _bounded(
         self,
@@ -604,17 +606,6 @@ def _are_about_each(steps: Sequence[ast.Step]) -> bool:
             case _:
                 return False
     return True
-
-
-def _one_key(keys: Sequence[ast.Node]) -> ast.Node:
-    """Return the key that has all these in it; an element is its own if there are none."""
-    match keys:
-        case []:
-            return ast.Current()
-        case [key]:
-            return key
-        case _:
-            return ast.ArrayLiteral(tuple(keys))
 
 
 def _sort_key(argument: ast.Node) -> tuple[ast.Node, bool]:

@@ -79,10 +79,10 @@ StagePlan: TypeAlias = PlainStage | JoinPlan | ZipPlan
 
 @dataclass(frozen=True, slots=True)
 class OrderPlan:
-    """A sort by a key, whose code this is, and what each element becomes then."""
+    """A sort by keys, all given by one code, some `falling`; what each element becomes then."""
 
     key: bytes
-    descending: bool
+    falling: tuple[bool, ...]
     then: tuple[StagePlan, ...]
 
 
@@ -259,7 +259,7 @@ class _Planner:
 
     def _order(self, order: logical.Order) -> OrderPlan:
         then = tuple(self._stage(stage) for stage in order.then)
-        return OrderPlan(self._code(order.key), order.descending, then)
+        return OrderPlan(self._code(order.key), order.falling, then)
 
     def _prune(self, prune: logical.Prune) -> PruneCode:
         return self._code(prune.program), prune.keep

@@ -53,12 +53,13 @@ def move(
         LARGEST_BLOCK,
         joins=isinstance(stage, Join),
         known=len(known),
+        falling=(stage.descending,) if isinstance(stage, Sort) else (),
     )
     moving = Moving(rows, job, max(-(-read.total_logical_bytes // size), 1))
     spark = setting.session.get()
     match stage:
-        case Sort(descending=descending):
-            return sort(spark, moving, descending=descending, tell=tell)
+        case Sort():
+            return sort(spark, moving, tell)
         case Dedupe(keep=keep):
             return dedupe(spark, moving, keep=keep, tell=tell)
         case Join():
@@ -73,8 +74,10 @@ def _key(stage: Mover) -> bytes:
     """Return the code of the program that gives a row its key."""
     if isinstance(stage, Join):
         return join_plan(stage).key
-    key = stage.by if isinstance(stage, Sort) else stage.key
-    return row_program(key_query(key)).code
+    if isinstance(stage, Sort):
+        # An array of one key, which rises or falls.
+        return row_program(f"[{key_query(stage.by)}]").code
+    return row_program(key_query(stage.key)).code
 
 
 def _joining(plan: JoinPlan, pipeline: Pipeline) -> Joining:

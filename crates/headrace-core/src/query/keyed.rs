@@ -27,6 +27,8 @@ pub struct Asked {
     pub key: Option<Program>,
     /// What it goes through afterwards.
     pub then: Vec<Stage>,
+    /// Whether a key is an array of several, each of which is falling or rising; none if it is one.
+    pub falling: Vec<bool>,
     /// Whether a key that a join finds nothing by is empty.
     pub joins: bool,
     /// Whether an element that is the row is written without its spaces, as others are.
@@ -49,7 +51,7 @@ pub struct Texts {
 pub struct Keyed {
     /// Where the row of each element stands in its batch.
     pub positions: Vec<i32>,
-    /// Where that row begins in the source.
+    /// Where that row's document begins in the source.
     pub offsets: Vec<i64>,
     /// The elements as JSON.
     pub lines: Texts,
@@ -64,6 +66,7 @@ pub struct KeyedRows {
     stages: Stages,
     then: Stages,
     key: Option<Program>,
+    falling: Vec<bool>,
     joins: bool,
     compact: bool,
     sources: Arc<[Kept]>,
@@ -80,11 +83,12 @@ impl KeyedRows {
     /// A run that has seen no rows.
     pub fn new(asked: Asked, reading: Reading, watch: impl Fn() -> Watch) -> Self {
         let lanes = demand::of_keyed(&asked);
-        let Asked { stages, key, then, joins, compact } = asked;
+        let Asked { stages, key, then, falling, joins, compact } = asked;
         Self {
             stages: Stages::new(stages, watch()),
             then: Stages::new(then, watch()),
             key,
+            falling,
             joins,
             compact,
             sources: Arc::new([]),
@@ -144,7 +148,8 @@ impl KeyedRows {
         let sources = values_of(&self.sources, arena);
         let (key, then, watch) = (&self.key, &mut self.then, &self.watch);
         let (keyed, joins, compact) = (&mut self.keyed, self.joins, self.compact);
-        let place = (position, row.content_offset());
+        let falling = &self.falling;
+        let place = (position, start);
         let (mut came, mut late) = (Came::Nothing, None);
         let pushed = self.stages.push(document.root(), sources, arena, &mut |element| {
             came = Came::Elements;
@@ -161,7 +166,8 @@ impl KeyedRows {
                 None => None,
             };
             let pushed = then.push(element, sources, arena, &mut |element| {
-                keyed.push(place, found, element, (!compact).then_some(document), arena);
+                let key = found.map(|key| (key, falling.as_slice()));
+                keyed.push(place, key, element, (!compact).then_some(document), arena);
                 Ok(Flow::Continue)
             });
             late = pushed.err().map(|failed| (then.span(&failed), failed.1.reason));
@@ -172,6 +178,23 @@ impl KeyedRows {
             return Err((refusal(self.stages.span(&failed), failed.1.reason), false));
         }
         late.map_or(Ok(came), |(span, reason)| Err((refusal(span, reason), true)))
+    }
+}
+
+/// Append the key of a value, or those of its elements, which are complemented where they fall.
+///
+/// No key is the beginning of another, so the first elements that differ decide, and whatever
+/// bytes differ in these are in the other order once they are complemented.
+fn write_key<'r>(value: Value<'r>, falling: &[bool], out: &mut Vec<u8>, arena: &'r Bump) {
+    let Some(parts) = value.as_array(arena).filter(|_| !falling.is_empty()) else {
+        return write_order_key(value, out, arena);
+    };
+    for (part, falls) in parts.iter().zip(falling) {
+        let start = out.len();
+        write_order_key(*part, out, arena);
+        if *falls {
+            out[start..].iter_mut().for_each(|byte| *byte = !*byte);
+        }
     }
 }
 
@@ -210,15 +233,15 @@ impl Keyed {
     fn push<'r>(
         &mut self,
         place: (usize, u64),
-        key: Option<Value<'r>>,
+        key: Option<(Value<'r>, &[bool])>,
         element: Value<'r>,
         row: Option<&Document<'r>>,
         arena: &'r Bump,
     ) {
         self.positions.push(i32::try_from(place.0).unwrap_or(i32::MAX));
         self.offsets.push(i64::try_from(place.1).unwrap_or(i64::MAX));
-        if let Some(key) = key {
-            write_order_key(key, &mut self.keys.data, arena);
+        if let Some((key, falling)) = key {
+            write_key(key, falling, &mut self.keys.data, arena);
         }
         self.keys.end();
         match (element, row) {

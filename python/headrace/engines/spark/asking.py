@@ -49,7 +49,8 @@ MOST_REFUSED = 1000
 class Keying:
     """How what comes out of the stages is shuffled: by the key whose code this is.
 
-    Elements go through `then` before that. With `compact`, a row that is an element is
+    If there are any in `falling`, it is an array of so many keys, of which those are in
+    reverse order. Elements go through `then` before that. With `compact`, a row that is an element is
     written as others are. `joins`: it is for a join, which finds nothing by some keys, and
     an element without a key is as wrong as its row. `stop` is the place of a row: only
     those before it are shuffled, and its fragment is the last one that tasks have.
@@ -57,6 +58,7 @@ class Keying:
 
     key: bytes
     then: tuple[StagePlan, ...] = ()
+    falling: tuple[bool, ...] = ()
     compact: bool = False
     joins: bool = False
     stop: tuple[int, int] | None = None
@@ -67,7 +69,6 @@ class Sorting:
     """Elements are put in the order of their keys, divided by `bounds`."""
 
     bounds: tuple[bytes, ...]
-    descending: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -267,7 +268,12 @@ class TaskRun:
         assert keying is not None
         then = replace(plan, stages=keying.then)
         return self._run.keyed_rows(
-            plan, keying.key, then, joins=keying.joins, compact=keying.compact
+            plan,
+            keying.key,
+            then,
+            falling=keying.falling,
+            joins=keying.joins,
+            compact=keying.compact,
         )
 
     def reducing(self, plan: StreamPlan) -> StreamQuery:

@@ -50,7 +50,8 @@ class Keyed:
     """Rows with keys, as plain data; `key` is the code of a program about each row.
 
     With `joins`, a key that a join finds nothing by, such as null, is empty. The rows of
-    the first `known` tasks have no line: they are there already.
+    the first `known` tasks have no line: they are there already. If there are any in
+    `falling`, `key` gives an array of so many keys.
     """
 
     fragments: tuple[tuple[Fragment, ...], ...]
@@ -58,6 +59,7 @@ class Keyed:
     max_line: int
     joins: bool = False
     known: int = 0
+    falling: tuple[bool, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,14 +81,12 @@ class MovedDone:
     written: int
 
 
-def sort(
-    spark: SparkSession, moving: Moving, *, descending: bool, tell: Tell = None
-) -> list[MovedDone]:
+def sort(spark: SparkSession, moving: Moving, tell: Tell = None) -> list[MovedDone]:
     """Put rows in the order of their keys, equal ones as they came."""
     samples = run_each(spark, Sampled(moving.rows), len(moving.rows.fragments), tell)
     bounds = key_sample.bounds(key_sample.merged(samples), moving.parts)
     keyed = _keyed(spark, moving.rows)
-    moved = shuffles.sorted_lines(keyed, bounds, descending=descending)
+    moved = shuffles.sorted_lines(keyed, bounds)
     return _written(spark, moved, moving, len(bounds) + 1, tell)
 
 
@@ -135,7 +135,7 @@ def _written(
 
 def keyed_rows(keyed: Keyed, task: int) -> Iterator[KeyedElements]:
     """Yield the rows of a task with their keys."""
-    keys = KeyedRows(keyed.key, joins=keyed.joins)
+    keys = KeyedRows(keyed.key, falling=keyed.falling, joins=keyed.joins)
     for fragment in keyed.fragments[task]:
         rows = rows_of(fragment, keyed.max_line)
         while (batch := rows.next_batch(BATCH_ROWS, BATCH_BYTES)) is not None:

@@ -177,7 +177,7 @@ class SparkRun(QueryRun):
         assert order is not None
         self._read_joined(plan)
         query = self._task_query("keys", (plan,))
-        keying = Keying(order.key, order.then, compact=True)
+        keying = Keying(order.key, order.then, order.falling, compact=True)
         query = replace(query, keying=keying, nulls=nulls)
         found = self._looked_at_elements(query)
         if found is None:
@@ -188,8 +188,7 @@ class SparkRun(QueryRun):
         keys = merged([looked.sample for looked in found])
         parts = self._parts(sum(looked.size for looked in found))
         cuts = tuple(bounds(keys, parts))
-        sorting = Sorting(cuts, order.descending)
-        shuffled = self._shuffled(replace(query, shuffle=sorting))
+        shuffled = self._shuffled(replace(query, shuffle=Sorting(cuts)))
         yield from _first_lines((chunk.lines for _, chunk in shuffled), limit)
 
     def _grouped_lines(

@@ -75,9 +75,9 @@ def shuffled(
     """Return the chunks that a shuffle gives, in its order."""
     keyed = numbered(spark, len(tasks)).mapInArrow(KeyedTasks(query, tasks), _KEYED)
     match query.shuffle:
-        case Sorting(bounds, descending):
+        case Sorting(bounds):
             lines = keyed.select("task", "number", "key", "line")
-            ordered = sorted_lines(lines, bounds, descending=descending)
+            ordered = sorted_lines(lines, bounds)
             return ordered.select("line").mapInArrow(chunks_of_lines, _CHUNKS)
         case Firsts(buckets, behind):
             firsts = first_of_each_key(keyed, buckets, tasks=len(tasks))

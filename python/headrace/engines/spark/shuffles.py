@@ -31,20 +31,15 @@ MapInArrow: TypeAlias = "Callable[[Iterator[pa.RecordBatch]], Iterator[pa.Record
 Keep: TypeAlias = Literal["first", "last"]
 
 
-def sorted_lines(
-    frame: DataFrame, bounds: Sequence[bytes], *, descending: bool = False
-) -> DataFrame:
+def sorted_lines(frame: DataFrame, bounds: Sequence[bytes]) -> DataFrame:
     """Return a keyed frame in the order of its keys, those of one key as they came.
 
     The partitions, one more than there are `bounds`, are in that order too. What good
     bounds are is found by `headrace.engines.spark.key_sample`.
     """
     part = _part_of_key(F.col("key"), bounds)
-    if descending:
-        part = F.lit(len(bounds)) - part
-    key = F.desc("key") if descending else F.asc("key")
     divided = frame.repartitionById(len(bounds) + 1, part)
-    return divided.sortWithinPartitions(key, "task", "number")
+    return divided.sortWithinPartitions("key", "task", "number")
 
 
 def first_of_each_key(
