@@ -95,3 +95,9 @@ def test_a_directory_of_logs_says_what_to_name(process, both, tmp_path):
     assert (refused.code, refused.out) == (1, b"")
     assert "name one, such as storage/log, or all of them: 'storage/**/'" in refused.err
     assert process("count", "storage/**/").out == b"3000\n"
+
+
+def test_a_log_is_followed_by_its_own_command(process, both):
+    refused = process("tail", "-f", "log")
+    assert refused.code == 2
+    assert "follow this log with `headrace log cat -f`" in refused.err

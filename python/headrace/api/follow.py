@@ -34,6 +34,7 @@ from headrace.kernel.rows import (
     reading,
     sniff,
 )
+from headrace.store.log.names import is_log
 from headrace.store.sizes import parse_size
 from headrace.store.source import HEAD_BYTES, refuse_what_is_no_text
 
@@ -333,7 +334,11 @@ def _open(path: str) -> tuple[File, tuple[int, int]]:
         try:
             status = os.fstat(descriptor)
             if not stat.S_ISREG(status.st_mode):
-                raise UsageError(f"{path}: only a regular file can be followed")
+                log = "; follow this log with `headrace log cat -f`"
+                raise UsageError(
+                    f"{path}: only a regular file can be followed"
+                    f"{log if is_log(Path(path)) else ''}"
+                )
             return _by_descriptor(path, descriptor), _identity(status)
         finally:
             os.close(descriptor)
