@@ -23,12 +23,9 @@ EVERY = 5.0
 
 @contextmanager
 def telling(
-    writer: LogWriter, directory: str, path: str | None, console: Console
+    writer: LogWriter, directory: str, path: str, console: Console
 ) -> Iterator[None]:
     """Keep the file up to date while the block runs, and once more at its end."""
-    if path is None:
-        yield
-        return
     target = destination(path)
     _write(
         writer, directory, target

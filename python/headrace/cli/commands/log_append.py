@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from typing import TYPE_CHECKING
 
 from headrace.cli.arguments import Argument
@@ -11,6 +12,7 @@ from headrace.cli.table import Example
 
 if TYPE_CHECKING:
     from argparse import Namespace
+    from contextlib import AbstractContextManager
 
     from headrace.api.log import LogWriter
     from headrace.cli.output import Console
@@ -111,7 +113,6 @@ def run(options: Namespace, console: Console) -> int:
     """Append until there is no more."""
     from headrace.api.log import LogWriter
     from headrace.cli.ending import ending_cleanly
-    from headrace.cli.metrics_file import telling
     from headrace.cli.waiting_lines import WaitingLines
 
     lines = WaitingLines(options.max_record)
@@ -131,12 +132,20 @@ def run(options: Namespace, console: Console) -> int:
         for action in writer.recovered.actions:
             if action.action != "created":
                 console.emit("recovered", str(action), **action.told())
-        with (
-            writer,
-            telling(writer, options.directory, options.metrics, console),
-        ):
+        with writer, _metrics(writer, options, console):
             _append(writer, lines, options, console)
     return 0
+
+
+def _metrics(
+    writer: LogWriter, options: Namespace, console: Console
+) -> AbstractContextManager[None]:
+    """Keep the metrics in a file, if that was asked for."""
+    if options.metrics is None:
+        return nullcontext()
+    from headrace.cli.metrics_file import telling
+
+    return telling(writer, options.directory, options.metrics, console)
 
 
 def _append(
