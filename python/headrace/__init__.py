@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from headrace.api.key_index_report import check_lookup_index, lookup_index_stats
     from headrace.api.key_index_update import compact_lookup_index, update_lookup_index
     from headrace.api.log import Log, LogWriter, recover_log
+    from headrace.api.log_upkeep import retain_log, seal_log
     from headrace.api.ndjson import (
         collect_ndjson,
         collect_ndjson_multi,
@@ -105,12 +106,14 @@ _HOMES = {
     "recover_log": "headrace.api.log",
     "replace_file": "headrace.store.atomic",
     "restore_log": "headrace.store.log.restore",
+    "retain_log": "headrace.api.log_upkeep",
     "run_ndjson": "headrace.api.ndjson",
     "run_ndjson_multi": "headrace.api.ndjson",
     "run_ndjson_named": "headrace.api.ndjson",
     "run_ndjson_par": "headrace.api.ndjson",
     "run_ndjson_rev": "headrace.api.ndjson",
     "run_ndjson_stream": "headrace.api.ndjson",
+    "seal_log": "headrace.api.log_upkeep",
     "update_lookup_index": "headrace.api.key_index_update",
     "verify_log_backup": "headrace.store.log.backup",
 }
@@ -158,12 +161,14 @@ __all__ = [
     "recover_log",
     "replace_file",
     "restore_log",
+    "retain_log",
     "run_ndjson",
     "run_ndjson_multi",
     "run_ndjson_named",
     "run_ndjson_par",
     "run_ndjson_rev",
     "run_ndjson_stream",
+    "seal_log",
     "update_lookup_index",
     "verify_log_backup",
 ]

@@ -406,6 +406,17 @@ class LogLockedError(_HeldError):
         )
 
 
+class LogBusyError(LogLockedError):
+    """Somebody is writing the log, and alone may compress or remove its segments."""
+
+    def __str__(self) -> str:
+        return (
+            f"{self.path}: {self.holder} is writing this log, and alone may change its "
+            "segments; let it do so (`headrace log append --compress zstd --retain-age 7d "
+            "--retain-bytes 10GiB`, or LogWriter), or wait until it is done"
+        )
+
+
 class LogDamagedError(_AtByteError):
     """A file of a log is not what was written, and that is not what a crash leaves."""
 
@@ -483,6 +494,11 @@ class LineOutOfRangeError(HeadraceError, IndexError):
             if self.first <= self.last
             else "it has none"
         )
+        if 1 <= self.line < self.first:
+            return (
+                f"{self.path}: line {self.line} was removed by retention; the log begins "
+                f"with line {self.first}"
+            )
         return f"{self.path}: no line {self.line}; {there}"
 
 

@@ -1,4 +1,4 @@
-"""``headrace log``: append, cat, recover, check, dump-index."""
+"""``headrace log``: append, cat, seal, retain, recover, check, dump-index."""
 
 import json
 import os
@@ -229,7 +229,7 @@ def test_damage(headrace, tmp_path):
     assert headrace("log", "check", "log", "--deep").rows == [
         b"%020d.jsonl\t2 lines\t16 bytes\tok" % 0,
         b"%020d.jsonl\t2 lines\t16 bytes\tok" % 2,
-        b"%020d.jsonl\t1 lines\t8 bytes\tok" % 4,
+        b"%020d.jsonl\t1 line\t8 bytes\tok" % 4,
     ]
     path = tmp_path / f"log/{2:020d}.jsonl"
     path.write_bytes(path.read_bytes().replace(b"3", b"7"))
@@ -239,7 +239,7 @@ def test_damage(headrace, tmp_path):
     assert b"line 4: the line is not what was written" in outcome.rows[1]
     assert outcome.events[0]["error"] == "LogDamagedError"
     outcome = headrace("log", "cat", "log")
-    assert (outcome.code, outcome.out) == (1, lines(2))
+    assert (outcome.code, outcome.out) == (1, lines(3))
     path.write_bytes(b"")
     assert headrace("log", "check", "log").code == 1
     for command in (("cat",), ("recover",)):
@@ -312,3 +312,100 @@ def test_the_indexes_of_a_log_as_json(process, tmp_path):
     assert process("log", "cat", "log").out == lines(8)
     assert process("log", "dump-index", "nowhere").code == 1
     assert process("log", "dump-index", ".").code == 1
+
+
+@pytest.mark.parametrize("codec", ["zstd", "gzip"])
+def test_compressing(headrace, tmp_path, codec):
+    with package.LogWriter(tmp_path / "log", rotate_rows=40) as log:
+        log.append_lines(lines(100))
+    outcome = headrace("log", "seal", "log", "--codec", codec, "--level", "9")
+    assert outcome.code == 0
+    told = json.loads(outcome.out)
+    assert (told["segments"], told["lines"]) == (2, 80)
+    assert told["bytes_after"] < told["bytes_before"]
+    assert "2 segments, 80 lines: " in outcome.err
+    assert headrace("log", "cat", "log").out == lines(100)
+    assert headrace("log", "cat", "log", "--from", "39", "-n", "3").out == lines(3, 38)
+    end = {"zstd": "zst", "gzip": "gz"}[codec]
+    rows = headrace("log", "check", "log", "--deep").rows
+    assert rows[0].startswith(b"%020d.jsonl.%s\t40 lines\t" % (0, end.encode()))
+    assert all(row.endswith(b"\tok") for row in rows)
+    assert json.loads(headrace("log", "seal", "log").out)["segments"] == 0
+    path = tmp_path / f"log/{0:020d}.jsonl.{end}"
+    content = bytearray(path.read_bytes())
+    content[60] ^= 1
+    path.write_bytes(content)
+    outcome = headrace("log", "check", "log", "--deep")
+    assert outcome.code == 1
+    assert "1 segment not as written" in outcome.err
+    assert b"its digest is xxh3:" in outcome.rows[0]
+
+
+def test_what_cannot_be_compressed(headrace, tmp_path):
+    with package.LogWriter(tmp_path / "log", rotate_rows=2) as log:
+        log.append_lines(lines(5))
+    path = tmp_path / "log" / FIRST
+    path.write_bytes(path.read_bytes().replace(b"1", b"7"))
+    outcome = headrace("log", "seal", "log")
+    assert outcome.code == 1
+    assert "line 2: the line is not what was written" in outcome.err
+    assert json.loads(outcome.out)["segments"] == 1
+
+
+def test_appending_with_compression_and_retention(process, tmp_path):
+    options = ("--rotate-rows", "100", "--compress", "zstd", "--retain-bytes", "40KiB")
+    outcome = process("log", "append", "log", "--ack", *options, stdin=lines(2000))
+    assert (outcome.code, outcome.out) == (0, b"ACK 1000\nACK 2000\n")
+    printed = process("log", "cat", "log").out
+    first = json.loads(printed.split(b"\n")[0])["n"]
+    assert 0 < first < 2000 - 100
+    assert printed == lines(2000 - first, first)
+    files = list((tmp_path / "log").glob("0*.jsonl*"))
+    assert sum(path.stat().st_size for path in files) <= 40 << 10
+    assert len([path for path in files if path.suffix == ".zst"]) == len(files) // 2 - 1
+
+
+def test_removing(headrace, tmp_path):
+    with package.LogWriter(tmp_path / "log", rotate_rows=2) as log:
+        log.append_lines(lines(7))
+    outcome = headrace("log", "retain", "log", "--before-line", "6", "--dry-run")
+    told = json.loads(outcome.out)
+    assert (told["lines"], told["first_line"], told["last_line"]) == (4, 1, 4)
+    assert "4 lines (1 to 4), 768 B, would be removed" in outcome.err
+    assert headrace("log", "cat", "log").out == lines(7)
+    outcome = headrace("log", "retain", "log", "--before-line", "6")
+    assert json.loads(outcome.out) == {**told, "dry_run": False}
+    assert headrace("log", "cat", "log").out == lines(3, 4)
+    outcome = headrace("log", "cat", "log", "--from", "3")
+    assert outcome.code == 1
+    assert "line 3 was removed by retention; the log begins with line 5" in outcome.err
+    outcome = headrace("log", "retain", "log", "--max-age", "1h", "--max-bytes", "1GiB")
+    assert json.loads(outcome.out)["lines"] == 0
+    assert "nothing removed" in outcome.err
+
+
+def test_a_writer_keeps_its_segments(headrace, tmp_path):
+    with package.LogWriter(tmp_path / "log", rotate_rows=2) as log:
+        log.append_lines(lines(7))
+        for command in (("seal",), ("retain", "--max-bytes", "1")):
+            outcome = headrace("log", command[0], "log", *command[1:])
+            assert outcome.code == 1
+            assert f"process {os.getpid()} on " in outcome.err
+
+
+@pytest.mark.parametrize("command", ["check", "recover", "seal", "retain", "cat"])
+def test_what_is_no_log(headrace, tmp_path, command):
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other/notes.txt").write_text("1\n")
+    limit = ("--max-bytes", "1") if command == "retain" else ()
+    outcome = headrace("log", command, "other", *limit)
+    assert outcome.code == 2
+    assert "there is no log in this directory" in outcome.err
+
+
+def test_lines_count_from_1(headrace, tmp_path):
+    with package.LogWriter(tmp_path / "log") as log:
+        log.append_lines(lines(7))
+    outcome = headrace("log", "cat", "log", "--from", "0")
+    assert outcome.code == 2
+    assert "lines count from 1" in outcome.err

@@ -302,36 +302,6 @@ class TestRotation:
                 first["lineNumberGlobal"] == header["globalLineOffset"] + 1 == base + 1
             )
 
-    def test_old_files_may_go(self, tmp_path):
-        """KR-G6, krupton 2: without the first two files all numbers stay, and none comes again."""
-        with headrace.LogWriter(tmp_path, rotate_rows=2) as log:
-            log.append_many(range(11))
-        names = LogNames(tmp_path)
-        manifest = load(names)
-        kept = manifest.segments[2:]
-        headrace.store.log.manifest.replace(manifest, segments=kept).save(names)
-        for segment in manifest.segments[:2]:
-            names.data(segment.base).unlink()
-            names.index(segment.base).unlink()
-        before = {entry["lineNumberGlobal"]: entry for entry in entries(tmp_path)}
-        with headrace.LogWriter(tmp_path, rotate_rows=2) as log:
-            assert log.append_many(range(11, 16)) == 16
-        log = headrace.Log(tmp_path)
-        assert (log.first_line, log.last_line, len(log)) == (5, 16, 12)
-        assert list(log) == list(range(4, 16))
-        after = {entry["lineNumberGlobal"]: entry for entry in entries(tmp_path)}
-        assert {line: after[line] for line in before} == before
-        assert [after[line]["fileNumber"] for line in range(11, 17)] == [
-            6,
-            6,
-            7,
-            7,
-            8,
-            8,
-        ]
-        with pytest.raises(IndexError, match="no line 4; it has lines 5 to 16"):
-            log.get(4)
-
     def test_by_size(self, tmp_path):
         """No file is larger, unless one record is; none is split."""
         with headrace.LogWriter(tmp_path, rotate_bytes=100) as log:

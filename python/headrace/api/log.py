@@ -38,8 +38,10 @@ from headrace.store.log.manifest import (
     Timing,
 )
 from headrace.store.log.names import LogNames, is_log
+from headrace.store.log.packing import packing_options
 from headrace.store.log.reader import LogReader
 from headrace.store.log.recovery import recover
+from headrace.store.log.retention import retention
 from headrace.store.log.rotation import Rotation
 from headrace.store.log.writer import Writer, WriterOptions
 from headrace.store.sizes import parse_size
@@ -48,6 +50,7 @@ from headrace.store.times import parse_time
 if TYPE_CHECKING:
     import os
     from collections.abc import Callable, Iterator
+    from datetime import timedelta
     from typing import Literal
 
     from headrace.kernel.programs import Program
@@ -55,6 +58,7 @@ if TYPE_CHECKING:
     from headrace.store.log.indexes import TailPolicy
     from headrace.store.log.manifest import Durability
     from headrace.store.log.report import Action, Report
+    from headrace.store.log.retention import Removed
     from headrace.store.log.rotation import SegmentState
     from headrace.store.times import Moment
 
@@ -75,6 +79,9 @@ class LogWriter(Writer):
     record; without it, or where it gives none that is possible and in order, the time is that
     of writing. `monotonic` says what is in order: ``"strict"``, or by how many milliseconds
     times may go back, or ``"off"``. `tail` is what becomes of bytes that a crash left.
+    Full segments are compressed in the background to `compress`, ``"zstd"`` or ``"gzip"``; the
+    oldest are removed when the log has more than `retain_bytes`, or their lines are older
+    than `retain_age`, such as ``"7d"``.
     """
 
     def __init__(
@@ -92,6 +99,10 @@ class LogWriter(Writer):
         tail: TailPolicy = "auto",
         max_record: int | str = MAX_RECORD,
         max_depth: int = MAX_DEPTH,
+        compress: str | None = None,
+        compress_level: int | None = None,
+        retain_bytes: int | str | None = None,
+        retain_age: str | timedelta | None = None,
     ) -> None:
         if durability not in DURABILITIES:
             told = ", ".join(map(repr, DURABILITIES))
@@ -115,8 +126,22 @@ class LogWriter(Writer):
                 _whole("max_depth", max_depth, DEEPEST),
             ),
             None if time is None else time_program(time),
+            None if compress is None else packing_options(compress, compress_level),
+            None
+            if retain_bytes is None and retain_age is None
+            else retention(retain_age, retain_bytes, None),
         )
         super().__init__(directory, options)
+
+    def retain(
+        self,
+        *,
+        max_age: str | timedelta | None = None,
+        max_bytes: int | str | None = None,
+        before_line: int | None = None,
+    ) -> Removed:
+        """Remove the oldest segments now, as `retain_log` does, and return what they were."""
+        return self.remove(retention(max_age, max_bytes, before_line))
 
 
 def time_program(expression: str) -> Program:
@@ -157,10 +182,7 @@ def recover_log(
     up the lines that are lost.
     """
     names = LogNames(directory)
-    if not names.directory.is_dir():
-        raise UsageError(f"{names.text}: no such directory")
-    if not is_log(names.directory) and not names.bases():
-        raise UsageError(f"{names.text}: there is no log in this directory")
+    names.refuse_unless_log()
     lock = LogLock(names)
     try:
         _manifest, report = recover(names, lock, recovery_options(tail, repair=repair))

@@ -24,6 +24,8 @@ EventName: TypeAlias = Literal[
     "appended",
     "recovered",
     "replayed",
+    "sealed",
+    "removed",
     "build_start",
     "build_complete",
     "format_upgraded",
@@ -141,6 +143,27 @@ EVENTS: tuple[Event, ...] = (
         "replayed",
         "how many records of how many logs were printed, and how late at most",
         ("records", "partitions", "lag_ms"),
+    ),
+    Event(
+        "sealed",
+        "how many segments of a log were compressed, their lines, and their bytes before "
+        "and after",
+        ("segments", "lines", "bytes_before", "bytes_after"),
+    ),
+    Event(
+        "removed",
+        "which lines of a log were removed with their segments, how much room they took, "
+        "and their times; `dry_run`: none were",
+        (
+            "segments",
+            "lines",
+            "bytes",
+            "first_line",
+            "last_line",
+            "min_time",
+            "max_time",
+            "dry_run",
+        ),
     ),
     Event("build_start", "a key index is being built", ("source", "key")),
     Event(

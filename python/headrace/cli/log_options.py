@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from headrace.cli.arguments import Argument
+
+if TYPE_CHECKING:
+    from datetime import timedelta
 
 LOG = Argument("directory", "directory", "the directory of a log", metavar="DIR")
 
@@ -28,3 +33,10 @@ SINCE = Argument(
 UNTIL = Argument(
     "until", "time", "only lines with an earlier time", ("--until",), metavar="TIME"
 )
+
+
+def age_of(milliseconds: int | None) -> timedelta | None:
+    """Return a duration as the API takes it."""
+    from datetime import timedelta
+
+    return None if milliseconds is None else timedelta(milliseconds=milliseconds)

@@ -65,6 +65,8 @@ COMMANDS: tuple[Entry, ...] = (
     Entry("index stats", "show what a key index is of, and how large it is"),
     Entry("log append", "append records to a durable log"),
     Entry("log cat", "print the records of a log"),
+    Entry("log seal", "compress the full segments of a log"),
+    Entry("log retain", "remove the oldest segments of a log"),
     Entry("log replay", "print several logs in the order of their times"),
     Entry("log consumers", "show and move those who read a log under a name"),
     Entry("log recover", "bring a log in order after a crash"),

@@ -9,6 +9,7 @@ from headrace.cli.arguments import Argument
 from headrace.cli.log_options import LOG, TAIL
 from headrace.cli.options import OUTPUT_OPTIONS
 from headrace.cli.table import Example
+from headrace.cli.write_options import LEVEL
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -26,7 +27,10 @@ failure; those before it are in the log.
 
 With --ack, `ACK n` on standard output says after each commit that the first n records are
 in the log as --durability promises: on disk (data), their index as well (always), or only
-written, and on disk within a second (interval) or when the system sees fit (os)."""
+written, and on disk within a second (interval) or when the system sees fit (os).
+
+With --compress, files that are full are compressed while others are written; lines keep
+their numbers, and are read as before. At the end of the input, that is waited for."""
 
 EXAMPLES = (
     Example(
@@ -36,6 +40,10 @@ EXAMPLES = (
     Example(
         "headrace log append events --time '$.ms' --rotate-bytes 64MiB --ack < app.jsonl",
         "with a time from each record, in files of at most 64 MiB",
+    ),
+    Example(
+        "headrace log append events --compress zstd --retain-age 7d --ack < app.jsonl",
+        "compress full files, and remove those older than a week",
     ),
 )
 
@@ -104,6 +112,28 @@ ARGUMENTS = (
         ("--metrics",),
         metavar="FILE",
     ),
+    Argument(
+        "compress",
+        "choice",
+        "compress full files, in the background",
+        ("--compress",),
+        choices=("zstd", "gzip"),
+    ),
+    LEVEL,
+    Argument(
+        "retain_bytes",
+        "size",
+        "remove the oldest full files when the log has more bytes, with its indexes",
+        ("--retain-bytes",),
+        metavar="SIZE",
+    ),
+    Argument(
+        "retain_age",
+        "duration",
+        "remove full files whose last record is older, such as 7d",
+        ("--retain-age",),
+        metavar="AGE",
+    ),
     TAIL,
     *OUTPUT_OPTIONS,
 )
@@ -113,6 +143,7 @@ def run(options: Namespace, console: Console) -> int:
     """Append until there is no more."""
     from headrace.api.log import LogWriter
     from headrace.cli.ending import ending_cleanly
+    from headrace.cli.log_options import age_of
     from headrace.cli.waiting_lines import WaitingLines
 
     lines = WaitingLines(options.max_record)
@@ -128,12 +159,19 @@ def run(options: Namespace, console: Console) -> int:
             monotonic=int(monotonic) if monotonic.isdecimal() else monotonic,
             tail=options.tail,
             max_record=options.max_record,
+            compress=options.compress,
+            compress_level=options.level,
+            retain_bytes=options.retain_bytes,
+            retain_age=age_of(options.retain_age),
         )
         for action in writer.recovered.actions:
             if action.action != "created":
                 console.emit("recovered", str(action), **action.told())
         with writer, _metrics(writer, options, console):
             _append(writer, lines, options, console)
+            writer.wait_for_upkeep()
+            for failure in writer.upkeep_failures:
+                console.emit("warning", failure)
     return 0
 
 

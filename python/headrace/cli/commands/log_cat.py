@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 ABOUT = """\
 All records in order, as they were appended. A log whose last writer crashed is recovered
 first; one that is being written is read up to what is committed. Every line is compared
-with its checksum. Lines count from 1. A directory that is empty or missing has no
-records.
+with its checksum. Lines count from 1; old ones may have been removed. A directory that
+is empty or missing has no records.
 
 With -f it goes on with lines that are committed, each within --poll seconds, until Ctrl-C:
 through new segments, compression and retention. A log that is not there yet is waited for.
@@ -135,6 +135,7 @@ def _opened(options: Namespace, console: Console) -> LogReader | None:
 
 def _blocks(reader: LogReader, options: Namespace) -> Iterator[Block]:
     from headrace.api.log import between, followed
+    from headrace.errors import LineOutOfRangeError
     from headrace.store.log.by_time import blocks_between
     from headrace.store.log.follow import again_and_again
 
@@ -144,7 +145,9 @@ def _blocks(reader: LogReader, options: Namespace) -> Iterator[Block]:
         looks = again_and_again(follower.blocks, options.poll)
         return (block for block in looks if block is not None)
     last = reader.last_line
-    first = max(options.first or 1, reader.first_line)
+    first = options.first or reader.first_line
+    if first < reader.first_line:
+        raise LineOutOfRangeError(options.directory, first, reader.first_line, last)
     lasts = [last] if options.last is None else [last, options.last]
     if options.rows is not None and times.everything:
         lasts.append(first + options.rows - 1)

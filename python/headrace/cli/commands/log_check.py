@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 ABOUT = """\
 Prints each segment with its lines, its bytes and "ok", or what is wrong with it: the sizes
 against the manifest, the first line of the index, and every entry against its checksum and
-the one before it; with --deep every line as well. Changes nothing. What a crash left for
+the one before it; with --deep every line as well, and the digest of a compressed file. Changes nothing. What a crash left for
 recovery is said, but is nothing wrong. Exits with 1 if anything is."""
 
 EXAMPLES = (
@@ -34,6 +34,7 @@ ARGUMENTS = (
 
 def run(options: Namespace, console: Console) -> int:
     """Print what is wrong, segment by segment."""
+    from headrace.cli.wording import counted
     from headrace.store.log.check import check_log
 
     wrong = 0
@@ -45,13 +46,13 @@ def run(options: Namespace, console: Console) -> int:
         )
         for segment in checked:
             said = "; ".join((*segment.faults, *segment.notes)) or "ok"
-            counts = f"{segment.rows} lines\t{segment.bytes} bytes"
+            counts = f"{counted(segment.rows, 'line')}\t{segment.bytes} bytes"
             console.text(f"{segment.path}\t{counts}\t{said}\n")
             wrong += bool(segment.faults)
     if not wrong:
         return 0
     message = (
-        f"{options.directory}: {wrong} segments are not what was written; bring them back "
+        f"{options.directory}: {counted(wrong, 'segment')} not as written; bring it back "
         "from a backup, or see `headrace log recover --repair`"
     )
     console.emit(

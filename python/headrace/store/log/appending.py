@@ -24,15 +24,18 @@ from headrace.store.log.metrics import WriterCounts
 from headrace.store.log.segment import OpenSegment
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Collection, Iterator, Sequence
     from pathlib import Path
 
     from headrace.kernel.log import LogLines
-    from headrace.store.log.manifest import Durability, Manifest
+    from headrace.store.log.manifest import Durability, Manifest, Sealed
     from headrace.store.log.names import LogNames
+    from headrace.store.log.packing import PackedFile
+    from headrace.store.log.retention import Retention
 
 
 _TAKEN_BACK = "nothing of it is in the log, which can be written when that is over"
+_KEPT = "the log is as it was"
 _WRITTEN = "all that was appended is in the log, and the next who opens it recovers it"
 
 
@@ -289,14 +292,55 @@ class Appending:
                     files.system.unlink(path)
             raise
         try:
-            files.system.sync_directory(names.directory)
-            self._known = names.manifest.stat()
+            self._make_manifest_durable("a new segment could not be begun")
+        except LogFailedError:
+            segment.close()
+            raise
+        return segment
+
+    def _make_manifest_durable(self, what_failed: str) -> None:
+        try:
+            files.system.sync_directory(self._names.directory)
+            self._known = self._names.manifest.stat()
         except OSError as error:
             # Which of the two manifests a crash would leave is not known.
-            segment.close()
-            self.failure = f"a new segment could not be begun: {error.strerror}"
-            raise LogFailedError(names.text, self.failure) from error
-        return segment
+            self.failure = f"{what_failed}: {error.strerror}"
+            raise LogFailedError(self._names.text, self.failure) from error
+
+    # Full segments
+
+    @property
+    def manifest(self) -> Manifest:
+        """The manifest as it was last written."""
+        return self._manifest
+
+    def pack(self, packed: PackedFile) -> bool:
+        """Let a segment be the compressed file; False if it was removed meanwhile."""
+        with self._writing(_KEPT):
+            self._refuse_changes()
+            segment = packed.segment
+            if replace(segment, packed=None) not in self._manifest.segments:
+                return False
+            packed.name()
+            self._manifest = self._manifest.with_packed(segment).put(self._names)
+            self._make_manifest_durable("a segment could not be compressed")
+            return True
+
+    def remove(self, retention: Retention, now: int) -> tuple[Sealed, ...]:
+        """Remove segments from the manifest, and return them; their files are still there."""
+        with self._writing(_KEPT):
+            self._refuse_changes()
+            last = self.place.end + self.place.index_end
+            gone = retention.expired(self._manifest, last, now)
+            if gone:
+                self._manifest = self._manifest.without(len(gone)).put(self._names)
+                self._make_manifest_durable("segments could not be removed")
+            return gone
+
+    def removed(self, bases: Collection[int]) -> None:
+        """Note that the files of segments are gone; the next manifest says so."""
+        left = tuple(base for base in self._manifest.removing if base not in bases)
+        self._manifest = replace(self._manifest, removing=left)
 
     def close(self) -> None:
         """Make everything durable, and say so in the manifest."""

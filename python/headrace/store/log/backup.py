@@ -29,9 +29,10 @@ from headrace.store.log import backup_file, files
 from headrace.store.log import manifest as manifests
 from headrace.store.log.backup_file import BackupNames, Kept
 from headrace.store.log.check import Checked
+from headrace.store.log.data_file import open_packed, reading_lines
 from headrace.store.log.index_file import committed_now, rows_in
 from headrace.store.log.manifest import Sealed, fresh_clock
-from headrace.store.log.names import LogNames
+from headrace.store.log.names import LogNames, segment_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -182,9 +183,9 @@ class _Copying:
         index = self._file(
             self._log.index(place.base).name, place.index_end, final=final
         )
-        if self._copied > before and _is_plain(segment.name):
+        if self._copied > before:
             stored = self._names.stored(data), self._names.stored(index)
-            if fault := _fault(*stored, place):
+            if fault := _fault(segment, *stored, place):
                 reached, reason = fault
                 path = str(self._log.directory / segment.name)
                 raise LogDamagedError(path, reached.end, reason)
@@ -270,18 +271,22 @@ def verify_log_backup(
     names = BackupNames(directory)
     backup = backup_file.found(names)
     by_name = {kept.name: kept for kept in backup.files}
+    segments = {each.name: each for each in backup.manifest.all_segments}
     done = 0
     for kept in backup.files:
         checked = Checked(kept.stored, bytes=kept.bytes)
         try:
             refuse_damaged(names.stored(kept), kept)
-            segment = _segment_of(backup, kept)
+            segment = segments.get(kept.name)
             if segment is not None:
-                index = by_name[f"{kept.name}.idx"]
+                index = by_name[f"{segment_name(segment.base)}.idx"]
                 salt, rows = backup.manifest.salt, rows_in(index.bytes)
-                place = Place(salt, segment.file_number, segment.base, rows, kept.bytes)
+                full = isinstance(segment, Sealed)
+                end = segment.bytes if full else kept.bytes
+                place = Place(salt, segment.file_number, segment.base, rows, end)
                 checked.rows = place.rows
-                if fault := _fault(names.stored(kept), names.stored(index), place):
+                stored = names.stored(kept), names.stored(index)
+                if fault := _fault(segment, *stored, place):
                     checked.faults.append(fault[1])
         except HeadraceError as error:
             checked.faults.append(str(error))
@@ -305,23 +310,15 @@ def refuse_damaged(path: Path, kept: Kept) -> None:
         raise BackupError(str(path), "it is not what was copied")
 
 
-def _segment_of(backup: Backup, kept: Kept) -> Sealed | Active | None:
-    """Return the plain segment that a file is the data of, if it is."""
-    if not _is_plain(kept.name):
-        return None
-    segments = backup.manifest.all_segments
-    return next((each for each in segments if each.name == kept.name), None)
-
-
-def _is_plain(name: str) -> bool:
-    return name.endswith(".jsonl")
-
-
-def _fault(data: Path, index: Path, place: Place) -> tuple[Place, str] | None:
+def _fault(
+    segment: Sealed | Active, data: Path, index: Path, place: Place
+) -> tuple[Place, str] | None:
     """Compare all lines of a copied segment with their entries."""
+    packed = segment.packed if isinstance(segment, Sealed) else None
     begin = place._replace(rows=0, end=0)
-    with reading(str(data)):
-        files_of = File(index), File(data)
+    with reading_lines(str(data)):
+        lines = File(data) if packed is None else open_packed(data, packed.codec)
+        files_of = File(index), lines
         reached, fault = verify(*files_of, place.end, begin, place.rows, fresh_clock())
     if fault is not None:
         return reached, f"line {reached.last_line + 1}: {fault.reason}"

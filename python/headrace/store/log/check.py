@@ -5,17 +5,20 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from headrace.errors import HeadraceError, SourceNotFoundError
+from headrace.errors import HeadraceError, LogDamagedError
+from headrace.kernel.checksum import digest
 from headrace.kernel.log import Place, verify
 from headrace.kernel.rows import File, reading
 from headrace.store.log import manifest as manifests
+from headrace.store.log.data_file import data_path, open_data, reading_lines
 from headrace.store.log.index_file import Header, decode_header, rows_in
 from headrace.store.log.manifest import Active, Sealed, fresh_clock
-from headrace.store.log.names import LogNames, segment_name
+from headrace.store.log.names import LogNames
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Callable, Iterator
+    from pathlib import Path
 
     from headrace.store.log.manifest import Manifest
 
@@ -44,20 +47,45 @@ def check_log(
 ) -> Iterator[Checked]:
     """Check the segments of a log one after the other; `deep`: every line as well."""
     names = LogNames(directory)
-    manifest = manifests.load(names)
-    if manifest is None:
-        raise SourceNotFoundError(names.text)
+    names.refuse_unless_log()
+    manifest = _manifest(names)
     done = 0
     for segment in manifest.all_segments:
-        checked = Checked(segment_name(segment.base))
-        before = done
-        try:
-            for place in _check(names, manifest, segment, checked, deep=deep):
-                progress(done := before + place.end)
-        except (HeadraceError, OSError) as error:
-            checked.faults.append(str(error))
-        yield checked
+        look: Sealed | Active | None = segment
+        while look is not None:
+            checked = Checked(look.name)
+            before = done
+            try:
+                for place in _check(names, manifest, look, checked, deep=deep):
+                    progress(done := before + place.end)
+            except (HeadraceError, OSError) as error:
+                if (newer := _changed(names, look, error)) is not look:
+                    look = newer
+                    continue
+                checked.faults.append(str(error))
+            yield checked
+            break
     yield from _strays(names, manifest)
+
+
+def _manifest(names: LogNames) -> Manifest:
+    manifest = manifests.load(names)
+    if manifest is None:
+        reason = "it is gone; `headrace log recover` makes it again"
+        raise LogDamagedError(str(names.manifest), 0, reason)
+    return manifest
+
+
+def _changed(
+    names: LogNames, segment: Sealed | Active, error: Exception
+) -> Sealed | Active | None:
+    """Return a segment whose file is gone as it is now: None if its lines were removed."""
+    if not isinstance(error, FileNotFoundError):
+        return segment
+    for each in _manifest(names).all_segments:
+        if each.base == segment.base:
+            return segment if each.name == segment.name else each
+    return None
 
 
 def _check(
@@ -73,9 +101,10 @@ def _check(
         checked.notes.append(f"{lost} lines at its end were given up")
         if segment.rows == 0:
             return
-    path, index_path = names.data(segment.base), names.index(segment.base)
+    path, index_path = data_path(names, segment), names.index(segment.base)
+    _check_stored(path, segment, checked, deep=deep)
+    data = open_data(path)
     with reading(str(path)):
-        data = File(path)
         size = data.stat()[0]
     with reading(str(index_path)):
         index = File(index_path)
@@ -88,7 +117,7 @@ def _check(
     place, clock = header.place, fresh_clock()
     while place.rows < rows:
         until = min(rows, place.rows + _ROWS_AT_ONCE)
-        with reading(str(path)):
+        with reading_lines(str(path)):
             place, fault = verify(
                 index, data if deep else None, size, place, until, clock
             )
@@ -103,6 +132,24 @@ def _check(
         checked.notes.append(f"{size - place.end} bytes behind the last line")
 
 
+def _check_stored(
+    path: Path, segment: Sealed | Active, checked: Checked, *, deep: bool
+) -> None:
+    """Compare a compressed file with what the manifest says of it."""
+    packed = segment.packed if isinstance(segment, Sealed) else None
+    if packed is None:
+        return
+    with reading(str(path)):
+        file = File(path)
+        size = file.stat()[0]
+        if size != packed.bytes:
+            checked.faults.append(
+                f"it has {size} bytes, but should have {packed.bytes}"
+            )
+        elif deep and (found := digest(file, size)) != packed.digest:
+            checked.faults.append(f"its digest is {found}, but was {packed.digest}")
+
+
 def _check_sizes(
     segment: Sealed | Active, size: int, index_size: int, checked: Checked
 ) -> None:
@@ -110,7 +157,9 @@ def _check_sizes(
         expected = Place(0, 0, 0, segment.rows).index_end
         if size != segment.bytes:
             checked.faults.append(
-                f"it has {size} bytes, but should have {segment.bytes}"
+                f"its lines have {size} bytes, but should have {segment.bytes}"
+                if segment.packed is not None
+                else f"it has {size} bytes, but should have {segment.bytes}"
             )
         if index_size != expected:
             checked.faults.append(
@@ -121,8 +170,10 @@ def _check_sizes(
 
 
 def _strays(names: LogNames, manifest: Manifest) -> Iterator[Checked]:
-    known = {segment.base for segment in manifest.all_segments}
-    for base in names.bases():
-        if base not in known:
+    known = {segment.base: segment.name for segment in manifest.all_segments}
+    # What was begun since is none of them.
+    behind = manifest.active.base
+    for base, path in names.segments():
+        if base <= behind and known.get(base) != path.name:
             note = "the manifest does not name it"
-            yield Checked(segment_name(base), notes=[note])
+            yield Checked(path.name, notes=[note])

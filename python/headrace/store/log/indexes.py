@@ -11,6 +11,7 @@ from headrace.kernel.log import HEADER_BYTES, Place, verify
 from headrace.kernel.rows import File, reading
 from headrace.store.atomic import temporary_name
 from headrace.store.log import files
+from headrace.store.log.data_file import open_data, reading_lines
 from headrace.store.log.index_file import Header, create_index, decode_header, rows_in
 from headrace.store.log.manifest import Active, RecordLimits, fresh_clock
 from headrace.store.log.report import Report
@@ -18,6 +19,7 @@ from headrace.store.log.segment import LinesBehind
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
     from headrace.kernel.log import Fault, LogClock
     from headrace.kernel.programs import Program
@@ -82,17 +84,26 @@ class Indexes:
             self.report.add("header_rewritten", str(path), "it was damaged")
         return max(size, HEADER_BYTES)
 
-    def ensure_rows(self, header: Header, rows: int, size: int) -> Times | None:
+    def ensure_rows(
+        self,
+        header: Header,
+        rows: int,
+        path: Path,
+        created: int | None = None,
+    ) -> Times | None:
         """Make the index of a full segment again, unless it is as long as it should be.
 
-        Returns the times that lines have then, which may be others than before.
+        Its lines are those of `path`. Times that are lost are `created`, or that of the file;
+        returns the times that lines have then, which may be others than before.
         """
         if self.ensure(header) == header.place._replace(rows=rows).index_end:
             return None
-        path = self.names.index(header.base)
+        index_path = self.names.index(header.base)
         clock = fresh_clock()
-        behind = self.lines_behind(header.place, size)
-        temporary = temporary_name(path)
+        with reading(str(path)):
+            size = open_data(path).stat()[0]
+        behind = self.lines_behind(header.place, path, size, created)
+        temporary = temporary_name(index_path)
         descriptor = files.system.create(temporary)
         try:
             files.write_at(descriptor, header.encode(), 0)
@@ -106,21 +117,24 @@ class Indexes:
         if behind.stop != "end" or place.rows != rows:
             files.system.unlink(temporary)
             reason = behind.reason or f"it has {place.rows} lines, not {rows}"
-            raise LogDamagedError(str(self.names.data(header.base)), place.end, reason)
-        files.system.rename(temporary, path)
+            raise LogDamagedError(str(path), place.end, reason)
+        files.system.rename(temporary, index_path)
         files.system.sync_directory(self.names.directory)
-        self.report.add("index_rebuilt", str(path), "it was not whole", rows=rows)
+        self.report.add("index_rebuilt", str(index_path), "it was not whole", rows=rows)
         return Active(header.file_number, header.base).reached(place, clock).times
 
-    def lines_behind(self, place: Place, size: int) -> LinesBehind:
-        """Return what reads the lines of a segment from `place` on."""
+    def lines_behind(
+        self, place: Place, path: Path, size: int, created: int | None = None
+    ) -> LinesBehind:
+        """Return what reads the lines of a segment, in `path`, from `place` on."""
         return LinesBehind(
-            str(self.names.data(place.base)),
+            path,
             place,
             size,
             max_depth=self.limits.max_depth,
             max_line=self.limits.max_record,
             time=self.time,
+            created=created,
         )
 
     def rows(self, base: int) -> int:
@@ -128,11 +142,12 @@ class Indexes:
         return rows_in(self.names.index(base).stat().st_size)
 
     def verified(
-        self, place: Place, rows: int, size: int, clock: LogClock, *, lines: bool
+        self, place: Place, rows: int, size: int, clock: LogClock, path: Path | None
     ) -> tuple[Place, Fault | None]:
-        """Go through the entries of a segment up to row `rows`, and its `lines`."""
-        path, index_path = self.names.data(place.base), self.names.index(place.base)
-        with reading(str(path)):
-            data = File(path) if lines else None
+        """Go through the entries of a segment up to row `rows`, and its lines in `path`."""
+        index_path = self.names.index(place.base)
         with reading(str(index_path)):
-            return verify(File(index_path), data, size, place, rows, clock)
+            index = File(index_path)
+        data = None if path is None else open_data(path)
+        with reading_lines(str(path or index_path)):
+            return verify(index, data, size, place, rows, clock)

@@ -1,8 +1,8 @@
 """The manifest of a log: which segments there are, and what of the last one is durable.
 
-It is replaced as a whole when a writer opens or closes the log and when a segment is full;
-what was appended since is in the last segment alone. *Sealed* segments are full, and
-never change. Reading believes nothing that the checksum or another number contradicts.
+It is replaced as a whole when a writer opens or closes the log, when a segment is full, and
+when one was compressed or removed; what was appended since is in the last segment alone.
+*Sealed* segments are full, and their lines never change. Reading believes nothing that the checksum or another number contradicts.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from headrace.kernel.log import LogClock, Place
 from headrace.kernel.values import DEEPEST, InvalidJsonError, parse
 from headrace.store.checked_json import has_checksum, with_checksum
 from headrace.store.log import files
-from headrace.store.log.names import segment_name
+from headrace.store.log.names import CODECS, packed_name, segment_name
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -35,6 +35,7 @@ LARGEST_RECORD = 1 << 30
 
 _LARGEST = (1 << 63) - 1
 _SALT = re.compile(r"[0-9a-f]{8}")
+_DIGEST = re.compile(r"xxh3:[0-9a-f]{16}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,8 +47,20 @@ class Times:
 
 
 @dataclass(frozen=True, slots=True)
+class Packed:
+    """The file of blocks that a segment was compressed to: its bytes, and their digest."""
+
+    codec: str
+    bytes: int
+    digest: str
+
+
+@dataclass(frozen=True, slots=True)
 class Sealed:
-    """A full segment. It had lines up to `last_line`; `rows` fewer if some were lost."""
+    """A full segment. It had lines up to `last_line`; `rows` fewer if some were lost.
+
+    `bytes` are those of its lines, however they are stored.
+    """
 
     file_number: int
     base: int
@@ -55,11 +68,20 @@ class Sealed:
     last_line: int
     bytes: int
     times: Times
+    packed: Packed | None = None
 
     @property
     def name(self) -> str:
-        """The file that it is in."""
-        return segment_name(self.base)
+        """The file that its lines are in."""
+        packed = self.packed
+        if packed is None:
+            return segment_name(self.base)
+        return packed_name(self.base, packed.codec)
+
+    @property
+    def bytes_on_disk(self) -> int:
+        """Bytes of that file."""
+        return self.bytes if self.packed is None else self.packed.bytes
 
     @property
     def damaged(self) -> bool:
@@ -143,7 +165,8 @@ class RecordLimits:
 class Manifest:
     """A state of the log.
 
-    `durability`, `timing` and `limits` are those of the writer who wrote it.
+    `durability`, `timing` and `limits` are those of the writer who wrote it. `removing` are
+    the bases of segments that are no part of it any more, whose files may still be there.
     """
 
     salt: int
@@ -154,6 +177,12 @@ class Manifest:
     durability: Durability = "data"
     timing: Timing = field(default_factory=Timing)
     limits: RecordLimits = field(default_factory=RecordLimits)
+    removing: tuple[int, ...] = ()
+
+    @property
+    def first_line(self) -> int:
+        """The number of the first line that is still there, or will be the next."""
+        return self.all_segments[0].base + 1
 
     @property
     def next_file_number(self) -> int:
@@ -171,6 +200,20 @@ class Manifest:
         active = self.active
         return Place(
             self.salt, active.file_number, active.base, active.rows, active.bytes
+        )
+
+    def with_packed(self, segment: Sealed) -> Manifest:
+        """Return the state in which a full segment is compressed."""
+        segments = tuple(
+            segment if each.base == segment.base else each for each in self.segments
+        )
+        return replace(self, segments=segments)
+
+    def without(self, count: int) -> Manifest:
+        """Return the state in which so many segments, the first ones, are removed."""
+        gone = tuple(each.base for each in self.segments[:count])
+        return replace(
+            self, segments=self.segments[count:], removing=(*self.removing, *gone)
         )
 
     def rotated(self) -> Manifest:
@@ -207,7 +250,7 @@ def fresh_clock(late: int | None = 0) -> LogClock:
 def encode(manifest: Manifest) -> bytes:
     """Return the content of the file, which ends with its own checksum."""
     active = manifest.active
-    head = {
+    head: dict[str, object] = {
         "format": FORMAT,
         "version": VERSION,
         "generation": manifest.generation,
@@ -226,7 +269,7 @@ def encode(manifest: Manifest) -> bytes:
         "active": {
             "fileNumber": active.file_number,
             "base": active.base,
-            "path": segment_name(active.base),
+            "path": active.name,
             "rows": active.rows,
             "bytes": active.bytes,
             **_times(active.times),
@@ -234,6 +277,8 @@ def encode(manifest: Manifest) -> bytes:
             "latestExtracted": active.latest_extracted,
         },
     }
+    if manifest.removing:
+        head["removing"] = manifest.removing
     lines = [f" {_json(key)}: {_json(value)},\n" for key, value in head.items()]
     sealed = ",\n".join(f"  {_json(_sealed(each))}" for each in manifest.segments)
     array = f"[\n{sealed}\n ]" if sealed else "[]"
@@ -250,13 +295,22 @@ def _times(times: Times) -> dict[str, object]:
 
 
 def _sealed(segment: Sealed) -> dict[str, object]:
+    packed = segment.packed
+    compressed: dict[str, object] = {}
+    if packed is not None:
+        compressed = {
+            "logicalBytes": segment.bytes,
+            "codec": packed.codec,
+            "digest": packed.digest,
+        }
     return {
         "fileNumber": segment.file_number,
         "base": segment.base,
-        "path": segment_name(segment.base),
+        "path": segment.name,
         "rows": segment.rows,
         "lastGlobal": segment.last_line,
-        "bytes": segment.bytes,
+        "bytes": segment.bytes_on_disk,
+        **compressed,
         **_times(segment.times),
         "state": "damaged" if segment.damaged else "sealed",
     }
@@ -319,6 +373,7 @@ class _Decoder:
             cast("Durability", durability),
             self._timing(told.get("time")),
             self._limits(told.get("limits")),
+            tuple(self._removing(told.get("removing", []))),
         )
         self._check_order(manifest)
         return manifest
@@ -332,6 +387,10 @@ class _Decoder:
             )
             number = segment.file_number
             line = segment.last_line if isinstance(segment, Sealed) else None
+        self._require(
+            all(base < manifest.first_line for base in manifest.removing),
+            "a segment that is being removed is one of the log",
+        )
 
     def _object(self, value: object, what: str) -> Mapping[str, Any]:
         self._require(isinstance(value, dict), f"{what} is not an object")
@@ -375,20 +434,40 @@ class _Decoder:
             for each in cast("Sequence[object]", value)
         ]
 
+    def _removing(self, value: object) -> list[int]:
+        self._require(isinstance(value, list), "removing is not an array")
+        bases = cast("Sequence[object]", value)
+        return [self._number({"removing": base}, "removing") for base in bases]
+
     def _segment(self, told: Mapping[str, Any]) -> Sealed:
+        packed = self._packed(told)
         segment = Sealed(
             self._number(told, "fileNumber"),
             self._number(told, "base"),
             self._number(told, "rows"),
             self._number(told, "lastGlobal"),
-            self._number(told, "bytes"),
+            self._number(told, "bytes" if packed is None else "logicalBytes"),
             self._times(told),
+            packed,
         )
         self._require(
             segment.base + segment.rows <= segment.last_line,
             f"file {segment.file_number} has more rows than lines",
         )
         return segment
+
+    def _packed(self, told: Mapping[str, Any]) -> Packed | None:
+        codec, digest = told.get("codec"), told.get("digest")
+        if codec is None:
+            return None
+        self._require(codec in CODECS, f"no codec: {codec!r}")
+        self._require(
+            isinstance(digest, str) and _DIGEST.fullmatch(digest),
+            f"no digest: {digest!r}",
+        )
+        return Packed(
+            cast("str", codec), self._number(told, "bytes"), cast("str", digest)
+        )
 
     def _limits(self, value: object) -> RecordLimits:
         told = self._object(value, "limits")

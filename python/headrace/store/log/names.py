@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from headrace.errors import UsageError
+from headrace.kernel.blocks import codecs
 
 if TYPE_CHECKING:
     import os
@@ -21,13 +22,18 @@ REPORT = "recovery.json"
 QUARANTINE = "quarantine"
 CONSUMERS = "consumers"
 
+CODECS = ("zstd", "gzip")
+"""What full segments can be compressed with."""
+
 _DATA_ENDINGS = (".jsonl", ".ndjson")
 _SEGMENT = re.compile(r"(\d{20})\.jsonl")
-_ANY_SEGMENT = re.compile(r"\d{20}\.jsonl(?:\.(?:zst|gz))?")
+_PACKED = re.compile(r"(\d{20})\.jsonl\.(?:zst|gz)")
 _INDEX = re.compile(r"(\d{20})\.jsonl\.idx")
 _TEMPORARY = re.compile(
-    r"\.(?:manifest\.json|recovery\.json|\d{20}\.jsonl\.idx)\.tmp-\d+-[0-9a-f]{8}"
+    r"\.(?:manifest\.json|recovery\.json|\d{20}\.jsonl(?:\.idx|\.zst|\.gz)?)"
+    r"\.tmp-\d+-[0-9a-f]{8}"
 )
+_OURS = (_SEGMENT, _PACKED, _INDEX, _TEMPORARY)
 
 
 class LogNames:
@@ -43,17 +49,29 @@ class LogNames:
         self.consumers = self.directory / CONSUMERS
 
     def data(self, base: int) -> Path:
-        """Return the file of the lines behind line `base`."""
+        """Return the file of the lines behind line `base`, as long as it is plain."""
         return self.directory / segment_name(base)
+
+    def packed(self, base: int, codec: str) -> Path:
+        """Return the file that a segment is compressed to."""
+        return self.directory / packed_name(base, codec)
 
     def index(self, base: int) -> Path:
         """Return the index beside it."""
         return self.directory / f"{segment_name(base)}.idx"
 
     def bases(self) -> list[int]:
-        """List the segments that are there, with or without their index."""
-        found = [_SEGMENT.fullmatch(path.name) for path in self.directory.iterdir()]
-        return sorted(int(match[1]) for match in found if match)
+        """List the segments that are there, plain or compressed, with or without index."""
+        return sorted({base for base, _path in self.segments()})
+
+    def segments(self) -> list[tuple[int, Path]]:
+        """List the files of lines that are there."""
+        found = []
+        for path in self.directory.iterdir():
+            match = _SEGMENT.fullmatch(path.name) or _PACKED.fullmatch(path.name)
+            if match:
+                found.append((int(match[1]), path))
+        return sorted(found)
 
     def indexes(self) -> list[int]:
         """List the segments whose indexes are there."""
@@ -65,6 +83,13 @@ class LogNames:
         return sorted(
             path for path in self.directory.iterdir() if _TEMPORARY.fullmatch(path.name)
         )
+
+    def refuse_unless_log(self) -> None:
+        """Raise if there is no log, not even one that lost its manifest."""
+        if not self.directory.is_dir():
+            raise UsageError(f"{self.text}: no such directory")
+        if not is_log(self.directory) and not self.bases():
+            raise UsageError(f"{self.text}: there is no log in this directory")
 
     def refuse_other_data(self) -> None:
         """Raise if a directory that has no log is the place of other data."""
@@ -83,8 +108,7 @@ class LogNames:
         return sorted(
             name
             for name in (path.name for path in self.directory.iterdir())
-            if name not in ours
-            and not any(each.fullmatch(name) for each in (_SEGMENT, _INDEX, _TEMPORARY))
+            if name not in ours and not any(each.fullmatch(name) for each in _OURS)
         )
 
 
@@ -97,6 +121,20 @@ def segment_name(base: int) -> str:
     return f"{base:020d}.jsonl"
 
 
+def packed_name(base: int, codec: str) -> str:
+    """Return the name of a segment that is compressed.
+
+    >>> packed_name(82571, "zstd")
+    '00000000000000082571.jsonl.zst'
+    """
+    return segment_name(base) + codecs()[codec].suffix
+
+
+def codec_of(path: Path) -> str | None:
+    """Return how a segment is compressed, by its name; None if it is not."""
+    return next((each for each in CODECS if codecs()[each].suffix == path.suffix), None)
+
+
 def is_log(directory: Path) -> bool:
     """Whether a log lives in a directory."""
     return (directory / MANIFEST).is_file() and (directory / LOCK).is_file()
@@ -104,7 +142,8 @@ def is_log(directory: Path) -> bool:
 
 def is_segment(path: Path) -> bool:
     """Whether a file is called as the segments of a log are, compressed or not, and is in one."""
-    return bool(_ANY_SEGMENT.fullmatch(path.name)) and is_log(path.parent)
+    named = _SEGMENT.fullmatch(path.name) or _PACKED.fullmatch(path.name)
+    return named is not None and is_log(path.parent)
 
 
 def is_within_log(path: Path) -> bool:

@@ -3,6 +3,9 @@
 A line is *committed* when its entry is in the index and good; no other is ever shown. The
 manifest leads to the segment, the entry to the bytes, and its checksum says that they are
 those that were written. Nothing is written here.
+
+Meanwhile full segments may be compressed or removed. Whoever has a file open goes on with it;
+one that is not there any more is looked for in the manifest again.
 """
 
 from __future__ import annotations
@@ -12,20 +15,16 @@ import struct
 import threading
 from bisect import bisect_right
 from collections import OrderedDict
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from headrace.errors import (
-    LineOutOfRangeError,
-    LogDamagedError,
-    SourceNotFoundError,
-    UnreadableError,
-)
+from headrace.errors import LineOutOfRangeError, LogDamagedError, SourceNotFoundError
 from headrace.kernel.checksum import crc32c
 from headrace.kernel.log import ENTRY_BYTES, HEADER_BYTES, Place, verify_lines
 from headrace.kernel.rows import reading
 from headrace.store.log import files
 from headrace.store.log import manifest as manifests
+from headrace.store.log.data_file import data_path, open_data, reading_lines
 from headrace.store.log.index_file import committed, entry_at
 from headrace.store.log.manifest import Sealed
 from headrace.store.log.names import LogNames
@@ -89,21 +88,19 @@ def line_of(entry: bytes) -> int:
 class _Files:
     """The two files of a segment."""
 
-    def __init__(self, names: LogNames, base: int) -> None:
-        self.path = str(names.data(base))
-        self.index_path = str(names.index(base))
-        with reading(self.path):
-            self.data = os.open(self.path, os.O_RDONLY)
-        try:
-            with reading(self.index_path):
-                self.index = os.open(self.index_path, os.O_RDONLY)
-        except BaseException:
-            os.close(self.data)
-            raise
+    def __init__(self, names: LogNames, segment: Sealed | Active) -> None:
+        path = data_path(names, segment)
+        self.name = segment.name
+        self.path = str(path)
+        self.index_path = str(names.index(segment.base))
+        self.data = open_data(path)
+        with reading(self.index_path):
+            self.index = os.open(self.index_path, os.O_RDONLY)
 
     def entry(self, row: int, salt: int) -> Entry:
         """Return the entry of a row of the segment, counted from 0."""
-        entry = entry_at(self.index, row, salt)
+        with reading(self.index_path):
+            entry = entry_at(self.index, row, salt)
         if entry is None:
             offset = HEADER_BYTES + row * ENTRY_BYTES
             raise LogDamagedError(self.index_path, offset, "the entry is not good")
@@ -111,9 +108,34 @@ class _Files:
 
     def __del__(self) -> None:
         # Whoever still reads has us, so that nobody's file is closed.
-        for name in ("data", "index"):
-            if (descriptor := vars(self).get(name)) is not None:
-                os.close(descriptor)
+        if (descriptor := vars(self).get("index")) is not None:
+            os.close(descriptor)
+
+
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    """What a manifest said, which file it was, and how many lines the last segment had."""
+
+    manifest: Manifest
+    file: tuple[int, int, int]
+    bases: tuple[int, ...]
+    committed: int = 0
+
+    @property
+    def first_line(self) -> int:
+        return self.bases[0] + 1
+
+    @property
+    def last_line(self) -> int:
+        return self.manifest.active.base + self.committed
+
+    def segment(self, line: int) -> tuple[Sealed | Active, int]:
+        """Return the segment of a line that is there, and how many lines it has."""
+        position = bisect_right(self.bases, line - 1) - 1
+        segments = self.manifest.segments
+        if position < len(segments):
+            return segments[position], segments[position].rows
+        return self.manifest.active, self.committed
 
 
 class LogReader:
@@ -126,9 +148,8 @@ class LogReader:
         self._most_open = _MOST_OPEN if most_open is None else most_open
         self._open: OrderedDict[int, _Files] = OrderedDict()
         self._mutex = threading.Lock()
-        self._seen: tuple[int, int, int] | None = None
-        self._committed = 0
-        self._salt = 0
+        # Replaced as a whole: other threads may be reading.
+        self._seen = self._looked(None)
         self._refresh()
 
     @property
@@ -139,76 +160,82 @@ class LogReader:
     @property
     def manifest(self) -> Manifest:
         """What the manifest said when it was last looked at."""
-        return self._manifest
+        return self._seen.manifest
 
     def _refresh(self) -> None:
         """See which segments there are now, and how many lines the last one has."""
+        seen = self._looked(self._seen)
+        while True:
+            try:
+                rows = self._active_rows(seen.manifest)
+            except SourceNotFoundError:
+                # It may be full by now, and compressed or removed.
+                newer = self._looked(seen)
+                if newer is seen:
+                    raise
+                seen = newer
+            else:
+                self._seen = replace(seen, committed=rows)
+                return
+
+    def _looked(self, before: _Seen | None) -> _Seen:
+        """Return what the manifest says, `before` if it is still the same."""
         with reading(self._names.text):
             try:
                 found = self._names.manifest.stat()
             except FileNotFoundError:
                 raise SourceNotFoundError(self._names.text) from None
-        seen = (found.st_ino, found.st_mtime_ns, found.st_size)
-        if seen != self._seen:
-            manifest = manifests.load(self._names)
-            if manifest is None:
-                raise SourceNotFoundError(self._names.text)
-            if manifest.salt != self._salt:
-                self._open.clear()  # it is another log, with files of the same names
-            self._manifest, self._seen = manifest, seen
-            self._salt = manifest.salt
-            self._bases = [each.base for each in manifest.all_segments]
-        self._committed = self._active_rows()
+        file = (found.st_ino, found.st_mtime_ns, found.st_size)
+        if before is not None and before.file == file:
+            return before
+        manifest = manifests.load(self._names)
+        if manifest is None:
+            raise SourceNotFoundError(self._names.text)
+        self._let_go(before, manifest)
+        return _Seen(manifest, file, tuple(each.base for each in manifest.all_segments))
 
-    def _active_rows(self) -> int:
+    def _let_go(self, before: _Seen | None, now: Manifest) -> None:
+        """Close files that are no more of this log, so that they take no room."""
+        names = {each.base: each.name for each in now.all_segments}
+        with self._mutex:
+            if before is not None and before.manifest.salt != now.salt:
+                self._open.clear()  # it is another log, with files of the same names
+            for base, files_of in list(self._open.items()):
+                if names.get(base) != files_of.name:
+                    del self._open[base]
+
+    def _active_rows(self, manifest: Manifest) -> int:
         """Return how many good entries the last segment has, but for holes."""
-        mark = self._manifest.mark
-        return committed(self._files(mark.base).index, mark).rows
+        index = self._files(manifest.active).index
+        return committed(index, manifest.mark).rows
 
     @property
     def first_line(self) -> int:
         """The number of the first line that is still there."""
-        return self._bases[0] + 1
+        return self._seen.first_line
 
     @property
     def last_line(self) -> int:
         """The number of the last line that is committed now, 0 if there is none."""
         self._refresh()
-        return self._last
+        return self._seen.last_line
 
-    @property
-    def _last(self) -> int:
-        return self._manifest.active.base + self._committed
-
-    def _files(self, base: int) -> _Files:
+    def _files(self, segment: Sealed | Active) -> _Files:
         with self._mutex:
-            found = self._open.pop(base, None) or _Files(self._names, base)
-            self._open[base] = found
+            found = self._open.pop(segment.base, None)
+            if found is None or found.name != segment.name:
+                found = _Files(self._names, segment)
+            self._open[segment.base] = found
             while len(self._open) > self._most_open:
                 self._open.popitem(last=False)
             return found
 
-    def _segment(self, line: int) -> tuple[Sealed | Active, int]:
-        """Return the segment of a line, and how many lines it has."""
-        position = bisect_right(self._bases, line - 1) - 1
-        segments = self._manifest.segments
-        if position < len(segments):
-            return segments[position], segments[position].rows
-        return self._manifest.active, self._committed
-
     def line(self, number: int) -> bytes:
         """Return a line without its newline."""
-        segment, rows = self._reach(number)
-        row = number - segment.base - 1
-        if row >= rows:
-            path = str(self._names.data(segment.base))
-            raise LogDamagedError(path, segment.bytes, f"line {number} was given up")
-        at = self._files(segment.base)
-        try:
-            entry = at.entry(row, self._salt)
-            line = files.read_at(at.data, entry.end - entry.start, entry.start)
-        except OSError as error:
-            raise UnreadableError(at.path, error.strerror or str(error)) from error
+        segment, at = self._found(number)
+        entry = at.entry(number - segment.base - 1, self.manifest.salt)
+        with reading_lines(at.path):
+            line = at.data.read_at(entry.start, entry.end - entry.start)
         if entry.line != number or crc32c(line) != entry.checksum:
             reason = f"line {number} is not what was written"
             raise LogDamagedError(at.path, entry.start, reason)
@@ -216,10 +243,8 @@ class LogReader:
 
     def entry(self, number: int) -> Entry:
         """Return what the index says of a line."""
-        segment, _rows = self._reach(number)
-        at = self._files(segment.base)
-        with reading(at.index_path):
-            return at.entry(number - segment.base - 1, self._salt)
+        segment, at = self._found(number)
+        return at.entry(number - segment.base - 1, self.manifest.salt)
 
     def entries(self, start: int, last: int) -> Iterator[tuple[int, bytes]]:
         """Yield the entries of lines `start` to `last`, some at a time, as they are.
@@ -227,11 +252,10 @@ class LogReader:
         With the number of the first line; those of lines that were given up are passed over.
         """
         while start <= last:
-            segment, rows = self._reach(start)
-            row = start - segment.base - 1
-            most = min(last - start + 1, rows - row, _ENTRIES_AT_ONCE)
-            if most > 0:
-                at = self._files(segment.base)
+            segment, rows, at = self._reach(start)
+            if at is not None:
+                row = start - segment.base - 1
+                most = min(last - start + 1, rows - row, _ENTRIES_AT_ONCE)
                 offset = HEADER_BYTES + row * ENTRY_BYTES
                 with reading(at.index_path):
                     yield start, files.read_at(at.index, most * ENTRY_BYTES, offset)
@@ -239,49 +263,96 @@ class LogReader:
             elif isinstance(segment, Sealed):
                 start = segment.last_line + 1
 
-    def _reach(self, number: int) -> tuple[Sealed | Active, int]:
-        if not self.first_line <= number <= self._last:
+    def _found(self, number: int) -> tuple[Sealed | Active, _Files]:
+        """Return the segment of a line, and its files; raise if it was given up."""
+        segment, _rows, at = self._reach(number)
+        if at is None:
+            path = str(data_path(self._names, segment))
+            raise LogDamagedError(path, segment.bytes, f"line {number} was given up")
+        return segment, at
+
+    def _reach(self, number: int) -> tuple[Sealed | Active, int, _Files | None]:
+        """Return the segment of a line, how many lines it has, and its files.
+
+        None if the line is one that was given up: there may be no files.
+        """
+        seen = self._seen
+        if not seen.first_line <= number <= seen.last_line:
             self._refresh()
-            if not self.first_line <= number <= self._last:
+            seen = self._seen
+        while True:
+            if not seen.first_line <= number <= seen.last_line:
                 raise LineOutOfRangeError(
-                    self._names.text, number, self.first_line, self._last
+                    self._names.text, number, seen.first_line, seen.last_line
                 )
-        return self._segment(number)
+            segment, rows = seen.segment(number)
+            if number > segment.base + rows:
+                return segment, rows, None
+            try:
+                return segment, rows, self._files(segment)
+            except SourceNotFoundError:
+                self._refresh()
+                if self._seen.manifest is seen.manifest:
+                    raise
+                seen = self._seen
 
     def blocks(self, start: int, last: int, share: int = 1) -> Iterator[Block]:
         """Yield the lines with numbers `start` to `last`, some at a time.
 
-        Those that were given up are passed over. Whoever reads many logs at once says how
-        many share the memory for that.
+        Those that were given up are passed over. Of lines that cannot be read, those
+        before them are given. Whoever reads many logs at once says how many share the
+        memory for that.
         """
         while start <= last:
-            segment, rows = self._reach(start)
-            row = start - segment.base - 1
-            most = min(last - start + 1, rows - row, -(-_ROWS_AT_ONCE // share))
-            if most > 0:
-                block = self._block(segment, row, most, _BYTES_AT_ONCE // share)
+            segment, rows, at = self._reach(start)
+            if at is not None:
+                row = start - segment.base - 1
+                most = min(last - start + 1, rows - row, -(-_ROWS_AT_ONCE // share))
+                block = self._block(segment, at, row, most, _BYTES_AT_ONCE // share)
                 yield block
                 start += block.rows
             elif isinstance(segment, Sealed):
                 start = segment.last_line + 1
 
     def _block(
-        self, segment: Sealed | Active, row: int, most: int, most_bytes: int
+        self,
+        segment: Sealed | Active,
+        at: _Files,
+        row: int,
+        most: int,
+        most_bytes: int,
     ) -> Block:
-        at = self._files(segment.base)
-        with reading(at.path):
-            begin = at.entry(row - 1, self._salt).end if row else 0
-            place = Place(self._salt, segment.file_number, segment.base, row, begin)
+        salt, first = self.manifest.salt, segment.base + row + 1
+        begin = at.entry(row - 1, salt).end if row else 0
+        place = Place(salt, segment.file_number, segment.base, row, begin)
+        with reading(at.index_path):
             entries = files.read_at(at.index, most * ENTRY_BYTES, place.index_end)
-            entries = _some(entries, begin + most_bytes)
-            end = _END.unpack_from(entries, len(entries) - ENTRY_BYTES)[0]
-            size = os.fstat(at.data).st_size
-            data = files.read_at(at.data, max(min(end, size) - begin, 0), begin)
+        if len(entries) < ENTRY_BYTES:
+            raise LogDamagedError(
+                at.index_path, place.index_end, "the index ends there"
+            )
+        whole = len(entries) // ENTRY_BYTES * ENTRY_BYTES
+        entries = _some(entries[:whole], begin + most_bytes)
+        end = _END.unpack_from(entries, len(entries) - ENTRY_BYTES)[0]
+        size = at.data.stat()[0]
+        try:
+            with reading_lines(at.path):
+                data = at.data.read_at(begin, max(min(end, size) - begin, 0))
+        except LogDamagedError as error:
+            if len(entries) > ENTRY_BYTES:
+                # The first of them may be in a block that is good.
+                fewer = len(entries) // ENTRY_BYTES // 2
+                return self._block(segment, at, row, fewer, most_bytes)
+            reason = f"line {first}: {error.reason}"
+            raise LogDamagedError(at.path, error.offset, reason) from None
         good, fault = verify_lines(entries, data, place)
         if fault is not None:
-            number = segment.base + row + good + 1
-            raise LogDamagedError(at.path, begin, f"line {number}: {fault.reason}")
-        return Block(segment.base + row + 1, good, data, entries)
+            if good == 0:
+                raise LogDamagedError(at.path, begin, f"line {first}: {fault.reason}")
+            entries = entries[: good * ENTRY_BYTES]
+            end = _END.unpack_from(entries, len(entries) - ENTRY_BYTES)[0]
+            data = data[: end - begin]
+        return Block(first, good, data, entries)
 
 
 def _some(entries: bytes, end: int) -> bytes:

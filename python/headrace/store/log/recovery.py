@@ -16,26 +16,31 @@ import time
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from headrace.errors import LogDamagedError
+from headrace.errors import LogDamagedError, SourceNotFoundError
+from headrace.kernel.checksum import digest
+from headrace.kernel.rows import File, reading
 from headrace.store.log import files
 from headrace.store.log import manifest as manifests
+from headrace.store.log.data_file import data_path, open_data
 from headrace.store.log.index_file import Header, create_index, rows_in
 from headrace.store.log.indexes import Indexes
+from headrace.store.log.leftovers import Leftovers
 from headrace.store.log.manifest import (
     FORMAT,
     Active,
     Manifest,
+    Packed,
     Sealed,
     Times,
     fresh_clock,
 )
+from headrace.store.log.names import CODECS
 from headrace.store.log.quarantine import move_aside
 from headrace.store.log.segment import OpenSegment
 from headrace.store.log.tail import Tail
+from headrace.store.log.unpacking import unpack
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from headrace.kernel.log import LogClock, Place
     from headrace.store.log.indexes import RecoveryOptions
     from headrace.store.log.lock import LogLock
@@ -111,6 +116,10 @@ class _Recovery:
             "there was none",
             rows=sum(segment.rows for segment in segments),
         )
+        if not self._names.data(bases[-1]).exists():
+            path = str(self._names.packed(bases[-1], CODECS[0]))
+            reason = "the segment behind it is gone, which was the last one"
+            raise LogDamagedError(path, 0, reason)
         # What its writer had promised is not known, so every line is looked at.
         return Manifest(
             salt,
@@ -134,18 +143,33 @@ class _Recovery:
     def _sealed_again(self, header: Header, rows: int) -> Sealed:
         """Return what a full segment must have been, if it has so many rows."""
         path = self._names.data(header.base)
-        size = path.stat().st_size
-        self._indexes.ensure_rows(header, rows, size)
+        packed = None
+        if not path.exists():
+            packed = self._packed_again(header.base)
+            path = self._names.packed(header.base, packed.codec)
+        with reading(str(path)):
+            size = open_data(path).stat()[0]
+        self._indexes.ensure_rows(header, rows, path)
         clock = fresh_clock()
-        place, fault = self._indexes.verified(
-            header.place, rows, size, clock, lines=True
-        )
+        place, fault = self._indexes.verified(header.place, rows, size, clock, path)
         if fault is not None or place.end != size:
             reason = f"it has more than the {rows} lines up to the next file"
             raise LogDamagedError(
                 str(path), place.end, fault.reason if fault is not None else reason
             )
-        return Active(header.file_number, header.base).reached(place, clock).sealed()
+        full = Active(header.file_number, header.base).reached(place, clock).sealed()
+        return replace(full, packed=packed)
+
+    def _packed_again(self, base: int) -> Packed:
+        """Return what a segment must have been compressed to."""
+        for codec in CODECS:
+            path = self._names.packed(base, codec)
+            if path.exists():
+                with reading(str(path)):
+                    file = File(path)
+                    size = file.stat()[0]
+                    return Packed(codec, size, digest(file, size))
+        raise SourceNotFoundError(str(self._names.data(base)))
 
     # Full segments
 
@@ -160,38 +184,41 @@ class _Recovery:
         return self._strays(manifest)
 
     def _sealed(self, manifest: Manifest, segment: Sealed) -> Sealed:
-        path = self._names.data(segment.base)
+        path = data_path(self._names, segment)
         header = Header(segment.file_number, segment.base, manifest.salt)
         try:
             size = path.stat().st_size
         except FileNotFoundError:
             given_up = segment.damaged and segment.rows == 0
             return segment if given_up else self._lost(segment, "the file is gone")
-        if size != segment.bytes:
-            reason = f"it has {size} bytes, but should have {segment.bytes}"
+        if size != segment.bytes_on_disk:
+            reason = f"it has {size} bytes, but should have {segment.bytes_on_disk}"
             return self._cut(segment, header, reason)
-        times = self._indexes.ensure_rows(header, segment.rows, size)
+        # The file of a compressed one is younger than its lines.
+        created = None if segment.packed is None else segment.times.latest
+        times = self._indexes.ensure_rows(header, segment.rows, path, created)
         return segment if times is None else replace(segment, times=times)
 
     def _lost(self, segment: Sealed, reason: str) -> Sealed:
         """Give up all lines of a segment."""
-        path = str(self._names.data(segment.base))
+        path = str(data_path(self._names, segment))
         if not self._repair:
             raise LogDamagedError(path, 0, reason)
         self.report.add("given_up", path, reason, rows=segment.rows)
-        return replace(segment, rows=0, bytes=0, times=Times())
+        return replace(segment, rows=0, bytes=0, times=Times(), packed=None)
 
     def _cut(self, segment: Sealed, header: Header, reason: str) -> Sealed:
         """Give up the lines of a segment that are not what was written, and those behind."""
-        path = self._names.data(segment.base)
-        size = path.stat().st_size
+        packed, path = segment.packed, data_path(self._names, segment)
         if not self._repair:
-            raise LogDamagedError(str(path), min(size, segment.bytes), reason)
+            at = min(path.stat().st_size, segment.bytes_on_disk)
+            raise LogDamagedError(str(path), at, reason)
+        if packed is not None:
+            path = unpack(self._names, segment.base, packed.codec)
+        size = path.stat().st_size
         rows = rows_in(self._indexes.ensure(header))
         clock = fresh_clock()
-        place, _fault = self._indexes.verified(
-            header.place, rows, size, clock, lines=True
-        )
+        place, _fault = self._indexes.verified(header.place, rows, size, clock, path)
         files_of = OpenSegment(self._names, header)
         try:
             if size > place.end:
@@ -264,37 +291,30 @@ class _Recovery:
     # Files that the manifest does not name
 
     def _strays(self, manifest: Manifest) -> Manifest:
+        leftovers = Leftovers(self._names, self.report)
+        manifest = leftovers.removed(manifest)
+        manifest = leftovers.copies(manifest)
         known = {segment.base for segment in manifest.all_segments}
         for base in self._names.bases():
             if base not in known:
                 manifest = self._stray(manifest, base)
-        there = set(self._names.bases())
-        for base in self._names.indexes():
-            if base not in there and self._indexes.rows(base) == 0:
-                self._remove(self._names.index(base))
+        leftovers.indexes()
         return manifest
 
     def _stray(self, manifest: Manifest, base: int) -> Manifest:
         path = self._names.data(base)
         end = manifest.active.base + manifest.active.rows
-        if base == end:
+        if base == end and path.exists():
             self.report.add("adopted", str(path), "a writer had just begun it")
             return self._active(manifest.rotated())
-        if path.stat().st_size == 0:
-            self._remove(path, self._names.index(base))
+        if path.exists() and path.stat().st_size == 0:
+            Leftovers(self._names, self.report).begun(base)
         elif base > manifest.active.base:
             reason = f"it begins behind line {base}, but the log ends at line {end}"
             raise LogDamagedError(str(path), 0, reason)
         else:
             self.report.add("left", str(path), "the manifest does not name it")
         return manifest
-
-    def _remove(self, *paths: Path) -> None:
-        for path in paths:
-            if path.exists():
-                files.system.unlink(path)
-                self.report.add("removed", str(path), "a writer had just begun it")
-        files.system.sync_directory(self._names.directory)
 
 
 def _new_salt() -> int:

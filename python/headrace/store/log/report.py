@@ -17,6 +17,9 @@ ACTIONS = {
     "kept": "bytes that are no record were left where they are",
     "adopted": "a segment that was just begun is the last one now",
     "removed": "an empty file that a writer had begun was removed",
+    "expired": "a file whose lines retention had removed is gone now",
+    "replaced": "a plain file whose compressed one is whole is gone now",
+    "discarded": "a compressed file that the manifest does not name yet was removed",
     "left": "a file that is not part of the log was left alone",
     "given_up": "lines that are lost or damaged were given up",
 }

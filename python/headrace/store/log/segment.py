@@ -6,11 +6,13 @@ import os
 from typing import TYPE_CHECKING
 
 from headrace.kernel.log import LogTail, Place
-from headrace.kernel.rows import File, reading
+from headrace.kernel.rows import reading
 from headrace.store.log import files
+from headrace.store.log.data_file import open_data, reading_lines
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
     from headrace.kernel.log import LogClock, LogLines
     from headrace.kernel.programs import Program
@@ -54,7 +56,7 @@ class OpenSegment:
 
 
 class LinesBehind:
-    """The lines of a segment from a place on, read and checked as if nobody had before.
+    """The lines of a file from a place on, read and checked as if nobody had before.
 
     `stop` is why there are no more: ``end``, or what stands there is no line: ``whole``, but
     for its newline, ``torn`` or ``bad``.
@@ -62,21 +64,24 @@ class LinesBehind:
 
     def __init__(
         self,
-        path: str,
+        path: Path,
         place: Place,
         size: int,
         *,
         max_depth: int,
         max_line: int,
         time: Program | None,
+        created: int | None = None,
     ) -> None:
         self.place = place
         self.stop = ""
         self.reason = ""
-        self._path = path
-        with reading(path):
-            file = File(path)
-            self._mtime = file.stat()[1] // 1_000_000
+        self._path = str(path)
+        file = open_data(path)
+        with reading(self._path):
+            # When lines were written is not known; this is not earlier.
+            mtime = file.stat()[1] // 1_000_000
+            self._created = mtime if created is None else created
             self._tail = LogTail(
                 file,
                 place.end,
@@ -89,7 +94,7 @@ class LinesBehind:
     def entries(self, clock: LogClock) -> Iterator[bytes]:
         """Yield the entries of all lines, some at a time; times are those of the file."""
         while not self.stop:
-            with reading(self._path):
+            with reading_lines(self._path):
                 lines, stop = self._tail.next(_SCANNED_AT_ONCE)
             if stop is not None:
                 self.stop, _offset, self.reason = stop
@@ -102,7 +107,7 @@ class LinesBehind:
 
     def _entries(self, lines: LogLines, clock: LogClock) -> bytes:
         entries, place = lines.entries(
-            0, len(lines), self.place, clock, created=self._mtime, reconstructed=True
+            0, len(lines), self.place, clock, created=self._created, reconstructed=True
         )
         self.place = Place(*place)
         return entries

@@ -82,9 +82,10 @@ def _source(names: LogNames, manifest: Manifest, segment: Sealed | Active) -> So
     if not isinstance(segment, Sealed):
         return _last(names, path, manifest)
     source = local_file(path)
-    if source.codec == "none" and source.size != segment.bytes:
-        reason = f"it has {source.size} bytes, but should have {segment.bytes}"
-        raise LogDamagedError(path, min(source.size, segment.bytes), reason)
+    size = segment.bytes_on_disk
+    if source.size != size:
+        reason = f"it has {source.size} bytes, but should have {size}"
+        raise LogDamagedError(path, min(source.size, size), reason)
     known = Segment(segment.base, segment.rows, manifest.salt, growing=False)
     return replace(source, segment=known)
 

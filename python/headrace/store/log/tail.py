@@ -42,13 +42,13 @@ class Tail:
         """Give every line its entry, and let nothing stand behind them."""
         size, index_size = self.segment.size, self.segment.index_size
         place, clock, fault = self._good_entries(size)
-        behind = self.indexes.lines_behind(place, size)
+        behind = self.indexes.lines_behind(place, self.segment.path, size)
         if fault is not None and fault.kind == "data":
             # It has an entry, which says that it was another line.
             behind.stop, behind.reason = "bad", fault.reason
         if self.indexes.options.tail == "strict":
             self._refuse_torn(behind, clock.copy(), size)
-            behind = self.indexes.lines_behind(place, size)
+            behind = self.indexes.lines_behind(place, self.segment.path, size)
         untouched = place == self.manifest.mark and size == place.end
         if untouched and index_size == place.index_end:
             return place, clock
@@ -90,7 +90,7 @@ class Tail:
             # The index is not what it was; the data is, and makes it again.
             place, clock = self.segment.header.place, fresh_clock(late)
         place, fault = self.indexes.verified(
-            place, rows, size, clock, lines=self._unsure
+            place, rows, size, clock, self.segment.path if self._unsure else None
         )
         return place, clock, fault
 
@@ -100,7 +100,9 @@ class Tail:
         begin = self._before(mark) if rows >= mark.rows else None
         if begin is None:
             return False
-        place, fault = self.indexes.verified(begin, mark.rows, size, clock, lines=True)
+        place, fault = self.indexes.verified(
+            begin, mark.rows, size, clock, self.segment.path
+        )
         if fault is not None and fault.kind != "entry":
             raise LogDamagedError(str(self.segment.path), place.end, fault.reason)
         return place == mark

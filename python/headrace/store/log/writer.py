@@ -32,6 +32,7 @@ from headrace.store.log.manifest import RecordLimits, Timing
 from headrace.store.log.names import LogNames
 from headrace.store.log.recovery import recover
 from headrace.store.log.rotation import Rotation
+from headrace.store.log.upkeep import Upkeep
 from headrace.store.log.writer_metrics import writer_metrics
 from headrace.store.record_line import NoRecordError, line_of
 
@@ -45,6 +46,8 @@ if TYPE_CHECKING:
     from headrace.store.log.manifest import Durability
     from headrace.store.log.metrics import Metric
     from headrace.store.log.report import Report
+    from headrace.store.log.retention import Removed, Retention
+    from headrace.store.shards.options import PackOptions
 
     Refusal: TypeAlias = tuple[int, int, str]
 
@@ -72,6 +75,8 @@ class WriterOptions:
     timing: Timing = field(default_factory=Timing)
     limits: RecordLimits = field(default_factory=RecordLimits)
     time: Program | None = None
+    packing: PackOptions | None = None
+    retention: Retention | None = None
 
 
 class Writer:
@@ -120,6 +125,15 @@ class Writer:
             max_line=options.limits.max_record,
             time=None if options.time is None else options.time.native,
         )
+        self._upkeep = Upkeep(
+            self._names,
+            self._appending,
+            self._committing,
+            self._lock,
+            options.packing,
+            options.retention,
+        )
+        self._upkeep.begin()
 
     @property
     def recovered(self) -> Report:
@@ -255,6 +269,7 @@ class Writer:
             self._append(pieces)
             if left:
                 appending.rotate()
+                self._upkeep.begin()
 
     def _fitting(self, pending: Pending, place: Place) -> int:
         age = time.monotonic() - self._appending.began
@@ -294,6 +309,23 @@ class Writer:
                 with suppress(HeadraceError, OSError):
                     self._appending.settle()
 
+    # Full segments
+
+    @property
+    def upkeep_failures(self) -> list[str]:
+        """What could not be compressed or removed in the background, and why."""
+        return list(self._upkeep.failures)
+
+    def wait_for_upkeep(self) -> None:
+        """Wait until all full segments are compressed, and old ones removed, as asked for."""
+        self._refuse_unless_open()
+        self._upkeep.wait()
+
+    def remove(self, retention: Retention) -> Removed:
+        """Remove old segments, and return what they were."""
+        self._refuse_unless_open()
+        return self._upkeep.retain(retention)
+
     # From open to closed
 
     def flush(self) -> None:
@@ -304,9 +336,13 @@ class Writer:
             self._appending.sync()
 
     def close(self) -> None:
-        """Make everything durable and let others write the log."""
+        """Make everything durable and let others write the log.
+
+        A segment that is being compressed is left to the next writer, or `seal_log`.
+        """
         if os.getpid() != self._pid:
             return
+        self._upkeep.stop()
         with self._committing:
             if self._closed:
                 return

@@ -1,0 +1,59 @@
+"""The lines of a segment as one plain file, compressed or not.
+
+Bytes are counted as the index counts them: before compression. So whoever has the index
+need not know how the lines are stored.
+"""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from headrace.errors import DamagedSourceError, LogDamagedError, UnusableTableError
+from headrace.kernel.rows import END, BlockTable, Decoding, File, reading
+from headrace.store.log.names import codec_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from headrace.store.log.manifest import Active, Sealed
+    from headrace.store.log.names import LogNames
+
+_UNLIMITED = Decoding(1, END, END)
+"""How long it becomes is known from the manifest."""
+
+
+def data_path(names: LogNames, segment: Sealed | Active) -> Path:
+    """Return the file that the lines of a segment are in."""
+    return names.directory / segment.name
+
+
+def open_data(path: Path) -> File:
+    """Open the lines of a segment; raise if they are compressed, and cannot be entered."""
+    codec = codec_of(path)
+    if codec is not None:
+        return open_packed(path, codec)
+    with reading(str(path)):
+        return File(path)
+
+
+def open_packed(path: Path, codec: str) -> File:
+    """Open lines that are compressed."""
+    with reading_lines(str(path)):
+        file = File(path)
+        size = file.stat()[0]
+        table = BlockTable.find(file, codec, size)
+        if table is None:
+            raise LogDamagedError(str(path), size, "it has no table of its blocks")
+        return table.decoded(file, size, _UNLIMITED)
+
+
+@contextmanager
+def reading_lines(path: str) -> Iterator[None]:
+    """Raise what is wrong with the blocks of a file as damage of the log."""
+    try:
+        with reading(path):
+            yield
+    except (DamagedSourceError, UnusableTableError) as error:
+        raise LogDamagedError(path, error.offset, error.reason) from None

@@ -1,0 +1,591 @@
+"""Full segments of a log: compressed, and at last removed. Numbers and lines stay."""
+
+import gzip
+import json
+import random
+import threading
+from contextlib import suppress
+from dataclasses import replace
+from datetime import timedelta
+from itertools import count
+
+import pytest
+
+import headrace
+from headrace.errors import (
+    LineOutOfRangeError,
+    LogBusyError,
+    LogDamagedError,
+    UsageError,
+)
+from headrace.store.log.check import check_log
+from headrace.store.log.dump import dumped_index
+from headrace.store.log.manifest import load
+from headrace.store.log.names import LogNames
+
+MANY = 300
+
+
+def value(number):
+    """Return a record of some length that does not compress to nothing."""
+    chance = random.Random(number)
+    return {"n": number, "pad": chance.randbytes(chance.randrange(2000)).hex()}
+
+
+def write(directory, rows, **options):
+    """Write a log whose segments have so many rows each, and the last one more."""
+    sizes = iter(rows)
+    left = [next(sizes)]
+
+    def full(state):
+        if state.rows < left[0]:
+            return False
+        left[0] = next(sizes, 1 << 30)
+        return True
+
+    with headrace.LogWriter(directory, rotate=full, **options) as log:
+        first = log.last_line
+        log.append_many(value(first + n) for n in range(sum(rows) + 1))
+        log.wait_for_upkeep()
+        assert log.upkeep_failures == []
+
+
+def entries(directory):
+    found = {}
+    for path in sorted(directory.glob("*.idx")):
+        for entry in list(dumped_index(path))[1:]:
+            assert found.setdefault(entry["lineNumberGlobal"], entry) is entry
+    return found
+
+
+def names(directory):
+    return sorted(path.name for path in directory.glob("0*.jsonl*"))
+
+
+def bases(directory):
+    manifest = load(LogNames(directory))
+    return [segment.base for segment in manifest.all_segments]
+
+
+def faults(directory):
+    return [each.faults for each in check_log(directory, deep=True) if each.faults]
+
+
+@pytest.fixture
+def log(tmp_path):
+    """Give a log of three full segments, one of them of several blocks, and a last one."""
+    write(tmp_path / "log", [2, MANY, 1])
+    return tmp_path / "log"
+
+
+@pytest.mark.parametrize("codec", [None, "zstd", "gzip"])
+def test_numbers_stay_when_old_files_go(tmp_path, codec):
+    """KR-R1 to KR-R3, KR-G6, krupton 2: and none is ever used again."""
+    directory = tmp_path / "log"
+    write(directory, [1, 2, MANY, 1, 2], compress=codec)
+    assert bases(directory) == [0, 1, 3, 3 + MANY, 4 + MANY, 6 + MANY]
+    before = entries(directory)
+    assert sorted(before) == list(range(1, 8 + MANY))
+    removed = headrace.retain_log(directory, before_line=4)
+    assert (removed.lines, removed.told()["last_line"]) == (3, 3)
+    write(directory, [1, 2, 1], compress=codec)
+    after = entries(directory)
+    assert sorted(after) == list(range(4, 12 + MANY + 1))
+    kept = {line: entry for line, entry in before.items() if line > 3}
+    assert {line: after[line] for line in kept} == kept
+    assert {entry["fileNumber"] for entry in after.values()} == set(range(3, 10))
+    found = headrace.Log(directory)
+    assert (found.first_line, found.last_line) == (4, 12 + MANY)
+    assert list(found) == [value(n) for n in range(3, 12 + MANY)]
+    assert [found.get(line)["n"] for line in after] == [line - 1 for line in after]
+    assert faults(directory) == []
+    assert headrace.recover_log(directory).actions == []
+    with pytest.raises(
+        IndexError, match=r"line 3 was removed by retention; the log begins with line 4"
+    ):
+        found.get(3)
+
+
+class TestCompressing:
+    @pytest.mark.parametrize("codec", ["zstd", "gzip"])
+    def test_nothing_but_the_files_changes(self, log, codec):
+        lines, before = list(headrace.Log(log, raw=True)), entries(log)
+        indexes = {path.name: path.read_bytes() for path in log.glob("*.idx")}
+        done = headrace.seal_log(log, codec=codec)
+        assert (len(done.segments), done.lines) == (3, MANY + 3)
+        assert done.bytes_after < done.bytes_before
+        end = {"zstd": ".zst", "gzip": ".gz"}[codec]
+        wanted = [f"{base:020d}.jsonl{end}" for base in (0, 2, MANY + 2)]
+        last = f"{MANY + 3:020d}.jsonl"
+        assert names(log) == sorted([*wanted, last, *indexes])
+        manifest = load(LogNames(log))
+        assert [each.name for each in manifest.all_segments] == [*wanted, last]
+        assert [(log / each.name).stat().st_size for each in manifest.segments] == [
+            each.packed.bytes for each in manifest.segments
+        ]
+        assert {path.name: path.read_bytes() for path in log.glob("*.idx")} == indexes
+        assert entries(log) == before
+        found = headrace.Log(log, raw=True)
+        assert list(found) == lines
+        assert [found.get(line) for line in range(1, len(lines) + 1)] == lines
+        assert faults(log) == []
+        assert headrace.recover_log(log).actions == []
+        rows = headrace.open(log / wanted[1])
+        assert [json.loads(line) for line in lines[2 : MANY + 2]] == list(rows)
+
+    def test_others_can_read_it(self, log):
+        plain = (log / f"{2:020d}.jsonl").read_bytes()
+        headrace.seal_log(log, codec="gzip", level=1)
+        packed = (log / f"{2:020d}.jsonl.gz").read_bytes()
+        assert gzip.decompress(packed) == plain
+
+    def test_some_of_them(self, log):
+        assert headrace.seal_log(log, older_than="1h").segments == []
+        done = headrace.seal_log(log, keep_plain=2)
+        assert [segment.base for segment in done.segments] == [0]
+        done = headrace.seal_log(log, older_than=timedelta(0), keep_plain=1)
+        assert [segment.base for segment in done.segments] == [2]
+        assert len(headrace.seal_log(log, keep_plain=9).segments) == 0
+        assert len(headrace.seal_log(log).segments) == 1
+        assert len(headrace.seal_log(log).segments) == 0
+
+    def test_how_far_it_is(self, log):
+        told = []
+        headrace.seal_log(log, progress=lambda done, total: told.append((done, total)))
+        manifest = load(LogNames(log))
+        total = sum(segment.bytes for segment in manifest.segments)
+        assert told[-1] == (total, total)
+        assert told == sorted(told)
+
+    def test_it_can_be_ended_and_gone_on_with(self, log):
+        class EndedError(Exception):
+            pass
+
+        calls = count()
+
+        def end(_done, _total):
+            if next(calls) == 1:
+                raise EndedError
+
+        with pytest.raises(EndedError):
+            headrace.seal_log(log, progress=end)
+        assert [each.packed is None for each in load(LogNames(log)).segments] == [
+            False,
+            True,
+            True,
+        ]
+        assert not list(log.glob(".*tmp*"))
+        assert len(headrace.seal_log(log).segments) == 2
+        assert faults(log) == []
+
+    def test_what_is_damaged_is_left_as_it_is(self, log):
+        path = log / f"{2:020d}.jsonl"
+        content = path.read_bytes()
+        path.write_bytes(content[:5000] + b"#" + content[5001:])
+        done = headrace.seal_log(log)
+        assert [segment.base for segment in done.segments] == [0, MANY + 2]
+        assert len(done.failures) == 1
+        assert "the line is not what was written" in done.failures[0]
+        assert path.exists()
+        assert not list(log.glob(".*tmp*"))
+
+    def test_nobody_else_is_writing(self, log):
+        with (
+            headrace.LogWriter(log),
+            pytest.raises(LogBusyError, match=r"process \d+ on .* --compress zstd"),
+        ):
+            headrace.seal_log(log)
+
+    def test_a_writer_that_cannot_be_seen_notices(self, log, monkeypatch):
+        """Where locks do not work, a writer refuses after others changed its log."""
+        with headrace.LogWriter(log) as writer:
+            writer.append(1)
+            monkeypatch.setattr("fcntl.flock", lambda *_args: None)
+            headrace.seal_log(log)
+            with pytest.raises(headrace.errors.LogFailedError, match="later writer"):
+                writer.append(2)
+
+    @pytest.mark.parametrize(
+        "options",
+        [
+            {"codec": "xz"},
+            {"codec": "none"},
+            {"keep_plain": -1},
+            {"older_than": "soon"},
+        ],
+    )
+    def test_options_that_make_no_sense(self, log, options):
+        with pytest.raises(UsageError):
+            headrace.seal_log(log, **options)
+
+    def test_no_log(self, tmp_path):
+        with pytest.raises(UsageError, match="no log in this directory"):
+            headrace.seal_log(tmp_path)
+        assert list(tmp_path.iterdir()) == []
+
+
+class TestAWriter:
+    def test_compresses_what_is_full(self, tmp_path):
+        with headrace.LogWriter(tmp_path, rotate_rows=2, compress="zstd") as log:
+            log.append_many(range(7))
+            log.wait_for_upkeep()
+            packed = [each.packed for each in load(LogNames(tmp_path)).segments]
+            assert len(packed) == 3
+            assert all(packed)
+            log.append_many(range(7, 9))
+        assert list(headrace.Log(tmp_path)) == list(range(9))
+
+    def test_compresses_what_others_left(self, log):
+        with headrace.LogWriter(log, compress="gzip") as writer:
+            writer.wait_for_upkeep()
+        assert all(each.packed for each in load(LogNames(log)).segments)
+        assert faults(log) == []
+
+    def test_is_closed_at_once(self, log):
+        with headrace.LogWriter(log, compress="zstd"):
+            pass
+        assert not list(log.glob(".*tmp*"))
+        assert faults(log) == []
+        assert headrace.recover_log(log).actions == []
+
+    def test_removes_what_is_old(self, tmp_path):
+        now = 1_700_000_000_000
+        options = {"time": "$.E", "rotate_rows": 2, "retain_age": "1h"}
+        with headrace.LogWriter(tmp_path, **options) as log:
+            log.append_many({"E": now + n} for n in range(7))
+            log.wait_for_upkeep()
+            assert log.upkeep_failures == []
+        found = headrace.Log(tmp_path)
+        assert (found.first_line, found.last_line) == (7, 7)
+        assert names(tmp_path) == [f"{6:020d}.jsonl", f"{6:020d}.jsonl.idx"]
+
+    def test_removes_what_is_too_much(self, tmp_path):
+        options = {"rotate_rows": 5, "retain_bytes": 4000, "compress": "zstd"}
+        with headrace.LogWriter(tmp_path, **options) as log:
+            for n in range(100):
+                log.append({"n": n})
+                log.wait_for_upkeep()
+            assert log.upkeep_failures == []
+        found = headrace.Log(tmp_path)
+        assert [each["n"] for each in found] == list(range(found.first_line - 1, 100))
+        sizes = [path.stat().st_size for path in tmp_path.glob("0*.jsonl*")]
+        assert 3000 < sum(sizes) < 4000 + 700
+
+    def test_can_be_asked_to_remove(self, log):
+        with headrace.LogWriter(log) as writer:
+            assert writer.append(1) == MANY + 5
+            assert writer.retain(before_line=MANY).lines == 2
+            assert writer.retain(before_line=MANY).lines == 0
+            assert writer.append(2) == MANY + 6
+        assert headrace.Log(log).first_line == 3
+        assert headrace.recover_log(log).actions == []
+
+    def test_says_what_it_could_not_compress(self, log):
+        path = log / f"{2:020d}.jsonl"
+        content = path.read_bytes()
+        path.write_bytes(content[:5000] + b"#" + content[5001:])
+        with headrace.LogWriter(log, compress="zstd") as writer:
+            writer.wait_for_upkeep()
+            assert len(writer.upkeep_failures) == 1
+            assert "not what was written" in writer.upkeep_failures[0]
+            writer.append(1)
+        packed = [each.packed is not None for each in load(LogNames(log)).segments]
+        assert packed == [True, False, True]
+
+    def test_many_readers_meanwhile(self, tmp_path):
+        """Whoever reads while segments are compressed and removed sees lines as they are."""
+        wrong, done = [], threading.Event()
+        options = {"rotate_rows": 3, "compress": "zstd", "durability": "os"}
+        with headrace.LogWriter(tmp_path, **options) as log:
+            log.append(0)
+
+            def read():
+                found = headrace.Log(tmp_path)
+                while not done.is_set():
+                    with suppress(LineOutOfRangeError):
+                        first, last = found.first_line, found.last_line
+                        some = {first, (first + last) // 2, last}
+                        wrong.extend(n for n in some if found.get(n) != n - 1)
+                        lines = list(found)
+                        if lines != list(range(lines[0], lines[-1] + 1)):
+                            wrong.append(lines)
+
+            threads = [threading.Thread(target=read) for _ in range(3)]
+            for thread in threads:
+                thread.start()
+            for n in range(1, 250):
+                log.append(n)
+                if n % 20 == 0:
+                    log.retain(before_line=n - 40 if n > 40 else 1)
+            done.set()
+            for thread in threads:
+                thread.join()
+            assert log.upkeep_failures == []
+        assert wrong == []
+
+
+class TestRemoving:
+    def test_what_was_removed_is_said(self, log):
+        size = sum(
+            (log / name).stat().st_size
+            for name in names(log)
+            if name.startswith((f"{0:020d}", f"{2:020d}"))
+        )
+        would = headrace.retain_log(log, before_line=MANY + 3, dry_run=True)
+        assert len(names(log)) == 8
+        removed = headrace.retain_log(log, before_line=MANY + 3)
+        assert removed == would
+        told = removed.told()
+        assert told.pop("min_time") <= told.pop("max_time")
+        assert told == {
+            "segments": 2,
+            "lines": MANY + 2,
+            "bytes": size,
+            "first_line": 1,
+            "last_line": MANY + 2,
+        }
+        assert bases(log) == [MANY + 2, MANY + 3]
+        assert len(names(log)) == 4
+        assert load(LogNames(log)).removing == ()
+
+    @pytest.mark.parametrize(
+        ("line", "first"),
+        [(1, 1), (2, 1), (3, 3), (4, 3), (MANY + 3, MANY + 3), (10**9, MANY + 4)],
+    )
+    def test_before_a_line(self, log, line, first):
+        """Whole segments, and never the last one."""
+        headrace.retain_log(log, before_line=line)
+        assert headrace.Log(log).first_line == first
+
+    def test_by_age(self, log):
+        assert headrace.retain_log(log, max_age="1h").lines == 0
+        assert headrace.retain_log(log, max_age=timedelta(0)).lines == MANY + 3
+
+    def test_by_size(self, log):
+        total = sum((log / name).stat().st_size for name in names(log))
+        assert headrace.retain_log(log, max_bytes=total).lines == 0
+        assert headrace.retain_log(log, max_bytes=total - 1).lines == 2
+        assert headrace.retain_log(log, max_bytes="1KiB").lines == MANY + 1
+        assert headrace.retain_log(log, max_bytes=0).lines == 0
+
+    def test_nobody_else_is_writing(self, log):
+        with headrace.LogWriter(log):
+            with pytest.raises(LogBusyError):
+                headrace.retain_log(log, max_bytes=0)
+            assert headrace.retain_log(log, max_bytes=0, dry_run=True).lines > 0
+
+    @pytest.mark.parametrize(
+        "options",
+        [{}, {"before_line": 0}, {"max_age": "7"}, {"max_bytes": "a lot"}],
+    )
+    def test_options_that_make_no_sense(self, log, options):
+        with pytest.raises(UsageError):
+            headrace.retain_log(log, **options)
+
+
+class TestAReader:
+    def test_goes_on_with_the_file_it_has(self, log):
+        found = headrace.Log(log)
+        assert found.get(5)["n"] == 4
+        rest = found.range(6)
+        assert next(rest)["n"] == 5
+        headrace.seal_log(log)
+        assert [each["n"] for each in rest] == list(range(6, MANY + 4))
+        assert found.get(5)["n"] == 4
+
+    def test_finds_a_file_that_was_compressed_since(self, log):
+        found = headrace.Log(log)
+        assert found.last_line == MANY + 4
+        headrace.seal_log(log)
+        assert found.get(5)["n"] == 4
+
+    def test_is_told_that_lines_were_removed(self, log):
+        found = headrace.Log(log)
+        headrace.retain_log(log, before_line=10**9)
+        with pytest.raises(
+            LineOutOfRangeError, match="line 5 was removed by retention"
+        ):
+            found.get(5)
+
+    def test_of_the_last_segment_that_is_gone(self, log):
+        """It was full, compressed and removed since the reader looked."""
+        found = headrace.Log(log)
+        with headrace.LogWriter(log, rotate_rows=1) as writer:
+            writer.append_many([1, 2])
+        headrace.seal_log(log)
+        headrace.retain_log(log, before_line=10**9)
+        assert found.last_line == MANY + 6
+        assert (found.first_line, list(found)) == (MANY + 6, [2])
+
+    @pytest.mark.parametrize("codec", [None, "zstd", "gzip"])
+    def test_gets_the_lines_before_a_damaged_one(self, log, codec):
+        if codec is not None:
+            headrace.seal_log(log, codec=codec)
+        path = log / load(LogNames(log)).segments[1].name
+        content = bytearray(path.read_bytes())
+        content[len(content) * 2 // 3] ^= 1
+        path.write_bytes(content)
+        found, lines = headrace.Log(log), []
+        with pytest.raises(LogDamagedError, match=r"line \d+: ") as raised:
+            lines.extend(found)
+        assert lines == [value(n) for n in range(len(lines))]
+        assert len(lines) > MANY / 4
+        assert f"line {len(lines) + 1}: " in str(raised.value)
+        assert len(faults(log)) == 1
+        assert headrace.recover_log(log).actions == []
+
+
+class TestACompressedSegmentIsDamaged:
+    @pytest.fixture(params=["zstd", "gzip"])
+    def packed(self, log, request):
+        headrace.seal_log(log, codec=request.param)
+        return log / load(LogNames(log)).segments[1].name
+
+    def test_every_changed_byte_is_noticed(self, log, packed):
+        """No line is ever wrong; a deep check finds all, whether lines can be read or not."""
+        content, chance = packed.read_bytes(), random.Random(7)
+        lines = list(headrace.Log(log, raw=True))
+        places = {*range(40), *range(len(content) - 40, len(content))}
+        for at in places | {chance.randrange(len(content)) for _ in range(60)}:
+            packed.write_bytes(
+                content[:at] + bytes([content[at] ^ 0x10]) + content[at + 1 :]
+            )
+            assert len(faults(log)) == 1, at
+            line = chance.randrange(3, MANY)
+            with suppress(LogDamagedError):
+                assert headrace.Log(log, raw=True).get(line) == lines[line - 1]
+
+    def test_cut_off(self, log, packed):
+        content = packed.read_bytes()
+        packed.write_bytes(content[: len(content) * 2 // 3])
+        assert len(faults(log)) == 1
+        with pytest.raises(LogDamagedError, match="should have"):
+            headrace.recover_log(log)
+        with pytest.raises(LogDamagedError, match="should have"):
+            headrace.LogWriter(log)
+        actions = headrace.recover_log(log, repair=True).actions
+        assert [action.action for action in actions] == ["given_up"]
+        assert (log / "quarantine" / f"{packed.name}@0").read_bytes() == content[
+            : len(content) * 2 // 3
+        ]
+        found = headrace.Log(log)
+        kept = [each["n"] for each in found]
+        left = len(kept) - 4
+        assert MANY / 4 < left < MANY
+        assert kept == [*range(left + 2), MANY + 2, MANY + 3]
+        assert faults(log) == []
+        assert headrace.recover_log(log).actions == []
+        with headrace.LogWriter(log) as writer:
+            assert writer.append(1) == MANY + 5
+        assert len(headrace.seal_log(log).segments) == 1
+        assert [each["n"] for each in list(headrace.Log(log))[:-1]] == kept
+
+    def test_gone(self, log, packed):
+        packed.unlink()
+        with pytest.raises(LogDamagedError, match="the file is gone"):
+            headrace.recover_log(log)
+        headrace.recover_log(log, repair=True)
+        assert [each["n"] for each in headrace.Log(log)] == [0, 1, MANY + 2, MANY + 3]
+        assert headrace.recover_log(log).actions == []
+
+    def test_its_index_is_missing(self, log, packed):
+        index = log / f"{2:020d}.jsonl.idx"
+        before = list(dumped_index(index))
+        index.unlink()
+        actions = headrace.recover_log(log).actions
+        assert {action.action for action in actions} == {"index_rebuilt"}
+        after = list(dumped_index(index))
+        latest = load(LogNames(log)).segments[1].times.latest
+        for entry, known in zip(after[1:], before[1:], strict=True):
+            assert entry.pop("flags") == ["time reconstructed"]
+            assert entry == {**known, "messageTime": latest}
+        assert faults(log) == []
+
+    def test_its_index_is_damaged(self, log, packed):
+        index = log / f"{2:020d}.jsonl.idx"
+        before = index.read_bytes()
+        index.write_bytes(b"x" * 256 + before[256:])
+        headrace.recover_log(log)
+        assert index.read_bytes() == before
+
+    def test_the_manifest_is_missing(self, log, packed):
+        before = load(LogNames(log))
+        lines = list(headrace.Log(log))
+        (log / "manifest.json").unlink()
+        headrace.recover_log(log)
+        assert load(LogNames(log)).segments == before.segments
+        assert list(headrace.Log(log)) == lines
+        assert faults(log) == []
+
+    def test_the_manifest_and_the_last_segment_are_missing(self, log, packed):
+        (log / "manifest.json").unlink()
+        for end in ("", ".idx"):
+            (log / f"{MANY + 3:020d}.jsonl{end}").unlink()
+        with pytest.raises(LogDamagedError, match="the segment behind it is gone"):
+            headrace.recover_log(log)
+
+
+class TestWhatIsLeftBehind:
+    """What a kill leaves between two steps, 04 6.8."""
+
+    def recovered(self, log):
+        actions = headrace.recover_log(log).actions
+        assert headrace.recover_log(log).actions == []
+        assert faults(log) == []
+        assert list(headrace.Log(log)) == [value(n) for n in range(MANY + 4)]
+        return [action.action for action in actions]
+
+    def test_a_file_that_was_not_finished(self, log):
+        (log / f".{2:020d}.jsonl.zst.tmp-123-0123abcd").write_bytes(b"half")
+        assert self.recovered(log) == []
+        assert not list(log.glob(".*tmp*"))
+
+    def test_a_compressed_file_that_no_manifest_names(self, log):
+        before = load(LogNames(log))
+        plain = (log / f"{2:020d}.jsonl").read_bytes()
+        headrace.seal_log(log)
+        (log / f"{2:020d}.jsonl").write_bytes(plain)
+        manifest = load(LogNames(log))
+        segments = (manifest.segments[0], before.segments[1], manifest.segments[2])
+        replace(manifest, segments=segments).save(LogNames(log))
+        assert self.recovered(log) == ["discarded"]
+        assert not (log / f"{2:020d}.jsonl.zst").exists()
+
+    def test_a_plain_file_whose_compressed_one_is_named(self, log):
+        plain = (log / f"{2:020d}.jsonl").read_bytes()
+        headrace.seal_log(log)
+        (log / f"{2:020d}.jsonl").write_bytes(plain)
+        assert self.recovered(log) == ["replaced"]
+        assert not (log / f"{2:020d}.jsonl").exists()
+
+    def test_a_plain_file_whose_compressed_one_is_damaged(self, log):
+        plain = (log / f"{2:020d}.jsonl").read_bytes()
+        headrace.seal_log(log)
+        (log / f"{2:020d}.jsonl").write_bytes(plain)
+        packed = log / f"{2:020d}.jsonl.zst"
+        content = bytearray(packed.read_bytes())
+        content[1000] ^= 1
+        packed.write_bytes(content)
+        assert self.recovered(log) == ["discarded"]
+        assert load(LogNames(log)).segments[1].name == f"{2:020d}.jsonl"
+
+    @pytest.mark.parametrize("gone", [0, 1, 2])
+    def test_a_removal_that_was_not_finished(self, log, gone):
+        load(LogNames(log)).without(2).save(LogNames(log))
+        files = sorted(log.glob(f"{0:020d}*"))
+        for path in files[:gone]:
+            path.unlink()
+        assert headrace.Log(log).first_line == MANY + 3
+        actions = headrace.recover_log(log).actions
+        assert [action.action for action in actions] == ["expired"] * (4 - gone)
+        assert len(names(log)) == 4
+        assert load(LogNames(log)).removing == ()
+        assert headrace.recover_log(log).actions == []
+
+    def test_a_file_that_nobody_removed_is_left_alone(self, log):
+        """Only what the manifest says is being removed is."""
+        kept = (log / f"{0:020d}.jsonl").read_bytes()
+        headrace.retain_log(log, before_line=3)
+        (log / f"{0:020d}.jsonl").write_bytes(kept)
+        assert [each.action for each in headrace.recover_log(log).actions] == ["left"]
+        assert (log / f"{0:020d}.jsonl").read_bytes() == kept
