@@ -66,6 +66,7 @@ SEED ?= 1
 crash: setup
 	$(BIN)/python -m tests.fault.crash_log $(N) $(SEED)
 	$(BIN)/python -m tests.fault.power_log $(N) $(SEED)
+	$(BIN)/python -m tests.fault.power_ext4 $(N) $(SEED)
 
 bench: setup
 	PIP_QUIET=1 VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/maturin develop -q --release --extras $(EXTRAS),bench

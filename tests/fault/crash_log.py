@@ -2,7 +2,8 @@
 
 Run as ``python -m tests.fault.crash_log KILLS SEED [PLANT]``, in a process of its own because it
 forks. Each child is the command itself, killed with -9 while records are fed to it; now and
-then the one that recovers the log is killed as well. Another log is begun before one gets long.
+then the one that recovers the log is killed as well, or one that compresses and removes
+segments. Another log is begun before one gets long.
 """
 
 import os
@@ -14,11 +15,14 @@ import time
 
 import headrace
 from headrace.cli.app import main as command
+from headrace.kernel.log import ENTRY_BYTES, HEADER_BYTES
 from headrace.store.log.appending import Appending
-from tests.fault.logs import record, refuse_unless_sound
+from tests.fault.logs import none, record, refuse_unless_sound
 from tests.fault.power_log import scratch
 
 LONGEST_LOG = 1500
+MOST_KILLS = 15
+"""Of one log; the next is kept in order in another way."""
 OPTIONS = (
     ("--durability", "data", "--rotate-rows", "7"),
     ("--durability", "always", "--rotate-bytes", "20KiB", "--time", "$.E"),
@@ -26,6 +30,14 @@ OPTIONS = (
     ("--durability", "interval", "--rotate-rows", "100"),
     ("--durability", "data", "--rotate-rows", "1"),
 )
+KEPT_BYTES = 60_000
+KEEPING = (
+    ("--durability", "data", "--compress", "zstd"),
+    ("--durability", "os", "--compress", "gzip", "--retain-bytes", str(KEPT_BYTES)),
+    ("--durability", "always", "--compress", "zstd", "--retain-bytes", str(KEPT_BYTES)),
+)
+"""Of logs whose segments are compressed and removed; each has this many rows."""
+KEPT_ROWS = 7
 
 
 class Child:
@@ -82,16 +94,38 @@ class Child:
         return acks[-1] if acks else 0
 
 
-def killed_while_recovering(directory, seconds):
+def recovering(directory):
+    headrace.recover_log(directory)
+
+
+def keeping(directory):
+    headrace.seal_log(directory)
+    headrace.retain_log(directory, max_bytes=KEPT_BYTES)
+
+
+def killed_while(act, directory, seconds):
     pid = os.fork()
     if pid == 0:
         try:
-            headrace.recover_log(directory)
+            act(directory)
         finally:
             os._exit(0)
     time.sleep(seconds)
     os.kill(pid, signal.SIGKILL)
     os.waitpid(pid, 0)
+
+
+def may_be_removed(last):
+    """Return how many lines retention may have removed when the log ends with line `last`.
+
+    With the last segment that was removed, the log was larger than what is kept, and plain
+    lines take no less room than compressed ones.
+    """
+    size, line = 2 * HEADER_BYTES, last
+    while line > 0 and size <= KEPT_BYTES:
+        line -= 1
+        size += len(record(line)) + 1 + ENTRY_BYTES + -(-HEADER_BYTES // KEPT_ROWS)
+    return range(line + KEPT_ROWS + 1)
 
 
 def run(kills, seed, plant):
@@ -100,12 +134,15 @@ def run(kills, seed, plant):
     chance = random.Random(seed)
     longest = 0.05
     acknowledging = unacknowledged = 0
-    done = 0
+    done, kept = 0, True
     while done < kills:
         with scratch() as root:
             directory, there = root / "log", 0
-            while done < kills and there < LONGEST_LOG:
-                options = chance.choice(OPTIONS)
+            kept, begun = not kept, done
+            while done < min(kills, begun + MOST_KILLS) and there < LONGEST_LOG:
+                options = chance.choice(KEEPING if kept else OPTIONS)
+                if kept:
+                    options += ("--rotate-rows", str(KEPT_ROWS))
                 child = Child(
                     ["log", "append", str(directory), "--ack", *options], plant
                 )
@@ -113,9 +150,11 @@ def run(kills, seed, plant):
                 time.sleep(longest * chance.random())
                 acknowledged = child.kill()
                 if (directory / "manifest.json").exists() and chance.random() < 0.25:
-                    killed_while_recovering(directory, 0.01 * chance.random())
+                    act = chance.choice([recovering, keeping] if kept else [recovering])
+                    killed_while(act, directory, 0.02 * chance.random())
                 wanted = there + acknowledged
-                there = refuse_unless_sound(directory, wanted, sent())
+                removable = may_be_removed if kept else none
+                there = refuse_unless_sound(directory, wanted, sent(), removable)
                 acknowledging += acknowledged > 0
                 unacknowledged += there > wanted
                 # So that most have begun and few have done much, however busy the machine is.

@@ -32,6 +32,10 @@ class Recorder(System):
     def acknowledge(self, number):
         self.calls.append(("acknowledge", number))
 
+    def removing(self, fewest, most):
+        """Note how many lines were removed at least, and may be from now on."""
+        self.calls.append(("removing", fewest, most))
+
     def create(self, path):
         descriptor = super().create(path)
         name = self._name(path)
@@ -90,6 +94,7 @@ class Disk:
 
     def __init__(self, calls):
         self.acknowledged = 0
+        self.removed = range(1)
         self._content = defaultdict(bytes)
         self._writes = defaultdict(list)
         self._names = {}
@@ -99,6 +104,13 @@ class Disk:
 
     def _acknowledge(self, number):
         self.acknowledged = number
+
+    def removable(self, _last):
+        """Return how many lines may be removed."""
+        return self.removed
+
+    def _removing(self, fewest, most):
+        self.removed = range(fewest, most + 1)
 
     def _link(self, name, inode):
         self._changes[above(name)].append({name: (inode,)})

@@ -21,12 +21,16 @@ def record(number):
 
 
 def lines_of(directory):
-    """Return all lines of a log, recovered as `headrace log cat` does it."""
+    """Return all lines of a log, recovered as `headrace log cat` does it.
+
+    Before them, how many lines retention has removed.
+    """
     reader, _actions = open_recovered(directory)
     if reader is None:
-        return []
+        return 0, []
     blocks = reader.blocks(reader.first_line, reader.last_line)
-    return [line for block in blocks for line in block.lines()]
+    lines = [line for block in blocks for line in block.lines()]
+    return reader.first_line - 1, lines
 
 
 def everything(directory):
@@ -38,16 +42,23 @@ def everything(directory):
     }
 
 
-def refuse_unless_sound(directory, acknowledged, sent):
+def none(_last):
+    """Let retention remove no line."""
+    return range(1)
+
+
+def refuse_unless_sound(directory, acknowledged, sent, removable=none):
     """Raise unless the log has the first records that were sent, with all acknowledged.
 
-    Returns how many it has. Recovering it again must change nothing, and it must pass its
-    own check.
+    The first of them may have been removed, so many as `removable` says, given how many there
+    were, which is returned. Recovering it again must change nothing, and it must pass its own check.
     """
-    found = lines_of(directory)
-    wanted = [record(number) for number in range(len(found))]
+    removed, found = lines_of(directory)
+    last = removed + len(found)
+    wanted = [record(number) for number in range(removed, last)]
     assert found == wanted, f"{len(found)} lines, not the first that were sent"
-    assert acknowledged <= len(found) <= sent, (acknowledged, len(found), sent)
+    assert acknowledged <= last <= sent, (acknowledged, last, sent)
+    assert removed in removable(last), f"{removed} lines were removed"
     before = everything(directory) if directory.exists() else {}
     if "manifest.json" in before:
         report = headrace.recover_log(directory)
@@ -55,7 +66,7 @@ def refuse_unless_sound(directory, acknowledged, sent):
         assert everything(directory) == before, "recovering again changed it"
         wrong = [each for each in check_log(directory, deep=True) if each.faults]
         assert wrong == []
-    return len(found)
+    return last
 
 
 def append_until(writer, start, stop, acknowledge, *, together=4):

@@ -9,6 +9,7 @@ import random
 import sys
 import tempfile
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 import headrace
@@ -25,7 +26,11 @@ WAYS = (
     {"durability": "data", "rotate_rows": 1},
     {"durability": "interval", "interval": 1000.0, "rotate_rows": 9},
     {"durability": "os", "rotate_rows": 11},
+    {"durability": "data", "rotate_rows": 6, "compress": "zstd"},
+    {"durability": "always", "rotate_rows": 5, "compress": "gzip"},
+    {"durability": "os", "rotate_rows": 4, "compress": "zstd"},
 )
+"""How logs are written; where segments are compressed, old ones are removed as well."""
 
 
 @contextmanager
@@ -39,16 +44,38 @@ def using(system):
 
 
 def recorded(root, options, make=Recorder):
-    """Return the calls of writers that open, append, rotate, and close, twice."""
+    """Return the calls of writers that open, append, rotate, and close, twice.
+
+    Those that compress also remove, and so do the commands behind them.
+    """
     with using(make(root)) as recorder:
         # Nothing but these two promise that what was appended is durable.
         promised = options["durability"] in ("data", "always")
         acknowledge = recorder.acknowledge if promised else lambda _number: None
         for start, stop in ((0, RECORDS // 2), (RECORDS // 2, RECORDS)):
             with headrace.LogWriter(root / LOG, **options) as writer:
-                append_until(writer, start, stop, acknowledge)
+                for until in (*range(start + 7, stop, 7), stop):
+                    append_until(writer, writer.last_line, until, acknowledge)
+                    writer.wait_for_upkeep()
+                if "compress" in options:
+                    removing(recorder, writer.retain, stop // 3)
+                assert writer.upkeep_failures == []
             recorder.acknowledge(stop)
+            if "compress" in options:
+                headrace.seal_log(root / LOG)
+                removing(recorder, partial(headrace.retain_log, root / LOG), stop // 2)
     return recorder.calls
+
+
+def removing(recorder, retain, line):
+    """Remove lines before one, and note which may be gone and which must be."""
+    calls = recorder.calls
+    fewest = next((call[1] for call in calls[::-1] if call[0] == "removing"), 0)
+    recorder.removing(fewest, line)
+    removed = retain(before_line=line)
+    if removed.segments:
+        fewest = removed.segments[-1].last_line
+    recorder.removing(fewest, line)
 
 
 def recovering(root, found, make=Recorder):
@@ -62,14 +89,14 @@ def recovering(root, found, make=Recorder):
     return recorder.calls, begun
 
 
-def refuse_unless_found(root, found, acknowledged):
+def refuse_unless_found(root, found, acknowledged, removable):
     """Raise unless a log is sound after a power failure, and can be gone on with."""
     put(root, found)
     directory = root / LOG
-    count = refuse_unless_sound(directory, acknowledged, RECORDS)
+    count = refuse_unless_sound(directory, acknowledged, RECORDS, removable)
     with headrace.LogWriter(directory) as writer:
         assert writer.append(record(count)) == count + 1
-    refuse_unless_sound(directory, count + 1, count + 1)
+    refuse_unless_sound(directory, count + 1, count + 1, removable)
     return count
 
 
@@ -105,7 +132,12 @@ def run(cuts, seed, make=Recorder, ways=WAYS):
                 at = chance.randint(begun, len(calls))
                 found = Disk(calls[:at]).cut(chance)
             with scratch() as root:
-                left.append(refuse_unless_found(root, found, disk.acknowledged))
+                sound = partial(
+                    refuse_unless_found,
+                    acknowledged=disk.acknowledged,
+                    removable=disk.removable,
+                )
+                left.append(sound(root, found))
         except (AssertionError, HeadraceError, OSError) as error:
             said = f"cut {number} of seed {seed}, after {at} calls: {error}"
             raise AssertionError(said) from error

@@ -1,6 +1,7 @@
 """Every system call of a log fails in turn: no record is lost, doubled or out of order."""
 
 import errno
+import threading
 from contextlib import suppress
 from itertools import count
 
@@ -10,6 +11,8 @@ import headrace
 from headrace.errors import HeadraceError, LogFailedError, UnwritableError
 from headrace.store.log import files
 from headrace.store.log.files import System
+from headrace.store.log.manifest import load
+from headrace.store.log.names import LogNames
 from tests.fault.failing_system import CALLS, FailingSystem, Killed
 from tests.fault.logs import (
     append_until,
@@ -153,6 +156,124 @@ def test_recovery_killed_at_any_call(root, fault):
         if system.failed is None:
             break
     assert at > 15
+
+
+def write_and_keep(directory, acknowledge, removing):
+    """Append and rotate, compress and remove: beside a writer, and without one."""
+    with headrace.LogWriter(directory, rotate_rows=2) as writer:
+        append_until(writer, 0, 5, acknowledge)
+    headrace.seal_log(directory, keep_plain=1)
+    with headrace.LogWriter(directory, rotate_rows=2, compress="gzip") as writer:
+        append_until(writer, 5, RECORDS, acknowledge)
+        writer.wait_for_upkeep()
+        removing(range(3))
+        writer.retain(before_line=3)
+    removing(range(2, 5))
+    headrace.retain_log(directory, before_line=5)
+    removing(range(4, 5))
+
+
+@pytest.fixture
+def killed_threads(monkeypatch):
+    """Let threads be killed without a word; any other end of one is told."""
+
+    def told(arguments, tell=threading.excepthook):
+        if arguments.exc_type is not Killed:
+            tell(arguments)
+
+    monkeypatch.setattr(threading, "excepthook", told)
+
+
+@pytest.mark.usefixtures("killed_threads")
+@pytest.mark.parametrize("fault", ["before", "after", "within"])
+def test_compressing_and_removing_killed_at_any_call(root, fault):
+    kills, calls = 0, set()
+    for at in count(1):
+        directory = root / str(at)
+        acknowledged, removable = [0], [range(1)]
+        system = FailingSystem(at, fault)
+        with using(system):
+            try:
+                write_and_keep(directory, acknowledged.append, removable.append)
+            except (Killed, HeadraceError):
+                # A thread that was killed leaves a writer that says so.
+                assert system.failed is not None
+                kills += 1
+        calls.add(system.failed)
+
+        def allowed(_last, now=removable[-1]):
+            return now
+
+        found = refuse_unless_sound(directory, acknowledged[-1], RECORDS, allowed)
+        with headrace.LogWriter(directory, rotate_rows=2, compress="zstd") as writer:
+            append_until(writer, found, RECORDS, lambda _number: None)
+            writer.wait_for_upkeep()
+            assert writer.upkeep_failures == []
+        refuse_unless_sound(directory, RECORDS, RECORDS, allowed)
+        if directory.exists():
+            manifest = load(LogNames(directory))
+            assert all(each.packed for each in manifest.segments)
+            named = {each.name for each in manifest.all_segments}
+            assert {
+                path.name for _base, path in LogNames(directory).segments()
+            } == named
+        if system.failed is None:
+            break
+    assert kills > 100
+    assert calls >= {"create", "pwrite", "sync", "rename", "unlink", "sync_directory"}
+
+
+@pytest.mark.parametrize(
+    ("fault", "number"),
+    [
+        pytest.param("error", errno.ENOSPC, id="full"),
+        pytest.param("half", errno.ENOSPC, id="full after half a write"),
+        pytest.param("error", errno.EIO, id="failing disk"),
+        pytest.param("short", 0, id="short write"),
+    ],
+)
+@pytest.mark.parametrize("beside_a_writer", [False, True])
+def test_compressing_and_removing_with_a_call_that_fails_once(
+    root, fault, number, beside_a_writer
+):
+    """All lines stay, and whoever tries again ends with what was asked for."""
+    failures = 0
+    for at in count(1):
+        directory = root / str(at)
+        with headrace.LogWriter(directory, rotate_rows=2) as writer:
+            append_until(writer, 0, RECORDS, lambda _number: None)
+        system = FailingSystem(at, fault, number)
+        with using(system):
+            while not kept(directory, beside_a_writer=beside_a_writer):
+                failures += 1
+                refuse_unless_sound(directory, RECORDS, RECORDS, lambda _last: range(5))
+                assert failures < 3 * at
+        manifest = load(LogNames(directory))
+        assert (manifest.first_line, manifest.removing) == (5, ())
+        assert all(each.packed for each in manifest.segments)
+        refuse_unless_sound(directory, RECORDS, RECORDS, lambda _last: range(4, 5))
+        named = {each.name for each in manifest.all_segments}
+        assert {path.name for _base, path in LogNames(directory).segments()} == named
+        if system.failed is None:
+            break
+    assert failures > 15 if fault != "short" else failures == 0
+    assert at > 30
+
+
+def kept(directory, *, beside_a_writer):
+    """Compress and remove; whether that was done."""
+    try:
+        if not beside_a_writer:
+            headrace.seal_log(directory)
+            headrace.retain_log(directory, before_line=5)
+            return True
+        with headrace.LogWriter(directory, compress="zstd") as writer:
+            writer.wait_for_upkeep()
+            writer.retain(before_line=5)
+            failed = bool(writer.upkeep_failures)
+    except (HeadraceError, OSError):
+        return False
+    return not failed
 
 
 class TestAWriter:

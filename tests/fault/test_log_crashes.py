@@ -4,6 +4,7 @@
 """
 
 import os
+import re
 import struct
 import subprocess
 import sys
@@ -59,6 +60,53 @@ def test_a_writer_that_does_not_sync_is_caught(make):
         power_log.run(CUTS, 1, make)
 
 
+COMPRESSING = tuple(way for way in power_log.WAYS if "compress" in way)
+
+
+class PlainRemovedEarly(Recorder):
+    """The plain file goes when the compressed one has its name, not when it is named."""
+
+    def rename(self, source, target):
+        super().rename(source, target)
+        if target.suffix in (".zst", ".gz"):
+            super().unlink(target.with_suffix(""))
+
+    def unlink(self, path):
+        if path.exists():
+            super().unlink(path)
+
+
+class CompressedNotSynced(Recorder):
+    """The compressed file is not synchronised before it takes the place of the plain one."""
+
+    def create(self, path):
+        descriptor = super().create(path)
+        if ".jsonl.zst." in path.name:
+            self.packed = getattr(self, "packed", set()) | {self._open[descriptor]}
+        return descriptor
+
+    def sync(self, descriptor):
+        if self._open[descriptor] not in getattr(self, "packed", ()):
+            super().sync(descriptor)
+
+
+class RemovedFirst(Recorder):
+    """Old files are removed before the manifest that says so is durable."""
+
+    def sync_directory(self, path):
+        manifest = path / "manifest.json"
+        if not manifest.exists() or b'"removing"' not in manifest.read_bytes():
+            super().sync_directory(path)
+
+
+@pytest.mark.parametrize("make", [PlainRemovedEarly, CompressedNotSynced, RemovedFirst])
+def test_compressing_and_removing_in_the_wrong_order_is_caught(make):
+    assert len(COMPRESSING) == 3
+    assert len(power_log.run(60, 1, ways=COMPRESSING)) == 60
+    with pytest.raises(AssertionError, match=r"cut .* of seed 1"):
+        power_log.run(10 * CUTS, 1, make, COMPRESSING)
+
+
 SALT = b"any salt"
 
 
@@ -98,9 +146,9 @@ def test_taking_a_newline_for_proof_is_caught(monkeypatch):
         power_log.run(10 * CUTS, seed=1)
 
 
-def killed(*arguments):
+def killed(*arguments, module="crash_log"):
     return subprocess.run(
-        [sys.executable, "-m", "tests.fault.crash_log", *arguments],
+        [sys.executable, "-m", f"tests.fault.{module}", *arguments],
         cwd=ROOT,
         capture_output=True,
         text=True,
@@ -120,3 +168,14 @@ def test_acknowledging_before_writing_is_caught():
     done = killed("60", "1", "acknowledge-early")
     assert done.returncode == 1
     assert "AssertionError" in done.stderr
+
+
+def test_cuts_of_a_real_file_system_lose_nothing_that_was_acknowledged():
+    done = killed("6", "1", module="power_ext4")
+    if "no cuts of a real file system" in done.stdout:
+        pytest.skip(done.stdout.strip())
+    assert done.returncode == 0, done.stderr
+    assert "6 cuts of ext4, seed 1: none lost a record" in done.stdout
+    done = killed("40", "1", "no-sync", module="power_ext4")
+    assert done.returncode == 1
+    assert re.search("AssertionError|LogDamagedError", done.stderr)

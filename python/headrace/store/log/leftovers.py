@@ -33,6 +33,9 @@ class Leftovers:
 
     def removed(self, manifest: Manifest) -> Manifest:
         """Finish the removal of segments; return the state in which it is."""
+        if not manifest.removing:
+            return manifest
+        manifest = self._decided(manifest)
         for base in manifest.removing:
             self._remove("expired", "it was not finished", *files_of(self.names, base))
         return replace(manifest, removing=())
@@ -40,20 +43,29 @@ class Leftovers:
     def copies(self, manifest: Manifest) -> Manifest:
         """Remove the other file of segments that are there plain and compressed."""
         known = {segment.base: segment for segment in manifest.segments}
+        others: list[tuple[str, str, Path]] = []
         for base, path in self.names.segments():
             segment = known.get(base)
             if segment is None or path.name == segment.name:
                 continue
             if segment.packed is None:
-                self._remove("discarded", "it was not finished", path)
+                others.append(("discarded", "it was not finished", path))
             elif path == self.names.data(base) and not self._is_whole(segment):
-                # Nobody can have seen it: the plain one is removed by who has looked at it.
                 known[base] = replace(segment, packed=None)
                 packed = data_path(self.names, segment)
-                self._remove("discarded", "it is not what was written", packed)
+                others.append(("discarded", "it is not what was written", packed))
             else:
-                self._remove("replaced", "it was not finished", path)
-        return replace(manifest, segments=tuple(known.values()))
+                others.append(("replaced", "it was not finished", path))
+        if others:
+            segments = tuple(known.values())
+            manifest = self._decided(replace(manifest, segments=segments))
+        for action, why, path in others:
+            self._remove(action, why, path)
+        return manifest
+
+    def _decided(self, manifest: Manifest) -> Manifest:
+        """Make what is decided durable: who was killed may not have come to that."""
+        return manifest.save(self.names)
 
     def _is_whole(self, segment: Sealed) -> bool:
         path, packed = data_path(self.names, segment), segment.packed
