@@ -9,12 +9,15 @@ ROWS = b"".join(
 )
 
 
-@pytest.fixture
-def both(process, tmp_path):
-    """Make the same rows as a file and as a log of several segments."""
+@pytest.fixture(params=["plain", "zstd", "gzip"])
+def both(process, tmp_path, request):
+    """Make the same rows as a file and as a log of several segments, compressed or not."""
     (tmp_path / "rows.jsonl").write_bytes(ROWS)
     done = process("log", "append", "log", "--rotate-rows", 700, "-q", stdin=ROWS)
     assert done.code == 0
+    if request.param != "plain":
+        assert process("log", "seal", "log", "--codec", request.param).code == 0
+        assert len(list((tmp_path / "log").glob("*.jsonl"))) == 1
     with max((tmp_path / "log").glob("*.jsonl")).open("ab") as file:
         file.write(b'{"id":"not committed"}\n')
     return "rows.jsonl", "log"
@@ -63,6 +66,7 @@ def test_the_same_answer(process, both, arguments):
 
 def test_every_segment_is_counted_by_itself(process, both):
     counted = process("count", "--per-file", "log").out.decode().splitlines()
+    counted = [row.removesuffix(".zst").removesuffix(".gz") for row in counted]
     names = [f"log/{base:020d}.jsonl" for base in range(0, 3000, 700)]
     assert counted == [
         f"{count}\t{name}"

@@ -285,3 +285,34 @@ class TestRefused:
             headrace.backup_log(log, backup)
         lock.release()
         assert headrace.backup_log(log, backup).last_line == 3
+
+
+@pytest.mark.parametrize("codec", ["zstd", "gzip"])
+def test_segments_that_were_compressed_since(paths, tmp_path, codec):
+    log, backup = paths
+    append(log, 0, 47)
+    headrace.backup_log(log, backup)
+    headrace.seal_log(log, codec=codec)
+    assert headrace.backup_log(log, backup).copied > 0
+    assert headrace.backup_log(log, backup).copied == 0
+    assert faults(backup) == {}
+    assert restored(backup, tmp_path / "again") == list(range(47))
+    first = backup / "segments" / load(LogNames(log)).segments[0].name
+    content = bytearray(first.read_bytes())
+    content[40] ^= 1
+    first.write_bytes(content)
+    [(name, [fault])] = faults(backup).items()
+    assert name == first.name
+    assert "it is not what was copied" in fault
+
+
+def test_damage_does_not_come_into_a_backup_through_compressed_segments(paths):
+    log, backup = paths
+    append(log, 0, 47)
+    headrace.seal_log(log)
+    index = log / f"{10:020d}.jsonl.idx"
+    content = bytearray(index.read_bytes())
+    content[256 + 44] ^= 1
+    index.write_bytes(content)
+    with pytest.raises(LogDamagedError, match="line 11: "):
+        headrace.backup_log(log, backup)

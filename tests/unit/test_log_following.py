@@ -189,3 +189,42 @@ def test_times_that_recovery_made_again(tmp_path):
     log = headrace.Log(tmp_path)
     assert list(log.range(since=5000, until=5001)) == [0, 1]
     assert list(log.range(since=5001)) == [2, 3, 4]
+
+
+def test_through_compression_and_retention(tmp_path):
+    """The writer compresses and removes full segments while they are followed."""
+    with headrace.LogWriter(
+        tmp_path, rotate_rows=5, compress="zstd", retain_bytes=6000
+    ) as log:
+        found, seen = follower(tmp_path), []
+        for n in range(1, 200):
+            log.append({"n": n})
+            seen += numbers(found)
+    assert seen + numbers(found) == list(range(1, 200))
+    assert headrace.Log(tmp_path).first_line > 1
+    names = [path.name for path in tmp_path.iterdir()]
+    assert any(name.endswith(".zst") for name in names)
+
+
+def test_times_of_compressed_segments(tmp_path):
+    times = [n * 7 % 50 for n in range(60)]
+    with headrace.LogWriter(
+        tmp_path / "log", rotate_rows=9, time="$", monotonic="off"
+    ) as log:
+        log.append_many(times)
+    expected = [time for time in times if 10 <= time < 30]
+    log = headrace.Log(tmp_path / "log")
+    assert list(log.range(since=10, until=30)) == expected
+    with headrace.Replay(tmp_path) as replay:
+        played = list(replay)
+    headrace.seal_log(tmp_path / "log")
+    assert list(log.range(since=10, until=30)) == expected
+    with headrace.Replay(tmp_path) as replay:
+        assert list(replay) == played
+    headrace.retain_log(tmp_path / "log", before_line=20)
+    assert log.last_line == 60
+    assert list(log.range(since=10, until=30)) == [
+        time for time in times[18:] if 10 <= time < 30
+    ]
+    with pytest.raises(LinesGoneError, match="lines 1 to 18"):
+        numbers(follower(tmp_path / "log"))

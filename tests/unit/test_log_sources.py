@@ -44,6 +44,31 @@ def row_file(source):
     return RowFile(source, RowOptions(1 << 20, Keeping(), Decoding()))
 
 
+@pytest.mark.parametrize("codec", ["zstd", "gzip"])
+def test_rows_of_compressed_segments(log, codec):
+    headrace.seal_log(log, codec=codec)
+    rows = headrace.open(log)
+    assert [source.blocks for source in rows.sources] == [True, True, True, False]
+    assert list(rows) == ROWS
+    assert (len(rows), rows.count(), rows.stats().lines) == (5000, 5000, 5000)
+    assert list(reversed(rows)) == ROWS[::-1]
+    for row in (0, 1299, 1300, 2599, 4321, -1, -3000):
+        assert rows[row] == ROWS[row]
+    assert rows[1290:2610] == ROWS[1290:2610]
+    assert list(pickle.loads(pickle.dumps(rows))) == ROWS
+
+
+def test_rows_that_are_compressed_while_they_are_read(log):
+    before = headrace.open(log)
+    headrace.seal_log(log)
+    assert list(before) == ROWS
+    named = headrace.open(log)
+    headrace.retain_log(log, before_line=2000)
+    assert list(headrace.open(log)) == ROWS[SEGMENT:]
+    with pytest.raises(SourceChangedError, match="lines 1 to 1300 of the log"):
+        list(named)
+
+
 class TestRows:
     def test_are_those_of_all_segments(self, log):
         rows = headrace.open(log)
