@@ -20,8 +20,10 @@ from headrace.errors import (
 )
 from headrace.store.log.check import check_log
 from headrace.store.log.dump import dumped_index
+from headrace.store.log.files import System
 from headrace.store.log.manifest import load
 from headrace.store.log.names import LogNames
+from tests.fault.power_log import using
 
 MANY = 300
 
@@ -589,3 +591,31 @@ class TestWhatIsLeftBehind:
         (log / f"{0:020d}.jsonl").write_bytes(kept)
         assert [each.action for each in headrace.recover_log(log).actions] == ["left"]
         assert (log / f"{0:020d}.jsonl").read_bytes() == kept
+
+    @pytest.mark.parametrize("removing", [True, False])
+    def test_nothing_goes_before_the_manifest_is_durable(self, log, removing):
+        """Who was killed may have put the manifest in place, but not made it durable."""
+        if removing:
+            load(LogNames(log)).without(2).save(LogNames(log))
+        else:
+            plain = (log / f"{2:020d}.jsonl").read_bytes()
+            headrace.seal_log(log)
+            (log / f"{2:020d}.jsonl").write_bytes(plain)
+        calls = []
+
+        class Noting(System):
+            def rename(self, source, target):
+                super().rename(source, target)
+                calls.append(target.name)
+
+            def unlink(self, path):
+                super().unlink(path)
+                calls.append("unlink")
+
+            def sync_directory(self, path):
+                super().sync_directory(path)
+                calls.append("sync")
+
+        with using(Noting()):
+            headrace.recover_log(log)
+        assert calls[:3] == ["manifest.json", "sync", "unlink"]
