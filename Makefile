@@ -73,7 +73,7 @@ bench: setup
 	$(BIN)/python -m benchmarks
 
 # libFuzzer, on stable Rust: the compiler counts the edges, nothing else has to be there.
-TARGETS ?= json rows frame blocks checkpoint key_index join log program columns variant
+TARGETS ?= json rows frame blocks checkpoint key_index graph_index join log program columns variant
 SECONDS ?= 60
 FUZZ := target/fuzz
 HOST = $(shell rustc -vV | sed -n 's/^host: //p')

@@ -63,6 +63,9 @@ def seeds() -> dict[str, Iterable[bytes]]:
         "key_index": [
             path.read_bytes() for path in (TOP / "fuzz/found/key_index").iterdir()
         ],
+        "graph_index": [
+            path.read_bytes() for path in (TOP / "fuzz/found/graph_index").iterdir()
+        ],
         "join": [
             bytes([how]) + b'{"k":1,"b":0}\n{"k":%b,"a":%b}\n' % (document, document)
             for document in documents

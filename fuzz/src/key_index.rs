@@ -3,13 +3,11 @@
 use headrace_core::{
     input::DataFile,
     json::Limits,
-    keys::{
-        KeyFields, KeyIndex, KeyReader, Lookup, Request, Segments,
-        checked::{tables_length, write_tables},
-        trailer::FOOTER_BYTES,
-    },
+    keys::{KeyFields, KeyIndex, KeyReader, Lookup, Request, Segments},
     rows::RowBatch,
 };
+
+use super::sealed::with_checksums;
 
 const SOURCE: &[u8] = b"{\"k\":\"a\"}\n{\"k\":1}\n{\"k\":\"a\",\"n\":2}\n";
 const KEYS: [(&str, &[u64]); 3] = [("\"a\"", &[0, 18]), ("1", &[10]), ("\"none\"", &[])];
@@ -49,36 +47,4 @@ fn use_it(bytes: Vec<u8>) {
             assert!(batch.offsets.iter().all(|offset| [0, 10, 18].contains(offset)));
         }
     }
-}
-
-/// Nobody guesses a checksum: put the right ones in.
-fn with_checksums(mut bytes: Vec<u8>) -> Option<Vec<u8>> {
-    let begins = bytes.len().checked_sub(FOOTER_BYTES)?;
-    let directory = u64::from_le_bytes(bytes[begins..].first_chunk().copied()?);
-    let sections = u32::from_le_bytes(bytes[begins + 8..].first_chunk().copied()?);
-    let body = directory.checked_add(u64::from(sections) * 24)?;
-    if body.checked_add(tables_length(body)?)? != begins as u64 {
-        return None;
-    }
-    let size = bytes.len() as u64;
-    let sealed = std::cell::RefCell::new(&mut bytes);
-    let place = |offset: u64| usize::try_from(offset).expect("it is in memory");
-    let read = |buffer: &mut [u8], offset: u64| {
-        let from = place(offset);
-        buffer.copy_from_slice(&sealed.borrow()[from..from + buffer.len()]);
-        Ok(())
-    };
-    let write = |part: &[u8], offset: u64| {
-        let from = place(offset);
-        sealed.borrow_mut()[from..from + part.len()].copy_from_slice(part);
-        Ok(())
-    };
-    let root = write_tables(body, read, write).ok()?;
-    let footer = &mut bytes[begins..];
-    footer[12..16].copy_from_slice(&root.to_le_bytes());
-    footer[16..24].copy_from_slice(&size.to_le_bytes());
-    let checksum = crc32c::crc32c(&footer[..36]);
-    footer[36..40].copy_from_slice(&checksum.to_le_bytes());
-    footer[40..].copy_from_slice(b"JNXTRAIL");
-    Some(bytes)
 }

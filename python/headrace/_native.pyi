@@ -9,6 +9,10 @@ __all__ = [
     "Compressor",
     "Decoded",
     "File",
+    "GraphAccess",
+    "GraphExpansion",
+    "GraphIndex",
+    "GraphRuns",
     "IndexBuild",
     "Inference",
     "JoinTable",
@@ -61,6 +65,7 @@ __all__ = [
     "sniff",
     "verify_log",
     "verify_log_lines",
+    "write_graph_index",
     "write_key_index",
 ]
 
@@ -518,6 +523,7 @@ class KeyScan:
         max_depth: int,
         unterminated: int | None = None,
         all_skipped: bool = False,
+        apart: bool = False,
     ) -> KeyScan: ...
     def advance(self, stream: RowStream, runs: KeyRuns) -> bool: ...
     def find(
@@ -583,6 +589,122 @@ class KeyIndex:
         count: int,
         max_bytes: int,
     ) -> RowBatch: ...
+
+_EdgeFields: TypeAlias = tuple[str, str | None, str]
+_Direction: TypeAlias = Literal["out", "in", "both"]
+_Edge: TypeAlias = tuple[str, str, int, bool]
+_Degrees: TypeAlias = tuple[int, list[int], int, str]
+
+@final
+class GraphRuns:
+    def __new__(
+        cls, directory: str | PathLike[str], memory: int, number: int
+    ) -> GraphRuns: ...
+    def advance(self, stream: RowStream, scan: KeyScan) -> bool: ...
+    def keep(self, index: GraphIndex, whole: bool) -> None: ...
+    def finish(self) -> None: ...
+
+@final
+class GraphIndex:
+    def __new__(
+        cls, path: str | PathLike[str], delta: str | PathLike[str] | None = None
+    ) -> GraphIndex: ...
+    @property
+    def meta(self) -> str: ...
+    @property
+    def version(self) -> int: ...
+    @property
+    def build_id(self) -> int: ...
+    @property
+    def size(self) -> int: ...
+    @property
+    def delta(self) -> tuple[str, int, int] | None: ...
+    def verify(self) -> None: ...
+    def has_edges_of(self, other: GraphIndex) -> bool: ...
+    def fit(self, file: File, size: int) -> Literal["whole", "covered"] | None: ...
+    def hashes(self, first: int, end: int) -> list[int]: ...
+    def all_hashes(self) -> list[int]: ...
+    def restamp(self, path: str | PathLike[str], source: _Mark) -> None: ...
+    def stats(
+        self,
+    ) -> tuple[
+        tuple[int, int, int], list[tuple[str, int]], _Degrees, _Degrees, int, int
+    ]: ...
+
+@final
+class GraphAccess:
+    @staticmethod
+    def of_graph(index: GraphIndex) -> GraphAccess: ...
+    @staticmethod
+    def of_keys(
+        fields: _EdgeFields,
+        file: File,
+        size: int,
+        *,
+        from_index: KeyIndex | None = None,
+        to_index: KeyIndex | None = None,
+    ) -> GraphAccess: ...
+    def edges(
+        self,
+        node: str,
+        *,
+        direction: _Direction = "out",
+        predicates: Sequence[str] | None = None,
+        most: int | None = None,
+    ) -> list[_Edge] | None: ...
+    def expand(
+        self,
+        seeds: Sequence[str],
+        *,
+        hops: int | None = None,
+        predicates: Sequence[str] | None = None,
+        direction: _Direction = "out",
+        emit: Literal["nodes", "edges", "tree"] = "nodes",
+        limit: int | None = None,
+        most_edges: int | None = None,
+    ) -> GraphExpansion: ...
+    def shortest_path(
+        self,
+        start: str,
+        goal: str,
+        *,
+        hops: int | None = None,
+        predicates: Sequence[str] | None = None,
+        direction: _Direction = "out",
+    ) -> list[_Edge] | None: ...
+
+@final
+class GraphExpansion:
+    def advance(
+        self, most: int
+    ) -> list[tuple[str, int, str | None] | tuple[str, str, str, int, bool]]: ...
+    @property
+    def missing(self) -> list[str]: ...
+    @property
+    def unknown(self) -> list[str]: ...
+    @property
+    def truncated(self) -> bool: ...
+    @property
+    def capped(self) -> int: ...
+
+def write_graph_index(
+    runs: Sequence[GraphRuns],
+    path: str | PathLike[str],
+    *,
+    fields: _EdgeFields,
+    reverse: bool,
+    version: int | None,
+    memory: int,
+    lines: _Counts,
+    last: str | None,
+    max_line: int,
+    max_depth: int,
+    logical_size: int,
+    coverage_end: int,
+    hashes: tuple[int, Sequence[int]],
+    source: _Mark,
+    base: GraphIndex | None = None,
+) -> tuple[Literal["written"], int, str | None, int, int, int, int] | _NoRoom: ...
 
 _Refused: TypeAlias = tuple[int, int, tuple[int, int] | None, str]
 

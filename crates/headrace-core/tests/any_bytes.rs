@@ -62,6 +62,11 @@ fn key_index() {
 }
 
 #[test]
+fn graph_index() {
+    replay("graph_index", fuzz::graph_index);
+}
+
+#[test]
 fn join() {
     replay("join", fuzz::join);
 }

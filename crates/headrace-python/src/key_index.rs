@@ -3,7 +3,7 @@
 use std::{
     fs,
     path::PathBuf,
-    sync::{Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
 use headrace_core::{
@@ -13,11 +13,13 @@ use headrace_core::{
     keys::{
         self, Kept, KeyFields, Lookup, Segments,
         segments::Found,
-        source_hashes::{self, Fit},
-        trailer::{Lines, SourceMark},
         write::{Outcome, Plan},
     },
     rows,
+    sealed::{
+        About, Lines, SourceMark,
+        source_hashes::{self, Fit},
+    },
 };
 use pyo3::{
     exceptions::{PyKeyboardInterrupt, PyValueError},
@@ -95,7 +97,7 @@ fn used_up() -> Error {
 }
 
 /// lines, blank, bad, missing, null, nested, too long, pending.
-type Counts = (u64, u64, u64, u64, u64, u64, u64, u64);
+pub(crate) type Counts = (u64, u64, u64, u64, u64, u64, u64, u64);
 
 /// Takes the keys of the rows of a fragment.
 #[pyclass(frozen, module = "headrace._native")]
@@ -106,17 +108,23 @@ pub(crate) struct KeyScan {
 #[pymethods]
 impl KeyScan {
     /// `unterminated` is where a last row without a newline begins, if there is one. Unless
-    /// `all_skipped`, only the first rows without a key are remembered.
+    /// `all_skipped`, only the first rows without a key are remembered. Texts that are kept
+    /// `apart` are no key, but parts of an edge.
     #[new]
-    #[pyo3(signature = (fields, *, max_depth, unterminated = None, all_skipped = false))]
+    #[pyo3(signature = (
+        fields, *, max_depth, unterminated = None, all_skipped = false, apart = false
+    ))]
     fn new(
         fields: Vec<String>,
         max_depth: u32,
         unterminated: Option<u64>,
         all_skipped: bool,
+        apart: bool,
     ) -> Self {
         let limits = Limits { max_depth };
-        let scan = keys::KeyScan::new(KeyFields::new(fields), limits, unterminated);
+        let fields = KeyFields::new(fields);
+        let new = if apart { keys::KeyScan::apart } else { keys::KeyScan::new };
+        let scan = new(fields, limits, unterminated);
         Self { scan: Mutex::new(if all_skipped { scan.remembering_all() } else { scan }) }
     }
 
@@ -232,7 +240,7 @@ pub(crate) fn hash_all(py: Python<'_>, file: &File, start: u64, end: u64) -> PyR
 }
 
 /// What a source looked like: size, times, device, number there, hashes of its ends, codec.
-type Mark = (u64, i64, i64, u64, u64, String, String, String);
+pub(crate) type Mark = (u64, i64, i64, u64, u64, String, String, String);
 
 /// Write the index of all that is in `runs` to the empty file at `path`. Returns a word for what
 /// came of it. `hashes` says of how many bytes the hashes of whole blocks are. `kept` is an index
@@ -264,12 +272,11 @@ pub(crate) fn write_key_index(
     source: Mark,
     kept: Option<(Py<KeyIndex>, Py<File>, bool)>,
 ) -> PyResult<Bound<'_, PyAny>> {
-    let (all, blank, bad, missing, null, nested, too_long, pending) = lines;
     let plan = Plan {
         fields: KeyFields::new(fields),
         unique,
         version,
-        lines: Lines { lines: all, blank, bad, missing, null, nested, too_long, pending },
+        lines: lines_of(lines),
         plain_numbers,
         max_line,
         max_depth,
@@ -305,7 +312,12 @@ pub(crate) fn write_key_index(
     }
 }
 
-fn mark(source: Mark) -> SourceMark {
+pub(crate) fn lines_of(counts: Counts) -> Lines {
+    let (lines, blank, bad, missing, null, nested, too_long, pending) = counts;
+    Lines { lines, blank, bad, missing, null, nested, too_long, pending }
+}
+
+pub(crate) fn mark(source: Mark) -> SourceMark {
     let (size, mtime_ns, ctime_ns, device, inode, head_hash, tail_hash, codec) = source;
     SourceMark { size, mtime_ns, ctime_ns, device, inode, head_hash, tail_hash, codec }
 }
@@ -321,7 +333,7 @@ type At = ((u64, u64), (u64, u64));
 /// A key index that was opened, with or without a delta.
 #[pyclass(frozen, module = "headrace._native")]
 pub(crate) struct KeyIndex {
-    pub(crate) index: Segments,
+    pub(crate) index: Arc<Segments>,
     readers: Mutex<Vec<keys::KeyReader>>,
 }
 
@@ -334,7 +346,7 @@ impl KeyIndex {
         let index = py
             .detach(|| Segments::new(open(path)?, delta.map(open).transpose()?))
             .map_err(to_python)?;
-        Ok(Self { index, readers: Mutex::default() })
+        Ok(Self { index: Arc::new(index), readers: Mutex::default() })
     }
 
     /// What it is of, as JSON.

@@ -13,6 +13,7 @@ mod column_lines;
 mod columns;
 mod compressor;
 mod error;
+mod graph;
 mod index;
 mod join;
 mod key_index;
@@ -48,6 +49,8 @@ mod _native {
     use crate::compressor::Compressor;
     #[pymodule_export]
     use crate::error::KernelError;
+    #[pymodule_export]
+    use crate::graph::{GraphAccess, GraphExpansion, GraphIndex, GraphRuns, write_graph_index};
     #[pymodule_export]
     use crate::index::{IndexBuild, RowIndex, reach_back};
     #[pymodule_export]

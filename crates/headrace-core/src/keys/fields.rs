@@ -80,6 +80,8 @@ pub struct KeyReader {
     arena: Bump,
     key: Vec<u8>,
     kinds: Vec<Kind>,
+    /// Where each part of the key ends, if parts are kept apart.
+    cuts: Option<Vec<usize>>,
     plain_numbers: bool,
 }
 
@@ -104,8 +106,14 @@ impl KeyReader {
             arena: Bump::new(),
             key: Vec::new(),
             kinds: Vec::new(),
+            cuts: None,
             plain_numbers: true,
         }
+    }
+
+    /// A reader of texts that are kept apart, not made one key; see [`Self::parts`].
+    pub fn apart(fields: KeyFields, limits: Limits) -> Self {
+        Self { cuts: Some(Vec::new()), ..Self::new(fields, limits) }
     }
 
     /// The key of a line.
@@ -123,7 +131,11 @@ impl KeyReader {
         let row = document.root().as_node();
         let has = |name: &String| row.is_some_and(|row| row.get(name).is_some());
         self.has_others = self.others.iter().any(has);
-        let mut writer = KeyWriter::new(&mut self.key, self.fields.composite());
+        let composite = self.fields.composite() && self.cuts.is_none();
+        let mut writer = KeyWriter::new(&mut self.key, composite);
+        if let Some(cuts) = &mut self.cuts {
+            cuts.clear();
+        }
         for name in self.fields.names() {
             let node = match field(&document, name) {
                 Ok(node) => node,
@@ -134,6 +146,9 @@ impl KeyReader {
                 self.plain_numbers &= is_plain(node.raw());
             }
             writer.push(node, &self.arena);
+            if let Some(cuts) = &mut self.cuts {
+                cuts.push(writer.key.len());
+            }
         }
         writer.end();
         Read::Key(&self.key)
@@ -147,6 +162,16 @@ impl KeyReader {
     /// The key that was read last.
     pub fn key(&self) -> &[u8] {
         &self.key
+    }
+
+    /// The texts it was made of, if they are kept apart.
+    pub fn parts(&self) -> impl Iterator<Item = &[u8]> {
+        let mut start = 0;
+        self.cuts.iter().flatten().map(move |&end| {
+            let part = &self.key[start..end];
+            start = end;
+            part
+        })
     }
 
     /// What kinds of values it was made of.
@@ -293,6 +318,19 @@ mod tests {
         ] {
             reader.read(line.as_bytes());
             assert_eq!(reader.has_others(), seen, "{line}");
+        }
+    }
+
+    #[test]
+    fn texts_can_be_kept_apart() {
+        let fields = KeyFields::new(vec!["a".into(), "b".into(), "c".into()]);
+        let mut reader = KeyReader::apart(fields, Limits::default());
+        for line in [r#"{"a":"x","b":"","c":1.0}"#, r#"{"c":1,"b":"\u0000","a":"xy"}"#] {
+            let Read::Key(key) = reader.read(line.as_bytes()) else { panic!("{line}") };
+            let whole = key.to_vec();
+            let parts: Vec<_> = reader.parts().map(<[u8]>::to_vec).collect();
+            assert_eq!((parts.len(), parts.concat()), (3, whole), "{line}");
+            assert_eq!(parts[2], b"1");
         }
     }
 

@@ -1,24 +1,19 @@
 //! A key index that was opened.
 
-use std::{
-    ops::Range,
-    sync::atomic::{AtomicU64, Ordering},
-};
+use std::ops::Range;
 
 use super::{
-    Request,
-    checked::CheckedFile,
+    Meta, Request,
     layout::{
         Compact, ENTRY, ENTRY_BYTES, Entry, FINGERPRINT_BITS, Header, POSTING_BYTES, Tables, Texts,
-        chunk,
     },
-    trailer::{self, Meta, Opened, SourceHashes},
-    unusable,
 };
-use crate::{Result, input::DataFile};
+use crate::{
+    Result,
+    input::DataFile,
+    sealed::{Sealed, chunk, contradiction, hash_search::HashSearch, unusable},
+};
 
-/// Guesses before a search goes by halves.
-const GUESSES: u32 = 4;
 /// What is looked at for one key, at most. Hashes can be made to be equal; somebody who does
 /// makes us scan, which takes no longer than to scan.
 #[derive(Clone, Copy)]
@@ -30,22 +25,13 @@ pub(super) struct Bounds {
 }
 
 const BOUNDS: Bounds = Bounds { equal: 1024, in_vain: 4096 };
-/// Entries that are compared one by one: those of about a block.
-const NEAR: u64 = 128;
-/// Of a hash: a place is remembered for each value of its first so many bits.
-const HINT_BITS: u32 = 12;
-
 /// Finds the postings of keys. Only the blocks that are touched are read, and each is checked;
 /// any number of threads may ask at once.
 pub struct KeyIndex {
-    pub(super) file: CheckedFile,
+    pub(super) sealed: Sealed<Meta>,
     pub(super) header: Header,
-    pub(super) hashes: SourceHashes,
     pub(super) bounds: Bounds,
-    hints: Vec<AtomicU64>,
-    meta: Meta,
-    build_id: u64,
-    size: u64,
+    search: HashSearch,
 }
 
 impl KeyIndex {
@@ -54,15 +40,23 @@ impl KeyIndex {
     /// # Errors
     /// [`crate::Error::Sidecar`] where it is not a whole index of a version we know.
     pub fn open(file: DataFile) -> Result<Self> {
-        let Opened { file, header, meta, hashes, build_id, size } = trailer::open(file)?;
-        let count = if matches!(header.tables, Tables::Texts(_)) { 1 << HINT_BITS } else { 0 };
-        let hints = (0..count).map(|_| AtomicU64::default()).collect();
-        Ok(Self { file, header, hashes, bounds: BOUNDS, hints, meta, build_id, size })
+        let sealed = Sealed::<Meta>::open(file)?;
+        let (header, meta) = (Header::decode(&sealed.header, sealed.end)?, &sealed.meta);
+        let sound = meta.hash == "xxh3_64"
+            && !meta.key.is_empty()
+            && header.composite == (meta.key.len() > 1)
+            && header.unique == (meta.mode == "unique");
+        if !sound {
+            return Err(contradiction());
+        }
+        let texts = matches!(header.tables, Tables::Texts(_));
+        let search = HashSearch::new(if texts { u64::from(header.keys) } else { 0 });
+        Ok(Self { sealed, header, bounds: BOUNDS, search })
     }
 
     /// What it is of.
     pub fn meta(&self) -> &Meta {
-        &self.meta
+        &self.sealed.meta
     }
 
     /// Its version.
@@ -72,12 +66,12 @@ impl KeyIndex {
 
     /// The hash of what it is of.
     pub fn build_id(&self) -> u64 {
-        self.build_id
+        self.sealed.build_id
     }
 
     /// Bytes of the file.
     pub fn size(&self) -> u64 {
-        self.size
+        self.sealed.size
     }
 
     /// The numbers of the postings that may be those of a key; in those of other keys, the rows
@@ -101,7 +95,9 @@ impl KeyIndex {
         match self.header.tables {
             Tables::Texts(texts) => {
                 let mut bytes = vec![0; count.saturating_mul(size_of::<u64>())];
-                self.file.read(&mut bytes, texts.postings + numbers.start * POSTING_BYTES)?;
+                self.sealed
+                    .file
+                    .read(&mut bytes, texts.postings + numbers.start * POSTING_BYTES)?;
                 let offsets = bytes.chunks_exact(size_of::<u64>());
                 Ok(offsets.map(|offset| u64::from_le_bytes(chunk(offset, 0))).collect())
             }
@@ -131,7 +127,7 @@ impl KeyIndex {
 
     pub(super) fn entry(&self, texts: Texts, number: u64) -> Result<Entry> {
         let mut bytes = [0; ENTRY];
-        self.file.read(&mut bytes, texts.entries + number * ENTRY_BYTES)?;
+        self.sealed.file.read(&mut bytes, texts.entries + number * ENTRY_BYTES)?;
         Ok(Entry::decode(&bytes))
     }
 
@@ -143,13 +139,14 @@ impl KeyIndex {
             return Err(unusable(texts.entries + at, "a key behind the pool"));
         }
         let mut key = vec![0; usize::from(entry.key_length)];
-        self.file.read(&mut key, texts.entries + at)?;
+        self.sealed.file.read(&mut key, texts.entries + at)?;
         Ok(key)
     }
 
     fn find_text(&self, texts: Texts, request: &Request) -> Result<Range<u64>> {
         let keys = u64::from(self.header.keys);
-        let mut number = self.first_not_below(texts, request.hash)?;
+        let hash_of = |number| Ok(self.entry(texts, number)?.hash);
+        let mut number = self.search.first_not_below(request.hash, hash_of)?;
         let mut found: Option<Entry> = None;
         let first = number;
         while number < keys {
@@ -177,74 +174,6 @@ impl KeyIndex {
         Ok(numbers)
     }
 
-    /// The number of the first entry whose hash is `hash` or greater.
-    ///
-    /// Hashes are spread evenly, so that a guess is near, and the next one, from there,
-    /// nearer; after some guesses halves are sure to end.
-    fn first_not_below(&self, texts: Texts, hash: u64) -> Result<u64> {
-        let (mut low, mut high) = (0, u64::from(self.header.keys));
-        let keys = u128::from(high);
-        let share = |hash: u64| (u128::from(hash) * keys) >> u64::BITS;
-        let mut guess = self.hinted(hash, share);
-        let mut guesses = 0;
-        while high - low > NEAR {
-            let middle = if guesses < GUESSES {
-                u64::try_from(guess).unwrap_or(high).clamp(low, high - 1)
-            } else {
-                low + (high - low) / 2
-            };
-            guesses += 1;
-            let there = self.entry(texts, middle)?.hash;
-            if there < hash {
-                low = middle + 1;
-                // A step beyond, so that the place is soon between two.
-                guess = u128::from(middle) + share(hash - there) + u128::from(NEAR / 4);
-            } else {
-                high = middle;
-                guess =
-                    u128::from(middle).saturating_sub(share(there - hash) + u128::from(NEAR / 4));
-            }
-        }
-        while low < high {
-            let middle = low + (high - low) / 2;
-            if self.entry(texts, middle)?.hash < hash {
-                low = middle + 1;
-            } else {
-                high = middle;
-            }
-        }
-        self.remember(hash, low);
-        Ok(low)
-    }
-
-    /// A guess where a hash is, from where one near it was. Whatever it says, the search ends
-    /// at the same place.
-    fn hinted(&self, hash: u64, share: impl Fn(u64) -> u128) -> u128 {
-        let hint = self.hint(hash).map_or(0, |hint| hint.load(Ordering::Relaxed));
-        if hint == 0 {
-            return share(hash);
-        }
-        let (number, rest) = (u128::from(hint >> u32::BITS), hint << u32::BITS >> HINT_BITS);
-        let known = hash >> (u64::BITS - HINT_BITS) << (u64::BITS - HINT_BITS) | rest;
-        if known < hash {
-            number + share(hash - known)
-        } else {
-            number.saturating_sub(share(known - hash))
-        }
-    }
-
-    /// Remember where a hash is: the number and the 32 bits behind those that say for whom.
-    fn remember(&self, hash: u64, number: u64) {
-        if let Some(hint) = self.hint(hash) {
-            let rest = hash << HINT_BITS >> u32::BITS;
-            hint.store(number << u32::BITS | rest, Ordering::Relaxed);
-        }
-    }
-
-    fn hint(&self, hash: u64) -> Option<&AtomicU64> {
-        self.hints.get(usize::try_from(hash >> (u64::BITS - HINT_BITS)).unwrap_or(usize::MAX))
-    }
-
     // Version 2
 
     /// The numbers of the postings of a bucket.
@@ -252,7 +181,7 @@ impl KeyIndex {
         let mut bytes = [0; 16];
         let width = usize::try_from(compact.width).unwrap_or_default();
         let at = compact.directory + bucket * compact.width;
-        self.file.read(&mut bytes[..2 * width], at)?;
+        self.sealed.file.read(&mut bytes[..2 * width], at)?;
         let number = |at: usize| {
             let mut word = [0; 8];
             word[..width].copy_from_slice(&bytes[at..at + width]);
@@ -305,7 +234,7 @@ impl KeyIndex {
         for number in numbers {
             let mut bytes = [0; 16];
             // In range: `Header::decode` has seen that all postings are in the file.
-            self.file.read(&mut bytes, compact.postings + number * bits / 8)?;
+            self.sealed.file.read(&mut bytes, compact.postings + number * bits / 8)?;
             let word = u128::from_le_bytes(bytes) >> (number * bits % 8);
             let [fingerprint, offset] = [word, word >> FINGERPRINT_BITS]
                 .map(|part| u64::try_from(part & u128::from(u64::MAX)).unwrap_or_default());

@@ -6,15 +6,17 @@ use std::collections::HashSet;
 use super::{
     KeyFields, KeyIndex, KeyReader, Lookup, Meta, Request, Runs, Segments,
     layout::Tables,
+    meta::NEW_KEY,
     rows::Window,
     runs::{ALL_BITS, Record, merged},
-    segments::id_text,
     table_rows::TableRows,
-    trailer::NEW_KEY,
-    unusable,
     write::{Duplicate, each},
 };
-use crate::{Result, json::Limits};
+use crate::{
+    Result,
+    json::Limits,
+    sealed::{id_text, unusable},
+};
 
 /// An index whose rows go into a new one.
 #[derive(Clone, Copy)]

@@ -1,4 +1,4 @@
-//! The main part of a key index; what follows it is the [`trailer`](super::trailer).
+//! The main part of a key index; what follows it is the [`trailer`](crate::sealed::trailer).
 //!
 //! Version 1, little endian, with entries that are not aligned:
 //!
@@ -52,11 +52,11 @@
 //! are its fingerprint. Within a bucket they are in the order of fingerprint and offset.
 //! Flags from bit 16 on change the meaning: who does not know one leaves the file alone.
 
-use super::unusable;
-use crate::Result;
+use crate::{
+    Result,
+    sealed::{HEADER_BYTES, aligned, chunk, unusable},
+};
 
-/// Bytes of the header of both versions.
-pub const HEADER_BYTES: usize = 64;
 /// Bytes of an entry of version 1.
 pub const ENTRY_BYTES: u64 = ENTRY as u64;
 /// Bytes of a posting of version 1.
@@ -188,11 +188,6 @@ impl Compact {
     }
 }
 
-/// The next multiple of 8.
-pub fn aligned(offset: u64) -> u64 {
-    offset.next_multiple_of(8)
-}
-
 impl Header {
     /// Its version.
     pub fn version(&self) -> u32 {
@@ -290,11 +285,6 @@ fn compact([directory, postings, count, widths]: [u64; 4], end: u64) -> Option<C
     let inside = directory.checked_add(numbers * u64::from(width))? <= end
         && compact.end().is_some_and(|last| last <= end);
     inside.then_some(compact)
-}
-
-/// So many bytes; the callers know that they are there.
-pub(super) fn chunk<const N: usize>(bytes: &[u8], at: usize) -> [u8; N] {
-    bytes.get(at..).and_then(<[u8]>::first_chunk).copied().unwrap_or([0; N])
 }
 
 /// An entry of version 1.

@@ -6,16 +6,16 @@
 //! names, and takes those that have the key.
 //!
 //! Two forms of the file exist, [`v1`](layout) with the texts of the keys, and the compact v2 with
-//! fingerprints of them; both end with the [`trailer`], which has a checksum for each 4 KiB.
+//! fingerprints of them; both end with the [`trailer`](crate::sealed::trailer), which has a checksum for each 4 KiB.
 
 pub mod candidates;
-pub mod checked;
 mod compare;
 pub mod fields;
 pub mod index;
 pub mod join;
 pub mod kept;
 pub mod layout;
+mod meta;
 mod number;
 pub mod request;
 mod restamp;
@@ -23,11 +23,9 @@ pub mod rows;
 pub mod runs;
 pub mod scan;
 pub mod segments;
-pub mod source_hashes;
 mod table_rows;
 #[cfg(test)]
 mod tests;
-pub mod trailer;
 mod verify;
 pub mod write;
 mod write_compact;
@@ -36,23 +34,18 @@ pub use candidates::Candidates;
 pub use fields::{KeyFields, KeyReader, NoKey, Read};
 pub use index::KeyIndex;
 pub use kept::Kept;
+pub use meta::Meta;
 pub use request::Request;
 pub use rows::Lookup;
 pub use runs::Runs;
 pub use scan::{KeyScan, Skipped};
 pub use segments::Segments;
-pub use trailer::Meta;
+
 pub use write::write;
 
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::Error;
-
 /// The hash that keys are sorted by.
 pub fn hash(key: &[u8]) -> u64 {
     xxh3_64(key)
-}
-
-fn unusable(offset: u64, reason: impl Into<String>) -> Error {
-    Error::Sidecar { offset, reason: reason.into() }
 }

@@ -4,11 +4,12 @@ use std::ops::Range;
 
 use memchr::memchr;
 
-use super::{KeyIndex, KeyReader, Read, Request, hash, unusable};
+use super::{KeyIndex, KeyReader, Read, Request, hash};
 use crate::{
     Error, Result,
     input::DataFile,
     rows::{BOM, Row, RowBatch},
+    sealed::unusable,
 };
 
 /// Read at first, at least and at most: about twice a row.

@@ -10,8 +10,12 @@
 
 use std::{cmp::Ordering, fs::File, mem::size_of, os::unix::fs::FileExt, path::PathBuf};
 
-use super::{hash, layout::chunk, table_rows::TableRows, unusable};
-use crate::{Result, rows::nameless_file};
+use super::{hash, table_rows::TableRows};
+use crate::{
+    Result,
+    rows::nameless_file,
+    sealed::{chunk, unusable},
+};
 
 const RECORD_BYTES: usize = 20;
 /// Read at a time of each run that is merged.
@@ -222,6 +226,14 @@ pub(super) fn merged<'a>(
     Merge::new(runs.iter().flat_map(Runs::sources).chain(tables).collect(), mask)
 }
 
+/// All records of runs, which must have been finished, in order.
+///
+/// # Errors
+/// What reading says.
+pub(crate) fn in_order(runs: &[Runs]) -> Result<Merge<'_>> {
+    merged(runs, [], ALL_BITS)
+}
+
 struct RunWriter {
     file: File,
     start: u64,
@@ -356,7 +368,7 @@ impl Passed<'_> {
 }
 
 /// Records of several sources in order: a heap with the least one on top.
-pub(super) struct Merge<'a> {
+pub(crate) struct Merge<'a> {
     heap: Vec<Source<'a>>,
     mask: u64,
     passed: Option<Passed<'a>>,
@@ -382,7 +394,7 @@ impl<'a> Merge<'a> {
     /// # Errors
     /// What reading says.
     #[allow(clippy::should_implement_trait, reason = "what it gives lives until the next call")]
-    pub(super) fn next(&mut self) -> Result<Option<(Record<'_>, bool)>> {
+    pub(crate) fn next(&mut self) -> Result<Option<(Record<'_>, bool)>> {
         let begun = self.passed.is_some();
         let passed = self.passed.get_or_insert_default();
         if begun && let Some(top) = self.heap.first_mut() {

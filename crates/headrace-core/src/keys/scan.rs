@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 
-use super::{KeyFields, KeyReader, NoKey, Read, Request, trailer::Lines};
-use crate::{json::Limits, rows::Row, value::Kind};
+use super::{KeyFields, KeyReader, NoKey, Read, Request};
+use crate::{json::Limits, rows::Row, sealed::Lines, value::Kind};
 
 /// How many rows without a key are remembered unless all are, and in any case the first for each
 /// cause.
@@ -45,6 +45,12 @@ impl KeyScan {
             last: None,
             remembered: FIRST_SKIPPED,
         }
+    }
+
+    /// The same of texts that are kept apart; see [`KeyReader::apart`].
+    pub fn apart(fields: KeyFields, limits: Limits, unterminated: Option<u64>) -> Self {
+        let reader = KeyReader::apart(fields.clone(), limits);
+        Self { reader, ..Self::new(fields, limits, unterminated) }
     }
 
     /// The same, which remembers all rows without a key.
@@ -126,6 +132,11 @@ impl KeyScan {
             self.first.push(Skipped { number: row.number, offset, cause, reason });
         }
         None
+    }
+
+    /// The texts of the key that was taken last, if they are kept apart.
+    pub fn parts(&self) -> impl Iterator<Item = &[u8]> {
+        self.reader.parts()
     }
 
     /// What kinds of values the key that was taken last is made of.

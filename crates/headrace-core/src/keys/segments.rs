@@ -6,8 +6,13 @@
 
 use std::ops::Range;
 
-use super::{KeyIndex, KeyReader, Lookup, Meta, Request, unusable};
-use crate::{Result, rows::RowBatch};
+use super::{KeyIndex, KeyReader, Lookup, Meta, Request};
+use crate::{
+    Result,
+    input::DataFile,
+    rows::RowBatch,
+    sealed::{About, Both, source_hashes::Fit, unusable},
+};
 
 /// A base, and its delta if there is one.
 pub struct Segments {
@@ -36,7 +41,7 @@ impl Segments {
         if base.meta().covers.is_some() {
             return Err(unusable(0, "the delta of a key index, not a key index"));
         }
-        if delta.as_ref().is_some_and(|delta| !continues(delta.meta(), &base)) {
+        if delta.as_ref().is_some_and(|delta| !continues(delta, &base)) {
             return Err(unusable(0, "the delta of another key index"));
         }
         Ok(Self { base, delta })
@@ -131,19 +136,41 @@ impl Segments {
         }
         Ok(true)
     }
+
+    fn both(&self) -> Both<'_, Meta> {
+        Both { base: &self.base.sealed, newest: &self.newest().sealed }
+    }
+
+    /// How much of a source that has `size` bytes on disk is what the index was made of.
+    /// `None` if `go_on` says no.
+    ///
+    /// # Errors
+    /// What reading says; [`crate::Error::Sidecar`] where the index is damaged.
+    pub fn fit(&self, file: &DataFile, size: u64, go_on: &dyn Fn() -> bool) -> Result<Option<Fit>> {
+        self.both().fit(file, size, go_on)
+    }
+
+    /// The hashes of some blocks of the source.
+    ///
+    /// # Errors
+    /// [`crate::Error::Sidecar`] where the index is damaged, or has none of them.
+    pub fn hashes(&self, blocks: Range<u64>) -> Result<Vec<u64>> {
+        self.both().hashes(blocks)
+    }
+
+    /// All of them, and that of what lies behind the blocks: those of one index of it all.
+    ///
+    /// # Errors
+    /// [`crate::Error::Sidecar`] where the index is damaged.
+    pub fn all_hashes(&self) -> Result<Vec<u64>> {
+        self.both().all_hashes()
+    }
 }
 
 /// Whether a delta is that of a base.
-fn continues(delta: &Meta, base: &KeyIndex) -> bool {
-    let of = base.meta();
-    delta.base == Some(id_text(base.build_id()))
-        && delta.covers == Some(of.coverage_end)
-        && (&delta.key, &delta.mode) == (&of.key, &of.mode)
-        && (delta.max_line, delta.max_depth) == (of.max_line, of.max_depth)
-        && (&delta.source.codec, &of.source.codec) == (&of.source.codec, &"none".into())
-}
-
-/// The id of a build as metadata says it.
-pub(super) fn id_text(build_id: u64) -> String {
-    format!("{build_id:016x}")
+fn continues(delta: &KeyIndex, base: &KeyIndex) -> bool {
+    let (made, of) = (delta.meta(), base.meta());
+    delta.sealed.is_delta_of(&base.sealed)
+        && (&made.key, &made.mode) == (&of.key, &of.mode)
+        && (made.max_line, made.max_depth) == (of.max_line, of.max_depth)
 }

@@ -6,9 +6,8 @@ use super::{
     KeyIndex,
     layout::{FINGERPRINT_BITS, Tables},
     runs::Record,
-    unusable,
 };
-use crate::Result;
+use crate::{Result, sealed::unusable};
 
 /// Postings that are read together.
 const TOGETHER: u64 = 512;

@@ -11,8 +11,6 @@ use std::{
 use proptest::prelude::*;
 
 use super::{
-    source_hashes::{Fit, hash_all, hash_blocks},
-    trailer::{SourceHashes, SourceMark},
     write::{Outcome, Plan},
     *,
 };
@@ -21,6 +19,11 @@ use crate::{
     input::DataFile,
     json::Limits,
     rows::{RowBatch, RowStream, nameless_file},
+    sealed::{
+        Lines, SourceHashes, SourceMark,
+        source_hashes::{Fit, hash_all, hash_blocks},
+        trailer,
+    },
 };
 
 const ROWS: &str = r#"{"k":"a","n":1}

@@ -3,11 +3,12 @@
 use super::{
     KeyIndex, hash,
     layout::{Compact, Tables, Texts},
-    unusable,
 };
-use crate::Result;
+use crate::{
+    Result,
+    sealed::{About, unusable},
+};
 
-const READ_BYTES: usize = 64 * 1024;
 /// Postings between two questions whether to go on.
 const ASK_EVERY: u64 = 1 << 16;
 
@@ -18,16 +19,8 @@ impl KeyIndex {
     /// # Errors
     /// [`crate::Error::Sidecar`] with the first thing that is wrong.
     pub fn verify(&self, go_on: &dyn Fn() -> bool) -> Result<bool> {
-        let mut buffer = vec![0; READ_BYTES];
-        let mut at = 0;
-        while at < self.file.length() {
-            let left = usize::try_from(self.file.length() - at).unwrap_or(usize::MAX);
-            let part = left.min(READ_BYTES);
-            self.file.read(&mut buffer[..part], at)?;
-            at += part as u64;
-            if !go_on() {
-                return Ok(false);
-            }
+        if !self.sealed.verify(go_on)? {
+            return Ok(false);
         }
         match self.header.tables {
             Tables::Texts(texts) => self.verify_texts(texts, go_on),

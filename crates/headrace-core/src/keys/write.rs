@@ -6,16 +6,18 @@
 use std::{fs::File, os::unix::fs::FileExt, path::PathBuf};
 
 use super::{
-    KeyFields,
+    KeyFields, Meta,
     kept::{Kept, Table},
     layout::{Compact, Entry, FINGERPRINT_BITS, Header, Tables, Texts},
+    meta::{KNOWN_KEY, NEW_KEY},
     runs::{ALL_BITS, Merge, Record, Runs, merged},
-    trailer::{self, KNOWN_KEY, Lines, Meta, NEW_KEY, SourceMark},
     write_compact::write_compact,
 };
-use crate::Result;
+use crate::{
+    Result,
+    sealed::{Lines, Part, SourceMark, trailer},
+};
 
-const WRITE_BYTES: usize = 256 * 1024;
 /// Records between two questions whether to go on.
 const ASK_EVERY: u64 = 1 << 16;
 
@@ -42,7 +44,7 @@ pub struct Plan {
     pub coverage_end: u64,
     /// How many bytes on disk the hashes of whole blocks are about.
     pub hashed: u64,
-    /// See [`trailer::SourceHashes`].
+    /// See [`SourceHashes`](crate::sealed::SourceHashes).
     pub hashes: Vec<u64>,
     /// The source on disk.
     pub source: SourceMark,
@@ -322,31 +324,6 @@ pub(super) fn each(
         }
     }
     Ok(true)
-}
-
-/// Writes one part of the file after the other.
-pub(super) struct Part<'f> {
-    file: &'f File,
-    at: u64,
-    buffer: Vec<u8>,
-}
-
-impl<'f> Part<'f> {
-    pub(super) fn at(file: &'f File, at: u64) -> Self {
-        Self { file, at, buffer: Vec::new() }
-    }
-
-    pub(super) fn push(&mut self, bytes: &[u8]) -> Result<()> {
-        self.buffer.extend_from_slice(bytes);
-        if self.buffer.len() >= WRITE_BYTES { self.flush() } else { Ok(()) }
-    }
-
-    pub(super) fn flush(&mut self) -> Result<()> {
-        self.file.write_all_at(&self.buffer, self.at)?;
-        self.at += self.buffer.len() as u64;
-        self.buffer.clear();
-        Ok(())
-    }
 }
 
 /// Write the tables of version 1, and return where they end.

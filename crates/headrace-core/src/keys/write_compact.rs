@@ -5,10 +5,12 @@ use std::{fs::File, path::Path};
 use super::{
     layout::{Compact, FINGERPRINT_BITS, PADDING},
     runs::{ALL_BITS, Merge, Runs, merged},
-    unusable,
-    write::{Part, each},
+    write::each,
 };
-use crate::Result;
+use crate::{
+    Result,
+    sealed::{Part, unusable},
+};
 
 /// Postings with one fingerprint that are held in memory.
 const FEW: usize = 1 << 14;

@@ -16,8 +16,8 @@ use crate::{
         KeyIndex, KeyReader, Lookup, Read, Request, Segments, hash,
         rows::{Window, no_fit},
         segments::Found,
-        unusable,
     },
+    sealed::unusable,
 };
 
 /// Rows of one key that are held; those of a key with more are read one by one.

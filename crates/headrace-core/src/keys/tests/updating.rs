@@ -49,7 +49,7 @@ fn compacted(base: &[u8], delta: &[u8], data: &[u8], version: Option<u32>) -> (O
 fn tables_and_counts(index: &[u8]) -> (Vec<u8>, Meta) {
     let opened = open(index).unwrap();
     let end = index.windows(6).position(|at| at == b"{\"key\"").unwrap();
-    let lines = trailer::Lines::default();
+    let lines = Lines::default();
     (index[..end].to_vec(), Meta { lines, ..opened.meta().clone() })
 }
 

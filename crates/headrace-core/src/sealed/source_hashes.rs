@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
-use super::{KeyIndex, Meta, Segments, trailer::SourceHashes};
+use super::trailer::{About, Sealed, SourceHashes};
 use crate::{Error, Result, input::DataFile};
 
 const READ_BYTES: u64 = 1 << 18;
@@ -58,9 +58,9 @@ pub enum Fit {
     Not,
 }
 
-impl KeyIndex {
+impl<M: About> Sealed<M> {
     /// Whether some blocks of a source are what they were; `None` if `go_on` says no.
-    pub(super) fn holds(
+    fn holds(
         &self,
         file: &DataFile,
         blocks: Range<u64>,
@@ -73,7 +73,7 @@ impl KeyIndex {
             }
             let some = block..blocks.end.min(block + ASK_EVERY);
             let start = some.start * SourceHashes::BLOCK_BYTES;
-            let end = self.meta().hashed.min(some.end * SourceHashes::BLOCK_BYTES);
+            let end = self.meta.hashed().min(some.end * SourceHashes::BLOCK_BYTES);
             block = some.end;
             if hash_blocks(file, start, end)? != self.hashes.read(&self.file, some)? {
                 return Ok(Some(false));
@@ -83,32 +83,43 @@ impl KeyIndex {
     }
 
     /// The hash of what lies behind the blocks.
-    pub(super) fn rest_hash(&self) -> Result<u64> {
+    fn rest_hash(&self) -> Result<u64> {
         let rest = self.hashes.blocks().end;
         Ok(self.hashes.read(&self.file, rest..rest + 1)?[0])
     }
 }
 
-impl Segments {
+/// An index and its delta, or the same index twice.
+pub(crate) struct Both<'a, M> {
+    pub(crate) base: &'a Sealed<M>,
+    pub(crate) newest: &'a Sealed<M>,
+}
+
+impl<M: About> Both<'_, M> {
     /// How much of a source that has `size` bytes on disk is what the index was made of.
     /// `None` if `go_on` says no.
     ///
     /// # Errors
     /// What reading says; [`Error::Sidecar`] where the index is damaged.
-    pub fn fit(&self, file: &DataFile, size: u64, go_on: &dyn Fn() -> bool) -> Result<Option<Fit>> {
-        let newest = self.newest();
+    pub(crate) fn fit(
+        &self,
+        file: &DataFile,
+        size: u64,
+        go_on: &dyn Fn() -> bool,
+    ) -> Result<Option<Fit>> {
+        let newest = self.newest;
         let compared = (|| {
             // The block that a delta begins in is its own.
             let own = newest.hashes.blocks();
-            for (index, blocks) in [(self.base(), 0..own.start), (newest, own)] {
+            for (index, blocks) in [(self.base, 0..own.start), (newest, own)] {
                 match index.holds(file, blocks, go_on)? {
                     Some(true) => {}
                     Some(false) => return Ok(Some(Fit::Not)),
                     None => return Ok(None),
                 }
             }
-            let Meta { hashed, source, .. } = newest.meta();
-            let same = size == source.size && newest.rest_hash()? == hash_all(file, *hashed, size)?;
+            let (hashed, known) = (newest.meta.hashed(), newest.meta.source().size);
+            let same = size == known && newest.rest_hash()? == hash_all(file, hashed, size)?;
             Ok(Some(if same { Fit::Whole } else { Fit::Covered }))
         })();
         match compared {
@@ -122,10 +133,10 @@ impl Segments {
     ///
     /// # Errors
     /// [`Error::Sidecar`] where the index is damaged, or has none of them.
-    pub fn hashes(&self, blocks: Range<u64>) -> Result<Vec<u64>> {
-        let newest = self.newest();
+    pub(crate) fn hashes(&self, blocks: Range<u64>) -> Result<Vec<u64>> {
+        let newest = self.newest;
         let own = newest.hashes.blocks().start.max(blocks.start).min(blocks.end);
-        let mut hashes = self.base().hashes.read(&self.base().file, blocks.start..own)?;
+        let mut hashes = self.base.hashes.read(&self.base.file, blocks.start..own)?;
         hashes.extend(newest.hashes.read(&newest.file, own..blocks.end)?);
         Ok(hashes)
     }
@@ -134,7 +145,7 @@ impl Segments {
     ///
     /// # Errors
     /// [`Error::Sidecar`] where the index is damaged.
-    pub fn all_hashes(&self) -> Result<Vec<u64>> {
-        self.hashes(0..self.newest().hashes.blocks().end + 1)
+    pub(crate) fn all_hashes(&self) -> Result<Vec<u64>> {
+        self.hashes(0..self.newest.hashes.blocks().end + 1)
     }
 }

@@ -1,0 +1,628 @@
+//! Graph indexes: building, checking, going along edges.
+
+use std::{
+    fs,
+    path::PathBuf,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use headrace_core::{
+    Error, Result,
+    graph::{
+        self, Adjacency, Direction, EdgeFields, EdgeRuns, Expansion, GraphView, KeyedEdges,
+        Segments, Which,
+        expand::{Emit, Options, Step},
+        follow::Edges,
+        path::Way,
+        stats::Degrees,
+        write::{Outcome, Plan},
+    },
+    input::DataFile,
+    keys,
+    sealed::{About, source_hashes::Fit},
+};
+use pyo3::{
+    exceptions::{PyKeyboardInterrupt, PyValueError},
+    prelude::*,
+    types::{PyList, PyString, PyTuple},
+};
+
+use crate::{
+    error::to_python,
+    key_index::{Counts, KeyIndex, KeyScan, Mark, lines_of, mark},
+    signals,
+    source::File,
+    stream::RowStream,
+};
+
+/// How many rows are looked at before a lock is given up.
+const ROWS_AT_ONCE: usize = 4096;
+
+/// The fields of an edge: from, predicate, to.
+type Fields = (String, Option<String>, String);
+
+fn fields_of((from, pred, to): Fields) -> EdgeFields {
+    EdgeFields { from, pred, to }
+}
+
+/// Edges that are being sorted.
+#[pyclass(frozen, module = "headrace._native")]
+pub(crate) struct GraphRuns {
+    runs: Mutex<Option<EdgeRuns>>,
+    /// Why nothing more can be put into them; it is not the fault of whoever is read.
+    failure: Mutex<Option<Error>>,
+}
+
+#[pymethods]
+impl GraphRuns {
+    /// What takes more than `memory` bytes is put into a nameless file in `directory`. Each that
+    /// collects for one index has another `number`.
+    #[new]
+    fn new(directory: PathBuf, memory: usize, number: u32) -> PyResult<Self> {
+        let runs = EdgeRuns::new(directory, memory, number).map_err(to_python)?;
+        Ok(Self { runs: Mutex::new(Some(runs)), failure: Mutex::default() })
+    }
+
+    /// Put the edges of some thousand rows of a stream into it, as `scan` reads them; false when
+    /// it has ended, or when nothing more can be put there.
+    fn advance(&self, py: Python<'_>, stream: &RowStream, scan: &KeyScan) -> PyResult<bool> {
+        py.detach(|| {
+            let (mut stream, mut scan, mut locked) = (stream.lock(), scan.lock(), self.lock());
+            let into = locked.as_mut().ok_or_else(used_up)?;
+            for _ in 0..ROWS_AT_ONCE {
+                let Some(row) = stream.next_row()? else { return Ok(false) };
+                if scan.key(&row).is_none() {
+                    continue;
+                }
+                let mut parts = scan.parts();
+                let pushed = match [parts.next(), parts.next(), parts.next()] {
+                    [Some(from), Some(predicate), Some(to)] => {
+                        into.push(from, predicate, to, row.offset)
+                    }
+                    [Some(from), Some(to), None] => into.push(from, b"", to, row.offset),
+                    _ => Ok(()),
+                };
+                if let Err(failure) = pushed {
+                    *self.failure() = Some(failure);
+                    return Ok(false);
+                }
+            }
+            Ok(true)
+        })
+        .map_err(to_python)
+    }
+
+    /// Add the edges that an index has: all of them, or those of its delta only, without one whose
+    /// row no newline ended.
+    fn keep(&self, py: Python<'_>, index: &GraphIndex, whole: bool) -> PyResult<()> {
+        py.detach(|| {
+            let mut locked = self.lock();
+            let (into, index) = (locked.as_mut().ok_or_else(used_up)?, &index.index);
+            if whole {
+                into.keep(index.base(), index.base_ends())?;
+            }
+            match index.delta() {
+                Some(delta) if whole => into.keep(delta, u64::MAX),
+                Some(delta) => into.keep(delta, delta.meta().coverage_end),
+                None => Ok(()),
+            }
+        })
+        .map_err(to_python)
+    }
+
+    /// Sort what is there; several can do so at once. Raises also what went wrong before.
+    fn finish(&self, py: Python<'_>) -> PyResult<()> {
+        py.detach(|| match self.failure().take() {
+            Some(failure) => Err(failure),
+            None => self.lock().as_mut().ok_or_else(used_up)?.finish(),
+        })
+        .map_err(to_python)
+    }
+}
+
+impl GraphRuns {
+    fn lock(&self) -> MutexGuard<'_, Option<EdgeRuns>> {
+        self.runs.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn failure(&self) -> MutexGuard<'_, Option<Error>> {
+        self.failure.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn used_up() -> Error {
+    Error::Sidecar { offset: 0, reason: "these edges are in an index already".into() }
+}
+
+/// Write the index of all that is in `runs` to the empty file at `path`; with `base`, the delta of
+/// that. `hashes` says of how many bytes the hashes of whole blocks are. Returns a word for what
+/// came of it: `written` with version, reason, edges, nodes, predicates and size; `no_room` with
+/// the reason.
+#[pyfunction]
+#[pyo3(signature = (
+    runs, path, *, fields, reverse, version, memory, lines, last, max_line, max_depth,
+    logical_size, coverage_end, hashes, source, base = None
+))]
+#[allow(clippy::too_many_arguments, reason = "they have names in Python")]
+pub(crate) fn write_graph_index(
+    py: Python<'_>,
+    runs: Vec<Py<GraphRuns>>,
+    path: PathBuf,
+    fields: Fields,
+    reverse: bool,
+    version: Option<u32>,
+    memory: usize,
+    lines: Counts,
+    last: Option<String>,
+    max_line: u64,
+    max_depth: u32,
+    logical_size: u64,
+    coverage_end: u64,
+    hashes: (u64, Vec<u64>),
+    source: Mark,
+    base: Option<Py<GraphIndex>>,
+) -> PyResult<Bound<'_, PyAny>> {
+    let plan = Plan {
+        fields: fields_of(fields),
+        reverse,
+        version,
+        memory,
+        lines: lines_of(lines),
+        max_line,
+        max_depth,
+        logical_size,
+        coverage_end,
+        hashed: hashes.0,
+        hashes: hashes.1,
+        source: mark(source),
+        last,
+        directory: path.parent().map(PathBuf::from).unwrap_or_default(),
+    };
+    let outcome = py.detach(|| {
+        let taken = runs.iter().map(|runs| runs.get().lock().take().ok_or_else(used_up));
+        let taken = taken.collect::<Result<Vec<_>>>()?;
+        let out = fs::OpenOptions::new().read(true).write(true).open(&path)?;
+        let base = base.as_ref().map(|base| &*base.get().index);
+        graph::write(taken, base, &out, &plan, &|| !signals::caught())
+    });
+    let outcome = outcome.map_err(to_python)?;
+    signals::raised()?;
+    match outcome {
+        Outcome::Written(made) => {
+            let counts = (made.edges, made.nodes, made.predicates);
+            ("written", made.version, made.why, counts.0, counts.1, counts.2, made.size)
+                .into_pyobject(py)
+                .map(Bound::into_any)
+        }
+        Outcome::NoRoom(why) => ("no_room", why).into_pyobject(py).map(Bound::into_any),
+        // Raised above, unless somebody has taken it.
+        Outcome::Stopped => Err(PyKeyboardInterrupt::new_err(())),
+    }
+}
+
+/// A graph index that was opened, with or without a delta.
+#[pyclass(frozen, module = "headrace._native")]
+pub(crate) struct GraphIndex {
+    index: Arc<Segments>,
+}
+
+#[pymethods]
+impl GraphIndex {
+    #[new]
+    #[pyo3(signature = (path, delta = None))]
+    fn open(py: Python<'_>, path: PathBuf, delta: Option<PathBuf>) -> PyResult<Self> {
+        let open = |path: PathBuf| graph::GraphIndex::open(DataFile::open(&path)?);
+        let index = py
+            .detach(|| Segments::new(open(path)?, delta.map(open).transpose()?))
+            .map_err(to_python)?;
+        Ok(Self { index: Arc::new(index) })
+    }
+
+    /// What it is of, as JSON.
+    #[getter]
+    fn meta(&self) -> String {
+        self.index.base().meta().to_json()
+    }
+
+    /// Its version.
+    #[getter]
+    fn version(&self) -> u32 {
+        self.index.base().version()
+    }
+
+    /// The hash of what it is of.
+    #[getter]
+    fn build_id(&self) -> u64 {
+        self.index.base().build_id()
+    }
+
+    /// Bytes of the file.
+    #[getter]
+    fn size(&self) -> u64 {
+        self.index.base().size()
+    }
+
+    /// What the delta is of, its version and its size.
+    #[getter]
+    fn delta(&self) -> Option<(String, u32, u64)> {
+        let delta = self.index.delta();
+        delta.map(|delta| (delta.meta().to_json(), delta.version(), delta.size()))
+    }
+
+    /// Compare all of it with its checksums, and its tables with each other.
+    fn verify(&self, py: Python<'_>) -> PyResult<()> {
+        py.detach(|| self.index.verify(&|| !signals::caught())).map_err(to_python)?;
+        signals::raised()
+    }
+
+    /// Whether another index without a delta has the same edges as this one.
+    fn has_edges_of(&self, py: Python<'_>, other: &GraphIndex) -> PyResult<bool> {
+        let same = py
+            .detach(|| self.index.base().has_edges_of(other.index.base(), &|| !signals::caught()));
+        let same = same.map_err(to_python)?;
+        signals::raised()?;
+        Ok(same.unwrap_or(false))
+    }
+
+    /// How much of a file with `size` bytes on disk is what the index was made of: `whole`, what it
+    /// `covered`, or `None`.
+    fn fit(&self, py: Python<'_>, file: &File, size: u64) -> PyResult<Option<&'static str>> {
+        let fit = py
+            .detach(|| self.index.fit(&file.data, size, &|| !signals::caught()))
+            .map_err(to_python)?;
+        signals::raised()?;
+        Ok(match fit {
+            Some(Fit::Whole) => Some("whole"),
+            Some(Fit::Covered) => Some("covered"),
+            Some(Fit::Not) | None => None,
+        })
+    }
+
+    /// The hashes of blocks `first` up to `end` of the source.
+    fn hashes(&self, py: Python<'_>, first: u64, end: u64) -> PyResult<Vec<u64>> {
+        py.detach(|| self.index.hashes(first..end)).map_err(to_python)
+    }
+
+    /// All of them, and that of what lies behind the blocks.
+    fn all_hashes(&self, py: Python<'_>) -> PyResult<Vec<u64>> {
+        py.detach(|| self.index.all_hashes()).map_err(to_python)
+    }
+
+    /// Write its newest file to the empty file at `path`, as if it had been made of a source that
+    /// looks like this.
+    fn restamp(&self, py: Python<'_>, path: PathBuf, source: Mark) -> PyResult<()> {
+        let written = py.detach(|| {
+            let out = fs::OpenOptions::new().read(true).write(true).open(&path)?;
+            self.index.restamp(&out, mark(source), &|| !signals::caught())
+        });
+        written.map_err(to_python)?;
+        signals::raised()
+    }
+
+    /// What it is like as a whole: nodes, edges, loops, edges of each predicate, degrees of
+    /// outgoing and incoming edges, components, and nodes of the largest one.
+    fn stats<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let found = py.detach(|| graph::stats(&self.index, &|| !signals::caught()));
+        let found = found.map_err(to_python)?;
+        signals::raised()?;
+        // Raised above, unless somebody has taken it.
+        let found = found.ok_or_else(|| PyKeyboardInterrupt::new_err(()))?;
+        let predicates: Vec<_> =
+            found.predicates.iter().map(|(text, count)| (said(text), *count)).collect();
+        let degrees =
+            |of: &Degrees| (of.none, of.powers.clone(), of.most, said(&of.most_id).into_owned());
+        let (out, incoming) = (degrees(&found.out), degrees(&found.incoming));
+        let counts = (found.nodes, found.edges, found.loops);
+        (counts, predicates, out, incoming, found.components, found.largest)
+            .into_pyobject(py)
+            .map(Bound::into_any)
+    }
+}
+
+/// A text of an index. All of them are UTF-8, since rows are.
+fn said(text: &[u8]) -> std::borrow::Cow<'_, str> {
+    String::from_utf8_lossy(text)
+}
+
+/// A way to edges: a graph index, or key indexes on the ends of edges.
+#[pyclass(frozen, module = "headrace._native")]
+pub(crate) struct GraphAccess {
+    way: Access,
+}
+
+enum Access {
+    Graph(Arc<Segments>),
+    Keys {
+        fields: EdgeFields,
+        ends: [Option<Arc<keys::Segments>>; 2],
+        source: Arc<DataFile>,
+        size: u64,
+    },
+}
+
+#[pymethods]
+impl GraphAccess {
+    /// Along the edges of a graph index.
+    #[staticmethod]
+    fn of_graph(index: &GraphIndex) -> Self {
+        Self { way: Access::Graph(Arc::clone(&index.index)) }
+    }
+
+    /// Along rows of the first `size` bytes of `file`, which key indexes on the fields that edges
+    /// come `from` and go `to` lead to.
+    #[staticmethod]
+    #[pyo3(signature = (fields, file, size, *, from_index = None, to_index = None))]
+    fn of_keys(
+        fields: Fields,
+        file: &File,
+        size: u64,
+        from_index: Option<&KeyIndex>,
+        to_index: Option<&KeyIndex>,
+    ) -> Self {
+        let ends = [from_index, to_index].map(|index| index.map(|index| Arc::clone(&index.index)));
+        let source = Arc::clone(&file.data);
+        Self { way: Access::Keys { fields: fields_of(fields), ends, source, size } }
+    }
+
+    /// Up to `most` edges of the node with an id, in file order: predicate, the other end, where
+    /// its row begins, and whether it comes from the node. `None` if there is no such node.
+    #[pyo3(signature = (node, *, direction = "out", predicates = None, most = None))]
+    fn edges<'py>(
+        &self,
+        py: Python<'py>,
+        node: &str,
+        direction: &str,
+        predicates: Option<Vec<String>>,
+        most: Option<u64>,
+    ) -> PyResult<Option<Bound<'py, PyList>>> {
+        let direction = direction_of(direction)?;
+        let found = py.detach(|| {
+            let mut view = self.adjacency();
+            let Some(number) = view.find(node.as_bytes())? else { return Ok(None) };
+            let (predicates, _) = resolved(&mut *view, predicates)?;
+            let which = Which { direction, predicates, most };
+            let mut edges = Edges::of(&mut *view, number, &which)?;
+            let mut found = Vec::new();
+            while let Some(next) = edges.next(&mut *view, &which)? {
+                let mut id = Vec::new();
+                view.id(next.edge.node, &mut id)?;
+                found.push((next.edge.predicate, id, next.edge.offset, next.outgoing));
+            }
+            Ok(Some((found, view)))
+        });
+        let Some((found, mut view)) = found.map_err(to_python)? else { return Ok(None) };
+        let mut texts = Texts::default();
+        let edges = PyList::empty(py);
+        for (predicate, id, offset, outgoing) in found {
+            let predicate = texts.get(py, &mut *view, predicate)?;
+            edges.append((predicate, said(&id), offset, outgoing))?;
+        }
+        Ok(Some(edges))
+    }
+
+    /// Go from nodes along edges, level by level. `emit` is `nodes`, `edges` or `tree`; no more
+    /// than `limit` nodes, and `most_edges` edges of one node.
+    #[pyo3(signature = (
+        seeds, *, hops = None, predicates = None, direction = "out", emit = "nodes", limit = None,
+        most_edges = None
+    ))]
+    #[allow(clippy::too_many_arguments, reason = "they have names in Python")]
+    fn expand(
+        &self,
+        py: Python<'_>,
+        seeds: Vec<String>,
+        hops: Option<u32>,
+        predicates: Option<Vec<String>>,
+        direction: &str,
+        emit: &str,
+        limit: Option<u64>,
+        most_edges: Option<u64>,
+    ) -> PyResult<GraphExpansion> {
+        let direction = direction_of(direction)?;
+        let emit = match emit {
+            "nodes" => Emit::Nodes,
+            "edges" => Emit::Edges,
+            "tree" => Emit::Tree,
+            _ => return Err(PyValueError::new_err(format!("no such emit: {emit}"))),
+        };
+        let expanding = py.detach(|| {
+            let mut view = self.adjacency();
+            let (predicates, unknown) = resolved(&mut *view, predicates)?;
+            let which = Which { direction, predicates, most: most_edges };
+            let seeds = seeds.into_iter().map(String::into_bytes).collect();
+            let expansion = Expansion::new(seeds, Options { which, hops, limit, emit });
+            Ok((expansion, view, unknown))
+        });
+        let (expansion, view, unknown) = expanding.map_err(to_python)?;
+        let state = Expanding { expansion, view, texts: Texts::default() };
+        Ok(GraphExpansion { state: Mutex::new(state), unknown })
+    }
+
+    /// The way with the fewest edges from one node to another, at most `hops`: for each edge what
+    /// it says, the node it leads to, where its row begins, and whether it is followed in its own
+    /// direction. `None` if there is none; raises `LookupError` with the id of a node that is not
+    /// there.
+    #[pyo3(signature = (start, goal, *, hops = None, predicates = None, direction = "out"))]
+    fn shortest_path<'py>(
+        &self,
+        py: Python<'py>,
+        start: &str,
+        goal: &str,
+        hops: Option<u32>,
+        predicates: Option<Vec<String>>,
+        direction: &str,
+    ) -> PyResult<Option<Bound<'py, PyList>>> {
+        let direction = direction_of(direction)?;
+        let found = py.detach(|| {
+            let mut view = self.adjacency();
+            let (predicates, _) = resolved(&mut *view, predicates)?;
+            let which = Which { direction, predicates, most: None };
+            let ends = [start.as_bytes(), goal.as_bytes()];
+            let way = graph::shortest_path(&mut *view, ends, &which, hops, &|| !signals::caught())?;
+            Ok((way, view))
+        });
+        let (way, mut view) = found.map_err(to_python)?;
+        signals::raised()?;
+        let hops = match way {
+            Way::Found(hops) => hops,
+            Way::None => return Ok(None),
+            Way::NoNode(id) => {
+                return Err(pyo3::exceptions::PyLookupError::new_err(said(&id).into_owned()));
+            }
+            // Raised above, unless somebody has taken it.
+            Way::Stopped => return Err(PyKeyboardInterrupt::new_err(())),
+        };
+        let mut texts = Texts::default();
+        let found = PyList::empty(py);
+        for hop in hops {
+            let predicate = texts.get(py, &mut *view, hop.predicate)?;
+            found.append((predicate, said(&hop.id), hop.offset, hop.outgoing))?;
+        }
+        Ok(Some(found))
+    }
+}
+
+impl GraphAccess {
+    fn adjacency(&self) -> Box<dyn Adjacency> {
+        match &self.way {
+            Access::Graph(graph) => Box::new(GraphView::new(Arc::clone(graph))),
+            Access::Keys { fields, ends, source, size } => {
+                Box::new(KeyedEdges::new(fields, ends.clone(), Arc::clone(source), *size))
+            }
+        }
+    }
+}
+
+fn direction_of(text: &str) -> PyResult<Direction> {
+    match text {
+        "out" => Ok(Direction::Out),
+        "in" => Ok(Direction::In),
+        "both" => Ok(Direction::Both),
+        _ => Err(PyValueError::new_err(format!("no such direction: {text}"))),
+    }
+}
+
+/// The numbers of predicates, and those that no edge has.
+fn resolved(
+    view: &mut dyn Adjacency,
+    predicates: Option<Vec<String>>,
+) -> Result<(Option<Vec<u32>>, Vec<String>)> {
+    let Some(predicates) = predicates else { return Ok((None, Vec::new())) };
+    let (mut numbers, mut unknown) = (Vec::new(), Vec::new());
+    for text in predicates {
+        match view.find_predicate(text.as_bytes())? {
+            Some(number) => numbers.push(number),
+            None => unknown.push(text),
+        }
+    }
+    Ok((Some(numbers), unknown))
+}
+
+/// Texts of predicates, which come again and again.
+#[derive(Default)]
+struct Texts {
+    known: std::collections::HashMap<u32, Py<PyString>>,
+}
+
+impl Texts {
+    fn get<'py>(
+        &mut self,
+        py: Python<'py>,
+        view: &mut dyn Adjacency,
+        number: u32,
+    ) -> PyResult<Bound<'py, PyString>> {
+        if let Some(known) = self.known.get(&number) {
+            return Ok(known.bind(py).clone());
+        }
+        let mut text = Vec::new();
+        view.predicate(number, &mut text).map_err(to_python)?;
+        let text = PyString::new(py, &said(&text));
+        self.known.insert(number, text.clone().unbind());
+        Ok(text)
+    }
+}
+
+struct Expanding {
+    expansion: Expansion,
+    view: Box<dyn Adjacency>,
+    texts: Texts,
+}
+
+/// Nodes to begin with, and all that can be reached from them.
+#[pyclass(frozen, module = "headrace._native")]
+pub(crate) struct GraphExpansion {
+    state: Mutex<Expanding>,
+    unknown: Vec<String>,
+}
+
+#[pymethods]
+impl GraphExpansion {
+    /// About `most` more steps, none when all is done. A node that was reached is its id, its
+    /// level and the predicate that led to it; an edge is from, predicate, to, where its row
+    /// begins, and whether it led to a node for the first time.
+    fn advance<'py>(&self, py: Python<'py>, most: usize) -> PyResult<Bound<'py, PyList>> {
+        let steps = py.detach(|| {
+            let mut steps = Vec::new();
+            let mut state = self.lock();
+            let Expanding { expansion, view, .. } = &mut *state;
+            expansion.advance(&mut **view, most, &mut steps)?;
+            Ok(steps)
+        });
+        let steps = steps.map_err(to_python)?;
+        let mut state = self.lock();
+        let Expanding { view, texts, .. } = &mut *state;
+        let told = PyList::empty(py);
+        for step in steps {
+            told.append(as_tuple(py, step, &mut **view, texts)?)?;
+        }
+        Ok(told)
+    }
+
+    /// Nodes to begin with that the graph does not have, so far.
+    #[getter]
+    fn missing(&self) -> Vec<String> {
+        self.lock().expansion.missing().iter().map(|id| said(id).into_owned()).collect()
+    }
+
+    /// Predicates that were asked for and that no edge has, as far as that is known.
+    #[getter]
+    fn unknown(&self) -> Vec<String> {
+        self.unknown.clone()
+    }
+
+    /// Whether there are more nodes than were told of.
+    #[getter]
+    fn truncated(&self) -> bool {
+        self.lock().expansion.truncated()
+    }
+
+    /// How many nodes have more edges than were followed.
+    #[getter]
+    fn capped(&self) -> u64 {
+        self.lock().expansion.capped()
+    }
+}
+
+impl GraphExpansion {
+    fn lock(&self) -> MutexGuard<'_, Expanding> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn as_tuple<'py>(
+    py: Python<'py>,
+    step: Step,
+    view: &mut dyn Adjacency,
+    texts: &mut Texts,
+) -> PyResult<Bound<'py, PyTuple>> {
+    match step {
+        Step::Node { id, level, via } => {
+            let via = via.map(|number| texts.get(py, view, number)).transpose()?;
+            (said(&id), level, via).into_pyobject(py)
+        }
+        Step::Edge { from, predicate, to, offset, leads } => {
+            let predicate = texts.get(py, view, predicate)?;
+            (said(&from), predicate, said(&to), offset, leads).into_pyobject(py)
+        }
+    }
+}

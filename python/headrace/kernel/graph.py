@@ -1,0 +1,248 @@
+"""Graph indexes, in our words.
+
+`GraphAccess`, `GraphExpansion`, `GraphIndex` and `GraphRuns` are the core's own classes. What
+an edge is, and the format of the file: docs/formats/graph-index.md.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
+
+from headrace._native import (
+    GraphAccess,
+    GraphExpansion,
+    GraphIndex,
+    GraphRuns,
+    write_graph_index,
+)
+from headrace.errors import UsageError
+from headrace.kernel.key_index import Lines, SourceMark
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+__all__ = [
+    "Degrees",
+    "Direction",
+    "Edge",
+    "EdgeFields",
+    "Followed",
+    "GraphAccess",
+    "GraphExpansion",
+    "GraphIndex",
+    "GraphMeta",
+    "GraphPlan",
+    "GraphRuns",
+    "GraphStats",
+    "GraphWritten",
+    "Reached",
+    "edges_of",
+    "meta_of",
+    "stats_of",
+    "steps",
+    "write_index",
+]
+
+Direction: TypeAlias = Literal["out", "in", "both"]
+
+
+class EdgeFields(NamedTuple):
+    """The fields of a row that make it an edge. Without `pred`, all say the same: nothing."""
+
+    from_: str
+    pred: str | None
+    to: str
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Those there are, in order.
+
+        >>> EdgeFields("from", None, "to").names
+        ('from', 'to')
+        """
+        return tuple(name for name in self if name is not None)
+
+
+@dataclass(frozen=True, slots=True)
+class GraphMeta:
+    """What an index is of; of a delta, `base` is what it continues from `covers` on.
+
+    How many `nodes` and `predicates` a base and its delta have together is not in the files.
+    """
+
+    fields: EdgeFields
+    reverse: bool
+    edges: int
+    nodes: int | None
+    predicates: int | None
+    lines: Lines
+    max_line: int
+    max_depth: int
+    logical_size: int
+    coverage_end: int
+    hashed: int
+    source: SourceMark
+    last: str | None = None
+    base: str | None = None
+    covers: int = 0
+
+    @property
+    def covered_lines(self) -> Lines:
+        """Its lines, without a last one that no newline ended."""
+        return self.lines if self.last is None else self.lines.without(self.last)
+
+
+def meta_of(text: str) -> GraphMeta:
+    """Return what an index is of, from what it says."""
+    found: dict[str, Any] = json.loads(text)
+    del found["hash"]
+    fields = EdgeFields(found.pop("from"), found.pop("pred"), found.pop("to"))
+    found["lines"] = Lines(**found["lines"])
+    found["source"] = SourceMark(**found["source"])
+    return GraphMeta(fields, **found)
+
+
+class GraphPlan(NamedTuple):
+    """What index is to be written; see `key_index.Plan`."""
+
+    fields: EdgeFields
+    reverse: bool
+    version: int | None
+    memory: int
+    lines: Lines
+    last: str | None
+    max_line: int
+    max_depth: int
+    logical_size: int
+    coverage_end: int
+    hashes: tuple[int, Sequence[int]]
+    source: SourceMark
+
+
+class GraphWritten(NamedTuple):
+    """An index that was written; `why` it has not the version that is usual."""
+
+    version: int
+    why: str | None
+    edges: int
+    nodes: int
+    predicates: int
+    size: int
+
+
+def write_index(
+    runs: Sequence[GraphRuns],
+    path: Path,
+    plan: GraphPlan,
+    *,
+    source: str,
+    base: GraphIndex | None = None,
+) -> GraphWritten:
+    """Write the index of what is in `runs` to the empty file `path`; with `base`, its delta."""
+    match write_graph_index(runs, path, **plan._asdict(), base=base):
+        case ("written", version, why, edges, nodes, predicates, size):
+            return GraphWritten(version, why, edges, nodes, predicates, size)
+        case ("no_room", why):
+            advice = "let the version be chosen" if plan.version else "split the file"
+            raise UsageError(
+                f"{source}: the index has no room for it ({why}); {advice}"
+            )
+
+
+class Edge(NamedTuple):
+    """An edge, seen from one of its ends.
+
+    `node` is the other one, `offset` where its row begins, and `outgoing` whether it is
+    followed in its own direction.
+    """
+
+    pred: str
+    node: str
+    offset: int
+    outgoing: bool
+
+
+def edges_of(
+    access: GraphAccess,
+    node: str,
+    *,
+    direction: Direction = "out",
+    predicates: Sequence[str] | None = None,
+    most: int | None = None,
+) -> list[Edge] | None:
+    """Return the edges of a node in file order; None if there is no such node."""
+    found = access.edges(node, direction=direction, predicates=predicates, most=most)
+    return None if found is None else [Edge(*edge) for edge in found]
+
+
+class Reached(NamedTuple):
+    """A node that was reached, `level` edges away, first along an edge that says `via`."""
+
+    node: str
+    level: int
+    via: str | None
+
+
+class Followed(NamedTuple):
+    """An edge that was followed; `leads` if a node was reached along it for the first time."""
+
+    from_: str
+    pred: str
+    to: str
+    offset: int
+    leads: bool
+
+
+_STEPS = 4096
+"""How many steps are made before Python sees them."""
+
+
+def steps(expansion: GraphExpansion) -> Iterator[Reached | Followed]:
+    """Yield what an expansion comes upon; an edge comes before the node that it leads to."""
+    most = 64
+    while some := expansion.advance(most):
+        most = _STEPS
+        for step in some:
+            yield Reached(*step) if len(step) == 3 else Followed(*step)
+
+
+class Degrees(NamedTuple):
+    """How many nodes have how many edges.
+
+    `none`: without one. `powers`: with 1, with 2 or 3, with 4 to 7, and so on. `most` are
+    those of the node `most_node`.
+    """
+
+    none: int
+    powers: list[int]
+    most: int
+    most_node: str
+
+
+class GraphStats(NamedTuple):
+    """What a graph is like; `loops` are edges from a node to itself."""
+
+    nodes: int
+    edges: int
+    loops: int
+    predicates: dict[str, int]
+    out: Degrees
+    in_: Degrees
+    components: int
+    largest_component: int
+
+
+def stats_of(index: GraphIndex) -> GraphStats:
+    """Look at all edges of an index."""
+    counts, predicates, out, incoming, components, largest = index.stats()
+    return GraphStats(
+        *counts,
+        dict(predicates),
+        Degrees(*out),
+        Degrees(*incoming),
+        components,
+        largest,
+    )
