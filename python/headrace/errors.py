@@ -588,9 +588,11 @@ class KeyIndexError(HeadraceError):
     """A key index cannot be used; the data is not in doubt.
 
     `kind` is ``missing``, ``stale``, ``grown``, ``limits``, ``locked``, ``corrupt``,
-    ``newer`` or ``foreign``.
+    ``newer``, ``foreign`` or ``taken``.
     """
 
+    _NAME: ClassVar = "key index"
+    _BUILD: ClassVar = "--on KEY"
     _WORDS: ClassVar = {
         "source_modified": "the file was changed since it was made",
         "source_replaced": "the file is another one now",
@@ -598,6 +600,7 @@ class KeyIndexError(HeadraceError):
         "source_grown": "the file has grown",
         "source_unseekable": "the file cannot be entered in the middle any more",
         "source_end_changed": "the end of the file was changed",
+        "no_incoming_edges": "it has no incoming edges; they come with --reverse",
         "older_index": "it does not say how the file ended, as older ones do not",
         "buckets_full": "it has too many rows for the size that it was made for",
     }
@@ -618,10 +621,18 @@ class KeyIndexError(HeadraceError):
     def __str__(self) -> str:
         advice = {
             "newer": "a newer headrace wrote it, use that one",
-            "foreign": "it is no key index, name another place",
+            "foreign": f"it is no {self._NAME}, name another place",
+            "taken": "replace it with --force, or name another place",
             "locked": "wait until it is done",
-        }.get(self.kind, f"run `headrace index build {self.path} --on KEY`")
+        }.get(self.kind, f"run `headrace index build {self.path} {self._BUILD}`")
         return f"{self.what}; {advice}"
+
+
+class GraphIndexError(KeyIndexError):
+    """A graph index cannot be used; the data is not in doubt."""
+
+    _NAME: ClassVar = "graph index"
+    _BUILD: ClassVar = "--graph --from FIELD --pred FIELD --to FIELD"
 
 
 class KeyIndexLockedError(_HeldError):

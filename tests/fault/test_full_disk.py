@@ -9,8 +9,11 @@ from pathlib import Path
 import pytest
 
 import headrace
+from headrace.engines.local.graph_build import GraphBuild
+from headrace.engines.local.graph_build import build as build_graph
 from headrace.engines.local.key_build import KeyBuild, build
 from headrace.errors import UnreadableError, UnwritableError
+from headrace.kernel.graph import EdgeFields
 
 RECORDS = [{"k": i % 3, "noise": os.urandom(30).hex()} for i in range(60)]
 
@@ -168,6 +171,32 @@ def test_files_that_may_not_grow(tmp_path, codec):
         assert everything(tmp_path) == before
     assert failures > 10
     assert list(headrace.read_shards(tmp_path)) == RECORDS
+
+
+@pytest.mark.parametrize("memory", [500, 1 << 20], ids=["with runs", "in memory"])
+def test_graph_indexes_that_may_not_grow(tmp_path, memory):
+    path = tmp_path / "edges.jsonl"
+    path.write_bytes(b"".join(b'{"a":%d,"b":%d}\n' % (n, n % 7) for n in range(200)))
+    index = headrace.build_graph_index(path, "a", None, "b").path
+    (source,) = headrace.open(path).sources
+    asked = GraphBuild(EdgeFields("a", None, "b"), memory=memory, threads=1)
+    before = everything(tmp_path)
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    failures = 0
+    for size in [0, 1, 64, *range(100, 20_000, 333)]:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
+        try:
+            build_graph(source, index, asked)
+            break
+        except OSError as error:
+            said = (error.errno, error.filename)
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+        failures += 1
+        assert said == (errno.EFBIG, str(index))
+        assert everything(tmp_path) == before
+    assert failures > 5
+    assert headrace.check_graph_index(path, deep=True)["valid"]
 
 
 @pytest.mark.parametrize("version", [1, 2])

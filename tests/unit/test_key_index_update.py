@@ -18,6 +18,7 @@ from headrace.errors import (
     UsageError,
 )
 from headrace.kernel.rows import SidecarError
+from headrace.store import index_file as files
 from headrace.store import key_index as store
 from headrace.store.opened import OpenedFile
 from tests.reference.compressed import FORMS
@@ -179,7 +180,7 @@ def test_what_only_looks_different_is_noted(source, with_delta):
     assert (done.mode, done.revalidated) == ("none", True)
     (one,) = headrace.open(source).sources
     stored = store.read(source.with_name("rows.jsonl.jnx"))
-    assert stored.newest.source == store.mark_of(one, OpenedFile(one))
+    assert stored.newest.source == files.mark_of(one, OpenedFile(one))
     assert not headrace.update_lookup_index(source).revalidated
     assert len(numbers(source, 7)) == 10 + with_delta
     if not with_delta:
@@ -229,7 +230,7 @@ def test_a_delta_of_the_past_is_not_used(updated, tmp_path):
 def test_who_is_stopped_before_the_delta_is_removed_does_no_harm(
     updated, monkeypatch, write
 ):
-    def stop(_path):
+    def stop(_path, _kind):
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
@@ -282,7 +283,7 @@ def test_one_writes_at_a_time(updated):
         lambda: headrace.update_lookup_index(updated, full=True),
         lambda: headrace.compact_lookup_index(updated),
     ]
-    with store.writing(path):
+    with files.writing(path):
         for write in writers:
             with pytest.raises(KeyIndexLockedError, match="wait until") as raised:
                 write()
@@ -326,8 +327,8 @@ def test_deep_checks_compare_rows(updated, monkeypatch):
     built = headrace.build_lookup_index(other, "k").path
     # An index of other rows that says it is of these.
     built.replace(updated.with_name("rows.jsonl.jnx"))
-    fresh = store.Freshness("fresh")
-    monkeypatch.setattr(store, "fitting", lambda stored, *_: (stored, fresh))
+    fresh = files.Freshness("fresh")
+    monkeypatch.setattr(files, "fitting", lambda stored, *_: (stored, fresh))
     assert headrace.check_lookup_index(updated)["valid"]
     checked = headrace.check_lookup_index(updated, deep=True)
     assert (checked["valid"], checked["reason"]) == (False, "corrupt")
@@ -343,7 +344,7 @@ def test_hashes_that_cannot_be_read_are_damage(source):
     stored = replace(store.read(source.with_name("rows.jsonl.jnx")), index=Damaged())
     one = one_source(source)
     with pytest.raises(KeyIndexError, match="does not match"):
-        store.fitting(stored, one, OpenedFile(one))
+        files.fitting(stored, one, OpenedFile(one))
 
 
 def test_an_index_that_does_not_say_how_it_ends_is_built_anew(source, monkeypatch):

@@ -8,7 +8,7 @@ import headrace
 from headrace.errors import HeadraceWarning, KeyIndexError
 from headrace.physical.explain import explain
 from headrace.store import key_rows
-from headrace.store.key_index import Freshness
+from headrace.store.index_file import Freshness
 
 ROWS = b"".join(b'{"id":%d,"city":"c%d","n":%d}\n' % (n, n % 7, n) for n in range(200))
 

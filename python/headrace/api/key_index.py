@@ -28,6 +28,7 @@ from headrace.errors import (
 )
 from headrace.kernel.key_index import Key, request, request_of_json
 from headrace.kernel.values import DEEPEST, MAX_DEPTH
+from headrace.store import index_file as files
 from headrace.store import key_index as store
 from headrace.store.opened import OpenedFile
 from headrace.store.sizes import parse_size
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
     from pathlib import Path
     from types import TracebackType
 
-    from headrace.kernel.key_index import KeyRequest, Meta, Skipped
+    from headrace.kernel.key_index import KeyRequest, Meta, Skipped, Written
     from headrace.kernel.rows import RowBatch
 
 MAX_LINE = 64 << 20
@@ -65,7 +66,7 @@ def build_lookup_index(
     max_depth: int = MAX_DEPTH,
     progress: Callable[[int, int], None] = lambda _bytes, _records: None,
     skipped: Callable[[Sequence[Skipped]], None] | None = None,
-) -> Built:
+) -> Built[Written]:
     """Build the index of a field, or of several together, and return what came of it.
 
     With the mode ``"unique"``, two rows with one key are an error that names both
@@ -85,11 +86,11 @@ def build_lookup_index(
         fields,
         mode == "unique",
         version,
-        max(parse_size(memory), LEAST_MEMORY),
-        threads,
-        parse_size(max_line),
-        max_depth,
-        strict,
+        memory=max(parse_size(memory), LEAST_MEMORY),
+        threads=threads,
+        max_line=parse_size(max_line),
+        max_depth=max_depth,
+        strict=strict,
         progress=progress,
         skipped=skipped,
     )
@@ -99,22 +100,23 @@ def build_lookup_index(
 
 
 def build_somewhere(
-    source: Source, asked: KeyBuild, where: store.Where, *, force: bool = False
-) -> Built:
+    source: Source, asked: KeyBuild, where: files.Where, *, force: bool = False
+) -> Built[Written]:
     """Build an index in the first place where it can be written."""
-    store.refuse_unless_seekable(source)
+    files.refuse_unless_seekable(source)
     refused: OSError | None = None
     places = store.destinations(source, list(asked.fields), where, force=force)
     for path in places:
-        if _writable(path):
-            with store.writing(path):
+        if writable(path):
+            with files.writing(path):
                 return build(source, path, asked)
         reason = os.strerror(errno.EACCES)
         refused = refused or PermissionError(errno.EACCES, reason, str(path))
     raise refused or store.taken(source, where)
 
 
-def _writable(path: Path) -> bool:
+def writable(path: Path) -> bool:
+    """Whether a file can be written there."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
     except OSError:
@@ -156,12 +158,12 @@ def one_source(source: str | os.PathLike[str] | Source) -> Source:
 
 def where_of(
     index: str | os.PathLike[str] | None, index_dir: str | os.PathLike[str] | None
-) -> store.Where:
+) -> files.Where:
     """Return where indexes are."""
     path, directory = (
         None if place is None else os.fspath(place) for place in (index, index_dir)
     )
-    return store.Where(path, directory)
+    return files.Where(path, directory)
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,7 +218,7 @@ class KeyIndex:
         tell: Callable[[KeyIndexError], None] | None = None,
     ) -> None:
         self.source = one_source(source)
-        store.refuse_unless_file(self.source)
+        files.refuse_unless_file(self.source)
         fields = None if key is None else fields_of(key)
         self._where = where_of(index, index_dir)
         self._strict, self._auto_rebuild = strict, auto_rebuild
@@ -275,7 +277,7 @@ class KeyIndex:
         match store.find(self.source, asked, self._where):
             case None:
                 return store.unusable(self.source, fields)
-            case store.Unreadable(path, fault, reason):
+            case files.Unreadable(path, fault, reason):
                 return KeyIndexError(location, str(path), fault, reason)
             case store.Stored() as stored:
                 self._fields = stored.meta.key
@@ -291,7 +293,7 @@ class KeyIndex:
             )
             return KeyIndexError(location, path, "limits", reason)
         try:
-            fitting, fresh = store.fitting(stored, self.source, self._file)
+            fitting, fresh = files.fitting(stored, self.source, self._file)
         except KeyIndexError as error:
             return error
         if fresh.state == "fresh":
@@ -454,7 +456,7 @@ class KeyIndex:
             return False
         now = one_source(self.source.location)
         try:
-            _, found = store.fitting(self._usable.stored, now, OpenedFile(now))
+            _, found = files.fitting(self._usable.stored, now, OpenedFile(now))
         except KeyIndexError:
             return False
         return found.state == "fresh"

@@ -8,10 +8,12 @@ from pathlib import Path
 from tempfile import gettempdir
 from typing import TYPE_CHECKING, Any
 
+from headrace.api.index_check import freshness, invalid, verified
 from headrace.api.key_index import as_it_was, fields_of, one_source, where_of
 from headrace.engines.local.key_build import scan_keys
 from headrace.errors import KeyIndexError
-from headrace.kernel.rows import SidecarError, reading
+from headrace.kernel.rows import reading
+from headrace.store import index_file as files
 from headrace.store import key_index as store
 from headrace.store.opened import OpenedFile
 
@@ -41,51 +43,26 @@ def check_lookup_index(
     """
     one = one_source(source)
     found = _found(one, key, where_of(index, index_dir))
-    if isinstance(found, store.Unreadable):
-        return _invalid(found)
-    if (wrong := _verified(found)) is not None:
-        return _invalid(wrong)
+    if isinstance(found, files.Unreadable):
+        return invalid(found)
+    if (wrong := verified(found)) is not None:
+        return invalid(wrong)
     opened = OpenedFile(one)
     try:
-        stored, fresh = store.fitting(found, one, opened)
+        stored, fresh = files.fitting(found, one, opened)
     except KeyIndexError as error:
-        return _invalid(store.Unreadable(found.path, "corrupt", error.reason))
+        return invalid(files.Unreadable(found.path, "corrupt", error.reason))
     if deep and fresh.state == "fresh" and not _has_all_rows(stored, opened, progress):
         reason = "its rows are not those of the file"
-        return _invalid(store.Unreadable(found.path, "corrupt", reason))
-    said: dict[str, Any] = {"valid": True, "fresh": fresh.state == "fresh"}
-    if fresh.state != "fresh":
-        made = found.newest.source.mtime_ns
-        said |= {
-            "reason": fresh.reason,
-            "source_mtime": one.mtime_ns // _SECOND,
-            "index_mtime": made // _SECOND,
-            "source_mtime_ns": one.mtime_ns,
-            "index_mtime_ns": made,
-        }
-    return said | {
+        return invalid(files.Unreadable(found.path, "corrupt", reason))
+    return {
+        **freshness(found, fresh, one),
         "index": str(found.path),
         "records": stored.whole.records,
         "keys": stored.whole.keys,
         "size_bytes": found.index.size,
         **_delta(found),
     }
-
-
-def _verified(found: store.Stored) -> store.Unreadable | None:
-    """Read all of an index; returns what is wrong with it or its delta."""
-    if found.unused is not None and found.unused.fault == "corrupt":
-        return found.unused
-    try:
-        with reading(str(found.newest_path)):
-            found.index.verify()
-    except SidecarError as error:
-        # Which of both it is, the base alone tells.
-        of_base = found.delta and _verified(found.without_delta())
-        path, offset, reason = error.args
-        wrong = store.Unreadable(Path(path), "corrupt", f"{reason} (byte {offset})")
-        return of_base or wrong
-    return None
 
 
 def _has_all_rows(
@@ -112,7 +89,7 @@ def lookup_index_stats(
     """
     one = one_source(source)
     found = _found(one, key, where_of(index, index_dir))
-    if isinstance(found, store.Unreadable):
+    if isinstance(found, files.Unreadable):
         raise KeyIndexError(one.location, str(found.path), found.fault, found.reason)
     meta, size = (
         found.whole,
@@ -160,20 +137,10 @@ def _delta(stored: store.Stored) -> dict[str, Any]:
 
 
 def _found(
-    source: Source, key: str | Sequence[str] | None, where: store.Where
-) -> store.Stored | store.Unreadable:
+    source: Source, key: str | Sequence[str] | None, where: files.Where
+) -> store.Stored | files.Unreadable:
     fields = None if key is None else list(fields_of(key))
     found = store.find(source, fields, where)
     if found is None:
         raise store.unusable(source, fields)
     return found
-
-
-def _invalid(wrong: store.Unreadable) -> dict[str, Any]:
-    return {
-        "valid": False,
-        "fresh": False,
-        "reason": wrong.fault,
-        "detail": wrong.reason,
-        "index": str(wrong.path),
-    }

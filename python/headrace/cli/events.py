@@ -30,6 +30,7 @@ EventName: TypeAlias = Literal[
     "build_complete",
     "format_upgraded",
     "no_keys_indexed",
+    "no_edges_indexed",
     "update_mode",
     "index_revalidated",
     "index_compacted",
@@ -165,11 +166,16 @@ EVENTS: tuple[Event, ...] = (
             "dry_run",
         ),
     ),
-    Event("build_start", "a key index is being built", ("source", "key")),
+    Event(
+        "build_start",
+        "an index is being built: of a key, or of edges from, with a predicate, to nodes",
+        ("source", "key", "from", "pred", "to"),
+    ),
     Event(
         "build_complete",
-        "a key index was built: its rows, keys and bytes; the lines that are not in it, by "
-        "cause, and the first of them; half a line at the end is pending",
+        "an index was built: its rows, its keys, or its nodes and predicates, and its bytes; "
+        "the lines that are not in it, by cause, and the first of them; half a line at the end "
+        "is pending",
         (
             "index",
             "records",
@@ -178,6 +184,8 @@ EVENTS: tuple[Event, ...] = (
             "pending",
             "first_skipped",
             "keys",
+            "nodes",
+            "predicates",
             "version",
             "size_bytes",
             "duration_ms",
@@ -185,7 +193,7 @@ EVENTS: tuple[Event, ...] = (
     ),
     Event(
         "format_upgraded",
-        "version 1 of the format has no room for a key index",
+        "version 1 of the format has no room for an index",
         ("from", "to", "reason"),
         prefix="headrace: note: ",
     ),
@@ -196,8 +204,14 @@ EVENTS: tuple[Event, ...] = (
         prefix="headrace: warning: ",
     ),
     Event(
+        "no_edges_indexed",
+        "no row is an edge; the fields that the first rows have are in the message",
+        ("source", "from", "pred", "to"),
+        prefix="headrace: warning: ",
+    ),
+    Event(
         "update_mode",
-        "what an update of a key index did: `none` if there was nothing to do, `incremental` "
+        "what an update of an index did: `none` if there was nothing to do, `incremental` "
         "with the new rows and the lines that are not in the index, `full`; or that it has to "
         "be built anew, `full_required`, and why",
         (
@@ -219,24 +233,25 @@ EVENTS: tuple[Event, ...] = (
     ),
     Event(
         "index_compacted",
-        "a key index and its delta are one file now: its rows, keys and bytes",
-        ("index", "records", "keys", "version", "size_bytes"),
+        "an index and its delta are one file now: its rows, its keys, or its nodes and "
+        "predicates, and its bytes",
+        ("index", "records", "keys", "nodes", "predicates", "version", "size_bytes"),
     ),
     Event(
         "index_stale",
-        "a key index is not that of the file as it is now",
+        "an index is not that of the file as it is now",
         ("source", "index", "kind", "reason"),
         prefix="headrace: warning: ",
     ),
     Event(
         "index_corrupt",
-        "a key index is damaged, or not one that we can read",
+        "an index is damaged, or not one that we can read",
         ("source", "index", "kind", "reason"),
         prefix="headrace: warning: ",
     ),
     Event(
         "index_fallback",
-        "a file is scanned, for want of a key index that can be used",
+        "a file is scanned, for want of an index that can be used",
         ("reason", "source"),
         prefix="headrace: warning: ",
     ),

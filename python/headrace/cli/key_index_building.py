@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import json
 from contextlib import contextmanager
+from itertools import islice
 from typing import TYPE_CHECKING
 
+import headrace
 from headrace.store.atomic import destination, replacing
 
 if TYPE_CHECKING:
@@ -16,7 +18,8 @@ if TYPE_CHECKING:
 
     from headrace.cli.output import Console
     from headrace.engines.local.key_build import Built
-    from headrace.kernel.key_index import Skipped
+    from headrace.kernel.graph import GraphWritten
+    from headrace.kernel.key_index import Skipped, Written
 
 
 @contextmanager
@@ -43,7 +46,7 @@ def _as_line(location: str, row: Skipped) -> bytes:
     return json.dumps(told).encode() + b"\n"
 
 
-def say_upgraded(console: Console, built: Built) -> None:
+def say_upgraded(console: Console, built: Built[Written] | Built[GraphWritten]) -> None:
     """Say that version 1 had no room."""
     written = built.written
     if written.why is not None:
@@ -55,7 +58,7 @@ def say_upgraded(console: Console, built: Built) -> None:
         )
 
 
-def say_complete(console: Console, built: Built, duration: int) -> None:
+def say_complete(console: Console, built: Built[Written], duration: int) -> None:
     """Say what is in an index that was built, and what is not."""
     written, skipped = built.written, built.lines.skipped
     causes = ", ".join(f"{count} {cause}" for cause, count in skipped.items())
@@ -83,7 +86,7 @@ def say_complete(console: Console, built: Built, duration: int) -> None:
     )
 
 
-def say_compacted(console: Console, built: Built) -> None:
+def say_compacted(console: Console, built: Built[Written]) -> None:
     """Say that base and delta are one index."""
     say_upgraded(console, built)
     written = built.written
@@ -99,12 +102,32 @@ def say_compacted(console: Console, built: Built) -> None:
     )
 
 
-def say_full_required(console: Console, location: str, reason: str) -> None:
+def say_up_to_date(console: Console, location: str, *, revalidated: bool) -> None:
+    """Say that an index has all rows."""
+    if revalidated:
+        console.emit(
+            "index_revalidated",
+            f"{location}: looks different and is the same; its index has taken note",
+            source=location,
+        )
+    console.emit("update_mode", f"{location}: the index is up to date", mode="none")
+
+
+def say_full_required(
+    console: Console, location: str, reason: str, *, graph: bool = False
+) -> None:
     """Say that only building an index anew helps."""
     console.emit(
         "update_mode",
         f"{location}: the index has to be built anew ({reason}): "
-        f"run `headrace index update {location} --full`",
+        f"run `headrace index update {location}{' --graph' if graph else ''} --full`",
         mode="full_required",
         reason=reason,
     )
+
+
+def fields_seen(location: str) -> list[str]:
+    """List the fields of the first rows, for whoever has mistyped one."""
+    rows = islice(headrace.open(location).records(on_error="skip"), 100)
+    names = (name for row in rows if isinstance(row, dict) for name in row)
+    return list(dict.fromkeys(names))[:20]

@@ -28,6 +28,13 @@ KEY = Argument(
     metavar="FIELD[,FIELD...]",
 )
 
+GRAPH = Argument(
+    "graph",
+    "switch",
+    "the graph index of FILE, FILE.jnx.graph, not a key index",
+    ("--graph",),
+)
+
 PLACES = (
     Argument(
         "index",
@@ -113,6 +120,12 @@ def fields(text: str) -> tuple[str, ...]:
     if not all(found):
         raise UsageError(f"{text!r}: a field has no name; write FIELD or FIELD,FIELD")
     return found
+
+
+def refuse_key_of_graph(options: Namespace) -> None:
+    """Raise if somebody names the key of a graph index."""
+    if options.key is not None:
+        raise UsageError("--graph: a file has one graph index; leave --key out")
 
 
 def say_trouble(console: Console, trouble: KeyIndexError) -> None:

@@ -18,7 +18,8 @@ from headrace.errors import HeadraceWarning, KeyIndexError, UsageError
 from headrace.kernel.key_index import request
 from headrace.kernel.rows import SidecarError, count_rows, reading
 from headrace.kernel.tally import Tally
-from headrace.store.key_index import Stored, Unreadable, fitting, read
+from headrace.store.index_file import Unreadable, fitting
+from headrace.store.key_index import Stored, read
 from headrace.store.key_names import SUFFIX, suffix_of
 from headrace.store.opened import rows_from
 from headrace.store.row_provider import NoKeyRows

@@ -1,4 +1,7 @@
-"""``headrace index build``: from the values of a field to the rows that have them."""
+"""``headrace index build``: from the values of a field to the rows that have them.
+
+With ``--graph``, from nodes to the edges between them.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +30,9 @@ ABOUT = """\
 Every row is checked in full. Lines that are not JSON, and rows in which the field is
 missing, null, an array or an object, are in no index; they are counted. The index of
 FILE is FILE.jnx, or FILE.jnx.KEY if that is the index of another key. It is there whole
-or not at all, and the same rows give the same bytes. Of a log, each segment gets one."""
+or not at all, and the same rows give the same bytes. With --graph, rows are edges: they come
+from the node that one field names, go to the node that another one names, and say something
+about both; the index is FILE.jnx.graph. Of a log, each segment gets an index of a key."""
 
 EXAMPLES = (
     Example("headrace index build app.jsonl --on id", "rows by the field id"),
@@ -38,6 +43,14 @@ EXAMPLES = (
     Example(
         "headrace index build app.jsonl --on id --mode unique",
         "which is an error if two rows have one id",
+    ),
+    Example(
+        "headrace index build edges.jsonl --graph --from from --pred pred --to to",
+        "edges by the node they come from",
+    ),
+    Example(
+        "headrace index build edges.jsonl --graph --from from --to to --reverse",
+        "by both nodes, of edges that say nothing",
     ),
 )
 
@@ -50,6 +63,36 @@ ARGUMENTS = (
         "of the field a, where no field is called a.b",
         ("--on",),
         metavar="FIELD[,FIELD...]",
+    ),
+    Argument(
+        "graph", "switch", "index edges, not keys: --from, --pred, --to", ("--graph",)
+    ),
+    Argument(
+        "from_",
+        "text",
+        "the field of the node that an edge comes from",
+        ("--from",),
+        metavar="FIELD",
+    ),
+    Argument(
+        "pred",
+        "text",
+        "the field of what an edge says, its predicate; without it, edges say nothing",
+        ("--pred",),
+        metavar="FIELD",
+    ),
+    Argument(
+        "to",
+        "text",
+        "the field of the node that an edge goes to",
+        ("--to",),
+        metavar="FIELD",
+    ),
+    Argument(
+        "reverse",
+        "switch",
+        "of a graph, index the edges that go to a node too",
+        ("--reverse",),
     ),
     Argument(
         "mode",
@@ -84,7 +127,8 @@ ARGUMENTS = (
     Argument(
         "force",
         "switch",
-        "replace FILE.jnx even if it is the index of another key",
+        "replace FILE.jnx even if it is the index of another key, or FILE.jnx.graph if it is "
+        "of other edges",
         ("--force",),
     ),
     *EVENTS,
@@ -95,12 +139,24 @@ VERSIONS: dict[str | None, Literal[1, 2] | None] = {None: None, "1": 1, "2": 2}
 
 def run(options: Namespace, console: Console) -> int:
     """Build the index."""
+    if options.graph:
+        from headrace.cli.graph_indexes import build
+
+        return build(options, console)
+    return _build_keys(options, console)
+
+
+def _build_keys(options: Namespace, console: Console) -> int:
     from headrace.cli.key_index_options import tell_as_asked
     from headrace.errors import UsageError
 
     tell_as_asked(options, console)
+    if options.from_ or options.pred or options.to or options.reverse:
+        raise UsageError(
+            "--from, --pred, --to and --reverse are for --graph; give that too"
+        )
     if options.on is None:
-        raise UsageError("name the field of the key: --on FIELD")
+        raise UsageError("name the field of the key: --on FIELD, or --graph for edges")
     if options.compact and options.format == "1":
         raise UsageError("--compact is --format 2; give one of them")
     sources = _sources(options.file)
@@ -171,21 +227,12 @@ def _build(source: Source, options: Namespace, console: Console) -> None:
 
 
 def _say_mistyped(console: Console, location: str, key: str) -> None:
-    seen = ", ".join(_fields_seen(location)) or "none"
+    from headrace.cli.key_index_building import fields_seen
+
+    seen = ", ".join(fields_seen(location)) or "none"
     console.emit(
         "no_keys_indexed",
         f"{location}: no row has the key {key}; fields of the first rows: {seen}",
         source=location,
         key=key,
     )
-
-
-def _fields_seen(location: str) -> list[str]:
-    """List the fields of the first rows, for whoever has mistyped one."""
-    from itertools import islice
-
-    import headrace
-
-    rows = islice(headrace.open(location).records(on_error="skip"), 100)
-    names = (name for row in rows if isinstance(row, dict) for name in row)
-    return list(dict.fromkeys(names))[:20]

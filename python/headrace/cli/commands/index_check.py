@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from headrace.cli.arguments import Argument
-from headrace.cli.key_index_options import EVENTS, KEY, PLACES, SOURCE
+from headrace.cli.key_index_options import EVENTS, GRAPH, KEY, PLACES, SOURCE
 from headrace.cli.table import Example
 
 if TYPE_CHECKING:
@@ -27,6 +27,7 @@ EXAMPLES = (
 ARGUMENTS = (
     SOURCE,
     KEY,
+    GRAPH,
     Argument("deep", "switch", "compare every row of FILE with the index", ("--deep",)),
     *PLACES,
     *EVENTS,
@@ -35,6 +36,14 @@ ARGUMENTS = (
 
 def run(options: Namespace, console: Console) -> int:
     """Print whether it can be used."""
+    if options.graph:
+        from headrace.cli.graph_indexes import check
+
+        return check(options, console)
+    return _check(options, console)
+
+
+def _check(options: Namespace, console: Console) -> int:
     import json
 
     from headrace.api.key_index import one_source

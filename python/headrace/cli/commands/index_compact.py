@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from headrace.cli.key_index_options import EVENTS, KEY, PLACES, SOURCE
+from headrace.cli.key_index_options import EVENTS, GRAPH, KEY, PLACES, SOURCE
 from headrace.cli.table import Example
 
 if TYPE_CHECKING:
@@ -21,11 +21,19 @@ exit code is 1."""
 
 EXAMPLES = (Example("headrace index compact app.jsonl", "of the only index of a file"),)
 
-ARGUMENTS = (SOURCE, KEY, *PLACES, *EVENTS)
+ARGUMENTS = (SOURCE, KEY, GRAPH, *PLACES, *EVENTS)
 
 
 def run(options: Namespace, console: Console) -> int:
     """Make one of both."""
+    if options.graph:
+        from headrace.cli.graph_indexes import compact
+
+        return compact(options, console)
+    return _compact(options, console)
+
+
+def _compact(options: Namespace, console: Console) -> int:
     from headrace.api.key_index_update import compact_lookup_index
     from headrace.cli.commands.index_update import FULL_REQUIRED
     from headrace.cli.ending import ending_cleanly

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from headrace.cli.arguments import Argument
-from headrace.cli.key_index_options import EVENTS, KEY, PLACES, SOURCE
+from headrace.cli.key_index_options import EVENTS, GRAPH, KEY, PLACES, SOURCE
 from headrace.cli.table import Example
 
 if TYPE_CHECKING:
@@ -25,6 +25,7 @@ EXAMPLES = (
 ARGUMENTS = (
     SOURCE,
     KEY,
+    GRAPH,
     Argument("pretty", "switch", "on several lines, for people", ("--pretty",)),
     *PLACES,
     *EVENTS,
@@ -33,6 +34,14 @@ ARGUMENTS = (
 
 def run(options: Namespace, console: Console) -> int:
     """Print the numbers."""
+    if options.graph:
+        from headrace.cli.graph_indexes import stats
+
+        return stats(options, console)
+    return _stats(options, console)
+
+
+def _stats(options: Namespace, console: Console) -> int:
     import json
 
     from headrace.api.key_index_report import lookup_index_stats

@@ -8,6 +8,7 @@ from headrace.cli.arguments import Argument
 from headrace.cli.key_index_options import (
     ERRORS,
     EVENTS,
+    GRAPH,
     KEY,
     MEMORY,
     PLACES,
@@ -20,8 +21,9 @@ from headrace.cli.table import Example
 if TYPE_CHECKING:
     from argparse import Namespace
 
-    from headrace.api.key_index_update import Updated
+    from headrace.api.index_update import Updated
     from headrace.cli.output import Console
+    from headrace.kernel.key_index import Written
 
 ABOUT = """\
 Only rows that were appended to FILE are read; they go to a delta beside the index, which
@@ -38,6 +40,7 @@ EXAMPLES = (
 ARGUMENTS = (
     SOURCE,
     KEY,
+    GRAPH,
     Argument("full", "switch", "build the index anew, as it was", ("--full",)),
     MEMORY,
     THREADS,
@@ -53,6 +56,14 @@ FULL_REQUIRED = ("stale", "corrupt")
 
 def run(options: Namespace, console: Console) -> int:
     """Bring it up to date."""
+    if options.graph:
+        from headrace.cli.graph_indexes import update
+
+        return update(options, console)
+    return _update(options, console)
+
+
+def _update(options: Namespace, console: Console) -> int:
     from headrace.api.key_index import one_source
     from headrace.api.key_index_update import update_lookup_index
     from headrace.cli.ending import ending_cleanly
@@ -90,22 +101,17 @@ def run(options: Namespace, console: Console) -> int:
     return 0
 
 
-def _say(console: Console, location: str, updated: Updated) -> None:
+def _say(console: Console, location: str, updated: Updated[Written]) -> None:
     from headrace.cli.key_index_building import (
         say_compacted,
         say_full_required,
+        say_up_to_date,
         say_upgraded,
     )
 
     built = updated.built
     if built is None:
-        if updated.revalidated:
-            console.emit(
-                "index_revalidated",
-                f"{location}: looks different and is the same; its index has taken note",
-                source=location,
-            )
-        console.emit("update_mode", f"{location}: the index is up to date", mode="none")
+        say_up_to_date(console, location, revalidated=updated.revalidated)
         return
     if updated.mode == "full":
         say_upgraded(console, built)

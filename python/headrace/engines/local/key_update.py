@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from headrace.engines.local.key_build import Built, line_of, scan_keys
-from headrace.errors import KeyIndexError
+from headrace.engines.local.index_scan import line_of
+from headrace.engines.local.key_build import Built, scan_keys
 from headrace.kernel.key_index import (
     HASH_BYTES,
     FewBitsError,
@@ -19,18 +19,20 @@ from headrace.kernel.key_index import (
 )
 from headrace.kernel.rows import SidecarError, explaining
 from headrace.store.atomic import in_place_of
-from headrace.store.key_index import mark_of, remove_delta
+from headrace.store.index_file import mark_of, remove_delta
+from headrace.store.key_index import Stored
 from headrace.store.key_names import delta_of
 from headrace.store.opened import OpenedFile
 
 if TYPE_CHECKING:
     from headrace.engines.local.key_build import KeyBuild
-    from headrace.errors import HeadraceError
-    from headrace.store.key_index import Stored
+    from headrace.errors import HeadraceError, KeyIndexError
+    from headrace.kernel.key_index import Written
+    from headrace.store.index_file import AnyStored
     from headrace.store.source import Source
 
 
-def update(source: Source, stored: Stored, asked: KeyBuild) -> Built:
+def update(source: Source, stored: Stored, asked: KeyBuild) -> Built[Written]:
     """Write the delta of all rows that its index has not, and return what is new in it.
 
     What the index covers must have been proven. A delta that is damaged, or has too many rows
@@ -41,11 +43,11 @@ def update(source: Source, stored: Stored, asked: KeyBuild) -> Built:
     except (FewBitsError, SidecarError) as error:
         if stored.delta is None:
             # Only a delta can have too few bits.
-            raise _damaged(source, stored, error) from None
+            raise damaged(source, stored, error) from None
     return update(source, stored.without_delta(), asked)
 
 
-def _update(source: Source, stored: Stored, asked: KeyBuild) -> Built:
+def _update(source: Source, stored: Stored, asked: KeyBuild) -> Built[Written]:
     opened = OpenedFile(source, decoding=asked.decoding)
     mark = mark_of(source, opened)
     base, newest = stored.meta, stored.newest
@@ -81,7 +83,7 @@ def _update(source: Source, stored: Stored, asked: KeyBuild) -> Built:
     return Built(path, written, keys.lines, keys.skipped)
 
 
-def compact(source: Source, stored: Stored) -> Built:
+def compact(source: Source, stored: Stored) -> Built[Written]:
     """Make one index of a base and its delta, in the place of the base.
 
     What they cover must have been proven: rows are read where only they can tell whether
@@ -117,22 +119,23 @@ def compact(source: Source, stored: Stored) -> Built:
     except SidecarError as error:
         # A source that was changed is said to be so, not its index.
         opened.check()
-        raise _damaged(source, stored, error) from None
-    remove_delta(stored.path)
+        raise damaged(source, stored, error) from None
+    remove_delta(stored.path, Stored)
     return Built(stored.path, written, whole.lines, ())
 
 
-def restamp(source: Source, stored: Stored) -> None:
-    """Write down what a source looks like now whose bytes were proven to be the same."""
+def restamp(source: Source, stored: AnyStored) -> None:
+    """For an index of any kind, write down what a source looks like now whose bytes were proven to be the same."""
     mark = mark_of(source, OpenedFile(source))
     try:
         with in_place_of(stored.newest_path) as new, explaining(source.location):
             stored.index.restamp(new.temporary, mark)
     except SidecarError as error:
-        raise _damaged(source, stored, error) from None
+        raise damaged(source, stored, error) from None
 
 
-def _damaged(source: Source, stored: Stored, error: HeadraceError) -> KeyIndexError:
+def damaged(source: Source, stored: AnyStored, error: HeadraceError) -> KeyIndexError:
+    """Say that an index of any kind is damaged."""
     _path, offset, reason = error.args
     said = f"{reason} (byte {offset})"
-    return KeyIndexError(source.location, str(stored.newest_path), "corrupt", said)
+    return stored.ERROR(source.location, str(stored.newest_path), "corrupt", said)

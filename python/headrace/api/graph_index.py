@@ -1,0 +1,289 @@
+"""Graph indexes: building them, bringing them up to date, and what can be said of them."""
+
+from __future__ import annotations
+
+import errno
+import os
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, Literal
+
+from headrace.api.index_check import freshness, invalid, verified
+from headrace.api.index_update import (
+    Kind,
+    Updated,
+    compact_index,
+    trouble,
+    update_index,
+)
+from headrace.api.key_index import (
+    LEAST_MEMORY,
+    MAX_LINE,
+    MEMORY,
+    one_source,
+    where_of,
+    writable,
+)
+from headrace.engines.local import graph_build
+from headrace.engines.local.graph_build import GraphBuild, as_it_was
+from headrace.engines.local.index_scan import ScanOptions
+from headrace.errors import GraphIndexError, KeyIndexError, UsageError
+from headrace.kernel.graph import EdgeFields
+from headrace.kernel.rows import reading
+from headrace.kernel.values import MAX_DEPTH
+from headrace.store import graph_index as store
+from headrace.store import index_file as files
+from headrace.store.opened import OpenedFile
+from headrace.store.sizes import parse_size
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from headrace.engines.local.key_build import Built
+    from headrace.kernel.graph import GraphWritten
+    from headrace.kernel.key_index import Skipped
+    from headrace.store.source import Source
+
+_SECOND = 1_000_000_000
+
+
+def build_graph_index(
+    source: str | os.PathLike[str],
+    from_: str,
+    pred: str | None,
+    to: str,
+    *,
+    reverse: bool = False,
+    version: Literal[1, 2] | None = None,
+    memory: int | str = MEMORY,
+    threads: int | None = None,
+    index: str | os.PathLike[str] | None = None,
+    index_dir: str | os.PathLike[str] | None = None,
+    force: bool = False,
+    strict: bool = False,
+    max_line: int | str = MAX_LINE,
+    max_depth: int = MAX_DEPTH,
+    progress: Callable[[int, int], None] = lambda _bytes, _records: None,
+    skipped: Callable[[Sequence[Skipped]], None] | None = None,
+) -> Built[GraphWritten]:
+    """Build the index of edges, one a row, and return what came of it.
+
+    `from_`, `pred` and `to` are the fields of an edge; without `pred`, all edges say the same:
+    nothing. With `reverse` the edges that go to a node can be asked for too. Version 2 is
+    taken without being asked for where version 1 has no room, as for more than 65,535 edges of
+    one node. Lines that are bad, and rows without one of the fields, are passed over and
+    counted, and given to `skipped`, some at a time; with `strict`, a bad line is an error. The
+    index is ``SOURCE.jnx.graph``, or it is `index`, or lies in `index_dir`; one of other
+    fields is replaced with `force` only.
+    """
+    if version not in (None, 1, 2):
+        raise UsageError(f"version is 1 or 2, not {version!r}")
+    one, where = one_source(source), where_of(index, index_dir)
+    asked = GraphBuild(
+        _fields_of(from_, pred, to),
+        reverse,
+        version,
+        memory=max(parse_size(memory), LEAST_MEMORY),
+        threads=threads,
+        max_line=parse_size(max_line),
+        max_depth=max_depth,
+        strict=strict,
+        progress=progress,
+        skipped=skipped,
+    )
+    files.refuse_unless_seekable(one)
+    refused: OSError | None = None
+    for path in store.destinations(one, asked.fields, where, force=force):
+        if writable(path):
+            with files.writing(path):
+                return graph_build.build(one, path, asked)
+        reason = os.strerror(errno.EACCES)
+        refused = refused or PermissionError(errno.EACCES, reason, str(path))
+    raise refused or store.taken(one, where)
+
+
+def _fields_of(from_: str, pred: str | None, to: str) -> EdgeFields:
+    fields = EdgeFields(from_, pred, to)
+    if len(set(fields.names)) < len(fields.names):
+        raise UsageError(f"an edge has each field once: {','.join(fields.names)}")
+    return fields
+
+
+def update_graph_index(
+    source: str | os.PathLike[str],
+    *,
+    full: bool = False,
+    memory: int | str = MEMORY,
+    threads: int | None = None,
+    index: str | os.PathLike[str] | None = None,
+    index_dir: str | os.PathLike[str] | None = None,
+    strict: bool = False,
+    progress: Callable[[int, int], None] = lambda _bytes, _records: None,
+    skipped: Callable[[Sequence[Skipped]], None] | None = None,
+) -> Updated[GraphWritten]:
+    """Bring the index of a file of edges up to date, reading only the rows that were appended.
+
+    It is proven first that the file has only grown; if it was changed otherwise, that is a
+    `GraphIndexError`, and with `full` the index is built anew, as it was. Of new rows a delta
+    is written, ``INDEX.delta``; when it has more than a quarter of the edges of the index,
+    both become one.
+    """
+    one = one_source(source)
+    how = ScanOptions(
+        memory=max(parse_size(memory), LEAST_MEMORY),
+        threads=threads,
+        strict=strict,
+        progress=progress,
+        skipped=skipped,
+    )
+    return update_index(_kind(one, where_of(index, index_dir), how), one, full=full)
+
+
+def compact_graph_index(
+    source: str | os.PathLike[str],
+    *,
+    index: str | os.PathLike[str] | None = None,
+    index_dir: str | os.PathLike[str] | None = None,
+) -> Built[GraphWritten] | None:
+    """Make one index of an index and its delta, without reading the file; None without a delta."""
+    one = one_source(source)
+    return compact_index(_kind(one, where_of(index, index_dir), ScanOptions()), one)
+
+
+def _kind(
+    source: Source, where: files.Where, how: ScanOptions
+) -> Kind[store.StoredGraph, GraphWritten]:
+    def again(found: store.StoredGraph | files.Unreadable) -> GraphBuild:
+        # Of a damaged one, nobody knows the fields.
+        if isinstance(found, files.Unreadable):
+            raise trouble(store.StoredGraph, source, found)
+        return replace(
+            as_it_was(found),
+            memory=how.memory,
+            threads=how.threads,
+            strict=how.strict,
+            progress=how.progress,
+            skipped=how.skipped,
+        )
+
+    def share(stored: store.StoredGraph) -> float:
+        appended = 0 if stored.delta is None else stored.delta.meta.edges
+        return appended / max(stored.meta.edges, 1)
+
+    return Kind(
+        store.StoredGraph,
+        lambda: store.find(source, where),
+        lambda: store.unusable(source),
+        lambda found: graph_build.build(source, found.path, again(found)),
+        lambda stored: graph_build.update(source, stored, again(stored)),
+        lambda stored: graph_build.compact(source, stored),
+        share,
+    )
+
+
+def check_graph_index(
+    source: str | os.PathLike[str],
+    *,
+    deep: bool = False,
+    index: str | os.PathLike[str] | None = None,
+    index_dir: str | os.PathLike[str] | None = None,
+    progress: Callable[[int, int], None] = lambda _bytes, _records: None,
+) -> dict[str, Any]:
+    """Look at every byte of an index, and compare the file with what it was built from.
+
+    ``valid``: it is whole. ``fresh``: it is that of the file as it is. If not both,
+    ``reason`` says why. With `deep`, an index is made of all rows of the file, and one that is
+    fresh must have the same edges.
+    """
+    one = one_source(source)
+    found = _found(one, where_of(index, index_dir))
+    if isinstance(found, files.Unreadable):
+        return invalid(found)
+    if (wrong := verified(found)) is not None:
+        return invalid(wrong)
+    opened = OpenedFile(one)
+    try:
+        stored, fresh = files.fitting(found, one, opened)
+    except KeyIndexError as error:
+        return invalid(files.Unreadable(found.path, "corrupt", error.reason))
+    if deep and fresh.state == "fresh":
+        asked = replace(as_it_was(stored), progress=progress)
+        with reading(str(stored.path)):
+            if not graph_build.has_all_edges(stored, one, asked):
+                reason = "its edges are not those of the file"
+                return invalid(files.Unreadable(found.path, "corrupt", reason))
+    whole = stored.whole
+    return {
+        **freshness(found, fresh, one),
+        "index": str(found.path),
+        "edges": whole.edges,
+        "nodes": whole.nodes,
+        "size_bytes": found.index.size,
+        **_delta(found),
+    }
+
+
+def graph_index_stats(
+    source: str | os.PathLike[str],
+    *,
+    index: str | os.PathLike[str] | None = None,
+    index_dir: str | os.PathLike[str] | None = None,
+) -> dict[str, Any]:
+    """Return what an index is of, and how large it is.
+
+    With a delta, ``nodes`` and ``predicates`` are None: nobody knows how many are in both.
+    """
+    one = one_source(source)
+    found = _found(one, where_of(index, index_dir))
+    if isinstance(found, files.Unreadable):
+        raise GraphIndexError(one.location, str(found.path), found.fault, found.reason)
+    meta, size = (
+        found.whole,
+        found.index.size + (found.delta.size if found.delta else 0),
+    )
+    built = datetime.fromtimestamp(found.changed_ns() // _SECOND, UTC)
+    return {
+        "source": one.location,
+        "index": str(found.path),
+        "type": "graph",
+        "version": found.index.version,
+        "from": meta.fields.from_,
+        "pred": meta.fields.pred,
+        "to": meta.fields.to,
+        "reverse": meta.reverse,
+        "edges": meta.edges,
+        "nodes": meta.nodes,
+        "predicates": meta.predicates,
+        "lines": meta.lines.lines,
+        "skipped": meta.lines.skipped,
+        "index_size_bytes": size,
+        "source_size_bytes": meta.source.size,
+        "compression_ratio": round(size / max(meta.source.size, 1), 2),
+        "build_time": built.strftime("%Y-%m-%dT%H:%M:%SZ"),
+        "build_id": f"{found.index.build_id:016x}",
+        **_delta(found),
+    }
+
+
+def _delta(stored: store.StoredGraph) -> dict[str, Any]:
+    """Say what is in the delta, and what it is to the whole."""
+    if stored.delta is None:
+        return {}
+    delta = stored.delta
+    return {
+        "delta": {
+            "index": str(delta.path),
+            "version": delta.version,
+            "edges": delta.meta.edges,
+            "nodes": delta.meta.nodes,
+            "size_bytes": delta.size,
+            "share": round(delta.meta.edges / max(stored.whole.edges, 1), 2),
+        }
+    }
+
+
+def _found(source: Source, where: files.Where) -> store.StoredGraph | files.Unreadable:
+    found = store.find(source, where)
+    if found is None:
+        raise store.unusable(source)
+    return found

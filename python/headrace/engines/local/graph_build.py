@@ -1,0 +1,266 @@
+"""Building graph indexes, and continuing them.
+
+Edges are collected by threads; the order of the index is that of its nodes, so it does not
+depend on the cuts. What an index has already is taken from there, and not read again.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
+
+from headrace.engines.local.index_scan import (
+    Collected,
+    Collecting,
+    ScanOptions,
+    collect,
+)
+from headrace.engines.local.key_build import Built
+from headrace.engines.local.key_update import damaged
+from headrace.kernel.graph import (
+    EdgeFields,
+    GraphIndex,
+    GraphPlan,
+    GraphRuns,
+    write_index,
+)
+from headrace.kernel.key_index import HASH_BYTES, KeyScan, Lines
+from headrace.kernel.rows import SidecarError, explaining
+from headrace.store.atomic import in_place_of
+from headrace.store.graph_index import StoredGraph
+from headrace.store.index_file import mark_of, refuse_unless_seekable, remove_delta
+from headrace.store.key_names import delta_of
+from headrace.store.opened import OpenedFile
+
+if TYPE_CHECKING:
+    from headrace.kernel.graph import GraphMeta, GraphWritten
+    from headrace.store.source import Source
+
+
+@dataclass(frozen=True, slots=True)
+class GraphBuild(ScanOptions):
+    """What index is to be built; `reverse`, with incoming edges."""
+
+    fields: EdgeFields
+    reverse: bool = False
+    version: int | None = None
+
+
+def as_it_was(known: StoredGraph) -> GraphBuild:
+    """Return how an index is built again."""
+    meta = known.meta
+    return GraphBuild(
+        meta.fields,
+        meta.reverse,
+        2 if known.index.version == 2 else None,
+        max_line=meta.max_line,
+        max_depth=meta.max_depth,
+    )
+
+
+def build(source: Source, path: Path, asked: GraphBuild) -> Built[GraphWritten]:
+    """Build the index of a source at `path`, which is replaced in one instant.
+
+    A source that is changed meanwhile is an error; one that grows is indexed as far
+    as it was. What was a delta of the index before is removed.
+    """
+    refuse_unless_seekable(source)
+    opened = OpenedFile(source, decoding=asked.decoding)
+    refuse_unless_seekable(opened.source)
+    with in_place_of(path) as new:
+        built = _build(source, opened, new.temporary, asked)
+    remove_delta(path, StoredGraph)
+    return replace(built, path=path)
+
+
+def build_aside(source: Source, asked: GraphBuild) -> GraphIndex:
+    """Build an index that nobody sees, and that is gone when it is let go of."""
+    opened = OpenedFile(source, decoding=asked.decoding)
+    with TemporaryDirectory() as room:
+        path = Path(room) / "graph"
+        path.touch()
+        _build(source, opened, path, asked)
+        return GraphIndex(path)
+
+
+def continue_aside(
+    source: Source, stored: StoredGraph, asked: GraphBuild
+) -> GraphIndex:
+    """Return an index with a delta that nobody sees, of all rows that it has not."""
+    with TemporaryDirectory() as room:
+        path = Path(room) / "delta"
+        path.touch()
+        _continue(source, stored, asked, path)
+        return GraphIndex(stored.path, path)
+
+
+def update(
+    source: Source, stored: StoredGraph, asked: GraphBuild
+) -> Built[GraphWritten]:
+    """Write the delta of all edges that its index has not, and return what is new in it.
+
+    What the index covers must have been proven. A delta that is damaged is made anew.
+    """
+    path = delta_of(stored.path)
+    try:
+        with in_place_of(path) as new:
+            built = _continue(source, stored, asked, new.temporary)
+    except SidecarError as error:
+        if stored.delta is None:
+            raise damaged(source, stored, error) from None
+    else:
+        return replace(built, path=path)
+    return update(source, stored.without_delta(), asked)
+
+
+def compact(source: Source, stored: StoredGraph) -> Built[GraphWritten]:
+    """Make one index of a base and its delta, in the place of the base.
+
+    What they cover must have been proven. The source is not read. Takes memory for the numbers
+    of nodes, four bytes each.
+    """
+    opened = OpenedFile(source)
+    whole, asked = stored.whole, as_it_was(stored)
+    try:
+        with in_place_of(stored.path) as new, explaining(source.location):
+            runs = GraphRuns(stored.path.parent, asked.memory, 0)
+            runs.keep(stored.index, whole=True)
+            plan = _plan(asked, whole, whole.lines, stored.index.all_hashes())
+            written = write_index([runs], new.temporary, plan, source=source.location)
+    except SidecarError as error:
+        # A source that was changed is said to be so, not its index.
+        opened.check()
+        raise damaged(source, stored, error) from None
+    remove_delta(stored.path, StoredGraph)
+    return Built(stored.path, written, whole.lines, ())
+
+
+def has_all_edges(stored: StoredGraph, source: Source, asked: GraphBuild) -> bool:
+    """Compare all edges of a source with those of its index."""
+    new = build_aside(source, replace(asked, version=stored.index.version))
+    if stored.delta is None:
+        return new.has_edges_of(stored.index)
+    with TemporaryDirectory() as room, explaining(source.location):
+        path = Path(room) / "graph"
+        path.touch()
+        runs = GraphRuns(room, asked.memory, 0)
+        runs.keep(stored.index, whole=True)
+        plan = _plan(asked, stored.whole, stored.whole.lines, stored.index.all_hashes())
+        plan = plan._replace(version=stored.index.version)
+        write_index([runs], path, plan, source=source.location)
+        return new.has_edges_of(GraphIndex(path))
+
+
+def _build(
+    source: Source, opened: OpenedFile, path: Path, asked: GraphBuild
+) -> Built[GraphWritten]:
+    """Write the index of a source to an empty file."""
+    mark = mark_of(source, opened)
+    edges = _collect(opened, asked, path.parent)
+    plan = GraphPlan(
+        asked.fields,
+        asked.reverse,
+        asked.version,
+        asked.memory,
+        edges.lines,
+        _last(edges.last),
+        asked.max_line,
+        asked.max_depth,
+        opened.size,
+        edges.covered,
+        (edges.hashed, edges.hashes),
+        mark,
+    )
+    with explaining(source.location):
+        written = write_index(edges.runs, path, plan, source=source.location)
+    return Built(path, written, edges.lines, edges.skipped)
+
+
+def _continue(
+    source: Source, stored: StoredGraph, asked: GraphBuild, path: Path
+) -> Built[GraphWritten]:
+    """Write a delta to an empty file: the edges of the one that is there, and those behind it."""
+    opened = OpenedFile(source, decoding=asked.decoding)
+    mark = mark_of(source, opened)
+    base, newest = stored.meta, stored.newest
+    known = newest.covered_lines if stored.delta else Lines()
+    before = base.covered_lines.lines + known.lines
+    blocks = (base.coverage_end // HASH_BYTES, newest.coverage_end // HASH_BYTES)
+    with explaining(source.location):
+        edges = _collect(opened, asked, path.parent, newest.coverage_end, before)
+        runs = GraphRuns(path.parent, asked.memory // 4, len(edges.runs))
+        runs.keep(stored.index, whole=False)
+        plan = GraphPlan(
+            asked.fields,
+            asked.reverse,
+            asked.version,
+            asked.memory,
+            known.plus(edges.lines),
+            _last(edges.last),
+            asked.max_line,
+            asked.max_depth,
+            opened.size,
+            edges.covered,
+            (edges.hashed, [*stored.index.hashes(*blocks), *edges.hashes]),
+            mark,
+        )
+        written = write_index(
+            [*edges.runs, runs],
+            path,
+            plan,
+            source=source.location,
+            base=stored.index,
+        )
+    return Built(path, written, edges.lines, edges.skipped)
+
+
+def _plan(
+    asked: GraphBuild, meta: GraphMeta, lines: Lines, hashes: list[int]
+) -> GraphPlan:
+    """Say that an index is to be written of what others have."""
+    return GraphPlan(
+        asked.fields,
+        asked.reverse,
+        asked.version,
+        asked.memory,
+        lines,
+        meta.last,
+        meta.max_line,
+        meta.max_depth,
+        meta.logical_size,
+        meta.coverage_end,
+        (meta.hashed, hashes),
+        meta.source,
+    )
+
+
+def _last(last: str | None) -> str | None:
+    """Say what a last row without a newline is, in the words of a graph."""
+    return "edge" if last == "key" else last
+
+
+def _collect(
+    opened: OpenedFile,
+    asked: GraphBuild,
+    directory: Path,
+    start: int = 0,
+    first_line: int = 0,
+) -> Collected[GraphRuns]:
+    def scan(how: ScanOptions, unterminated: int | None) -> KeyScan:
+        return KeyScan(
+            asked.fields.names,
+            max_depth=how.max_depth,
+            unterminated=unterminated,
+            all_skipped=how.skipped is not None,
+            apart=True,
+        )
+
+    edges = Collecting(
+        GraphRuns,
+        scan,
+        lambda scan, stream, runs: runs.advance(stream, scan),
+        GraphRuns.finish,
+    )
+    return collect(opened, asked, edges, directory, start, first_line)
