@@ -80,10 +80,6 @@ class Arguments:
 
         return apply
 
-    def about(self, element):
-        """Return what an argument that is no lambda can see, for an element."""
-        return self._about(self.scope, element)
-
     def condition(self):
         """Return whether all arguments are truthy, as a function of an element."""
         tests = [self.each(place) for place in range(len(self.args))]

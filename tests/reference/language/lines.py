@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
@@ -10,6 +11,7 @@ from headrace.language import ast, parser
 from tests.reference.language.arguments import Arguments
 from tests.reference.language.evaluate import evaluate
 from tests.reference.language.methods import METHODS
+from tests.reference.language.methods.grouping import key_text
 from tests.reference.language.methods.streams import (
     Lazy,
     elements,
@@ -143,7 +145,8 @@ def ask_all(query, files, *, skip, reverse=False):
     return (value if gives_lines(steps) else [value]), stream.failed
 
 
-REDUCING = {"count", "sum", "avg", "min", "max", "first", "last", "find", "any"}
+MADE_OF = {"sum", "avg", "min", "max"}
+REDUCING = MADE_OF | {"count", "count_by", "first", "last", "find", "any"}
 COUNTING = {"take", "skip", "drop"}
 WHOLE = {"sort", "sort_by", "reverse", "flatten"}
 
@@ -256,10 +259,12 @@ class Stream:
         if not step.args or step.name in {"first", "last"}:
             plain = (value for _line, value in self.value)
             return METHODS[step.name](Lazy(plain), arguments)
-        if step.name in {"sum", "avg", "min", "max"}:
+        if step.name in MADE_OF | {"count_by"}:
             made = (
                 made for _line, _value, made in self.each(self.value, arguments.each(0))
             )
+            if step.name == "count_by":
+                return dict(Counter(map(key_text, made)))
             return METHODS[step.name](Lazy(made), NO_ARGUMENTS)
         tested = self.each(self.value, arguments.condition())
         if step.name == "count":

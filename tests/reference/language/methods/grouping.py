@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cmp_to_key
 
 from headrace.language import ast
@@ -33,13 +34,13 @@ def _sort(receiver, arguments):
 def _sort_key(arguments, place):
     """Return a key as a function of an element, and whether it goes downwards."""
     node = arguments.args[place].value
-    if not isinstance(node, ast.Negate):
+    named = isinstance(node, ast.Lambda)
+    body = node.body if named else node
+    if not isinstance(body, ast.Negate):
         return arguments.each(place), False
-
-    def key(element):
-        return arguments.evaluate(node.operand, arguments.about(element))
-
-    return key, True
+    upwards = replace(node, body=body.operand) if named else body.operand
+    argument = replace(arguments.args[place], value=upwards)
+    return replace(arguments, args=(argument,)).each(0), True
 
 
 def _by_comparison(before):
