@@ -15,6 +15,7 @@ TYPE_CHECKING = False  # `typing` alone would double the time to say the version
 if TYPE_CHECKING:
     from headrace.api.dataset import Dataset
     from headrace.api.follow import follow
+    from headrace.api.graph import Graph
     from headrace.api.graph_index import (
         build_graph_index,
         check_graph_index,
@@ -74,6 +75,7 @@ _HOMES = {
     "BadLine": "headrace.kernel.tally",
     "Capabilities": "headrace.store.row_provider",
     "Dataset": "headrace.api.dataset",
+    "Graph": "headrace.api.graph",
     "HeadraceError": "headrace.errors",
     "JoinResult": "headrace.api.join",
     "KeyIndex": "headrace.api.key_index",
@@ -134,6 +136,7 @@ __all__ = [
     "BadLine",
     "Capabilities",
     "Dataset",
+    "Graph",
     "HeadraceError",
     "JoinResult",
     "KeyIndex",

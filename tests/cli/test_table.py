@@ -72,8 +72,10 @@ def playground(numbers, tmp_path):
     (tmp_path / "events.toml").write_text(
         'name = "p"\ndirectory = "out"\n[source]\npaths = "app.jsonl"\n'
     )
-    edges = b'{"from":"C1","pred":"subClassOf","to":"C2"}\n'
-    (tmp_path / "edges.jsonl").write_bytes(edges)
+    (tmp_path / "edges.jsonl").write_bytes(
+        b'{"from":"C123","pred":"subClassOf","to":"C456"}\n'
+        b'{"from":"C456","pred":"subClassOf","to":"C789"}\n'
+    )
     (tmp_path / "users.jsonl").write_bytes(b'{"id":1,"name":"Ada"}\n')
     numbers(30, "logs/a.jsonl")
     numbers(30, "logs/b.jsonl")

@@ -1,0 +1,533 @@
+"""Graphs: going along the edges that are the rows of a file.
+
+What leads to the edges is chosen in `api/graph_access.py`. An index that turns out to be damaged
+on the way is given up, and what was begun is gone on with by another way: all of them give the
+same answers in the same order.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import warnings
+from dataclasses import dataclass
+from itertools import islice
+from typing import TYPE_CHECKING, Literal, Self, TypeAlias, TypeVar
+
+from headrace.api.graph_access import USUAL, Reach, Wanted, reach_edges
+from headrace.api.key_index import LEAST_MEMORY, MEMORY, where_of
+from headrace.engines.local.graph_build import GraphBuild, build_aside
+from headrace.errors import (
+    GraphIndexError,
+    HeadraceWarning,
+    KeyIndexError,
+    UsageError,
+)
+from headrace.kernel.graph import (
+    Direction,
+    Edge,
+    EdgeFields,
+    Followed,
+    GraphAccess,
+    Reached,
+    edges_of,
+    meta_of,
+    stats_of,
+    steps,
+)
+from headrace.kernel.rows import SidecarError, reading
+from headrace.store.graph_index import unusable
+from headrace.store.index_file import refuse_unless_file
+from headrace.store.opened import OpenedFile
+from headrace.store.sizes import parse_size
+from headrace.store.source import Source, expand
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from types import TracebackType
+
+    from headrace.kernel.graph import GraphExpansion, GraphIndex, GraphStats
+
+T = TypeVar("T")
+Way: TypeAlias = Literal["graph", "keys", "scan"]
+Emit: TypeAlias = Literal["nodes", "edges", "tree"]
+
+_ALL: tuple[Direction, ...] = ("out", "in", "both")
+
+
+@dataclass(frozen=True, slots=True)
+class GraphWay:
+    """How edges are reached: by a `graph` index, by `keys`, or by a `scan`, and why."""
+
+    path: Way
+    edges: str
+    files: tuple[str, ...]
+    reason: str
+
+
+class Graph:
+    """Goes along the edges of a file, from any number of threads.
+
+    Each row is an edge: it comes `from_` a node, goes `to` one, and `pred` says what it means.
+    Without names of fields they are those of the graph index, else ``from``, ``pred`` and
+    ``to``. The graph index leads to edges, or key indexes on the fields of both ends do; without
+    them the file is scanned once, and a `HeadraceWarning` says so; with `strict` that is an
+    error, and with ``index=False`` no index is looked for. Answers are the same.
+
+    The edges are those that the file had when it was opened. A node is named by its text; the
+    number 7 and the text ``"7"`` are one node.
+    """
+
+    def __init__(
+        self,
+        edges: str | os.PathLike[str] | Source,
+        from_: str | None = None,
+        pred: str | None = None,
+        to: str | None = None,
+        *,
+        index: str | os.PathLike[str] | Literal[False] | None = None,
+        index_dir: str | os.PathLike[str] | None = None,
+        strict: bool = False,
+        memory: int | str = MEMORY,
+        threads: int | None = None,
+        tell: Callable[[KeyIndexError, Way], None] | None = None,
+    ) -> None:
+        if index is False and strict:
+            raise UsageError("strict wants an index, and index=False none")
+        self.source = _edges_of(edges)
+        refuse_unless_file(self.source)
+        self._named = _fields_of(from_, pred, to)
+        self._no_index = index is False
+        self._where = where_of(index or None, index_dir)
+        self._strict = strict
+        self._memory = max(parse_size(memory), LEAST_MEMORY)
+        self._threads = threads
+        self._tell = tell or _warn
+        self._lock = threading.RLock()
+        self._ways: dict[Direction, Reach] = {}
+        self._scanned: Reach | None = None
+        self._opened: OpenedFile | None = OpenedFile(self.source)
+
+    # Ways to edges
+
+    def reach(self, direction: Direction = "out") -> Reach:
+        """Return what leads to edges; the first time, that is found."""
+        found = self._ways.get(direction)
+        return self._find(direction) if found is None else found
+
+    def way(self, direction: Direction = "out") -> GraphWay:
+        """Say how edges are reached, or would be; nothing is scanned for it."""
+        known = self._ways.get(direction)
+        if known is not None:
+            return self._said(known.path, known.files, [])
+        if self._no_index:
+            return GraphWay("scan", self.source.location, (), "no index is wanted")
+        troubles: list[KeyIndexError] = []
+        wanted = self._wanted(direction, troubles.append)._replace(strict=True)
+        try:
+            found = reach_edges(self.source, wanted)
+        except GraphIndexError as error:
+            troubles.append(error)
+            path: Way = "scan"
+            files: tuple[str, ...] = ()
+        else:
+            path, files = found.path, found.files
+        grown = [error.index for error in troubles if error.kind == "grown"]
+        if grown and not self._strict:
+            path, files = "graph", tuple(grown)
+        return self._said(path, files, troubles)
+
+    def _said(
+        self, path: Way, files: tuple[str, ...], troubles: Sequence[KeyIndexError]
+    ) -> GraphWay:
+        reasons = {
+            "graph": "the graph index is that of the file",
+            "keys": "key indexes lead to the ends of edges",
+            "scan": "no index can be used",
+        }
+        reason = "; ".join([reasons[path], *(error.what for error in troubles)])
+        return GraphWay(path, self.source.location, files, reason)
+
+    def _wanted(
+        self, direction: Direction, tell: Callable[[KeyIndexError], None]
+    ) -> Wanted:
+        return Wanted(
+            self._named,
+            direction,
+            self._where,
+            self._strict,
+            self._memory,
+            self._threads,
+            tell,
+        )
+
+    def _find(self, direction: Direction) -> Reach:
+        with self._lock:
+            self._refuse_if_closed()
+            known = self._ways.get(direction)
+            if known is not None:
+                return known
+            troubles: list[KeyIndexError] = []
+            if self._no_index:
+                found = self._scan(direction)
+            else:
+                found = reach_edges(
+                    self.source, self._wanted(direction, troubles.append)
+                )
+            self._keep(found, direction)
+        for trouble in troubles:
+            self._tell(trouble, found.path)
+        return found
+
+    def _keep(self, found: Reach, direction: Direction) -> None:
+        both = found.graph is not None and meta_of(found.graph.meta).reverse
+        for each in _ALL if both or direction == "both" else (direction,):
+            self._ways.setdefault(each, found)
+
+    def _scan(self, direction: Direction) -> Reach:
+        """Make a graph index aside; once it is there, it has edges of all directions."""
+        known = self._scanned
+        reverse = direction != "out" or known is not None
+        if known is not None and known.graph and meta_of(known.graph.meta).reverse:
+            return known
+        fields = self._named or USUAL
+        asked = GraphBuild(fields, reverse, memory=self._memory, threads=self._threads)
+        with reading(self.source.location):
+            index = build_aside(self.source, asked)
+        self._scanned = Reach(GraphAccess.of_graph(index), "scan", fields, (), index)
+        return self._scanned
+
+    def _give_up(self, way: Reach, direction: Direction, damage: SidecarError) -> None:
+        """Go on without an index that is damaged."""
+        _path, offset, reason = damage.args
+        kind = KeyIndexError if way.path == "keys" else GraphIndexError
+        where = way.files[0] if way.files else str(unusable(self.source).index)
+        error = kind(
+            self.source.location, where, "corrupt", f"{reason} (byte {offset})"
+        )
+        if self._strict or way.path == "scan":
+            raise error from None
+        with self._lock:
+            self._refuse_if_closed()
+            if self._ways.get(direction) is not way:
+                # Somebody else has seen to it.
+                return
+            self._ways = {
+                each: other for each, other in self._ways.items() if other is not way
+            }
+            self._named = way.fields
+            self._keep(self._scan(direction), direction)
+        self._tell(error, "scan")
+
+    def _asked(self, direction: Direction, ask: Callable[[Reach], T]) -> T:
+        """Ask for edges, and again where an index turns out to be damaged."""
+        while True:
+            way = self.reach(direction)
+            try:
+                with reading(self.source.location):
+                    found = ask(way)
+            except SidecarError as error:
+                self._give_up(way, direction, error)
+            else:
+                self._check(way)
+                return found
+
+    def _check(self, way: Reach) -> None:
+        """Raise if rows were read of a file that is another one meanwhile."""
+        opened = self._opened
+        if way.path == "keys" and opened is not None:
+            opened.check()
+
+    # Edges
+
+    def out(
+        self, node: str | int, *, predicates: Iterable[str] | None = None
+    ) -> Iterator[Edge]:
+        """Give the edges that come from a node, in file order."""
+        return iter(self._edges(node, "out", predicates) or ())
+
+    def in_(
+        self, node: str | int, *, predicates: Iterable[str] | None = None
+    ) -> Iterator[Edge]:
+        """Give the edges that go to a node, in file order."""
+        return iter(self._edges(node, "in", predicates) or ())
+
+    def neighbors(
+        self,
+        node: str | int,
+        *,
+        predicates: Iterable[str] | None = None,
+        direction: Direction = "both",
+    ) -> Iterator[str]:
+        """Give the nodes at the other ends of the edges of a node, each once."""
+        found = self._edges(node, direction, predicates) or ()
+        return iter(dict.fromkeys(edge.node for edge in found))
+
+    def __contains__(self, node: str | int) -> bool:
+        """Whether an edge comes from a node or goes to it, as far as an index knows."""
+        # Any way will do: whoever knows a node knows it in both directions.
+        direction: Direction = next(iter(self._ways), "out")
+        return self._edges(node, direction, None, most=0) is not None
+
+    def _edges(
+        self,
+        node: str | int,
+        direction: Direction,
+        predicates: Iterable[str] | None,
+        most: int | None = None,
+    ) -> list[Edge] | None:
+        text, wanted = _text(node), _texts(predicates)
+        return self._asked(
+            direction,
+            lambda way: edges_of(
+                way.access, text, direction=direction, predicates=wanted, most=most
+            ),
+        )
+
+    # Ways along edges
+
+    def expand(
+        self,
+        seeds: str | int | Iterable[str | int],
+        hops: int | None = None,
+        *,
+        predicates: Iterable[str] | None = None,
+        direction: Direction = "out",
+        emit: Emit = "nodes",
+        limit: int | None = None,
+        most_edges: int | None = None,
+    ) -> Expansion:
+        """Give all that can be reached from nodes, at most `hops` edges away.
+
+        Level by level, each node once, at its smallest level, with the predicate of the first
+        edge that leads there. `emit` gives also the ``"edges"`` that were followed, or those of
+        the ``"tree"`` only, which lead to a node for the first time; an edge comes before the
+        node that it leads to. No more than `limit` nodes are given, and no more than
+        `most_edges` edges of one node followed; the answer says whether there were more.
+        """
+        if isinstance(seeds, str | int):
+            seeds = [seeds]
+        return Expansion(
+            self,
+            [_text(seed) for seed in seeds],
+            hops=hops,
+            predicates=_texts(predicates),
+            direction=direction,
+            emit=emit,
+            limit=limit,
+            most_edges=most_edges,
+        )
+
+    def shortest_path(
+        self,
+        start: str | int,
+        goal: str | int,
+        *,
+        hops: int | None = None,
+        predicates: Iterable[str] | None = None,
+        direction: Direction = "out",
+    ) -> list[Reached | Followed] | None:
+        """Return the way from one node to another that has the fewest edges.
+
+        Nodes and edges in turn, as `expand` gives them; None if there is no way. Of several, it
+        is the one that going level by level comes upon first.
+        """
+        first, last, wanted = _text(start), _text(goal), _texts(predicates)
+
+        def ask(way: Reach) -> list[Edge] | None:
+            try:
+                found = way.access.shortest_path(
+                    first, last, hops=hops, predicates=wanted, direction=direction
+                )
+            except LookupError:
+                return None
+            return None if found is None else [Edge(*edge) for edge in found]
+
+        found = self._asked(direction, ask)
+        return None if found is None else list(_along(first, found))
+
+    def stats(self) -> GraphStats:
+        """Look at all edges: how many there are, of what kinds, and how they hang together."""
+        return self._whole(stats_of)
+
+    def _whole(self, ask: Callable[[GraphIndex], T]) -> T:
+        """Ask an index that has all edges; without one, the file is scanned."""
+
+        def asked(way: Reach) -> T:
+            if way.graph is None:
+                if self._strict:
+                    raise unusable(self.source)
+                with self._lock:
+                    self._named = way.fields
+                    way = self._scan("out")
+            assert way.graph is not None
+            return ask(way.graph)
+
+        return self._asked("out", asked)
+
+    # The file
+
+    def _refuse_if_closed(self) -> None:
+        if self._opened is None:
+            raise UsageError(f"{self.source.location}: its graph was closed")
+
+    def close(self) -> None:
+        """Let go of the files."""
+        with self._lock:
+            self._opened = self._scanned = None
+            self._ways = {}
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+class Expansion:
+    """What is reached from nodes, as it is reached: an iterator.
+
+    How it went is known when it has ended.
+    """
+
+    def __init__(
+        self,
+        graph: Graph,
+        seeds: list[str],
+        *,
+        hops: int | None,
+        predicates: list[str] | None,
+        direction: Direction,
+        emit: Emit,
+        limit: int | None,
+        most_edges: int | None,
+    ) -> None:
+        self._graph = graph
+        self._direction = direction
+        self._found: GraphExpansion | None = None
+
+        def begin(access: GraphAccess) -> GraphExpansion:
+            return access.expand(
+                seeds,
+                hops=hops,
+                predicates=predicates,
+                direction=direction,
+                emit=emit,
+                limit=limit,
+                most_edges=most_edges,
+            )
+
+        self._begin = begin
+        self._steps = self._run()
+
+    def __iter__(self) -> Self:
+        return self
+
+    def __next__(self) -> Reached | Followed:
+        return next(self._steps)
+
+    def _run(self) -> Iterator[Reached | Followed]:
+        graph, given = self._graph, 0
+        while True:
+            way = graph.reach(self._direction)
+            try:
+                with reading(graph.source.location):
+                    self._found = self._begin(way.access)
+                    # What another way has given would come again.
+                    for step in islice(steps(self._found), given, None):
+                        given += 1
+                        yield step
+            except SidecarError as error:
+                graph._give_up(way, self._direction, error)
+            else:
+                graph._check(way)
+                return
+
+    @property
+    def missing(self) -> list[str]:
+        """Nodes to begin with that the graph does not have."""
+        return [] if self._found is None else self._found.missing
+
+    @property
+    def unknown(self) -> list[str]:
+        """Predicates that no edge has, as far as an index knows."""
+        return [] if self._found is None else self._found.unknown
+
+    @property
+    def truncated(self) -> bool:
+        """Whether there are more nodes than were given."""
+        return self._found is not None and self._found.truncated
+
+    @property
+    def capped(self) -> int:
+        """How many nodes have more edges than were followed."""
+        return 0 if self._found is None else self._found.capped
+
+
+def _along(start: str, edges: Iterable[Edge]) -> Iterator[Reached | Followed]:
+    """Tell of a way as of an expansion that found nothing else."""
+    at = start
+    yield Reached(at, 0, None)
+    for level, edge in enumerate(edges, 1):
+        ends = (at, edge.node) if edge.outgoing else (edge.node, at)
+        yield Followed(ends[0], edge.pred, ends[1], edge.offset, leads=True)
+        at = edge.node
+        yield Reached(at, level, edge.pred)
+
+
+def _edges_of(edges: str | os.PathLike[str] | Source) -> Source:
+    """Return the only file that edges are in."""
+    if isinstance(edges, Source):
+        return edges
+    sources = expand(edges)
+    if len(sources) != 1:
+        name = os.fspath(edges)
+        raise UsageError(
+            f"{name}: the edges of a graph are in one file, and this is {len(sources)}; put "
+            f"them together, for example with `headrace query '$' {name} > edges.jsonl`"
+        )
+    return sources[0]
+
+
+def _fields_of(
+    from_: str | None, pred: str | None, to: str | None
+) -> EdgeFields | None:
+    if from_ is None and pred is None and to is None:
+        return None
+    if from_ is None or to is None:
+        raise UsageError(
+            "name both ends of an edge, from and to, and what it says, pred, if it does"
+        )
+    return EdgeFields(from_, pred, to)
+
+
+def _text(node: str | int) -> str:
+    if type(node) is str:
+        return node
+    if isinstance(node, bool):
+        return "true" if node else "false"
+    if isinstance(node, str | int):
+        return str(node)
+    raise UsageError(f"{node!r}: a node is named by a text or a whole number")
+
+
+def _texts(predicates: Iterable[str] | None) -> list[str] | None:
+    if predicates is None:
+        return None
+    # The letters of a text are no predicates.
+    return [predicates] if isinstance(predicates, str) else list(predicates)
+
+
+def _warn(trouble: KeyIndexError, path: Way) -> None:
+    done = {
+        "graph": "the new rows are scanned",
+        "keys": "key indexes are used",
+        "scan": "the file is scanned",
+    }
+    message = f"{trouble.what}; {done[path]}"
+    warnings.warn(message, HeadraceWarning, stacklevel=2)

@@ -1,0 +1,604 @@
+"""``headrace graph``: what it prints, says and ends with."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+import headrace as package
+
+ROWS = b"""\
+{"from":"C123","pred":"subClassOf","to":"C456"}
+{"from":"C123","pred":"partOf","to":"C900"}
+oops
+{"from":"C456","pred":"subClassOf","to":"C789"}
+{"from":"C900","pred":"partOf","to":"C789"}
+{"from":"C789","pred":"sameAs","to":"C789"}
+{"from":"C789"}
+{"from":"C789","pred":"sameAs","to":7}
+{"from":"lone","pred":"knows","to":"other"}
+"""
+NODES = [
+    b'{"id":"C123","level":0}',
+    b'{"id":"C456","level":1,"via":"subClassOf"}',
+    b'{"id":"C900","level":1,"via":"partOf"}',
+    b'{"id":"C789","level":2,"via":"subClassOf"}',
+]
+SEVEN = b'{"id":"7","level":3,"via":"sameAs"}'
+
+
+@pytest.fixture(autouse=True)
+def edges(tmp_path):
+    path = tmp_path / "edges.jsonl"
+    path.write_bytes(ROWS)
+    return path
+
+
+@pytest.fixture
+def graph(headrace):
+    def run(command, *arguments):
+        return headrace("graph", command, "--edges", "edges.jsonl", *arguments)
+
+    return run
+
+
+@pytest.fixture
+def index(edges):
+    def build(**options):
+        return package.build_graph_index(edges, "from", "pred", "to", **options).path
+
+    return build
+
+
+def names(outcome):
+    return [event["event"] for event in outcome.events]
+
+
+def told(outcome, name):
+    (event,) = [event for event in outcome.events if event["event"] == name]
+    return event
+
+
+def from_c123(graph, *arguments):
+    return graph("expand", "--seed", "C123", *arguments)
+
+
+# What is printed
+
+
+def test_nodes_as_the_plan_shows_them(graph, index):
+    index()
+    done = from_c123(graph, "--hops", "2")
+    assert (done.code, done.rows, done.err) == (0, NODES, "")
+    assert from_c123(graph).rows == [*NODES, SEVEN]
+    assert from_c123(graph, "--hops", "0").rows == NODES[:1]
+
+
+def test_edges_as_the_plan_shows_them(graph):
+    done = from_c123(graph, "--hops", "1", "--emit-edges", "--pred", "subClassOf")
+    assert done.rows == [
+        b'{"type":"node","id":"C123","level":0}',
+        b'{"type":"edge","from":"C123","pred":"subClassOf","to":"C456"}',
+        b'{"type":"node","id":"C456","level":1}',
+    ]
+
+
+def test_all_edges_or_those_that_lead_somewhere_new(graph):
+    def ends(*arguments):
+        rows = map(json.loads, from_c123(graph, *arguments).rows)
+        return [(row["from"], row["to"]) for row in rows if row["type"] == "edge"]
+
+    tree = [("C123", "C456"), ("C123", "C900"), ("C456", "C789"), ("C789", "7")]
+    assert ends("--tree") == tree
+    others = [("C900", "C789"), ("C789", "C789")]
+    assert sorted(ends("--emit-edges")) == sorted(tree + others)
+
+
+def test_predicates_are_any_of_those_asked_for(graph):
+    both = from_c123(graph, "--pred", "subClassOf,partOf").rows
+    assert both == from_c123(graph, "--pred", "subClassOf", "--pred", "partOf").rows
+    assert both == NODES
+    assert from_c123(graph, "--pred", "partOf").rows == [
+        NODES[0],
+        NODES[2],
+        b'{"id":"C789","level":2,"via":"partOf"}',
+    ]
+
+
+@pytest.mark.parametrize(
+    ("direction", "found"),
+    [("out", ["C789", "7"]), ("in", ["C789", "C456", "C900"]), ("both", None)],
+)
+def test_directions(graph, direction, found):
+    done = graph("expand", "--seed", "C789", "--hops", "1", "--direction", direction)
+    ids = [json.loads(row)["id"] for row in done.rows]
+    assert ids == (found or ["C789", "C456", "C900", "7"])
+
+
+def test_several_seeds_are_one_graph_or_each_its_own(graph):
+    seeds = ("--seed", "C456", "--seed", "C900", "--seed", "C456", "--hops", "1")
+    assert graph("expand", *seeds).rows == [
+        b'{"id":"C456","level":0}',
+        b'{"id":"C900","level":0}',
+        b'{"id":"C789","level":1,"via":"subClassOf"}',
+    ]
+    assert graph("expand", *seeds, "--per-seed").rows == [
+        b'{"id":"C456","level":0,"seed":"C456"}',
+        b'{"id":"C789","level":1,"via":"subClassOf","seed":"C456"}',
+        b'{"id":"C900","level":0,"seed":"C900"}',
+        b'{"id":"C789","level":1,"via":"partOf","seed":"C900"}',
+        b'{"id":"C456","level":0,"seed":"C456"}',
+        b'{"id":"C789","level":1,"via":"subClassOf","seed":"C456"}',
+    ]
+
+
+def test_other_fields_and_edges_that_say_nothing(headrace, edges):
+    edges.write_bytes(b'{"a":1,"x":{"b":"two"},"why":"so"}\n')
+    command = ("graph", "expand", "--edges", "edges.jsonl", "--seed", "1")
+    ends = ("--from", "a", "--to", "x.b")
+    done = headrace(*command, *ends, "--pred-field", "why")
+    assert done.rows[1:] == [b'{"id":"two","level":1,"via":"so"}']
+    assert headrace(*command, *ends).rows[1:] == [b'{"id":"two","level":1}']
+    assert headrace(*command, *ends, "--emit-edges").rows[1:] == [
+        b'{"type":"edge","from":"1","to":"two"}',
+        b'{"type":"node","id":"two","level":1}',
+    ]
+    package.build_graph_index(edges, "a", "why", "x.b")
+    indexed = headrace(*command)
+    assert (indexed.rows, indexed.err) == (done.rows, "")
+
+
+# Seeds
+
+
+def test_seeds_on_standard_input(process):
+    rows = b'{"id":"C456"}\n\n{"id":7.0}\noops\n{"no":1}\n{"id":"C900"}\n'
+    arguments = ("graph", "expand", "--edges", "edges.jsonl", "--seed-field", "id")
+    done = process(*arguments, "--hops", "0", stdin=rows)
+    ids = [json.loads(row)["id"] for row in done.rows]
+    assert (done.code, ids) == (0, ["C456", "7", "C900"])
+    skipped = told(done, "seeds_skipped")
+    assert skipped["skipped"] == 2
+    assert [row["line"] for row in skipped["first_skipped"]] == [4, 5]
+
+
+def test_strict_seeds(process, index):
+    index()
+    arguments = ("graph", "expand", "--edges", "edges.jsonl", "--seed-field", "id")
+    done = process(*arguments, "--strict", stdin=b'{"id":"C456"}\noops\n')
+    assert done.code == 1
+    assert "line 2" in done.err
+
+
+def test_each_seed_is_answered_when_it_comes(start, index):
+    index()
+    command = ("graph", "expand", "--edges", "edges.jsonl", "--seed-field", "id")
+    child = start(*command, "--per-seed", "--hops", "0")
+    for seed in ("C456", "C900"):
+        child.stdin.write(b'{"id":"%s"}\n' % seed.encode())
+        answer = json.loads(child.stdout.readline())
+        assert answer == {"id": seed, "level": 0, "seed": seed}
+    child.stdin.close()
+    assert child.wait() == 0
+
+
+def test_what_is_not_there_is_an_event(graph, index):
+    index()
+    done = graph("expand", "--seed", "nobody", "--seed", "C123", "--pred", "no,partOf")
+    assert done.code == 0
+    assert done.rows[0] == b'{"id":"nobody","level":0}'
+    assert told(done, "seed_not_found")["id"] == "nobody"
+    assert told(done, "predicate_not_found")["pred"] == "no"
+    apart = graph("expand", "--seed", "a", "--seed", "b", "--pred", "no", "--per-seed")
+    assert names(apart).count("predicate_not_found") == 1
+
+
+# Bounds
+
+
+def test_limits_and_caps_are_told(graph, index):
+    index()
+    done = from_c123(graph, "--limit", "2")
+    assert done.rows == NODES[:2]
+    assert told(done, "expand_truncated")["limit"] == 2
+    capped = from_c123(graph, "--most-edges", "1")
+    assert [json.loads(row)["id"] for row in capped.rows] == ["C123", "C456", "C789"]
+    assert told(capped, "edges_capped")["nodes"] == 2
+    assert names(from_c123(graph, "--limit", "5", "--most-edges", "2")) == []
+    apart = graph("expand", "--seed", "C123", "--per-seed", "--limit", "1")
+    assert told(apart, "expand_truncated")["seed"] == "C123"
+
+
+# How edges are reached
+
+
+def scanned(outcome):
+    return "index_fallback" in names(outcome)
+
+
+def test_a_graph_index_comes_first_then_key_indexes_then_a_scan(graph, index, edges):
+    def path(*arguments):
+        done = from_c123(graph, "--explain", *arguments)
+        assert done.rows[:4] == NODES
+        assert told(done, "graph_stats")["nodes"] == len(done.rows)
+        return told(done, "graph_plan")["path"], scanned(done)
+
+    assert path() == ("scan", True)
+    package.build_lookup_index(edges, "from")
+    assert path() == ("keys", False)
+    graph_index = index()
+    assert path() == ("graph", False)
+    assert path("--no-index") == ("scan", False)
+    graph_index.unlink()
+    assert path() == ("keys", False)
+
+
+def test_the_plan_alone_reads_no_edges(graph, index, edges, monkeypatch):
+    from headrace.engines.local import graph_build
+
+    def never(*_arguments):
+        raise AssertionError
+
+    monkeypatch.setattr(graph_build, "_collect", never)
+    plan = from_c123(graph, "--explain=plan")
+    assert (plan.code, plan.out, names(plan)) == (0, b"", ["graph_plan"])
+    assert told(plan, "graph_plan")["path"] == "scan"
+    monkeypatch.undo()
+    monkeypatch.chdir(edges.parent)
+    path = index()
+    with edges.open("ab") as file:
+        file.write(b'{"from":"C123","pred":"p","to":"new"}\n')
+    monkeypatch.setattr(graph_build, "_collect", never)
+    plan = told(from_c123(graph, "--explain=plan"), "graph_plan")
+    assert (plan["path"], plan["files"]) == ("graph", [path.name])
+    assert "has grown" in plan["reason"]
+
+
+def test_strict_wants_an_index(graph, index):
+    done = from_c123(graph, "--strict")
+    assert (done.code, done.out) == (1, b"")
+    assert "--graph" in done.events[-1]["message"]
+    index()
+    assert from_c123(graph, "--strict").rows == [*NODES, SEVEN]
+    backwards = graph("expand", "--seed", "C789", "--direction", "in", "--strict")
+    assert backwards.code == 1
+    assert "--reverse" in backwards.events[-1]["message"]
+
+
+def test_stale_and_damaged_indexes_change_nothing(graph, index, edges):
+    path = index()
+    whole = path.read_bytes()
+    for at in range(0, len(whole), 7):
+        damaged = bytearray(whole)
+        damaged[at] ^= 1
+        path.write_bytes(damaged)
+        done = from_c123(graph, "--emit-edges")
+        path.write_bytes(whole)
+        again = from_c123(graph, "--emit-edges")
+        assert (done.rows, again.err) == (again.rows, ""), at
+        if done.err:
+            assert names(done) == ["index_corrupt", "index_fallback"], at
+    edges.write_bytes(ROWS.replace(b"C456", b"C457"))
+    stale = from_c123(graph)
+    assert names(stale) == ["index_stale", "index_fallback"]
+    assert json.loads(stale.rows[1])["id"] == "C457"
+
+
+def test_a_file_that_has_grown_needs_its_new_rows_only(graph, index, edges):
+    index()
+    with edges.open("ab") as file:
+        file.write(b'{"from":"C123","pred":"partOf","to":"new"}\n')
+    done = from_c123(graph, "--hops", "1")
+    assert done.rows == [*NODES[:3], b'{"id":"new","level":1,"via":"partOf"}']
+    assert told(done, "index_fallback")["message"].endswith("new rows are scanned")
+
+
+# Forms
+
+
+STRANGE = [
+    'quo"te',
+    "back\\",
+    "a\\nb",
+    "line\nfeed",
+    "",
+    " ",
+    "nul\0",
+    "\x1b[2J",
+    "<b>&lt;&amp;</b>",
+    "#35;",
+    "`x`",
+    "end",
+    "é → 漢",
+    "\u2028",
+    "]}",
+    "1. list",
+    "%%{init}%%",
+]
+
+
+@pytest.fixture
+def strange(edges):
+    rows = [{"from": "s", "pred": name, "to": name} for name in STRANGE]
+    edges.write_text("".join(json.dumps(row) + "\n" for row in rows))
+
+
+@pytest.mark.usefixtures("strange")
+def test_graphviz_gets_any_name(graph):
+    from headrace.api.formats.printable import printable
+
+    first, *lines, last = (
+        graph("expand", "--seed", "s", "--format", "dot").out.decode()[:-1].split("\n")
+    )
+    assert (first, last) == ("digraph {", "}")
+    shown = []
+    for line in lines:
+        label = line.partition("[label=")[2].removesuffix("];") or '""'
+        assert label.isprintable()
+        # As Graphviz reads it: first the quotes, then the escapes and entities of a label.
+        assert label[0] == label[-1] == '"'
+        inner = label[1:-1]
+        text, at = "", 0
+        while at < len(inner):
+            assert inner[at] != '"'
+            at += inner[at] == "\\"
+            text += inner[at]
+            at += 1
+        shown.append(text.replace("&amp;", "&"))
+    expected = ["s"]
+    for name in STRANGE:
+        expected += [printable(name)] * 2
+    assert shown == expected
+    assert len({line.split()[0] for line in lines}) == len(STRANGE) + 1
+
+
+@pytest.mark.usefixtures("strange")
+def test_mermaid_gets_any_name(graph):
+    import re
+
+    from headrace.api.formats.printable import printable
+
+    done = graph("expand", "--seed", "s", "--format", "mermaid").out.decode()
+    first, *lines = done[:-1].split("\n")
+    assert first == "graph LR"
+    line = (
+        r'  n\d+(?:\["([^"#<>&`\\]|#\d+;)+"\]| -->(?:\|"([^"#<>&`\\]|#\d+;)+"\|)? n\d+)'
+    )
+    shown = []
+    for each in lines:
+        assert re.fullmatch(line, each), each
+        text = each.partition('"')[2].rpartition('"')[0]
+        shown.append(re.sub(r"#(\d+);", lambda code: chr(int(code[1])), text))
+    expected = ["s"]
+    for name in STRANGE:
+        expected += [printable(name), printable(name) or " "]
+    assert shown == expected
+
+
+def test_trees_are_for_people(graph):
+    done = from_c123(graph, "--format", "tree", "-q")
+    assert done.out.decode() == (
+        "C123\n"
+        "├─ subClassOf → C456\n"
+        "│  └─ subClassOf → C789\n"
+        "│     └─ sameAs → 7\n"
+        "└─ partOf → C900\n"
+    )
+    back = graph(
+        "expand", "--seed", "7", "--seed", "x", "--direction", "in", "--hops", "2"
+    )
+    assert len(back.rows) == 5
+    tree = graph(
+        *("expand", "--seed", "7", "--seed", "x", "--direction", "in", "--hops", "2"),
+        *("--format", "tree"),
+    )
+    assert tree.out.decode() == (
+        "7\n└─ sameAs ← C789\n   ├─ subClassOf ← C456\n   └─ partOf ← C900\nx\n"
+    )
+
+
+def test_a_deep_tree(graph, edges):
+    rows = [b'{"from":%d,"pred":"p","to":%d}\n' % (n, n + 1) for n in range(3000)]
+    edges.write_bytes(b"".join(rows))
+    done = graph("expand", "--seed", "0", "--format", "tree")
+    assert (done.code, len(done.rows)) == (0, 3001)
+
+
+# Ways
+
+
+WAY = [
+    b'{"type":"node","id":"C123","level":0}',
+    b'{"type":"edge","from":"C123","pred":"subClassOf","to":"C456"}',
+    b'{"type":"node","id":"C456","level":1}',
+    b'{"type":"edge","from":"C456","pred":"subClassOf","to":"C789"}',
+    b'{"type":"node","id":"C789","level":2}',
+]
+
+
+def test_the_shortest_way(graph, index):
+    index(reverse=True)
+    done = graph("path", "C123", "C789", "--explain")
+    assert (done.code, done.rows) == (0, WAY)
+    assert told(done, "graph_stats")["edges"] == 2
+    assert graph("path", "C123", "C123").rows == WAY[:1]
+    back = graph("path", "C789", "C900", "--direction", "in", "--pred", "partOf")
+    assert back.rows[1:2] == [
+        b'{"type":"edge","from":"C900","pred":"partOf","to":"C789"}'
+    ]
+    drawn = graph("path", "C456", "C789", "--format", "tree")
+    assert drawn.out.decode() == "C456\n└─ subClassOf → C789\n"
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        pytest.param(["C789", "C123"], id="against the edges"),
+        pytest.param(["C123", "other"], id="another component"),
+        pytest.param(["C123", "C789", "--hops", "1"], id="too far"),
+        pytest.param(["C123", "C789", "--pred", "sameAs"], id="other predicates"),
+    ],
+)
+def test_no_way_ends_as_no_row_does(graph, arguments):
+    done = graph("path", *arguments, "--no-index")
+    assert (done.code, done.out) == (0, b"")
+    event = told(done, "no_path")
+    assert [event["from"], event["to"]] == arguments[:2]
+    assert "seed_not_found" not in names(done)
+    assert graph("path", *arguments, "--require-match").code == 1
+
+
+def test_no_way_to_who_is_not_there(graph):
+    done = graph("path", "C123", "nobody")
+    assert (done.code, done.out) == (0, b"")
+    assert told(done, "seed_not_found")["id"] == "nobody"
+
+
+# Numbers
+
+
+def test_stats_for_programs(graph, index):
+    scanned = graph("stats", "--json")
+    assert json.loads(scanned.out) == {
+        "nodes": 7,
+        "edges": 7,
+        "loops": 1,
+        "predicates": {"partOf": 2, "sameAs": 2, "subClassOf": 2, "knows": 1},
+        "out": {"histogram": {"0": 2, "1": 3, "2": 2}, "most": 2, "most_node": "C123"},
+        "in": {"histogram": {"0": 2, "1": 4, "2": 1}, "most": 3, "most_node": "C789"},
+        "components": 2,
+        "largest_component": 5,
+    }
+    index()
+    indexed = graph("stats", "--json")
+    assert (indexed.out, indexed.err) == (scanned.out, "")
+
+
+def test_stats_for_people(graph):
+    lines = graph("stats", "-q").out.decode().splitlines()
+    assert lines[0] == (
+        "nodes 7 / edges 7 / loops 1 / components 2, the largest of 5 nodes"
+    )
+    assert "incoming edges: at most 3, of C789" in lines
+    assert f"              1         4 {'#' * 40}" in lines
+
+
+def test_stats_of_nothing(graph, edges):
+    edges.write_bytes(b"")
+    done = graph("stats", "--json")
+    assert json.loads(done.out)["nodes"] == 0
+    assert graph("stats").code == 0
+
+
+# With others
+
+
+def test_what_is_reached_is_joined(headrace, edges, on_path):
+    nodes = edges.with_name("nodes.jsonl")
+    nodes.write_bytes(b'{"id":"C456","name":"cat"}\n{"id":7,"name":"seven"}\n')
+    line = (
+        "headrace graph expand --edges edges.jsonl --seed C123 -q"
+        " | headrace join nodes.jsonl --on id --inner"
+    )
+    done = subprocess.run(
+        ["bash", "-c", line],
+        cwd=edges.parent,
+        env=on_path,
+        capture_output=True,
+        check=True,
+    )
+    assert done.stdout.splitlines() == [
+        b'{"id":"C456","level":1,"via":"subClassOf","name":"cat"}',
+        b'{"id":"7","level":3,"via":"sameAs","name":"seven"}',
+    ]
+
+
+def test_edges_in_shards(headrace, edges):
+    with package.ShardWriter(edges.with_name("one")) as writer:
+        writer.write_lines(ROWS.replace(b"oops", b"[]"))
+    done = headrace("graph", "expand", "--edges", "one", "--seed", "C123")
+    assert done.rows == [*NODES, SEVEN]
+    with package.ShardWriter(edges.with_name("two"), max_bytes=10_000) as writer:
+        for number in range(3000):
+            writer.write(
+                {"from": number, "pred": os.urandom(8).hex(), "to": number + 1}
+            )
+    several = headrace("graph", "expand", "--edges", "two", "--seed", "0")
+    assert several.code == 2
+    assert "in one file" in several.err
+    assert "headrace query" in several.err
+
+
+@pytest.mark.parametrize("codec", ["gzip", "zstd"])
+def test_compressed_edges_are_scanned_where_they_cannot_be_entered(
+    headrace, compressed, codec
+):
+    path = compressed(codec, ROWS, "packed.jsonl")
+    done = headrace("graph", "expand", "--edges", path, "--seed", "C123")
+    assert done.rows == [*NODES, SEVEN]
+    assert scanned(done)
+
+
+def test_a_reader_that_goes_away_is_not_an_error(edges):
+    rows = [b'{"from":0,"pred":"p","to":%d}\n' % n for n in range(50_000)]
+    edges.write_bytes(b"".join(rows))
+    script = (
+        "python -m headrace graph expand --edges edges.jsonl --seed 0 -q | head -n 1"
+    )
+    done = subprocess.run(
+        ["bash", "-o", "pipefail", "-c", script.replace("python", sys.executable, 1)],
+        cwd=edges.parent,
+        capture_output=True,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert done.stdout == b'{"id":"0","level":0}\n'
+
+
+# Command lines
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["expand", "--seed", "a"], "--edges"),
+        (["expand", "--edges", "edges.jsonl"], "--seed"),
+        (
+            ["expand", "--edges", "edges.jsonl", "--seed", "a", "--from", "f"],
+            "both ends",
+        ),
+        (
+            [
+                "expand",
+                "--edges",
+                "edges.jsonl",
+                "--seed",
+                "a",
+                "--strict",
+                "--no-index",
+            ],
+            "--no-index",
+        ),
+        (
+            [
+                *("expand", "--edges", "edges.jsonl", "--seed", "a"),
+                *("--per-seed", "--format", "dot"),
+            ],
+            "one picture",
+        ),
+        (["expand", "--edges", "-", "--seed", "a"], "save it"),
+        (["expand", "--edges", "edges.jsonl", "--seed", "\udcff"], "UTF-8"),
+    ],
+)
+def test_a_command_line_that_makes_no_sense(headrace, arguments, said):
+    done = headrace("graph", *arguments)
+    assert done.code == 2
+    assert said in done.err
+
+
+def test_a_file_that_is_not_there(headrace):
+    done = headrace("graph", "expand", "--edges", "none.jsonl", "--seed", "a")
+    assert done.code == 1
+    assert "none.jsonl" in done.err
