@@ -17,8 +17,9 @@ use crate::{
 
 const BYTES: usize = 20;
 const BUFFERED: usize = 8192 * BYTES;
-/// Bits that say the part, and above them who has collected it.
+/// Bits that say the part, and above them who has collected it: all within a half of 64.
 const PART_BITS: u32 = 20;
+const MOST_COLLECTORS: u32 = 1 << (u32::BITS - PART_BITS);
 
 /// An edge with numbers that its part has given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,6 +58,9 @@ impl EdgeRuns {
     /// # Errors
     /// What the operating system says.
     pub fn new(directory: PathBuf, budget: usize, number: u32) -> Result<Self> {
+        if number >= MOST_COLLECTORS {
+            return Err(unusable(0, "too many collect edges at once"));
+        }
         Ok(Self {
             number: u64::from(number) << PART_BITS,
             budget: budget / 2,
@@ -140,6 +144,9 @@ impl EdgeRuns {
     }
 
     fn end_part(&mut self) -> Result<()> {
+        if self.parts.len() >= 1 << PART_BITS {
+            return Err(unusable(0, "too many edges for so little memory"));
+        }
         let code = self.code();
         for (number, text) in (0..).zip(self.nodes.texts()) {
             self.node_runs.push(text, code | number)?;
