@@ -52,6 +52,7 @@ __all__ = [
     "csv_header",
     "csv_records",
     "digest",
+    "graph_columns",
     "has_blocks",
     "hash_all",
     "hash_blocks",
@@ -705,6 +706,12 @@ def write_graph_index(
     source: _Mark,
     base: GraphIndex | None = None,
 ) -> tuple[Literal["written"], int, str | None, int, int, int, int] | _NoRoom: ...
+
+_ArrowTexts: TypeAlias = tuple[bytes, bytes]
+
+def graph_columns(
+    index: GraphIndex,
+) -> tuple[_ArrowTexts, _ArrowTexts, bytes, bytes, bytes, bytes]: ...
 
 _Refused: TypeAlias = tuple[int, int, tuple[int, int] | None, str]
 

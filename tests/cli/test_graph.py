@@ -454,6 +454,9 @@ def test_no_way_to_who_is_not_there(graph):
     done = graph("path", "C123", "nobody")
     assert (done.code, done.out) == (0, b"")
     assert told(done, "seed_not_found")["id"] == "nobody"
+    itself = graph("path", "nobody", "nobody", "--format", "tree")
+    assert itself.out == b"nobody\n"
+    assert told(itself, "seed_not_found")["id"] == "nobody"
 
 
 # Numbers

@@ -203,7 +203,7 @@ pub(crate) fn write_graph_index(
 /// A graph index that was opened, with or without a delta.
 #[pyclass(frozen, module = "headrace._native")]
 pub(crate) struct GraphIndex {
-    index: Arc<Segments>,
+    pub(crate) index: Arc<Segments>,
 }
 
 #[pymethods]

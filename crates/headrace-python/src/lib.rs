@@ -14,6 +14,7 @@ mod columns;
 mod compressor;
 mod error;
 mod graph;
+mod graph_columns;
 mod index;
 mod join;
 mod key_index;
@@ -51,6 +52,8 @@ mod _native {
     use crate::error::KernelError;
     #[pymodule_export]
     use crate::graph::{GraphAccess, GraphExpansion, GraphIndex, GraphRuns, write_graph_index};
+    #[pymodule_export]
+    use crate::graph_columns::graph_columns;
     #[pymodule_export]
     use crate::index::{IndexBuild, RowIndex, reach_back};
     #[pymodule_export]

@@ -35,6 +35,7 @@ from headrace.kernel.graph import (
     stats_of,
     steps,
 )
+from headrace.kernel.graph_columns import columns_of
 from headrace.kernel.rows import SidecarError, reading
 from headrace.store.graph_index import unusable
 from headrace.store.index_file import refuse_unless_file
@@ -46,6 +47,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
     from types import TracebackType
 
+    import networkx
+    import pyarrow
+
+    from headrace.api.graph_tables import GraphMatrix
     from headrace.kernel.graph import GraphExpansion, GraphIndex, GraphStats
 
 T = TypeVar("T")
@@ -330,11 +335,15 @@ class Graph:
         """Return the way from one node to another that has the fewest edges.
 
         Nodes and edges in turn, as `expand` gives them; None if there is no way. Of several, it
-        is the one that going level by level comes upon first.
+        is the one that going level by level comes upon first; that of a node to itself has no
+        edges.
         """
         first, last, wanted = _text(start), _text(goal), _texts(predicates)
 
         def ask(way: Reach) -> list[Edge] | None:
+            if first == last:
+                # Also if there is no such node, as not every way to edges can tell.
+                return []
             try:
                 found = way.access.shortest_path(
                     first, last, hops=hops, predicates=wanted, direction=direction
@@ -364,6 +373,30 @@ class Graph:
             return ask(way.graph)
 
         return self._asked("out", asked)
+
+    # All of it
+
+    def to_arrow(self) -> pyarrow.Table:
+        """Return all edges in file order as an Arrow table.
+
+        The columns have the names of the fields, and ``offset`` says where the row of an edge
+        begins. Nodes and predicates are dictionaries.
+        """
+        from headrace.api.graph_tables import as_arrow
+
+        return as_arrow(self._whole(columns_of), self.reach().fields)
+
+    def to_networkx(self) -> networkx.MultiDiGraph:
+        """Return all edges as a graph of networkx; they have a `pred` and an `offset`."""
+        from headrace.api.graph_tables import as_networkx
+
+        return as_networkx(self._whole(columns_of), self.reach().fields)
+
+    def to_scipy(self) -> GraphMatrix:
+        """Return how many edges go from each node to each, as a sparse matrix of scipy."""
+        from headrace.api.graph_tables import as_scipy
+
+        return as_scipy(self._whole(columns_of))
 
     # The file
 

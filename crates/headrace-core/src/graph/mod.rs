@@ -6,6 +6,7 @@
 //! is that of its source has to be proven before, by those who use it.
 
 pub mod adjacency;
+pub mod columns;
 pub mod edges;
 pub mod expand;
 pub mod follow;

@@ -1,0 +1,322 @@
+"""``headrace.Graph``: edges and ways of every kind, from every thread."""
+
+import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+import headrace
+from headrace.errors import (
+    GraphIndexError,
+    HeadraceWarning,
+    MissingExtraError,
+    SourceChangedError,
+    UsageError,
+)
+from headrace.kernel.graph import Followed, Reached
+
+ROWS = b"""\
+{"from":"a","pred":"p","to":"b"}
+{"from":"b","pred":"q","to":7}
+{"from":"a","pred":"q","to":"b"}
+{"from":7,"pred":"p","to":"a"}
+{"from":"c","pred":"p","to":"c"}
+"""
+LEAVES = 60_000
+
+
+@pytest.fixture
+def source(tmp_path):
+    path = tmp_path / "edges.jsonl"
+    path.write_bytes(ROWS)
+    return path
+
+
+@pytest.fixture
+def graph(source):
+    headrace.build_graph_index(source, "from", "pred", "to", reverse=True)
+    with headrace.Graph(source, strict=True) as opened:
+        yield opened
+
+
+def test_edges_of_a_node(graph):
+    assert [tuple(edge) for edge in graph.out("a")] == [
+        ("p", "b", 0, True),
+        ("q", "b", 64, True),
+    ]
+    assert [edge.node for edge in graph.in_("a")] == ["7"]
+    assert [edge.pred for edge in graph.in_("b", predicates=["q"])] == ["q"]
+    assert list(graph.out("nobody")) == []
+    assert [edge.node for edge in graph.out(7)] == ["a"]
+
+
+def test_neighbours_are_there_once(graph):
+    assert list(graph.neighbors("a")) == ["b", "7"]
+    assert list(graph.neighbors("a", direction="out")) == ["b"]
+    assert list(graph.neighbors("b", predicates="q", direction="in")) == ["a"]
+    assert list(graph.neighbors("c")) == ["c"]
+
+
+def test_whether_there_is_a_node(graph):
+    assert "a" in graph
+    assert 7 in graph
+    assert "nobody" not in graph
+
+
+def test_expansions_are_iterators(graph):
+    found = graph.expand("a", 2, predicates=["p", "no"], emit="edges")
+    assert next(found) == Reached("a", 0, None)
+    assert next(found) == Followed("a", "p", "b", 0, leads=True)
+    assert list(found) == [Reached("b", 1, "p")]
+    assert (found.unknown, found.missing) == (["no"], [])
+    assert (found.truncated, found.capped) == (False, 0)
+    bounded = graph.expand(["a", "x"], limit=2, most_edges=1)
+    assert [step.node for step in bounded] == ["a", "x"]
+    assert (bounded.truncated, bounded.missing) == (True, ["x"])
+    assert [step.node for step in graph.expand(7, 1)] == ["7", "a"]
+
+
+def test_what_an_expansion_says_before_it_began(graph):
+    found = graph.expand(["x"], predicates=["no"])
+    assert (found.missing, found.unknown) == ([], [])
+    assert (found.truncated, found.capped) == (False, 0)
+
+
+def test_the_shortest_way(graph):
+    assert graph.shortest_path("a", 7) == [
+        Reached("a", 0, None),
+        Followed("a", "p", "b", 0, leads=True),
+        Reached("b", 1, "p"),
+        Followed("b", "q", "7", 33, leads=True),
+        Reached("7", 2, "q"),
+    ]
+    back = graph.shortest_path("a", "7", direction="in")
+    assert back[1:] == [Followed("7", "p", "a", 97, leads=True), Reached("7", 1, "p")]
+    assert graph.shortest_path("a", "a") == [Reached("a", 0, None)]
+    assert graph.shortest_path("a", "c") is None
+    assert graph.shortest_path("a", "nobody") is None
+
+
+def test_stats(graph):
+    found = graph.stats()
+    assert (found.nodes, found.edges, found.loops, found.components) == (4, 5, 1, 2)
+    assert found.predicates == {"p": 3, "q": 2}
+
+
+# What leads to edges
+
+
+def test_without_an_index_the_file_is_scanned_once_with_a_warning(source):
+    graph = headrace.Graph(source)
+    with pytest.warns(HeadraceWarning, match="no graph index; the file is scanned"):
+        assert [edge.node for edge in graph.out("a")] == ["b", "b"]
+    assert [edge.node for edge in graph.out("b")] == ["7"]
+    with pytest.warns(HeadraceWarning, match="the file is scanned"):
+        assert [edge.node for edge in graph.in_("a")] == ["7"]
+    assert graph.stats().edges == 5
+    assert graph.way("in").path == "scan"
+
+
+def test_no_index_is_looked_for_if_none_is_wanted(source):
+    source.with_name(source.name + ".jnx.graph").write_bytes(b"not one")
+    graph = headrace.Graph(source, index=False)
+    assert graph.way().path == "scan"
+    assert [edge.node for edge in graph.in_("a")] == ["7"]
+    assert [edge.node for edge in graph.out("a")] == ["b", "b"]
+    with pytest.raises(UsageError, match="index=False"):
+        headrace.Graph(source, index=False, strict=True)
+
+
+def test_a_stale_graph_and_fresh_keys(source):
+    headrace.build_graph_index(source, "from", "pred", "to")
+    source.write_bytes(ROWS.replace(b'"b"', b'"d"'))
+    headrace.build_lookup_index(source, "from")
+    graph = headrace.Graph(source)
+    with pytest.warns(HeadraceWarning, match="changed.*; key indexes are used"):
+        assert [edge.node for edge in graph.out("a")] == ["d", "d"]
+    assert graph.way().path == "keys"
+    assert graph.stats().edges == 5
+
+
+def test_strict_wants_an_index(source):
+    graph = headrace.Graph(source, strict=True)
+    with pytest.raises(GraphIndexError, match="no graph index"):
+        graph.out("a")
+    headrace.build_lookup_index(source, "from")
+    assert [edge.node for edge in graph.out("a")] == ["b", "b"]
+    with pytest.raises(GraphIndexError):
+        graph.stats()
+
+
+def test_an_index_may_lie_elsewhere(source, tmp_path):
+    place = tmp_path / "elsewhere.graph"
+    headrace.build_graph_index(source, "from", "pred", "to", index=place)
+    graph = headrace.Graph(source, index=place, strict=True)
+    assert graph.way().files == (str(place),)
+    assert [edge.node for edge in graph.out("b")] == ["7"]
+
+
+def damaged_late(source):
+    """Make a hub whose index is damaged where its last edges are."""
+    rows = [b'{"from":0,"pred":"p","to":%d}\n' % n for n in range(1, LEAVES + 1)]
+    source.write_bytes(b"".join(rows))
+    path = headrace.build_graph_index(source, "from", "pred", "to").path
+    header = path.read_bytes()[:64]
+    start, end = (int.from_bytes(header[at : at + 8], "little") for at in (32, 40))
+    with path.open("r+b") as file:
+        file.seek(start + (end - start) * 3 // 4)
+        byte = file.read(1)
+        file.seek(-1, 1)
+        file.write(bytes([byte[0] ^ 1]))
+
+
+def test_an_expansion_goes_on_where_an_index_turns_out_to_be_damaged(source):
+    damaged_late(source)
+    graph = headrace.Graph(source)
+    found = graph.expand(0)
+    first = next(found)
+    assert graph.way().path == "graph"
+    with pytest.warns(HeadraceWarning, match="; the file is scanned") as said:
+        nodes = [first, *found]
+    assert [step.node for step in nodes] == [str(n) for n in range(LEAVES + 1)]
+    assert len(said) == 1
+    assert graph.way().path == "scan"
+    assert len(graph.shortest_path(0, LEAVES)) == 3
+
+
+def test_a_damaged_index_is_an_error_if_somebody_is_strict(source):
+    damaged_late(source)
+    graph = headrace.Graph(source, strict=True)
+    with pytest.raises(GraphIndexError, match="index build"):
+        list(graph.expand(0))
+
+
+def test_threads_that_find_damage_scan_once(source):
+    damaged_late(source)
+    troubles = []
+    graph = headrace.Graph(source, tell=lambda error, path: troubles.append(path))
+    with ThreadPoolExecutor(4) as pool:
+        counts = list(pool.map(lambda _: sum(1 for _ in graph.expand(0)), range(4)))
+    assert (counts, troubles) == ([LEAVES + 1] * 4, ["scan"])
+
+
+def test_rows_that_change_while_keys_lead_to_them(source):
+    headrace.build_lookup_index(source, "from")
+    graph = headrace.Graph(source)
+    assert [edge.node for edge in graph.out("a")] == ["b", "b"]
+    source.write_bytes(ROWS[:40])
+    with pytest.raises(SourceChangedError):
+        list(graph.out("a"))
+
+
+# Threads, ends
+
+
+def test_many_threads_ask_one_graph(graph):
+    expected = [tuple(step) for step in graph.expand("a", direction="both")]
+    together = threading.Barrier(8)
+
+    def ask(_):
+        together.wait()
+        for _ in range(200):
+            assert [edge.node for edge in graph.out("a")] == ["b", "b"]
+        return [tuple(step) for step in graph.expand("a", direction="both")]
+
+    with ThreadPoolExecutor(8) as pool:
+        assert list(pool.map(ask, range(8))) == [expected] * 8
+
+
+def test_a_graph_that_was_closed(source):
+    with headrace.Graph(source, index=False) as graph:
+        assert [edge.node for edge in graph.out("b")] == ["7"]
+    with pytest.raises(UsageError, match="closed"):
+        graph.out("b")
+
+
+@pytest.mark.parametrize("fields", [("from",), (None, "pred"), (None, None, "to")])
+def test_an_edge_has_two_ends(source, fields):
+    with pytest.raises(UsageError, match="both ends"):
+        headrace.Graph(source, *fields)
+
+
+def test_nodes_are_texts_or_whole_numbers(graph):
+    for wrong in (1.5, None, b"a"):
+        with pytest.raises(UsageError, match="a node"):
+            graph.out(wrong)
+    assert True not in graph
+
+
+def test_edges_are_in_one_file(source):
+    source.with_name("more.jsonl").write_bytes(ROWS)
+    with pytest.raises(UsageError, match="in one file, and this is 2"):
+        headrace.Graph(source.parent)
+
+
+# Tables
+
+
+def test_arrow(graph, source):
+    table = graph.to_arrow()
+    assert table.column_names == ["from", "pred", "to", "offset"]
+    found = [tuple(row.values()) for row in table.to_pylist()]
+    assert found == [
+        ("a", "p", "b", 0),
+        ("b", "q", "7", 33),
+        ("a", "q", "b", 64),
+        ("7", "p", "a", 97),
+        ("c", "p", "c", 128),
+    ]
+    scanned = headrace.Graph(source, index=False).to_arrow()
+    assert scanned.equals(table)
+
+
+def test_arrow_of_an_index_with_a_delta(graph, source):
+    with source.open("ab") as file:
+        file.write(b'{"from":"new","pred":"r","to":"a"}\n')
+    headrace.update_graph_index(source)
+    table = headrace.Graph(source, strict=True).to_arrow()
+    assert len(table) == 6
+    assert table.slice(5).to_pylist() == [
+        {"from": "new", "pred": "r", "to": "a", "offset": len(ROWS)}
+    ]
+    assert table.slice(0, 5).to_pylist() == graph.to_arrow().to_pylist()
+
+
+def test_arrow_of_edges_that_say_nothing(source):
+    graph = headrace.Graph(source, "from", to="to", index=False)
+    assert graph.to_arrow().column_names == ["from", "to", "offset"]
+    source.write_bytes(b"")
+    assert len(headrace.Graph(source, index=False).to_arrow()) == 0
+
+
+def test_networkx(graph):
+    pytest.importorskip("networkx")
+    made = graph.to_networkx()
+    assert sorted(made.edges(data="pred")) == [
+        ("7", "a", "p"),
+        ("a", "b", "p"),
+        ("a", "b", "q"),
+        ("b", "7", "q"),
+        ("c", "c", "p"),
+    ]
+
+
+def test_scipy(graph):
+    pytest.importorskip("scipy")
+    matrix, nodes = graph.to_scipy()
+    assert nodes == ["a", "b", "7", "c"]
+    assert matrix.toarray().tolist() == [
+        [0, 2, 0, 0],
+        [0, 0, 1, 0],
+        [1, 0, 0, 0],
+        [0, 0, 0, 1],
+    ]
+
+
+@pytest.mark.parametrize("package", ["networkx", "scipy"])
+def test_packages_that_are_not_installed(graph, package, monkeypatch):
+    monkeypatch.setitem(sys.modules, package, None)
+    monkeypatch.setitem(sys.modules, f"{package}.sparse", None)
+    with pytest.raises(MissingExtraError, match=package):
+        getattr(graph, f"to_{package}")()
