@@ -3,7 +3,8 @@
 Every fenced block of every document is of a kind that is listed here. A ``console``
 block is a session, ``console same`` one whose commands print the same; with
 ``jq-1.6`` behind it, jq is only asked in that version. A ``json`` or ``text`` block
-that names a file is that file. ``python`` is a session of Python's.
+that names a file is that file. ``python`` is a session of Python's. A ``mermaid`` block
+is what a command of the document writes to the file that the block names.
 """
 
 import doctest
@@ -60,7 +61,14 @@ CONSOLE = sessions("console")
 PYTHON = sessions("python")
 
 
+PICTURES = [
+    pytest.param(block, id=block.name) for block in ALL if block.kind == "mermaid"
+]
+
+
 def is_run(block):
+    if block.kind == "mermaid":
+        return len(block.words) == 2
     return is_file(block) or (block.kind in ("console", "python") and is_session(block))
 
 
@@ -72,6 +80,7 @@ def test_every_block_is_run_or_known_not_to_be():
 def test_there_is_something_to_test():
     assert len(CONSOLE) >= 120
     assert len(PYTHON) >= 25
+    assert PICTURES
 
 
 @pytest.fixture(scope="module")
@@ -146,6 +155,22 @@ def test_console_blocks(folder_of, monkeypatch, run, block):
     assert commands, "a block that only jq can run shows nothing of headrace"
     for command in commands:
         assert run(command.line) == (0, command.printed), command.line
+
+
+@pytest.mark.parametrize("block", PICTURES)
+def test_pictures(folder_of, monkeypatch, run, block):
+    monkeypatch.chdir(folder_of(block.path))
+    picture = Path(block.words[1])
+    (line,) = [
+        command.line
+        for shown in blocks(block.path)
+        if shown.kind == "console" and is_session(shown)
+        for command in session(shown)
+        if command.line.endswith(f"> {picture}")
+    ]
+    picture.unlink(missing_ok=True)
+    code, _ = run(line)
+    assert (code, picture.read_text()) == (0, block.text)
 
 
 @pytest.mark.parametrize("block", PYTHON)
