@@ -5,6 +5,7 @@ It stands apart from them, so that a probe loads no more than its own suite.
 
 from benchmarks.suites import (
     first_page,
+    graph,
     index_sizes,
     joins,
     key_get,
@@ -41,6 +42,7 @@ SUITES = (
     joins.SUITE,
     key_index.SUITE,
     key_get.SUITE,
+    graph.SUITE,
     log_write.SUITE,
     log_read.SUITE,
     shard_write.SUITE,

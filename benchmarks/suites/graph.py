@@ -1,0 +1,251 @@
+"""Graphs: building an index of edges, and going along them from Python.
+
+Headrace has its index and DuckDB a table that was loaded before; a dictionary of Python has to be
+loaded each time, which is counted. Everyone goes from the same nodes, and says how many there are
+on each level.
+"""
+
+from __future__ import annotations
+
+import json
+import tempfile
+import time
+from collections import Counter, defaultdict
+from pathlib import Path
+from random import Random
+from statistics import median
+from typing import TYPE_CHECKING
+
+from benchmarks.candidate import (
+    AtLeast,
+    AtMost,
+    Benchmark,
+    Candidate,
+    Question,
+    Ref,
+    probe,
+)
+from benchmarks.generate import DATA, Extent, data_file
+from benchmarks.probe import Meter, Outcome, value_digest
+from benchmarks.suite import Settings, Suite
+from benchmarks.suites.key_get import anonymous
+from benchmarks.units import threads_text
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+FIELDS = ("from", "pred", "to")
+# 5 million edges in a full run.
+BYTES_PER_EDGE = 200
+EDGES_PER_SECOND = 1_000_000
+OUT_SECONDS = 20e-6
+HELD = 10_000_000
+NODES, NODES_SECONDS = 1000, 5e-3
+SEEDS, HOPS = 100, 3
+OVER_DUCKDB, OVER_DICT = 5.0, 3.0
+FEW, MANY = 20, 20_000
+
+
+def nodes(edges: int, count: int) -> list[str]:
+    """Choose nodes, the same ones for everybody; most of them have few edges."""
+    random = Random("nodes")
+    return [f"n{int(random.random() * (edges // 10))}" for _ in range(count)]
+
+
+def of_levels(levels: Iterable[int]) -> str:
+    """Make an answer of the levels of all nodes."""
+    found = sorted(Counter(levels).items())
+    return ", ".join(f"{count} on {level}" for level, count in found)
+
+
+def headrace_build(path: str, threads: int) -> Outcome:
+    """Build an index, with incoming edges too."""
+    from headrace import build_graph_index
+
+    with tempfile.TemporaryDirectory(dir=Path(path).parent) as folder:
+        file = Path(folder) / "edges.jnx.graph"
+        with Meter() as meter:
+            built = build_graph_index(
+                path, *FIELDS, reverse=True, threads=threads, index=file
+            )
+        size = file.stat().st_size
+    return Outcome(built.written.edges, {**meter.figures, "bytes_written": size})
+
+
+def timed(ask: Callable[[str], list[object]], asked: list[str]) -> Outcome:
+    """Give the median of single calls, and how much memory grew meanwhile."""
+    answer = value_digest(ask(node) for node in asked[:FEW])
+    before, taken = anonymous(), []
+    for node in asked:
+        began = time.perf_counter_ns()
+        ask(node)
+        taken.append(time.perf_counter_ns() - began)
+    figures = {"time": median(taken) / 1e9, "peak_rss": anonymous() - before}
+    return Outcome(answer, figures)
+
+
+def headrace_out(path: str, index: str, edges: int) -> Outcome:
+    """Ask for the edges of nodes, warm."""
+    from headrace import Graph
+
+    with Graph(path, index=index, strict=True) as graph:
+        return timed(
+            lambda node: [[edge.pred, edge.node] for edge in graph.out(node)],
+            nodes(edges, MANY),
+        )
+
+
+def headrace_near(path: str, index: str, edges: int) -> Outcome:
+    """Expand nodes until a thousand are reached, at most three edges away."""
+    from headrace import Graph
+
+    with Graph(path, index=index, strict=True) as graph:
+        return timed(
+            lambda node: list(graph.expand(node, HOPS, limit=NODES)),
+            nodes(edges, SEEDS),
+        )
+
+
+def headrace_expand(path: str, index: str, edges: int) -> Outcome:
+    """Go from all seeds at once, by the index."""
+    from headrace import Graph
+
+    with Meter() as meter, Graph(path, index=index, strict=True) as graph:
+        found = of_levels(
+            step.level for step in graph.expand(nodes(edges, SEEDS), HOPS)
+        )
+    return Outcome(found, meter.figures)
+
+
+def duckdb_expand(store: str, edges: int) -> Outcome:
+    """Ask a recursive query of a table, one thread."""
+    import duckdb
+
+    statement = f"""
+        with recursive reached(node, level) as (
+            select unnest(?), 0
+            union
+            select edges."to", level + 1 from reached join edges on edges."from" = node
+            where level < {HOPS}
+        )
+        select min(level) from reached group by node
+    """
+    config = {"threads": 1}
+    with (
+        duckdb.connect(store, read_only=True, config=config) as connection,
+        Meter() as meter,
+    ):
+        seeds = list(dict.fromkeys(nodes(edges, SEEDS)))
+        rows = connection.execute(statement, [seeds]).fetchall()
+        found = of_levels(level for (level,) in rows)
+    return Outcome(found, meter.figures)
+
+
+def python_expand(path: str, edges: int) -> Outcome:
+    """Read all edges into a dictionary of lists, and go."""
+    with Meter() as meter:
+        out = defaultdict(list)
+        with Path(path).open("rb") as file:
+            for line in file:
+                edge = json.loads(line)
+                out[edge["from"]].append(edge["to"])
+        level = list(dict.fromkeys(nodes(edges, SEEDS)))
+        levels = dict.fromkeys(level, 0)
+        for hop in range(1, HOPS + 1):
+            before, level = level, []
+            for node in before:
+                for other in out.get(node, ()):
+                    if other not in levels:
+                        levels[other] = hop
+                        level.append(other)
+        found = of_levels(levels.values())
+    return Outcome(found, meter.figures)
+
+
+def table_of(path: Path) -> Path:
+    """Load a table of DuckDB, unless that has been done."""
+    import duckdb
+
+    file = DATA / f"{path.stem}.duckdb"
+    if not file.exists():
+        new = file.with_name(f"{file.name}.new")
+        new.unlink(missing_ok=True)
+        with duckdb.connect(new) as connection:
+            connection.execute(
+                f"create table edges as select * from read_ndjson('{path}')"
+            )
+        new.replace(file)
+    return file
+
+
+def index_of(path: Path) -> Path:
+    """Build the index that is asked."""
+    from headrace import build_graph_index
+
+    index = DATA / f"{path.stem}.jnx.graph"
+    build_graph_index(path, *FIELDS, reverse=True, index=index)
+    return index
+
+
+def others(path: Path, edges: int) -> list[Candidate]:
+    """Make candidates of those whom we are compared with."""
+    from importlib.util import find_spec
+
+    made = [probe("Python dict", python_expand, path, edges)]
+    if find_spec("duckdb") is not None:
+        store = table_of(path)
+        made.append(probe("DuckDB", duckdb_expand, store, edges, modules=("duckdb",)))
+    return made
+
+
+def build(settings: Settings) -> Benchmark:
+    """Make edges and an index of them, and ask."""
+    edges = max(settings.size // BYTES_PER_EDGE, 10)
+    path = data_file("edges", Extent(edges, "rows"))
+    index = index_of(path)
+
+    def ours(function: Callable[[str, str, int], Outcome]) -> Candidate:
+        return probe("headrace", function, path, index, edges, modules=("headrace",))
+
+    built = Question(
+        "an index of edges",
+        tuple(
+            probe(
+                f"headrace, {threads_text(threads)}",
+                headrace_build,
+                path,
+                threads,
+                modules=("headrace",),
+            )
+            for threads in (1, 2)
+        ),
+        path.stat().st_size,
+    )
+    out = Question("the edges of a node", (ours(headrace_out),))
+    near = Question(f"{NODES} nodes within {HOPS} hops", (ours(headrace_near),))
+    far = Question(
+        f"{HOPS} hops from {SEEDS} nodes",
+        (ours(headrace_expand), *others(path, edges)),
+    )
+    one_thread = built.candidates[0].name
+    far_ref = Ref(far.label, "headrace")
+    known = {each.name for each in far.candidates}
+    return Benchmark(
+        SUITE.name,
+        SUITE.doc,
+        (built, out, near, far),
+        targets=(
+            AtMost(Ref(built.label, one_thread), "time", edges / EDGES_PER_SECOND),
+            AtMost(Ref(out.label, "headrace"), "time", OUT_SECONDS),
+            AtMost(Ref(out.label, "headrace"), "peak_rss", HELD),
+            AtMost(Ref(near.label, "headrace"), "time", NODES_SECONDS),
+            *(
+                AtLeast(far_ref, Ref(far.label, name), ratio)
+                for name, ratio in (("DuckDB", OVER_DUCKDB), ("Python dict", OVER_DICT))
+                if name in known
+            ),
+        ),
+    )
+
+
+SUITE = Suite("graph", "Build an index of edges, and go along them.", build)
