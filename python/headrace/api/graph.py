@@ -174,7 +174,7 @@ class Graph:
                 return known
             troubles: list[KeyIndexError] = []
             if self._no_index:
-                found = self._scan(direction)
+                found = self._scan(direction, self._named or USUAL)
             else:
                 found = reach_edges(
                     self.source, self._wanted(direction, troubles.append)
@@ -185,18 +185,21 @@ class Graph:
         return found
 
     def _keep(self, found: Reach, direction: Direction) -> None:
-        both = found.graph is not None and meta_of(found.graph.meta).reverse
-        for each in _ALL if both or direction == "both" else (direction,):
+        all_ = direction == "both" or _has_incoming(found)
+        for each in _ALL if all_ else (direction,):
             self._ways.setdefault(each, found)
 
-    def _scan(self, direction: Direction) -> Reach:
-        """Make a graph index aside; once it is there, it has edges of all directions."""
+    def _scan(self, direction: Direction, fields: EdgeFields) -> Reach:
+        """Make a graph index aside, unless there is one that has such edges."""
         known = self._scanned
-        reverse = direction != "out" or known is not None
-        if known is not None and known.graph and meta_of(known.graph.meta).reverse:
+        if known is not None and (direction == "out" or _has_incoming(known)):
             return known
-        fields = self._named or USUAL
-        asked = GraphBuild(fields, reverse, memory=self._memory, threads=self._threads)
+        asked = GraphBuild(
+            fields,
+            reverse=direction != "out",
+            memory=self._memory,
+            threads=self._threads,
+        )
         with reading(self.source.location):
             index = build_aside(self.source, asked)
         self._scanned = Reach(GraphAccess.of_graph(index), "scan", fields, (), index)
@@ -220,8 +223,7 @@ class Graph:
             self._ways = {
                 each: other for each, other in self._ways.items() if other is not way
             }
-            self._named = way.fields
-            self._keep(self._scan(direction), direction)
+            self._keep(self._scan(direction, way.fields), direction)
         self._tell(error, "scan")
 
     def _asked(self, direction: Direction, ask: Callable[[Reach], T]) -> T:
@@ -367,8 +369,7 @@ class Graph:
                 if self._strict:
                     raise unusable(self.source)
                 with self._lock:
-                    self._named = way.fields
-                    way = self._scan("out")
+                    way = self._scan("out", way.fields)
             assert way.graph is not None
             return ask(way.graph)
 
@@ -500,6 +501,10 @@ class Expansion:
     def capped(self) -> int:
         """How many nodes have more edges than were followed."""
         return 0 if self._found is None else self._found.capped
+
+
+def _has_incoming(found: Reach) -> bool:
+    return found.graph is not None and meta_of(found.graph.meta).reverse
 
 
 def _along(start: str, edges: Iterable[Edge]) -> Iterator[Reached | Followed]:

@@ -134,8 +134,10 @@ class _Told:
     def count(
         self, steps: Iterable[Reached | Followed]
     ) -> Iterator[Reached | Followed]:
+        from headrace.kernel.graph import Reached
+
         for step in steps:
-            if len(step) == 3:
+            if isinstance(step, Reached):
                 self.nodes += 1
             else:
                 self.edges += 1
