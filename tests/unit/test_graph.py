@@ -192,6 +192,21 @@ def test_a_damaged_index_is_an_error_if_somebody_is_strict(source):
         list(graph.expand(0))
 
 
+def test_key_indexes_that_turn_out_to_be_damaged(source):
+    rows = [b'{"from":%d,"pred":"p","to":%d}\n' % (n % 300, n) for n in range(3000)]
+    source.write_bytes(b"".join(rows))
+    path = headrace.build_lookup_index(source, "from").path
+    expected = list(headrace.Graph(source, strict=True).expand(1, emit="edges"))
+    whole, said = path.read_bytes(), set()
+    for place in range(0, len(whole), 4001):
+        damaged = bytearray(whole)
+        damaged[place] ^= 4
+        path.write_bytes(damaged)
+        graph = headrace.Graph(source, tell=lambda *told: said.add(told[0].kind))
+        assert list(graph.expand(1, emit="edges")) == expected
+    assert "corrupt" in said
+
+
 def test_threads_that_find_damage_scan_once(source):
     damaged_late(source)
     troubles = []
