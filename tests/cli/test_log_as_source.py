@@ -105,3 +105,57 @@ def test_a_log_is_followed_by_its_own_command(process, both):
     refused = process("tail", "-f", "log")
     assert refused.code == 2
     assert "follow this log with `headrace log cat -f`" in refused.err
+
+
+class TestTimes:
+    @pytest.fixture
+    def log(self, process):
+        """Make a log of five segments whose times are the ids of records, in milliseconds."""
+        times = ("--time", "$.id", "--rotate-rows", 700, "-q")
+        assert process("log", "append", "timed", *times, stdin=ROWS).code == 0
+        return "timed", "--since", 1000, "--until", "1970-01-01T00:00:02Z"
+
+    @pytest.mark.parametrize(
+        ("command", "expected"),
+        [
+            (("count",), b"1000\n"),
+            (("count", "--stats"), b"1000\n"),
+            (("head", "-n", 1), ROWS.splitlines(keepends=True)[1000]),
+            (("tail", "-n", 1), ROWS.splitlines(keepends=True)[1999]),
+            (("query", "id", "--limit", 1), b"1000\n"),
+            (("query", "id", "--rev", "--limit", 1), b"1999\n"),
+            (("query", "$.map(id).max()", "--stream"), b"1999\n"),
+            (("query", "$.nth(500).id", "--stream"), b"1500\n"),
+        ],
+    )
+    def test_of_commands(self, process, log, command, expected):
+        done = process(*command, *log)
+        assert (done.code, done.out) == (0, expected), done.err
+
+    def test_the_account(self, headrace, process, log):
+        done = headrace("query", "id % 2 == 0", "--matches", *log, "--stats")
+        assert len(done.rows) == 500
+        assert (
+            "rows 3000 = emitted 500 + filtered 500 + skipped 0 + blank 0 "
+            "+ outside the times 2000"
+        ) in done.err
+        told = headrace("query", "id", *log, "--stats", "--events", "json", "-q")
+        assert [event["outside"] for event in told.events] == [2000]
+
+    def test_per_file(self, process, log):
+        counted = process("count", "--per-file", *log).rows
+        assert [int(row.split(b"\t")[0]) for row in counted] == [0, 400, 600, 0, 0]
+
+    @pytest.mark.parametrize(
+        ("command", "said"),
+        [
+            (("query", "id", "rows.jsonl"), "which only logs have"),
+            (("query", "id", "timed", "--engine", "spark"), "--engine local"),
+            (("tail", "-f", "timed"), "`headrace log cat -f --since`"),
+        ],
+    )
+    def test_refused(self, process, log, tmp_path, command, said):
+        (tmp_path / "rows.jsonl").write_bytes(ROWS)
+        done = process(*command, "--since", "-15m")
+        assert (done.code, done.out) == (2, b"")
+        assert said in done.err

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 import headrace
 from headrace.store.log import by_time, reader
 from headrace.store.log.follow import Follower
+from headrace.store.times import Between
 
 TIMES = st.lists(
     st.one_of(st.integers(0, 30), st.integers(0, 3).map(lambda n: n * 10)), max_size=60
@@ -70,7 +71,7 @@ def test_blocks_say_which_lines_they_have(
     directory = tmp_path_factory.mktemp("log")
     write(directory, times, rotate_rows, "off")
     log = reader.LogReader(directory)
-    meant = by_time.Between(since, since + length)
+    meant = Between(since, since + length)
     before = by_time._ENTRIES_AT_ONCE, reader._ENTRIES_AT_ONCE, reader._ROWS_AT_ONCE
     by_time._ENTRIES_AT_ONCE = at_once
     reader._ENTRIES_AT_ONCE, reader._ROWS_AT_ONCE = at_once * 2, at_once + 1

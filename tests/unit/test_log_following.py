@@ -17,11 +17,11 @@ from headrace.errors import (
     UsageError,
 )
 from headrace.store.log import files
-from headrace.store.log.by_time import Between
 from headrace.store.log.follow import Follower
 from headrace.store.log.manifest import load
 from headrace.store.log.names import LogNames
 from headrace.store.log.reader import LogReader
+from headrace.store.times import Between
 
 
 def follower(directory, first=1, gone="error"):

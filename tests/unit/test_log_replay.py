@@ -7,9 +7,9 @@ import pytest
 import headrace
 from headrace.api.replay import Replayed
 from headrace.errors import LogDamagedError, UsageError
-from headrace.store.log.by_time import Between
 from headrace.store.log.partitions import find_partitions
 from headrace.store.log.playing import Player, Playing
+from headrace.store.times import Between
 
 
 def write(path, times, **options):

@@ -42,10 +42,11 @@ if TYPE_CHECKING:
     from headrace.kernel.key_index import Key
     from headrace.kernel.rows import RowBatch
     from headrace.physical.query_plan import QueryPlan
+    from headrace.store.log.timed_rows import TimedRows
     from headrace.store.source import Source, SourceSpec
 
     Progress: TypeAlias = Callable[[int, int | None], None]
-    Rows: TypeAlias = RowFile | ProviderRows
+    Rows: TypeAlias = RowFile | ProviderRows | TimedRows
 
 T_co = TypeVar("T_co", covariant=True)
 OnError = Literal["abort", "skip"]
@@ -116,12 +117,7 @@ class Dataset(Sequence[T_co]):
         if self._pid != os.getpid():
             self._pid = os.getpid()
             self._keyed = {}
-            self._files = tuple(
-                ProviderRows(source, source.origin)
-                if isinstance(source.origin, RowProvider)
-                else RowFile(source, self._options)
-                for source in self.sources
-            )
+            self._files = tuple(_rows_of(each, self._options) for each in self.sources)
         return self._files
 
     # A sequence
@@ -383,6 +379,13 @@ class Dataset(Sequence[T_co]):
         else:
             refuse_for_local(master=master, partition_bytes=partition_bytes)
         named = self._opened_names(query, plan, names or {})
+        if engine == "spark":
+            for files in (self._open(), *named.values()):
+                _refuse_times(
+                    files,
+                    "Spark's tasks read all lines of a log",
+                    "use engine='local' (--engine local)",
+                )
         question = Question(query, stream, engine)
         return QueryResult(plan, self._open(), named, options, question, errors, start)
 
@@ -480,6 +483,7 @@ class Dataset(Sequence[T_co]):
         """
         from headrace.kernel.key_index import request
 
+        _refuse_times(self._open(), "get looks through all lines", "use a query")
         found: list[T_co] = []
         for index in self._key_indexes(field):
             asked = request(value, index.key, typed=typed)
@@ -563,7 +567,7 @@ class Dataset(Sequence[T_co]):
         progress: Progress = lambda _done, _total: None,
     ) -> Stats:
         """Check every line, in parallel, and count them by kind."""
-        if any(source.is_pipe for source in self.sources):
+        if any(source.is_pipe or source.times for source in self.sources):
             return self._stats_in_order()
         from headrace.engines.local import scan
 
@@ -644,6 +648,25 @@ class Dataset(Sequence[T_co]):
             )
         gone = {"_files": (), "_named": [], "_keyed": {}, "_pid": 0}
         return {**self.__dict__, **gone}
+
+
+def _rows_of(source: Source, options: RowOptions) -> Rows:
+    if isinstance(source.origin, RowProvider):
+        return ProviderRows(source, source.origin)
+    if source.times is not None:
+        from headrace.store.log.timed_rows import TimedRows
+
+        return TimedRows(source, options)
+    return RowFile(source, options)
+
+
+def _refuse_times(files: Iterable[Rows], reason: str, instead: str) -> None:
+    """Refuse what reads whole files, where only lines with certain times are meant."""
+    for rows in files:
+        if rows.source.times is not None:
+            raise UsageError(
+                f"{rows.source.location}: {reason}; leave out since and until, or {instead}"
+            )
 
 
 def _check_choices(**options: tuple[str | None, tuple[str | None, ...]]) -> None:

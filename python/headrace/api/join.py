@@ -159,6 +159,10 @@ def keys_of(
     return left, right
 
 
+def _may_have_index(source: Source) -> bool:
+    return source.seekable and source.kind == "file" and source.times is None
+
+
 class JoinResult(Result):
     """The rows of a join, made while they are read.
 
@@ -274,7 +278,7 @@ class JoinResult(Result):
 
     def _opened_index(self) -> LedBy | None:
         sources, terms = self.right.sources, self._terms
-        if len(sources) != 1 or not sources[0].seekable or sources[0].kind != "file":
+        if len(sources) != 1 or not _may_have_index(sources[0]):
             reason = "only one file that can be entered anywhere has an index"
             place = f"{self.right.name}{SUFFIX}"
             raise KeyIndexError(self.right.name, place, "missing", reason)

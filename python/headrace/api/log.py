@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 import warnings
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast, overload
@@ -20,13 +19,7 @@ from headrace.kernel.values import DEEPEST, MAX_DEPTH, parse
 from headrace.language import ast, traversal
 from headrace.language.parser import parse as parse_query
 from headrace.physical.query_plan import row_program
-from headrace.store.log.by_time import (
-    EARLIEST,
-    LATEST,
-    Between,
-    blocks_between,
-    first_between,
-)
+from headrace.store.log.by_time import blocks_between, first_between
 from headrace.store.log.consuming import EVERY_LINES, EVERY_SECONDS, Consuming
 from headrace.store.log.follow import POLL, Follower, again_and_again
 from headrace.store.log.indexes import TAILS, RecoveryOptions
@@ -45,7 +38,7 @@ from headrace.store.log.retention import retention
 from headrace.store.log.rotation import Rotation
 from headrace.store.log.writer import Writer, WriterOptions
 from headrace.store.sizes import parse_size
-from headrace.store.times import parse_time
+from headrace.store.times import between
 
 if TYPE_CHECKING:
     import os
@@ -60,7 +53,7 @@ if TYPE_CHECKING:
     from headrace.store.log.report import Action, Report
     from headrace.store.log.retention import Removed
     from headrace.store.log.rotation import SegmentState
-    from headrace.store.times import Moment
+    from headrace.store.times import Between, Moment
 
 R = TypeVar("R")
 
@@ -227,15 +220,6 @@ def _recovered(names: LogNames) -> list[Action]:
             stacklevel=2,
         )
         return []
-
-
-def between(since: Moment | None, until: Moment | None) -> Between:
-    """Return the times from one to before the other."""
-    now = time.time_ns() // 1_000_000
-    return Between(
-        EARLIEST if since is None else parse_time(since, now),
-        LATEST if until is None else parse_time(until, now),
-    )
 
 
 def followed(

@@ -13,9 +13,11 @@ from headrace.store.checkpoints import Keeping
 from headrace.store.row_file import RowOptions
 from headrace.store.sizes import parse_size
 from headrace.store.source import expand
+from headrace.store.times import between
 
 if TYPE_CHECKING:
     from headrace.store.source import SourceSpec
+    from headrace.store.times import Moment
 
 MAX_LINE = 64 << 20
 """The longest line that is read, unless told otherwise."""
@@ -39,6 +41,8 @@ def open(
     max_ratio: int = MAX_RATIO,
     max_decoded: int | str | None = None,
     blocks: bool = True,
+    since: Moment | None = None,
+    until: Moment | None = None,
 ) -> Dataset[Any]: ...
 
 
@@ -54,6 +58,8 @@ def open(
     max_ratio: int = MAX_RATIO,
     max_decoded: int | str | None = None,
     blocks: bool = True,
+    since: Moment | None = None,
+    until: Moment | None = None,
 ) -> Dataset[bytes]: ...
 
 
@@ -68,6 +74,8 @@ def open(
     max_ratio: int = MAX_RATIO,
     max_decoded: int | str | None = None,
     blocks: bool = True,
+    since: Moment | None = None,
+    until: Moment | None = None,
 ) -> Dataset[Any]:
     """Open files, globs, directories, URLs, ``-`` or readers as one sequence of rows.
 
@@ -77,7 +85,9 @@ def open(
     not at all without `persist`. Compressed data that decodes to more than
     `max_decoded` bytes, or beyond 256 MiB to more than `max_ratio` for each of its
     own, is refused. Without `blocks`, compressed files are read in order even if they
-    can be entered in the middle; the rows are the same.
+    can be entered in the middle; the rows are the same. With `since` or `until`, all
+    sources are logs, and the rows are their lines with times from one to before the other,
+    in the order of their numbers: ISO 8601, milliseconds since 1970, ``"-15m"``, or a datetime.
     """
     if not 1 <= max_depth <= DEEPEST:
         raise UsageError(f"max_depth {max_depth}: it can be from 1 to {DEEPEST}")
@@ -91,7 +101,8 @@ def open(
     )
     keeping = Keeping(persist, directory)
     options = RowOptions(parse_size(max_line), keeping, decoding, blocks)
-    sources = tuple(expand(source, blocks=blocks))
+    times = None if since is None and until is None else between(since, until)
+    sources = tuple(expand(source, blocks=blocks, times=times))
     return Dataset(sources, options, max_depth=max_depth, raw=raw)
 
 

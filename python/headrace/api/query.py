@@ -51,10 +51,11 @@ def evaluate(query: str, document: bytes, max_depth: int = MAX_DEPTH) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class QueryStats:
-    """What a run did with the rows; rows = emitted + filtered + skipped + blank.
+    """What a run did with the rows; rows = emitted + filtered + skipped + blank + outside.
 
     `bad` of the skipped rows could not be asked; `errors` has the first of them. `named`
-    has the same counts of named sources, each time one was read.
+    has the same counts of named sources, each time one was read. `outside` are lines of logs
+    with times that are not meant.
     """
 
     rows: int
@@ -65,6 +66,7 @@ class QueryStats:
     bad: int
     errors: tuple[HeadraceError, ...]
     named: tuple[tuple[str, Counts], ...]
+    outside: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,6 +154,7 @@ class QueryResult(Result):
             run.bad,
             tuple(run.errors),
             tuple(run.readings),
+            counts.outside,
         )
 
     def _layout(self) -> Layout:

@@ -6,13 +6,12 @@ import threading
 import time
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from headrace.api.log import between
 from headrace.errors import UsageError
 from headrace.kernel.log import picks_in
 from headrace.kernel.values import parse
 from headrace.store.log.partitions import find_partitions
 from headrace.store.log.playing import Player, Playing
-from headrace.store.times import parse_time
+from headrace.store.times import between, parse_time
 
 if TYPE_CHECKING:
     import os

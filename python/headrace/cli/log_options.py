@@ -35,6 +35,13 @@ UNTIL = Argument(
 )
 
 
+TIMES = tuple(
+    each._replace(help=f"{each.help}; every FILE must be a log")
+    for each in (SINCE, UNTIL)
+)
+"""For commands that read files of any kind."""
+
+
 def age_of(milliseconds: int | None) -> timedelta | None:
     """Return a duration as the API takes it."""
     from datetime import timedelta

@@ -1,4 +1,4 @@
-"""Lines that nobody asked, because a key index did not lead to them.
+"""Lines that nobody asked: a key index did not lead to them, or their times are not meant.
 
 Up to which line a run has come that ended early takes counting, so that is done when
 somebody wants to know.
@@ -6,6 +6,7 @@ somebody wants to know.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from headrace.kernel.programs import Counts
@@ -13,6 +14,7 @@ from headrace.kernel.programs import Counts
 if TYPE_CHECKING:
     from headrace.kernel.programs import RowQuery, StreamQuery
     from headrace.store.key_rows import KeyRows, Passed
+    from headrace.store.log.timed_rows import TimedRows
 
 
 class PassedOver:
@@ -66,3 +68,18 @@ class PassedOver:
         if self._taken_in:
             return Counts(rows=others, emitted=rows, blank=blank)
         return Counts(rows=others, filtered=rows, blank=blank)
+
+
+@dataclass(frozen=True, slots=True)
+class OutsideTimes:
+    """The lines of a segment that were passed over when `asked` rows were asked, None for all."""
+
+    rows: TimedRows
+    asked: int | None
+    reverse: bool
+
+    @property
+    def counts(self) -> Counts:
+        """What is to be added to the counts of the rows that were asked."""
+        others = self.rows.others(self.asked, reverse=self.reverse)
+        return Counts(rows=others, outside=others)

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias, cast
 
-from headrace.engines.passed_over import PassedOver
+from headrace.engines.passed_over import OutsideTimes, PassedOver
 from headrace.errors import (
     BadRowError,
     HeadraceError,
@@ -55,11 +55,13 @@ if TYPE_CHECKING:
     from headrace.kernel.rows import RowBatch
     from headrace.physical.query_plan import QueryPlan, StagePlan
     from headrace.store.key_rows import KeyRows
+    from headrace.store.log.timed_rows import TimedRows
     from headrace.store.row_file import RowFile
     from headrace.store.row_provider import Keys, ProviderRows
     from headrace.store.source import Source
 
-    Rows: TypeAlias = RowFile | ProviderRows
+    Rows: TypeAlias = RowFile | ProviderRows | TimedRows
+    Passed: TypeAlias = PassedOver | OutsideTimes
 
     class Placing(Protocol):
         """What knows where the rows of a batch stand."""
@@ -141,7 +143,7 @@ def warn_of_memory(message: str) -> None:
 class QueryRun:
     """One run of a query over some files; what it counted can be asked at any time.
 
-    `asked` has the rows that were asked, `counts` also those that an index has passed over.
+    `asked` has the rows that were asked, `counts` also those that were passed over by an index.
     `bad` counts the rows that were passed over. `errors` has the first of them, with
     ``collect`` all, unless there is `tell`, which is called with each. `readings` has
     what was counted in named sources, each time one was read. `whole_tables`: the right
@@ -164,10 +166,8 @@ class QueryRun:
     _tables: dict[JoinPlan, JoinTable] = field(default_factory=dict)
     _partners: list[_Partners] = field(default_factory=list)
     _warned: bool = False
-    _passed_over: list[PassedOver] = field(default_factory=list)
-    _readings: list[tuple[str, Counts, Sequence[PassedOver]]] = field(
-        default_factory=list
-    )
+    _passed_over: list[Passed] = field(default_factory=list)
+    _readings: list[tuple[str, Counts, Sequence[Passed]]] = field(default_factory=list)
 
     @property
     def counts(self) -> Counts:
@@ -524,7 +524,8 @@ class QueryRun:
         self, queries: Sequence[RowQuery | StreamQuery], way: Pass
     ) -> Iterator[bytes]:
         """Ask row after row, and yield the lines they give."""
-        files, passed_over = self._files[way.source], list[PassedOver]()
+        files = self._files[way.source]
+        passed_over: list[Passed] = []
         counted = _most_rows
         try:
             for file in reversed(files) if way.reverse else files:
@@ -542,9 +543,13 @@ class QueryRun:
         file: Rows,
         queries: Sequence[RowQuery | StreamQuery],
         way: Pass,
-        passed_over: list[PassedOver],
+        passed_over: list[Passed],
     ) -> Iterator[bytes]:
         """Ask the rows of a file, or those of them that an index leads to."""
+        if file.source.times is not None:
+            timed = cast("TimedRows", file)
+            yield from self._asked_timed(timed, queries, way, passed_over)
+            return
         keyed = self._by_key(file, way) if len(queries) == 1 else None
         if keyed is None:
             yield from self._asked_rows(file, queries, way)
@@ -566,6 +571,25 @@ class QueryRun:
         if astray:
             passed_over.pop()
             yield from self._asked_rows(file, queries, way)
+
+    def _asked_timed(
+        self,
+        file: TimedRows,
+        queries: Sequence[RowQuery | StreamQuery],
+        way: Pass,
+        passed_over: list[Passed],
+    ) -> Iterator[bytes]:
+        """Ask the rows of a segment that have the times that are meant."""
+        before, counted, whole = _most_rows(queries).rows, _most_rows, False
+        try:
+            yield from self._asked_rows(file, queries, way)
+            whole = not all(query.done for query in queries)
+        except (BadRowError, RowFailedError):
+            counted = counts_up_to_refusal
+            raise
+        finally:
+            asked = None if whole else counted(queries).rows - before
+            passed_over.append(OutsideTimes(file, asked, way.reverse))
 
     def reached(
         self, files: Sequence[Rows], named: Mapping[str, Sequence[Rows]]
@@ -615,7 +639,7 @@ class QueryRun:
                 return
 
     def _count(
-        self, asked: Counts, way: Pass, passed_over: Sequence[PassedOver] = ()
+        self, asked: Counts, way: Pass, passed_over: Sequence[Passed] = ()
     ) -> None:
         """Remember what was counted in a pass."""
         if way.again:
@@ -733,7 +757,7 @@ class _Partners:
             raise self._error
 
 
-def _counted(asked: Counts, passed_over: Iterable[PassedOver]) -> Counts:
+def _counted(asked: Counts, passed_over: Iterable[Passed]) -> Counts:
     return sum((each.counts for each in passed_over), asked)
 
 

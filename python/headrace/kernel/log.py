@@ -34,6 +34,7 @@ __all__ = [
     "lines_between",
     "picks_in",
     "time_span",
+    "times_in",
     "verify",
     "verify_lines",
 ]
@@ -45,6 +46,7 @@ ENTRY_BYTES = 56
 """Each entry behind it."""
 
 _PICK = Struct("<IQqQ")
+_TIME = Struct("<16xq32x")
 
 FLAGS = ("crlf", "blank", "completed", "time reconstructed")
 """What the flags of an entry mean, from the lowest bit on."""
@@ -123,6 +125,11 @@ def time_span(entries: bytes, salt: int) -> tuple[int, int] | None:
     None if there are none, or one of them is none of the log with this salt.
     """
     return _native.log_time_span(entries, salt)
+
+
+def times_in(entries: bytes) -> Iterator[int]:
+    """Yield the time of each entry; they were looked at before."""
+    return (time for (time,) in _TIME.iter_unpack(entries))
 
 
 def lines_between(

@@ -87,9 +87,10 @@ class Program:
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """Rows of a query; rows = emitted + filtered + skipped + blank.
+    """Rows of a query; rows = emitted + filtered + skipped + blank + outside.
 
-    Over the stream of all rows, `emitted` are those that the answer is made of.
+    Over the stream of all rows, `emitted` are those that the answer is made of. `outside` are
+    lines of logs that were passed over because of their times.
     """
 
     rows: int = 0
@@ -97,6 +98,7 @@ class Counts:
     filtered: int = 0
     skipped: int = 0
     blank: int = 0
+    outside: int = 0
 
     def __add__(self, other: Counts) -> Counts:
         return Counts(
@@ -105,6 +107,7 @@ class Counts:
             self.filtered + other.filtered,
             self.skipped + other.skipped,
             self.blank + other.blank,
+            self.outside + other.outside,
         )
 
     def __sub__(self, other: Counts) -> Counts:
@@ -114,6 +117,7 @@ class Counts:
             self.filtered - other.filtered,
             self.skipped - other.skipped,
             self.blank - other.blank,
+            self.outside - other.outside,
         )
 
 

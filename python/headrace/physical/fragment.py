@@ -45,6 +45,7 @@ def fragments(
     """
     if source.is_pipe:
         raise UsageError(f"{source.location}: a pipe cannot be read in parts")
+    assert source.times is None  # whoever cuts files up has refused that
     end = source.size if end is None else end
     step = max(target_bytes, 1) if source.seekable else max(source.size, 1)
     return [Fragment(source, at, min(at + step, end)) for at in range(start, end, step)]

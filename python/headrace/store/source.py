@@ -27,6 +27,8 @@ from headrace.store.shards.names import meta_file
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from headrace.store.times import Between
+
 Kind: TypeAlias = Literal["file", "remote", "pipe", "stdin", "reader", "provider"]
 OneSource: TypeAlias = "str | os.PathLike[str] | Readable | RowProvider"
 SourceSpec: TypeAlias = "OneSource | Sequence[OneSource]"
@@ -66,13 +68,16 @@ class Segment:
     """What a file of a log is known by: the lines before it, and its own.
 
     `growing`: somebody may append to it. What is written behind the lines that are
-    committed may be taken back; they themselves never change.
+    committed may be taken back; they themselves never change. `times`: only lines with
+    these are meant; `outside`: it is known that none has one, and nobody has looked at it.
     """
 
     base: int
     rows: int
     salt: int
-    growing: bool
+    growing: bool = False
+    times: Between | None = None
+    outside: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,15 +110,23 @@ class Source:
         return enterable and self.kind in ("file", "remote")
 
     @property
+    def times(self) -> Between | None:
+        """The times of its lines that are meant, None if all are."""
+        return None if self.segment is None else self.segment.times
+
+    @property
     def is_pipe(self) -> bool:
         """Whether it can be read only once."""
         return self.kind in ("pipe", "stdin", "reader", "provider")
 
 
-def expand(spec: SourceSpec, *, blocks: bool = True) -> list[Source]:
+def expand(
+    spec: SourceSpec, *, blocks: bool = True, times: Between | None = None
+) -> list[Source]:
     """List the sources that `spec` names, in order; a source may come twice.
 
-    Without `blocks`, compressed files are taken as if they had none.
+    Without `blocks`, compressed files are taken as if they had none. With `times`, all are
+    logs, and only their lines with these are meant.
     """
     several = [spec] if _is_one(spec) else list(cast("Iterable[object]", spec))
     if not several:
@@ -125,11 +138,22 @@ def expand(spec: SourceSpec, *, blocks: bool = True) -> list[Source]:
         source
         for one in several
         if str(one) not in sidecars
-        for source in _expand_one(one)
+        for source in _expand_one(one, times)
     ]
     if sum(source.kind == "stdin" for source in sources) > 1:
         raise UsageError("standard input can be read only once")
+    if times is not None:
+        _refuse_without_times(sources)
     return sources if blocks else [replace(source, blocks=False) for source in sources]
+
+
+def _refuse_without_times(sources: Iterable[Source]) -> None:
+    for source in sources:
+        if source.segment is None:
+            raise UsageError(
+                f"{source.location}: since and until are about the times of lines, which "
+                "only logs have; leave them out, or filter by a field"
+            )
 
 
 def _sidecar_of(path: str) -> str | None:
@@ -158,16 +182,16 @@ def _location(one: object) -> str:
     raise UsageError(f"a source is a path, not {type(one).__name__}")
 
 
-def _expand_one(one: object) -> Iterator[Source]:
+def _expand_one(one: object, times: Between | None) -> Iterator[Source]:
     if isinstance(one, RowProvider):
         yield Source(one.location, "provider", origin=one)
     elif isinstance(one, Readable):
         yield Source(f"<{type(one).__name__}>", "reader", origin=one)
     else:
-        yield from _named(_location(one))
+        yield from _named(_location(one), times)
 
 
-def _named(location: str) -> Iterator[Source]:
+def _named(location: str, times: Between | None) -> Iterator[Source]:
     if location == STDIN:
         yield Source(STDIN, "stdin")
     elif remote.is_url(location):
@@ -175,9 +199,9 @@ def _named(location: str) -> Iterator[Source]:
     elif is_set(Path(location)):
         yield from _shards(location)
     elif Path(location).is_dir():
-        yield from _directory(location)
+        yield from _directory(location, times)
     elif os.path.lexists(location) or not glob.has_magic(location):
-        yield _local(location)
+        yield _local(location, times)
     else:
         matches = sorted(glob.iglob(location, recursive=True))  # noqa: PTH207, a Path has no globs that begin at the root
         logs = [match for match in matches if is_log(Path(match))]
@@ -186,15 +210,18 @@ def _named(location: str) -> Iterator[Source]:
         if not logs and not files:
             raise SourceNotFoundError(location)
         for match in sorted(logs + files):
-            yield from _directory(match) if Path(match) in read else [_local(match)]
+            if Path(match) in read:
+                yield from _directory(match, times)
+            else:
+                yield _local(match, times)
 
 
-def _directory(location: str) -> Iterable[Source]:
+def _directory(location: str, times: Between | None) -> Iterable[Source]:
     if is_log(Path(location)):
         from headrace.store.log.sources import log_sources  # it needs us
 
-        return log_sources(location)
-    return map(_local, _data_files(Path(location)))
+        return log_sources(location, times)
+    return (_local(path, times) for path in _data_files(Path(location)))
 
 
 def _shards(location: str) -> list[Source]:
@@ -251,11 +278,11 @@ def _is_data(path: str, logs: set[Path]) -> bool:
     return True
 
 
-def _local(location: str) -> Source:
+def _local(location: str, times: Between | None) -> Source:
     if is_segment(Path(location)):
         from headrace.store.log.sources import segment_source  # it needs us
 
-        if (source := segment_source(Path(location))) is not None:
+        if (source := segment_source(Path(location), times)) is not None:
             return source
     return local_file(location)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 import time
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import TypeAlias
 
@@ -16,6 +17,9 @@ from headrace.errors import UsageError
 
 Moment: TypeAlias = int | str | datetime
 """How a time can be given."""
+
+EARLIEST, LATEST = -(1 << 63), (1 << 63) - 1
+"""Before and behind all times that a line of a log can have."""
 
 _UNITS = {
     "ms": 1,
@@ -29,6 +33,36 @@ _PART = r"(\d+(?:\.\d+)?)(ms|s|m|h|d|w)"
 _DURATION = re.compile(rf"(?:{_PART})+")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _EARLIEST, _LATEST = -62_135_596_800_000, 253_402_300_799_999
+
+
+@dataclass(frozen=True, slots=True)
+class Between:
+    """The times from `since` to before `until`."""
+
+    since: int = EARLIEST
+    until: int = LATEST
+
+    @property
+    def everything(self) -> bool:
+        """Whether every line is meant."""
+        return self == Between()
+
+    def has_some(self, earliest: int, latest: int) -> bool:
+        """Whether a line with times within these may be meant."""
+        return earliest < self.until and self.since <= latest
+
+    def has_all(self, earliest: int, latest: int) -> bool:
+        """Whether all lines with times within these are meant."""
+        return self.since <= earliest and latest < self.until
+
+
+def between(since: Moment | None, until: Moment | None) -> Between:
+    """Return the times from one to before the other; now is the same for both."""
+    now = time.time_ns() // 1_000_000
+    return Between(
+        EARLIEST if since is None else parse_time(since, now),
+        LATEST if until is None else parse_time(until, now),
+    )
 
 
 def parse_time(given: Moment, now: int | None = None) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from headrace.cli.arguments import Argument
+from headrace.cli.log_options import TIMES
 from headrace.cli.options import FILES, OPTIONS
 from headrace.cli.table import Example
 from headrace.errors import HeadraceError
@@ -35,6 +36,7 @@ ARGUMENTS = (
         "print each file's count, a tab and its path",
         ("--per-file",),
     ),
+    *TIMES,
     *OPTIONS,
 )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from headrace.cli.arguments import Argument
+from headrace.cli.log_options import TIMES
 from headrace.cli.options import FILES, OPTIONS
 from headrace.cli.table import Example
 
@@ -33,6 +34,7 @@ ARGUMENTS = (
         metavar="N",
         default=10,
     ),
+    *TIMES,
     *OPTIONS,
 )
 

@@ -134,10 +134,11 @@ def _opened(options: Namespace, console: Console) -> LogReader | None:
 
 
 def _blocks(reader: LogReader, options: Namespace) -> Iterator[Block]:
-    from headrace.api.log import between, followed
+    from headrace.api.log import followed
     from headrace.errors import LineOutOfRangeError
     from headrace.store.log.by_time import blocks_between
     from headrace.store.log.follow import again_and_again
+    from headrace.store.times import between
 
     times = between(options.since, options.until)
     if options.follow:

@@ -80,9 +80,10 @@ ARGUMENTS = (
 
 def run(options: Namespace, console: Console) -> int:
     """Print the records of all logs."""
-    from headrace.api.log import between, open_recovered
+    from headrace.api.log import open_recovered
     from headrace.store.log.partitions import find_partitions
     from headrace.store.log.playing import Player, Playing
+    from headrace.store.times import between
 
     speed = _speed(options.speed)
     start = _start(options.start or ())

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from headrace.api.formats.kinds import FORMATS
 from headrace.cli.arguments import Argument
+from headrace.cli.log_options import TIMES
 from headrace.cli.options import BAD_ROWS, FILES, OPTIONS
 from headrace.cli.table import Example
 
@@ -47,6 +48,10 @@ rows that a key index of id leads to, where a file has one (see headrace index b
 and every line of it is sound. The answers are the same, so is the account, and
 --explain with a FILE says what is read. --no-index and --strict read all rows.
 
+With --since and --until, FILEs are logs, and only their lines with times from one to before
+the other are asked, whatever their order; of segments without such lines nothing is read.
+--stats counts the others as outside the times.
+
 With --engine spark the rows are asked by tasks of Spark, on this machine or on the
 cluster that --master names; --explain says which part of the query they do.
 
@@ -77,6 +82,10 @@ EXAMPLES = (
         "by tasks of Spark, on all cores",
     ),
     Example("headrace query --rev --limit 3 '$' app.jsonl", "the newest rows first"),
+    Example(
+        "headrace query --stream '$.sum(qty)' trades --since -15m",
+        "about the last 15 minutes of a log",
+    ),
     Example(
         "headrace query '{id, ms}' --format table app.jsonl", "aligned, for people"
     ),
@@ -110,6 +119,7 @@ ARGUMENTS = (
         metavar="NAME=FILE",
         arity="repeated",
     ),
+    *TIMES,
     Argument("rev", "switch", "from the last row to the first", ("--rev",)),
     Argument(
         "distinct_by",
@@ -319,11 +329,13 @@ def _report(counts: QueryStats, console: Console) -> None:
         skipped=counts.skipped,
         blank=counts.blank,
         bad=counts.bad,
+        outside=counts.outside,
     )
 
 
 def _said(counts: QueryStats | Counts) -> str:
+    outside = f" + outside the times {counts.outside}" if counts.outside else ""
     return (
         f"rows {counts.rows} = emitted {counts.emitted} + filtered {counts.filtered} "
-        f"+ skipped {counts.skipped} + blank {counts.blank}"
+        f"+ skipped {counts.skipped} + blank {counts.blank}{outside}"
     )

@@ -6,6 +6,7 @@ import os
 from typing import TYPE_CHECKING
 
 from headrace.cli.arguments import Argument
+from headrace.cli.log_options import TIMES
 from headrace.cli.options import FILES, OPTIONS
 from headrace.cli.table import Example
 from headrace.errors import UsageError
@@ -60,6 +61,7 @@ ARGUMENTS = (
         metavar="SECONDS",
         default=0.2,
     ),
+    *TIMES,
     *OPTIONS,
 )
 
@@ -69,6 +71,11 @@ def run(options: Namespace, console: Console) -> int:
     from headrace.cli.reading import files, last_rows, print_rows
 
     if options.follow or options.wait:
+        if (options.since, options.until) != (None, None):
+            raise UsageError(
+                "--since and --until are for what is there; follow a log with "
+                "`headrace log cat -f --since`"
+            )
         return _follow(files(options), options, console)
     return print_rows(
         lambda dataset: last_rows(dataset, options.rows),

@@ -12,7 +12,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from headrace.kernel.log import ENTRY_BYTES, lines_between, time_span
+from headrace.errors import LogDamagedError
+from headrace.kernel.log import ENTRY_BYTES, lines_between, time_span, times_in
 from headrace.store.log.manifest import Sealed
 from headrace.store.log.reader import line_of
 
@@ -21,32 +22,9 @@ if TYPE_CHECKING:
 
     from headrace.store.log.manifest import Active
     from headrace.store.log.reader import Block, LogReader
-
-EARLIEST, LATEST = -(1 << 63), (1 << 63) - 1
-"""Before and behind all times that a line can have."""
+    from headrace.store.times import Between
 
 _ENTRIES_AT_ONCE = 1024
-
-
-@dataclass(frozen=True, slots=True)
-class Between:
-    """The times from `since` to before `until`."""
-
-    since: int = EARLIEST
-    until: int = LATEST
-
-    @property
-    def everything(self) -> bool:
-        """Whether every line is meant."""
-        return self == Between()
-
-    def has_some(self, earliest: int, latest: int) -> bool:
-        """Whether a line with times within these may be meant."""
-        return earliest < self.until and self.since <= latest
-
-    def has_all(self, earliest: int, latest: int) -> bool:
-        """Whether all lines with times within these are meant."""
-        return self.since <= earliest and latest < self.until
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +62,26 @@ def chosen_lines(block: Block, times: Between) -> Block:
     return replace(block, first_line=first, rows=rows, data=data, entries=entries)
 
 
+def ranges_between(
+    reader: LogReader, start: int, last: int, times: Between
+) -> Iterator[tuple[int, int]]:
+    """Yield which of the lines `start` to `last` have these times, as ``[first, end)``.
+
+    Only the index is read. Ranges may follow each other without a gap.
+    """
+    for run in _joined(_runs(reader, start, last, times)):
+        if run.all:
+            yield run.first, run.last + 1
+            continue
+        for number, entries in reader.entries(run.first, run.last):
+            if time_span(entries, reader.manifest.salt) is None:
+                reason = f"an entry of lines {run.first} to {run.last} is not good"
+                raise LogDamagedError(reader.path, 0, reason)
+            for line, time in enumerate(times_in(entries), number):
+                if times.since <= time < times.until:
+                    yield line, line + 1
+
+
 def first_between(reader: LogReader, start: int, last: int, times: Between) -> int:
     """Return a line from `start` on before which no line up to `last` has these times."""
     if times.everything:
@@ -103,7 +101,7 @@ def _runs(reader: LogReader, start: int, last: int, times: Between) -> Iterator[
 def _runs_of(
     reader: LogReader, segment: Sealed | Active, lines: _Run, times: Between
 ) -> Iterator[_Run]:
-    if (span := _span(segment)) is not None:
+    if (span := known_span(segment)) is not None:
         if not times.has_some(*span):
             return
         if times.has_all(*span):
@@ -121,7 +119,7 @@ def _runs_of(
                 yield _Run(number, end, all=found is not None and times.has_all(*found))
 
 
-def _span(segment: Sealed | Active) -> tuple[int, int] | None:
+def known_span(segment: Sealed | Active) -> tuple[int, int] | None:
     """Return the earliest and the latest time of all lines, if the manifest has them."""
     earliest, latest = segment.times.earliest, segment.times.latest
     if isinstance(segment, Sealed) and earliest is not None and latest is not None:

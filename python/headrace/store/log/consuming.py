@@ -10,10 +10,10 @@ import time
 from typing import TYPE_CHECKING
 
 from headrace.errors import LogReplacedError, UsageError
-from headrace.store.log.by_time import Between
 from headrace.store.log.consumers import Checkpoints, checked_name
 from headrace.store.log.follow import Follower
 from headrace.store.log.names import LogNames
+from headrace.store.times import Between
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

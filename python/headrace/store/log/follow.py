@@ -20,12 +20,13 @@ from headrace.errors import (
     SourceNotFoundError,
     UsageError,
 )
-from headrace.store.log.by_time import Between, chosen_lines
+from headrace.store.log.by_time import chosen_lines
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from headrace.store.log.reader import Block, LogReader
+    from headrace.store.times import Between
 
 Gone: TypeAlias = Literal["error", "skip"]
 GONE: tuple[Gone, ...] = get_args(Gone)

@@ -13,9 +13,10 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from headrace.errors import UsageError
-from headrace.store.log.by_time import EARLIEST, LATEST, Between, blocks_between
+from headrace.store.log.by_time import blocks_between
 from headrace.store.log.merged import MergedLogs
 from headrace.store.log.reader import LogReader
+from headrace.store.times import EARLIEST, LATEST, Between
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from headrace.errors import LogDamagedError, SourceChangedError, SourceNotFoundError
 from headrace.kernel.rows import File, reading
 from headrace.store.log import manifest as manifests
+from headrace.store.log.by_time import known_span
 from headrace.store.log.index_file import committed_now
 from headrace.store.log.manifest import Sealed
 from headrace.store.log.names import LogNames
@@ -20,16 +21,21 @@ from headrace.store.source import Segment, Source, local_file
 
 if TYPE_CHECKING:
     from headrace.store.log.manifest import Active, Manifest
+    from headrace.store.times import Between
 
 
-def log_sources(directory: str) -> list[Source]:
-    """Return the segments of a log that have lines, and the last one."""
+def log_sources(directory: str, times: Between | None = None) -> list[Source]:
+    """Return the segments of a log that have lines, and the last one.
+
+    With `times`, only lines with these are meant: a segment in which the manifest says that
+    all have one is as any other, and one in which it says that none has is not looked at.
+    """
     names = LogNames(directory)
     while True:
         manifest = _manifest(names)
         try:
             return [
-                _source(names, manifest, segment)
+                _source(names, manifest, segment, times)
                 for segment in manifest.all_segments
                 if segment.rows or segment is manifest.active
             ]
@@ -39,13 +45,13 @@ def log_sources(directory: str) -> list[Source]:
                 raise LogDamagedError(error.path, 0, "it is missing") from None
 
 
-def segment_source(path: Path) -> Source | None:
+def segment_source(path: Path, times: Between | None = None) -> Source | None:
     """Return a file of a log, None if it is not one that its manifest names."""
     names = LogNames(path.parent)
     manifest = _manifest(names)
     named = (each for each in manifest.all_segments if each.name == path.name)
     segment = next(named, None)
-    return None if segment is None else _source(names, manifest, segment)
+    return None if segment is None else _source(names, manifest, segment, times)
 
 
 def elsewhere(source: Source) -> Source | None:
@@ -55,8 +61,9 @@ def elsewhere(source: Source) -> Source | None:
     for segment in manifest.segments:
         if names.directory / segment.name != Path(source.location):
             found = _source(names, manifest, segment)
-            if found.segment == source.segment:
-                return found
+            assert found.segment is not None
+            if replace(found.segment, times=source.times) == source.segment:
+                return replace(found, segment=source.segment)
     return None
 
 
@@ -77,20 +84,35 @@ def _manifest(names: LogNames) -> Manifest:
     return manifest
 
 
-def _source(names: LogNames, manifest: Manifest, segment: Sealed | Active) -> Source:
+def _source(
+    names: LogNames,
+    manifest: Manifest,
+    segment: Sealed | Active,
+    times: Between | None = None,
+) -> Source:
     path = str(names.directory / segment.name)
     if not isinstance(segment, Sealed):
-        return _last(names, path, manifest)
+        return _last(names, path, manifest, times)
+    if times is not None and (span := known_span(segment)) is not None:
+        if not times.has_some(*span):
+            known = Segment(
+                segment.base, segment.rows, manifest.salt, times=times, outside=True
+            )
+            return Source(path, "file", size=0, segment=known)
+        if times.has_all(*span):
+            times = None
     source = local_file(path)
     size = segment.bytes_on_disk
     if source.size != size:
         reason = f"it has {source.size} bytes, but should have {size}"
         raise LogDamagedError(path, min(source.size, size), reason)
-    known = Segment(segment.base, segment.rows, manifest.salt, growing=False)
+    known = Segment(segment.base, segment.rows, manifest.salt, times=times)
     return replace(source, segment=known)
 
 
-def _last(names: LogNames, path: str, manifest: Manifest) -> Source:
+def _last(
+    names: LogNames, path: str, manifest: Manifest, times: Between | None
+) -> Source:
     place = committed_now(names, manifest.mark)
     with reading(path):
         file = File(path)
@@ -99,5 +121,5 @@ def _last(names: LogNames, path: str, manifest: Manifest) -> Source:
             reason = f"it has {size} bytes, but {place.end} are committed"
             raise LogDamagedError(path, size, reason)
         ends = file.fingerprint(place.end)
-    known = Segment(place.base, place.rows, place.salt, growing=True)
+    known = Segment(place.base, place.rows, place.salt, growing=True, times=times)
     return Source(path, "file", "none", place.end, mtime_ns, ends, segment=known)
