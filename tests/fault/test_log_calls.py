@@ -1,6 +1,7 @@
 """Every system call of a log fails in turn: no record is lost, doubled or out of order."""
 
 import errno
+import os
 import threading
 from contextlib import suppress
 from itertools import count
@@ -9,7 +10,7 @@ import pytest
 
 import headrace
 from headrace.errors import HeadraceError, LogFailedError, UnwritableError
-from headrace.store.log import files
+from headrace.store.log import files, recovery
 from headrace.store.log.files import System
 from headrace.store.log.manifest import load
 from headrace.store.log.names import LogNames
@@ -156,6 +157,50 @@ def test_recovery_killed_at_any_call(root, fault):
         if system.failed is None:
             break
     assert at > 15
+
+
+def recover_times_killed_at(directory, at, fault):
+    """Lose the index of a full segment, kill its recovery, and recover again."""
+    with headrace.LogWriter(directory, rotate_rows=2) as writer:
+        writer.append_many(range(5))
+    os.utime(directory / f"{0:020d}.jsonl", (5, 5))
+    (directory / f"{0:020d}.jsonl.idx").unlink()
+    system = FailingSystem(at, fault)
+    with using(system), suppress(Killed):
+        headrace.recover_log(directory)
+    headrace.recover_log(directory)
+    return system
+
+
+def by_time(directory):
+    """Return the lines with the time that recovery took from the file, and all others."""
+    log = headrace.Log(directory)
+    return list(log.range(since=5000, until=5001)), list(log.range(since=5001))
+
+
+@pytest.mark.parametrize("fault", ["before", "after", "within"])
+def test_times_of_a_recovery_killed_at_any_call(root, fault):
+    """An index that was made again has other times, and nobody leaves its lines out."""
+    for at in count(1):
+        directory = root / str(at)
+        system = recover_times_killed_at(directory, at, fault)
+        assert by_time(directory) == ([0, 1], [2, 3, 4])
+        if system.failed is None:
+            break
+    assert "rename" in system.log
+    assert at > 8
+
+
+def test_times_that_are_saved_too_late_are_caught(root, monkeypatch):
+    monkeypatch.setattr(recovery._Recovery, "_widen", lambda *_: None)
+    missed = 0
+    for at in count(1):
+        directory = root / str(at)
+        system = recover_times_killed_at(directory, at, "after")
+        missed += by_time(directory) != ([0, 1], [2, 3, 4])
+        if system.failed is None:
+            break
+    assert missed
 
 
 def write_and_keep(directory, acknowledge, removing):

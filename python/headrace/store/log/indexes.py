@@ -90,11 +90,13 @@ class Indexes:
         rows: int,
         path: Path,
         created: int | None = None,
+        announce: Callable[[Times], None] = lambda _times: None,
     ) -> Times | None:
         """Make the index of a full segment again, unless it is as long as it should be.
 
         Its lines are those of `path`. Times that are lost are `created`, or that of the file;
-        returns the times that lines have then, which may be others than before.
+        returns the times that lines have then, which may be others than before. `announce` is
+        told them before the index takes its name.
         """
         if self.ensure(header) == header.place._replace(rows=rows).index_end:
             return None
@@ -118,10 +120,12 @@ class Indexes:
             files.system.unlink(temporary)
             reason = behind.reason or f"it has {place.rows} lines, not {rows}"
             raise LogDamagedError(str(path), place.end, reason)
+        times = Active(header.file_number, header.base).reached(place, clock).times
+        announce(times)
         files.system.rename(temporary, index_path)
         files.system.sync_directory(self.names.directory)
         self.report.add("index_rebuilt", str(index_path), "it was not whole", rows=rows)
-        return Active(header.file_number, header.base).reached(place, clock).times
+        return times
 
     def lines_behind(
         self, place: Place, path: Path, size: int, created: int | None = None

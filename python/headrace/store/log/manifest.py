@@ -45,6 +45,16 @@ class Times:
     earliest: int | None = None
     latest: int | None = None
 
+    def covering(self, other: Times) -> Times:
+        """Return times within which are those of both; none if it is not known of one.
+
+        >>> Times(3, 5).covering(Times(4, 9)), Times(3, 5).covering(Times())
+        (Times(earliest=3, latest=9), Times(earliest=None, latest=None))
+        """
+        known = (self.earliest, self.latest, other.earliest, other.latest)
+        bounds = [each for each in known if each is not None]
+        return Times(min(bounds), max(bounds)) if len(bounds) == len(known) else Times()
+
 
 @dataclass(frozen=True, slots=True)
 class Packed:

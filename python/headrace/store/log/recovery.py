@@ -14,6 +14,7 @@ from __future__ import annotations
 import os
 import time
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from headrace.errors import LogDamagedError, SourceNotFoundError
@@ -73,6 +74,7 @@ class _Recovery:
         self._names = indexes.names
         self._repair = indexes.options.repair
         self.report = indexes.report
+        self._saved: Manifest | None = None
 
     # The manifest
 
@@ -80,11 +82,13 @@ class _Recovery:
         """Return the manifest; one that is damaged is moved aside, if that was asked for."""
         path = self._names.manifest
         try:
-            return manifests.load(self._names)
+            self._saved = manifests.load(self._names)
         except LogDamagedError as error:
             if not self._repair or FORMAT.encode() not in path.read_bytes():
                 raise
             reason = error.reason
+        else:
+            return self._saved
         descriptor = files.system.open(path)
         try:
             size = os.fstat(descriptor).st_size
@@ -180,6 +184,8 @@ class _Recovery:
             expression = manifest.timing.expression
             self._indexes.time = self._indexes.options.compile(expression)
         segments = tuple(self._sealed(manifest, each) for each in manifest.segments)
+        if self._saved is not None:
+            manifest = replace(manifest, generation=self._saved.generation)
         manifest = self._active(replace(manifest, segments=segments))
         return self._strays(manifest)
 
@@ -196,8 +202,27 @@ class _Recovery:
             return self._cut(segment, header, reason)
         # The file of a compressed one is younger than its lines.
         created = None if segment.packed is None else segment.times.latest
-        times = self._indexes.ensure_rows(header, segment.rows, path, created)
+        times = self._indexes.ensure_rows(
+            header, segment.rows, path, created, partial(self._widen, segment.base)
+        )
         return segment if times is None else replace(segment, times=times)
+
+    def _widen(self, base: int, times: Times) -> None:
+        """Let the manifest have times of a segment that are right with both of its indexes.
+
+        The new one is whole, so nobody would look at it again if we were killed before the
+        manifest has its times.
+        """
+        if self._saved is None:
+            return
+        segments = tuple(
+            replace(each, times=each.times.covering(times))
+            if each.base == base
+            else each
+            for each in self._saved.segments
+        )
+        if segments != self._saved.segments:
+            self._saved = replace(self._saved, segments=segments).save(self._names)
 
     def _lost(self, segment: Sealed, reason: str) -> Sealed:
         """Give up all lines of a segment."""
