@@ -619,3 +619,44 @@ class TestWhatIsLeftBehind:
         with using(Noting()):
             headrace.recover_log(log)
         assert calls[:3] == ["manifest.json", "sync", "unlink"]
+
+
+class TestIndexesOfSegments:
+    """Key indexes and checkpoints that commands kept beside segments."""
+
+    @pytest.fixture
+    def indexed(self, log):
+        for path in sorted(log.glob("*.jsonl")):
+            headrace.build_lookup_index(path, "n")
+            headrace.build_lookup_index(path, "pad")
+            path.with_name(f"{path.name}.jnx.delta").write_bytes(b"of an update")
+            path.with_name(f"{path.name}.ckpt").write_bytes(b"of a large file")
+        return log
+
+    def test_go_with_their_segments(self, indexed):
+        last = max(indexed.glob("*.jsonl")).name
+        headrace.retain_log(indexed, before_line=MANY + 4)
+        ends = ("", ".ckpt", ".idx", ".jnx", ".jnx.delta", ".jnx.pad")
+        assert names(indexed) == [f"{last}{end}" for end in ends]
+
+    def test_go_when_a_removal_is_finished(self, indexed):
+        saved = load(LogNames(indexed))
+        replace(saved, segments=saved.segments[1:], removing=(0,)).save(
+            LogNames(indexed)
+        )
+        headrace.recover_log(indexed)
+        assert not list(indexed.glob(f"{0:020d}*"))
+        assert list(indexed.glob(f"{2:020d}.jsonl.jnx.pad"))
+
+    def test_do_no_harm_after_compression(self, indexed):
+        rows = list(headrace.open(indexed))
+        headrace.seal_log(indexed)
+        assert list(headrace.open(indexed)) == rows
+        assert list(headrace.open(f"{indexed}/*")) == rows
+        found = headrace.open(indexed).query("n == 1", output="match")
+        assert found.to_list() == [value(1)]
+        assert headrace.recover_log(indexed).actions == []
+        assert faults(indexed) == []
+        headrace.retain_log(indexed, before_line=MANY + 4)
+        assert not list(indexed.glob(f"{0:020d}*"))
+        assert not list(indexed.glob(f"{2:020d}*"))

@@ -109,6 +109,15 @@ def test_missing_file_and_wrong_kind(write, tmp_path):
         RowIndexer(write(gzip.compress(b"{}\n"), "data.jsonl.gz"))
 
 
+def test_several_files_are_refused(write, tmp_path):
+    write(b"1\n", "a.jsonl")
+    write(b"2\n", "b.jsonl")
+    with pytest.raises(
+        UsageError, match="is of one file, and these are 2; make one of"
+    ):
+        RowIndexer(tmp_path)
+
+
 # The build in the background
 
 

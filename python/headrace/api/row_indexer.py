@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import os
 
 from headrace.errors import UsageError
 from headrace.kernel.rows import IndexBuild, RowIndex, reading
@@ -10,9 +10,6 @@ from headrace.store.index_job import IndexJob
 from headrace.store.opened import OpenedFile
 from headrace.store.row_file import INTERVAL
 from headrace.store.source import expand
-
-if TYPE_CHECKING:
-    import os
 
 
 class RowIndexer:
@@ -24,7 +21,13 @@ class RowIndexer:
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
-        (source,) = expand(path)
+        sources = expand(path)
+        if len(sources) != 1:
+            raise UsageError(
+                f"{os.fspath(path)}: a RowIndexer is of one file, and these are {len(sources)}; "
+                "make one of each, or headrace.open them together"
+            )
+        (source,) = sources
         if not source.seekable or source.blocks:
             reason = f"{source.location}: only plain files have rows at byte offsets"
             raise UsageError(reason)

@@ -17,6 +17,7 @@ from headrace.store.log.index_file import rows_in
 from headrace.store.log.names import CODECS
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
     from pathlib import Path
 
     from headrace.store.log.manifest import Manifest, Sealed
@@ -36,8 +37,8 @@ class Leftovers:
         if not manifest.removing:
             return manifest
         manifest = self._decided(manifest)
-        for base in manifest.removing:
-            self._remove("expired", "it was not finished", *files_of(self.names, base))
+        paths = files_of(self.names, manifest.removing)
+        self._remove("expired", "it was not finished", *paths)
         return replace(manifest, removing=())
 
     def copies(self, manifest: Manifest) -> Manifest:
@@ -95,7 +96,10 @@ class Leftovers:
         files.system.sync_directory(self.names.directory)
 
 
-def files_of(names: LogNames, base: int) -> list[Path]:
-    """List the files that a segment may have."""
-    packed = [names.packed(base, codec) for codec in CODECS]
-    return [names.data(base), *packed, names.index(base)]
+def files_of(names: LogNames, bases: Collection[int]) -> list[Path]:
+    """List the files that segments may have, and what others have kept beside them."""
+    paths = names.sidecars(bases)
+    for base in bases:
+        packed = [names.packed(base, codec) for codec in CODECS]
+        paths += [names.data(base), *packed, names.index(base)]
+    return paths

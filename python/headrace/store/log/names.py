@@ -15,6 +15,7 @@ from headrace.kernel.blocks import codecs
 
 if TYPE_CHECKING:
     import os
+    from collections.abc import Collection
 
 MANIFEST = "manifest.json"
 LOCK = "LOCK"
@@ -34,6 +35,7 @@ _TEMPORARY = re.compile(
     r"\.tmp-\d+-[0-9a-f]{8}"
 )
 _OURS = (_SEGMENT, _PACKED, _INDEX, _TEMPORARY)
+_SIDECAR = re.compile(r"(\d{20})\.jsonl(?:\.zst|\.gz)?\.(?:ckpt|jnx(?:\..+)?)")
 
 
 class LogNames:
@@ -77,6 +79,15 @@ class LogNames:
         """List the segments whose indexes are there."""
         found = [_INDEX.fullmatch(path.name) for path in self.directory.iterdir()]
         return sorted(int(match[1]) for match in found if match)
+
+    def sidecars(self, bases: Collection[int]) -> list[Path]:
+        """List what commands that read files have kept beside some segments: their indexes."""
+        found = []
+        for path in self.directory.iterdir():
+            match = _SIDECAR.fullmatch(path.name)
+            if match and int(match[1]) in bases:
+                found.append(path)
+        return sorted(found)
 
     def leftovers(self) -> list[Path]:
         """List what writers that died had begun to write."""

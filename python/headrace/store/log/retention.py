@@ -118,8 +118,7 @@ class Removed:
 
 def remove_files(names: LogNames, bases: Sequence[int]) -> None:
     """Remove the files of segments that the manifest names no more, durably."""
-    for base in bases:
-        for path in files_of(names, base):
-            if path.exists():
-                files.system.unlink(path)
+    for path in files_of(names, bases):
+        if path.exists():
+            files.system.unlink(path)
     files.system.sync_directory(names.directory)
