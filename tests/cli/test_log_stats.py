@@ -23,6 +23,29 @@ def test_for_people_and_for_programs(process):
     assert process("log", "stats", "nowhere").code == 1
 
 
+def test_how_far_consumers_are(process, tmp_path):
+    process("log", "append", "log", "-q", stdin=LINES)
+    for name, lines in (("billing", 88), ("audit", 90), ("broken", 5)):
+        process("log", "cat", "log", "--consumer", name, "-n", lines)
+    (tmp_path / "log" / "consumers" / "broken.json").write_bytes(b"{}")
+    said = (
+        "audit 0 lines behind, at line 90, billing 2 lines behind, at line 88, "
+        "broken with a checkpoint that cannot be read"
+    )
+    assert said in process("log", "stats", "log").out.decode()
+    told = json.loads(process("log", "stats", "log", "--format", "json").out)
+    assert told["consumers"] == [
+        {"consumer": "audit", "line": 90, "lag_lines": 0},
+        {"consumer": "billing", "line": 88, "lag_lines": 2},
+        {"consumer": "broken", "line": None, "lag_lines": None},
+    ]
+    scraped = process("log", "stats", "log", "--format", "prometheus").out.decode()
+    assert parsed(scraped)["storage_consumer_lag_lines"] == {
+        ("", (("consumer", name), ("directory", "log"))): lag
+        for name, lag in (("audit", 0), ("billing", 2))
+    }
+
+
 def test_metrics_of_a_writer(process, tmp_path):
     process("log", "append", "log", "--metrics", "log.prom", stdin=LINES)
     metrics = parsed((tmp_path / "log.prom").read_text())

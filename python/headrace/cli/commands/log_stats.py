@@ -13,10 +13,11 @@ if TYPE_CHECKING:
     from argparse import Namespace
 
     from headrace.cli.output import Console
-    from headrace.store.log.stats import LogStats
+    from headrace.store.log.stats import ConsumerLag, LogStats
 
 ABOUT = """\
-Segments, lines, bytes, the times of the first and last line, what recovery put aside and did.
+Segments, lines, bytes, the times of the first and last line, how far each consumer is, what
+recovery put aside and did.
 Lines are not read, and a writer is not disturbed. What a writer does, in counters and
 latencies, is told by `headrace log append --metrics`."""
 
@@ -83,6 +84,8 @@ def told(stats: LogStats) -> str:
             f"{counted(stats.quarantine_bytes, 'byte')} in "
             f"{counted(stats.quarantine_files, 'file')}"
         )
+    if stats.consumers:
+        facts["consumers"] = ", ".join(map(_lag, stats.consumers))
     if stats.recovery is not None:
         facts["last recovery"] = ", ".join(
             dict.fromkeys(str(each["action"]) for each in _actions(stats.recovery))
@@ -94,6 +97,16 @@ def told(stats: LogStats) -> str:
 def _actions(recovery: dict[str, object]) -> list[dict[str, object]]:
     actions = recovery.get("actions")
     return actions if isinstance(actions, list) else []
+
+
+def _lag(consumer: ConsumerLag) -> str:
+    """Say how far a consumer is."""
+    from headrace.cli.wording import counted
+
+    if consumer.lag_lines is None:
+        return f"{consumer.consumer} with a checkpoint that cannot be read"
+    behind = counted(consumer.lag_lines, "line")
+    return f"{consumer.consumer} {behind} behind, at line {consumer.line}"
 
 
 def _moment(milliseconds: int | None) -> str:

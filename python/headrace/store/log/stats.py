@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from headrace.errors import SourceNotFoundError
+from headrace.errors import (
+    CheckpointDamagedError,
+    LogReplacedError,
+    SourceNotFoundError,
+)
 from headrace.kernel.log import verify
 from headrace.kernel.rows import File, reading
 from headrace.kernel.values import InvalidJsonError, parse
 from headrace.store.log import manifest as manifests
+from headrace.store.log.consumers import Checkpoints
 from headrace.store.log.index_file import committed_now
 from headrace.store.log.metrics import Metric, Sample, gauge
 from headrace.store.log.names import LogNames
@@ -20,6 +26,18 @@ if TYPE_CHECKING:
 
     from headrace.kernel.log import Place
     from headrace.store.log.manifest import Active, Manifest, Times
+
+
+@dataclass(frozen=True, slots=True)
+class ConsumerLag:
+    """How far a consumer is: the last line it is done with, and how many are behind that.
+
+    None if its checkpoint is damaged, or that of another log.
+    """
+
+    consumer: str
+    line: int | None
+    lag_lines: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +69,7 @@ class LogStats:
     time: str | None
     epoch: int
     recovery: dict[str, object] | None
+    consumers: tuple[ConsumerLag, ...]
 
 
 def log_stats(directory: str | os.PathLike[str]) -> LogStats:
@@ -88,6 +107,7 @@ def log_stats(directory: str | os.PathLike[str]) -> LogStats:
         time=manifest.timing.expression,
         epoch=manifest.epoch,
         recovery=_recovery(names),
+        consumers=_consumers(Checkpoints(names, manifest.salt), place.last_line),
     )
 
 
@@ -120,6 +140,21 @@ def _least(times: list[Times]) -> int | None:
 
 def _most(times: list[Times]) -> int | None:
     return max((each.latest for each in times if each.latest is not None), default=None)
+
+
+def _consumers(checkpoints: Checkpoints, last: int) -> tuple[ConsumerLag, ...]:
+    found = []
+    for name in checkpoints.consumers():
+        line = None
+        with suppress(CheckpointDamagedError, LogReplacedError):
+            checkpoint = checkpoints.load(name)
+            if checkpoint is None:
+                continue  # it was just removed
+            line = checkpoint.line
+        found.append(
+            ConsumerLag(name, line, None if line is None else max(last - line, 0))
+        )
+    return tuple(found)
 
 
 def _recovery(names: LogNames) -> dict[str, object] | None:
@@ -159,4 +194,15 @@ def stats_metrics(stats: LogStats) -> list[Metric]:
             "When the last segment was changed, in seconds since 1970.",
             stats.changed,
         ),
+        *_consumer_metrics(stats.consumers),
     ]
+
+
+def _consumer_metrics(consumers: tuple[ConsumerLag, ...]) -> list[Metric]:
+    lags = tuple(
+        Sample(each.lag_lines, {"consumer": each.consumer})
+        for each in consumers
+        if each.lag_lines is not None
+    )
+    told = "Lines that a consumer is not done with."
+    return [Metric("storage_consumer_lag_lines", "gauge", told, lags)] if lags else []
