@@ -1,9 +1,11 @@
-"""Reading a log: any line by its number, and opening one of any size."""
+"""Reading logs: any line by its number, opening one of any size, and many as one."""
 
 from __future__ import annotations
 
+import heapq
 import os
 import time
+import zlib
 from pathlib import Path
 from random import Random
 from statistics import median
@@ -16,12 +18,15 @@ from benchmarks.suite import Settings, Suite
 from benchmarks.suites.log_write import RECORD, kept_log, records, scratch
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable, Iterator
 
 FEW, MANY = 3, 20_000
 LINE_LIMIT = 20e-6
 OPEN_LIMIT = 20e-3
+REPLAYED_A_SECOND = 500_000
+PARTITIONS = 8
 SEGMENT, SALT = 256 << 20, 7
+FIRST_TIME = 1_700_000_000_000
 LAST = 1000
 """Lines in the last segment of the log that is opened."""
 
@@ -115,8 +120,79 @@ def opened_to_write(directory: str) -> Outcome:
     return Outcome(digest([Log(directory, raw=True)[-1]]), meter.figures)
 
 
+def partitions(count: int) -> Path:
+    """Find logs with so many records together, two of each time, or make them."""
+    from headrace import LogWriter
+
+    directory = DATA / f"log-partitions-{count}"
+    if directory.exists():
+        return directory
+    random = Random("partitions")
+    with scratch() as making:
+        logs = [
+            LogWriter(making / "logs" / f"p{number}", durability="os", time="$.ms")
+            for number in range(PARTITIONS)
+        ]
+        several: list[list[bytes]] = [[] for _ in logs]
+        for number in range(count):
+            # Two records of a time, which may be of one partition.
+            head = b'{"id":%d,"ms":%d,"pad":"' % (number, FIRST_TIME + number // 2)
+            record = head.ljust(RECORD - 3, b"x") + b'"}'
+            several[int(random.random() * PARTITIONS)].append(record)
+            if number % 10_000 == 0 or number == count - 1:
+                for log, some in zip(logs, several, strict=True):
+                    log.append_many(some)
+                    some.clear()
+        for log in logs:
+            log.close()
+        (making / "logs").rename(directory)
+    return directory
+
+
+def merged(pieces: Iterable[bytes]) -> Outcome:
+    """Give a checksum of all lines, and how long they took."""
+    checksum = 0
+    with Meter() as meter:
+        for piece in pieces:
+            checksum = zlib.crc32(piece, checksum)
+    return Outcome(checksum, meter.figures)
+
+
+def headrace_replay(directory: str) -> Outcome:
+    """Merge the lines of logs by their times, as ``headrace log replay`` does."""
+    from headrace.store.log.partitions import find_partitions
+    from headrace.store.log.playing import Player, Playing
+    from headrace.store.times import Between
+
+    player = Player(Playing(find_partitions([directory]), Between()))
+
+    def pieces() -> Iterator[bytes]:
+        while (found := player.poll()) is not None:
+            if not isinstance(found, float):
+                yield found.data
+
+    try:
+        return merged(pieces())
+    finally:
+        player.close()
+
+
+def plain_replay(directory: str) -> Outcome:
+    """Merge the same lines by the times that they say themselves."""
+
+    def lines(number: int) -> Iterator[tuple[int, int, bytes]]:
+        for path in sorted(Path(directory, f"p{number}").glob("*.jsonl")):
+            with path.open("rb") as file:
+                for line in file:
+                    at = line.index(b'"ms":') + 5
+                    yield int(line[at : line.index(b",", at)]), number, line
+
+    several = heapq.merge(*map(lines, range(PARTITIONS)))
+    return merged(line for _time, _number, line in several)
+
+
 def build(settings: Settings) -> Benchmark:
-    """Ask for lines, and for a large log."""
+    """Ask for lines, for a large log, and for several logs in the order of their times."""
     headrace = {"modules": ("headrace",)}
     directory = kept_log(settings.size)
     with (directory / "00000000000000000000.jsonl").open("rb") as file:
@@ -136,18 +212,37 @@ def build(settings: Settings) -> Benchmark:
             probe("headrace LogWriter", opened_to_write, large, **headrace),
         ),
     )
+    count = settings.size // RECORD * 2 // 5
+    logs = partitions(count)
+    replay = Question(
+        f"replay of {PARTITIONS} partitions, {count:,} records",
+        (
+            probe("headrace log replay", headrace_replay, logs, **headrace),
+            probe("heapq.merge, plain Python", plain_replay, logs),
+        ),
+        count * RECORD,
+    )
     return Benchmark(
         SUITE.name,
         SUITE.doc,
-        (line, opening),
+        (line, opening, replay),
         targets=(
             AtMost(Ref(line.label, "headrace Log.get"), "time", LINE_LIMIT),
             *(
                 AtMost(Ref(opening.label, each.name), "time", OPEN_LIMIT)
                 for each in opening.candidates
             ),
+            AtMost(
+                Ref(replay.label, "headrace log replay"),
+                "time",
+                count / REPLAYED_A_SECOND,
+            ),
         ),
     )
 
 
-SUITE = Suite("log-read", "Take lines of a log by number, and open large ones.", build)
+SUITE = Suite(
+    "log-read",
+    "Take lines of a log by number, open large ones, and replay several.",
+    build,
+)

@@ -43,10 +43,12 @@ def test_everybody_writes_the_same(tmp_path):
 
 
 def test_everybody_reads_the_same():
-    line, opening = log_read.build(SMALL).questions
+    line, opening, replay = log_read.build(SMALL).questions
     assert len(set(answers(line))) == 1
     last = log_write.records(log_read.LAST)[-1]
     assert set(answers(opening)) == {log_read.digest([last])}
+    (checksum,) = set(answers(replay))
+    assert checksum
 
 
 @pytest.mark.parametrize("suite", [log_read, log_write])
