@@ -5,6 +5,7 @@ file. Each cut shuts the file system down without writing its journal: nothing t
 synchronised reaches the file it is in. Then it is mounted again, as after a power failure.
 """
 
+import errno
 import fcntl
 import os
 import random
@@ -60,12 +61,32 @@ def image():
 def mounted(root):
     """Mount it, and give where."""
     where = root / "mounted"
-    command = ["mount", "-o", "loop", root / "disk", where]
-    subprocess.run(command, check=True, capture_output=True)
+    mount(root, where)
+    while not is_alive(where):
+        # Somebody still has what was shut down, and the same is mounted again.
+        subprocess.run(["umount", where], check=True)
+        time.sleep(0.1)
+        mount(root, where)
     try:
         yield where
     finally:
         subprocess.run(["umount", where], check=True)
+
+
+def mount(root, where):
+    command = ["mount", "-o", "loop", root / "disk", where]
+    subprocess.run(command, check=True, capture_output=True)
+
+
+def is_alive(where):
+    """Whether a file system can be written; one that was shut down cannot."""
+    try:
+        (where / "alive").touch()
+    except OSError as error:
+        if error.errno == errno.EIO:
+            return False
+        raise
+    return True
 
 
 def pull_the_plug(where):
