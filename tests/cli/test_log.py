@@ -4,6 +4,7 @@ import json
 import os
 import signal
 import subprocess
+import sys
 
 import pytest
 
@@ -34,6 +35,42 @@ def test_acknowledgements_count_the_records_of_the_run(process):
     outcome = process("log", "append", "log", "--ack", stdin=large * 3)
     assert outcome.out == b"ACK 1\nACK 2\nACK 3\n"
     assert process("log", "append", "log", "--ack", stdin=b"").out == b""
+
+
+def test_records_before_a_full_disk_are_acknowledged(process, tmp_path):
+    long = b"".join(b'{"n":%d,"pad":"%s"}\n' % (n, b"x" * 200) for n in range(500))
+    limit = 'ulimit -f 64; exec "$0" -m headrace log append log --ack --rotate-rows 500'
+    done = subprocess.run(
+        ["bash", "-c", limit, sys.executable],
+        input=lines(500) + long,
+        capture_output=True,
+        cwd=tmp_path,
+        check=False,
+    )
+    assert (done.returncode, done.stdout) == (1, b"ACK 500\n")
+    assert b"500 of 1000 records are in the log" in done.stderr
+    assert process("log", "cat", "log").out == lines(500)
+
+
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_lines_that_nobody_read_are_not_done(process, tmp_path, unbuffered):
+    """Without a buffer, the system may take a part of what is written."""
+    row = b'"%s"\n' % (b"x" * 97)
+    process("log", "append", "log", stdin=row * 9000)
+    command = [sys.executable, "-m", "headrace", "log", "cat", "log", "--consumer", "c"]
+    child = subprocess.Popen(
+        command,
+        stdout=subprocess.PIPE,
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONUNBUFFERED": unbuffered},
+    )
+    child.stdout.read(4096)
+    child.stdout.close()
+    assert child.wait() == 0
+    told = process("log", "consumers", "log").out
+    done = json.loads(told)["line"] if told else 0
+    # A pipe holds 64 KiB: what was taken is not more than that and what was read.
+    assert done * len(row) <= 4096 + (64 << 10)
 
 
 def test_each_record_is_acknowledged_as_it_comes(start):

@@ -129,6 +129,24 @@ class TestReplay:
         with headrace.Replay(logs, raw=True) as replay:
             assert next(iter(replay)).record == b"1000"
 
+    def test_the_position_is_that_of_the_record_that_was_given(self, logs):
+        with headrace.Replay(logs) as replay:
+            for record in replay:
+                assert replay.position == record.time
+
+    def test_going_on_where_it_was_after_seeking(self, logs):
+        with headrace.Replay(logs) as replay:
+            records = iter(replay)
+            played = [next(records) for _ in range(4)]
+            replay.seek(1500)
+            again = next(records)
+            assert (again, replay.position) == (played[1], 1500)
+            with headrace.Replay(logs, start=replay.next_lines) as following:
+                assert seen([again, *following]) == ORDER[1:]
+        with headrace.Replay(logs, start=2) as replay:
+            next(iter(replay))
+            assert replay.next_lines == {"a": 3, "b": 2}
+
     def test_blank_lines(self, tmp_path):
         with headrace.LogWriter(tmp_path / "log") as log:
             log.append_lines(b"1\n\n2\n")

@@ -63,7 +63,8 @@ class Replay:
         self.partitions = [each.name for each in partitions]
         self._player = Player(playing, checked_speed(speed), clock)
         self._raw = raw
-        self._lines = dict.fromkeys(self.partitions, 0)
+        self._lines = {name: playing.first_line(name) - 1 for name in self.partitions}
+        self._position: int | None = None
         # What other threads ask for.
         self._asked = threading.Condition()
         self._paused = False
@@ -74,7 +75,7 @@ class Replay:
     @property
     def position(self) -> int | None:
         """The time up to which records were given out, in milliseconds; None before."""
-        return self._player.position
+        return self._position
 
     @property
     def lag(self) -> float:
@@ -157,6 +158,8 @@ class Replay:
                 if not stepped and not self._turn():
                     break
                 self._lines[record.partition] = record.line
+                if self._position is None or record.time > self._position:
+                    self._position = record.time
                 yield record
 
     def _records(self, piece: Piece) -> Iterator[Replayed]:
@@ -193,7 +196,11 @@ class Replay:
                     return None
                 if self._sought is not None:
                     self._player.seek(self._sought)
-                    self._sought = None
+                    first = zip(
+                        self.partitions, self._player.first_lines(), strict=True
+                    )
+                    self._lines = {name: line - 1 for name, line in first}
+                    self._sought = self._position = None
                     continue
                 found = self._player.step() if stepped else self._player.poll()
                 if isinstance(found, float):

@@ -60,7 +60,10 @@ class Console:
         self._hide_bar()
         self._data_begun = True
         with _standard_output():
-            sys.stdout.buffer.write(data)
+            # Without a buffer (PYTHONUNBUFFERED), a part of it may be all that is taken.
+            rest = memoryview(data)
+            while rest:
+                rest = rest[sys.stdout.buffer.write(rest) :]
         if self.live:
             self.flush()
 

@@ -190,7 +190,7 @@ def _append(
     writer: LogWriter, lines: WaitingLines, options: Namespace, console: Console
 ) -> None:
     from headrace.cli.wording import counted
-    from headrace.errors import RefusedRecordError
+    from headrace.errors import RefusedRecordError, UnwritableError
 
     before = writer.last_line
     console.live = True
@@ -210,6 +210,10 @@ def _append(
             raise RefusedRecordError(
                 error.path, number, error.offset, error.reason
             ) from None
+        except UnwritableError:
+            if writer.last_line - before > done:
+                acknowledge()
+            raise
         acknowledge()
     appended = writer.last_line - before
     without = counted(writer.fallbacks, "record")

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from headrace.errors import UsageError
-from headrace.store.log.by_time import blocks_between
+from headrace.store.log.by_time import blocks_between, ranges_between
 from headrace.store.log.merged import MergedLogs
 from headrace.store.log.reader import LogReader
 from headrace.store.times import EARLIEST, LATEST, Between
@@ -132,6 +132,17 @@ class Player:
             names=names if playing.tagged else None,
             threads=playing.threads,
         )
+
+    def first_lines(self) -> list[int]:
+        """Return the first line of each partition that is played, or behind which it ends."""
+        playing, found = self._playing, []
+        for partition, reader, end in zip(
+            playing.partitions, self._readers, self._ends, strict=True
+        ):
+            start = max(playing.first_line(partition.name), reader.first_line)
+            chosen = ranges_between(reader, start, end, playing.times)
+            found.append(next((first for first, _end in chosen), end + 1))
+        return found
 
     def seek(self, since: int) -> None:
         """Go on with the lines that have this time or a later one, be they done or not."""
