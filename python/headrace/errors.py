@@ -458,6 +458,17 @@ class BackupError(_OfPathError):
         )
 
 
+class BackupLossError(BackupError):
+    """A backup has lines that the log has lost, so it was left as it is."""
+
+    def __str__(self) -> str:
+        return (
+            f"{self.path}: {self.reason}, so the backup was left as it is; restore the log "
+            "from it (`headrace log restore`), back up to another directory, or give these "
+            "lines up with --accept-loss (accept_loss=True)"
+        )
+
+
 class RefusedRecordError(BadRecordError):
     """A record was not appended to a log, for it is not one JSON value on one line.
 

@@ -23,6 +23,22 @@ def test_there_and_back(process, tmp_path):
     assert process("log", "cat", "back").out == LINES + b"91\n"
 
 
+def test_lines_that_the_log_lost_stay_in_the_backup(process, tmp_path):
+    process("log", "append", "log", "--rotate-rows", 40, stdin=LINES)
+    process("log", "backup", "log", "kept")
+    data = tmp_path / "log/00000000000000000040.jsonl"
+    data.write_bytes(data.read_bytes()[:-20])
+    process("log", "recover", "log", "--repair")
+    refused = process("log", "backup", "log", "kept")
+    assert (refused.code, refused.out) == (1, b"")
+    assert "kept: log does not have lines 78 to 80 of it" in refused.err
+    assert "headrace log restore" in refused.err
+    process("log", "restore", "kept", "back")
+    assert process("log", "cat", "back").out == LINES
+    accepted = process("log", "backup", "log", "kept", "--accept-loss")
+    assert (accepted.code, json.loads(accepted.out)["generation"]) == (0, 2)
+
+
 def test_damage_is_said(process, tmp_path):
     process("log", "append", "log", stdin=LINES)
     process("log", "backup", "log", "kept")

@@ -7,6 +7,7 @@ import pytest
 import headrace
 from headrace.errors import (
     BackupError,
+    BackupLossError,
     LogDamagedError,
     SourceNotFoundError,
     UsageError,
@@ -38,6 +39,15 @@ def faults(backup):
         file.path: file.faults
         for file in headrace.verify_log_backup(backup)
         if file.faults
+    }
+
+
+def contents(directory):
+    """Return all files but those that say who writes, with what is in them."""
+    return {
+        path.relative_to(directory): path.read_bytes()
+        for path in directory.rglob("*")
+        if path.is_file() and path.name != "backup.lock"
     }
 
 
@@ -147,11 +157,104 @@ def test_a_last_segment_that_is_another_one_now(paths, tmp_path):
     active = replace(manifest.active, rows=2, bytes=18)
     replace(manifest, active=active).save(names)
     append(log, 91, 95)
-    assert headrace.backup_log(log, backup).last_line == 16
+    with pytest.raises(
+        BackupLossError, match="something else than it in lines 11 to 15"
+    ):
+        headrace.backup_log(log, backup)
+    assert restored(backup, tmp_path / "before") == list(range(15))
+    assert headrace.backup_log(log, backup, accept_loss=True).last_line == 16
     stored = sorted(path.name for path in (backup / "segments").iterdir())
     assert f"{10:020d}.jsonl~2" in stored
     assert f"{10:020d}.jsonl" not in stored
     assert restored(backup, tmp_path / "back") == [*range(12), *range(91, 95)]
+
+
+class TestLoss:
+    """What a backup has and the log has lost stays in the backup, until that is accepted."""
+
+    @pytest.mark.parametrize(
+        ("base", "lost"),
+        [(10, "lines 18 to 20"), (20, "lines 23 to 25")],
+        ids=["full", "last"],
+    )
+    def test_of_a_log_that_was_repaired(self, paths, base, lost):
+        log, backup = paths
+        append(log, 0, 25)
+        headrace.backup_log(log, backup)
+        before = contents(backup)
+        data = log / f"{base:020d}.jsonl"
+        data.write_bytes(data.read_bytes()[:-20])
+        headrace.recover_log(log, repair=True)
+        with pytest.raises(BackupLossError, match=f"does not have {lost} of it"):
+            headrace.backup_log(log, backup)
+        assert contents(backup) == before
+        assert headrace.backup_log(log, backup, accept_loss=True).last_line == 25
+        assert headrace.backup_log(log, backup).copied == 0
+
+    def test_of_a_compressed_log_that_was_repaired(self, paths):
+        log, backup = paths
+        append(log, 0, 25)
+        headrace.seal_log(log)
+        headrace.backup_log(log, backup)
+        data = log / load(LogNames(log)).segments[1].name
+        data.write_bytes(data.read_bytes()[:20])
+        headrace.recover_log(log, repair=True)
+        with pytest.raises(BackupLossError, match="does not have lines 11 to 20 of it"):
+            headrace.backup_log(log, backup)
+
+    def test_of_a_whole_segment(self, paths):
+        log, backup = paths
+        append(log, 0, 25)
+        headrace.backup_log(log, backup)
+        (log / f"{10:020d}.jsonl").unlink()
+        headrace.recover_log(log, repair=True)
+        with pytest.raises(BackupLossError, match="does not have lines 11 to 20 of it"):
+            headrace.backup_log(log, backup)
+
+    @pytest.mark.parametrize("last", [6, 10, 14, 24])
+    def test_of_an_older_copy(self, paths, tmp_path, last):
+        """Within the same segment, at its end, and one and two segments later."""
+        log, backup = paths
+        old = tmp_path / "old"
+        append(log, 0, 5)
+        headrace.backup_log(log, backup)
+        headrace.restore_log(backup, old)
+        append(log, 5, last)
+        headrace.backup_log(log, backup)
+        before = contents(backup)
+        with pytest.raises(BackupLossError, match="old does not have line"):
+            headrace.backup_log(old, backup)
+        assert contents(backup) == before
+        assert headrace.backup_log(log, backup).last_line == last
+        assert headrace.backup_log(old, backup, accept_loss=True).last_line == 5
+        assert restored(backup, tmp_path / "back") == list(range(5))
+
+    @pytest.mark.parametrize("more", [8, 30], ids=["last", "full and compressed"])
+    def test_of_a_copy_that_went_another_way(self, paths, tmp_path, more):
+        log, backup = paths
+        other = tmp_path / "other"
+        append(log, 0, 5)
+        headrace.backup_log(log, backup)
+        headrace.restore_log(backup, other)
+        append(log, 5, 8)
+        headrace.backup_log(log, backup)
+        append(other, 105, 100 + more)
+        headrace.seal_log(other)
+        with pytest.raises(BackupLossError, match=r"something else .* lines 1 to 8"):
+            headrace.backup_log(other, backup)
+        assert restored(backup, tmp_path / "back") == list(range(8))
+
+    def test_an_older_copy_that_caught_up_is_not_one(self, paths, tmp_path):
+        log, backup = paths
+        append(log, 0, 5)
+        headrace.backup_log(log, backup)
+        headrace.restore_log(backup, tmp_path / "old")
+        append(log, 5, 8)
+        headrace.backup_log(log, backup)
+        append(tmp_path / "old", 5, 30)
+        headrace.seal_log(tmp_path / "old")
+        assert headrace.backup_log(tmp_path / "old", backup).last_line == 30
+        assert restored(backup, tmp_path / "back") == list(range(30))
 
 
 class TestDamage:

@@ -19,8 +19,9 @@ BACKUP is made if it is not there, and brought up to date if it is: only what is
 copied, up to the last line that is committed. The log may be written meanwhile. What is
 copied is read back, and its lines are compared with their checksums. BACKUP is the old one
 until all is there, and then the new one, whenever this is killed; run again, it goes on.
-Segments that the log does not have any more, the backup does not have either. Prints what is
-in it, as JSON."""
+Segments that retention removed from the log, the backup does not have either; but if other
+lines of it are lost, or are other ones, because the log was repaired, or is an older copy,
+then BACKUP stays as it is, unless there is --accept-loss. Prints what is in it, as JSON."""
 
 EXAMPLES = (
     Example("headrace log backup trades trades.backup", "make or update a backup"),
@@ -29,6 +30,12 @@ EXAMPLES = (
 ARGUMENTS = (
     LOG,
     Argument("backup", "directory", "the directory of the backup", metavar="BACKUP"),
+    Argument(
+        "accept_loss",
+        "switch",
+        "also if the backup has lines that the log has lost: they are gone then",
+        ("--accept-loss",),
+    ),
     *OUTPUT_OPTIONS,
 )
 
@@ -43,7 +50,10 @@ def run(options: Namespace, console: Console) -> int:
 
     with ending_cleanly(), console.progress() as report:
         made = backup_log(
-            options.directory, options.backup, lambda done: report(done, None)
+            options.directory,
+            options.backup,
+            lambda done: report(done, None),
+            accept_loss=options.accept_loss,
         )
     console.text(json.dumps(asdict(made)) + "\n")
     return 0

@@ -28,6 +28,7 @@ from headrace.store.lock import FileLock
 from headrace.store.log import backup_file, files
 from headrace.store.log import manifest as manifests
 from headrace.store.log.backup_file import BackupNames, Kept
+from headrace.store.log.backup_loss import refuse_loss
 from headrace.store.log.check import Checked
 from headrace.store.log.data_file import open_packed, reading_lines
 from headrace.store.log.index_file import committed_now, rows_in
@@ -60,15 +61,21 @@ def backup_log(
     directory: str | os.PathLike[str],
     destination: str | os.PathLike[str],
     progress: Callable[[int], object] = lambda _bytes: None,
+    *,
+    accept_loss: bool = False,
 ) -> BackedUp:
-    """Bring the backup of a log up to date, or make it."""
+    """Bring the backup of a log up to date, or make it.
+
+    A backup that has lines which the log has lost stays what it is, and `BackupLossError` is
+    raised, unless `accept_loss`. Lines that retention removed are not lost.
+    """
     log, names = LogNames(directory), BackupNames(destination)
     _manifest(log)
     try:
         files.make_directories(names.segments)
         lock = FileLock(names.lock, lambda holder: _busy(names, holder))
         try:
-            return _Copying(log, names, progress).run()
+            return _Copying(log, names, progress, accept_loss=accept_loss).run()
         finally:
             lock.release()
     except OSError as error:
@@ -94,11 +101,17 @@ class _Copying:
     """The copying of what is new in one log."""
 
     def __init__(
-        self, log: LogNames, names: BackupNames, progress: Callable[[int], object]
+        self,
+        log: LogNames,
+        names: BackupNames,
+        progress: Callable[[int], object],
+        *,
+        accept_loss: bool,
     ) -> None:
         self._log = log
         self._names = names
         self._progress = progress
+        self._accept_loss = accept_loss
         self._copied = 0
         self._known = backup_file.load(names)
         kept = () if self._known is None else self._known.files
@@ -150,11 +163,13 @@ class _Copying:
             )
 
     def _segments(self, manifest: Manifest) -> tuple[list[Kept], int]:
+        place = committed_now(self._log, manifest.mark)
+        if self._known is not None and not self._accept_loss:
+            refuse_loss(self._names, self._known, self._log, manifest, place)
         kept: list[Kept] = []
         for segment in manifest.segments:
             if segment.rows:
                 kept += self._full(manifest, segment)
-        place = committed_now(self._log, manifest.mark)
         kept += self._both(manifest.active, place, place.end, final=False)
         return kept, place.last_line
 
