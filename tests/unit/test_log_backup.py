@@ -269,6 +269,23 @@ class TestDamage:
             headrace.backup_log(log, backup)
         assert restored(backup, tmp_path / "back") == list(range(12))
 
+    @pytest.mark.parametrize("before", [False, True], ids=["no backup", "a backup"])
+    @pytest.mark.parametrize("name", [f"{10:020d}.jsonl", f"{20:020d}.jsonl"])
+    def test_of_a_file_that_was_cut_is_said_of_the_log(
+        self, paths, tmp_path, name, before
+    ):
+        log, backup = paths
+        append(log, 0, 25)
+        if before:
+            headrace.backup_log(log, backup)
+        data = log / name
+        data.write_bytes(data.read_bytes()[:-20])
+        with pytest.raises(LogDamagedError, match=r"it has \d+ bytes, but") as raised:
+            headrace.backup_log(log, backup)
+        assert raised.value.path == str(data)
+        if before:
+            assert restored(backup, tmp_path / "back") == list(range(25))
+
     def test_of_what_was_copied_before_is_not_copied(self, paths, tmp_path):
         log, backup = paths
         append(log, 0, 25)

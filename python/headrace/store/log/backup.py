@@ -183,8 +183,11 @@ class _Copying:
         )
         path = self._log.directory / segment.name
         with reading(str(path)):
-            size = path.stat().st_size
-        yield from self._both(segment, place, size, final=True)
+            there = path.stat().st_size
+        if there != segment.bytes_on_disk:
+            reason = f"it has {there} bytes, but should have {segment.bytes_on_disk}"
+            raise LogDamagedError(str(path), there, reason)
+        yield from self._both(segment, place, there, final=True)
         beside = path.with_name(path.name + ".ckpt")
         if beside.exists():
             yield self._file(beside.name, beside.stat().st_size, final=True)
