@@ -39,6 +39,18 @@ def test_lines_that_the_log_lost_stay_in_the_backup(process, tmp_path):
     assert (accepted.code, json.loads(accepted.out)["generation"]) == (0, 2)
 
 
+def test_a_backup_cannot_be_written(process, tmp_path):
+    process("log", "append", "log", stdin=LINES)
+    process("log", "backup", "log", "kept")
+    refused = process("log", "append", "kept", "--ack", stdin=LINES)
+    assert (refused.code, refused.out) == (2, b"")
+    assert "kept: is the backup of a log" in refused.err
+    refused = process("log", "backup", "log", "log/kept")
+    assert refused.code == 2
+    assert "log/kept: is within the log log" in refused.err
+    assert not (tmp_path / "log/kept").exists()
+
+
 def test_damage_is_said(process, tmp_path):
     process("log", "append", "log", stdin=LINES)
     process("log", "backup", "log", "kept")

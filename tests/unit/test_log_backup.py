@@ -387,6 +387,27 @@ class TestRefused:
         with pytest.raises(UsageError, match=r"there is 'mine.txt', but no backup"):
             headrace.backup_log(log, backup)
 
+    @pytest.mark.parametrize("place", [".", "backup", "deep/er"])
+    def test_a_backup_within_the_log(self, tmp_path, monkeypatch, place):
+        monkeypatch.chdir(tmp_path)
+        append("log", 0, 3)
+        (tmp_path / "link").symlink_to("log")
+        before = contents(tmp_path)
+        for each in ("log", "link"):
+            with pytest.raises(UsageError, match="is within the log"):
+                headrace.backup_log("log", f"{each}/{place}")
+        assert contents(tmp_path) == before
+        headrace.backup_log("log", "log.backup")
+
+    def test_a_log_within_a_backup(self, paths):
+        log, backup = paths
+        append(log, 0, 3)
+        headrace.backup_log(log, backup)
+        before = contents(backup)
+        with pytest.raises(UsageError, match="is the backup of a log"):
+            headrace.LogWriter(backup)
+        assert contents(backup) == before
+
     def test_where_something_is(self, paths, tmp_path):
         log, backup = paths
         append(log, 0, 3)

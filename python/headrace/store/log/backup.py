@@ -71,6 +71,11 @@ def backup_log(
     """
     log, names = LogNames(directory), BackupNames(destination)
     _manifest(log)
+    if names.directory.resolve().is_relative_to(log.directory.resolve()):
+        raise UsageError(
+            f"{names.text}: is within the log {log.text}, and would be lost with it; "
+            "name a directory elsewhere"
+        )
     try:
         files.make_directories(names.segments)
         lock = FileLock(names.lock, lambda holder: _busy(names, holder))

@@ -18,6 +18,7 @@ from headrace.kernel.values import InvalidJsonError, parse
 from headrace.store.checked_json import has_checksum, with_checksum
 from headrace.store.log import files
 from headrace.store.log import manifest as manifests
+from headrace.store.log.names import BACKUP
 
 if TYPE_CHECKING:
     import os
@@ -37,7 +38,7 @@ class BackupNames:
     def __init__(self, directory: str | os.PathLike[str]) -> None:
         self.directory = Path(directory)
         self.text = str(self.directory)
-        self.contents = self.directory / "backup.json"
+        self.contents = self.directory / BACKUP
         self.lock = self.directory / "backup.lock"
         self.segments = self.directory / "segments"
 

@@ -22,6 +22,8 @@ LOCK = "LOCK"
 REPORT = "recovery.json"
 QUARANTINE = "quarantine"
 CONSUMERS = "consumers"
+BACKUP = "backup.json"
+"""What makes a directory the backup of a log, which is no place for one."""
 
 CODECS = ("zstd", "gzip")
 """What full segments can be compressed with."""
@@ -106,6 +108,11 @@ class LogNames:
         """Raise if a directory that has no log is the place of other data."""
         if is_log(self.directory) or self.bases():
             return
+        if (self.directory / BACKUP).exists():
+            raise UsageError(
+                f"{self.text}: is the backup of a log, which cannot be written; "
+                "`headrace log restore` makes a log of it in another directory"
+            )
         for name in self.foreign():
             if ".meta-" in name or any(end in name for end in _DATA_ENDINGS):
                 raise UsageError(
