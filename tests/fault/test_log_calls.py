@@ -203,6 +203,30 @@ def test_times_that_are_saved_too_late_are_caught(root, monkeypatch):
     assert missed
 
 
+@pytest.mark.parametrize("fault", ["before", "after", "within"])
+def test_entries_made_again_by_a_repair_killed_at_any_call(root, fault):
+    """The next repair finishes it, and times are found by the manifest and the index."""
+    for at in count(1):
+        directory = root / str(at)
+        with headrace.LogWriter(directory, rotate_rows=3, time="$") as writer:
+            writer.append_many(range(1000, 1005))
+        for base in (0, 3):
+            index = directory / f"{base:020d}.jsonl.idx"
+            content = bytearray(index.read_bytes())
+            content[256 + 56 * (base == 0)] ^= 1
+            index.write_bytes(content)
+        system = FailingSystem(at, fault)
+        with using(system), suppress(Killed):
+            headrace.recover_log(directory, repair=True)
+        headrace.recover_log(directory, repair=True)
+        log = headrace.Log(directory)
+        assert list(log) == [*range(1000, 1005)]
+        assert list(log.range(since=1001, until=1004)) == [1001, 1002, 1003]
+        if system.failed is None:
+            break
+    assert at > 5
+
+
 def write_and_keep(directory, acknowledge, removing):
     """Append and rotate, compress and remove: beside a writer, and without one."""
     with headrace.LogWriter(directory, rotate_rows=2) as writer:

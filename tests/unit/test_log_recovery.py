@@ -470,6 +470,54 @@ class TestDamage:
         (wrong,) = [each for each in check_log(log.directory, deep=True) if each.faults]
         assert wrong.path == log.data(2).name
 
+    @pytest.mark.parametrize("options", [{}, {"time": "$.E"}])
+    @pytest.mark.parametrize("line", [1, 3, 4, 5, 6, 7])
+    def test_an_entry_that_is_not_good(self, tmp_path, line, options):
+        """It is made again from its line; all others keep their times."""
+        log = Log(tmp_path / "log", **options)
+        base = min((line - 1) // 2 * 2, 4)
+        at = 256 + ENTRY * (line - base - 1)
+        before = log.index(base).read_bytes()
+        flip(log.index(base), at + 9)
+        assert log.recover(repair=True) == ["entries_rebuilt"]
+        assert log.values() == VALUES
+        after = log.index(base).read_bytes()
+        assert after[:at] + after[at + ENTRY :] == before[:at] + before[at + ENTRY :]
+        assert options == {} or after == before
+        lost = list(dumped_index(log.index(base)))[line - base]
+        assert lost.get("flags") == (None if options else ["time reconstructed"])
+        assert headrace.recover_log(log.directory, repair=True).actions == []
+
+    def test_an_entry_that_is_not_good_of_a_compressed_segment(self, tmp_path):
+        log = Log(tmp_path / "log", time="$.E")
+        headrace.seal_log(log.directory)
+        before = log.index(2).read_bytes()
+        flip(log.index(2), 256)
+        assert log.recover(repair=True) == ["entries_rebuilt"]
+        assert log.index(2).read_bytes() == before
+
+    def test_an_entry_and_a_line_that_are_not_good(self, log):
+        """What the line was is not known, so both are left; others get their entries."""
+        flip(log.index(0), 256)
+        flip(log.index(2), 256)
+        flip(log.data(2), 0)
+        report = headrace.recover_log(log.directory, repair=True)
+        told = [(each.action, each.rows, each.why) for each in report.actions]
+        assert told[0] == ("entries_rebuilt", 1, "that of line 1 was not good")
+        assert told[1][:2] == ("damaged", 1)
+        assert told[1][2].startswith("line 3: ")
+        assert len(told) == 2
+        found = headrace.Log(log.directory)
+        assert [found.get(line) for line in (1, 2, 4)] == [*VALUES[:2], VALUES[3]]
+
+    def test_a_repair_says_which_lines_are_damaged(self, log):
+        flip(log.data(2), 6)
+        before = everything(log.directory)
+        (action,) = headrace.recover_log(log.directory, repair=True).actions
+        assert (action.action, action.rows, action.offset) == ("damaged", 1, 0)
+        assert action.why == "line 3: the line is not what was written"
+        assert everything(log.directory) == before
+
     def test_the_last_segment_lost_what_was_durable(self, log):
         cut(log.data(), log.data().stat().st_size - 1)
         self.refused(log, "were durable")

@@ -35,6 +35,7 @@ from headrace.store.log.manifest import (
     Times,
     fresh_clock,
 )
+from headrace.store.log.mending import Mending
 from headrace.store.log.names import CODECS
 from headrace.store.log.quarantine import move_aside
 from headrace.store.log.segment import OpenSegment
@@ -205,7 +206,20 @@ class _Recovery:
         times = self._indexes.ensure_rows(
             header, segment.rows, path, created, partial(self._widen, segment.base)
         )
-        return segment if times is None else replace(segment, times=times)
+        if times is not None:
+            return replace(segment, times=times)
+        if not self._repair:
+            return segment
+        mending = Mending(
+            self._indexes, header, path, packed=segment.packed is not None
+        )
+        until = header.place._replace(rows=segment.rows, end=segment.bytes)
+        found = mending.look(until, manifest.timing.late)
+        mending.write(found, partial(self._widen, segment.base))
+        mending.tell(found)
+        if not found.entries:
+            return segment
+        return replace(segment, times=segment.times.covering(found.times))
 
     def _widen(self, base: int, times: Times) -> None:
         """Let the manifest have times of a segment that are right with both of its indexes.
@@ -215,14 +229,20 @@ class _Recovery:
         """
         if self._saved is None:
             return
-        segments = tuple(
-            replace(each, times=each.times.covering(times))
-            if each.base == base
-            else each
-            for each in self._saved.segments
+        wide = replace(
+            self._saved,
+            segments=tuple(
+                replace(each, times=each.times.covering(times))
+                if each.base == base
+                else each
+                for each in self._saved.segments
+            ),
         )
-        if segments != self._saved.segments:
-            self._saved = replace(self._saved, segments=segments).save(self._names)
+        if (active := wide.active).base == base:
+            active = replace(active, times=active.times.covering(times))
+            wide = replace(wide, active=active)
+        if wide != self._saved:
+            self._saved = wide.save(self._names)
 
     def _lost(self, segment: Sealed, reason: str) -> Sealed:
         """Give up all lines of a segment."""
@@ -282,9 +302,27 @@ class _Recovery:
             reason = f"it has {size} bytes, but {active.bytes} were durable"
             sealed = self._cut(active.sealed(), header, reason)
             return self._behind(manifest, sealed)
-        self._indexes.ensure(header)
+        whole = rows_in(self._indexes.ensure(header)) >= active.rows
+        if not (self._repair and whole):
+            return self._settled(manifest, header)
+        mending = Mending(self._indexes, header, path)
+        found = mending.look(manifest.mark, manifest.timing.late)
+        mending.write(found, partial(self._widen, active.base))
+        if found.entries:
+            active = replace(active, times=active.times.covering(found.times))
+            manifest = replace(manifest, active=active)
+            if self._saved is not None:
+                manifest = replace(manifest, generation=self._saved.generation)
+        settled = self._settled(manifest, header)
+        if settled.active.base == active.base:
+            mending.tell(found)
+        return settled
+
+    def _settled(self, manifest: Manifest, header: Header) -> Manifest:
+        """Return the log when its last segment ends with a line that has its entry."""
+        active = manifest.active
         try:
-            place, clock = self._settled(manifest, header)
+            place, clock = self._end(manifest, header)
         except LogDamagedError as error:
             if not self._repair:
                 raise
@@ -292,7 +330,7 @@ class _Recovery:
             return self._behind(manifest, sealed)
         return replace(manifest, active=active.reached(place, clock))
 
-    def _settled(self, manifest: Manifest, header: Header) -> tuple[Place, LogClock]:
+    def _end(self, manifest: Manifest, header: Header) -> tuple[Place, LogClock]:
         segment = OpenSegment(self._names, header)
         try:
             return Tail(self._indexes, manifest, segment).settle()

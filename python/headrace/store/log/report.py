@@ -10,6 +10,7 @@ ACTIONS = {
     "manifest_rebuilt": "the manifest was made again from the files that are there",
     "header_rewritten": "the first line of an index was made again",
     "index_rebuilt": "an index was made again from the data",
+    "entries_rebuilt": "index entries that are not good were made again from their lines",
     "entries_dropped": "index entries that are not good, or without data, were taken away",
     "indexed": "lines that had no index entry got one",
     "completed": "the last record lacked nothing but its newline, and got it",
@@ -21,6 +22,7 @@ ACTIONS = {
     "replaced": "a plain file whose compressed one is whole is gone now",
     "discarded": "a compressed file that the manifest does not name yet was removed",
     "left": "a file that is not part of the log was left alone",
+    "damaged": "lines that are not what was written were left as they are",
     "given_up": "lines that are lost or damaged were given up",
 }
 """All there is to be done, and what it means."""
@@ -68,7 +70,7 @@ class Report:
     @property
     def recovered(self) -> bool:
         """Whether anything on disk is other than whoever was there before had left it."""
-        passive = ("created", "kept", "left")
+        passive = ("created", "kept", "left", "damaged")
         return any(each.action not in passive for each in self.actions)
 
     def encode(self, epoch: int, milliseconds: int) -> bytes:
