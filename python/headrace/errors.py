@@ -432,6 +432,32 @@ class LogDamagedError(_AtByteError):
         )
 
 
+class DamagedLineError(LogDamagedError):
+    """A line of a log is not what was written; those behind it may be."""
+
+    def __str__(self) -> str:
+        return (
+            f"{self.what}; bring the file back from a backup, or pass over the line with "
+            "on_error='skip' (`headrace log cat --on-error skip`)"
+        )
+
+
+class DamagedEntryError(LogDamagedError):
+    """An entry of an index of a log is not good; its line may be."""
+
+    def __str__(self) -> str:
+        return (
+            f"{self.what}; `headrace log recover --repair` makes it again from its line"
+        )
+
+
+class LogFileMissingError(LogDamagedError):
+    """A file of a log is gone that follows from the others."""
+
+    def __str__(self) -> str:
+        return f"{self.what}; `headrace log recover` makes it again, as whoever writes the log does"
+
+
 class TornTailError(HeadraceError):
     """The last bytes of a log are no whole record, and were to be left as they are."""
 

@@ -277,6 +277,14 @@ def test_damage(headrace, tmp_path):
     assert outcome.events[0]["error"] == "LogDamagedError"
     outcome = headrace("log", "cat", "log")
     assert (outcome.code, outcome.out) == (1, lines(3))
+    assert "--on-error skip" in outcome.err
+    assert "--repair" not in outcome.err
+    outcome = headrace("log", "cat", "log", "--on-error", "skip")
+    assert (outcome.code, outcome.out) == (0, lines(3) + lines(1, 4))
+    assert "1 line that is damaged was passed over" in outcome.err
+    for option in (("-f",), ("--consumer", "c")):
+        outcome = headrace("log", "cat", "log", "--on-error", "skip", *option)
+        assert outcome.code == 2
     path.write_bytes(b"")
     assert headrace("log", "check", "log").code == 1
     for command in (("cat",), ("recover",)):

@@ -139,3 +139,19 @@ def test_a_log_whose_writer_crashed(headrace, tmp_path):
     outcome = headrace("log", "replay", "log", "--events", "json")
     assert (outcome.code, outcome.out) == (0, b"1\n")
     assert [event["event"] for event in outcome.events] == ["recovered", "replayed"]
+
+
+def test_damage(headrace, tmp_path):
+    for name in ("a", "b"):
+        with package.LogWriter(tmp_path / "logs" / name, time="$") as log:
+            log.append_many(range(100, 400, 2) if name == "a" else range(101, 400, 2))
+    path = tmp_path / f"logs/b/{0:020d}.jsonl"
+    path.write_bytes(path.read_bytes().replace(b"201", b"2x1"))
+    outcome = headrace("log", "replay", "logs")
+    assert outcome.code == 1
+    assert outcome.rows == [b"%d" % n for n in range(100, 200)]
+    assert "--on-error skip" in outcome.err
+    outcome = headrace("log", "replay", "logs", "--on-error", "skip")
+    assert outcome.code == 0
+    assert outcome.rows == [b"%d" % n for n in range(100, 400) if n != 201]
+    assert "1 line that is damaged was passed over" in outcome.err

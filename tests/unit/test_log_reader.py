@@ -6,6 +6,7 @@ import pytest
 
 import headrace
 from headrace.errors import (
+    HeadraceWarning,
     LineOutOfRangeError,
     LogDamagedError,
     SourceNotFoundError,
@@ -174,6 +175,46 @@ class TestDamage:
             (wrong,) = [each for each in check_log(log) if each.faults]
             assert "line 6: it does not match its checksum" in wrong.faults
             self.damage(log, f"{4:020d}.jsonl.idx", at)
+
+    def test_damaged_lines_are_passed_over_if_that_is_asked_for(self, log):
+        self.damage(log, f"{0:020d}.jsonl", 4)
+        self.damage(log, f"{4:020d}.jsonl", 0)
+        self.damage(log, f"{4:020d}.jsonl.idx", 256 + 56)
+        found = headrace.Log(log)
+        with pytest.warns(HeadraceWarning, match=r"3 lines .* passed over; .* line 2:"):
+            assert list(found.range(on_error="skip")) == [10, 12, 13, *range(16, 20)]
+        with pytest.raises(LogDamagedError, match="--on-error skip"):
+            list(found)
+        assert list(found.range(3, 4, on_error="skip")) == [12, 13]
+        with pytest.raises(headrace.HeadraceError, match="'abort' or 'skip'"):
+            list(found.range(on_error="never"))
+
+    @pytest.mark.parametrize("size", [None, 0, 4])
+    def test_the_rest_of_a_segment_is_passed_over(self, log, size):
+        path = log / f"{4:020d}.jsonl"
+        if size is None:
+            path.unlink()
+        else:
+            path.write_bytes(path.read_bytes()[:size])
+        lost = 3 if size == 4 else 4
+        with pytest.warns(HeadraceWarning, match=rf"{lost} lines .* passed over"):
+            values = list(headrace.Log(log).range(on_error="skip"))
+        assert values == [*range(10, 14), *[14][: 4 - lost], 18, 19]
+        with pytest.raises(LogDamagedError, match="recover --repair"):
+            list(headrace.Log(log))
+
+    def test_lines_of_a_damaged_block_are_passed_over(self, log):
+        headrace.seal_log(log)
+        self.damage(log, f"{4:020d}.jsonl.zst", 12)
+        with pytest.warns(HeadraceWarning, match="4 lines"):
+            values = list(headrace.Log(log).range(on_error="skip"))
+        assert values == [*range(10, 14), 18, 19]
+
+    def test_an_entry_that_is_not_good_says_how_it_is_made_again(self, log):
+        self.damage(log, f"{4:020d}.jsonl.idx", 256)
+        for read in (list, lambda found: found.get(5)):
+            with pytest.raises(LogDamagedError, match="--repair` makes it again"):
+                read(headrace.Log(log))
 
     def test_sizes_are_checked(self, log):
         for name in (f"{4:020d}.jsonl", f"{4:020d}.jsonl.idx"):

@@ -1,6 +1,7 @@
 """Replaying: at a speed, paused, stepped, sought; and which logs there are."""
 
 import threading
+from itertools import islice
 
 import pytest
 
@@ -248,11 +249,10 @@ class TestReplay:
         path = logs / f"b/{0:020d}.jsonl"
         path.write_bytes(path.read_bytes().replace(b"2000", b"2001"))
         for threads in (0, 2):
-            with (
-                headrace.Replay(logs, threads=threads) as replay,
-                pytest.raises(LogDamagedError, match="line 2"),
-            ):
-                list(replay)
+            with headrace.Replay(logs, threads=threads) as replay:
+                assert seen(islice(replay, 2)) == ORDER[:2]
+                with pytest.raises(LogDamagedError, match="line 2"):
+                    list(replay)
 
     @pytest.mark.parametrize(
         ("options", "said"),

@@ -21,6 +21,7 @@ from headrace.language.parser import parse as parse_query
 from headrace.physical.query_plan import row_program
 from headrace.store.log.by_time import blocks_between, first_between
 from headrace.store.log.consuming import EVERY_LINES, EVERY_SECONDS, Consuming
+from headrace.store.log.damage import PassedOver
 from headrace.store.log.follow import POLL, Follower, again_and_again
 from headrace.store.log.indexes import TAILS, RecoveryOptions
 from headrace.store.log.lock import LogLock
@@ -287,19 +288,26 @@ class Log(Generic[R]):
         *,
         since: Moment | None = None,
         until: Moment | None = None,
+        on_error: Literal["abort", "skip"] = "abort",
     ) -> Iterator[R]:
         """Yield the records of lines `first` to `last`, those there are when it begins.
 
         With `since` and `until` only those with times from one to before the other, in
         the order of lines whatever that of times is. A time is in milliseconds since 1970,
         a `datetime`, or text such as ``"2026-01-31T12:00:00Z"``, ``"now"`` or ``"-15m"``.
+        Damaged lines are an error, or with ``on_error="skip"`` a warning at the end.
         """
+        if on_error not in ("abort", "skip"):
+            raise UsageError(f"on_error is 'abort' or 'skip', not {on_error!r}")
+        passed = PassedOver() if on_error == "skip" else None
         times = between(since, until)
         end = self.last_line
         begin = self.first_line if first is None else max(first, self.first_line)
         end = end if last is None else min(last, end)
-        for block in blocks_between(self._reader, begin, end, times):
+        for block in blocks_between(self._reader, begin, end, times, passed=passed):
             yield from map(self._value, block.lines())
+        if passed is not None and passed.lines:
+            warnings.warn(str(passed), HeadraceWarning, stacklevel=2)
 
     def since(self, time: Moment) -> Iterator[R]:
         """Yield the records with this time or a later one that are there when it begins."""

@@ -21,6 +21,16 @@ TAIL = Argument(
     default="auto",
 )
 
+ON_ERROR = Argument(
+    "on_error",
+    "choice",
+    "what damaged lines do: fail (abort, unless told), or be passed over, which is said "
+    "at the end (skip)",
+    ("--on-error",),
+    choices=("abort", "skip"),
+    default="abort",
+)
+
 SINCE = Argument(
     "since",
     "time",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from headrace.cli.arguments import Argument
-from headrace.cli.log_options import LOG, SINCE, UNTIL
+from headrace.cli.log_options import LOG, ON_ERROR, SINCE, UNTIL
 from headrace.cli.options import OUTPUT_OPTIONS
 from headrace.cli.table import Example
 from headrace.errors import UsageError
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from headrace.cli.output import Console
     from headrace.store.log.consuming import Consuming
+    from headrace.store.log.damage import PassedOver
     from headrace.store.log.reader import Block, LogReader
 
 ABOUT = """\
@@ -76,6 +77,7 @@ ARGUMENTS = (
         choices=("error", "skip"),
         default="error",
     ),
+    ON_ERROR,
     *OUTPUT_OPTIONS,
 )
 
@@ -83,6 +85,7 @@ ARGUMENTS = (
 def run(options: Namespace, console: Console) -> int:
     """Print the records."""
     from headrace.cli.ending import ending_cleanly
+    from headrace.store.log.damage import PassedOver
 
     _check(options)
     reader = _opened(options, console)
@@ -90,7 +93,10 @@ def run(options: Namespace, console: Console) -> int:
         return 0
     console.live = options.follow or options.consumer is not None
     if options.consumer is None:
-        _print(_blocks(reader, options), options, console)
+        passed = PassedOver() if options.on_error == "skip" else None
+        _print(_blocks(reader, options, passed), options, console)
+        if passed is not None and passed.lines:
+            console.emit("warning", str(passed))
         return 0
     from headrace.store.log.consuming import Consuming
 
@@ -108,6 +114,11 @@ def _check(options: Namespace) -> None:
         raise UsageError("--from 0: lines count from 1")
     if options.follow and (options.last is not None or options.until is not None):
         raise UsageError("--follow has no end; leave out --to and --until, or use -n")
+    if options.on_error == "skip" and (options.follow or options.consumer is not None):
+        raise UsageError(
+            "--on-error skip is not for --follow and --consumer; begin behind the damaged "
+            "lines, with --from or with `headrace log consumers --set`"
+        )
     where = (options.first, options.last, options.since, options.until)
     if options.consumer is not None and where != (None, None, None, None):
         raise UsageError(
@@ -133,7 +144,9 @@ def _opened(options: Namespace, console: Console) -> LogReader | None:
     return log
 
 
-def _blocks(reader: LogReader, options: Namespace) -> Iterator[Block]:
+def _blocks(
+    reader: LogReader, options: Namespace, passed: PassedOver | None
+) -> Iterator[Block]:
     from headrace.api.log import followed
     from headrace.errors import LineOutOfRangeError
     from headrace.store.log.by_time import blocks_between
@@ -152,7 +165,7 @@ def _blocks(reader: LogReader, options: Namespace) -> Iterator[Block]:
     lasts = [last] if options.last is None else [last, options.last]
     if options.rows is not None and times.everything:
         lasts.append(first + options.rows - 1)
-    return blocks_between(reader, first, min(lasts), times)
+    return blocks_between(reader, first, min(lasts), times, passed=passed)
 
 
 def _consumed(consuming: Consuming, options: Namespace) -> Iterator[Block]:

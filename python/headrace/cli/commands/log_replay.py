@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from headrace.cli.arguments import Argument
-from headrace.cli.log_options import LOG, SINCE, UNTIL
+from headrace.cli.log_options import LOG, ON_ERROR, SINCE, UNTIL
 from headrace.cli.options import OUTPUT_OPTIONS
 from headrace.cli.table import Example
 
@@ -74,6 +74,7 @@ ARGUMENTS = (
         metavar="N",
         default=2,
     ),
+    ON_ERROR,
     *OUTPUT_OPTIONS,
 )
 
@@ -81,6 +82,7 @@ ARGUMENTS = (
 def run(options: Namespace, console: Console) -> int:
     """Print the records of all logs."""
     from headrace.api.log import open_recovered
+    from headrace.store.log.damage import PassedOver
     from headrace.store.log.partitions import find_partitions
     from headrace.store.log.playing import Player, Playing
     from headrace.store.times import between
@@ -93,13 +95,18 @@ def run(options: Namespace, console: Console) -> int:
         _reader, actions = open_recovered(partition.directory)
         for action in actions:
             console.emit("recovered", str(action), **action.told())
-    playing = Playing(partitions, times, start, options.threads, tagged=options.tag)
+    passed = PassedOver() if options.on_error == "skip" else None
+    playing = Playing(
+        partitions, times, start, options.threads, tagged=options.tag, passed=passed
+    )
     player = Player(playing, speed)
     console.live = speed is not None
     try:
         _play(player, partitions, console)
     finally:
         player.close()
+    if passed is not None and passed.lines:
+        console.emit("warning", str(passed))
     return 0
 
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from headrace.errors import LogDamagedError
+from headrace.errors import DamagedEntryError
 from headrace.kernel.log import ENTRY_BYTES, lines_between, time_span, times_in
 from headrace.store.log.manifest import Sealed
 from headrace.store.log.reader import line_of
@@ -20,6 +20,7 @@ from headrace.store.log.reader import line_of
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from headrace.store.log.damage import PassedOver
     from headrace.store.log.manifest import Active
     from headrace.store.log.reader import Block, LogReader
     from headrace.store.times import Between
@@ -37,18 +38,24 @@ class _Run:
 
 
 def blocks_between(
-    reader: LogReader, start: int, last: int, times: Between, *, share: int = 1
+    reader: LogReader,
+    start: int,
+    last: int,
+    times: Between,
+    *,
+    share: int = 1,
+    passed: PassedOver | None = None,
 ) -> Iterator[Block]:
     """Yield those of the lines `start` to `last` that have these times, in order.
 
-    A block may have lines left out, and then says in its entries which it has. `share` is
-    that of `LogReader.blocks`.
+    A block may have lines left out, and then says in its entries which it has. `share` and
+    `passed` are those of `LogReader.blocks`.
     """
     if times.everything:
-        yield from reader.blocks(start, last, share)
+        yield from reader.blocks(start, last, share, passed)
         return
     for run in _joined(_runs(reader, start, last, times)):
-        for block in reader.blocks(run.first, run.last, share):
+        for block in reader.blocks(run.first, run.last, share, passed):
             chosen = block if run.all else chosen_lines(block, times)
             if chosen.rows:
                 yield chosen
@@ -76,7 +83,7 @@ def ranges_between(
         for number, entries in reader.entries(run.first, run.last):
             if time_span(entries, reader.manifest.salt) is None:
                 reason = f"an entry of lines {run.first} to {run.last} is not good"
-                raise LogDamagedError(reader.path, 0, reason)
+                raise DamagedEntryError(reader.path, 0, reason)
             for line, time in enumerate(times_in(entries), number):
                 if times.since <= time < times.until:
                     yield line, line + 1

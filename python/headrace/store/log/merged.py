@@ -66,11 +66,11 @@ class MergedLogs:
             data, count, picks, last, (why, what) = self._merge.next(
                 key, rows, _BYTES_AT_ONCE
             )
-            if why == "wants":
-                self._feed(what)
             if count or why != "wants":
                 later = what if why == "later" else None
                 return Piece(data, count, picks, last, later)
+            # Not before what is there was given out: it may fail.
+            self._feed(what)
 
     def _feed(self, number: int) -> None:
         future = self._ahead[number]

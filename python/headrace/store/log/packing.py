@@ -13,7 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from headrace.errors import LogDamagedError, UsageError
+from headrace.errors import DamagedLineError, LogDamagedError, UsageError
 from headrace.kernel.checksum import digest
 from headrace.kernel.log import verify
 from headrace.kernel.rows import File, reading
@@ -193,7 +193,7 @@ def _refuse_other_lines(
         )
     if fault is not None:
         reason = f"line {place.last_line + 1}: {fault.reason}"
-        raise LogDamagedError(str(plain), place.end, reason)
+        raise DamagedLineError(str(plain), place.end, reason)
     if not same or size != segment.bytes or place.end != size:
         reason = "what it was compressed to does not decode to it"
         raise LogDamagedError(str(plain), 0, reason)

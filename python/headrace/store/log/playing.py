@@ -21,6 +21,7 @@ from headrace.store.times import EARLIEST, LATEST, Between
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from headrace.store.log.damage import PassedOver
     from headrace.store.log.merged import Piece
     from headrace.store.log.partitions import Partition
 
@@ -63,13 +64,17 @@ class Schedule:
 
 @dataclass(frozen=True, slots=True)
 class Playing:
-    """What is played: lines with these times, from these lines of partitions on."""
+    """What is played: lines with these times, from these lines of partitions on.
+
+    Damaged ones are an error, or are told to `passed`.
+    """
 
     partitions: Sequence[Partition]
     times: Between
     start: int | Mapping[str, int] = 1
     threads: int = 2
     tagged: bool = False
+    passed: PassedOver | None = None
     picked: bool = False
 
     def first_line(self, name: str) -> int:
@@ -120,6 +125,7 @@ class Player:
                 end,
                 playing.times,
                 share=share,
+                passed=playing.passed,
             )
             for partition, reader, end in zip(
                 playing.partitions, self._readers, self._ends, strict=True

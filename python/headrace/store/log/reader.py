@@ -18,7 +18,13 @@ from collections import OrderedDict
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from headrace.errors import LineOutOfRangeError, LogDamagedError, SourceNotFoundError
+from headrace.errors import (
+    DamagedEntryError,
+    DamagedLineError,
+    LineOutOfRangeError,
+    LogDamagedError,
+    SourceNotFoundError,
+)
 from headrace.kernel.checksum import crc32c
 from headrace.kernel.log import ENTRY_BYTES, HEADER_BYTES, Place, verify_lines
 from headrace.kernel.rows import reading
@@ -32,7 +38,8 @@ from headrace.store.log.names import LogNames
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from headrace.kernel.log import Entry
+    from headrace.kernel.log import Entry, Fault
+    from headrace.store.log.damage import PassedOver
     from headrace.store.log.manifest import Active, Manifest
 
 _MOST_OPEN = 32
@@ -103,7 +110,7 @@ class _Files:
             entry = entry_at(self.index, row, salt)
         if entry is None:
             offset = HEADER_BYTES + row * ENTRY_BYTES
-            raise LogDamagedError(self.index_path, offset, "the entry is not good")
+            raise DamagedEntryError(self.index_path, offset, "the entry is not good")
         return entry
 
     def __del__(self) -> None:
@@ -238,7 +245,7 @@ class LogReader:
             line = at.data.read_at(entry.start, entry.end - entry.start)
         if entry.line != number or crc32c(line) != entry.checksum:
             reason = f"line {number} is not what was written"
-            raise LogDamagedError(at.path, entry.start, reason)
+            raise DamagedLineError(at.path, entry.start, reason)
         return line[:-1]
 
     def entry(self, number: int) -> Entry:
@@ -296,23 +303,52 @@ class LogReader:
                     raise
                 seen = self._seen
 
-    def blocks(self, start: int, last: int, share: int = 1) -> Iterator[Block]:
+    def blocks(
+        self,
+        start: int,
+        last: int,
+        share: int = 1,
+        passed: PassedOver | None = None,
+    ) -> Iterator[Block]:
         """Yield the lines with numbers `start` to `last`, some at a time.
 
         Those that were given up are passed over. Of lines that cannot be read, those
-        before them are given. Whoever reads many logs at once says how many share the
-        memory for that.
+        before them are given; with `passed` those behind them too, and it is told. Whoever
+        reads many logs at once says how many share the memory for that.
         """
+        most = many = -(-_ROWS_AT_ONCE // share)
         while start <= last:
-            segment, rows, at = self._reach(start)
-            if at is not None:
+            try:
+                segment, rows, at = self._there(start)
+                if at is None:
+                    start = _end(segment, rows) + 1
+                    continue
                 row = start - segment.base - 1
-                most = min(last - start + 1, rows - row, -(-_ROWS_AT_ONCE // share))
-                block = self._block(segment, at, row, most, _BYTES_AT_ONCE // share)
+                wanted = min(last - start + 1, rows - row, most)
+                block = self._block(segment, at, row, wanted, _BYTES_AT_ONCE // share)
+            except LogDamagedError as error:
+                if passed is None:
+                    raise
+                behind = min(self._behind(start, error), last + 1)
+                passed.note(behind - start, error)
+                start, most = behind, 1  # there may be more of them
+            else:
                 yield block
-                start += block.rows
-            elif isinstance(segment, Sealed):
-                start = segment.last_line + 1
+                start, most = start + block.rows, min(2 * most, many)
+
+    def _there(self, number: int) -> tuple[Sealed | Active, int, _Files | None]:
+        """Reach a line, whose files must be there."""
+        try:
+            return self._reach(number)
+        except SourceNotFoundError as error:
+            raise LogDamagedError(error.path, 0, "it is missing") from None
+
+    def _behind(self, number: int, error: LogDamagedError) -> int:
+        """Return the line behind one that is damaged, or with it the rest of its segment."""
+        if isinstance(error, DamagedLineError | DamagedEntryError):
+            return number + 1
+        segment, rows = self._seen.segment(number)
+        return _end(segment, rows) + 1
 
     def _block(
         self,
@@ -323,7 +359,7 @@ class LogReader:
         most_bytes: int,
     ) -> Block:
         salt, first = self.manifest.salt, segment.base + row + 1
-        begin = at.entry(row - 1, salt).end if row else 0
+        begin = _begin(at, row, salt)
         place = Place(salt, segment.file_number, segment.base, row, begin)
         with reading(at.index_path):
             entries = files.read_at(at.index, most * ENTRY_BYTES, place.index_end)
@@ -344,15 +380,38 @@ class LogReader:
                 fewer = len(entries) // ENTRY_BYTES // 2
                 return self._block(segment, at, row, fewer, most_bytes)
             reason = f"line {first}: {error.reason}"
-            raise LogDamagedError(at.path, error.offset, reason) from None
+            raise DamagedLineError(at.path, error.offset, reason) from None
         good, fault = verify_lines(entries, data, place)
         if fault is not None:
             if good == 0:
-                raise LogDamagedError(at.path, begin, f"line {first}: {fault.reason}")
+                raise _damaged(at, place, fault)
             entries = entries[: good * ENTRY_BYTES]
             end = _END.unpack_from(entries, len(entries) - ENTRY_BYTES)[0]
             data = data[: end - begin]
         return Block(first, good, data, entries)
+
+
+def _end(segment: Sealed | Active, rows: int) -> int:
+    """Return the number of the last line that a segment had, with those given up."""
+    return segment.last_line if isinstance(segment, Sealed) else segment.base + rows
+
+
+def _begin(at: _Files, row: int, salt: int) -> int:
+    """Return where a line begins: behind the one before it, if the entry of that is good."""
+    try:
+        return at.entry(row - 1, salt).end if row else 0
+    except DamagedEntryError:
+        return at.entry(row, salt).start
+
+
+def _damaged(at: _Files, place: Place, fault: Fault) -> LogDamagedError:
+    """Return what is wrong with the line at a place."""
+    reason = f"line {place.last_line + 1}: {fault.reason}"
+    if fault.kind == "entry":
+        return DamagedEntryError(at.index_path, place.index_end, reason)
+    # Behind the end of a file is no other line of it.
+    kind = LogDamagedError if fault.kind == "short" else DamagedLineError
+    return kind(at.path, place.end, reason)
 
 
 def _some(entries: bytes, end: int) -> bytes:
