@@ -478,10 +478,13 @@ class TornTailError(HeadraceError):
 class BackupError(_OfPathError):
     """A backup of a log cannot be used, or a file of it is not what was copied."""
 
+    @property
+    def what(self) -> str:
+        """What is wrong, and where."""
+        return f"{self.path}: {self.reason}"
+
     def __str__(self) -> str:
-        return (
-            f"{self.path}: {self.reason}; `headrace log verify` checks all of a backup"
-        )
+        return f"{self.what}; `headrace log verify` checks all of a backup"
 
 
 class BackupLossError(BackupError):
@@ -489,7 +492,7 @@ class BackupLossError(BackupError):
 
     def __str__(self) -> str:
         return (
-            f"{self.path}: {self.reason}, so the backup was left as it is; restore the log "
+            f"{self.what}, so the backup was left as it is; restore the log "
             "from it (`headrace log restore`), back up to another directory, or give these "
             "lines up with --accept-loss (accept_loss=True)"
         )

@@ -15,7 +15,7 @@ def test_there_and_back(process, tmp_path):
     assert verified.code == 0
     assert verified.rows[-2:] == [
         b"00000000000000000080.jsonl\t10 lines\t90 bytes\tok",
-        b"00000000000000000080.jsonl.idx\t0 lines\t816 bytes\tok",
+        b"00000000000000000080.jsonl.idx\t\t816 bytes\tok",
     ]
     back = process("log", "restore", "kept", "back")
     assert json.loads(back.out) == {"first_line": 1, "last_line": 90}
@@ -58,7 +58,10 @@ def test_damage_is_said(process, tmp_path):
     stored.write_bytes(stored.read_bytes().replace(b"17", b"71"))
     verified = process("log", "verify", "kept")
     assert verified.code == 1
-    assert b"it is not what was copied" in verified.rows[0]
+    segments = [row.split(b"\t") for row in verified.rows]
+    assert [row[1] for row in segments] == [b"90 lines", b""]
+    path = b"kept/segments/00000000000000000000.jsonl"
+    assert segments[0][-1] == path + b": it is not what was copied"
     assert "kept: 1 file cannot be restored" in verified.err
     restored = process("log", "restore", "kept", "back")
     assert restored.code == 1

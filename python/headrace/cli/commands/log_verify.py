@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     from headrace.cli.output import Console
 
 ABOUT = """\
-Prints each file of the backup with its lines, its bytes and "ok", or what is wrong with it:
-every byte against the checksum it was copied with, and every line against its own. Exits with
-1 if anything is wrong."""
+Prints each file of the backup with its lines (nothing for an index), its bytes and "ok", or what
+is wrong with it: every byte against the checksum it was copied with, and every line against
+its own. Exits with 1 if anything is wrong."""
 
 EXAMPLES = (
     Example("headrace log verify trades.backup", "whether it could be restored"),
@@ -36,8 +36,8 @@ def run(options: Namespace, console: Console) -> int:
     with console.progress() as report:
         for file in verify_log_backup(options.backup, lambda done: report(done, None)):
             said = "; ".join(file.faults) or "ok"
-            counts = f"{file.rows} lines\t{file.bytes} bytes"
-            console.text(f"{file.path}\t{counts}\t{said}\n")
+            lines = "" if file.rows is None else counted(file.rows, "line")
+            console.text(f"{file.path}\t{lines}\t{file.bytes} bytes\t{said}\n")
             wrong += bool(file.faults)
     if not wrong:
         return 0

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from headrace.errors import (
@@ -29,7 +29,6 @@ from headrace.store.log import backup_file, files
 from headrace.store.log import manifest as manifests
 from headrace.store.log.backup_file import BackupNames, Kept
 from headrace.store.log.backup_loss import refuse_loss
-from headrace.store.log.check import Checked
 from headrace.store.log.data_file import open_packed, reading_lines
 from headrace.store.log.index_file import committed_now, rows_in
 from headrace.store.log.manifest import Sealed, fresh_clock
@@ -286,10 +285,20 @@ class _Copying:
                     files.system.unlink(path)
 
 
+@dataclass(slots=True)
+class Verified:
+    """A file of a backup, and what is wrong with it. `rows` is None if it is not one of lines."""
+
+    path: str
+    bytes: int
+    rows: int | None = None
+    faults: list[str] = field(default_factory=list)
+
+
 def verify_log_backup(
     directory: str | os.PathLike[str],
     progress: Callable[[int], object] = lambda _bytes: None,
-) -> Iterator[Checked]:
+) -> Iterator[Verified]:
     """Read every byte of a backup, and say of each file what is wrong with it."""
     names = BackupNames(directory)
     backup = backup_file.found(names)
@@ -297,24 +306,38 @@ def verify_log_backup(
     segments = {each.name: each for each in backup.manifest.all_segments}
     done = 0
     for kept in backup.files:
-        checked = Checked(kept.stored, bytes=kept.bytes)
+        verified = Verified(kept.stored, kept.bytes)
+        segment = segments.get(kept.name)
         try:
-            refuse_damaged(names.stored(kept), kept)
-            segment = segments.get(kept.name)
-            if segment is not None:
+            if segment is None:
+                refuse_damaged(names.stored(kept), kept)
+            else:
                 index = by_name[f"{segment_name(segment.base)}.idx"]
-                salt, rows = backup.manifest.salt, rows_in(index.bytes)
-                full = isinstance(segment, Sealed)
-                end = segment.bytes if full else kept.bytes
-                place = Place(salt, segment.file_number, segment.base, rows, end)
-                checked.rows = place.rows
-                stored = names.stored(kept), names.stored(index)
-                if fault := _fault(segment, *stored, place):
-                    checked.faults.append(fault[1])
+                verified.rows = rows_in(index.bytes)
+                _refuse_damaged_lines(names, backup.manifest, segment, kept, index)
+        except (BackupError, LogDamagedError) as error:
+            verified.faults.append(error.what)
         except HeadraceError as error:
-            checked.faults.append(str(error))
+            verified.faults.append(str(error))
         progress(done := done + kept.bytes)
-        yield checked
+        yield verified
+
+
+def _refuse_damaged_lines(
+    names: BackupNames,
+    manifest: Manifest,
+    segment: Sealed | Active,
+    kept: Kept,
+    index: Kept,
+) -> None:
+    """Raise if the file of a segment, or one of its lines, is not what was copied."""
+    refuse_damaged(names.stored(kept), kept)
+    end = segment.bytes if isinstance(segment, Sealed) else kept.bytes
+    rows, number = rows_in(index.bytes), segment.file_number
+    place = Place(manifest.salt, number, segment.base, rows, end)
+    data = names.stored(kept)
+    if fault := _fault(segment, data, names.stored(index), place):
+        raise BackupError(str(data), fault[1])
 
 
 def refuse_damaged(path: Path, kept: Kept) -> None:
