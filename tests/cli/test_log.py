@@ -287,12 +287,50 @@ def test_damage(headrace, tmp_path):
         assert outcome.code == 2
     path.write_bytes(b"")
     assert headrace("log", "check", "log").code == 1
-    for command in (("cat",), ("recover",)):
-        outcome = headrace("log", *command, "log")
-        assert (outcome.code, outcome.out) == (1, b"")
+    for command, read in (("cat", lines(2)), ("recover", b"")):
+        outcome = headrace("log", command, "log")
+        assert (outcome.code, outcome.out) == (1, read)
         assert "it has 0 bytes, but should have 16" in outcome.err
     assert headrace("log", "recover", "log", "--repair").code == 0
     assert headrace("log", "cat", "log").out == lines(2) + lines(1, 4)
+    assert headrace("log", "check", "log", "--deep").code == 0
+
+
+@pytest.mark.parametrize("base", [0, 2, 4])
+@pytest.mark.parametrize("cut", [True, False])
+def test_lines_that_can_be_read_are_read(headrace, tmp_path, base, cut):
+    """A file that is too short or gone keeps nobody from the others."""
+    with package.LogWriter(tmp_path / "log", rotate_rows=2) as log:
+        log.append_lines(lines(6))
+    path = tmp_path / f"log/{base:020d}.jsonl"
+    if cut:
+        path.write_bytes(path.read_bytes()[:-3])
+    else:
+        path.unlink()
+    for line in {1, 3, 5} - {base + 1}:
+        outcome = headrace("log", "cat", "log", "--from", line, "-n", 1)
+        assert (outcome.code, outcome.out) == (0, lines(1, line - 1))
+        assert "not recovered" in outcome.err
+        assert path.name in outcome.err
+    outcome = headrace("log", "cat", "log")
+    assert (outcome.code, outcome.out) == (1, lines(base + cut))
+    outcome = headrace("log", "cat", "log", "--on-error", "skip")
+    assert outcome.code == 0
+    assert outcome.out == lines(base + cut) + lines(4 - base, base + 2)
+
+
+@pytest.mark.parametrize("name", [f"{0:020d}.jsonl.idx", "manifest.json"])
+def test_a_check_says_what_is_made_again(headrace, tmp_path, name):
+    with package.LogWriter(tmp_path / "log", rotate_rows=2) as log:
+        log.append_lines(lines(5))
+    (tmp_path / "log" / name).unlink()
+    outcome = headrace("log", "check", "log")
+    assert outcome.code == 1
+    said = outcome.out.decode() + outcome.err
+    assert f"{name}: byte 0: it is gone; `headrace log recover` makes it again" in said
+    assert "backup" not in said
+    assert "--repair" not in said
+    assert headrace("log", "recover", "log").code == 0
     assert headrace("log", "check", "log", "--deep").code == 0
 
 

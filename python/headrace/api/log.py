@@ -10,6 +10,7 @@ from headrace.api.consumer import Consumer
 from headrace.errors import (
     HeadraceError,
     HeadraceWarning,
+    LogDamagedError,
     LogLockedError,
     QueryFailedError,
     SourceNotFoundError,
@@ -190,20 +191,37 @@ def open_recovered(
 ) -> tuple[LogReader | None, list[Action]]:
     """Open a log to read it, and say what had to be done to it; None if there is none.
 
-    One that somebody writes, or that we may not write, is read as it is.
+    One that somebody writes, that we may not write, or that is damaged is read as it is.
     """
     names = LogNames(directory)
     if not names.directory.exists():
         return None, []
     actions: list[Action] = []
     if is_log(names.directory) or names.bases():
-        actions = _recovered(names)
+        try:
+            actions = _recovered(names)
+        except LogDamagedError as error:
+            return _damaged(names, error), []
     elif names.foreign():
         raise UsageError(f"{names.text}: there is no log in this directory")
     try:
         return LogReader(directory), actions
     except SourceNotFoundError:
         return None, actions
+
+
+def _damaged(names: LogNames, damage: LogDamagedError) -> LogReader:
+    """Open a log that cannot be recovered, if anything of it can be read."""
+    try:
+        reader = LogReader(names.directory)
+    except HeadraceError:
+        raise damage from None
+    warnings.warn(
+        f"not recovered, and read as far as that can be: {damage}",
+        HeadraceWarning,
+        stacklevel=3,
+    )
+    return reader
 
 
 def _recovered(names: LogNames) -> list[Action]:

@@ -31,13 +31,19 @@ ARGUMENTS = (
     *OUTPUT_OPTIONS,
 )
 
+_REMADE = "`headrace log recover`, or opening the log, makes what is gone again"
+_LOST = (
+    "bring it back from a backup, or let `headrace log recover --repair` make entries again "
+    "and give up what was cut off; `headrace log cat --on-error skip` reads past damaged lines"
+)
+
 
 def run(options: Namespace, console: Console) -> int:
     """Print what is wrong, segment by segment."""
     from headrace.cli.wording import counted
     from headrace.store.log.check import check_log
 
-    wrong = 0
+    wrong = remade = 0
     with console.progress() as report:
         checked = check_log(
             options.directory,
@@ -49,11 +55,12 @@ def run(options: Namespace, console: Console) -> int:
             counts = f"{counted(segment.rows, 'line')}\t{segment.bytes} bytes"
             console.text(f"{segment.path}\t{counts}\t{said}\n")
             wrong += bool(segment.faults)
+            remade += segment.remade
     if not wrong:
         return 0
     message = (
-        f"{options.directory}: {counted(wrong, 'segment')} not as written; bring it back "
-        "from a backup, or see `headrace log recover --repair`"
+        f"{options.directory}: {counted(wrong, 'segment')} not as written; "
+        f"{_REMADE if remade == wrong else _LOST}"
     )
     console.emit(
         "error",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from headrace.errors import HeadraceError, LogDamagedError
+from headrace.errors import HeadraceError, LogFileMissingError, SourceNotFoundError
 from headrace.kernel.checksum import digest
 from headrace.kernel.log import Place, verify
 from headrace.kernel.rows import File, reading
@@ -29,7 +29,8 @@ _ROWS_AT_ONCE = 1 << 16
 class Checked:
     """A segment: how many of its lines were looked at, and what is wrong with it.
 
-    `notes` are what a crash leaves, and recovery sees to.
+    `notes` are what a crash leaves, and recovery sees to. With `remade`, all that is wrong is
+    that its index is gone, which recovery makes again.
     """
 
     path: str
@@ -37,6 +38,7 @@ class Checked:
     bytes: int = 0
     faults: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    remade: bool = False
 
 
 def check_log(
@@ -62,7 +64,14 @@ def check_log(
                 if (newer := _changed(names, look, error)) is not look:
                     look = newer
                     continue
-                checked.faults.append(str(error))
+                index = str(names.index(look.base))
+                if isinstance(error, SourceNotFoundError) and error.path == index:
+                    checked.remade = not checked.faults
+                    checked.faults.append(
+                        str(LogFileMissingError(index, 0, "it is gone"))
+                    )
+                else:
+                    checked.faults.append(str(error))
             yield checked
             break
     yield from _strays(names, manifest)
@@ -71,8 +80,7 @@ def check_log(
 def _manifest(names: LogNames) -> Manifest:
     manifest = manifests.load(names)
     if manifest is None:
-        reason = "it is gone; `headrace log recover` makes it again"
-        raise LogDamagedError(str(names.manifest), 0, reason)
+        raise LogFileMissingError(str(names.manifest), 0, "it is gone")
     return manifest
 
 

@@ -23,6 +23,7 @@ from headrace.errors import (
     DamagedLineError,
     LineOutOfRangeError,
     LogDamagedError,
+    LogFileMissingError,
     SourceNotFoundError,
 )
 from headrace.kernel.checksum import crc32c
@@ -178,12 +179,13 @@ class LogReader:
             except SourceNotFoundError:
                 # It may be full by now, and compressed or removed.
                 newer = self._looked(seen)
-                if newer is seen:
-                    raise
-                seen = newer
-            else:
-                self._seen = replace(seen, committed=rows)
-                return
+                if newer is not seen:
+                    seen = newer
+                    continue
+                # It is lost; whoever reads its lines says so.
+                rows = seen.manifest.active.rows
+            self._seen = replace(seen, committed=rows)
+            return
 
     def _looked(self, before: _Seen | None) -> _Seen:
         """Return what the manifest says, `before` if it is still the same."""
@@ -341,7 +343,9 @@ class LogReader:
         try:
             return self._reach(number)
         except SourceNotFoundError as error:
-            raise LogDamagedError(error.path, 0, "it is missing") from None
+            index = error.path.endswith(".idx")
+            kind = LogFileMissingError if index else LogDamagedError
+            raise kind(error.path, 0, "it is missing") from None
 
     def _behind(self, number: int, error: LogDamagedError) -> int:
         """Return the line behind one that is damaged, or with it the rest of its segment."""
