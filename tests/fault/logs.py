@@ -3,10 +3,11 @@
 import functools
 import json
 import random
+import warnings
 
 import headrace
 from headrace.api.log import open_recovered
-from headrace.errors import HeadraceError, UnwritableError
+from headrace.errors import HeadraceError, HeadraceWarning, UnwritableError
 from headrace.store.log.check import check_log
 
 
@@ -25,7 +26,10 @@ def lines_of(directory):
 
     Before them, how many lines retention has removed.
     """
-    reader, _actions = open_recovered(directory)
+    with warnings.catch_warnings():
+        # What cannot be recovered would be read as far as that can be.
+        warnings.simplefilter("error", HeadraceWarning)
+        reader, _actions = open_recovered(directory)
     if reader is None:
         return 0, []
     blocks = reader.blocks(reader.first_line, reader.last_line)

@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 
 import headrace
-from headrace.errors import HeadraceError
+from headrace.errors import HeadraceError, HeadraceWarning
 from headrace.store.log import files
 from tests.fault.disk_model import Disk, Recorder, put
 from tests.fault.logs import append_until, record, refuse_unless_sound
@@ -138,7 +138,7 @@ def run(cuts, seed, make=Recorder, ways=WAYS):
                     removable=disk.removable,
                 )
                 left.append(sound(root, found))
-        except (AssertionError, HeadraceError, OSError) as error:
+        except (AssertionError, HeadraceError, HeadraceWarning, OSError) as error:
             said = f"cut {number} of seed {seed}, after {at} calls: {error}"
             raise AssertionError(said) from error
     return left

@@ -3,6 +3,7 @@
 import os
 import signal
 import time
+from contextlib import suppress
 from pathlib import Path
 
 
@@ -24,7 +25,8 @@ def kill(session):
     """Kill all of them, and those that they start meanwhile."""
     while left := processes(session):
         for process in left:
-            os.kill(process, signal.SIGKILL)
+            with suppress(ProcessLookupError):
+                os.kill(process, signal.SIGKILL)
         time.sleep(0.01)
 
 

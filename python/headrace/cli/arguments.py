@@ -128,7 +128,7 @@ def rows(text: str) -> Rows:
 def number(text: str) -> int:
     """Read a number of rows: 0 or more."""
     if not text.strip().isdecimal():
-        raise ArgumentTypeError(f"{text!r} is not a whole number, 0 or more")
+        raise ArgumentTypeError(f"{text.strip()!r} is not a whole number, 0 or more")
     return int(text)
 
 
