@@ -3,15 +3,12 @@
 import subprocess
 import sys
 import textwrap
-from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import pytest
 from pyspark.sql.datasource import DataSource
 
 import headrace.spark
 import pyspark_headrace
-from headrace.engines.spark import session as embedded
 from headrace.engines.spark.session import settings
 from headrace.errors import MasterUnreachableError, MissingExtraError, UsageError
 from tests.spark.cluster import free_port
@@ -216,33 +213,3 @@ def test_settings_of_the_caller_win():
 def test_only_an_embedded_spark_is_tied_to_this_machine():
     assert settings("local[*,4]", {})["spark.driver.host"] == "127.0.0.1"
     assert "spark.driver.host" not in settings("spark://example.org:7077", {})
-
-
-def test_sockets_of_an_embedded_spark_go_with_it(tmp_path):
-    path = tmp_path / "a.jsonl"
-    path.write_bytes(b"1\n2\n")
-    with TemporaryDirectory(dir="/tmp") as short:
-        done = run(
-            """
-            import os, sys, tempfile
-            _, path, tempfile.tempdir = sys.argv
-            import headrace.spark
-            spark = headrace.spark.session("local[1]")
-            print(spark.read.format("headrace").load(path).count())
-            [made] = os.listdir(tempfile.tempdir)
-            print(len(os.listdir(os.path.join(tempfile.tempdir, made))) > 0)
-            """,
-            path,
-            short,
-        )
-        assert done.stdout.split() == ["2", "True"]
-        assert list(Path(short).iterdir()) == []
-
-
-def test_a_path_that_is_too_long_for_sockets_has_none(tmp_path, monkeypatch):
-    monkeypatch.setattr(embedded, "gettempdir", lambda: str(tmp_path / ("x" * 100)))
-    embedded._socket_settings.cache_clear()
-    try:
-        assert "spark.python.unix.domain.socket.enabled" not in settings("local[2]", {})
-    finally:
-        embedded._socket_settings.cache_clear()

@@ -7,18 +7,14 @@ any session that has been through `register` will do.
 
 from __future__ import annotations
 
-import atexit
 import logging
 import os
 import re
 import socket
 import sys
-from functools import cache
 from importlib.resources import files
 from importlib.util import find_spec
 from pathlib import Path
-from shutil import rmtree
-from tempfile import gettempdir, mkdtemp
 from typing import TYPE_CHECKING
 
 from py4j.protocol import Py4JError
@@ -41,9 +37,6 @@ _CONNECT = "sc://"
 _STANDALONE = "spark://"
 _CONNECT_PORT = 15002
 _ADDRESS = re.compile(r"(?P<host>\[[^]]+\]|[^:]+)(:(?P<port>\d+))?")
-
-_LONGEST_PARENT = 40
-"""Characters of a directory in which sockets are made: a path has 104 at most on some systems."""
 
 _PATIENCE = 10.0
 """Seconds that a master has to take a connection."""
@@ -188,29 +181,10 @@ def settings(master: str, conf: Mapping[str, object]) -> dict[str, str]:
         # host name.
         chosen["spark.driver.host"] = "127.0.0.1"
         chosen["spark.driver.bindAddress"] = "127.0.0.1"
-        chosen |= _socket_settings()
     chosen |= {name: _spelled(value) for name, value in conf.items()}
     quiet = f"-Dlog4j2.configurationFile={_log_settings().as_uri()}"
     chosen[_JAVA_OPTIONS] = f"{quiet} {chosen.get(_JAVA_OPTIONS, '')}".rstrip()
     return chosen
-
-
-@cache
-def _socket_settings() -> dict[str, str]:
-    """Have Java and Python talk through files, which go when this process ends.
-
-    Over TCP the last bytes of a task wait for an acknowledgement that is put off, some
-    40 ms, in which nobody works.
-    """
-    parent = gettempdir()
-    if not hasattr(socket, "AF_UNIX") or len(parent) > _LONGEST_PARENT:
-        return {}
-    directory = mkdtemp(prefix="headrace-", dir=parent)
-    atexit.register(rmtree, directory, ignore_errors=True)
-    return {
-        "spark.python.unix.domain.socket.enabled": "true",
-        "spark.python.unix.domain.socket.dir": directory,
-    }
 
 
 def _log_settings() -> Path:
