@@ -107,7 +107,16 @@ def headrace_near(path: str, index: str, edges: int) -> Outcome:
 
 
 def headrace_expand(path: str, index: str, edges: int) -> Outcome:
-    """Go from all seeds at once, by the index."""
+    """Go from all seeds at once, by the index, to a table."""
+    from headrace import Graph
+
+    with Meter() as meter, Graph(path, index=index, strict=True) as graph:
+        table = graph.expand(nodes(edges, SEEDS), HOPS).to_arrow()
+    return Outcome(of_levels(table["level"].to_pylist()), meter.figures)
+
+
+def headrace_steps(path: str, index: str, edges: int) -> Outcome:
+    """Go from all seeds at once, by the index, to an object for each node."""
     from headrace import Graph
 
     with Meter() as meter, Graph(path, index=index, strict=True) as graph:
@@ -118,7 +127,7 @@ def headrace_expand(path: str, index: str, edges: int) -> Outcome:
 
 
 def duckdb_expand(store: str, edges: int) -> Outcome:
-    """Ask a recursive query of a table, one thread."""
+    """Ask a recursive query of a table, one thread, for a table."""
     import duckdb
 
     statement = f"""
@@ -128,7 +137,7 @@ def duckdb_expand(store: str, edges: int) -> Outcome:
             select edges."to", level + 1 from reached join edges on edges."from" = node
             where level < {HOPS}
         )
-        select min(level) from reached group by node
+        select node, min(level) as level from reached group by node
     """
     config = {"threads": 1}
     with (
@@ -136,9 +145,8 @@ def duckdb_expand(store: str, edges: int) -> Outcome:
         Meter() as meter,
     ):
         seeds = list(dict.fromkeys(nodes(edges, SEEDS)))
-        rows = connection.execute(statement, [seeds]).fetchall()
-        found = of_levels(level for (level,) in rows)
-    return Outcome(found, meter.figures)
+        table = connection.sql(statement, params=[seeds]).to_arrow_table()
+    return Outcome(of_levels(table["level"].to_pylist()), meter.figures)
 
 
 def python_expand(path: str, edges: int) -> Outcome:
@@ -194,7 +202,9 @@ def others(path: Path, edges: int) -> list[Candidate]:
     made = [probe("Python dict", python_expand, path, edges)]
     if find_spec("duckdb") is not None:
         store = table_of(path)
-        made.append(probe("DuckDB", duckdb_expand, store, edges, modules=("duckdb",)))
+        made.append(
+            probe("DuckDB", duckdb_expand, store, edges, modules=("duckdb", "pyarrow"))
+        )
     return made
 
 
@@ -204,8 +214,11 @@ def build(settings: Settings) -> Benchmark:
     path = data_file("edges", Extent(edges, "rows"))
     index = index_of(path)
 
-    def ours(function: Callable[[str, str, int], Outcome]) -> Candidate:
-        return probe("headrace", function, path, index, edges, modules=("headrace",))
+    def ours(
+        function: Callable[[str, str, int], Outcome], name: str = "headrace"
+    ) -> Candidate:
+        modules = ("headrace", "pyarrow")
+        return probe(name, function, path, index, edges, modules=modules)
 
     built = Question(
         "an index of edges",
@@ -225,7 +238,11 @@ def build(settings: Settings) -> Benchmark:
     near = Question(f"{NODES} nodes within {HOPS} hops", (ours(headrace_near),))
     far = Question(
         f"{HOPS} hops from {SEEDS} nodes",
-        (ours(headrace_expand), *others(path, edges)),
+        (
+            ours(headrace_expand),
+            ours(headrace_steps, "headrace, node by node"),
+            *others(path, edges),
+        ),
     )
     one_thread = built.candidates[0].name
     far_ref = Ref(far.label, "headrace")

@@ -7,6 +7,7 @@ use headrace_core::{
         Direction, Expansion, GraphIndex, GraphView, Segments, Which,
         expand::{Emit, Options},
         shortest_path, stats,
+        steps::Steps,
     },
     input::DataFile,
 };
@@ -37,12 +38,17 @@ fn use_it(bytes: Vec<u8>) {
         let mut view = GraphView::new(Arc::clone(&graph));
         let which = Which { direction, predicates: None, most: Some(1 << 10) };
         let _ = shortest_path(&mut view, [b"a", b"c"], &which, Some(9), &|| true);
-        let options = Options { which, hops: None, limit: Some(1 << 10), emit: Emit::Edges };
-        let mut expansion = Expansion::new(vec![b"a".to_vec(), b"none".to_vec()], options);
-        let mut steps = Vec::new();
-        let mut told = 0;
-        while expansion.advance(&mut view, 256, &mut steps).is_ok() && steps.len() > told {
-            told = steps.len();
+        for (emit, most) in [(Emit::Edges, which.most), (Emit::Tree, None)] {
+            let which = Which { most, ..which.clone() };
+            let (hops, limit) = (None, Some(1 << 10));
+            let options = Options { which, hops, limit, emit, ..Options::default() };
+            let seeds = vec![b"a".to_vec(), b"none".to_vec()];
+            let mut expansion = Expansion::new(&view, seeds, options);
+            let mut steps = Steps::default();
+            while expansion.advance(&mut view, 256, &mut steps).is_ok() && !steps.list().is_empty()
+            {
+                steps.clear();
+            }
         }
     }
 }

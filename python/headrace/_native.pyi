@@ -62,6 +62,7 @@ __all__ = [
     "new_columns",
     "parse",
     "reach_back",
+    "reached_columns",
     "rows_at",
     "sniff",
     "verify_log",
@@ -712,6 +713,9 @@ _ArrowTexts: TypeAlias = tuple[bytes, bytes]
 def graph_columns(
     index: GraphIndex,
 ) -> tuple[_ArrowTexts, _ArrowTexts, bytes, bytes, bytes, bytes]: ...
+def reached_columns(
+    expansion: GraphExpansion,
+) -> tuple[_ArrowTexts, bytes, _ArrowTexts, bytes, bytes]: ...
 
 _Refused: TypeAlias = tuple[int, int, tuple[int, int] | None, str]
 

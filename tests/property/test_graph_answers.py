@@ -91,6 +91,15 @@ def test_expanding(directory, lines, way, seeds, options):
         found = graph.expand(seeds, **options)
         steps = [tuple(step) for step in found]
         assert (steps, found.truncated) == expand(edges, seeds, **options)
+        if options["emit"] == "nodes":
+            again = graph.expand(seeds, **options)
+            table = again.to_arrow().to_pylist()
+            assert [tuple(row.values()) for row in table] == steps
+            assert (again.missing, again.truncated, again.capped) == (
+                found.missing,
+                found.truncated,
+                found.capped,
+            )
         which = {name: options[name] for name in ("direction", "predicates")}
         for node in seeds:
             slow = edges_at(edges, node, **which)
@@ -181,3 +190,7 @@ def test_damage_changes_no_answer(directory, lines, seeds, options, place, bit):
         steps = [tuple(step) for step in found]
         assert (steps, found.truncated) == expand(edges, seeds, **options)
         assert graph.to_arrow().num_rows == graph.stats().edges == len(edges)
+    with headrace.Graph(source, tell=lambda *_: None) as graph:
+        table = graph.expand(seeds, **(options | {"emit": "nodes"})).to_arrow()
+        nodes = [step for step in steps if len(step) == 3]
+        assert [tuple(row.values()) for row in table.to_pylist()] == nodes

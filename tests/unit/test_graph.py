@@ -174,7 +174,8 @@ def damaged_late(source):
 def test_an_expansion_goes_on_where_an_index_turns_out_to_be_damaged(source):
     damaged_late(source)
     graph = headrace.Graph(source)
-    found = graph.expand(0)
+    # Edges are counted one by one, so that the damage is behind the first steps.
+    found = graph.expand(0, most_edges=LEAVES)
     first = next(found)
     assert graph.way().path == "graph"
     with pytest.warns(HeadraceWarning, match="; the file is scanned") as said:
@@ -303,6 +304,28 @@ def test_arrow_of_edges_that_say_nothing(source):
     assert graph.to_arrow().column_names == ["from", "to", "offset"]
     source.write_bytes(b"")
     assert len(headrace.Graph(source, index=False).to_arrow()) == 0
+
+
+def test_arrow_of_what_is_reached(graph):
+    found = graph.expand(["a", "nobody", "c"], 1)
+    table = found.to_arrow()
+    assert table.to_pylist() == [
+        {"node": "a", "level": 0, "via": None},
+        {"node": "nobody", "level": 0, "via": None},
+        {"node": "c", "level": 0, "via": None},
+        {"node": "b", "level": 1, "via": "p"},
+    ]
+    assert found.missing == ["nobody"]
+    assert len(graph.expand([]).to_arrow()) == 0
+
+
+@pytest.mark.parametrize("taken", [0, 1])
+def test_a_table_has_all_nodes_and_no_edges(graph, taken):
+    found = graph.expand("a", emit="nodes" if taken else "tree")
+    for _ in range(taken):
+        next(found)
+    with pytest.raises(UsageError, match="all nodes and no edges"):
+        found.to_arrow()
 
 
 def test_networkx(graph):

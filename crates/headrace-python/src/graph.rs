@@ -11,10 +11,11 @@ use headrace_core::{
     graph::{
         self, Adjacency, Direction, EdgeFields, EdgeRuns, Expansion, GraphView, KeyedEdges,
         Segments, Which,
-        expand::{Emit, Options, Step},
+        expand::{Emit, Options},
         follow::Edges,
         path::Way,
         stats::Degrees,
+        steps::{Step, Steps},
         write::{Outcome, Plan},
     },
     input::DataFile,
@@ -430,11 +431,12 @@ impl GraphAccess {
             let (predicates, unknown) = resolved(&mut *view, predicates)?;
             let which = Which { direction, predicates, most: most_edges };
             let seeds = seeds.into_iter().map(String::into_bytes).collect();
-            let expansion = Expansion::new(seeds, Options { which, hops, limit, emit });
+            let options = Options { which, hops, limit, emit, ..Options::default() };
+            let expansion = Expansion::new(&*view, seeds, options);
             Ok((expansion, view, unknown))
         });
         let (expansion, view, unknown) = expanding.map_err(to_python)?;
-        let state = Expanding { expansion, view, texts: Texts::default() };
+        let state = Expanding { expansion, view, texts: Texts::default(), steps: Steps::default() };
         Ok(GraphExpansion { state: Mutex::new(state), unknown })
     }
 
@@ -546,6 +548,8 @@ struct Expanding {
     expansion: Expansion,
     view: Box<dyn Adjacency>,
     texts: Texts,
+    /// Steps that were told of, whose memory is used again.
+    steps: Steps,
 }
 
 /// Nodes to begin with, and all that can be reached from them.
@@ -562,9 +566,10 @@ impl GraphExpansion {
     /// begins, and whether it led to a node for the first time.
     fn advance<'py>(&self, py: Python<'py>, most: usize) -> PyResult<Bound<'py, PyList>> {
         let steps = py.detach(|| {
-            let mut steps = Vec::new();
             let mut state = self.lock();
-            let Expanding { expansion, view, .. } = &mut *state;
+            let Expanding { expansion, view, steps, .. } = &mut *state;
+            let mut steps = std::mem::take(steps);
+            steps.clear();
             expansion.advance(&mut **view, most, &mut steps)?;
             Ok(steps)
         });
@@ -572,9 +577,10 @@ impl GraphExpansion {
         let mut state = self.lock();
         let Expanding { view, texts, .. } = &mut *state;
         let told = PyList::empty(py);
-        for step in steps {
-            told.append(as_tuple(py, step, &mut **view, texts)?)?;
+        for &step in steps.list() {
+            told.append(as_tuple(py, step, &steps, &mut **view, texts)?)?;
         }
+        state.steps = steps;
         Ok(told)
     }
 
@@ -604,6 +610,16 @@ impl GraphExpansion {
 }
 
 impl GraphExpansion {
+    /// Go on with it.
+    pub(crate) fn with<T>(
+        &self,
+        go: impl FnOnce(&mut Expansion, &mut dyn Adjacency) -> Result<T>,
+    ) -> Result<T> {
+        let mut state = self.lock();
+        let Expanding { expansion, view, .. } = &mut *state;
+        go(expansion, &mut **view)
+    }
+
     fn lock(&self) -> MutexGuard<'_, Expanding> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -612,17 +628,19 @@ impl GraphExpansion {
 fn as_tuple<'py>(
     py: Python<'py>,
     step: Step,
+    steps: &Steps,
     view: &mut dyn Adjacency,
     texts: &mut Texts,
 ) -> PyResult<Bound<'py, PyTuple>> {
+    let id = |id| said(steps.text(id));
     match step {
-        Step::Node { id, level, via } => {
+        Step::Node { id: node, level, via } => {
             let via = via.map(|number| texts.get(py, view, number)).transpose()?;
-            (said(&id), level, via).into_pyobject(py)
+            (id(node), level, via).into_pyobject(py)
         }
         Step::Edge { from, predicate, to, offset, leads } => {
             let predicate = texts.get(py, view, predicate)?;
-            (said(&from), predicate, said(&to), offset, leads).into_pyobject(py)
+            (id(from), predicate, id(to), offset, leads).into_pyobject(py)
         }
     }
 }

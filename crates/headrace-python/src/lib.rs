@@ -53,7 +53,7 @@ mod _native {
     #[pymodule_export]
     use crate::graph::{GraphAccess, GraphExpansion, GraphIndex, GraphRuns, write_graph_index};
     #[pymodule_export]
-    use crate::graph_columns::graph_columns;
+    use crate::graph_columns::{graph_columns, reached_columns};
     #[pymodule_export]
     use crate::index::{IndexBuild, RowIndex, reach_back};
     #[pymodule_export]

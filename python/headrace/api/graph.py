@@ -35,7 +35,7 @@ from headrace.kernel.graph import (
     stats_of,
     steps,
 )
-from headrace.kernel.graph_columns import columns_of
+from headrace.kernel.graph_columns import ReachedColumns, columns_of, reached_of
 from headrace.kernel.rows import SidecarError, reading
 from headrace.store.graph_index import unusable
 from headrace.store.index_file import refuse_unless_file
@@ -443,6 +443,7 @@ class Expansion:
     ) -> None:
         self._graph = graph
         self._direction = direction
+        self._emit = emit
         self._found: GraphExpansion | None = None
 
         def begin(access: GraphAccess) -> GraphExpansion:
@@ -481,6 +482,25 @@ class Expansion:
             else:
                 graph._check(way)
                 return
+
+    def to_arrow(self) -> pyarrow.Table:
+        """Return all nodes that are reached as an Arrow table: ``node``, ``level``, ``via``.
+
+        That takes a fraction of the time of going through them. Where edges are given too, and
+        where some steps were taken already, it is refused.
+        """
+        from headrace.api.graph_tables import reached_as_arrow
+
+        if self._emit != "nodes" or self._found is not None:
+            raise UsageError(
+                "a table has all nodes and no edges: call expand(...).to_arrow() without emit"
+            )
+
+        def ask(way: Reach) -> ReachedColumns:
+            self._found = self._begin(way.access)
+            return reached_of(self._found)
+
+        return reached_as_arrow(self._graph._asked(self._direction, ask))
 
     @property
     def missing(self) -> list[str]:

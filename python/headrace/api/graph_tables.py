@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     import scipy.sparse
 
     from headrace.kernel.graph import EdgeFields
-    from headrace.kernel.graph_columns import GraphColumns, Texts
+    from headrace.kernel.graph_columns import GraphColumns, ReachedColumns, Texts
 
 _MOST_NODES = 2**31 - 1
 """What others have room for in the numbers of nodes."""
@@ -25,32 +25,53 @@ class GraphMatrix(NamedTuple):
     nodes: list[str]
 
 
+class _Arrow:
+    """Makes Arrow's arrays of bytes that are laid out as theirs are."""
+
+    def __init__(self) -> None:
+        try:
+            import pyarrow as pa
+        except ImportError as error:
+            raise MissingExtraError("arrow", "pyarrow") from error
+        self.pa = pa
+
+    def texts(self, of: Texts) -> Any:  # noqa: ANN401, pyarrow has no types
+        buffers = [None, *map(self.pa.py_buffer, of)]
+        return self.pa.Array.from_buffers(self.pa.large_string(), len(of), buffers)
+
+    def numbers(self, data: bytes, kind: Any, there: bytes | None = None) -> Any:  # noqa: ANN401
+        count = len(data) // (kind.bit_width // 8)
+        known = None if there is None else self.pa.py_buffer(there)
+        return self.pa.Array.from_buffers(kind, count, [known, self.pa.py_buffer(data)])
+
+    def named(self, data: bytes, names: Any, there: bytes | None = None) -> Any:  # noqa: ANN401
+        numbers = self.numbers(data, self.pa.int32(), there)
+        return self.pa.DictionaryArray.from_arrays(numbers, names)
+
+
 def as_arrow(columns: GraphColumns, fields: EdgeFields) -> pyarrow.Table:
     """Make a table of edges, with the place of the row of each."""
-    try:
-        import pyarrow as pa
-    except ImportError as error:
-        raise MissingExtraError("arrow", "pyarrow") from error
+    arrow = _Arrow()
     _refuse_too_many(columns)
-
-    def texts(of: Texts) -> Any:  # noqa: ANN401, pyarrow has no types
-        buffers = [None, *map(pa.py_buffer, of)]
-        return pa.Array.from_buffers(pa.large_string(), len(of), buffers)
-
-    def numbers(data: bytes, kind: Any) -> Any:  # noqa: ANN401
-        count = len(data) // (kind.bit_width // 8)
-        return pa.Array.from_buffers(kind, count, [None, pa.py_buffer(data)])
-
-    def named(data: bytes, names: Any) -> Any:  # noqa: ANN401
-        return pa.DictionaryArray.from_arrays(numbers(data, pa.int32()), names)
-
-    nodes = texts(columns.nodes)
-    table = {fields.from_: named(columns.from_, nodes)}
+    nodes = arrow.texts(columns.nodes)
+    table = {fields.from_: arrow.named(columns.from_, nodes)}
     if fields.pred is not None:
-        table[fields.pred] = named(columns.pred, texts(columns.predicates))
-    table[fields.to] = named(columns.to, nodes)
-    table["offset"] = numbers(columns.offset, pa.int64())
-    return pa.table(list(table.values()), names=list(table))
+        table[fields.pred] = arrow.named(columns.pred, arrow.texts(columns.predicates))
+    table[fields.to] = arrow.named(columns.to, nodes)
+    table["offset"] = arrow.numbers(columns.offset, arrow.pa.int64())
+    return arrow.pa.table(list(table.values()), names=list(table))
+
+
+def reached_as_arrow(columns: ReachedColumns) -> pyarrow.Table:
+    """Make a table of nodes that were reached."""
+    arrow = _Arrow()
+    predicates = arrow.texts(columns.predicates)
+    table = {
+        "node": arrow.texts(columns.nodes),
+        "level": arrow.numbers(columns.level, arrow.pa.int32()),
+        "via": arrow.named(columns.via, predicates, columns.led),
+    }
+    return arrow.pa.table(list(table.values()), names=list(table))
 
 
 def as_networkx(columns: GraphColumns, fields: EdgeFields) -> networkx.MultiDiGraph:

@@ -196,7 +196,7 @@ class Followed(NamedTuple):
     leads: bool
 
 
-_STEPS = 4096
+_STEPS = 1 << 15
 """How many steps are made before Python sees them."""
 
 

@@ -1,14 +1,14 @@
-"""All edges of a graph index, in memory."""
+"""Edges of a graph, and what is reached along them, in memory."""
 
 from __future__ import annotations
 
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
-from headrace._native import graph_columns
+from headrace._native import graph_columns, reached_columns
 
 if TYPE_CHECKING:
-    from headrace.kernel.graph import GraphIndex
+    from headrace.kernel.graph import GraphExpansion, GraphIndex
 
 
 class Texts(NamedTuple):
@@ -44,3 +44,22 @@ def columns_of(index: GraphIndex) -> GraphColumns:
     """Take all edges of an index."""
     nodes, predicates, *edges = graph_columns(index)
     return GraphColumns(Texts(*nodes), Texts(*predicates), *edges)
+
+
+class ReachedColumns(NamedTuple):
+    """Nodes in the order in which they are reached, numbers of 32 bits.
+
+    `via` are numbers among `predicates`; `led` has a bit for each node to which an edge led.
+    """
+
+    nodes: Texts
+    level: bytes
+    predicates: Texts
+    via: bytes
+    led: bytes
+
+
+def reached_of(expansion: GraphExpansion) -> ReachedColumns:
+    """Take all nodes that an expansion comes upon."""
+    nodes, level, predicates, via, led = reached_columns(expansion)
+    return ReachedColumns(Texts(*nodes), level, Texts(*predicates), via, led)

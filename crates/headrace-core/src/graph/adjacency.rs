@@ -73,6 +73,29 @@ pub trait Adjacency: Send {
     /// # Errors
     /// As [`Self::find`].
     fn advance(&mut self, cursor: &mut Cursor, into: &mut Vec<Edge>) -> Result<()>;
+
+    /// Give the ids of nodes whose numbers rise, one by one.
+    ///
+    /// # Errors
+    /// As [`Self::find`].
+    fn ids(
+        &mut self,
+        nodes: &mut dyn Iterator<Item = u64>,
+        give: &mut dyn FnMut(&[u8]),
+    ) -> Result<()> {
+        let mut text = Vec::new();
+        for node in nodes {
+            self.id(node, &mut text)?;
+            give(&text);
+        }
+        Ok(())
+    }
+
+    /// The index that has all edges and gave nodes their numbers, if there is one: the edges of
+    /// many nodes can be read there in the order in which they lie.
+    fn whole(&self) -> Option<Arc<Segments>> {
+        None
+    }
 }
 
 /// A graph index as it is seen by one who goes along its edges. A node or predicate that only the
@@ -217,5 +240,29 @@ impl Adjacency for GraphView {
         }
         self.entries = entries;
         Ok(())
+    }
+
+    fn ids(
+        &mut self,
+        nodes: &mut dyn Iterator<Item = u64>,
+        give: &mut dyn FnMut(&[u8]),
+    ) -> Result<()> {
+        let graph = Arc::clone(&self.graph);
+        let mut reader = graph.base().node_reader();
+        let base = self.base_nodes();
+        let mut text = Vec::new();
+        for node in nodes {
+            if node < base {
+                give(reader.id(node)?);
+            } else {
+                self.id(node, &mut text)?;
+                give(&text);
+            }
+        }
+        Ok(())
+    }
+
+    fn whole(&self) -> Option<Arc<Segments>> {
+        self.graph.delta().is_none().then(|| Arc::clone(&self.graph))
     }
 }

@@ -21,7 +21,8 @@ pub struct Texts {
 }
 
 impl Texts {
-    fn push(&mut self, text: &[u8]) {
+    /// Add a text.
+    pub fn push(&mut self, text: &[u8]) {
         self.bytes.extend_from_slice(text);
         self.ends.push(self.bytes.len() as u64);
     }

@@ -4,13 +4,20 @@
 //! of a level are taken in the order in which they were reached, edges of a node in the order of
 //! the file. What was reached is remembered, and nothing else.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 
 use super::{
     adjacency::Adjacency,
     follow::{Direction, Edges, Which},
+    places::{Place, Places},
+    steps::{Id, Step, Steps},
+    sweep::{Found, sweep},
 };
 use crate::Result;
+
+/// Nodes whose edges are followed at once: at first, in case few are wanted, and at most.
+const FIRST_TOGETHER: usize = 64;
+const MOST_TOGETHER: usize = 1 << 17;
 
 /// Which edges are told of.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -25,7 +32,7 @@ pub enum Emit {
 }
 
 /// How far to go, and what to tell of.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Options {
     /// Which edges are followed.
     pub which: Which,
@@ -35,39 +42,37 @@ pub struct Options {
     pub limit: Option<u64>,
     /// Which edges are told of.
     pub emit: Emit,
+    /// How many edges of several nodes are looked at together at most, before the caller can stop;
+    /// with 0 nodes are looked at one by one, which is slower and gives the same.
+    pub together: u64,
 }
 
-/// What is told of.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Step {
-    /// A node that was reached.
-    Node {
-        /// Its id.
-        id: Vec<u8>,
-        /// How many edges it is away.
-        level: u32,
-        /// The predicate of the edge that led to it; `None` of one to begin with.
-        via: Option<u32>,
-    },
-    /// An edge that was followed; it comes before the node that it leads to.
-    Edge {
-        /// The node it comes from.
-        from: Vec<u8>,
-        /// What it says.
-        predicate: u32,
-        /// The node it goes to.
-        to: Vec<u8>,
-        /// Where its row begins.
-        offset: u64,
-        /// Whether a node was reached along it for the first time.
-        leads: bool,
-    },
+impl Default for Options {
+    fn default() -> Self {
+        let (which, hops, limit, emit) = Default::default();
+        Self { which, hops, limit, emit, together: 1 << 22 }
+    }
 }
 
-/// A node whose edges are being followed.
+impl Options {
+    /// Whether nothing is told of edges that lead nowhere new, nor are they counted.
+    fn only_first(&self) -> bool {
+        self.emit != Emit::Edges && self.which.most.is_none() && self.together > 0
+    }
+}
+
+/// A node whose edges are being followed, and its id among the last steps.
 struct Current {
-    id: Vec<u8>,
+    node: u64,
+    id: Option<Id>,
     edges: Edges,
+}
+
+/// Nodes that were found at once, the last one first, and the first node that was looked at.
+#[derive(Default)]
+struct Swept {
+    found: Vec<Found>,
+    first: usize,
 }
 
 /// Nodes to begin with, and all that can be reached from them.
@@ -77,14 +82,16 @@ pub struct Expansion {
     seeds: Vec<Vec<u8>>,
     missing: Vec<Vec<u8>>,
     known_missing: HashSet<Vec<u8>>,
-    /// Nodes that were reached, and the places they have in `order`.
-    reached: HashMap<u64, usize>,
+    /// Nodes that were reached, in order, and the places they have there.
     order: Vec<u64>,
+    places: Places,
     /// The next one whose edges are followed, and where its level ends.
     next: usize,
     level: u32,
     level_ends: usize,
     current: Option<Current>,
+    swept: Swept,
+    together: usize,
     told: u64,
     truncated: bool,
     capped: u64,
@@ -92,19 +99,22 @@ pub struct Expansion {
 
 impl Expansion {
     /// Begin with nodes that have these ids.
-    pub fn new(mut seeds: Vec<Vec<u8>>, options: Options) -> Self {
+    pub fn new(adjacency: &dyn Adjacency, mut seeds: Vec<Vec<u8>>, options: Options) -> Self {
         seeds.reverse();
+        let nodes = adjacency.whole().map(|graph| graph.base().node_count());
         Self {
             options,
             seeds,
             missing: Vec::new(),
             known_missing: HashSet::new(),
-            reached: HashMap::new(),
             order: Vec::new(),
+            places: Places::new(nodes),
             next: 0,
             level: 0,
             level_ends: 0,
             current: None,
+            swept: Swept::default(),
+            together: FIRST_TOGETHER,
             told: 0,
             truncated: false,
             capped: 0,
@@ -134,38 +144,40 @@ impl Expansion {
         &mut self,
         adjacency: &mut dyn Adjacency,
         most: usize,
-        into: &mut Vec<Step>,
+        into: &mut Steps,
     ) -> Result<()> {
-        let begun = into.len();
-        while into.len() - begun < most && !self.truncated {
+        let begun = into.list().len();
+        if let Some(current) = &mut self.current {
+            // Its id was that of steps that are gone.
+            current.id = None;
+        }
+        while into.list().len() - begun < most && !self.truncated {
             if let Some(seed) = self.seeds.pop() {
-                self.begin(adjacency, seed, into)?;
+                self.begin(adjacency, &seed, into)?;
+            } else if let Some(found) = self.swept.found.pop() {
+                self.lead(&found, into);
             } else if self.current.is_some() {
                 self.follow(adjacency, into)?;
             } else if !self.go_on(adjacency)? {
                 break;
             }
         }
-        Ok(())
+        into.read_ids(adjacency)
     }
 
-    fn begin(
-        &mut self,
-        adjacency: &mut dyn Adjacency,
-        id: Vec<u8>,
-        into: &mut Vec<Step>,
-    ) -> Result<()> {
-        let new = match adjacency.find(&id)? {
-            Some(node) => !self.reached.contains_key(&node) && self.may_tell() && self.reach(node),
+    fn begin(&mut self, adjacency: &mut dyn Adjacency, id: &[u8], into: &mut Steps) -> Result<()> {
+        let new = match adjacency.find(id)? {
+            Some(node) => self.places.get(node).is_none() && self.may_tell() && self.reach(node),
             None => {
-                !self.known_missing.contains(&id) && self.may_tell() && {
-                    self.known_missing.insert(id.clone());
-                    self.missing.push(id.clone());
+                !self.known_missing.contains(id) && self.may_tell() && {
+                    self.known_missing.insert(id.to_vec());
+                    self.missing.push(id.to_vec());
                     true
                 }
             }
         };
         if new {
+            let id = into.known(id);
             into.push(Step::Node { id, level: 0, via: None });
         }
         self.level_ends = self.order.len();
@@ -180,32 +192,63 @@ impl Expansion {
     }
 
     fn reach(&mut self, node: u64) -> bool {
-        self.reached.insert(node, self.order.len());
+        self.places.set(node, Place::Reached(self.order.len()));
         self.order.push(node);
         true
     }
 
-    /// Begin with the edges of the next node; false if there is none.
+    /// Begin with the edges of the next nodes; false if there are none.
     fn go_on(&mut self, adjacency: &mut dyn Adjacency) -> Result<bool> {
         if self.next == self.level_ends {
             self.level += 1;
             self.level_ends = self.order.len();
         }
         let far_enough = self.options.hops.is_some_and(|hops| self.level >= hops);
-        let Some(&node) = self.order.get(self.next).filter(|_| !far_enough) else {
+        if far_enough || self.next == self.level_ends {
             return Ok(false);
-        };
-        let mut id = Vec::new();
-        if self.options.emit != Emit::Nodes {
-            adjacency.id(node, &mut id)?;
         }
-        let edges = Edges::of(adjacency, node, &self.options.which)?;
-        self.current = Some(Current { id, edges });
+        let swept = self.options.only_first() && self.sweep(adjacency)?;
+        if !swept {
+            let node = self.order[self.next];
+            let edges = Edges::of(adjacency, node, &self.options.which)?;
+            self.current = Some(Current { node, id: None, edges });
+        }
         Ok(true)
     }
 
+    /// Follow the edges of the next nodes at once; false if that cannot be done.
+    fn sweep(&mut self, adjacency: &dyn Adjacency) -> Result<bool> {
+        let Some(graph) = adjacency.whole() else { return Ok(false) };
+        let last = self.level_ends.min(self.next + self.together);
+        let nodes = &self.order[self.next..last];
+        let Swept { found, first } = &mut self.swept;
+        let Options { which, together, .. } = &self.options;
+        let swept = sweep(graph.base(), nodes, which, *together, &mut self.places, found)?;
+        found.reverse();
+        *first = self.next;
+        self.next += swept;
+        self.together = MOST_TOGETHER.min(self.together * 4);
+        Ok(swept > 0)
+    }
+
+    /// Reach a node that was found at once with others.
+    fn lead(&mut self, found: &Found, into: &mut Steps) {
+        if !self.may_tell() {
+            return;
+        }
+        let id = into.id_of(found.node);
+        if self.options.emit == Emit::Tree {
+            let other = into.id_of(self.order[self.swept.first + found.by]);
+            let (from, to) = if found.outgoing { (other, id) } else { (id, other) };
+            let (predicate, offset) = (found.predicate, found.offset);
+            into.push(Step::Edge { from, predicate, to, offset, leads: true });
+        }
+        self.reach(found.node);
+        into.push(Step::Node { id, level: self.level + 1, via: Some(found.predicate) });
+    }
+
     /// Follow the next edge of the node that is looked at.
-    fn follow(&mut self, adjacency: &mut dyn Adjacency, into: &mut Vec<Step>) -> Result<()> {
+    fn follow(&mut self, adjacency: &mut dyn Adjacency, into: &mut Steps) -> Result<()> {
         let Some(current) = &mut self.current else { return Ok(()) };
         let Some(next) = current.edges.next(adjacency, &self.options.which)? else {
             self.capped += u64::from(current.edges.capped());
@@ -213,33 +256,31 @@ impl Expansion {
             self.next += 1;
             return Ok(());
         };
-        let (node, here) = (next.edge.node, self.next);
-        let known = self.reached.get(&node).copied();
+        let node = next.edge.node;
+        let known = self.places.get(node);
         // From the other end it was followed already, if that was looked at before.
-        let both = self.options.which.direction == Direction::Both;
-        let again = both && known.is_some_and(|known| known < here);
-        if known.is_none() && !self.may_tell() {
-            return Ok(());
-        }
+        let before = matches!(known, Some(Place::Reached(place)) if place < self.next);
+        let again = before && self.options.which.direction == Direction::Both;
         let told = match self.options.emit {
             Emit::Nodes => false,
             Emit::Edges => !again,
             Emit::Tree => known.is_none(),
         };
-        let mut id = Vec::new();
-        if told || known.is_none() {
-            adjacency.id(node, &mut id)?;
+        let other = (current.node, current.id);
+        if known.is_none() && !self.may_tell() {
+            return Ok(());
         }
-        if told && let Some(current) = &self.current {
-            let ends = (current.id.clone(), id.clone());
-            let (from, to) = if next.outgoing { ends } else { (ends.1, ends.0) };
+        let id = (told || known.is_none()).then(|| into.id_of(node));
+        if let Some(id) = id.filter(|_| told) {
+            let other = other.1.unwrap_or_else(|| into.id_of(other.0));
+            self.current.iter_mut().for_each(|current| current.id = Some(other));
+            let (from, to) = if next.outgoing { (other, id) } else { (id, other) };
             let (predicate, offset) = (next.edge.predicate, next.edge.offset);
             into.push(Step::Edge { from, predicate, to, offset, leads: known.is_none() });
         }
-        if known.is_none() {
+        if let Some(id) = id.filter(|_| known.is_none()) {
             self.reach(node);
-            let via = Some(next.edge.predicate);
-            into.push(Step::Node { id, level: self.level + 1, via });
+            into.push(Step::Node { id, level: self.level + 1, via: Some(next.edge.predicate) });
         }
         Ok(())
     }

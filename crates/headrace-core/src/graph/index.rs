@@ -4,13 +4,14 @@ use std::ops::Range;
 
 use super::{
     Meta,
-    layout::{EdgeEntry, Header, LONGEST_ENTRY, NodeEntry, PredicateEntry},
+    follow::Direction,
+    layout::{EdgeEntry, EdgeRun, Header, LONGEST_ENTRY, NodeEntry, PredicateEntry},
 };
 use crate::{
     Result,
     input::DataFile,
     keys::hash,
-    sealed::{Sealed, contradiction, hash_search::HashSearch, unusable},
+    sealed::{Sealed, checked::Forward, contradiction, hash_search::HashSearch, unusable},
 };
 
 /// Nodes with one hash that are compared. Hashes can be made to be equal; somebody who does makes
@@ -133,15 +134,19 @@ impl GraphIndex {
     }
 
     pub(super) fn node(&self, number: u32) -> Result<NodeEntry> {
-        let tables = &self.header.tables;
         let mut bytes = [0; LONGEST_ENTRY];
+        let (at, length) = self.place_of(number)?;
+        self.sealed.file.read(&mut bytes[..length], at)?;
+        Ok(NodeEntry::decode(&mut bytes, &self.header.tables))
+    }
+
+    /// Where the entry of a node is, and its bytes.
+    fn place_of(&self, node: u32) -> Result<(u64, usize)> {
+        let tables = &self.header.tables;
         let length = tables.node_bytes();
-        let at = tables.nodes + u64::from(number) * length;
-        if number >= tables.node_count {
-            return Err(unusable(at, "a node behind the last"));
-        }
-        self.sealed.file.read(&mut bytes[..to_usize(length)], at)?;
-        Ok(NodeEntry::decode(&mut bytes, tables))
+        let at = tables.nodes + u64::from(node) * length;
+        let there = node < tables.node_count;
+        if there { Ok((at, to_usize(length))) } else { Err(unusable(at, "a node behind the last")) }
     }
 
     /// Read the id of a node.
@@ -153,9 +158,14 @@ impl GraphIndex {
     }
 
     pub(super) fn id_of(&self, entry: &NodeEntry, into: &mut Vec<u8>) -> Result<()> {
+        let (start, length) = self.place_of_id(entry)?;
+        into.resize(length, 0);
+        self.sealed.file.read(into, start)
+    }
+
+    fn place_of_id(&self, entry: &NodeEntry) -> Result<(u64, usize)> {
         let tables = &self.header.tables;
-        let place = (tables.pool(), tables.edges);
-        self.text(place, entry.id_offset, entry.id_length, into)
+        within((tables.pool(), tables.edges), entry.id_offset, entry.id_length)
     }
 
     /// Read the text of a predicate.
@@ -172,23 +182,8 @@ impl GraphIndex {
         }
         self.sealed.file.read(&mut bytes[..to_usize(length)], at)?;
         let PredicateEntry { offset, length } = PredicateEntry::decode(&mut bytes, tables);
-        self.text((tables.predicate_pool(), self.sealed.end), offset, length, into)
-    }
-
-    /// Read a text of a pool, which begins and ends somewhere.
-    fn text(
-        &self,
-        (begins, ends): (u64, u64),
-        offset: u64,
-        length: u32,
-        into: &mut Vec<u8>,
-    ) -> Result<()> {
-        let start = begins.checked_add(offset);
-        let end = start.and_then(|start| start.checked_add(length.into()));
-        let (Some(start), true) = (start, end.is_some_and(|end| end <= ends)) else {
-            return Err(unusable(begins, "a text behind its pool"));
-        };
-        into.resize(length as usize, 0);
+        let (start, length) = within((tables.predicate_pool(), self.sealed.end), offset, length)?;
+        into.resize(length, 0);
         self.sealed.file.read(into, start)
     }
 
@@ -197,17 +192,22 @@ impl GraphIndex {
     /// # Errors
     /// [`crate::Error::Sidecar`] where the file is damaged, or has no incoming edges.
     pub fn edge_numbers(&self, node: u32, incoming: bool) -> Result<Range<u64>> {
+        let run = self.run_of(&self.node(node)?, incoming)?;
+        Ok(run.first..run.first + u64::from(run.count))
+    }
+
+    /// The edges of a node, all of which are there.
+    fn run_of(&self, entry: &NodeEntry, incoming: bool) -> Result<EdgeRun> {
         let tables = &self.header.tables;
         if incoming && !tables.reverse {
             return Err(unusable(8, "it has no incoming edges"));
         }
-        let entry = self.node(node)?;
         let run = if incoming { entry.incoming } else { entry.out };
         let end = run.first.saturating_add(run.count.into());
         if end > tables.edge_entries() {
             return Err(unusable(tables.edges, "edges behind the last"));
         }
-        Ok(run.first..end)
+        Ok(run)
     }
 
     /// Add some of the edges with these numbers, in order, and take their numbers away.
@@ -225,13 +225,99 @@ impl GraphIndex {
         self.sealed.file.read(bytes, at)?;
         numbers.start += count;
         for bytes in bytes.chunks_exact(to_usize(length)) {
-            let edge = EdgeEntry::decode(bytes, tables.wide);
-            if edge.node >= tables.node_count || edge.predicate >= tables.predicate_count {
-                return Err(unusable(at, "an edge to a node that is not there"));
-            }
-            into.push(edge);
+            into.push(self.edge(bytes, at)?);
         }
         Ok(())
+    }
+
+    fn edge(&self, bytes: &[u8], at: u64) -> Result<EdgeEntry> {
+        let tables = &self.header.tables;
+        let edge = EdgeEntry::decode(bytes, tables.wide);
+        let there = edge.node < tables.node_count && edge.predicate < tables.predicate_count;
+        if there { Ok(edge) } else { Err(unusable(at, "an edge to a node that is not there")) }
+    }
+
+    /// Reads nodes whose numbers rise.
+    pub(super) fn node_reader(&self) -> NodeReader<'_> {
+        let forward = || Forward::new(&self.sealed.file);
+        NodeReader { index: self, entries: forward(), pool: forward() }
+    }
+
+    /// Reads edges of nodes whose numbers rise.
+    pub(super) fn edge_reader(&self) -> EdgeReader<'_> {
+        EdgeReader { index: self, entries: Forward::new(&self.sealed.file) }
+    }
+}
+
+/// Reads nodes whose numbers rise; others too, but slowly.
+pub(super) struct NodeReader<'g> {
+    index: &'g GraphIndex,
+    entries: Forward<'g>,
+    pool: Forward<'g>,
+}
+
+impl NodeReader<'_> {
+    fn entry(&mut self, node: u64) -> Result<NodeEntry> {
+        // Too large a number is one behind the last, which is refused.
+        let (at, length) = self.index.place_of(narrow(node))?;
+        let mut bytes = [0; LONGEST_ENTRY];
+        bytes[..length].copy_from_slice(self.entries.get(at, length)?);
+        Ok(NodeEntry::decode(&mut bytes, &self.index.header.tables))
+    }
+
+    /// The id of a node.
+    pub(super) fn id(&mut self, node: u64) -> Result<&[u8]> {
+        let entry = self.entry(node)?;
+        let (start, length) = self.index.place_of_id(&entry)?;
+        self.pool.get(start, length)
+    }
+
+    /// The edges that come from a node and those that go to it, as far as they are followed.
+    pub(super) fn runs(&mut self, node: u64, direction: Direction) -> Result<[EdgeRun; 2]> {
+        let entry = self.entry(node)?;
+        let mut runs = [EdgeRun::default(); 2];
+        if direction != Direction::In {
+            runs[0] = self.index.run_of(&entry, false)?;
+        }
+        if direction != Direction::Out {
+            runs[1] = self.index.run_of(&entry, true)?;
+        }
+        Ok(runs)
+    }
+}
+
+/// Reads edges of nodes whose numbers rise; others too, but slowly.
+pub(super) struct EdgeReader<'g> {
+    index: &'g GraphIndex,
+    entries: Forward<'g>,
+}
+
+impl EdgeReader<'_> {
+    /// Look at edges of a node, all of which are there.
+    pub(super) fn each(&mut self, run: EdgeRun, mut look: impl FnMut(EdgeEntry)) -> Result<()> {
+        let tables = &self.index.header.tables;
+        let length = tables.edge_bytes();
+        let (mut at, mut left) = (tables.edges + run.first * length, run.count as usize);
+        while left > 0 {
+            let count = left.min(TOGETHER);
+            let bytes = self.entries.get(at, count * to_usize(length))?;
+            for bytes in bytes.chunks_exact(to_usize(length)) {
+                look(self.index.edge(bytes, at)?);
+            }
+            at += count as u64 * length;
+            left -= count;
+        }
+        Ok(())
+    }
+}
+
+/// Where a text is in its pool, which begins and ends somewhere, and its bytes.
+fn within((begins, ends): (u64, u64), offset: u64, length: u32) -> Result<(u64, usize)> {
+    let start = begins.checked_add(offset);
+    let end = start.and_then(|start| start.checked_add(length.into()));
+    match start {
+        Some(start) if end.is_some_and(|end| end <= ends) => Ok((start, length as usize)),
+        _ => Err(unusable(begins, "a text behind its pool")),
     }
 }
 

@@ -16,9 +16,13 @@ pub mod layout;
 mod meta;
 mod numbers;
 pub mod path;
+mod places;
+pub mod reached;
 pub mod segments;
 mod sort;
 pub mod stats;
+pub mod steps;
+mod sweep;
 #[cfg(test)]
 mod tests;
 mod verify;

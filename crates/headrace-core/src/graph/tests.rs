@@ -10,8 +10,9 @@ use std::{
 use proptest::prelude::*;
 
 use super::{
-    expand::{Emit, Options, Step},
+    expand::{Emit, Options},
     path::Way,
+    steps::{Step, Steps},
     write::{Outcome, Plan},
     *,
 };
@@ -299,19 +300,22 @@ proptest! {
                 view.find_predicate(only.as_bytes()).unwrap().into_iter().collect()
             });
             let which = Which { direction, predicates, most };
-            let options = Options { which, hops, limit, emit };
-            let ids = seeds.iter().map(|id| id.clone().into_bytes()).collect();
-            let mut expansion = Expansion::new(ids, options);
-            let mut steps = Vec::new();
-            loop {
-                let before = steps.len();
-                expansion.advance(&mut *view, at_once, &mut steps).unwrap();
-                if steps.len() == before {
-                    break;
+            for together in [0, 3, 1 << 22] {
+                let which = which.clone();
+                let options = Options { which, hops, limit, emit, together };
+                let ids = seeds.iter().map(|id| id.clone().into_bytes()).collect();
+                let mut expansion = Expansion::new(&*view, ids, options);
+                let (mut steps, mut all) = (Steps::default(), Vec::new());
+                loop {
+                    expansion.advance(&mut *view, at_once, &mut steps).unwrap();
+                    if steps.list().is_empty() {
+                        break;
+                    }
+                    all.extend(steps.list().iter().map(|&step| told(step, &steps, &mut *view)));
+                    steps.clear();
                 }
+                prop_assert_eq!(&(all, expansion.truncated()), &expected);
             }
-            let told: Vec<_> = steps.into_iter().map(|step| told(step, &mut *view)).collect();
-            prop_assert_eq!(&(told, expansion.truncated()), &expected);
         }
     }
 
@@ -393,16 +397,17 @@ enum Told {
     Edge(String, String, String, bool),
 }
 
-fn told(step: Step, view: &mut dyn Adjacency) -> Told {
+fn told(step: Step, steps: &Steps, view: &mut dyn Adjacency) -> Told {
     let mut said = |number| {
         let mut bytes = Vec::new();
         view.predicate(number, &mut bytes).unwrap();
         text(&bytes)
     };
     match step {
-        Step::Node { id, level, via } => Told::Node(text(&id), level, via.map(said)),
+        Step::Node { id, level, via } => Told::Node(text(steps.text(id)), level, via.map(said)),
         Step::Edge { from, predicate, to, leads, .. } => {
-            Told::Edge(text(&from), said(predicate), text(&to), leads)
+            let [from, to] = [from, to].map(|id| text(steps.text(id)));
+            Told::Edge(from, said(predicate), to, leads)
         }
     }
 }

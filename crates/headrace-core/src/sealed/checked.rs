@@ -171,24 +171,91 @@ impl CheckedFile {
 
     /// Read a block from disk, into memory that nobody uses, and compare it with its checksum.
     fn fetch(&self, level: usize, block: u64, mut bytes: Vec<u8>) -> Result<Vec<u8>> {
+        self.fetch_some(level, block, 1, &mut bytes)?;
+        Ok(bytes)
+    }
+
+    /// Read blocks that lie behind each other, and compare them with their checksums.
+    fn fetch_some(&self, level: usize, first: u64, count: u64, bytes: &mut Vec<u8>) -> Result<()> {
         let Level { offset, length } = self.levels[level];
-        let start = block * BLOCK_BYTES;
-        let wanted = if level + 1 == self.levels.len() {
-            self.root
-        } else {
-            let mut checksum = [0; size_of::<u32>()];
-            let at = block * CHECKSUM_BYTES;
-            let within = usize::try_from(at % BLOCK_BYTES).unwrap_or_default();
-            self.copy(level + 1, at / BLOCK_BYTES, within, &mut checksum)?;
-            u32::from_le_bytes(checksum)
-        };
-        let part = usize::try_from((length - start).min(BLOCK_BYTES)).unwrap_or_default();
-        bytes.resize(part, 0);
+        let start = first * BLOCK_BYTES;
+        let part = (length - start).min(count * BLOCK_BYTES);
+        bytes.resize(usize::try_from(part).unwrap_or_default(), 0);
         let at = offset + start;
-        self.file.read_exact_at(&mut bytes, at).map_err(|_| unusable(at, "cannot be read"))?;
-        if crc32c::crc32c(&bytes) != wanted {
-            return Err(unusable(at, "a block does not match its checksum"));
+        self.file.read_exact_at(bytes, at).map_err(|_| unusable(at, "cannot be read"))?;
+        for (block, bytes) in (first..).zip(bytes.chunks(BLOCK)) {
+            if crc32c::crc32c(bytes) != self.checksum(level, block)? {
+                let at = offset + block * BLOCK_BYTES;
+                return Err(unusable(at, "a block does not match its checksum"));
+            }
         }
+        Ok(())
+    }
+
+    /// What a block must have.
+    fn checksum(&self, level: usize, block: u64) -> Result<u32> {
+        if level + 1 == self.levels.len() {
+            return Ok(self.root);
+        }
+        let mut checksum = [0; size_of::<u32>()];
+        let at = block * CHECKSUM_BYTES;
+        let within = usize::try_from(at % BLOCK_BYTES).unwrap_or_default();
+        self.copy(level + 1, at / BLOCK_BYTES, within, &mut checksum)?;
+        Ok(u32::from_le_bytes(checksum))
+    }
+}
+
+/// Reads a body from its begin to its end, some places of it or all: blocks that are near each
+/// other are read together. Any order will do, but only a rising one is fast.
+pub struct Forward<'f> {
+    file: &'f CheckedFile,
+    bytes: Vec<u8>,
+    /// The first block that is held.
+    first: u64,
+    /// How many are read together, a power of two.
+    together: u64,
+}
+
+/// Blocks that are read together at most, 64 KiB, and that are skipped by reading on.
+const MOST_TOGETHER: u64 = 16;
+const NEAR: u64 = 4;
+
+impl<'f> Forward<'f> {
+    /// A reader of a body.
+    pub fn new(file: &'f CheckedFile) -> Self {
+        Self { file, bytes: Vec::new(), first: 0, together: 1 }
+    }
+
+    /// What stands at `offset`.
+    ///
+    /// # Errors
+    /// As [`CheckedFile::read`].
+    pub fn get(&mut self, offset: u64, length: usize) -> Result<&[u8]> {
+        let end = offset.checked_add(length as u64);
+        let Some(end) = end.filter(|&end| end <= self.file.length()) else {
+            return Err(unusable(offset, "a place behind the end"));
+        };
+        let held = self.first * BLOCK_BYTES;
+        if offset < held || end > held + self.bytes.len() as u64 {
+            self.load(offset / BLOCK_BYTES, end.div_ceil(BLOCK_BYTES))?;
+        }
+        let start = usize::try_from(offset - self.first * BLOCK_BYTES).unwrap_or_default();
+        Ok(&self.bytes[start..start + length])
+    }
+
+    fn load(&mut self, first: u64, end: u64) -> Result<()> {
+        let behind = self.first + (self.bytes.len() as u64).div_ceil(BLOCK_BYTES);
+        let near = (self.first..=behind + NEAR).contains(&first);
+        self.together = if near { MOST_TOGETHER.min(self.together * 2) } else { 1 };
+        // Where the last ones cannot be used, none can.
+        let bytes = std::mem::take(&mut self.bytes);
+        self.first = first;
+        self.bytes = self.fetched(first, self.together.max(end - first), bytes)?;
+        Ok(())
+    }
+
+    fn fetched(&self, first: u64, count: u64, mut bytes: Vec<u8>) -> Result<Vec<u8>> {
+        self.file.fetch_some(0, first, count, &mut bytes)?;
         Ok(bytes)
     }
 }
@@ -240,6 +307,37 @@ mod tests {
             assert!(file.read(&mut [0; 2], length as u64 - 1).is_err());
             assert!(file.read(&mut [0; 2], u64::MAX).is_err());
         }
+    }
+
+    #[test]
+    fn reading_forward_gives_the_same_bytes() {
+        let body = content(4096 * 70 + 5);
+        let (bytes, root) = sealed(&body);
+        let file = CheckedFile::new(DataFile::new(bytes), body.len() as u64, root).unwrap();
+        for step in [1, 700, 4096, 9000, 40_000, 200_000] {
+            let mut forward = Forward::new(&file);
+            // And once more from the begin, which is slow and right.
+            for from in (0..body.len()).step_by(step).chain([3]) {
+                let length = 5000.min(body.len() - from);
+                assert_eq!(forward.get(from as u64, length).unwrap(), &body[from..from + length]);
+            }
+            assert!(forward.get(body.len() as u64 - 1, 2).is_err());
+            assert!(forward.get(u64::MAX, 2).is_err());
+            assert_eq!(forward.get(7, 0).unwrap(), b"");
+        }
+    }
+
+    #[test]
+    fn reading_forward_notices_a_damaged_block_whoever_reads_it_first() {
+        let body = content(4096 * 40);
+        let (mut bytes, root) = sealed(&body);
+        bytes[4096 * 20 + 1] ^= 1;
+        let file = CheckedFile::new(DataFile::new(bytes), body.len() as u64, root).unwrap();
+        let mut forward = Forward::new(&file);
+        let readable = |block: &u64| forward.get(block * BLOCK_BYTES, 9).is_ok();
+        let read: Vec<u64> = (0..40).filter(readable).collect();
+        assert!(!read.contains(&20));
+        assert!((0..10).chain(36..40).all(|block| read.contains(&block)), "{read:?}");
     }
 
     #[test]
