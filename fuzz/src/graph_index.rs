@@ -10,6 +10,7 @@ use headrace_core::{
         steps::Steps,
     },
     input::DataFile,
+    sealed::AnySegments,
 };
 
 use super::sealed::with_checksums;

@@ -5,6 +5,7 @@ use headrace_core::{
     json::Limits,
     keys::{KeyFields, KeyIndex, KeyReader, Lookup, Request, Segments},
     rows::RowBatch,
+    sealed::AnySegments,
 };
 
 use super::sealed::with_checksums;

@@ -2,6 +2,8 @@ from collections.abc import Callable, Sequence
 from os import PathLike
 from typing import Literal, TypeAlias, final
 
+from typing_extensions import disjoint_base
+
 __all__ = [
     "BlockTable",
     "ColumnBuilder",
@@ -36,6 +38,7 @@ __all__ = [
     "RowJoin",
     "RowQuery",
     "RowStream",
+    "SealedIndex",
     "Shard",
     "Sources",
     "Stage",
@@ -496,6 +499,7 @@ class Inference:
 _Counts: TypeAlias = tuple[int, int, int, int, int, int, int, int]
 _At: TypeAlias = tuple[tuple[int, int], tuple[int, int]]
 _Mark: TypeAlias = tuple[int, int, int, int, int, str, str, str]
+_Made: TypeAlias = tuple[int, int, int, int, int, _Mark, str | None]
 _Written: TypeAlias = tuple[Literal["written"], int, str | None, int, int, int]
 _Duplicate: TypeAlias = tuple[Literal["duplicate"], _Bytes, int, int]
 _NoRoom: TypeAlias = tuple[Literal["no_room"], str]
@@ -547,11 +551,8 @@ class KeyCandidates:
     def __len__(self) -> int: ...
     def offset(self, number: int) -> int | None: ...
 
-@final
-class KeyIndex:
-    def __new__(
-        cls, path: str | PathLike[str], delta: str | PathLike[str] | None = None
-    ) -> KeyIndex: ...
+@disjoint_base
+class SealedIndex:
     @property
     def meta(self) -> str: ...
     @property
@@ -567,6 +568,12 @@ class KeyIndex:
     def hashes(self, first: int, end: int) -> list[int]: ...
     def all_hashes(self) -> list[int]: ...
     def restamp(self, path: str | PathLike[str], source: _Mark) -> None: ...
+
+@final
+class KeyIndex(SealedIndex):
+    def __new__(
+        cls, path: str | PathLike[str], delta: str | PathLike[str] | None = None
+    ) -> KeyIndex: ...
     def is_of_all(self, runs: Sequence[KeyRuns], file: File) -> bool: ...
     def get(
         self,
@@ -607,26 +614,11 @@ class GraphRuns:
     def finish(self) -> None: ...
 
 @final
-class GraphIndex:
+class GraphIndex(SealedIndex):
     def __new__(
         cls, path: str | PathLike[str], delta: str | PathLike[str] | None = None
     ) -> GraphIndex: ...
-    @property
-    def meta(self) -> str: ...
-    @property
-    def version(self) -> int: ...
-    @property
-    def build_id(self) -> int: ...
-    @property
-    def size(self) -> int: ...
-    @property
-    def delta(self) -> tuple[str, int, int] | None: ...
-    def verify(self) -> None: ...
     def has_edges_of(self, other: GraphIndex) -> bool: ...
-    def fit(self, file: File, size: int) -> Literal["whole", "covered"] | None: ...
-    def hashes(self, first: int, end: int) -> list[int]: ...
-    def all_hashes(self) -> list[int]: ...
-    def restamp(self, path: str | PathLike[str], source: _Mark) -> None: ...
     def stats(
         self,
     ) -> tuple[
@@ -698,13 +690,8 @@ def write_graph_index(
     version: int | None,
     memory: int,
     lines: _Counts,
-    last: str | None,
-    max_line: int,
-    max_depth: int,
-    logical_size: int,
-    coverage_end: int,
-    hashes: tuple[int, Sequence[int]],
-    source: _Mark,
+    made_of: _Made,
+    hashes: Sequence[int],
     base: GraphIndex | None = None,
 ) -> tuple[Literal["written"], int, str | None, int, int, int, int] | _NoRoom: ...
 
@@ -766,14 +753,9 @@ def write_key_index(
     unique: bool,
     version: int | None,
     lines: _Counts,
-    last: str | None,
     plain_numbers: bool,
-    max_line: int,
-    max_depth: int,
-    logical_size: int,
-    coverage_end: int,
-    hashes: tuple[int, Sequence[int]],
-    source: _Mark,
+    made_of: _Made,
+    hashes: Sequence[int],
     kept: tuple[KeyIndex, File, bool] | None = None,
 ) -> _Written | _Duplicate | _NoRoom | _NoBits: ...
 

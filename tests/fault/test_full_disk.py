@@ -3,6 +3,7 @@
 import errno
 import os
 import resource
+from functools import partial
 from itertools import count
 from pathlib import Path
 
@@ -173,29 +174,44 @@ def test_files_that_may_not_grow(tmp_path, codec):
     assert list(headrace.read_shards(tmp_path)) == RECORDS
 
 
-@pytest.mark.parametrize("memory", [500, 1 << 20], ids=["with runs", "in memory"])
-def test_graph_indexes_that_may_not_grow(tmp_path, memory):
-    path = tmp_path / "edges.jsonl"
-    path.write_bytes(b"".join(b'{"a":%d,"b":%d}\n' % (n, n % 7) for n in range(200)))
-    index = headrace.build_graph_index(path, "a", None, "b").path
-    (source,) = headrace.open(path).sources
-    asked = GraphBuild(EdgeFields("a", None, "b"), memory=memory, threads=1)
-    before = everything(tmp_path)
+def let_files_grow(directory, write, refused):
+    """Let files become longer and longer until `write` succeeds.
+
+    Before that it fails because of the file that `refused` names for the longest one allowed,
+    and leaves everything as it was.
+    """
+    before = everything(directory)
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     failures = 0
     for size in [0, 1, 64, *range(100, 20_000, 333)]:
         resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
         try:
-            build_graph(source, index, asked)
+            write()
             break
         except OSError as error:
             said = (error.errno, error.filename)
         finally:
             resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
         failures += 1
-        assert said == (errno.EFBIG, str(index))
-        assert everything(tmp_path) == before
+        assert said == (errno.EFBIG, str(refused(size)))
+        assert everything(directory) == before
     assert failures > 5
+
+
+def rows(count):
+    return b"".join(b'{"k":%d,"to":%d}\n' % (n, n % 7) for n in range(count))
+
+
+@pytest.mark.parametrize("memory", [500, 1 << 20], ids=["with runs", "in memory"])
+def test_graph_indexes_that_may_not_grow(tmp_path, memory):
+    path = tmp_path / "rows.jsonl"
+    path.write_bytes(rows(200))
+    index = headrace.build_graph_index(path, "k", None, "to").path
+    (source,) = headrace.open(path).sources
+    asked = GraphBuild(EdgeFields("k", None, "to"), memory=memory, threads=1)
+    let_files_grow(
+        tmp_path, lambda: build_graph(source, index, asked), lambda _size: index
+    )
     assert headrace.check_graph_index(path, deep=True)["valid"]
 
 
@@ -204,69 +220,43 @@ def test_graph_indexes_that_may_not_grow(tmp_path, memory):
 def test_key_indexes_that_may_not_grow(tmp_path, version, memory):
     """Runs that do not fit in memory are files too, though without a name."""
     path = tmp_path / "rows.jsonl"
-    path.write_bytes(b"".join(b'{"k":%d}\n' % n for n in range(200)))
+    path.write_bytes(rows(200))
     index = headrace.build_lookup_index(path, "k").path
     (source,) = headrace.open(path).sources
     asked = KeyBuild(("k",), version=version, memory=memory, threads=1)
-    before = everything(tmp_path)
-    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    failures = 0
-    for size in [0, 1, 64, *range(100, 20_000, 333)]:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
-        try:
-            build(source, index, asked)
-            break
-        except OSError as error:
-            said = (error.errno, error.filename)
-        finally:
-            resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
-        failures += 1
-        assert said == (errno.EFBIG, str(index))
-        assert everything(tmp_path) == before
-    assert failures > 5
+    let_files_grow(tmp_path, lambda: build(source, index, asked), lambda _size: index)
     assert headrace.check_lookup_index(path, "k")["valid"]
 
 
 @pytest.mark.parametrize("version", [1, 2])
-@pytest.mark.parametrize(
-    ("write", "name"),
-    [
-        pytest.param(
-            lambda path: headrace.update_lookup_index(path, threads=1),
-            "rows.jsonl.jnx.delta",
-            id="update",
-        ),
-        pytest.param(headrace.compact_lookup_index, "rows.jsonl.jnx", id="compact"),
-    ],
-)
-def test_key_indexes_that_may_not_be_continued(tmp_path, version, write, name):
+@pytest.mark.parametrize("step", ["update", "compact"])
+@pytest.mark.parametrize("kind", ["key", "graph"])
+def test_indexes_that_may_not_be_continued(tmp_path, kind, step, version):
     path = tmp_path / "rows.jsonl"
-    path.write_bytes(b"".join(b'{"k":%d}\n' % n for n in range(200)))
-    headrace.build_lookup_index(path, "k", version=version)
-    with path.open("ab") as file:
-        file.write(b"".join(b'{"k":%d}\n' % n for n in range(20)))
-    headrace.update_lookup_index(path)
-    with path.open("ab") as file:
-        file.write(b"".join(b'{"k":%d}\n' % n for n in range(10)))
-    before = everything(tmp_path)
-    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    failures = 0
-    for size in [0, 1, 64, *range(100, 20_000, 333)]:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
-        try:
-            write(path)
-            break
-        except OSError as error:
-            said = (error.errno, error.filename)
-        finally:
-            resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
-        failures += 1
+    path.write_bytes(rows(200))
+    if kind == "key":
+        index = headrace.build_lookup_index(path, "k", version=version).path
+        update, check = headrace.update_lookup_index, headrace.check_lookup_index
+        compact = headrace.compact_lookup_index
+    else:
+        made = headrace.build_graph_index(path, "k", None, "to", version=version)
+        index = made.path
+        update, check = headrace.update_graph_index, headrace.check_graph_index
+        compact = headrace.compact_graph_index
+    for more in (20, 10):
+        with path.open("ab") as file:
+            file.write(rows(more))
+        if more == 20:
+            update(path)
+    write = compact if step == "compact" else partial(update, threads=1)
+
+    def refused(size):
         # The lock says who has it.
-        refused = tmp_path / ("rows.jsonl.jnx.lock" if size == 0 else name)
-        assert said == (errno.EFBIG, str(refused))
-        assert everything(tmp_path) == before
-    assert failures > 5
-    assert headrace.check_lookup_index(path, "k")["valid"]
+        end = ".lock" if size == 0 else ".delta" if step == "update" else ""
+        return f"{index}{end}"
+
+    let_files_grow(tmp_path, lambda: write(path), refused)
+    assert check(path)["valid"]
 
 
 def test_a_writer_that_met_a_full_disk_takes_no_more(tmp_path, monkeypatch):

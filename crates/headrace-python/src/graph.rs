@@ -1,13 +1,12 @@
 //! Graph indexes: building, checking, going along edges.
 
 use std::{
-    fs,
     path::PathBuf,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
 use headrace_core::{
-    Error, Result,
+    Result,
     graph::{
         self, Adjacency, Direction, EdgeFields, EdgeRuns, Expansion, GraphView, KeyedEdges,
         Segments, Which,
@@ -20,7 +19,6 @@ use headrace_core::{
     },
     input::DataFile,
     keys,
-    sealed::{About, source_hashes::Fit},
 };
 use pyo3::{
     exceptions::{PyKeyboardInterrupt, PyValueError},
@@ -30,14 +28,15 @@ use pyo3::{
 
 use crate::{
     error::to_python,
-    key_index::{Counts, KeyIndex, KeyScan, Mark, lines_of, mark},
+    key_index::{KeyIndex, KeyScan},
+    sealed_index::{
+        self, Collected, Counts, Made, ROWS_AT_ONCE, SealedIndex, lines_of, open_empty,
+        open_segments,
+    },
     signals,
     source::File,
     stream::RowStream,
 };
-
-/// How many rows are looked at before a lock is given up.
-const ROWS_AT_ONCE: usize = 4096;
 
 /// The fields of an edge: from, predicate, to.
 type Fields = (String, Option<String>, String);
@@ -49,9 +48,7 @@ fn fields_of((from, pred, to): Fields) -> EdgeFields {
 /// Edges that are being sorted.
 #[pyclass(frozen, module = "headrace._native")]
 pub(crate) struct GraphRuns {
-    runs: Mutex<Option<EdgeRuns>>,
-    /// Why nothing more can be put into them; it is not the fault of whoever is read.
-    failure: Mutex<Option<Error>>,
+    runs: Collected<EdgeRuns>,
 }
 
 #[pymethods]
@@ -61,34 +58,35 @@ impl GraphRuns {
     #[new]
     fn new(directory: PathBuf, memory: usize, number: u32) -> PyResult<Self> {
         let runs = EdgeRuns::new(directory, memory, number).map_err(to_python)?;
-        Ok(Self { runs: Mutex::new(Some(runs)), failure: Mutex::default() })
+        Ok(Self { runs: Collected::new(runs) })
     }
 
     /// Put the edges of some thousand rows of a stream into it, as `scan` reads them; false when
     /// it has ended, or when nothing more can be put there.
     fn advance(&self, py: Python<'_>, stream: &RowStream, scan: &KeyScan) -> PyResult<bool> {
         py.detach(|| {
-            let (mut stream, mut scan, mut locked) = (stream.lock(), scan.lock(), self.lock());
-            let into = locked.as_mut().ok_or_else(used_up)?;
-            for _ in 0..ROWS_AT_ONCE {
-                let Some(row) = stream.next_row()? else { return Ok(false) };
-                if scan.key(&row).is_none() {
-                    continue;
-                }
-                let mut parts = scan.parts();
-                let pushed = match [parts.next(), parts.next(), parts.next()] {
-                    [Some(from), Some(predicate), Some(to)] => {
-                        into.push(from, predicate, to, row.offset)
+            let (mut stream, mut scan) = (stream.lock(), scan.lock());
+            self.runs.with(|into| {
+                for _ in 0..ROWS_AT_ONCE {
+                    let Some(row) = stream.next_row()? else { return Ok(false) };
+                    if scan.key(&row).is_none() {
+                        continue;
                     }
-                    [Some(from), Some(to), None] => into.push(from, b"", to, row.offset),
-                    _ => Ok(()),
-                };
-                if let Err(failure) = pushed {
-                    *self.failure() = Some(failure);
-                    return Ok(false);
+                    let mut parts = scan.parts();
+                    let pushed = match [parts.next(), parts.next(), parts.next()] {
+                        [Some(from), Some(predicate), Some(to)] => {
+                            into.push(from, predicate, to, row.offset)
+                        }
+                        [Some(from), Some(to), None] => into.push(from, b"", to, row.offset),
+                        _ => Ok(()),
+                    };
+                    if let Err(failure) = pushed {
+                        self.runs.fail(failure);
+                        return Ok(false);
+                    }
                 }
-            }
-            Ok(true)
+                Ok(true)
+            })
         })
         .map_err(to_python)
     }
@@ -96,53 +94,34 @@ impl GraphRuns {
     /// Add the edges that an index has: all of them, or those of its delta only, without one whose
     /// row no newline ended.
     fn keep(&self, py: Python<'_>, index: &GraphIndex, whole: bool) -> PyResult<()> {
+        let index = &index.index;
         py.detach(|| {
-            let mut locked = self.lock();
-            let (into, index) = (locked.as_mut().ok_or_else(used_up)?, &index.index);
-            if whole {
-                into.keep(index.base(), index.base_ends())?;
-            }
-            match index.delta() {
-                Some(delta) if whole => into.keep(delta, u64::MAX),
-                Some(delta) => into.keep(delta, delta.meta().coverage_end),
-                None => Ok(()),
-            }
+            self.runs.with(|into| {
+                if whole {
+                    into.keep(index.base(), index.base_ends())?;
+                }
+                match index.delta() {
+                    Some(delta) if whole => into.keep(delta, u64::MAX),
+                    Some(delta) => into.keep(delta, delta.meta().made_of.coverage_end),
+                    None => Ok(()),
+                }
+            })
         })
         .map_err(to_python)
     }
 
     /// Sort what is there; several can do so at once. Raises also what went wrong before.
     fn finish(&self, py: Python<'_>) -> PyResult<()> {
-        py.detach(|| match self.failure().take() {
-            Some(failure) => Err(failure),
-            None => self.lock().as_mut().ok_or_else(used_up)?.finish(),
-        })
-        .map_err(to_python)
+        self.runs.finish(py, EdgeRuns::finish)
     }
-}
-
-impl GraphRuns {
-    fn lock(&self) -> MutexGuard<'_, Option<EdgeRuns>> {
-        self.runs.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn failure(&self) -> MutexGuard<'_, Option<Error>> {
-        self.failure.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-fn used_up() -> Error {
-    Error::Sidecar { offset: 0, reason: "these edges are in an index already".into() }
 }
 
 /// Write the index of all that is in `runs` to the empty file at `path`; with `base`, the delta of
-/// that. `hashes` says of how many bytes the hashes of whole blocks are. Returns a word for what
-/// came of it: `written` with version, reason, edges, nodes, predicates and size; `no_room` with
+/// that. Returns a word for what came of it: `written` with version, reason, edges, nodes, predicates and size; `no_room` with
 /// the reason.
 #[pyfunction]
 #[pyo3(signature = (
-    runs, path, *, fields, reverse, version, memory, lines, last, max_line, max_depth,
-    logical_size, coverage_end, hashes, source, base = None
+    runs, path, *, fields, reverse, version, memory, lines, made_of, hashes, base = None
 ))]
 #[allow(clippy::too_many_arguments, reason = "they have names in Python")]
 pub(crate) fn write_graph_index(
@@ -154,13 +133,8 @@ pub(crate) fn write_graph_index(
     version: Option<u32>,
     memory: usize,
     lines: Counts,
-    last: Option<String>,
-    max_line: u64,
-    max_depth: u32,
-    logical_size: u64,
-    coverage_end: u64,
-    hashes: (u64, Vec<u64>),
-    source: Mark,
+    made_of: Made,
+    hashes: Vec<u64>,
     base: Option<Py<GraphIndex>>,
 ) -> PyResult<Bound<'_, PyAny>> {
     let plan = Plan {
@@ -169,22 +143,14 @@ pub(crate) fn write_graph_index(
         version,
         memory,
         lines: lines_of(lines),
-        max_line,
-        max_depth,
-        logical_size,
-        coverage_end,
-        hashed: hashes.0,
-        hashes: hashes.1,
-        source: mark(source),
-        last,
+        made_of: sealed_index::made_of(made_of),
+        hashes,
         directory: path.parent().map(PathBuf::from).unwrap_or_default(),
     };
     let outcome = py.detach(|| {
-        let taken = runs.iter().map(|runs| runs.get().lock().take().ok_or_else(used_up));
-        let taken = taken.collect::<Result<Vec<_>>>()?;
-        let out = fs::OpenOptions::new().read(true).write(true).open(&path)?;
+        let taken = runs.iter().map(|runs| runs.get().runs.take()).collect::<Result<Vec<_>>>()?;
         let base = base.as_ref().map(|base| &*base.get().index);
-        graph::write(taken, base, &out, &plan, &|| !signals::caught())
+        graph::write(taken, base, &open_empty(&path)?, &plan, &|| !signals::caught())
     });
     let outcome = outcome.map_err(to_python)?;
     signals::raised()?;
@@ -202,7 +168,7 @@ pub(crate) fn write_graph_index(
 }
 
 /// A graph index that was opened, with or without a delta.
-#[pyclass(frozen, module = "headrace._native")]
+#[pyclass(frozen, extends = SealedIndex, module = "headrace._native")]
 pub(crate) struct GraphIndex {
     pub(crate) index: Arc<Segments>,
 }
@@ -211,49 +177,14 @@ pub(crate) struct GraphIndex {
 impl GraphIndex {
     #[new]
     #[pyo3(signature = (path, delta = None))]
-    fn open(py: Python<'_>, path: PathBuf, delta: Option<PathBuf>) -> PyResult<Self> {
-        let open = |path: PathBuf| graph::GraphIndex::open(DataFile::open(&path)?);
-        let index = py
-            .detach(|| Segments::new(open(path)?, delta.map(open).transpose()?))
-            .map_err(to_python)?;
-        Ok(Self { index: Arc::new(index) })
-    }
-
-    /// What it is of, as JSON.
-    #[getter]
-    fn meta(&self) -> String {
-        self.index.base().meta().to_json()
-    }
-
-    /// Its version.
-    #[getter]
-    fn version(&self) -> u32 {
-        self.index.base().version()
-    }
-
-    /// The hash of what it is of.
-    #[getter]
-    fn build_id(&self) -> u64 {
-        self.index.base().build_id()
-    }
-
-    /// Bytes of the file.
-    #[getter]
-    fn size(&self) -> u64 {
-        self.index.base().size()
-    }
-
-    /// What the delta is of, its version and its size.
-    #[getter]
-    fn delta(&self) -> Option<(String, u32, u64)> {
-        let delta = self.index.delta();
-        delta.map(|delta| (delta.meta().to_json(), delta.version(), delta.size()))
-    }
-
-    /// Compare all of it with its checksums, and its tables with each other.
-    fn verify(&self, py: Python<'_>) -> PyResult<()> {
-        py.detach(|| self.index.verify(&|| !signals::caught())).map_err(to_python)?;
-        signals::raised()
+    fn open(
+        py: Python<'_>,
+        path: PathBuf,
+        delta: Option<PathBuf>,
+    ) -> PyResult<PyClassInitializer<Self>> {
+        let index = open_segments(py, path, delta, graph::GraphIndex::open)?;
+        let sealed = SealedIndex::of(&index);
+        Ok(PyClassInitializer::from(sealed).add_subclass(Self { index }))
     }
 
     /// Whether another index without a delta has the same edges as this one.
@@ -263,41 +194,6 @@ impl GraphIndex {
         let same = same.map_err(to_python)?;
         signals::raised()?;
         Ok(same.unwrap_or(false))
-    }
-
-    /// How much of a file with `size` bytes on disk is what the index was made of: `whole`, what it
-    /// `covered`, or `None`.
-    fn fit(&self, py: Python<'_>, file: &File, size: u64) -> PyResult<Option<&'static str>> {
-        let fit = py
-            .detach(|| self.index.fit(&file.data, size, &|| !signals::caught()))
-            .map_err(to_python)?;
-        signals::raised()?;
-        Ok(match fit {
-            Some(Fit::Whole) => Some("whole"),
-            Some(Fit::Covered) => Some("covered"),
-            Some(Fit::Not) | None => None,
-        })
-    }
-
-    /// The hashes of blocks `first` up to `end` of the source.
-    fn hashes(&self, py: Python<'_>, first: u64, end: u64) -> PyResult<Vec<u64>> {
-        py.detach(|| self.index.hashes(first..end)).map_err(to_python)
-    }
-
-    /// All of them, and that of what lies behind the blocks.
-    fn all_hashes(&self, py: Python<'_>) -> PyResult<Vec<u64>> {
-        py.detach(|| self.index.all_hashes()).map_err(to_python)
-    }
-
-    /// Write its newest file to the empty file at `path`, as if it had been made of a source that
-    /// looks like this.
-    fn restamp(&self, py: Python<'_>, path: PathBuf, source: Mark) -> PyResult<()> {
-        let written = py.detach(|| {
-            let out = fs::OpenOptions::new().read(true).write(true).open(&path)?;
-            self.index.restamp(&out, mark(source), &|| !signals::caught())
-        });
-        written.map_err(to_python)?;
-        signals::raised()
     }
 
     /// What it is like as a whole: nodes, edges, loops, edges of each predicate, degrees of

@@ -1,14 +1,12 @@
 //! Key indexes: building, looking up, checking.
 
 use std::{
-    fs,
     path::PathBuf,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
 use headrace_core::{
     Error,
-    input::DataFile,
     json::Limits,
     keys::{
         self, Kept, KeyFields, Lookup, Segments,
@@ -16,20 +14,24 @@ use headrace_core::{
         write::{Outcome, Plan},
     },
     rows,
-    sealed::{
-        About, Lines, SourceMark,
-        source_hashes::{self, Fit},
-    },
+    sealed::Lines,
 };
 use pyo3::{
     exceptions::{PyKeyboardInterrupt, PyValueError},
     prelude::*,
 };
 
-use crate::{batch::RowBatch, error::to_python, signals, source::File, stream::RowStream};
-
-/// How many rows are looked at before a lock is given up.
-const ROWS_AT_ONCE: usize = 4096;
+use crate::{
+    batch::RowBatch,
+    error::to_python,
+    sealed_index::{
+        self, Collected, Counts, Made, ROWS_AT_ONCE, SealedIndex, lines_of, open_empty,
+        open_segments,
+    },
+    signals,
+    source::File,
+    stream::RowStream,
+};
 
 /// A key to be looked up.
 #[pyclass(frozen, module = "headrace._native")]
@@ -58,9 +60,7 @@ impl KeyRequest {
 /// Keys and postings that are being sorted.
 #[pyclass(frozen, module = "headrace._native")]
 pub(crate) struct KeyRuns {
-    runs: Mutex<Option<keys::Runs>>,
-    /// Why nothing more can be put into them; it is not the fault of whoever is read.
-    failure: Mutex<Option<Error>>,
+    runs: Collected<keys::Runs>,
 }
 
 #[pymethods]
@@ -68,36 +68,14 @@ impl KeyRuns {
     /// What takes more than `memory` bytes is put into a nameless file in `directory`.
     #[new]
     fn new(directory: PathBuf, memory: usize) -> Self {
-        let runs = keys::Runs::new(directory, memory);
-        Self { runs: Mutex::new(Some(runs)), failure: Mutex::default() }
+        Self { runs: Collected::new(keys::Runs::new(directory, memory)) }
     }
 
     /// Sort what is there; several can do so at once. Raises also what went wrong before.
     fn finish(&self, py: Python<'_>) -> PyResult<()> {
-        py.detach(|| match self.failure().take() {
-            Some(failure) => Err(failure),
-            None => self.lock().as_mut().ok_or_else(used_up)?.finish(),
-        })
-        .map_err(to_python)
+        self.runs.finish(py, keys::Runs::finish)
     }
 }
-
-impl KeyRuns {
-    fn lock(&self) -> MutexGuard<'_, Option<keys::Runs>> {
-        self.runs.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn failure(&self) -> MutexGuard<'_, Option<Error>> {
-        self.failure.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-fn used_up() -> Error {
-    Error::Sidecar { offset: 0, reason: "these runs are in an index already".into() }
-}
-
-/// lines, blank, bad, missing, null, nested, too long, pending.
-pub(crate) type Counts = (u64, u64, u64, u64, u64, u64, u64, u64);
 
 /// Takes the keys of the rows of a fragment.
 #[pyclass(frozen, module = "headrace._native")]
@@ -132,18 +110,19 @@ impl KeyScan {
     /// when nothing more can be put there.
     fn advance(&self, py: Python<'_>, stream: &RowStream, runs: &KeyRuns) -> PyResult<bool> {
         py.detach(|| {
-            let (mut stream, mut scan, mut locked) = (stream.lock(), self.lock(), runs.lock());
-            let into = locked.as_mut().ok_or_else(used_up)?;
-            for _ in 0..ROWS_AT_ONCE {
-                let Some(row) = stream.next_row()? else { return Ok(false) };
-                if let Some(key) = scan.key(&row)
-                    && let Err(failure) = into.push(key, row.offset)
-                {
-                    *runs.failure() = Some(failure);
-                    return Ok(false);
+            let (mut stream, mut scan) = (stream.lock(), self.lock());
+            runs.runs.with(|into| {
+                for _ in 0..ROWS_AT_ONCE {
+                    let Some(row) = stream.next_row()? else { return Ok(false) };
+                    if let Some(key) = scan.key(&row)
+                        && let Err(failure) = into.push(key, row.offset)
+                    {
+                        runs.runs.fail(failure);
+                        return Ok(false);
+                    }
                 }
-            }
-            Ok(true)
+                Ok(true)
+            })
         })
         .map_err(to_python)
     }
@@ -227,31 +206,15 @@ impl WantedKeys {
     }
 }
 
-/// The hashes of the blocks of `[start, end)` of a file.
-#[pyfunction]
-pub(crate) fn hash_blocks(py: Python<'_>, file: &File, start: u64, end: u64) -> PyResult<Vec<u64>> {
-    py.detach(|| source_hashes::hash_blocks(&file.data, start, end)).map_err(to_python)
-}
-
-/// The hash of all of `[start, end)` of a file.
-#[pyfunction]
-pub(crate) fn hash_all(py: Python<'_>, file: &File, start: u64, end: u64) -> PyResult<u64> {
-    py.detach(|| source_hashes::hash_all(&file.data, start, end)).map_err(to_python)
-}
-
-/// What a source looked like: size, times, device, number there, hashes of its ends, codec.
-pub(crate) type Mark = (u64, i64, i64, u64, u64, String, String, String);
-
 /// Write the index of all that is in `runs` to the empty file at `path`. Returns a word for what
-/// came of it. `hashes` says of how many bytes the hashes of whole blocks are. `kept` is an index
+/// came of it. `kept` is an index
 /// that is continued, its source, and whether all of it becomes one index with `runs`, or only
 /// its delta a longer one. The words are: `written` with version, reason, records, keys and size;
 /// `duplicate` with key and two offsets; `no_room` with the reason; `no_bits` where what is kept
 /// knows too little of its keys.
 #[pyfunction]
 #[pyo3(signature = (
-    runs, path, *, fields, unique, version, lines, last, plain_numbers, max_line, max_depth,
-    logical_size, coverage_end, hashes, source, kept = None
+    runs, path, *, fields, unique, version, lines, plain_numbers, made_of, hashes, kept = None
 ))]
 #[allow(clippy::too_many_arguments, reason = "they have names in Python")]
 pub(crate) fn write_key_index(
@@ -262,14 +225,9 @@ pub(crate) fn write_key_index(
     unique: bool,
     version: Option<u32>,
     lines: Counts,
-    last: Option<String>,
     plain_numbers: bool,
-    max_line: u64,
-    max_depth: u32,
-    logical_size: u64,
-    coverage_end: u64,
-    hashes: (u64, Vec<u64>),
-    source: Mark,
+    made_of: Made,
+    hashes: Vec<u64>,
     kept: Option<(Py<KeyIndex>, Py<File>, bool)>,
 ) -> PyResult<Bound<'_, PyAny>> {
     let plan = Plan {
@@ -278,21 +236,14 @@ pub(crate) fn write_key_index(
         version,
         lines: lines_of(lines),
         plain_numbers,
-        max_line,
-        max_depth,
-        logical_size,
-        coverage_end,
-        hashed: hashes.0,
-        hashes: hashes.1,
-        source: mark(source),
-        last,
+        made_of: sealed_index::made_of(made_of),
+        hashes,
         directory: path.parent().map(PathBuf::from).unwrap_or_default(),
     };
     let outcome = py.detach(|| {
         let mut taken = take(&runs)?;
         let kept = kept.as_ref().map(|(index, file, all)| index.get().kept(file.get(), *all));
-        let out = fs::OpenOptions::new().read(true).write(true).open(&path)?;
-        keys::write(&mut taken, kept.as_ref(), &out, &plan, &|| !signals::caught())
+        keys::write(&mut taken, kept.as_ref(), &open_empty(&path)?, &plan, &|| !signals::caught())
     });
     let outcome = outcome.map_err(to_python)?;
     signals::raised()?;
@@ -312,26 +263,16 @@ pub(crate) fn write_key_index(
     }
 }
 
-pub(crate) fn lines_of(counts: Counts) -> Lines {
-    let (lines, blank, bad, missing, null, nested, too_long, pending) = counts;
-    Lines { lines, blank, bad, missing, null, nested, too_long, pending }
-}
-
-pub(crate) fn mark(source: Mark) -> SourceMark {
-    let (size, mtime_ns, ctime_ns, device, inode, head_hash, tail_hash, codec) = source;
-    SourceMark { size, mtime_ns, ctime_ns, device, inode, head_hash, tail_hash, codec }
-}
-
 /// The runs, which nobody can use any more.
 fn take(runs: &[Py<KeyRuns>]) -> Result<Vec<keys::Runs>, Error> {
-    runs.iter().map(|runs| runs.get().lock().take().ok_or_else(used_up)).collect()
+    runs.iter().map(|runs| runs.get().runs.take()).collect()
 }
 
 /// Where rows of a key are that were not looked at yet, in base and delta.
 type At = ((u64, u64), (u64, u64));
 
 /// A key index that was opened, with or without a delta.
-#[pyclass(frozen, module = "headrace._native")]
+#[pyclass(frozen, extends = SealedIndex, module = "headrace._native")]
 pub(crate) struct KeyIndex {
     pub(crate) index: Arc<Segments>,
     readers: Mutex<Vec<keys::KeyReader>>,
@@ -341,84 +282,14 @@ pub(crate) struct KeyIndex {
 impl KeyIndex {
     #[new]
     #[pyo3(signature = (path, delta = None))]
-    fn open(py: Python<'_>, path: PathBuf, delta: Option<PathBuf>) -> PyResult<Self> {
-        let open = |path: PathBuf| keys::KeyIndex::open(DataFile::open(&path)?);
-        let index = py
-            .detach(|| Segments::new(open(path)?, delta.map(open).transpose()?))
-            .map_err(to_python)?;
-        Ok(Self { index: Arc::new(index), readers: Mutex::default() })
-    }
-
-    /// What it is of, as JSON.
-    #[getter]
-    fn meta(&self) -> String {
-        self.index.base().meta().to_json()
-    }
-
-    /// Its version.
-    #[getter]
-    fn version(&self) -> u32 {
-        self.index.base().version()
-    }
-
-    /// The hash of what it is of.
-    #[getter]
-    fn build_id(&self) -> u64 {
-        self.index.base().build_id()
-    }
-
-    /// Bytes of the file.
-    #[getter]
-    fn size(&self) -> u64 {
-        self.index.base().size()
-    }
-
-    /// What the delta is of, its version and its size.
-    #[getter]
-    fn delta(&self) -> Option<(String, u32, u64)> {
-        let delta = self.index.delta();
-        delta.map(|delta| (delta.meta().to_json(), delta.version(), delta.size()))
-    }
-
-    /// Compare all of it with its checksums, and its tables with each other.
-    fn verify(&self, py: Python<'_>) -> PyResult<()> {
-        py.detach(|| self.index.verify(&|| !signals::caught())).map_err(to_python)?;
-        signals::raised()
-    }
-
-    /// How much of a file with `size` bytes on disk is what the index was made of: `whole`, what it
-    /// `covered`, or `None`.
-    fn fit(&self, py: Python<'_>, file: &File, size: u64) -> PyResult<Option<&'static str>> {
-        let fit = py
-            .detach(|| self.index.fit(&file.data, size, &|| !signals::caught()))
-            .map_err(to_python)?;
-        signals::raised()?;
-        Ok(match fit {
-            Some(Fit::Whole) => Some("whole"),
-            Some(Fit::Covered) => Some("covered"),
-            Some(Fit::Not) | None => None,
-        })
-    }
-
-    /// The hashes of blocks `first` up to `end` of the source.
-    fn hashes(&self, py: Python<'_>, first: u64, end: u64) -> PyResult<Vec<u64>> {
-        py.detach(|| self.index.hashes(first..end)).map_err(to_python)
-    }
-
-    /// All of them, and that of what lies behind the blocks.
-    fn all_hashes(&self, py: Python<'_>) -> PyResult<Vec<u64>> {
-        py.detach(|| self.index.all_hashes()).map_err(to_python)
-    }
-
-    /// Write its newest file to the empty file at `path`, as if it had been made of a source that
-    /// looks like this.
-    fn restamp(&self, py: Python<'_>, path: PathBuf, source: Mark) -> PyResult<()> {
-        let written = py.detach(|| {
-            let out = fs::OpenOptions::new().read(true).write(true).open(&path)?;
-            self.index.restamp(&out, mark(source), &|| !signals::caught())
-        });
-        written.map_err(to_python)?;
-        signals::raised()
+    fn open(
+        py: Python<'_>,
+        path: PathBuf,
+        delta: Option<PathBuf>,
+    ) -> PyResult<PyClassInitializer<Self>> {
+        let index = open_segments(py, path, delta, keys::KeyIndex::open)?;
+        let sealed = SealedIndex::of(&index);
+        Ok(PyClassInitializer::from(sealed).add_subclass(Self { index, readers: Mutex::default() }))
     }
 
     /// Whether it has the rows of `runs`, which are all of its source, and no others.
@@ -498,7 +369,7 @@ impl KeyIndex {
             let candidates = &candidates.candidates;
             let end = first.saturating_add(count).min(candidates.offsets().len());
             let mut batch = rows::RowBatch::default();
-            let max_line = self.index.base().meta().max_line;
+            let max_line = self.index.base().meta().made_of.max_line;
             let max_line = usize::try_from(max_line).unwrap_or(usize::MAX);
             let lookup = Lookup { file: &file.data, size, below: u64::MAX, max_line };
             let mut reader = self.reader();
@@ -543,8 +414,8 @@ impl KeyIndex {
     /// All of a file, as far as the index knows it.
     pub(crate) fn source<'a>(&self, file: &'a File) -> Lookup<'a> {
         let meta = self.index.newest().meta();
-        let max_line = usize::try_from(meta.max_line).unwrap_or(usize::MAX);
-        Lookup { file: &file.data, size: meta.logical_size, below: u64::MAX, max_line }
+        let max_line = usize::try_from(meta.made_of.max_line).unwrap_or(usize::MAX);
+        Lookup { file: &file.data, size: meta.made_of.logical_size, below: u64::MAX, max_line }
     }
 
     fn readers(&self) -> MutexGuard<'_, Vec<keys::KeyReader>> {
@@ -554,7 +425,7 @@ impl KeyIndex {
     /// A reader that nobody uses.
     fn reader(&self) -> keys::KeyReader {
         let meta = self.index.base().meta();
-        let limits = Limits { max_depth: meta.max_depth };
+        let limits = Limits { max_depth: meta.made_of.max_depth };
         let unused = self.readers().pop();
         unused.unwrap_or_else(|| keys::KeyReader::new(KeyFields::new(meta.key.clone()), limits))
     }

@@ -22,6 +22,7 @@ mod keyed;
 mod log;
 mod packer;
 mod query;
+mod sealed_index;
 mod signals;
 mod source;
 mod stage;
@@ -60,8 +61,7 @@ mod _native {
     use crate::join::RowJoin;
     #[pymodule_export]
     use crate::key_index::{
-        KeyCandidates, KeyIndex, KeyRequest, KeyRuns, KeyScan, WantedKeys, hash_all, hash_blocks,
-        rows_at, write_key_index,
+        KeyCandidates, KeyIndex, KeyRequest, KeyRuns, KeyScan, WantedKeys, rows_at, write_key_index,
     };
     #[pymodule_export]
     use crate::keyed::KeyedRows;
@@ -74,6 +74,8 @@ mod _native {
     use crate::packer::{Packer, Shard, codec_table};
     #[pymodule_export]
     use crate::query::{Program, RowQuery, Sources, StreamQuery, builtins};
+    #[pymodule_export]
+    use crate::sealed_index::{SealedIndex, hash_all, hash_blocks};
     #[pymodule_export]
     use crate::source::{Decoded, File, Reader, codecs, sniff};
     #[pymodule_export]

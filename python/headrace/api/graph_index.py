@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import errno
-import os
 from dataclasses import replace
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Literal
 
-from headrace.api.index_check import freshness, invalid, verified
+from headrace.api.index_report import check_index, index_stats
 from headrace.api.index_update import (
     Kind,
     Updated,
@@ -22,29 +19,28 @@ from headrace.api.key_index import (
     MEMORY,
     one_source,
     where_of,
-    writable,
+    written_first,
 )
 from headrace.engines.local import graph_build
 from headrace.engines.local.graph_build import GraphBuild, as_it_was
 from headrace.engines.local.index_scan import ScanOptions
-from headrace.errors import GraphIndexError, KeyIndexError, UsageError
+from headrace.errors import GraphIndexError, UsageError
 from headrace.kernel.graph import EdgeFields
 from headrace.kernel.rows import reading
 from headrace.kernel.values import MAX_DEPTH
 from headrace.store import graph_index as store
 from headrace.store import index_file as files
-from headrace.store.opened import OpenedFile
 from headrace.store.sizes import parse_size
 
 if TYPE_CHECKING:
+    import os
     from collections.abc import Callable, Sequence
 
     from headrace.engines.local.key_build import Built
-    from headrace.kernel.graph import GraphWritten
+    from headrace.kernel.graph import GraphMeta, GraphWritten
     from headrace.kernel.key_index import Skipped
+    from headrace.store.opened import OpenedFile
     from headrace.store.source import Source
-
-_SECOND = 1_000_000_000
 
 
 def build_graph_index(
@@ -92,14 +88,11 @@ def build_graph_index(
         skipped=skipped,
     )
     files.refuse_unless_seekable(one)
-    refused: OSError | None = None
-    for path in store.destinations(one, asked.fields, where, force=force):
-        if writable(path):
-            with files.writing(path):
-                return graph_build.build(one, path, asked)
-        reason = os.strerror(errno.EACCES)
-        refused = refused or PermissionError(errno.EACCES, reason, str(path))
-    raise refused or store.taken(one, where)
+    places = store.destinations(one, asked.fields, where, force=force)
+    made = written_first(places, lambda path: graph_build.build(one, path, asked))
+    if made is None:
+        raise store.taken(one, where)
+    return made
 
 
 def _fields_of(from_: str, pred: str | None, to: str) -> EdgeFields:
@@ -157,18 +150,7 @@ def _kind(
         # Of a damaged one, nobody knows the fields.
         if isinstance(found, files.Unreadable):
             raise trouble(store.StoredGraph, source, found)
-        return replace(
-            as_it_was(found),
-            memory=how.memory,
-            threads=how.threads,
-            strict=how.strict,
-            progress=how.progress,
-            skipped=how.skipped,
-        )
-
-    def share(stored: store.StoredGraph) -> float:
-        appended = 0 if stored.delta is None else stored.delta.meta.edges
-        return appended / max(stored.meta.edges, 1)
+        return how.again(as_it_was(found))
 
     return Kind(
         store.StoredGraph,
@@ -177,7 +159,6 @@ def _kind(
         lambda found: graph_build.build(source, found.path, again(found)),
         lambda stored: graph_build.update(source, stored, again(stored)),
         lambda stored: graph_build.compact(source, stored),
-        share,
     )
 
 
@@ -196,31 +177,15 @@ def check_graph_index(
     fresh must have the same edges.
     """
     one = one_source(source)
-    found = _found(one, where_of(index, index_dir))
-    if isinstance(found, files.Unreadable):
-        return invalid(found)
-    if (wrong := verified(found)) is not None:
-        return invalid(wrong)
-    opened = OpenedFile(one)
-    try:
-        stored, fresh = files.fitting(found, one, opened)
-    except KeyIndexError as error:
-        return invalid(files.Unreadable(found.path, "corrupt", error.reason))
-    if deep and fresh.state == "fresh":
+
+    def differs(stored: store.StoredGraph, _opened: OpenedFile) -> str | None:
         asked = replace(as_it_was(stored), progress=progress)
         with reading(str(stored.path)):
-            if not graph_build.has_all_edges(stored, one, asked):
-                reason = "its edges are not those of the file"
-                return invalid(files.Unreadable(found.path, "corrupt", reason))
-    whole = stored.whole
-    return {
-        **freshness(found, fresh, one),
-        "index": str(found.path),
-        "edges": whole.edges,
-        "nodes": whole.nodes,
-        "size_bytes": found.index.size,
-        **_delta(found),
-    }
+            same = graph_build.has_all_edges(stored, one, asked)
+        return None if same else "its edges are not those of the file"
+
+    found = _found(one, where_of(index, index_dir))
+    return check_index(found, one, _counts, differs if deep else None)
 
 
 def graph_index_stats(
@@ -237,48 +202,21 @@ def graph_index_stats(
     found = _found(one, where_of(index, index_dir))
     if isinstance(found, files.Unreadable):
         raise GraphIndexError(one.location, str(found.path), found.fault, found.reason)
-    meta, size = (
-        found.whole,
-        found.index.size + (found.delta.size if found.delta else 0),
-    )
-    built = datetime.fromtimestamp(found.changed_ns() // _SECOND, UTC)
+    return index_stats(found, one, "graph", _described, _counts)
+
+
+def _counts(meta: GraphMeta) -> dict[str, int | None]:
+    return {"edges": meta.edges, "nodes": meta.nodes}
+
+
+def _described(meta: GraphMeta) -> dict[str, Any]:
     return {
-        "source": one.location,
-        "index": str(found.path),
-        "type": "graph",
-        "version": found.index.version,
         "from": meta.fields.from_,
         "pred": meta.fields.pred,
         "to": meta.fields.to,
         "reverse": meta.reverse,
-        "edges": meta.edges,
-        "nodes": meta.nodes,
+        **_counts(meta),
         "predicates": meta.predicates,
-        "lines": meta.lines.lines,
-        "skipped": meta.lines.skipped,
-        "index_size_bytes": size,
-        "source_size_bytes": meta.source.size,
-        "compression_ratio": round(size / max(meta.source.size, 1), 2),
-        "build_time": built.strftime("%Y-%m-%dT%H:%M:%SZ"),
-        "build_id": f"{found.index.build_id:016x}",
-        **_delta(found),
-    }
-
-
-def _delta(stored: store.StoredGraph) -> dict[str, Any]:
-    """Say what is in the delta, and what it is to the whole."""
-    if stored.delta is None:
-        return {}
-    delta = stored.delta
-    return {
-        "delta": {
-            "index": str(delta.path),
-            "version": delta.version,
-            "edges": delta.meta.edges,
-            "nodes": delta.meta.nodes,
-            "size_bytes": delta.size,
-            "share": round(delta.meta.edges / max(stored.whole.edges, 1), 2),
-        }
     }
 
 

@@ -50,8 +50,7 @@ class Updated(Generic[W]):
 class Kind(NamedTuple, Generic[S, W]):
     """How a kind of index is found, built again, continued and made one with its delta.
 
-    `missing` says that there is none; `share` is how many rows the delta has for each of the
-    base.
+    `missing` says that there is none.
     """
 
     stored: type[S]
@@ -60,7 +59,6 @@ class Kind(NamedTuple, Generic[S, W]):
     rebuild: Callable[[S | store.Unreadable], Built[W]]
     update: Callable[[S], Built[W]]
     compact: Callable[[S], Built[W]]
-    share: Callable[[S], float]
 
 
 def update_index(kind: Kind[S, W], source: Source, *, full: bool) -> Updated[W]:
@@ -144,7 +142,8 @@ def _compacted_if_large(
     if stored is None or isinstance(stored, store.Unreadable) or stored.delta is None:
         gone = store.Unreadable(path, "corrupt", "it is gone")
         raise trouble(kind.stored, source, stored or gone)
-    if kind.share(stored) <= COMPACT_FROM:
+    rows = stored.meta.lines.records
+    if stored.delta.meta.lines.records <= COMPACT_FROM * rows:
         return Updated("incremental", delta)
     try:
         compacted = _compacted(kind, source, stored)

@@ -26,7 +26,8 @@ if TYPE_CHECKING:
     from headrace.engines.query_run import OnError, Rows
     from headrace.errors import HeadraceError
     from headrace.kernel.join import JoinCounts
-    from headrace.kernel.key_index import Lines, Skipped
+    from headrace.kernel.key_index import Skipped
+    from headrace.kernel.sealed import Lines
     from headrace.physical.join_choice import Strategy
     from headrace.store.source import Source, SourceSpec
 

@@ -8,7 +8,7 @@ import threading
 import warnings
 from dataclasses import dataclass, replace
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar
 
 from headrace.engines.local.key_build import Built, KeyBuild, build
 from headrace.engines.local.key_lookup import (
@@ -41,6 +41,8 @@ if TYPE_CHECKING:
 
     from headrace.kernel.key_index import KeyRequest, Meta, Skipped, Written
     from headrace.kernel.rows import RowBatch
+
+W = TypeVar("W")
 
 MAX_LINE = 64 << 20
 MEMORY = 256 << 20
@@ -104,18 +106,30 @@ def build_somewhere(
 ) -> Built[Written]:
     """Build an index in the first place where it can be written."""
     files.refuse_unless_seekable(source)
-    refused: OSError | None = None
     places = store.destinations(source, list(asked.fields), where, force=force)
+    made = written_first(places, lambda path: build(source, path, asked))
+    if made is None:
+        raise store.taken(source, where)
+    return made
+
+
+def written_first(
+    places: Iterable[Path], write: Callable[[Path], Built[W]]
+) -> Built[W] | None:
+    """Write an index in the first place where that is possible; None without a place."""
+    refused: OSError | None = None
     for path in places:
-        if writable(path):
+        if _writable(path):
             with files.writing(path):
-                return build(source, path, asked)
+                return write(path)
         reason = os.strerror(errno.EACCES)
         refused = refused or PermissionError(errno.EACCES, reason, str(path))
-    raise refused or store.taken(source, where)
+    if refused is not None:
+        raise refused
+    return None
 
 
-def writable(path: Path) -> bool:
+def _writable(path: Path) -> bool:
     """Whether a file can be written there."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -3,27 +3,25 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import gettempdir
 from typing import TYPE_CHECKING, Any
 
-from headrace.api.index_check import freshness, invalid, verified
+from headrace.api.index_report import check_index, index_stats
 from headrace.api.key_index import as_it_was, fields_of, one_source, where_of
 from headrace.engines.local.key_build import scan_keys
 from headrace.errors import KeyIndexError
 from headrace.kernel.rows import reading
 from headrace.store import index_file as files
 from headrace.store import key_index as store
-from headrace.store.opened import OpenedFile
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Callable, Sequence
 
+    from headrace.kernel.key_index import Meta
+    from headrace.store.opened import OpenedFile
     from headrace.store.source import Source
-
-_SECOND = 1_000_000_000
 
 
 def check_lookup_index(
@@ -42,38 +40,17 @@ def check_lookup_index(
     fresh, and the index must have no others.
     """
     one = one_source(source)
+
+    def differs(stored: store.Stored, opened: OpenedFile) -> str | None:
+        """Compare every row with the index, and the index with every row."""
+        asked = replace(as_it_was(stored), progress=progress)
+        keys = scan_keys(opened, asked, Path(gettempdir()))
+        with reading(str(stored.path)):
+            same = stored.index.is_of_all(keys.runs, opened.data)
+        return None if same else "its rows are not those of the file"
+
     found = _found(one, key, where_of(index, index_dir))
-    if isinstance(found, files.Unreadable):
-        return invalid(found)
-    if (wrong := verified(found)) is not None:
-        return invalid(wrong)
-    opened = OpenedFile(one)
-    try:
-        stored, fresh = files.fitting(found, one, opened)
-    except KeyIndexError as error:
-        return invalid(files.Unreadable(found.path, "corrupt", error.reason))
-    if deep and fresh.state == "fresh" and not _has_all_rows(stored, opened, progress):
-        reason = "its rows are not those of the file"
-        return invalid(files.Unreadable(found.path, "corrupt", reason))
-    return {
-        **freshness(found, fresh, one),
-        "index": str(found.path),
-        "records": stored.whole.records,
-        "keys": stored.whole.keys,
-        "size_bytes": found.index.size,
-        **_delta(found),
-    }
-
-
-def _has_all_rows(
-    stored: store.Stored, opened: OpenedFile, progress: Callable[[int, int], None]
-) -> bool:
-    """Compare every row with the index, and the index with every row."""
-    asked = as_it_was(stored)
-    room = Path(gettempdir())
-    keys = scan_keys(opened, replace(asked, progress=progress), room)
-    with reading(str(stored.path)):
-        return stored.index.is_of_all(keys.runs, opened.data)
+    return check_index(found, one, _counts, differs if deep else None)
 
 
 def lookup_index_stats(
@@ -91,48 +68,21 @@ def lookup_index_stats(
     found = _found(one, key, where_of(index, index_dir))
     if isinstance(found, files.Unreadable):
         raise KeyIndexError(one.location, str(found.path), found.fault, found.reason)
-    meta, size = (
-        found.whole,
-        found.index.size + (found.delta.size if found.delta else 0),
-    )
-    built = datetime.fromtimestamp(found.changed_ns() // _SECOND, UTC)
+    return index_stats(found, one, "lookup", _described, _counts)
+
+
+def _counts(meta: Meta) -> dict[str, int | None]:
+    return {"records": meta.records, "keys": meta.keys}
+
+
+def _described(meta: Meta) -> dict[str, Any]:
     per_key = None if meta.keys is None else round(meta.records / max(meta.keys, 1), 2)
     return {
-        "source": one.location,
-        "index": str(found.path),
-        "type": "lookup",
-        "version": found.index.version,
         "mode": meta.mode,
         "key": ",".join(meta.key),
         "records": meta.records,
         "unique_keys": meta.keys,
         "avg_records_per_key": per_key,
-        "lines": meta.lines.lines,
-        "skipped": meta.lines.skipped,
-        "index_size_bytes": size,
-        "source_size_bytes": meta.source.size,
-        "compression_ratio": round(size / max(meta.source.size, 1), 2),
-        "build_time": built.strftime("%Y-%m-%dT%H:%M:%SZ"),
-        "build_id": f"{found.index.build_id:016x}",
-        **_delta(found),
-    }
-
-
-def _delta(stored: store.Stored) -> dict[str, Any]:
-    """Say what is in the delta, and what it is to the whole."""
-    if stored.delta is None:
-        return {}
-    delta = stored.delta
-    share = delta.meta.records / max(stored.whole.records, 1)
-    return {
-        "delta": {
-            "index": str(delta.path),
-            "version": delta.version,
-            "records": delta.meta.records,
-            "keys": delta.meta.keys,
-            "size_bytes": delta.size,
-            "share": round(share, 2),
-        }
     }
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from headrace.api.index_update import (
@@ -99,18 +98,7 @@ def _kind(
             asked = KeyBuild(fields)
         else:
             raise trouble(store.Stored, source, found)
-        return replace(
-            asked,
-            memory=how.memory,
-            threads=how.threads,
-            strict=how.strict,
-            progress=how.progress,
-            skipped=how.skipped,
-        )
-
-    def share(stored: store.Stored) -> float:
-        appended = 0 if stored.delta is None else stored.delta.meta.records
-        return appended / max(stored.meta.records, 1)
+        return how.again(asked)
 
     return Kind(
         store.Stored,
@@ -119,5 +107,4 @@ def _kind(
         lambda found: build(source, found.path, again(found)),
         lambda stored: key_update.update(source, stored, again(stored)),
         lambda stored: key_update.compact(source, stored),
-        share,
     )

@@ -1,4 +1,4 @@
-"""What commands say that build or update key indexes.
+"""What commands do and say that build or update indexes of any kind.
 
 Imported when a command runs, not when its help is shown.
 """
@@ -6,24 +6,31 @@ Imported when a command runs, not when its help is shown.
 from __future__ import annotations
 
 import json
+import time
 from contextlib import contextmanager
 from itertools import islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import headrace
+from headrace.api.key_index import one_source
+from headrace.cli.ending import ending_cleanly
+from headrace.errors import KeyIndexError
+from headrace.kernel.graph import GraphWritten
 from headrace.store.atomic import destination, replacing
 
 if TYPE_CHECKING:
+    from argparse import Namespace
     from collections.abc import Callable, Iterator, Sequence
 
+    from headrace.api.index_update import Updated
     from headrace.cli.output import Console
     from headrace.engines.local.key_build import Built
-    from headrace.kernel.graph import GraphWritten
     from headrace.kernel.key_index import Skipped, Written
+    from headrace.store.source import Source
 
 
 @contextmanager
-def skipped_to(
+def _skipped_to(
     path: str | None, location: str
 ) -> Iterator[Callable[[Sequence[Skipped]], None] | None]:
     """Write lines without a key to a file, which is there when all is done."""
@@ -46,7 +53,9 @@ def _as_line(location: str, row: Skipped) -> bytes:
     return json.dumps(told).encode() + b"\n"
 
 
-def say_upgraded(console: Console, built: Built[Written] | Built[GraphWritten]) -> None:
+def _say_upgraded(
+    console: Console, built: Built[Written] | Built[GraphWritten]
+) -> None:
     """Say that version 1 had no room."""
     written = built.written
     if written.why is not None:
@@ -58,51 +67,186 @@ def say_upgraded(console: Console, built: Built[Written] | Built[GraphWritten]) 
         )
 
 
-def say_complete(console: Console, built: Built[Written], duration: int) -> None:
+def build_as_asked(
+    options: Namespace,
+    console: Console,
+    source: Source,
+    build: Callable[..., Built[Written] | Built[GraphWritten]],
+    say_mistyped: Callable[[str], None],
+) -> None:
+    """Build an index, and say what came of it.
+
+    `say_mistyped` is called with the fields of the first rows if no row is in the index.
+    """
+    began = time.monotonic()
+    with (
+        ending_cleanly(),
+        console.progress() as report,
+        _skipped_to(options.errors, source.location) as skipped,
+    ):
+        built = build(
+            memory=options.memory,
+            threads=options.threads,
+            index=options.out,
+            index_dir=options.index_dir,
+            force=options.force,
+            strict=options.strict,
+            max_line=options.max_line,
+            progress=lambda done, _records: report(done, source.size),
+            skipped=skipped,
+        )
+    duration = int((time.monotonic() - began) * 1000)
+    _say_upgraded(console, built)
+    if built.lines.records == 0 and built.lines.lines > built.lines.blank:
+        say_mistyped(", ".join(_fields_seen(source.location)) or "none")
+    _say_complete(console, built, duration)
+
+
+def _say_complete(
+    console: Console, built: Built[Written] | Built[GraphWritten], duration: int
+) -> None:
     """Say what is in an index that was built, and what is not."""
-    written, skipped = built.written, built.lines.skipped
+    skipped = built.lines.skipped
     causes = ", ".join(f"{count} {cause}" for cause, count in skipped.items())
     places = [
         f"line {row.line}, byte {row.offset}: {row.reason}"
         for row in built.first_skipped
     ]
-    message = (
-        f"{built.path}: {written.records} rows, {written.keys} keys, "
-        f"{written.size} bytes{f'; passed over: {causes}' if causes else ''}"
-    )
+    passed_over = f"; passed over: {causes}" if causes else ""
+    records, counts = _counted(built)
     console.emit(
         "build_complete",
-        "\n  ".join([message, *places]),
+        "\n  ".join([f"{_in_words(built)}{passed_over}", *places]),
         index=str(built.path),
-        records=written.records,
+        records=records,
         skipped=sum(skipped.values()),
         causes=skipped,
         pending=built.lines.pending,
         first_skipped=[row._asdict() for row in built.first_skipped],
-        keys=written.keys,
-        version=written.version,
-        size_bytes=written.size,
+        **counts,
+        version=built.written.version,
+        size_bytes=built.written.size,
         duration_ms=duration,
     )
 
 
-def say_compacted(console: Console, built: Built[Written]) -> None:
+def _say_compacted(
+    console: Console, built: Built[Written] | Built[GraphWritten]
+) -> None:
     """Say that base and delta are one index."""
-    say_upgraded(console, built)
-    written = built.written
+    _say_upgraded(console, built)
+    records, counts = _counted(built)
     console.emit(
         "index_compacted",
-        f"{built.path}: one index with its delta: {written.records} rows, "
-        f"{written.keys} keys, {written.size} bytes",
+        f"{_in_words(built)}; one index with its delta",
         index=str(built.path),
-        records=written.records,
-        keys=written.keys,
-        version=written.version,
-        size_bytes=written.size,
+        records=records,
+        **counts,
+        version=built.written.version,
+        size_bytes=built.written.size,
     )
 
 
-def say_up_to_date(console: Console, location: str, *, revalidated: bool) -> None:
+def _counted(
+    built: Built[Written] | Built[GraphWritten],
+) -> tuple[int, dict[str, int]]:
+    """Return how many rows an index has, and what else it counts."""
+    written = built.written
+    if isinstance(written, GraphWritten):
+        return written.edges, {"nodes": written.nodes, "predicates": written.predicates}
+    return written.records, {"keys": written.keys}
+
+
+def _in_words(built: Built[Written] | Built[GraphWritten]) -> str:
+    records, counts = _counted(built)
+    said = {_rows_of(built): records, **counts}
+    words = ", ".join(f"{count} {name}" for name, count in said.items())
+    return f"{built.path}: {words}, {built.written.size} bytes"
+
+
+def _rows_of(built: Built[Written] | Built[GraphWritten]) -> str:
+    return "edges" if isinstance(built.written, GraphWritten) else "rows"
+
+
+def update_as_asked(
+    options: Namespace,
+    console: Console,
+    update: Callable[..., Updated[Written]] | Callable[..., Updated[GraphWritten]],
+) -> int:
+    """Bring an index up to date, and say what came of it."""
+    source = one_source(options.file)
+
+    def work() -> None:
+        with (
+            ending_cleanly(),
+            console.progress() as report,
+            _skipped_to(options.errors, source.location) as skipped,
+        ):
+            updated = update(
+                full=options.full,
+                memory=options.memory,
+                threads=options.threads,
+                index=options.index,
+                index_dir=options.index_dir,
+                strict=options.strict,
+                progress=lambda done, _records: report(done, source.size),
+                skipped=skipped,
+            )
+        _say_updated(options, console, source.location, updated)
+
+    return _unless_full_required(options, console, source.location, work)
+
+
+def compact_as_asked(
+    options: Namespace,
+    console: Console,
+    compact: Callable[..., Built[Written] | Built[GraphWritten] | None],
+) -> int:
+    """Make one index of an index and its delta, and say what came of it."""
+
+    def work() -> None:
+        with ending_cleanly():
+            built = compact(index=options.index, index_dir=options.index_dir)
+        if built is None:
+            console.emit("update_mode", f"{options.file}: has no delta", mode="none")
+        else:
+            _say_compacted(console, built)
+
+    return _unless_full_required(options, console, options.file, work)
+
+
+def _say_updated(
+    options: Namespace,
+    console: Console,
+    location: str,
+    updated: Updated[Written] | Updated[GraphWritten],
+) -> None:
+    built = updated.built
+    if built is None:
+        _say_up_to_date(console, location, revalidated=updated.revalidated)
+        return
+    _say_upgraded(console, built)
+    new, skipped = built.lines.records, built.lines.skipped
+    rows = _rows_of(built)
+    console.emit(
+        "update_mode",
+        f"{built.path}: {new} {rows if updated.mode == 'full' else f'new {rows}'}",
+        mode=updated.mode,
+        new_records=new,
+        skipped=sum(skipped.values()),
+        causes=skipped,
+        first_skipped=[row._asdict() for row in built.first_skipped],
+        pending=built.lines.pending,
+        index=str(built.path),
+        size_bytes=built.written.size,
+    )
+    if updated.compacted is not None:
+        _say_compacted(console, updated.compacted)
+    if updated.full_advised is not None:
+        _say_full_required(options, console, location, updated.full_advised)
+
+
+def _say_up_to_date(console: Console, location: str, *, revalidated: bool) -> None:
     """Say that an index has all rows."""
     if revalidated:
         console.emit(
@@ -113,20 +257,51 @@ def say_up_to_date(console: Console, location: str, *, revalidated: bool) -> Non
     console.emit("update_mode", f"{location}: the index is up to date", mode="none")
 
 
-def say_full_required(
-    console: Console, location: str, reason: str, *, graph: bool = False
+def _unless_full_required(
+    options: Namespace, console: Console, location: str, work: Callable[[], None]
+) -> int:
+    """Say that only building an index anew helps, where that is so; the exit code is 1 then."""
+    try:
+        work()
+    except KeyIndexError as error:
+        if error.kind not in ("stale", "corrupt"):
+            raise
+        reason = "index_corrupt" if error.kind == "corrupt" else error.reason
+        _say_full_required(options, console, location, reason)
+        return 1
+    return 0
+
+
+def _say_full_required(
+    options: Namespace, console: Console, location: str, reason: str
 ) -> None:
-    """Say that only building an index anew helps."""
+    graph = " --graph" if options.graph else ""
     console.emit(
         "update_mode",
         f"{location}: the index has to be built anew ({reason}): "
-        f"run `headrace index update {location}{' --graph' if graph else ''} --full`",
+        f"run `headrace index update {location}{graph} --full`",
         mode="full_required",
         reason=reason,
     )
 
 
-def fields_seen(location: str) -> list[str]:
+def check_as_asked(
+    options: Namespace, console: Console, check: Callable[..., dict[str, Any]]
+) -> int:
+    """Print whether an index can be used."""
+    total = one_source(options.file).size
+    with console.progress() as report:
+        found = check(
+            deep=options.deep,
+            index=options.index,
+            index_dir=options.index_dir,
+            progress=lambda done, _records: report(done, total),
+        )
+    console.text(json.dumps(found) + "\n")
+    return 0 if found["valid"] and found["fresh"] else 1
+
+
+def _fields_seen(location: str) -> list[str]:
     """List the fields of the first rows, for whoever has mistyped one."""
     rows = islice(headrace.open(location).records(on_error="skip"), 100)
     names = (name for row in rows if isinstance(row, dict) for name in row)

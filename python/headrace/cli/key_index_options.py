@@ -122,6 +122,11 @@ def fields(text: str) -> tuple[str, ...]:
     return found
 
 
+def key_of(options: Namespace) -> tuple[str, ...] | None:
+    """Return the fields of the key that somebody names."""
+    return None if options.key is None else fields(options.key)
+
+
 def refuse_key_of_graph(options: Namespace) -> None:
     """Raise if somebody names the key of a graph index."""
     if options.key is not None:

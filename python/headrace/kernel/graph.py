@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 from headrace._native import (
     GraphAccess,
@@ -18,7 +18,7 @@ from headrace._native import (
     write_graph_index,
 )
 from headrace.errors import UsageError
-from headrace.kernel.key_index import Lines, SourceMark
+from headrace.kernel.sealed import IndexMeta, Lines, MadeOf, said_of_source
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -66,9 +66,9 @@ class EdgeFields(NamedTuple):
         return tuple(name for name in self if name is not None)
 
 
-@dataclass(frozen=True, slots=True)
-class GraphMeta:
-    """What an index is of; of a delta, `base` is what it continues from `covers` on.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GraphMeta(IndexMeta):
+    """What a graph index is of.
 
     How many `nodes` and `predicates` a base and its delta have together is not in the files.
     """
@@ -78,31 +78,13 @@ class GraphMeta:
     edges: int
     nodes: int | None
     predicates: int | None
-    lines: Lines
-    max_line: int
-    max_depth: int
-    logical_size: int
-    coverage_end: int
-    hashed: int
-    source: SourceMark
-    last: str | None = None
-    base: str | None = None
-    covers: int = 0
-
-    @property
-    def covered_lines(self) -> Lines:
-        """Its lines, without a last one that no newline ended."""
-        return self.lines if self.last is None else self.lines.without(self.last)
 
 
 def meta_of(text: str) -> GraphMeta:
     """Return what an index is of, from what it says."""
-    found: dict[str, Any] = json.loads(text)
-    del found["hash"]
+    found = said_of_source(json.loads(text))
     fields = EdgeFields(found.pop("from"), found.pop("pred"), found.pop("to"))
-    found["lines"] = Lines(**found["lines"])
-    found["source"] = SourceMark(**found["source"])
-    return GraphMeta(fields, **found)
+    return GraphMeta(fields=fields, **found)
 
 
 class GraphPlan(NamedTuple):
@@ -113,13 +95,8 @@ class GraphPlan(NamedTuple):
     version: int | None
     memory: int
     lines: Lines
-    last: str | None
-    max_line: int
-    max_depth: int
-    logical_size: int
-    coverage_end: int
-    hashes: tuple[int, Sequence[int]]
-    source: SourceMark
+    made_of: MadeOf
+    hashes: Sequence[int]
 
 
 class GraphWritten(NamedTuple):

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from headrace._native import (
     KeyCandidates,
@@ -18,12 +18,11 @@ from headrace._native import (
     KeyRuns,
     KeyScan,
     WantedKeys,
-    hash_all,
-    hash_blocks,
     rows_at,
     write_key_index,
 )
 from headrace.errors import DuplicateKeyError, HeadraceError, UsageError
+from headrace.kernel.sealed import IndexMeta, Lines, MadeOf, said_of_source
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -32,7 +31,6 @@ if TYPE_CHECKING:
     from headrace._native import File
 
 __all__ = [
-    "HASH_BYTES",
     "FewBitsError",
     "Kept",
     "Key",
@@ -41,16 +39,12 @@ __all__ = [
     "KeyRequest",
     "KeyRuns",
     "KeyScan",
-    "Lines",
     "Meta",
     "Plan",
     "Scalar",
     "Skipped",
-    "SourceMark",
     "WantedKeys",
     "Written",
-    "hash_all",
-    "hash_blocks",
     "meta_of",
     "request",
     "request_of_json",
@@ -59,61 +53,12 @@ __all__ = [
     "write_index",
 ]
 
-HASH_BYTES = 1 << 20
-"""How many bytes of a source one hash is about."""
-
 _FEW_DIGITS = 10**100
 """Integers that are keys as they are written."""
 
 Scalar: TypeAlias = "str | int | float | Decimal"
 Key: TypeAlias = "Scalar | Sequence[Scalar]"
 """A value to look for; of a composite key a value for each field."""
-
-
-class Lines(NamedTuple):
-    """Lines by kind; lines = records + blank + the others + pending.
-
-    `pending`: half a line at the end, which may become a whole one.
-    """
-
-    lines: int = 0
-    blank: int = 0
-    bad: int = 0
-    missing: int = 0
-    null: int = 0
-    nested: int = 0
-    too_long: int = 0
-    pending: int = 0
-
-    def plus(self, other: Lines) -> Lines:
-        """Return the lines of both."""
-        return Lines(*map(sum, zip(self, other, strict=True)))
-
-    def without(self, kind: str) -> Lines:
-        """Return all but one line, which is of a kind, or a record if that is none.
-
-        >>> Lines(lines=3, blank=1).without("blank")
-        Lines(lines=2, blank=0, bad=0, missing=0, null=0, nested=0, too_long=0, pending=0)
-        """
-        counts = self._asdict()
-        fewer = {name: counts[name] - 1 for name in ("lines", kind) if name in counts}
-        return Lines(**counts | fewer)
-
-    @property
-    def skipped(self) -> dict[str, int]:
-        """How many lines with something in them have no key, by cause.
-
-        >>> Lines(lines=5, blank=1, null=2).skipped
-        {'null': 2}
-        """
-        counts = self._asdict()
-        causes = ("bad", "missing", "null", "nested", "too_long")
-        return {cause: counts[cause] for cause in causes if counts[cause]}
-
-    @property
-    def records(self) -> int:
-        """How many have a key."""
-        return 2 * self.lines - sum(self)
 
 
 class Skipped(NamedTuple):
@@ -133,22 +78,9 @@ def skipped_by(scan: KeyScan) -> list[Skipped]:
     ]
 
 
-class SourceMark(NamedTuple):
-    """What a source on disk looked like."""
-
-    size: int
-    mtime_ns: int
-    ctime_ns: int
-    device: int
-    inode: int
-    head_hash: str
-    tail_hash: str
-    codec: str
-
-
-@dataclass(frozen=True, slots=True)
-class Meta:
-    """What an index is of; of a delta, `base` is what it continues from `covers` on.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Meta(IndexMeta):
+    """What a key index is of.
 
     How many `keys` a base and its delta have together is not always known.
     """
@@ -157,32 +89,13 @@ class Meta:
     mode: str
     records: int
     keys: int | None
-    lines: Lines
     plain_numbers: bool
-    max_line: int
-    max_depth: int
-    logical_size: int
-    coverage_end: int
-    hashed: int
-    source: SourceMark
-    last: str | None = None
-    base: str | None = None
-    covers: int = 0
-
-    @property
-    def covered_lines(self) -> Lines:
-        """Its lines, without a last one that no newline ended."""
-        return self.lines if self.last is None else self.lines.without(self.last)
 
 
 def meta_of(text: str) -> Meta:
     """Return what an index is of, from what it says."""
-    found: dict[str, Any] = json.loads(text)
-    del found["hash"]
-    found["key"] = tuple(found["key"])
-    found["lines"] = Lines(**found["lines"])
-    found["source"] = SourceMark(**found["source"])
-    return Meta(**found)
+    found = said_of_source(json.loads(text))
+    return Meta(**found | {"key": tuple(found["key"])})
 
 
 def request(key: Key, fields: Sequence[str], *, typed: bool = False) -> KeyRequest:
@@ -243,23 +156,17 @@ class Written(NamedTuple):
 class Plan(NamedTuple):
     """What index is to be written.
 
-    `hashes` says how many bytes the hashes of whole blocks are about, and has one more for
-    the rest. `last` is what a last row without a newline is: ``key``, or one of `Lines`.
-    `plain_numbers`: numbers that are the same double have the same key.
+    `hashes` are those of whole blocks, and one more for the rest. `plain_numbers`: numbers
+    that are the same double have the same key.
     """
 
     fields: Sequence[str]
     unique: bool
     version: int | None
     lines: Lines
-    last: str | None
     plain_numbers: bool
-    max_line: int
-    max_depth: int
-    logical_size: int
-    coverage_end: int
-    hashes: tuple[int, Sequence[int]]
-    source: SourceMark
+    made_of: MadeOf
+    hashes: Sequence[int]
 
 
 class Kept(NamedTuple):

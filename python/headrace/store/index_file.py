@@ -31,10 +31,8 @@ from typing import (
 )
 
 from headrace.errors import KeyIndexError, KeyIndexLockedError, UsageError
-from headrace.kernel.graph import GraphIndex, GraphMeta
-from headrace.kernel.key_index import KeyIndex, SourceMark
-from headrace.kernel.key_index import Meta as KeyMeta
 from headrace.kernel.rows import SidecarError, reading
+from headrace.kernel.sealed import IndexMeta, SealedIndex, SourceMark
 from headrace.store.atomic import remove_temporary
 from headrace.store.key_names import delta_of, lock_of
 from headrace.store.lock import FileLock
@@ -63,8 +61,8 @@ _TOO_FRESH_NS = 50_000_000
 """A change this soon before an index was written may not show in the times of a file."""
 
 
-X = TypeVar("X", KeyIndex, GraphIndex)
-M = TypeVar("M", KeyMeta, GraphMeta)
+X = TypeVar("X", bound=SealedIndex)
+M = TypeVar("M", bound=IndexMeta)
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +124,11 @@ class Stored(Generic[X, M]):
         raise NotImplementedError
 
     @property
+    def whole(self) -> M:
+        """What base and delta are of together."""
+        raise NotImplementedError
+
+    @property
     def newest(self) -> M:
         """What is known of the source as it was last."""
         return self.meta if self.delta is None else self.delta.meta
@@ -174,7 +177,7 @@ def read(path: Path, kind: type[S]) -> S | Unreadable | None:
 
 def _opened(
     path: Path, kind: type[S], base: Path | None = None
-) -> KeyIndex | GraphIndex | Unreadable | None:
+) -> SealedIndex | Unreadable | None:
     """Open an index, or with `base` that one with `path` as its delta."""
     try:
         if not stat.S_ISREG(path.stat().st_mode):
@@ -193,7 +196,7 @@ def _opened(
     try:
         with reading(str(path)):
             files = (path,) if base is None else (base, path)
-            index: KeyIndex | GraphIndex = kind.opened(*files)
+            index: SealedIndex = kind.opened(*files)
             return index
     except SidecarError as error:
         _path, offset, reason = error.args

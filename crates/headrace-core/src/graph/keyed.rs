@@ -50,7 +50,7 @@ impl KeyedEdges {
         source: Arc<DataFile>,
         size: u64,
     ) -> Self {
-        let depths = indexes.iter().flatten().map(|index| index.base().meta().max_depth);
+        let depths = indexes.iter().flatten().map(|index| index.base().meta().made_of.max_depth);
         let limits = Limits { max_depth: depths.min().unwrap_or(Limits::default().max_depth) };
         let ends = indexes.map(|index| {
             index.map(|index| {
@@ -99,7 +99,7 @@ impl KeyedEdges {
 }
 
 fn lookup<'a>(source: &'a DataFile, size: u64, index: &Segments) -> Lookup<'a> {
-    let max_line = usize::try_from(index.base().meta().max_line).unwrap_or(usize::MAX);
+    let max_line = usize::try_from(index.base().meta().made_of.max_line).unwrap_or(usize::MAX);
     Lookup { file: source, size, below: u64::MAX, max_line }
 }
 

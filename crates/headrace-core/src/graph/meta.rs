@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::sealed::{About, Lines, SourceMark};
+use crate::sealed::{About, Lines, MadeOf};
 
 /// The fields of a row that make it an edge.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -44,44 +44,17 @@ pub struct Meta {
     pub predicates: u64,
     /// All lines, and what became of those that are no edges.
     pub lines: Lines,
-    /// Longest line that was read.
-    pub max_line: u64,
-    /// Deepest nesting that was read.
-    pub max_depth: u32,
-    /// Bytes of the source after decompression.
-    pub logical_size: u64,
-    /// The byte behind the last newline; what follows may be half a line.
-    pub coverage_end: u64,
-    /// Bytes of the source on disk that the hashes of whole blocks are about.
-    pub hashed: u64,
-    /// The source on disk.
-    pub source: SourceMark,
-    /// What a last row without a newline is, if there is one: `edge`, or the field of [`Lines`]
-    /// that counts it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub last: Option<String>,
-    /// Of a delta: the id of the build that it continues, in hexadecimal.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub base: Option<String>,
-    /// Of a delta: the first byte that it covers.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub covers: Option<u64>,
+    /// What it was made of, and how.
+    #[serde(flatten)]
+    pub made_of: MadeOf,
 }
 
 impl About for Meta {
-    fn coverage_end(&self) -> u64 {
-        self.coverage_end
+    fn made_of(&self) -> &MadeOf {
+        &self.made_of
     }
 
-    fn hashed(&self) -> u64 {
-        self.hashed
-    }
-
-    fn source(&self) -> &SourceMark {
-        &self.source
-    }
-
-    fn continues(&self) -> Option<(&str, u64)> {
-        self.base.as_deref().zip(self.covers)
+    fn made_of_mut(&mut self) -> &mut MadeOf {
+        &mut self.made_of
     }
 }

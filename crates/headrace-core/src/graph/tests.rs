@@ -2,8 +2,6 @@
 
 use std::{
     collections::{BTreeMap, VecDeque},
-    fs::File,
-    io::{Read as _, Seek as _},
     sync::Arc,
 };
 
@@ -23,8 +21,8 @@ use crate::{
     keys::{self, KeyFields, KeyScan},
     rows::{RowStream, nameless_file},
     sealed::{
-        SourceHashes, SourceMark,
-        source_hashes::{hash_all, hash_blocks},
+        AnySegments,
+        testing::{content, covered, made_of},
     },
 };
 
@@ -43,26 +41,6 @@ fn rows(edges: &[Triple]) -> String {
     edges.iter().map(row).collect()
 }
 
-fn mark(size: u64) -> SourceMark {
-    SourceMark {
-        size,
-        mtime_ns: 1,
-        ctime_ns: 2,
-        device: 3,
-        inode: 4,
-        head_hash: "h".into(),
-        tail_hash: "t".into(),
-        codec: "none".into(),
-    }
-}
-
-fn content(mut file: File) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    file.rewind().unwrap();
-    file.read_to_end(&mut bytes).unwrap();
-    bytes
-}
-
 /// How an index is built.
 #[derive(Clone, Copy)]
 struct How {
@@ -77,7 +55,7 @@ const PLAIN: How = How { reverse: true, version: None, budget: 1 << 20, collecto
 /// Build the index of a source; or of what lies behind an index, or of all that an index has.
 fn build_onto(kept: Option<(&Segments, bool)>, data: &[u8], how: How) -> (Outcome, Vec<u8>) {
     let size = data.len() as u64;
-    let coverage_end = data.iter().rposition(|&byte| byte == b'\n').map_or(0, |at| at as u64 + 1);
+    let coverage_end = covered(data);
     let new = |number| EdgeRuns::new(std::env::temp_dir(), how.budget, number).unwrap();
     let mut runs: Vec<_> = (0..how.collectors).map(new).collect();
     let (mut from, mut first) = (0, 0);
@@ -86,11 +64,11 @@ fn build_onto(kept: Option<(&Segments, bool)>, data: &[u8], how: How) -> (Outcom
             runs[0].keep(index.base(), index.base_ends()).unwrap();
             from = size;
         } else {
-            from = index.newest().meta().coverage_end;
-            first = index.base().meta().coverage_end;
+            from = index.newest().meta().made_of.coverage_end;
+            first = index.base().meta().made_of.coverage_end;
         }
         if let Some(delta) = index.delta() {
-            let ends = if all { u64::MAX } else { delta.meta().coverage_end };
+            let ends = if all { u64::MAX } else { delta.meta().made_of.coverage_end };
             runs[0].keep(delta, ends).unwrap();
         }
     }
@@ -108,26 +86,17 @@ fn build_onto(kept: Option<(&Segments, bool)>, data: &[u8], how: How) -> (Outcom
             number += 1;
         }
     }
-    let file = DataFile::new(data.to_vec());
-    let begins = first / SourceHashes::BLOCK_BYTES * SourceHashes::BLOCK_BYTES;
-    let mut hashes = hash_blocks(&file, begins, coverage_end).unwrap();
-    hashes.push(hash_all(&file, coverage_end, size).unwrap());
-    let known = kept.and_then(|(index, _)| index.newest().meta().last.clone());
-    let last = scan.last().map(|last| if last == "key" { "edge" } else { last });
+    let known = kept.and_then(|(index, _)| index.newest().meta().made_of.last.clone());
+    let last = scan.last().map(Into::into).or(known.filter(|_| from == size));
+    let (made_of, hashes) = made_of(data, first, last);
     let plan = Plan {
         fields: fields(),
         reverse: how.reverse,
         version: how.version,
         memory: how.budget,
         lines: scan.lines(),
-        max_line: 1 << 20,
-        max_depth: 256,
-        logical_size: size,
-        coverage_end,
-        hashed: coverage_end,
+        made_of,
         hashes,
-        source: mark(size),
-        last: last.map(Into::into).or(known.filter(|_| from == size)),
         directory: std::env::temp_dir(),
     };
     let out = nameless_file(&std::env::temp_dir()).unwrap();
@@ -488,23 +457,15 @@ fn keyed(data: &[u8]) -> KeyedEdges {
                 runs[0].push(key, row.offset).unwrap();
             }
         }
-        let file = DataFile::new(data.to_vec());
-        let mut hashes = hash_blocks(&file, 0, size).unwrap();
-        hashes.push(hash_all(&file, size, size).unwrap());
+        let (made_of, hashes) = made_of(data, 0, None);
         let plan = keys::write::Plan {
             fields: names,
             unique: false,
             version: Some(2),
             lines: scan.lines(),
             plain_numbers: true,
-            max_line: 1 << 20,
-            max_depth: 256,
-            logical_size: size,
-            coverage_end: size,
-            hashed: size,
+            made_of,
             hashes,
-            source: mark(size),
-            last: None,
             directory: std::env::temp_dir(),
         };
         let out = nameless_file(&std::env::temp_dir()).unwrap();

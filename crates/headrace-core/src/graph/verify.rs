@@ -1,11 +1,7 @@
 //! Looking at every byte of a graph index.
 
 use super::{GraphIndex, layout::EdgeRun};
-use crate::{
-    Result,
-    keys::hash,
-    sealed::{About, unusable},
-};
+use crate::{Result, keys::hash, sealed::unusable};
 
 /// Nodes between two questions whether to go on.
 const ASK_EVERY: u32 = 1 << 14;
@@ -79,7 +75,7 @@ impl GraphIndex {
         *next += u64::from(run.count);
         let mut numbers = self.edge_numbers(node, incoming)?;
         let (mut edges, mut before, mut total) = (Vec::new(), None, 0);
-        let source = self.meta().first_byte()..self.meta().logical_size;
+        let source = self.meta().made_of.bytes();
         while !numbers.is_empty() {
             self.edges(&mut numbers, &mut edges)?;
             for edge in edges.drain(..) {

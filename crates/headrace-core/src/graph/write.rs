@@ -12,7 +12,7 @@ use super::{
 use crate::{
     Result,
     keys::{Runs, runs::in_order},
-    sealed::{Lines, Part, SourceMark, id_text, trailer, unusable},
+    sealed::{Lines, MadeOf, Part, id_text, trailer, unusable},
 };
 
 /// Records between two questions whether to go on.
@@ -31,22 +31,10 @@ pub struct Plan {
     pub memory: usize,
     /// All lines of the source, by kind.
     pub lines: Lines,
-    /// Longest line that was read.
-    pub max_line: u64,
-    /// Deepest nesting that was read.
-    pub max_depth: u32,
-    /// Bytes of the source after decompression.
-    pub logical_size: u64,
-    /// The byte behind its last newline.
-    pub coverage_end: u64,
-    /// How many bytes on disk the hashes of whole blocks are about.
-    pub hashed: u64,
+    /// What it is made of, and how; whether that is a delta is seen here.
+    pub made_of: MadeOf,
     /// See [`SourceHashes`](crate::sealed::SourceHashes).
     pub hashes: Vec<u64>,
-    /// The source on disk.
-    pub source: SourceMark,
-    /// What a last row without a newline is, if there is one.
-    pub last: Option<String>,
     /// Where there is room for files without a name.
     pub directory: PathBuf,
 }
@@ -101,17 +89,15 @@ pub fn write(
         return Ok(Outcome::NoRoom(why));
     }
     let tables = Tables::of(&counts, plan.version == Some(2) || full.is_some(), plan.reverse);
-    let header = Header {
-        source_size: plan.source.size,
-        source_mtime: u64::try_from(plan.source.mtime_ns).unwrap_or_default(),
-        tables,
-    };
+    let (source_size, source_mtime) = plan.made_of.source.in_header();
+    let header = Header { source_size, source_mtime, tables };
     out.write_all_at(&header.encode(), 0)?;
     let Some(end) = edges.write(out, &tables, go_on)? else { return Ok(Outcome::Stopped) };
-    let (base, covers) = base
+    let continued = base
         .map(Segments::base)
-        .map(|base| (id_text(base.build_id()), base.meta().coverage_end))
-        .unzip();
+        .map(|base| (id_text(base.build_id()), base.meta().made_of.coverage_end));
+    let mut made_of = plan.made_of.continuing(continued);
+    made_of.last = made_of.last.map(|last| if last == "key" { "edge".into() } else { last });
     let meta = Meta {
         fields: plan.fields.clone(),
         reverse: plan.reverse,
@@ -120,15 +106,7 @@ pub fn write(
         edges: counts.edges,
         predicates: counts.predicates.into(),
         lines: plan.lines,
-        max_line: plan.max_line,
-        max_depth: plan.max_depth,
-        logical_size: plan.logical_size,
-        coverage_end: plan.coverage_end,
-        hashed: plan.hashed,
-        source: plan.source.clone(),
-        last: plan.last.clone(),
-        base,
-        covers,
+        made_of,
     };
     let size = trailer::write(out, end, &meta, &plan.hashes)?;
     Ok(Outcome::Written(Written {

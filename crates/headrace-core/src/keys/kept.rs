@@ -39,7 +39,7 @@ pub(super) struct Table<'a> {
 
 impl<'a> Table<'a> {
     pub(super) fn rows(self) -> TableRows<'a> {
-        let end = self.index.meta().coverage_end;
+        let end = self.index.meta().made_of.coverage_end;
         TableRows::new(self.index, if self.whole { u64::MAX } else { end })
     }
 
@@ -57,7 +57,7 @@ impl<'a> Table<'a> {
 
     /// Whether its last row, which no newline ended, is the first one with its key.
     pub(super) fn has_new_key(self) -> bool {
-        self.whole && self.meta().last.as_deref() == Some(NEW_KEY)
+        self.whole && self.meta().made_of.last.as_deref() == Some(NEW_KEY)
     }
 
     fn has_texts(self) -> bool {
@@ -96,7 +96,7 @@ impl<'a> Kept<'a> {
     /// The build that a new delta continues, and its first byte.
     pub(super) fn continued(&self) -> Option<(String, u64)> {
         let base = self.index.base();
-        (!self.all).then(|| (id_text(base.build_id()), base.meta().coverage_end))
+        (!self.all).then(|| (id_text(base.build_id()), base.meta().made_of.coverage_end))
     }
 
     /// Rows that will be in one index with those of a new delta.
@@ -106,7 +106,7 @@ impl<'a> Kept<'a> {
 
     fn reader(&self) -> KeyReader {
         let meta = self.index.base().meta();
-        let limits = Limits { max_depth: meta.max_depth };
+        let limits = Limits { max_depth: meta.made_of.max_depth };
         KeyReader::new(KeyFields::new(meta.key.clone()), limits)
     }
 
@@ -119,7 +119,7 @@ impl<'a> Kept<'a> {
         go_on: &dyn Fn() -> bool,
     ) -> Result<bool> {
         let mut reader = self.reader();
-        let below = self.index.newest().meta().coverage_end;
+        let below = self.index.newest().meta().made_of.coverage_end;
         let source = Lookup { below, ..self.source };
         each(merged(runs, [], ALL_BITS)?, go_on, |record, same| {
             if same || found.as_ref().is_some_and(|found| found.second <= record.offset) {

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::sealed::{About, Lines, SourceMark};
+use crate::sealed::{About, Lines, MadeOf};
 
 /// Of a last row without a newline: no row before has its key.
 pub(super) const NEW_KEY: &str = "new_key";
@@ -28,57 +28,30 @@ pub struct Meta {
     /// doubles finds all of them. Not known of files that do not say so.
     #[serde(default)]
     pub plain_numbers: bool,
-    /// Longest line that was read.
-    pub max_line: u64,
-    /// Deepest nesting that was read.
-    pub max_depth: u32,
-    /// Bytes of the source after decompression.
-    pub logical_size: u64,
-    /// The byte behind the last newline; what follows may be half a line.
-    pub coverage_end: u64,
-    /// Bytes of the source on disk that the hashes of whole blocks are about.
-    pub hashed: u64,
-    /// The source on disk.
-    pub source: SourceMark,
-    /// What a last row without a newline is, if there is one: `new_key`, `known_key` if a row
-    /// before has its key too, or the field of [`Lines`] that counts it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub last: Option<String>,
-    /// Of a delta: the id of the build that it continues, in hexadecimal.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub base: Option<String>,
-    /// Of a delta: the first byte that it covers.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub covers: Option<u64>,
+    /// What it was made of, and how.
+    #[serde(flatten)]
+    pub made_of: MadeOf,
 }
 
 impl Meta {
     /// Rows with a key before the end of what it covers.
     pub fn covered_records(&self) -> u64 {
-        let last = matches!(self.last.as_deref(), Some(NEW_KEY | KNOWN_KEY));
+        let last = matches!(self.made_of.last.as_deref(), Some(NEW_KEY | KNOWN_KEY));
         self.records.saturating_sub(u64::from(last))
     }
 
     /// Their different keys.
     pub fn covered_keys(&self) -> u64 {
-        self.keys.saturating_sub(u64::from(self.last.as_deref() == Some(NEW_KEY)))
+        self.keys.saturating_sub(u64::from(self.made_of.last.as_deref() == Some(NEW_KEY)))
     }
 }
 
 impl About for Meta {
-    fn coverage_end(&self) -> u64 {
-        self.coverage_end
+    fn made_of(&self) -> &MadeOf {
+        &self.made_of
     }
 
-    fn hashed(&self) -> u64 {
-        self.hashed
-    }
-
-    fn source(&self) -> &SourceMark {
-        &self.source
-    }
-
-    fn continues(&self) -> Option<(&str, u64)> {
-        self.base.as_deref().zip(self.covers)
+    fn made_of_mut(&mut self) -> &mut MadeOf {
+        &mut self.made_of
     }
 }

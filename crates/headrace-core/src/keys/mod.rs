@@ -18,7 +18,6 @@ pub mod layout;
 mod meta;
 mod number;
 pub mod request;
-mod restamp;
 pub mod rows;
 pub mod runs;
 pub mod scan;

@@ -2,11 +2,7 @@
 
 mod updating;
 
-use std::{
-    fmt::Display,
-    fs::File,
-    io::{Read as _, Seek as _},
-};
+use std::fmt::Display;
 
 use proptest::prelude::*;
 
@@ -20,8 +16,9 @@ use crate::{
     json::Limits,
     rows::{RowBatch, RowStream, nameless_file},
     sealed::{
-        Lines, SourceHashes, SourceMark,
-        source_hashes::{Fit, hash_all, hash_blocks},
+        AnySegments, Lines, SourceMark,
+        source_hashes::Fit,
+        testing::{content, covered, made_of, mark},
         trailer,
     },
 };
@@ -54,45 +51,38 @@ fn build_onto(
     budget: usize,
 ) -> (Outcome, Vec<u8>) {
     let size = data.len() as u64;
-    let covered = match kept {
+    let from = match kept {
         Some((_, true)) => size,
-        Some((index, false)) => index.newest().meta().coverage_end,
+        Some((index, false)) => index.newest().meta().made_of.coverage_end,
         None => 0,
     };
-    let first =
-        kept.filter(|(_, all)| !all).map_or(0, |(index, _)| index.base().meta().coverage_end);
-    let coverage_end = data.iter().rposition(|&byte| byte == b'\n').map_or(0, |at| at as u64 + 1);
+    let first = kept
+        .filter(|(_, all)| !all)
+        .map_or(0, |(index, _)| index.base().meta().made_of.coverage_end);
+    let coverage_end = covered(data);
     let mut runs = [Runs::new(std::env::temp_dir(), budget)];
     let unterminated = Some(coverage_end).filter(|&end| end < size);
     let mut scan = KeyScan::new(fields(), Limits::default(), unterminated);
-    let from = usize::try_from(covered).unwrap();
-    let mut stream = RowStream::new(&data[from..], covered, 0, u64::MAX, 1 << 20);
+    let start = usize::try_from(from).unwrap();
+    let mut stream = RowStream::new(&data[start..], from, 0, u64::MAX, 1 << 20);
     while let Some(row) = stream.next_row().unwrap() {
         if let Some(key) = scan.key(&row) {
             runs[0].push(key, row.offset).unwrap();
         }
     }
     let file = DataFile::new(data.to_vec());
-    let begins = first / SourceHashes::BLOCK_BYTES * SourceHashes::BLOCK_BYTES;
-    let mut hashes = hash_blocks(&file, begins, coverage_end).unwrap();
-    hashes.push(hash_all(&file, coverage_end, size).unwrap());
     // Of an index that is kept whole, the last row is that of its delta.
-    let known = kept.and_then(|(index, _)| index.newest().meta().last.as_deref());
+    let known = kept.and_then(|(index, _)| index.newest().meta().made_of.last.as_deref());
     let last = scan.last().or(known.map(|last| if last.ends_with("_key") { "key" } else { last }));
+    let (made_of, hashes) = made_of(data, first, last.map(Into::into));
     let plan = Plan {
         fields: fields(),
         unique,
         version,
         lines: scan.lines(),
         plain_numbers: scan.plain_numbers(),
-        max_line: 1 << 20,
-        max_depth: 256,
-        logical_size: size,
-        coverage_end,
-        hashed: coverage_end,
+        made_of,
         hashes,
-        source: mark(size),
-        last: last.map(Into::into),
         directory: std::env::temp_dir(),
     };
     let source = Lookup { file: &file, size, below: u64::MAX, max_line: 1 << 20 };
@@ -100,26 +90,6 @@ fn build_onto(
     let out = nameless_file(&std::env::temp_dir()).unwrap();
     let outcome = write(&mut runs, kept.as_ref(), &out, &plan, &|| true).unwrap();
     (outcome, content(out))
-}
-
-fn mark(size: u64) -> SourceMark {
-    SourceMark {
-        size,
-        mtime_ns: 1,
-        ctime_ns: 2,
-        device: 3,
-        inode: 4,
-        head_hash: "h".into(),
-        tail_hash: "t".into(),
-        codec: "none".into(),
-    }
-}
-
-fn content(mut file: File) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    file.rewind().unwrap();
-    file.read_to_end(&mut bytes).unwrap();
-    bytes
 }
 
 fn rows_with(keys: impl IntoIterator<Item = impl Display>) -> String {

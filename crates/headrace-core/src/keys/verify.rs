@@ -4,10 +4,7 @@ use super::{
     KeyIndex, hash,
     layout::{Compact, Tables, Texts},
 };
-use crate::{
-    Result,
-    sealed::{About, unusable},
-};
+use crate::{Result, sealed::unusable};
 
 /// Postings between two questions whether to go on.
 const ASK_EVERY: u64 = 1 << 16;
@@ -69,7 +66,7 @@ impl KeyIndex {
             }
             let numbers = self.bucket(compact, bucket)?;
             let at = compact.directory + bucket * compact.width;
-            let source = self.meta().first_byte()..self.meta().logical_size;
+            let source = self.meta().made_of.bytes();
             let (mut sorted, mut inside, mut before) = (true, true, 0);
             self.each_posting(compact, numbers.clone(), |fingerprint, offset| {
                 sorted &= before <= fingerprint;
@@ -89,7 +86,7 @@ impl KeyIndex {
     }
 
     fn verify_offsets(&self, offsets: Vec<u64>, at: u64) -> Result<()> {
-        let source = self.meta().first_byte()..self.meta().logical_size;
+        let source = self.meta().made_of.bytes();
         let inside = offsets.iter().all(|offset| source.contains(offset));
         let ascending = offsets.windows(2).all(|pair| pair[0] < pair[1]);
         if inside && ascending { Ok(()) } else { Err(unusable(at, "postings are not in order")) }

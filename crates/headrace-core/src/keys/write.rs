@@ -15,7 +15,7 @@ use super::{
 };
 use crate::{
     Result,
-    sealed::{Lines, Part, SourceMark, trailer},
+    sealed::{Lines, MadeOf, Part, trailer},
 };
 
 /// Records between two questions whether to go on.
@@ -34,23 +34,10 @@ pub struct Plan {
     pub lines: Lines,
     /// Whether numbers that are the same double have the same key.
     pub plain_numbers: bool,
-    /// Longest line that was read.
-    pub max_line: u64,
-    /// Deepest nesting that was read.
-    pub max_depth: u32,
-    /// Bytes of the source after decompression.
-    pub logical_size: u64,
-    /// The byte behind its last newline.
-    pub coverage_end: u64,
-    /// How many bytes on disk the hashes of whole blocks are about.
-    pub hashed: u64,
+    /// What it is made of, and how; whether that is a delta is seen here.
+    pub made_of: MadeOf,
     /// See [`SourceHashes`](crate::sealed::SourceHashes).
     pub hashes: Vec<u64>,
-    /// The source on disk.
-    pub source: SourceMark,
-    /// What a last row without a newline is, if there is one: `key`, or the field of [`Lines`] that
-    /// counts it.
-    pub last: Option<String>,
     /// Where there is room for files without a name.
     pub directory: PathBuf,
 }
@@ -138,12 +125,13 @@ pub fn write(
     } else {
         Tables::Texts(Texts::of(seen.keys, seen.pool, seen.records))
     };
+    let (source_size, source_mtime) = plan.made_of.source.in_header();
     let header = Header {
         unique: plan.unique,
         composite: plan.fields.composite(),
         keys: u32::try_from(seen.keys).unwrap_or(u32::MAX),
-        source_size: plan.source.size,
-        source_mtime: u64::try_from(plan.source.mtime_ns).unwrap_or_default(),
+        source_size,
+        source_mtime,
         tables,
     };
     out.write_all_at(&header.encode(), 0)?;
@@ -155,8 +143,9 @@ pub fn write(
         }
     };
     let Some(end) = end else { return Ok(Outcome::Stopped) };
-    let (base, covers) = kept.and_then(Kept::continued).unzip();
     let of_key = if seen.last_is_known { KNOWN_KEY } else { NEW_KEY };
+    let mut made_of = plan.made_of.continuing(kept.and_then(Kept::continued));
+    made_of.last = made_of.last.map(|last| if last == "key" { of_key.into() } else { last });
     let meta = Meta {
         key: plan.fields.names().to_vec(),
         mode: if plan.unique { "unique" } else { "multi" }.into(),
@@ -165,15 +154,7 @@ pub fn write(
         keys: seen.keys,
         lines: plan.lines,
         plain_numbers: plan.plain_numbers,
-        max_line: plan.max_line,
-        max_depth: plan.max_depth,
-        logical_size: plan.logical_size,
-        coverage_end: plan.coverage_end,
-        hashed: plan.hashed,
-        source: plan.source.clone(),
-        last: plan.last.clone().map(|last| if last == "key" { of_key.into() } else { last }),
-        base,
-        covers,
+        made_of,
     };
     let size = trailer::write(out, end, &meta, &plan.hashes)?;
     Ok(Outcome::Written(Written {
@@ -211,23 +192,23 @@ impl Rows<'_> {
     fn compact(&self, seen: &Survey, plan: &Plan) -> Option<Compact> {
         // A delta knows the bits that one index of it all will need.
         let all = self.kept.map_or(0, Kept::rows_before) + seen.records;
-        let wanted = Compact::of(all, plan.logical_size).bucket_bits;
+        let wanted = Compact::of(all, plan.made_of.logical_size).bucket_bits;
         let bits = self.known_bits().unwrap_or(wanted).min(wanted);
-        let compact = Compact::with_buckets(bits, seen.records, plan.logical_size);
+        let compact = Compact::with_buckets(bits, seen.records, plan.made_of.logical_size);
         (wanted - bits <= BITS_TO_SPARE).then_some(compact)
     }
 
     /// See what there is; `None` if `go_on` says no.
     fn survey(&self, plan: &Plan, go_on: &dyn Fn() -> bool) -> Result<Option<Survey>> {
         let (Some(kept), Some(known)) = (self.kept, self.known_bits()) else {
-            return Survey::of(self.merged(ALL_BITS)?, plan.coverage_end, go_on);
+            return Survey::of(self.merged(ALL_BITS)?, plan.made_of.coverage_end, go_on);
         };
         // Texts of keys are not known, so keys are counted apart, and then those that are in both.
         let earlier = self.tables[0];
         let later = self.tables.get(1).copied();
         let seen = match later {
             Some(later) => Some(Survey::of_table(later)),
-            None => Survey::of(merged(self.runs, [], ALL_BITS)?, plan.coverage_end, go_on)?,
+            None => Survey::of(merged(self.runs, [], ALL_BITS)?, plan.made_of.coverage_end, go_on)?,
         };
         let Some(mut seen) = seen else { return Ok(None) };
         seen.records += earlier.records();
@@ -235,7 +216,7 @@ impl Rows<'_> {
         if !plan.unique {
             let mask = mask_of(known + FINGERPRINT_BITS);
             let later = (self.runs, later);
-            let shared = kept.shared(earlier, later, mask, plan.coverage_end, go_on)?;
+            let shared = kept.shared(earlier, later, mask, plan.made_of.coverage_end, go_on)?;
             let Some(shared) = shared else { return Ok(None) };
             // Less than there are, unless a file lies.
             seen.keys = seen.keys.saturating_sub(shared.keys);

@@ -7,12 +7,17 @@
 
 pub mod checked;
 pub(crate) mod hash_search;
+mod made_of;
 mod part;
+pub mod segments;
 pub mod source_hashes;
+#[cfg(test)]
+pub(crate) mod testing;
 pub mod trailer;
 
+pub use made_of::MadeOf;
 pub(crate) use part::Part;
-pub(crate) use source_hashes::Both;
+pub use segments::{AnySegments, Segments};
 pub use trailer::{About, Lines, SourceHashes, SourceMark};
 pub(crate) use trailer::{Sealed, contradiction, id_text};
 

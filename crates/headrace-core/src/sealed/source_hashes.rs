@@ -73,7 +73,7 @@ impl<M: About> Sealed<M> {
             }
             let some = block..blocks.end.min(block + ASK_EVERY);
             let start = some.start * SourceHashes::BLOCK_BYTES;
-            let end = self.meta.hashed().min(some.end * SourceHashes::BLOCK_BYTES);
+            let end = self.meta.made_of().hashed.min(some.end * SourceHashes::BLOCK_BYTES);
             block = some.end;
             if hash_blocks(file, start, end)? != self.hashes.read(&self.file, some)? {
                 return Ok(Some(false));
@@ -118,7 +118,7 @@ impl<M: About> Both<'_, M> {
                     None => return Ok(None),
                 }
             }
-            let (hashed, known) = (newest.meta.hashed(), newest.meta.source().size);
+            let (hashed, known) = (newest.meta.made_of().hashed, newest.meta.made_of().source.size);
             let same = size == known && newest.rest_hash()? == hash_all(file, hashed, size)?;
             Ok(Some(if same { Fit::Whole } else { Fit::Covered }))
         })();

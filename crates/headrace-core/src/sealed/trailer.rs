@@ -29,7 +29,7 @@ use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::{
-    HEADER_BYTES, aligned,
+    HEADER_BYTES, MadeOf, aligned,
     checked::{CheckedFile, tables_length, write_tables},
     chunk, unusable,
 };
@@ -51,29 +51,11 @@ const PART_BYTES: usize = 256 * 1024;
 
 /// What an index says of itself in `META`.
 pub trait About: Clone + Serialize + DeserializeOwned {
-    /// The byte behind the last newline of the source.
-    fn coverage_end(&self) -> u64;
+    /// What it was made of.
+    fn made_of(&self) -> &MadeOf;
 
-    /// Bytes of the source on disk that the hashes of whole blocks are about.
-    fn hashed(&self) -> u64;
-
-    /// The source on disk.
-    fn source(&self) -> &SourceMark;
-
-    /// Of a delta: the id of the build that it continues, in hexadecimal, and the first byte that
-    /// it covers.
-    fn continues(&self) -> Option<(&str, u64)>;
-
-    /// The first byte that it covers.
-    fn first_byte(&self) -> u64 {
-        self.continues().map_or(0, |(_, covers)| covers)
-    }
-
-    /// Whether it does not contradict itself.
-    fn sound(&self) -> bool {
-        let first = self.first_byte();
-        first <= self.coverage_end() && first <= self.hashed()
-    }
+    /// The same, to be changed.
+    fn made_of_mut(&mut self) -> &mut MadeOf;
 
     /// As it stands in the file.
     fn to_json(&self) -> String {
@@ -124,6 +106,13 @@ pub struct SourceMark {
     pub codec: String,
 }
 
+impl SourceMark {
+    /// Size and time of change, as headers have them.
+    pub(crate) fn in_header(&self) -> (u64, u64) {
+        (self.size, u64::try_from(self.mtime_ns).unwrap_or_default())
+    }
+}
+
 /// Hashes of a source: XXH3 of each 1 MiB of the first `hashed` bytes, the last one shorter, and
 /// of all bytes behind them; a u64 each. Of a delta, from the block on that its first byte is in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -165,7 +154,7 @@ impl SourceHashes {
 }
 
 /// An index whose ends were found to be whole.
-pub(crate) struct Sealed<M> {
+pub struct Sealed<M> {
     pub(crate) file: CheckedFile,
     pub(crate) header: [u8; HEADER_BYTES],
     /// Where its tables have ended.
@@ -218,12 +207,13 @@ impl<M: About> Sealed<M> {
         let build_id = u64::from_le_bytes(chunk(&footer, 24));
         let meta: M = serde_json::from_slice(&text)
             .map_err(|_| unusable(at, "metadata that we do not know"))?;
+        let made_of = meta.made_of();
         let (offset, length) = section(&file, directory, sections, HASHES)?;
-        let first = SourceHashes::block_of(meta.first_byte());
+        let first = SourceHashes::block_of(made_of.first_byte());
         let hashes = SourceHashes { offset, first, count: length / 8 };
         let sound = xxh3_64(&text) == build_id
-            && meta.sound()
-            && hashes.count == SourceHashes::count_of(meta.first_byte(), meta.hashed());
+            && made_of.sound()
+            && hashes.count == SourceHashes::count_of(made_of.first_byte(), made_of.hashed);
         if !sound {
             return Err(contradiction());
         }
@@ -303,14 +293,6 @@ impl<M: About> Sealed<M> {
             }
         }
         Ok(true)
-    }
-
-    /// Whether it is a delta of `base`, as far as both are of one source.
-    pub(crate) fn is_delta_of(&self, base: &Self) -> bool {
-        let plain = |meta: &M| meta.source().codec == "none";
-        let wanted = (id_text(base.build_id), base.meta.coverage_end());
-        let continued = self.meta.continues().map(|(base, covers)| (base.to_string(), covers));
-        continued == Some(wanted) && plain(&self.meta) && plain(&base.meta)
     }
 }
 

@@ -183,56 +183,33 @@ def _sources(path: str) -> list[Source]:
 
 
 def _build(source: Source, options: Namespace, console: Console) -> None:
-    import time
+    from functools import partial
 
     from headrace.api.key_index import build_lookup_index
-    from headrace.cli.ending import ending_cleanly
-    from headrace.cli.key_index_building import say_complete, say_upgraded, skipped_to
+    from headrace.cli.key_index_building import build_as_asked
     from headrace.cli.key_index_options import fields
 
     version = "2" if options.compact else options.format
-    key = fields(options.on)
     console.emit(
         "build_start",
         f"{source.location}: building the index of {options.on}",
         source=source.location,
         key=options.on,
     )
-    began = time.monotonic()
-    with (
-        ending_cleanly(),
-        console.progress() as report,
-        skipped_to(options.errors, source.location) as skipped,
-    ):
-        built = build_lookup_index(
-            source,
-            key,
-            mode=options.mode,
-            version=VERSIONS[version],
-            memory=options.memory,
-            threads=options.threads,
-            index=options.out,
-            index_dir=options.index_dir,
-            force=options.force,
-            strict=options.strict,
-            max_line=options.max_line,
-            progress=lambda done, _records: report(done, source.size),
-            skipped=skipped,
+
+    def say_mistyped(seen: str) -> None:
+        console.emit(
+            "no_keys_indexed",
+            f"{source.location}: no row has the key {options.on}; fields of the first rows: {seen}",
+            source=source.location,
+            key=options.on,
         )
-    duration = int((time.monotonic() - began) * 1000)
-    say_upgraded(console, built)
-    if built.written.records == 0 and built.lines.lines > built.lines.blank:
-        _say_mistyped(console, source.location, options.on)
-    say_complete(console, built, duration)
 
-
-def _say_mistyped(console: Console, location: str, key: str) -> None:
-    from headrace.cli.key_index_building import fields_seen
-
-    seen = ", ".join(fields_seen(location)) or "none"
-    console.emit(
-        "no_keys_indexed",
-        f"{location}: no row has the key {key}; fields of the first rows: {seen}",
-        source=location,
-        key=key,
+    build = partial(
+        build_lookup_index,
+        source,
+        fields(options.on),
+        mode=options.mode,
+        version=VERSIONS[version],
     )
+    build_as_asked(options, console, source, build, say_mistyped)

@@ -44,22 +44,12 @@ def run(options: Namespace, console: Console) -> int:
 
 
 def _check(options: Namespace, console: Console) -> int:
-    import json
+    from functools import partial
 
-    from headrace.api.key_index import one_source
     from headrace.api.key_index_report import check_lookup_index
-    from headrace.cli.key_index_options import fields, tell_as_asked
+    from headrace.cli.key_index_building import check_as_asked
+    from headrace.cli.key_index_options import key_of, tell_as_asked
 
     tell_as_asked(options, console)
-    total = one_source(options.file).size
-    with console.progress() as report:
-        found = check_lookup_index(
-            options.file,
-            None if options.key is None else fields(options.key),
-            deep=options.deep,
-            index=options.index,
-            index_dir=options.index_dir,
-            progress=lambda done, _records: report(done, total),
-        )
-    console.text(json.dumps(found) + "\n")
-    return 0 if found["valid"] and found["fresh"] else 1
+    check = partial(check_lookup_index, options.file, key_of(options))
+    return check_as_asked(options, console, check)

@@ -34,30 +34,12 @@ def run(options: Namespace, console: Console) -> int:
 
 
 def _compact(options: Namespace, console: Console) -> int:
+    from functools import partial
+
     from headrace.api.key_index_update import compact_lookup_index
-    from headrace.cli.commands.index_update import FULL_REQUIRED
-    from headrace.cli.ending import ending_cleanly
-    from headrace.cli.key_index_building import say_compacted, say_full_required
-    from headrace.cli.key_index_options import fields, tell_as_asked
-    from headrace.errors import KeyIndexError
+    from headrace.cli.key_index_building import compact_as_asked
+    from headrace.cli.key_index_options import key_of, tell_as_asked
 
     tell_as_asked(options, console)
-    try:
-        with ending_cleanly():
-            built = compact_lookup_index(
-                options.file,
-                None if options.key is None else fields(options.key),
-                index=options.index,
-                index_dir=options.index_dir,
-            )
-    except KeyIndexError as error:
-        if error.kind not in FULL_REQUIRED:
-            raise
-        reason = "index_corrupt" if error.kind == "corrupt" else error.reason
-        say_full_required(console, options.file, reason)
-        return 1
-    if built is None:
-        console.emit("update_mode", f"{options.file}: has no delta", mode="none")
-    else:
-        say_compacted(console, built)
-    return 0
+    compact = partial(compact_lookup_index, options.file, key_of(options))
+    return compact_as_asked(options, console, compact)

@@ -117,7 +117,7 @@ def run(options: Namespace, console: Console) -> int:
 
     index = KeyIndex(
         options.file,
-        None if options.key is None else said.fields(options.key),
+        said.key_of(options),
         index=options.index,
         index_dir=options.index_dir,
         strict=options.strict,

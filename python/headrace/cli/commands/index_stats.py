@@ -45,12 +45,12 @@ def _stats(options: Namespace, console: Console) -> int:
     import json
 
     from headrace.api.key_index_report import lookup_index_stats
-    from headrace.cli.key_index_options import fields, tell_as_asked
+    from headrace.cli.key_index_options import key_of, tell_as_asked
 
     tell_as_asked(options, console)
     stats = lookup_index_stats(
         options.file,
-        None if options.key is None else fields(options.key),
+        key_of(options),
         index=options.index,
         index_dir=options.index_dir,
     )

@@ -21,9 +21,7 @@ from headrace.cli.table import Example
 if TYPE_CHECKING:
     from argparse import Namespace
 
-    from headrace.api.index_update import Updated
     from headrace.cli.output import Console
-    from headrace.kernel.key_index import Written
 
 ABOUT = """\
 Only rows that were appended to FILE are read; they go to a delta beside the index, which
@@ -50,9 +48,6 @@ ARGUMENTS = (
     *EVENTS,
 )
 
-FULL_REQUIRED = ("stale", "corrupt")
-"""What is wrong with an index that can be built anew."""
-
 
 def run(options: Namespace, console: Console) -> int:
     """Bring it up to date."""
@@ -64,71 +59,12 @@ def run(options: Namespace, console: Console) -> int:
 
 
 def _update(options: Namespace, console: Console) -> int:
-    from headrace.api.key_index import one_source
+    from functools import partial
+
     from headrace.api.key_index_update import update_lookup_index
-    from headrace.cli.ending import ending_cleanly
-    from headrace.cli.key_index_building import say_full_required, skipped_to
-    from headrace.cli.key_index_options import fields, tell_as_asked
-    from headrace.errors import KeyIndexError
+    from headrace.cli.key_index_building import update_as_asked
+    from headrace.cli.key_index_options import key_of, tell_as_asked
 
     tell_as_asked(options, console)
-    source = one_source(options.file)
-    try:
-        with (
-            ending_cleanly(),
-            console.progress() as report,
-            skipped_to(options.errors, source.location) as skipped,
-        ):
-            updated = update_lookup_index(
-                options.file,
-                None if options.key is None else fields(options.key),
-                full=options.full,
-                memory=options.memory,
-                threads=options.threads,
-                index=options.index,
-                index_dir=options.index_dir,
-                strict=options.strict,
-                progress=lambda done, _records: report(done, source.size),
-                skipped=skipped,
-            )
-    except KeyIndexError as error:
-        if error.kind not in FULL_REQUIRED:
-            raise
-        reason = "index_corrupt" if error.kind == "corrupt" else error.reason
-        say_full_required(console, source.location, reason)
-        return 1
-    _say(console, source.location, updated)
-    return 0
-
-
-def _say(console: Console, location: str, updated: Updated[Written]) -> None:
-    from headrace.cli.key_index_building import (
-        say_compacted,
-        say_full_required,
-        say_up_to_date,
-        say_upgraded,
-    )
-
-    built = updated.built
-    if built is None:
-        say_up_to_date(console, location, revalidated=updated.revalidated)
-        return
-    if updated.mode == "full":
-        say_upgraded(console, built)
-    new, skipped = built.lines.records, built.lines.skipped
-    console.emit(
-        "update_mode",
-        f"{built.path}: {new} {'rows' if updated.mode == 'full' else 'new rows'}",
-        mode=updated.mode,
-        new_records=new,
-        skipped=sum(skipped.values()),
-        causes=skipped,
-        first_skipped=[row._asdict() for row in built.first_skipped],
-        pending=built.lines.pending,
-        index=str(built.path),
-        size_bytes=built.written.size,
-    )
-    if updated.compacted is not None:
-        say_compacted(console, updated.compacted)
-    if updated.full_advised is not None:
-        say_full_required(console, location, updated.full_advised)
+    update = partial(update_lookup_index, options.file, key_of(options))
+    return update_as_asked(options, console, update)

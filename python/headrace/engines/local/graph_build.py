@@ -26,8 +26,9 @@ from headrace.kernel.graph import (
     GraphRuns,
     write_index,
 )
-from headrace.kernel.key_index import HASH_BYTES, KeyScan, Lines
+from headrace.kernel.key_index import KeyScan
 from headrace.kernel.rows import SidecarError, explaining
+from headrace.kernel.sealed import HASH_BYTES, Lines
 from headrace.store.atomic import in_place_of
 from headrace.store.graph_index import StoredGraph
 from headrace.store.index_file import mark_of, refuse_unless_seekable, remove_delta
@@ -35,7 +36,7 @@ from headrace.store.key_names import delta_of
 from headrace.store.opened import OpenedFile
 
 if TYPE_CHECKING:
-    from headrace.kernel.graph import GraphMeta, GraphWritten
+    from headrace.kernel.graph import GraphWritten
     from headrace.store.source import Source
 
 
@@ -122,19 +123,19 @@ def compact(source: Source, stored: StoredGraph) -> Built[GraphWritten]:
     of nodes, four bytes each.
     """
     opened = OpenedFile(source)
-    whole, asked = stored.whole, as_it_was(stored)
+    asked = as_it_was(stored)
     try:
         with in_place_of(stored.path) as new, explaining(source.location):
             runs = GraphRuns(stored.path.parent, asked.memory, 0)
             runs.keep(stored.index, whole=True)
-            plan = _plan(asked, whole, whole.lines, stored.index.all_hashes())
+            plan = _plan(asked, stored)
             written = write_index([runs], new.temporary, plan, source=source.location)
     except SidecarError as error:
         # A source that was changed is said to be so, not its index.
         opened.check()
         raise damaged(source, stored, error) from None
     remove_delta(stored.path, StoredGraph)
-    return Built(stored.path, written, whole.lines, ())
+    return Built(stored.path, written, stored.whole.lines, ())
 
 
 def has_all_edges(stored: StoredGraph, source: Source, asked: GraphBuild) -> bool:
@@ -147,8 +148,7 @@ def has_all_edges(stored: StoredGraph, source: Source, asked: GraphBuild) -> boo
         path.touch()
         runs = GraphRuns(room, asked.memory, 0)
         runs.keep(stored.index, whole=True)
-        plan = _plan(asked, stored.whole, stored.whole.lines, stored.index.all_hashes())
-        plan = plan._replace(version=stored.index.version)
+        plan = _plan(asked, stored)._replace(version=stored.index.version)
         write_index([runs], path, plan, source=source.location)
         return new.has_edges_of(GraphIndex(path))
 
@@ -165,13 +165,8 @@ def _build(
         asked.version,
         asked.memory,
         edges.lines,
-        _last(edges.last),
-        asked.max_line,
-        asked.max_depth,
-        opened.size,
-        edges.covered,
-        (edges.hashed, edges.hashes),
-        mark,
+        edges.made_of(opened, asked, mark),
+        edges.hashes,
     )
     with explaining(source.location):
         written = write_index(edges.runs, path, plan, source=source.location)
@@ -198,13 +193,8 @@ def _continue(
             asked.version,
             asked.memory,
             known.plus(edges.lines),
-            _last(edges.last),
-            asked.max_line,
-            asked.max_depth,
-            opened.size,
-            edges.covered,
-            (edges.hashed, [*stored.index.hashes(*blocks), *edges.hashes]),
-            mark,
+            edges.made_of(opened, asked, mark),
+            [*stored.index.hashes(*blocks), *edges.hashes],
         )
         written = write_index(
             [*edges.runs, runs],
@@ -216,29 +206,18 @@ def _continue(
     return Built(path, written, edges.lines, edges.skipped)
 
 
-def _plan(
-    asked: GraphBuild, meta: GraphMeta, lines: Lines, hashes: list[int]
-) -> GraphPlan:
-    """Say that an index is to be written of what others have."""
+def _plan(asked: GraphBuild, stored: StoredGraph) -> GraphPlan:
+    """Say that one index is to be written of what a base and its delta have."""
+    whole = stored.whole
     return GraphPlan(
         asked.fields,
         asked.reverse,
         asked.version,
         asked.memory,
-        lines,
-        meta.last,
-        meta.max_line,
-        meta.max_depth,
-        meta.logical_size,
-        meta.coverage_end,
-        (meta.hashed, hashes),
-        meta.source,
+        whole.lines,
+        whole.made_of,
+        stored.index.all_hashes(),
     )
-
-
-def _last(last: str | None) -> str | None:
-    """Say what a last row without a newline is, in the words of a graph."""
-    return "edge" if last == "key" else last
 
 
 def _collect(

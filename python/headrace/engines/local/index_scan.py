@@ -9,20 +9,15 @@ from __future__ import annotations
 
 import os
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 
 from headrace.engines.fragment_rows import rows_of
 from headrace.errors import StrictRowError
-from headrace.kernel.key_index import (
-    HASH_BYTES,
-    Lines,
-    hash_all,
-    hash_blocks,
-    skipped_by,
-)
+from headrace.kernel.key_index import skipped_by
 from headrace.kernel.rows import END, Decoding, count_rows, reach_back, reading
+from headrace.kernel.sealed import HASH_BYTES, Lines, MadeOf, hash_all, hash_blocks
 from headrace.physical.fragment import fragments
 
 if TYPE_CHECKING:
@@ -31,11 +26,13 @@ if TYPE_CHECKING:
 
     from headrace.kernel.key_index import KeyScan, Skipped
     from headrace.kernel.rows import RowStream
+    from headrace.kernel.sealed import SourceMark
     from headrace.physical.fragment import Fragment
     from headrace.store.opened import OpenedFile
     from headrace.store.source import Source
 
 R = TypeVar("R")
+A = TypeVar("A", bound="ScanOptions")
 
 FRAGMENT_BYTES = 16 << 20
 FIRST_SKIPPED = 10
@@ -70,6 +67,17 @@ class ScanOptions:
     progress: Callable[[int, int], None] = _no_progress
     skipped: Callable[[Sequence[Skipped]], None] | None = None
 
+    def again(self, asked: A) -> A:
+        """Return what was asked for before, read as is asked for now."""
+        return replace(
+            asked,
+            memory=self.memory,
+            threads=self.threads,
+            strict=self.strict,
+            progress=self.progress,
+            skipped=self.skipped,
+        )
+
 
 class Collecting(NamedTuple, Generic[R]):
     """How an index collects rows.
@@ -102,6 +110,20 @@ class Collected(Generic[R]):
     covered: int
     hashed: int
     hashes: list[int]
+
+    def made_of(
+        self, opened: OpenedFile, asked: ScanOptions, mark: SourceMark
+    ) -> MadeOf:
+        """Say what an index of it is made of: of a source that looked like `mark`."""
+        return MadeOf(
+            asked.max_line,
+            asked.max_depth,
+            opened.size,
+            self.covered,
+            self.hashed,
+            mark,
+            self.last,
+        )
 
 
 def collect(

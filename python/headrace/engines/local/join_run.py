@@ -18,8 +18,9 @@ from headrace.errors import (
     StrictRowError,
 )
 from headrace.kernel.join import Form, JoinCounts, RowJoin
-from headrace.kernel.key_index import KeyScan, Lines, skipped_by
+from headrace.kernel.key_index import KeyScan, skipped_by
 from headrace.kernel.rows import SidecarError, reading
+from headrace.kernel.sealed import Lines
 from headrace.kernel.tally import FIRST_BAD
 from headrace.store.opened import rows_from
 

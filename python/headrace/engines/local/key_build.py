@@ -24,7 +24,8 @@ from headrace.store.opened import OpenedFile
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from headrace.kernel.key_index import Lines, Skipped, Written
+    from headrace.kernel.key_index import Skipped, Written
+    from headrace.kernel.sealed import Lines
     from headrace.store.source import Source
 
 W = TypeVar("W")
@@ -66,14 +67,9 @@ def build(source: Source, path: Path, asked: KeyBuild) -> Built[Written]:
             asked.unique,
             asked.version,
             keys.lines,
-            keys.last,
             keys.plain_numbers,
-            asked.max_line,
-            asked.max_depth,
-            opened.size,
-            keys.covered,
-            (keys.hashed, keys.hashes),
-            mark,
+            keys.made_of(opened, asked, mark),
+            keys.hashes,
         )
         written = write_index(
             keys.runs,

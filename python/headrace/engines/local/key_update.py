@@ -10,14 +10,13 @@ from typing import TYPE_CHECKING
 from headrace.engines.local.index_scan import line_of
 from headrace.engines.local.key_build import Built, scan_keys
 from headrace.kernel.key_index import (
-    HASH_BYTES,
     FewBitsError,
     Kept,
-    Lines,
     Plan,
     write_index,
 )
 from headrace.kernel.rows import SidecarError, explaining
+from headrace.kernel.sealed import HASH_BYTES, Lines
 from headrace.store.atomic import in_place_of
 from headrace.store.index_file import mark_of, remove_delta
 from headrace.store.key_index import Stored
@@ -63,14 +62,9 @@ def _update(source: Source, stored: Stored, asked: KeyBuild) -> Built[Written]:
             asked.unique,
             asked.version,
             known.plus(keys.lines),
-            keys.last,
             newest.plain_numbers and keys.plain_numbers,
-            asked.max_line,
-            asked.max_depth,
-            opened.size,
-            keys.covered,
-            (keys.hashed, [*stored.index.hashes(*blocks), *keys.hashes]),
-            mark,
+            keys.made_of(opened, asked, mark),
+            [*stored.index.hashes(*blocks), *keys.hashes],
         )
         written = write_index(
             keys.runs,
@@ -99,14 +93,9 @@ def compact(source: Source, stored: Stored) -> Built[Written]:
                 whole.mode == "unique",
                 2 if stored.index.version == 2 else None,
                 whole.lines,
-                "key" if keyed else whole.last,
                 whole.plain_numbers,
-                whole.max_line,
-                whole.max_depth,
-                whole.logical_size,
-                whole.coverage_end,
-                (whole.hashed, stored.index.all_hashes()),
-                whole.source,
+                whole.made_of._replace(last="key" if keyed else whole.last),
+                stored.index.all_hashes(),
             )
             written = write_index(
                 [],

@@ -1,0 +1,229 @@
+//! What indexes of any kind have in common: what they are made of, and whether that is their source.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use headrace_core::{
+    Error, Result,
+    input::DataFile,
+    sealed::{
+        AnySegments, Lines, MadeOf, Segments, SourceMark,
+        segments::Index,
+        source_hashes::{self, Fit},
+    },
+};
+use pyo3::prelude::*;
+
+use crate::{error::to_python, signals, source::File};
+
+/// How many rows are looked at before a lock is given up.
+pub(crate) const ROWS_AT_ONCE: usize = 4096;
+
+/// lines, blank, bad, missing, null, nested, too long, pending.
+pub(crate) type Counts = (u64, u64, u64, u64, u64, u64, u64, u64);
+
+pub(crate) fn lines_of(counts: Counts) -> Lines {
+    let (lines, blank, bad, missing, null, nested, too_long, pending) = counts;
+    Lines { lines, blank, bad, missing, null, nested, too_long, pending }
+}
+
+/// What a source looked like: size, times, device, number there, hashes of its ends, codec.
+pub(crate) type Mark = (u64, i64, i64, u64, u64, String, String, String);
+
+fn mark(source: Mark) -> SourceMark {
+    let (size, mtime_ns, ctime_ns, device, inode, head_hash, tail_hash, codec) = source;
+    SourceMark { size, mtime_ns, ctime_ns, device, inode, head_hash, tail_hash, codec }
+}
+
+/// Longest line, deepest nesting, size after decompression, end of the last line, bytes that
+/// hashes of blocks are about, what the source looked like, and what its last row is.
+pub(crate) type Made = (u64, u32, u64, u64, u64, Mark, Option<String>);
+
+pub(crate) fn made_of(made: Made) -> MadeOf {
+    let (max_line, max_depth, logical_size, coverage_end, hashed, source, last) = made;
+    MadeOf {
+        max_line,
+        max_depth,
+        logical_size,
+        coverage_end,
+        hashed,
+        source: mark(source),
+        last,
+        base: None,
+        covers: None,
+    }
+}
+
+/// The hashes of the blocks of `[start, end)` of a file.
+#[pyfunction]
+pub(crate) fn hash_blocks(py: Python<'_>, file: &File, start: u64, end: u64) -> PyResult<Vec<u64>> {
+    py.detach(|| source_hashes::hash_blocks(&file.data, start, end)).map_err(to_python)
+}
+
+/// The hash of all of `[start, end)` of a file.
+#[pyfunction]
+pub(crate) fn hash_all(py: Python<'_>, file: &File, start: u64, end: u64) -> PyResult<u64> {
+    py.detach(|| source_hashes::hash_all(&file.data, start, end)).map_err(to_python)
+}
+
+/// An empty file that is there, to be written.
+pub(crate) fn open_empty(path: &Path) -> Result<fs::File> {
+    Ok(fs::OpenOptions::new().read(true).write(true).open(path)?)
+}
+
+/// What a thread collects for an index, until that is written.
+pub(crate) struct Collected<R> {
+    runs: Mutex<Option<R>>,
+    /// Why nothing more can be put into them; it is not the fault of whoever is read.
+    failure: Mutex<Option<Error>>,
+}
+
+impl<R: Send> Collected<R> {
+    pub(crate) fn new(runs: R) -> Self {
+        Self { runs: Mutex::new(Some(runs)), failure: Mutex::default() }
+    }
+
+    /// Use them, while nobody else does.
+    pub(crate) fn with<T>(&self, work: impl FnOnce(&mut R) -> Result<T>) -> Result<T> {
+        work(self.lock().as_mut().ok_or_else(used_up)?)
+    }
+
+    /// Note that nothing more can be put into them.
+    pub(crate) fn fail(&self, failure: Error) {
+        *self.failure() = Some(failure);
+    }
+
+    /// Sort what is there. Raises also what went wrong before.
+    pub(crate) fn finish(
+        &self,
+        py: Python<'_>,
+        sort: impl Fn(&mut R) -> Result<()> + Send,
+    ) -> PyResult<()> {
+        py.detach(|| match self.failure().take() {
+            Some(failure) => Err(failure),
+            None => self.with(sort),
+        })
+        .map_err(to_python)
+    }
+
+    /// All of it, which nobody can use any more.
+    pub(crate) fn take(&self) -> Result<R> {
+        self.lock().take().ok_or_else(used_up)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<R>> {
+        self.runs.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn failure(&self) -> MutexGuard<'_, Option<Error>> {
+        self.failure.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn used_up() -> Error {
+    Error::Sidecar { offset: 0, reason: "these runs are in an index already".into() }
+}
+
+/// An index of some kind that was opened, with or without a delta.
+#[pyclass(frozen, subclass, module = "headrace._native")]
+pub(crate) struct SealedIndex {
+    index: Arc<dyn AnySegments>,
+    /// Of each file what it is of, its version and its size.
+    files: Vec<(String, u32, u64)>,
+}
+
+impl SealedIndex {
+    pub(crate) fn of<I: Index + Send + Sync + 'static>(index: &Arc<Segments<I>>) -> Self {
+        let index: Arc<dyn AnySegments> = Arc::<Segments<I>>::clone(index);
+        Self { files: index.files(), index }
+    }
+}
+
+/// Open an index, and its delta.
+pub(crate) fn open_segments<I: Index + Send>(
+    py: Python<'_>,
+    path: PathBuf,
+    delta: Option<PathBuf>,
+    open: fn(DataFile) -> Result<I>,
+) -> PyResult<Arc<Segments<I>>> {
+    let open = |path: PathBuf| open(DataFile::open(&path)?);
+    py.detach(|| Segments::new(open(path)?, delta.map(open).transpose()?))
+        .map(Arc::new)
+        .map_err(to_python)
+}
+
+#[pymethods]
+impl SealedIndex {
+    /// What it is of, as JSON.
+    #[getter]
+    fn meta(&self) -> &str {
+        &self.files[0].0
+    }
+
+    /// Its version.
+    #[getter]
+    fn version(&self) -> u32 {
+        self.files[0].1
+    }
+
+    /// Bytes of the file.
+    #[getter]
+    fn size(&self) -> u64 {
+        self.files[0].2
+    }
+
+    /// The hash of what it is of.
+    #[getter]
+    fn build_id(&self) -> u64 {
+        self.index.build_id()
+    }
+
+    /// What the delta is of, its version and its size.
+    #[getter]
+    fn delta(&self) -> Option<(String, u32, u64)> {
+        self.files.get(1).cloned()
+    }
+
+    /// Compare all of it with its checksums, and its tables with each other.
+    fn verify(&self, py: Python<'_>) -> PyResult<()> {
+        py.detach(|| self.index.verify(&|| !signals::caught())).map_err(to_python)?;
+        signals::raised()
+    }
+
+    /// How much of a file with `size` bytes on disk is what the index was made of: `whole`, what it
+    /// `covered`, or `None`.
+    fn fit(&self, py: Python<'_>, file: &File, size: u64) -> PyResult<Option<&'static str>> {
+        let fit = py
+            .detach(|| self.index.fit(&file.data, size, &|| !signals::caught()))
+            .map_err(to_python)?;
+        signals::raised()?;
+        Ok(match fit {
+            Some(Fit::Whole) => Some("whole"),
+            Some(Fit::Covered) => Some("covered"),
+            Some(Fit::Not) | None => None,
+        })
+    }
+
+    /// The hashes of blocks `first` up to `end` of the source.
+    fn hashes(&self, py: Python<'_>, first: u64, end: u64) -> PyResult<Vec<u64>> {
+        py.detach(|| self.index.hashes(first..end)).map_err(to_python)
+    }
+
+    /// All of them, and that of what lies behind the blocks.
+    fn all_hashes(&self, py: Python<'_>) -> PyResult<Vec<u64>> {
+        py.detach(|| self.index.all_hashes()).map_err(to_python)
+    }
+
+    /// Write its newest file to the empty file at `path`, as if it had been made of a source that
+    /// looks like this.
+    fn restamp(&self, py: Python<'_>, path: PathBuf, source: Mark) -> PyResult<()> {
+        let written = py.detach(|| {
+            self.index.restamp(&open_empty(&path)?, mark(source), &|| !signals::caught())
+        });
+        written.map_err(to_python)?;
+        signals::raised()
+    }
+}

@@ -1,0 +1,147 @@
+"""What can be said of indexes of any kind without asking them for rows.
+
+What the kinds count is a function from their metadata to numbers with names.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from headrace.errors import KeyIndexError
+from headrace.kernel.rows import SidecarError, reading
+from headrace.store import index_file as store
+from headrace.store.opened import OpenedFile
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from headrace.store.source import Source
+
+S = TypeVar("S", bound="store.AnyStored")
+
+_SECOND = 1_000_000_000
+
+
+def check_index(
+    found: S | store.Unreadable,
+    source: Source,
+    counts: Callable[[Any], dict[str, int | None]],
+    deep: Callable[[S, OpenedFile], str | None] | None = None,
+) -> dict[str, Any]:
+    """Look at every byte of an index, and compare its file with what it was built from.
+
+    `deep` compares it with the rows of the file, and says what is wrong.
+    """
+    if isinstance(found, store.Unreadable):
+        return _invalid(found)
+    if (wrong := _verified(found)) is not None:
+        return _invalid(wrong)
+    opened = OpenedFile(source)
+    try:
+        stored, fresh = store.fitting(found, source, opened)
+    except KeyIndexError as error:
+        return _invalid(store.Unreadable(found.path, "corrupt", error.reason))
+    if deep is not None and fresh.state == "fresh":
+        reason = deep(stored, opened)
+        if reason is not None:
+            return _invalid(store.Unreadable(found.path, "corrupt", reason))
+    return {
+        **_freshness(found, fresh, source),
+        "index": str(found.path),
+        **counts(stored.whole),
+        "size_bytes": found.index.size,
+        **_delta(found, counts),
+    }
+
+
+def index_stats(
+    found: S,
+    source: Source,
+    kind: str,
+    describe: Callable[[Any], dict[str, Any]],
+    counts: Callable[[Any], dict[str, int | None]],
+) -> dict[str, Any]:
+    """Return what an index is of, which is for `describe` to say, and how large it is."""
+    whole = found.whole
+    size = found.index.size + (found.delta.size if found.delta else 0)
+    built = datetime.fromtimestamp(found.changed_ns() // _SECOND, UTC)
+    return {
+        "source": source.location,
+        "index": str(found.path),
+        "type": kind,
+        "version": found.index.version,
+        **describe(whole),
+        "lines": whole.lines.lines,
+        "skipped": whole.lines.skipped,
+        "index_size_bytes": size,
+        "source_size_bytes": whole.source.size,
+        "compression_ratio": round(size / max(whole.source.size, 1), 2),
+        "build_time": built.strftime("%Y-%m-%dT%H:%M:%SZ"),
+        "build_id": f"{found.index.build_id:016x}",
+        **_delta(found, counts),
+    }
+
+
+def _delta(
+    stored: store.AnyStored, counts: Callable[[Any], dict[str, int | None]]
+) -> dict[str, Any]:
+    """Say what is in the delta, and what it is to the whole."""
+    if stored.delta is None:
+        return {}
+    delta, all_ = stored.delta, stored.whole.lines.records
+    return {
+        "delta": {
+            "index": str(delta.path),
+            "version": delta.version,
+            **counts(delta.meta),
+            "size_bytes": delta.size,
+            "share": round(delta.meta.lines.records / max(all_, 1), 2),
+        }
+    }
+
+
+def _verified(found: store.AnyStored) -> store.Unreadable | None:
+    """Read all of an index; returns what is wrong with it or its delta."""
+    if found.unused is not None and found.unused.fault == "corrupt":
+        return found.unused
+    try:
+        with reading(str(found.newest_path)):
+            found.index.verify()
+    except SidecarError as error:
+        # Which of both it is, the base alone tells.
+        of_base = found.delta and _verified(found.without_delta())
+        path, offset, reason = error.args
+        wrong = store.Unreadable(Path(path), "corrupt", f"{reason} (byte {offset})")
+        return of_base or wrong
+    return None
+
+
+def _freshness(
+    found: store.AnyStored, fresh: store.Freshness, source: Source
+) -> dict[str, Any]:
+    """Say that an index is whole, and whether it is that of its file."""
+    if fresh.state == "fresh":
+        return {"valid": True, "fresh": True}
+    made = found.newest.source.mtime_ns
+    return {
+        "valid": True,
+        "fresh": False,
+        "reason": fresh.reason,
+        "source_mtime": source.mtime_ns // _SECOND,
+        "index_mtime": made // _SECOND,
+        "source_mtime_ns": source.mtime_ns,
+        "index_mtime_ns": made,
+    }
+
+
+def _invalid(wrong: store.Unreadable) -> dict[str, Any]:
+    """Say that an index cannot be used."""
+    return {
+        "valid": False,
+        "fresh": False,
+        "reason": wrong.fault,
+        "detail": wrong.reason,
+        "index": str(wrong.path),
+    }
