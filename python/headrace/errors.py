@@ -735,7 +735,8 @@ class JavaNotFoundError(HeadraceError):
     def __str__(self) -> str:
         return (
             f"Spark needs Java 17 or later, but {self.reason}; install it "
-            "(Debian, Ubuntu: apt-get install openjdk-17-jre-headless; "
+            "(pip install 'headrace[jre]'; "
+            "Debian, Ubuntu: apt-get install openjdk-17-jre-headless; "
             "macOS: brew install openjdk@17) or set JAVA_HOME"
         )
 

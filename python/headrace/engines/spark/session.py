@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 import os
 import re
+import shutil
 import socket
 import sys
 from importlib.resources import files
@@ -115,7 +116,10 @@ def _start_context(master: str, app_name: str, chosen: Mapping[str, str]) -> Non
 
 def _prepare(master: str) -> None:
     """See to what must be right before Java starts."""
-    ensure_java()
+    java = ensure_java()
+    if not os.environ.get("JAVA_HOME") and shutil.which("java") != str(java):
+        # Spark itself would not find it.
+        os.environ["JAVA_HOME"] = str(java.parent.parent)
     _reach(master)
     if is_local(master):
         # Spark's own default is whatever `python3` is on PATH.
