@@ -34,15 +34,21 @@ FAULTS = [
     ("once", 1, None, ["read", "sum"]),
     ("three times", 3, None, ["read", "order"]),
     ("always", 4, "RuntimeError: attempt 3 fails", ["read", "rows"]),
-    ("another version", 0, OTHER, ["read", "rows"]),
-    ("no headrace", 0, "ModuleNotFoundError: ", ["read", "rows"]),
+    ("another version", 0, OTHER, ["read", "rows", "write", "pipeline"]),
+    ("no headrace", 0, "has no headrace; install it", ["rows", "pipeline"]),
+    # This is an error of Spark, trace and all.
+    ("no headrace", 0, "ModuleNotFoundError: ", ["read"]),
 ]
 """What goes wrong, how often, what is said at last, and what is asked meanwhile."""
+
+OURS = {*QUERIES, "pipeline"}
+"""What is asked by us, who say in one line what Spark says in many."""
 
 DRIVER = f"""
 import json, sys
 import headrace, headrace.spark
 from headrace.errors import HeadraceError
+from headrace.pipeline import Dedupe, Source
 from tests.spark.sabotage import VARIABLE, Sabotage
 
 master, path, directory, faults = sys.argv[1:]
@@ -67,7 +73,15 @@ def ask(query):
     result = dataset.query(query, engine="spark", master=master, partition_bytes="64KiB")
     return b"".join(result.lines()).decode()
 
-asked = {{"read": read}}
+def write():
+    spark.range(10).write.format("headrace").mode("append").save(f"{{directory}}/written")
+
+def pipeline():
+    source = Source(path, partition_bytes="64KiB")
+    made = headrace.Pipeline("skew", f"{{directory}}/pipeline", source, [Dedupe("id")])
+    made.run(spark=spark)
+
+asked = {{"read": read, "write": write, "pipeline": pipeline}}
 for name, query in {QUERIES}.items():
     asked[name] = lambda query=query: ask(query)
 for order, names in json.loads(faults):
@@ -132,8 +146,10 @@ def test_each_row_is_read_once_whatever_dies(path, tmp_path):
             # All or nothing.
             assert answer is None, (order, name)
             assert said in error
-            if name != "read":
+            if name in OURS:
                 assert error.startswith("SparkFailedError: Spark could not run")
                 assert "every node has headrace" in error
                 assert "\n" not in error
     assert next(found, None) is None
+    assert not (tmp_path / "written").exists()
+    assert not (tmp_path / "pipeline").exists()

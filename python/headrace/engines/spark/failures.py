@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+_NOT_FOUND = "ModuleNotFoundError: No module named 'headrace"
+
+_MISSING = "the Python of a node (PYSPARK_PYTHON) has no headrace; install it there, or send it along"
+
 
 def in_one_line(error: Exception) -> str:
     """Return what a failed task said last, or else what Spark says first."""
@@ -12,4 +16,5 @@ def in_one_line(error: Exception) -> str:
         if traces
         else lines
     )
-    return said[0] if said else type(error).__name__
+    first = said[0] if said else type(error).__name__
+    return _MISSING if first.startswith(_NOT_FOUND) else first
