@@ -770,6 +770,22 @@ class MasterUnreachableError(HeadraceError):
         )
 
 
+class NotSharedError(HeadraceError):
+    """Tasks on other machines would write where the driver may not see it."""
+
+    def __init__(self, path: str, master: str) -> None:
+        super().__init__(path, master)
+        self.path = path
+        self.master = master
+
+    def __str__(self) -> str:
+        return (
+            f"{self.path}: tasks of {self.master} may run on other machines, and would "
+            "write it there; name a directory that every machine sees at the same path, "
+            f"and say that it is one: HEADRACE_SHARED={self.path}"
+        )
+
+
 class OtherVersionError(HeadraceError):
     """A node of the cluster has another headrace than the driver."""
 

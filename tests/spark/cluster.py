@@ -70,6 +70,7 @@ def environment():
     # What tests bring along can be imported there.
     path = [os.environ.get("PYTHONPATH", ""), str(ROOT)]
     return os.environ | {
+        "HEADRACE_SHARED": "/",  # all of them are this machine
         "PYTHONPATH": os.pathsep.join(filter(None, path)),
         "PYSPARK_PYTHON": sys.executable,
         "SPARK_DAEMON_JAVA_OPTS": QUICK_START,

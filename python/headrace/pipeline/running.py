@@ -65,6 +65,7 @@ def run(
     # Who shows how far it is needs no bars of Spark's beside that.
     bars = {} if tell is None else {"spark.ui.showConsoleProgress": False}
     session = Session(pipeline.name, master or MASTER, spark, bars)
+    session.refuse_unshared(place.root)
     with place.locked():
         # Not before: a run that has just ended may have read files that came later.
         inputs = main_inputs(pipeline, place)

@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, TypeVar
 
 from headrace.engines.spark.extra import needing_pyspark
+from headrace.engines.spark.shared import refuse_unshared
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+    from pathlib import Path
     from typing import TypeAlias
 
     from pyspark.sql import SparkSession
@@ -33,6 +35,18 @@ class Session:
         self._spark = spark
         self.master: str | None = None
         """Where it runs, if anybody needed it."""
+
+    def refuse_unshared(self, path: Path) -> None:
+        """Raise if tasks may run where `path` is another directory than here."""
+        master = self._master
+        if self._spark is not None:
+            from pyspark.sql import is_remote
+
+            from headrace.engines.spark.session import tasks_at
+
+            # What is local to a server of Spark Connect need not be so to us.
+            master = "Spark Connect" if is_remote() else tasks_at(self._spark)
+        refuse_unshared(path, master)
 
     def get(self) -> SparkSession:
         """Return the session."""

@@ -26,7 +26,7 @@ from pyspark.sql import SparkSession
 from headrace.engines.spark.interrupts import put_off
 from headrace.engines.spark.java import ensure_java
 from headrace.engines.spark.master import is_local
-from headrace.engines.spark.source import HeadraceSource
+from headrace.engines.spark.source import source_at
 from headrace.errors import MasterUnreachableError, UsageError
 
 if TYPE_CHECKING:
@@ -48,7 +48,18 @@ _ECHOING_LOGGERS = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
 
 def register(spark: SparkSession) -> None:
     """Make ``spark.read.format("headrace")`` known to `spark`."""
-    spark.dataSource.register(HeadraceSource)
+    spark.dataSource.register(source_at(tasks_at(spark)))
+
+
+def tasks_at(spark: SparkSession) -> str:
+    """Return the master of a session, of a server's if it is one of Spark Connect.
+
+    Some do not tell; then it is empty.
+    """
+    try:
+        return str(spark.conf.get("spark.master", ""))
+    except PySparkException:
+        return ""
 
 
 def session(master: str, app_name: str, conf: Mapping[str, object]) -> SparkSession:

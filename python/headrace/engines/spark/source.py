@@ -14,7 +14,7 @@ a DataFrame for the next use of it, and answers wrongly.
 from __future__ import annotations
 
 from contextlib import nullcontext
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from pyspark import TaskContext
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
@@ -27,8 +27,9 @@ from headrace.engines.spark.columns import (
     checked,
     of_lines,
 )
-from headrace.engines.spark.options import ReadOptions, read_options
+from headrace.engines.spark.options import ReadOptions, local_path, read_options
 from headrace.engines.spark.same_version import SameVersion
+from headrace.engines.spark.shared import refuse_unshared
 from headrace.engines.spark.sink_options import is_write, write_options
 
 if TYPE_CHECKING:
@@ -44,6 +45,9 @@ if TYPE_CHECKING:
 
 class HeadraceSource(DataSource):
     """Newline-delimited JSON files as lines with their positions, or as records."""
+
+    master: ClassVar[str] = ""
+    """Where its tasks run, if whoever registered it knows."""
 
     def __init__(self, options: dict[str, str]) -> None:
         super().__init__(options)
@@ -68,6 +72,8 @@ class HeadraceSource(DataSource):
     # Spark calls it with `schema=`.
     def reader(self, schema: StructType) -> LineReader | RecordReader:
         options = read_options(self._given)
+        if options.bad_records is not None:
+            refuse_unshared(local_path(options.bad_records), self.master)
         columns = checked(
             (
                 Column(field.name, field.dataType.simpleString(), field.nullable)
@@ -90,7 +96,16 @@ class HeadraceSource(DataSource):
         from headrace.engines.spark.sink import HeadraceWriter
 
         options = write_options(self._given)
+        refuse_unshared(options.directory, self.master)
         return HeadraceWriter(options, schema, overwrite=overwrite)
+
+
+def source_at(master: str) -> type[HeadraceSource]:
+    """Return the source for a session whose tasks run at `master`.
+
+    Where Spark makes it, nobody knows the session; what is in the class goes there.
+    """
+    return type(HeadraceSource.__name__, (HeadraceSource,), {"master": master})
 
 
 class _Reader(DataSourceReader):

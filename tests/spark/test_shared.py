@@ -1,0 +1,103 @@
+"""Outputs of a cluster: only where somebody said that all machines see them."""
+
+import json
+import os
+import sys
+
+import pytest
+
+from headrace.engines.spark.shared import refuse_unshared
+from headrace.engines.spark.source import HeadraceSource, source_at
+from headrace.errors import NotSharedError
+from headrace.pipeline import Pipeline, Source
+from tests.spark.cluster import SETTINGS, cluster, run_driver
+
+pytestmark = pytest.mark.spark
+
+REMOTE = ["spark://host:7077", "yarn", "k8s://https://host:6443", "sc://host"]
+
+
+@pytest.mark.parametrize(
+    "master", ["local", "local[2,4]", "local-cluster[2,1,512]", ""]
+)
+def test_on_this_machine_nothing_is_declared(tmp_path, master):
+    refuse_unshared(tmp_path, master)
+
+
+@pytest.mark.parametrize("master", REMOTE)
+@pytest.mark.parametrize(
+    ("declared", "path", "allowed"),
+    [
+        pytest.param("", "/data/out", False, id="nothing"),
+        pytest.param("/data", "/data/out", True, id="below"),
+        pytest.param("/data", "/data", True, id="itself"),
+        pytest.param("/data", "/database", False, id="like it"),
+        pytest.param("/data", "/data/../home/out", False, id="beside"),
+        pytest.param(f"/a{os.pathsep}/data/", "/data/out", True, id="several"),
+        pytest.param("/", "/home/me/out", True, id="all"),
+    ],
+)
+def test_what_is_declared(monkeypatch, master, declared, path, allowed):
+    monkeypatch.setenv("HEADRACE_SHARED", declared)
+    if allowed:
+        refuse_unshared(path, master)
+        return
+    with pytest.raises(NotSharedError, match=r"say that it is one: HEADRACE_SHARED=/"):
+        refuse_unshared(path, master)
+
+
+def test_a_pipeline_is_refused_before_anything_starts(tmp_path, monkeypatch):
+    monkeypatch.delenv("HEADRACE_SHARED", raising=False)
+    made = Pipeline("events", "out", Source("raw"), base=str(tmp_path))
+    with pytest.raises(NotSharedError) as caught:
+        made.run("spark://127.0.0.1:1")
+    assert str(tmp_path / "out") in str(caught.value)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_who_spark_finds_by_itself_knows_no_master():
+    assert HeadraceSource.master == ""
+    assert source_at("yarn").master == "yarn"
+    assert source_at("yarn").name() == "headrace"
+
+
+DRIVER = f"""
+import json, os, sys
+del os.environ["HEADRACE_SHARED"]
+import headrace, headrace.spark
+
+master, path, directory = sys.argv[1:]
+spark = headrace.spark.session(master, **{SETTINGS})
+
+def told(do):
+    try:
+        do()
+    except Exception as error:
+        return str(error)
+
+def reader():
+    return spark.read.format("headrace").schema("id long")
+
+print(json.dumps([
+    told(lambda: reader().load(path).write.format("headrace").mode("append").save(directory)),
+    told(lambda: reader().option("badRecordsPath", directory).load(path).collect()),
+    told(lambda: headrace.Pipeline("p", directory, headrace.pipeline.Source(path)).run(spark=spark)),
+    os.path.exists(directory),
+    reader().load(path).count(),
+]))
+spark.stop()
+"""
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.skipif(sys.platform == "win32", reason="spark-class is a shell script")
+def test_a_cluster_writes_nothing_that_nobody_declared(tmp_path):
+    path, out = tmp_path / "rows.jsonl", tmp_path / "out"
+    path.write_text('{"id": 1}\n{"id": 2}\n')
+    with cluster(tmp_path) as master:
+        printed = run_driver(DRIVER, master, str(path), str(out))
+    *refused, exists, rows = json.loads(printed)
+    for said in refused:
+        assert f"HEADRACE_SHARED={out}" in said
+        assert f"tasks of {master}" in said
+    assert (exists, rows) == (False, 2)
