@@ -1,10 +1,12 @@
 """A read on a real cluster."""
 
+import subprocess
 import sys
 
 import pytest
 
-from tests.spark.cluster import SETTINGS, cluster, run_driver
+from tests.spark.cluster import SETTINGS, cluster, environment, run_driver
+from tests.spark.processes import kill, until
 
 pytestmark = pytest.mark.spark
 
@@ -44,3 +46,39 @@ def test_every_line_comes_exactly_once_from_a_cluster(tmp_path):
     assert splits == -(-len(data) // 1024)
     assert executors == 2
     assert rows == wanted
+
+
+WAITING = f"""
+import sys
+import headrace.spark
+# With a ratio of workers that must be there, it is the start that waits.
+settings = {SETTINGS} | {{
+    "spark.scheduler.minRegisteredResourcesRatio": 0.0,
+    "spark.starvation.timeout": "1s",
+}}
+spark = headrace.spark.session(sys.argv[1], **settings)
+spark.range(10).collect()
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="looks at /proc")
+def test_a_master_without_workers_is_said(tmp_path):
+    said = tmp_path / "said"
+    with cluster(tmp_path, hosts=()) as master, said.open("wb") as errors:
+        driver = subprocess.Popen(
+            [sys.executable, "-c", WAITING, master],
+            stderr=errors,
+            env=environment(),
+            start_new_session=True,
+        )
+        try:
+            assert until(
+                lambda: b"ensure that workers are registered" in said.read_bytes()
+            )
+        finally:
+            kill(driver.pid)
+            driver.wait()
+    lines = [line for line in said.read_text().splitlines() if "incubator" not in line]
+    assert {line.split(": ")[0].split(" ", 2)[2] for line in lines} == {
+        "WARN TaskSchedulerImpl"
+    }

@@ -35,6 +35,7 @@ QUERIES = [
 DRIVER = """
 import json, sys
 import headrace, headrace.spark
+from headrace.pipeline import Sort, Source
 
 url, path, out, queries = sys.argv[1:]
 spark = headrace.spark.session(url)
@@ -49,6 +50,15 @@ rows = dataset.query("$.id", engine="spark", master=url, partition_bytes="10KiB"
 print(json.dumps(next(rows).decode()[:2]))
 rows.close()
 assert headrace.spark.session(url) is spark
+told = []
+source = Source(path, partition_bytes="10KiB")
+made = headrace.Pipeline("events", f"{out}-made", source, [Sort("-id")])
+report = made.run(spark=spark, tell=told.append)
+print(json.dumps([
+    report.adds_up,
+    [each.spark for each in report.passes],
+    max(each.tasks for each in told) > 1,
+]))
 """
 
 
@@ -80,12 +90,16 @@ def test_a_read_a_write_and_queries(tmp_path):
     path.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
     with server(tmp_path) as url:
         printed = run_driver(DRIVER, url, str(path), str(out), json.dumps(QUERIES))
-    *answers, first = map(json.loads, printed.splitlines())
+    *answers, first, pipeline = map(json.loads, printed.splitlines())
     dataset = headrace.open(path, persist=False)
     assert answers == [
         b"".join(dataset.query(query).lines()).decode() for query in QUERIES
     ]
     assert first == "0\n"
+    # Nobody is asked what Spark has counted, but how far it is.
+    assert pipeline == [True, [[], []], True]
+    made = headrace.open(tmp_path / "out-made/result").query("$.id").to_list()
+    assert made == list(reversed(range(1000)))
     assert list(headrace.open(out)) == [
         {"id": row["id"], "word": row["word"], "_line": line}
         for line, row in enumerate(rows, 1)

@@ -300,6 +300,34 @@ def test_a_join_by_a_shuffle_gives_the_lines_of_one_that_is_held(spark, tmp_path
     assert counts[0] == counts[1]
 
 
+def test_a_report_has_what_spark_has_counted(spark, tmp_path):
+    write(tmp_path / "raw/a.jsonl", [{"id": n % 50} for n in range(200)])
+    made = Pipeline(
+        "events",
+        "out",
+        Source("raw", partition_bytes=500),
+        [Validate(), Dedupe("id"), Sort("id")],
+        base=str(tmp_path),
+    )
+    spark.range(10).collect()  # this is not of the pipeline
+    first, second, third = made.run(spark=spark).passes
+    (rows,) = first.spark
+    assert (rows.tasks, rows.failed_tasks, rows.attempts) == (first.tasks, 0, 1)
+    assert (rows.shuffle_read_bytes, rows.shuffle_written_bytes) == (0, 0)
+    for moved in (second, third):
+        written = sum(stage.shuffle_written_bytes for stage in moved.spark)
+        read = sum(stage.shuffle_read_bytes for stage in moved.spark)
+        assert read == written > 0
+    assert sum(stage.peak_memory_bytes for stage in third.spark) > 0
+    kept = json.loads((tmp_path / "out/report.json").read_text())
+    assert [stage["tasks"] for stage in kept["passes"][0]["spark"]] == [rows.tasks]
+    assert "Stages of Spark" in (tmp_path / "out/report.html").read_text()
+    again = made.run(spark=spark)
+    assert [each.spark for each in again.passes] == [(), (), ()]
+    assert "Stages of Spark" not in (tmp_path / "out/report.html").read_text()
+    assert set(spark.sparkContext.getJobTags()) == set()
+
+
 def test_a_task_that_fails_is_tried_again(spark, tmp_path, monkeypatch):
     write(tmp_path / "raw/a.jsonl", [{"id": n} for n in range(40)] + ["bad"])
     marks = tmp_path / "marks"
@@ -316,6 +344,9 @@ def test_a_task_that_fails_is_tried_again(spark, tmp_path, monkeypatch):
     assert report.adds_up
     assert result(made) == [{"id": n} for n in range(40)]
     assert len(list(marks.iterdir())) == 3 * report.passes[0].tasks
+    assert sum(stage.failed_tasks for stage in report.passes[0].spark) == len(
+        list(marks.iterdir())
+    )
     write(tmp_path / "raw/b.jsonl", [{"id": 40}])
     monkeypatch.setattr(jobs, "RowTasks", failing(marks, 99))
     with pytest.raises(SparkFailedError, match="it happens"):

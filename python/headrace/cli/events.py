@@ -354,7 +354,18 @@ EVENTS: tuple[Event, ...] = (
     Event(
         "pass",
         "a pass of a pipeline is done: its number, what was done and why",
-        ("number", "title", "status", "why", "tasks", "rows", "seconds"),
+        (
+            "number",
+            "title",
+            "status",
+            "why",
+            "tasks",
+            "rows",
+            "seconds",
+            "failed_tasks",
+            "shuffled_bytes",
+            "spilled_bytes",
+        ),
     ),
     Event(
         "accounts",

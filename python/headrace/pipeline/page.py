@@ -49,6 +49,7 @@ def page(report: Report) -> str:
             _counts(report.passes),
             "<h2>Passes</h2>",
             _passes(report.passes),
+            _spark(report.passes),
             "<h2>Quarantine</h2>",
             _quarantine(report),
             "<h2>Output</h2>",
@@ -123,6 +124,29 @@ def _passes(passes: Iterable[PassReport]) -> str:
         for each in passes
     ]
     return _table(heads, rows)
+
+
+def _spark(passes: Iterable[PassReport]) -> str:
+    """Return what Spark has counted, if it has."""
+    rows = [
+        [
+            f"{each.number}. {escape(each.title)}",
+            f"{stage.number}",
+            f"{stage.tasks:,}",
+            f"{stage.failed_tasks:,}",
+            f"{stage.seconds:.1f}",
+            f"{stage.gc_seconds:.1f}",
+            format_size(stage.shuffle_read_bytes),
+            format_size(stage.shuffle_written_bytes),
+            format_size(stage.spilled_disk_bytes),
+            format_size(stage.peak_memory_bytes),
+        ]
+        for each in passes
+        for stage in each.spark
+    ]
+    heads = ["pass", "stage", "tasks", "failed", "seconds of tasks", "of these, GC"]
+    heads += ["shuffle read", "shuffle written", "spilled", "most memory"]
+    return f"<h2>Stages of Spark</h2>{_table(heads, rows)}" if rows else ""
 
 
 def _quarantine(report: Report) -> str:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from headrace.engines.row_steps import StepCounts
+    from headrace.engines.spark.metrics import SparkStage
 
 Status: TypeAlias = Literal["up to date", "made", "appended", "replaced"]
 
@@ -45,6 +46,8 @@ class PassReport:
     generation: int
     rows: int
     bytes: int
+    spark: tuple[SparkStage, ...] = ()
+    """What Spark has counted of it; nothing over Spark Connect."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
+    from headrace.engines.spark.metrics import SparkStage
     from headrace.pipeline.inputs import Inputs
     from headrace.pipeline.jobs import JobDone
     from headrace.pipeline.ledger import Input, Ledger, Todo
@@ -176,6 +177,7 @@ class _Run:
         if one.number > 1:
             read, _ledger = self._current(self.every[one.number - 2])
         done: list[JobDone] = []
+        stages: list[SparkStage] = []
         status: Status = "up to date"
         if todo.inputs or todo.replace:
             status = "made" if before is None else "appended"
@@ -185,9 +187,10 @@ class _Run:
                 tell(0, 0)
             self._check_named(one)
             setting = Setting(self.pipeline, self.place, self.session, self.named)
-            for each, overwrite in self._batches(one, todo, before):
-                job = PassJob(setting, one, fingerprint, each, overwrite=overwrite)
-                done.append(job.run(dict(inputs), read, self._telling(one)))
+            with self.session.counted() as stages:
+                for each, overwrite in self._batches(one, todo, before):
+                    job = PassJob(setting, one, fingerprint, each, overwrite=overwrite)
+                    done.append(job.run(dict(inputs), read, self._telling(one)))
         metadata, now = self._current(one)
         return PassReport(
             number=one.number,
@@ -207,6 +210,7 @@ class _Run:
             generation=metadata.generation,
             rows=metadata.total_records,
             bytes=metadata.total_bytes,
+            spark=tuple(stages),
         )
 
     def _check_named(self, one: Pass) -> None:

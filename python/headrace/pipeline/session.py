@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, TypeVar
+from uuid import uuid4
 
 from headrace.engines.spark.extra import needing_pyspark
+from headrace.engines.spark.metrics import stages_with, tag_jobs
 from headrace.engines.spark.shared import refuse_unshared
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
     from pathlib import Path
     from typing import TypeAlias
 
     from pyspark.sql import SparkSession
+
+    from headrace.engines.spark.metrics import SparkStage
 
     TellTasks: TypeAlias = Callable[[int, int], object]
 
@@ -35,6 +40,8 @@ class Session:
         self._spark = spark
         self.master: str | None = None
         """Where it runs, if anybody needed it."""
+        self._tag: str | None = None
+        self._is_tagged = False
 
     def refuse_unshared(self, path: Path) -> None:
         """Raise if tasks may run where `path` is another directory than here."""
@@ -57,7 +64,21 @@ class Session:
         elif self.master is None:
             register(self._spark)
         self.master = str(self._spark.conf.get("spark.master"))
+        if self._tag is not None and not self._is_tagged:
+            self._is_tagged = tag_jobs(self._spark, self._tag)
         return self._spark
+
+    @contextmanager
+    def counted(self) -> Iterator[list[SparkStage]]:
+        """Give a list that has Spark's stages of the block when it is left."""
+        self._tag = f"headrace-{uuid4().hex}"
+        stages: list[SparkStage] = []
+        try:
+            yield stages
+        finally:
+            if self._is_tagged and self._spark is not None:
+                stages += stages_with(self._spark, self._tag)
+            self._tag, self._is_tagged = None, False
 
     def run_each(
         self, do: Callable[[int], T], count: int, tell: TellTasks | None = None

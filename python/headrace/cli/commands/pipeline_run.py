@@ -76,6 +76,9 @@ def _report(done: Report, console: Console) -> None:
             tasks=each.tasks,
             rows=each.rows,
             seconds=each.seconds,
+            failed_tasks=sum(stage.failed_tasks for stage in each.spark),
+            shuffled_bytes=sum(stage.shuffle_written_bytes for stage in each.spark),
+            spilled_bytes=sum(stage.spilled_disk_bytes for stage in each.spark),
         )
     result = done.result
     console.emit(

@@ -8,16 +8,14 @@ as what it is.
 from __future__ import annotations
 
 import pickle
-from contextlib import contextmanager
-from threading import Event, Thread
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import pyarrow as pa
-from pyspark.sql import is_remote
 
 from headrace.engines.spark.cancelling import cancellable
 from headrace.engines.spark.failures import in_one_line
 from headrace.engines.spark.same_version import SameVersion
+from headrace.engines.spark.telling import telling
 from headrace.errors import HeadraceError, SparkFailedError
 
 if TYPE_CHECKING:
@@ -29,9 +27,6 @@ T = TypeVar("T")
 
 SCHEMA = "task bigint, result binary"
 _ARROW_SCHEMA = pa.schema([("task", "int64"), ("result", "binary")])
-
-_LOOK_EVERY = 0.2
-"""Seconds between looks at how many tasks are done."""
 
 
 def run_each(
@@ -64,7 +59,7 @@ def results_of(
         yield from frame.collect()
 
     try:
-        with _telling(spark, tell):
+        with telling(spark, tell):
             for task, result in cancellable(spark, rows):
                 found[task] = pickle.loads(result)
     except Exception as error:
@@ -103,34 +98,3 @@ def answered(task: int, do: Callable[[], object]) -> pa.RecordBatch:
         result = error
     columns = [[task], [pickle.dumps(result)]]
     return pa.record_batch(columns, schema=_ARROW_SCHEMA)
-
-
-@contextmanager
-def _telling(
-    spark: SparkSession, tell: Callable[[int, int], object] | None
-) -> Iterator[None]:
-    """Call `tell` with how far the tasks are; over Connect nobody knows."""
-    if tell is None or is_remote():
-        yield
-        return
-    tracker = spark.sparkContext.statusTracker()
-    over = Event()
-
-    def look() -> None:
-        while not over.wait(_LOOK_EVERY):
-            stages = [
-                found
-                for stage in tracker.getActiveStageIds()
-                if (found := tracker.getStageInfo(stage)) is not None
-            ]
-            if stages:
-                done = sum(stage.numCompletedTasks for stage in stages)
-                tell(done, sum(stage.numTasks for stage in stages))
-
-    thread = Thread(target=look, daemon=True)
-    thread.start()
-    try:
-        yield
-    finally:
-        over.set()
-        thread.join()
