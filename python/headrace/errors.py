@@ -108,10 +108,15 @@ class DamagedSourceError(_AtByteError):
     data that just ends is right up to its end.
     """
 
+    @property
+    def ends_early(self) -> bool:
+        """Whether the data just ends."""
+        return "ends too early" in self.reason
+
     def __str__(self) -> str:
         before = (
             "the rows before it are whole"
-            if "ends too early" in self.reason
+            if self.ends_early
             else "the rows shortly before it may be damaged too"
         )
         return (
@@ -594,6 +599,41 @@ class CheckpointDamagedError(_OfPathError):
             f"{self.path}: {self.reason}; set it with `headrace log consumers DIR "
             "--set NAME=LINE`, 0 to begin again"
         )
+
+
+class StreamReplacedError(_OfPathError):
+    """What a stream reads is not what it has read before."""
+
+    def __str__(self) -> str:
+        return (
+            f"{self.path}: {self.reason}; put back what was there, or begin anew with "
+            "another checkpoint directory"
+        )
+
+
+class StreamLossError(_OfPathError):
+    """Something is gone that a stream was yet to read."""
+
+    @property
+    def what(self) -> str:
+        """What is gone."""
+        return f"{self.path}: {self.reason}"
+
+    def __str__(self) -> str:
+        return f"{self.what}; with option onDataLoss=skip the stream goes on without"
+
+
+class StreamNotContinuedError(HeadraceError):
+    """A batch does not follow those of its stream that are in the set."""
+
+    def __init__(self, path: str, reason: str, advice: str) -> None:
+        super().__init__(path, reason, advice)
+        self.path = path
+        self.reason = reason
+        self.advice = advice
+
+    def __str__(self) -> str:
+        return f"{self.path}: {self.reason}; {self.advice}"
 
 
 class PipelineRunningError(_HeldError):

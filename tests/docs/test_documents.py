@@ -36,6 +36,7 @@ NOT_RUN = {
     ("python", "README.md"): "needs Java; tests/spark does the same",
     ("python", "spark.md"): "needs Java; tests/spark does the same",
     ("sql", "spark.md"): "needs Java",
+    ("python", "streaming.md"): "needs Java; tests/spark does the same",
     ("json", "shards.md"): "tests/unit/test_shard_metadata.py writes it",
 }
 ALL = [block for path in DOCUMENTS for block in blocks(path)]

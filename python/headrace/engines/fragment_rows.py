@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from headrace.errors import LogDamagedError, SourceChangedError
 from headrace.kernel.rows import END, Decoding, count_rows, reading
 from headrace.store.opened import OpenedFile, Rows, rows_from
 
 if TYPE_CHECKING:
     from headrace.physical.fragment import Fragment
+    from headrace.store.source import Source
 
 
 def rows_of(
@@ -21,7 +23,7 @@ def rows_of(
     decoding: Decoding = Decoding(),  # noqa: B008, frozen
 ) -> Rows:
     """Return the rows that begin in `fragment`, if its file is what it was."""
-    opened = OpenedFile(fragment.source, decoding=decoding, warn=fragment.start == 0)
+    opened = _opened(fragment, decoding)
     start, end = _decoded_range(fragment, opened)
     return rows_from(
         opened,
@@ -29,8 +31,28 @@ def rows_of(
         start=start,
         end=end,
         first_row=fragment.first_row or 0,
-        at_row=opened.counted_table is not None,
+        at_row=fragment.logical or opened.counted_table is not None,
     )
+
+
+def _opened(fragment: Fragment, decoding: Decoding) -> OpenedFile:
+    warn = fragment.start == 0
+    try:
+        return OpenedFile(fragment.source, decoding=decoding, warn=warn)
+    except SourceChangedError:
+        moved = _moved(fragment)
+        if moved is None:
+            raise
+    return OpenedFile(moved, decoding=decoding, warn=warn)
+
+
+def _moved(fragment: Fragment) -> Source | None:
+    """Return where the lines of a fragment are by now, if that is known."""
+    if not fragment.logical:
+        return None
+    from headrace.store.log.sources import full_by_now  # most fragments are of no log
+
+    return full_by_now(fragment.source)
 
 
 def count_rows_of(
@@ -58,6 +80,10 @@ def count_rows_of(
 
 def _decoded_range(fragment: Fragment, opened: OpenedFile) -> tuple[int, int]:
     """Return the range of decoded bytes that the rows of a fragment begin in."""
+    if fragment.logical:
+        if opened.codec != "none":
+            raise LogDamagedError(opened.path, 0, "it has no table of its blocks")
+        return fragment.start, fragment.end
     if opened.table is not None:
         start, _row = opened.table.at_physical(fragment.start)
         end, _row = opened.table.at_physical(fragment.end)

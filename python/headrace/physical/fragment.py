@@ -21,13 +21,16 @@ if TYPE_CHECKING:
 class Fragment:
     """The rows of a source that begin in ``[start, end)``.
 
-    `first_row` is the number of the first one, where somebody has counted.
+    `first_row` is the number of the first one, where somebody has counted. `logical`: they are
+    lines of a log, and bytes are counted as its index does, before compression; so the
+    fragment means the same when its segment is compressed.
     """
 
     source: Source
     start: int
     end: int
     first_row: int | None = None
+    logical: bool = False
 
 
 def fragments(

@@ -221,7 +221,7 @@ def _directory(location: str, times: Between | None) -> Iterable[Source]:
         from headrace.store.log.sources import log_sources  # it needs us
 
         return log_sources(location, times)
-    return (_local(path, times) for path in _data_files(Path(location)))
+    return (_local(path, times) for path in _some_data_files(Path(location)))
 
 
 def _shards(location: str) -> list[Source]:
@@ -230,11 +230,22 @@ def _shards(location: str) -> list[Source]:
     return ShardSet(location).sources()
 
 
-def _data_files(directory: Path) -> list[str]:
+def data_files(directory: Path) -> list[str]:
     """List the data files of a directory, by name; not those of directories in it."""
     with reading(str(directory)):
         names = sorted(path.name for path in directory.iterdir() if path.is_file())
-    data = [name for name in names if _is_data_name(name)]
+    return [str(directory / name) for name in names if _is_data_name(name)]
+
+
+def matching_files(pattern: str) -> list[str]:
+    """List the data files that a glob matches, by name."""
+    matches = sorted(glob.iglob(pattern, recursive=True))  # noqa: PTH207, a Path has no globs that begin at the root
+    return [match for match in matches if _is_data(match, set())]
+
+
+def _some_data_files(directory: Path) -> list[str]:
+    """List the same, and raise if there are none."""
+    data = data_files(directory)
     if not data:
         reason = "no NDJSON in this directory; looked for *.jsonl* and *.ndjson*"
         if log := _log_below(directory):
@@ -243,7 +254,7 @@ def _data_files(directory: Path) -> list[str]:
                 f"or all of them: '{directory / '**'}/'"
             )
         raise NotNdjsonError(str(directory), reason)
-    return [str(directory / name) for name in data]
+    return data
 
 
 def _log_below(directory: Path) -> Path | None:

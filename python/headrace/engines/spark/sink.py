@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from headrace.engines.spark.sink_options import WriteOptions
     from headrace.store.shards.attempt import AttemptWriter
     from headrace.store.shards.metadata import Part
+    from headrace.store.shards.streams import Batch
 
 
 @dataclass(frozen=True)
@@ -41,7 +42,12 @@ class HeadraceWriter(DataSourceArrowWriter):
     """One write: its job on the driver, its rows in the tasks."""
 
     def __init__(
-        self, options: WriteOptions, schema: StructType, *, overwrite: bool
+        self,
+        options: WriteOptions,
+        schema: StructType,
+        *,
+        overwrite: bool,
+        token: str | None = None,
     ) -> None:
         from pyspark.sql.pandas.types import to_arrow_schema
 
@@ -52,7 +58,10 @@ class HeadraceWriter(DataSourceArrowWriter):
         self._version = SameVersion()  # the first that is unpickled
         self._options = options
         self._job = begin_job(
-            options, overwrite=overwrite, validate=may_be_bad(arrow_schema)
+            options,
+            overwrite=overwrite,
+            validate=may_be_bad(arrow_schema),
+            token=token,
         )
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> PartsAside:
@@ -87,14 +96,16 @@ class HeadraceWriter(DataSourceArrowWriter):
             row, what = error.record - 1, f"byte {error.offset}: {error.reason}"
             raise UnwritableRecordError(target, task, row, what) from None
 
-    def commit(self, messages: list[WriterCommitMessage | None]) -> None:
+    def commit(
+        self, messages: list[WriterCommitMessage | None], batch: Batch | None = None
+    ) -> None:
         aside = [each for each in messages if isinstance(each, PartsAside)]
         if len(aside) != len(messages):
             # Committing the others would lose rows.
             raise AssertionError("a task is said to be done, but has told nothing")
         if not self._job.done:
             aside.sort(key=lambda each: each.task)
-            self._job.commit(each.parts for each in aside)
+            self._job.commit((each.parts for each in aside), batch=batch)
         self._job.close()
 
     # Spark calls it when `commit` has failed as well, be it after the set was published.

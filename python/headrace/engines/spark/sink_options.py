@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from headrace.engines.spark.options import OPTIONS, Option, local_path
+from headrace.engines.spark.stream_options import STREAM_OPTIONS
 from headrace.errors import UsageError
 
 if TYPE_CHECKING:
@@ -39,6 +40,15 @@ SINK_OPTIONS = (
     Option("jobId", "a job that has this id and is in the set is not run again"),
 )
 
+STREAM_SINK_OPTIONS = (
+    Option("stream", "what the stream is called in the set, if several write it"),
+    Option(
+        "checkpointLocation", "the directory in which Spark keeps how far it has come"
+    ),
+    Option("queryName", "what Spark calls the query; `queryName(name)` sets it"),
+)
+"""What a streaming query can say besides; but for the first, it is said to Spark."""
+
 
 @dataclass(frozen=True, slots=True)
 class WriteOptions:
@@ -66,7 +76,7 @@ def is_write(given: Mapping[str, str]) -> bool:
     """
     read, write = (
         {option.name.lower(): option.name for option in table}
-        for table in (OPTIONS, SINK_OPTIONS)
+        for table in (OPTIONS + STREAM_OPTIONS, SINK_OPTIONS + STREAM_SINK_OPTIONS)
     )
     names = {name.lower() for name in given}
     if unknown := sorted(names - read.keys() - write.keys()):
@@ -107,6 +117,30 @@ def write_options(given: Mapping[str, str]) -> WriteOptions:
     )
 
 
+@dataclass(frozen=True, slots=True)
+class StreamWriteOptions:
+    """One stream of writes, apart from its schema."""
+
+    write: WriteOptions
+    stream: str
+
+
+def stream_write_options(given: Mapping[str, str]) -> StreamWriteOptions:
+    """Translate Spark's options; a name that is in none of the tables of a write is refused.
+
+    >>> stream_write_options({"path": "out", "checkpointLocation": "ckpt"}).stream
+    'default'
+    """
+    values = {name.lower(): value for name, value in given.items()}
+    ours = {option.name.lower() for option in STREAM_SINK_OPTIONS}
+    if "jobid" in values:
+        raise UsageError(
+            "a stream has no jobId: its batches are known by their numbers; leave it out"
+        )
+    write = {name: value for name, value in values.items() if name not in ours}
+    return StreamWriteOptions(write_options(write), values.get("stream", "default"))
+
+
 def _directory(path: str) -> Path:
     local = local_path(path)
     if "://" in local:
@@ -130,7 +164,9 @@ def _choice(name: str, values: Mapping[str, str], choices: tuple[str, str]) -> s
     return chosen
 
 
-def begin_job(options: WriteOptions, *, overwrite: bool, validate: bool) -> Job:
+def begin_job(
+    options: WriteOptions, *, overwrite: bool, validate: bool, token: str | None = None
+) -> Job:
     """Make the job of a write, on the driver."""
     from headrace.engines.path_keys import PathKeys
     from headrace.kernel.values import MAX_DEPTH
@@ -148,6 +184,7 @@ def begin_job(options: WriteOptions, *, overwrite: bool, validate: bool) -> Job:
         job_id=options.job_id,
         options=_packing(options, current, validate=validate),
         partition_by=options.partition_by,
+        token=token,
     )
 
 

@@ -1,4 +1,4 @@
-"""The format "headrace": the classes that PySpark calls to read it, and the way to its sink.
+"""The format "headrace": the classes that PySpark calls to read it, and the way to sink and streams.
 
 A `HeadraceSource` and its readers are made on the driver, in a process
 without a SparkSession, pickled, and sent to the tasks; so they hold plain data
@@ -30,7 +30,13 @@ from headrace.engines.spark.columns import (
 from headrace.engines.spark.options import ReadOptions, local_path, read_options
 from headrace.engines.spark.same_version import SameVersion
 from headrace.engines.spark.shared import refuse_unshared
-from headrace.engines.spark.sink_options import is_write, write_options
+from headrace.engines.spark.sink_options import (
+    is_write,
+    stream_write_options,
+    write_options,
+)
+from headrace.engines.spark.stream_options import stream_options
+from headrace.errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -41,6 +47,8 @@ if TYPE_CHECKING:
     from headrace.engines.spark.quarantine import Quarantine
     from headrace.engines.spark.records import Records
     from headrace.engines.spark.sink import HeadraceWriter
+    from headrace.engines.spark.stream_reader import StreamReader
+    from headrace.engines.spark.stream_sink import StreamWriter
 
 
 class HeadraceSource(DataSource):
@@ -54,14 +62,14 @@ class HeadraceSource(DataSource):
         self._given = dict(options)
         # Spark does not say whether it will read or write; a misspelt name fails here.
         if not is_write(options):
-            read_options(options)
+            stream_options(options)
 
     @classmethod
     def name(cls) -> str:
         return "headrace"
 
     def schema(self) -> str | StructType:
-        options = read_options(self._given)
+        options = stream_options(self._given).read
         if not (options.infer or options.columns or options.variant):
             return DEFAULT_SCHEMA
         from headrace.engines.spark.inference import found_columns
@@ -71,7 +79,11 @@ class HeadraceSource(DataSource):
 
     # Spark calls it with `schema=`.
     def reader(self, schema: StructType) -> LineReader | RecordReader:
-        options = read_options(self._given)
+        return self._reader(schema, read_options(self._given))
+
+    def _reader(
+        self, schema: StructType, options: ReadOptions
+    ) -> LineReader | RecordReader:
         if options.bad_records is not None:
             refuse_unshared(local_path(options.bad_records), self.master)
         columns = checked(
@@ -99,6 +111,24 @@ class HeadraceSource(DataSource):
         refuse_unshared(options.directory, self.master)
         return HeadraceWriter(options, schema, overwrite=overwrite)
 
+    def streamReader(self, schema: StructType) -> StreamReader:  # noqa: N802
+        from headrace.engines.spark.stream_reader import StreamReader
+
+        options = stream_options(self._given)
+        if options.read.infer:
+            raise UsageError(
+                "a stream has the same columns whatever comes: leave inferSchema out, "
+                "and name them with .schema(...)"
+            )
+        return StreamReader(options, self._reader(schema, options.read))
+
+    def streamWriter(self, schema: StructType, overwrite: bool) -> StreamWriter:  # noqa: FBT001, N802
+        from headrace.engines.spark.stream_sink import StreamWriter
+
+        options = stream_write_options(self._given)
+        refuse_unshared(options.write.directory, self.master)
+        return StreamWriter(options, schema, overwrite=overwrite)
+
 
 def source_at(master: str) -> type[HeadraceSource]:
     """Return the source for a session whose tasks run at `master`.
@@ -116,13 +146,17 @@ class _Reader(DataSourceReader):
         self._options = options
         self._columns = columns
 
+    @property
+    def numbered(self) -> bool:
+        """Whether columns have the numbers of rows."""
+        return any(column.name in NUMBERED for column in self._columns)
+
     def partitions(self) -> list[InputPartition]:
         from headrace.engines.spark.splits import plan
 
-        number_rows = any(column.name in NUMBERED for column in self._columns)
         return [
             InputPartition(fragments)
-            for fragments in plan(self._options, number_rows=number_rows)
+            for fragments in plan(self._options, number_rows=self.numbered)
         ]
 
 

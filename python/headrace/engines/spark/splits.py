@@ -41,7 +41,7 @@ def plan(options: ReadOptions, *, number_rows: bool) -> list[Partition]:
     """
     files = [fragments(source, options.partition_bytes) for source in _sources(options)]
     if number_rows:
-        files = _numbered(files, options)
+        files = numbered_rows(files, options)
     flat = (fragment for file in files for fragment in file)
     return list(packed(flat, options.partition_bytes))
 
@@ -73,9 +73,10 @@ def absolute(source: Source) -> Source:
     return replace(source, location=str(Path(source.location).absolute()))
 
 
-def _numbered(
+def numbered_rows(
     files: list[list[Fragment]], options: ReadOptions
 ) -> list[list[Fragment]]:
+    """Give all fragments the numbers of their first rows; that of a file's first may be known."""
     count = partial(count_rows_of, decoding=options.decoding)
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         # No fragment follows the last of a file, so nobody asks for its rows.
@@ -84,7 +85,7 @@ def _numbered(
             [
                 replace(fragment, first_row=first)
                 for fragment, first in zip(
-                    file, accumulate(counted, initial=0), strict=True
+                    file, accumulate(counted, initial=first_row(file[0])), strict=True
                 )
             ]
             for file, counted in zip(files, counts, strict=True)

@@ -45,6 +45,11 @@ def find_partitions(directories: Iterable[str | os.PathLike[str]]) -> list[Parti
     return sorted(found, key=lambda each: os.fsencode(each.name))
 
 
+def has_logs(directory: Path) -> bool:
+    """Whether there is a log in a directory or below it."""
+    return next(_logs(directory), None) is not None
+
+
 def _below(directory: Path) -> list[Partition]:
     if not directory.is_dir():
         raise UsageError(f"{directory}: no such directory")

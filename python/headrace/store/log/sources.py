@@ -56,14 +56,28 @@ def segment_source(path: Path, times: Between | None = None) -> Source | None:
 
 def elsewhere(source: Source) -> Source | None:
     """Return a full segment as it is by now, None if it is gone or where it was."""
+    found = full_by_now(source)
+    if found is None:
+        return None
+    assert found.segment is not None
+    if replace(found.segment, times=source.times) != source.segment:
+        return None
+    return replace(found, segment=source.segment)
+
+
+def full_by_now(source: Source) -> Source | None:
+    """Return the full segment that has the lines of `source`, and maybe more.
+
+    None if it is gone or where it was.
+    """
+    pinned = source.segment
+    assert pinned is not None
     names = LogNames(Path(source.location).parent)
     manifest = _manifest(names)
     for segment in manifest.segments:
-        if names.directory / segment.name != Path(source.location):
-            found = _source(names, manifest, segment)
-            assert found.segment is not None
-            if replace(found.segment, times=source.times) == source.segment:
-                return replace(found, segment=source.segment)
+        same = (segment.base, manifest.salt) == (pinned.base, pinned.salt)
+        if same and names.directory / segment.name != Path(source.location):
+            return _source(names, manifest, segment)
     return None
 
 

@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from headrace.store.shards.metadata import Compression, Part
     from headrace.store.shards.options import PackOptions
     from headrace.store.shards.partitions import Keys
+    from headrace.store.shards.streams import Batch
 
     Remember: TypeAlias = Callable[[Mapping[str, object]], Mapping[str, object]]
 
@@ -79,35 +80,50 @@ class Job:
         self,
         attempts: Iterable[Sequence[Part]],
         remember: Remember | None = None,
+        batch: Batch | None = None,
     ) -> Metadata:
         """Make the set of what these attempts have put aside, one of each task in order.
 
         Somebody who commits at the same time is waited for; if another job was first,
         this one appends to, or replaces, what that has made. `remember` is given what is
         remembered of the jobs before, and returns what is to be of this one and those.
+        `batch`: it is that of a stream, and if the set has it, nothing is done.
         """
         parts = [part for attempt in attempts for part in attempt]
         deadline = time.monotonic() + PATIENCE
         while True:
             try:
-                return self._commit(parts, remember or dict)
+                return self._commit(parts, remember or dict, batch)
             except SetLockedError:
                 if time.monotonic() > deadline:
                     raise
             time.sleep(random.uniform(0.01, 0.2))  # so that two do not meet again
 
-    def _commit(self, parts: Sequence[Part], remember: Remember) -> Metadata:
+    def _commit(
+        self, parts: Sequence[Part], remember: Remember, batch: Batch | None
+    ) -> Metadata:
         generation = Generation(self.names.directory, self.names.name)
         try:
             current = current_set(self.names, overwrite=self.overwrite)
             if current is not None and is_done(current, self.job_id):
                 return current
+            if batch is not None:
+                if self.has(batch, current):
+                    assert current is not None
+                    return current
+                remember = batch.remembered
             taken = self._taken(parts, generation)
             metadata = self._metadata(generation.number, current, taken, remember)
             generation.commit(metadata)
         finally:
             generation.discard()
         return metadata
+
+    def has(self, batch: Batch, current: Metadata | None) -> bool:
+        """Whether the set has a batch; raise if that does not follow those it has."""
+        # Where all is replaced, nothing need be there before.
+        run = None if current is None else current.run
+        return not self.overwrite and batch.is_in(self.names.text, run)
 
     def _taken(self, parts: Iterable[Part], generation: Generation) -> list[Part]:
         """Give what was put aside its names in the generation."""
@@ -164,28 +180,33 @@ def begin(
     job_id: str | None,
     options: PackOptions,
     partition_by: str | None,
+    token: str | None = None,
 ) -> Job:
-    """Make a job and the directory in which its tasks put their parts."""
+    """Make a job and the directory in which its tasks put their parts.
+
+    Jobs with the same `token`, sixteen digits, have the same directory: of several, one is
+    at work at a time.
+    """
     names = SetNames(directory.absolute(), naming.check_name(name))
     refuse_foreign(names.directory)
     current = current_set(names, overwrite=overwrite)
     done = current is not None and is_done(current, job_id)
     if current is not None and not overwrite and not done:
         refuse_mixture(names, current, options.compression, partition_by)
-    staging = names.staging(os.urandom(8).hex())
+    staging = names.staging(token or os.urandom(8).hex())
     with writing(staging):
-        made = tuple(_make(staging))
+        made = tuple(_make(staging, exist_ok=token is not None))
     return Job(names, overwrite, job_id, options, partition_by, staging, made, done)
 
 
-def _make(staging: Path) -> list[Path]:
+def _make(staging: Path, *, exist_ok: bool) -> list[Path]:
     """Make a directory; return those above it that were missing."""
     made: list[Path] = []
     for _ in range(TRIES):
         with suppress(FileNotFoundError):
             make_directories(staging.parent, made)
             # Gone again if a job or writer that failed takes back what it made.
-            staging.mkdir()
+            staging.mkdir(exist_ok=exist_ok)
             return made
     raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
 

@@ -57,6 +57,14 @@ class ShardSet:
             raise BadSetError(self.path, reason)
         return metadata
 
+    def renew(self) -> None:
+        """Take the newest generation, unless it is the one that is known, or one was named."""
+        if self._pinned is not None:
+            return
+        newest = max(generations.committed(self._names), default=0)
+        if newest != self.metadata.generation:
+            self.metadata = self._load()
+
     def sources(self) -> list[Source]:
         """Return the parts in order, each found to be as long as it should be.
 

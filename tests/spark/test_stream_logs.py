@@ -1,0 +1,167 @@
+"""Logs as a stream: every committed line once, wherever the log is in its life."""
+
+import warnings
+
+import pytest
+
+import headrace
+from headrace.errors import HeadraceWarning, StreamLossError, StreamReplacedError
+from tests.spark.driven import EVERYTHING, Stream
+from tests.spark.stream_data import append_log, expected, lines
+
+pytestmark = pytest.mark.spark
+
+
+@pytest.fixture
+def log(tmp_path):
+    path = tmp_path / "log"
+    append_log(path, range(350))
+    return path
+
+
+def test_rows_are_those_of_a_batch_read(log):
+    stream = Stream(log)
+    found = stream.rest()
+    assert found == [
+        (str(log / f"{n // 100 * 100:020d}.jsonl"), n % 100, b'{"id":%d}' % n)
+        for n in range(350)
+    ]
+    assert stream.batch() is None
+    append_log(log, range(350, 420))
+    assert lines(stream.batch()) == expected(range(350, 420))
+
+
+def test_what_is_not_committed_is_no_line(log):
+    with max(log.glob("*.jsonl")).open("ab") as file:
+        file.write(b'{"id":"not committed"}\n')
+    assert lines(Stream(log).rest()) == expected(range(350))
+
+
+@pytest.mark.parametrize(
+    "budget", [{"maxRowsPerTrigger": 30}, {"maxBytesPerTrigger": 300}]
+)
+def test_a_budget_cuts_batches(log, budget):
+    batches = Stream(log, **budget).available_now()
+    assert [row for batch in batches for row in lines(batch)] == expected(range(350))
+    assert len(batches) >= 350 // 30
+    if "maxRowsPerTrigger" in budget:
+        assert all(len(batch) == 30 for batch in batches[:-1])
+    else:
+        assert all(
+            sum(len(raw) + 1 for raw in lines(batch)) <= 300 for batch in batches
+        )
+
+
+def test_a_line_that_is_longer_than_the_budget_is_a_batch(tmp_path):
+    append_log(tmp_path, range(3))
+    batches = Stream(tmp_path, maxBytesPerTrigger=1).available_now()
+    assert [lines(batch) for batch in batches] == [
+        [line] for line in expected(range(3))
+    ]
+
+
+def test_all_that_is_available_is_no_matter_of_budgets(log):
+    stream = Stream(log, maxRowsPerTrigger=30)
+    assert len(stream.batch(EVERYTHING)) == 350
+
+
+def test_partitions_share_a_budget(tmp_path):
+    for name, count in (("a", 300), ("b/c", 5), ("d", 300)):
+        append_log(tmp_path / name, range(count))
+    stream = Stream(tmp_path, maxRowsPerTrigger=25)
+    first = stream.batch()
+    counts = dict.fromkeys(("a", "b", "d"), 0)
+    for path, *_ in first:
+        counts[path.removeprefix(f"{tmp_path}/")[0]] += 1
+    assert counts == {"a": 10, "b": 5, "d": 10}
+    assert stream.end["places"]["b/c"]["line"] == 5
+    rest = [row for batch in stream.available_now() for row in batch]
+    assert len(first) + len(rest) == len({*first, *rest}) == 605
+
+
+def test_a_partition_that_comes_later_is_read_from_its_first_line(tmp_path):
+    append_log(tmp_path / "a", range(5))
+    stream = Stream(tmp_path, startingOffsets="latest")
+    assert stream.batch() is None
+    append_log(tmp_path / "b", range(7))
+    append_log(tmp_path / "a", range(5, 6))
+    assert sorted(lines(stream.batch())) == sorted(expected([5, *range(7)]))
+
+
+def test_compression_does_not_move_a_place(log):
+    stream = Stream(log, maxRowsPerTrigger=130)
+    found = stream.batch()
+    planned = stream.plan()
+    headrace.seal_log(log)
+    assert not (log / f"{100:020d}.jsonl").exists()
+    stream.restart()
+    found += stream.run(planned) + stream.rest()
+    assert lines(found) == expected(range(350))
+
+
+def test_tasks_find_lines_that_were_compressed_since_they_were_planned(log):
+    stream = Stream(log, maxPartitionBytes=200)
+    end = stream.reader.latestOffset(stream.reader.initialOffset(), EVERYTHING)
+    tasks = stream.reader.partitions(stream.reader.initialOffset(), end)
+    append_log(log, range(350, 450))  # the last segment is full now, too
+    headrace.seal_log(log)
+    assert len(list(log.glob("*.zst"))) == 4
+    rows = [
+        row["_raw"]
+        for task in tasks
+        for batch in stream.reader.read(task)
+        for row in batch.to_pylist()
+    ]
+    assert rows == expected(range(350))
+
+
+def test_lines_that_retention_removed_are_an_error_that_names_them(log):
+    stream = Stream(log, maxRowsPerTrigger=130)
+    found = stream.batch()
+    headrace.retain_log(log, before_line=201)
+    with pytest.raises(
+        StreamLossError, match=r"lines 131 to 200 are gone .*onDataLoss"
+    ):
+        stream.batch()
+    stream.restart(onDataLoss="skip")
+    with pytest.warns(HeadraceWarning, match="lines 131 to 200 are gone"):
+        found += stream.rest()
+    assert lines(found) == expected([*range(130), *range(200, 350)])
+
+
+def test_lines_that_are_gone_before_a_batch_is_done_again(log):
+    stream = Stream(log, onDataLoss="skip")
+    planned = stream.plan()
+    headrace.retain_log(log, before_line=201)
+    with pytest.warns(HeadraceWarning, match="lines 1 to 200 are gone"):
+        assert lines(stream.run(planned)) == expected(range(200, 350))
+
+
+def test_retention_behind_the_reader_is_no_matter(log):
+    stream = Stream(log)
+    stream.rest()
+    headrace.retain_log(log, before_line=301)
+    append_log(log, range(350, 360))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert lines(stream.rest()) == expected(range(350, 360))
+
+
+def test_another_log_is_an_error(log):
+    stream = Stream(log)
+    stream.rest()
+    log.rename(log.with_name("old"))
+    append_log(log, range(1000))
+    for _ in range(2):
+        with pytest.raises(StreamReplacedError, match="it is another log now"):
+            stream.batch()
+        stream.restart()
+
+
+def test_where_a_new_query_begins_can_be_said(log):
+    stream = Stream(log)
+    stream.rest()
+    offset = str(stream.end).replace("'", '"').replace("350", "340")
+    assert lines(Stream(log, startingOffsets=offset).rest()) == expected(
+        range(340, 350)
+    )
