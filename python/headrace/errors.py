@@ -668,7 +668,7 @@ class KeyIndexError(HeadraceError):
     """A key index cannot be used; the data is not in doubt.
 
     `kind` is ``missing``, ``stale``, ``grown``, ``limits``, ``locked``, ``corrupt``,
-    ``newer``, ``foreign`` or ``taken``.
+    ``newer``, ``foreign`` or ``taken``; of edges in ``several`` files, there is none.
     """
 
     _NAME: ClassVar = "key index"
@@ -696,10 +696,13 @@ class KeyIndexError(HeadraceError):
     def what(self) -> str:
         """What is wrong, without what to do."""
         said = self._WORDS.get(self.reason, self.reason)
-        return f"{self.path}: {self.index}: {said}"
+        place = [self.path] if self.kind == "several" else [self.path, self.index]
+        return ": ".join([*place, said])
 
     def __str__(self) -> str:
+        together = f"put them into one: `headrace query '$' {self.path} > edges.jsonl`"
         advice = {
+            "several": together,
             "newer": "a newer headrace wrote it, use that one",
             "foreign": f"it is no {self._NAME}, name another place",
             "taken": "replace it with --force, or name another place",

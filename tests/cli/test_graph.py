@@ -1,13 +1,14 @@
 """``headrace graph``: what it prints, says and ends with."""
 
 import json
-import os
+import signal
 import subprocess
 import sys
 
 import pytest
 
 import headrace as package
+from headrace.errors import UsageError
 
 ROWS = b"""\
 {"from":"C123","pred":"subClassOf","to":"C456"}
@@ -115,6 +116,16 @@ def test_directions(graph, direction, found):
     done = graph("expand", "--seed", "C789", "--hops", "1", "--direction", direction)
     ids = [json.loads(row)["id"] for row in done.rows]
     assert ids == (found or ["C789", "C456", "C900", "7"])
+
+
+def test_a_predicate_may_have_commas(graph, edges):
+    edges.write_bytes(
+        b'{"from":"C123","pred":"a,b","to":"1"}\n{"from":"C123","pred":"a","to":"2"}\n'
+    )
+    either = from_c123(graph, "--pred-raw", "a,b", "--pred", "c,d").rows
+    assert [json.loads(row)["id"] for row in either] == ["C123", "1"]
+    apart = from_c123(graph, "--pred", "a,b").rows
+    assert [json.loads(row)["id"] for row in apart] == ["C123", "2"]
 
 
 def test_several_seeds_are_one_graph_or_each_its_own(graph):
@@ -236,12 +247,12 @@ def test_a_graph_index_comes_first_then_key_indexes_then_a_scan(graph, index, ed
 
 
 def test_the_plan_alone_reads_no_edges(graph, index, edges, monkeypatch):
-    from headrace.engines.local import graph_build
+    from headrace.engines.local import index_scan
 
     def never(*_arguments):
         raise AssertionError
 
-    monkeypatch.setattr(graph_build, "_collect", never)
+    monkeypatch.setattr(index_scan, "_scan", never)
     plan = from_c123(graph, "--explain=plan")
     assert (plan.code, plan.out, names(plan)) == (0, b"", ["graph_plan"])
     assert told(plan, "graph_plan")["path"] == "scan"
@@ -250,7 +261,7 @@ def test_the_plan_alone_reads_no_edges(graph, index, edges, monkeypatch):
     path = index()
     with edges.open("ab") as file:
         file.write(b'{"from":"C123","pred":"p","to":"new"}\n')
-    monkeypatch.setattr(graph_build, "_collect", never)
+    monkeypatch.setattr(index_scan, "_scan", never)
     plan = told(from_c123(graph, "--explain=plan"), "graph_plan")
     assert (plan["path"], plan["files"]) == ("graph", [path.name])
     assert "has grown" in plan["reason"]
@@ -284,6 +295,47 @@ def test_stale_and_damaged_indexes_change_nothing(graph, index, edges):
     stale = from_c123(graph)
     assert names(stale) == ["index_stale", "index_fallback"]
     assert json.loads(stale.rows[1])["id"] == "C457"
+
+
+@pytest.mark.parametrize(
+    ("damage", "event"),
+    [
+        pytest.param(lambda index: index[:-1], "index_corrupt", id="damaged"),
+        pytest.param(lambda index: index, "index_stale", id="stale"),
+    ],
+)
+def test_a_key_index_that_is_passed_over_is_told(graph, edges, damage, event):
+    made = package.build_lookup_index(edges, "from").path
+    made.write_bytes(damage(made.read_bytes()))
+    if event == "index_stale":
+        edges.write_bytes(ROWS.replace(b"lone", b"LONE"))
+    done = from_c123(graph)
+    assert done.rows == [*NODES, SEVEN]
+    assert names(done) == [event, "index_fallback"]
+    assert told(done, event)["index"].endswith("edges.jsonl.jnx")
+
+
+def test_a_scan_is_told_before_it_begins(graph, monkeypatch):
+    def no_scan(*_):
+        raise UsageError("scanned")
+
+    monkeypatch.setattr("headrace.api.graph_access.build_aside", no_scan)
+    assert names(from_c123(graph)) == ["index_fallback", "error"]
+
+
+def test_an_interrupt_on_the_way(start, edges):
+    """All edges lead to the same node: nothing is printed on the way."""
+    edges.write_bytes(b'{"from":"a","pred":"p","to":"b"}\n' * 1_000_000)
+    package.build_graph_index(edges, "from", "pred", "to")
+    seeds = ("--seed-field", "id", "--per-seed")
+    child = start("graph", "expand", "--edges", edges, *seeds)
+    for _ in range(2):
+        child.stdin.write(b'{"id":"a"}\n')
+        assert child.stdout.readline() == b'{"id":"a","level":0,"seed":"a"}\n'
+        assert child.stdout.readline().startswith(b'{"id":"b","level":1')
+    child.stdin.write(b'{"id":"a"}\n' * 1000)
+    child.send_signal(signal.SIGINT)
+    assert child.wait(60) == 130
 
 
 def test_a_file_that_has_grown_needs_its_new_rows_only(graph, index, edges):
@@ -523,15 +575,36 @@ def test_edges_in_shards(headrace, edges):
         writer.write_lines(ROWS.replace(b"oops", b"[]"))
     done = headrace("graph", "expand", "--edges", "one", "--seed", "C123")
     assert done.rows == [*NODES, SEVEN]
-    with package.ShardWriter(edges.with_name("two"), max_bytes=10_000) as writer:
-        for number in range(3000):
-            writer.write(
-                {"from": number, "pred": os.urandom(8).hex(), "to": number + 1}
-            )
-    several = headrace("graph", "expand", "--edges", "two", "--seed", "0")
-    assert several.code == 2
-    assert "in one file" in several.err
-    assert "headrace query" in several.err
+
+
+def test_edges_in_several_shards(headrace, edges):
+    with package.ShardWriter(
+        edges.with_name("set"), max_bytes=100, block_bytes=50
+    ) as writer:
+        for line in ROWS.replace(b"oops", b"[]").splitlines(keepends=True):
+            writer.write_lines(line)
+    assert len(package.open(edges.with_name("set")).sources) > 3
+    done = headrace("graph", "expand", "--edges", "set", "--seed", "C123")
+    assert done.rows == [*NODES, SEVEN]
+    assert names(done) == ["index_fallback"]
+    assert told(done, "index_fallback")["reason"] == "several"
+    strict = headrace("graph", "expand", "--edges", "set", "--seed", "1", "--strict")
+    assert strict.code == 1
+    assert "set: edges in" in strict.err
+    assert "headrace query '$' set > edges.jsonl" in strict.err
+    plan = headrace(
+        "graph", "expand", "--edges", "set", "--seed", "1", "--explain=plan"
+    )
+    assert told(plan, "graph_plan")["path"] == "scan"
+
+
+def test_edges_in_a_log(headrace, edges):
+    with package.LogWriter(edges.with_name("log")) as log:
+        for line in ROWS.splitlines():
+            if line.startswith(b"{"):
+                log.append(line)
+    done = headrace("graph", "expand", "--edges", "log", "--seed", "C123")
+    assert done.rows == [*NODES, SEVEN]
 
 
 @pytest.mark.parametrize("codec", ["gzip", "zstd"])

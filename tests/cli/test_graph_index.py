@@ -157,6 +157,25 @@ def test_new_edges_are_indexed_and_both_become_one(headrace, edges, index):
     assert not index.with_name(index.name + ".delta").exists()
 
 
+def test_making_one_index_takes_as_much_memory_as_it_may(headrace, edges, index):
+    append(edges, b'{"from":"C7","pred":"partOf","to":"C1"}\n')
+    run(headrace, "update")
+    done = run(headrace, "compact", "--memory", "1MiB")
+    assert done.events[0]["event"] == "index_compacted"
+    one = index.read_bytes()
+    run(headrace, "build", *FIELDS, "--reverse")
+    assert index.read_bytes() == one
+    keys = headrace("index", "compact", "edges.jsonl", "--memory", "1MiB")
+    assert (keys.code, "is for --graph" in keys.err) == (2, True)
+
+
+@pytest.mark.usefixtures("index")
+def test_edges_of_a_node_are_no_rows_of_a_key(headrace):
+    done = run(headrace, "get", "--eq", "C1")
+    assert done.code == 2
+    assert "headrace graph expand --edges edges.jsonl --seed ID --hops 1" in done.err
+
+
 def test_a_file_that_was_changed_needs_more(headrace, edges, index):
     edges.write_bytes(ROWS.replace(b"C8", b"C9"))
     done = run(headrace, "update")

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import headrace
-from headrace.api.graph_access import Wanted, reach_edges
+from headrace.api.graph_access import Wanted, edge_files, reach_edges
 from headrace.api.key_index import one_source
 from headrace.engines.local.graph_build import GraphBuild, build, update
 from headrace.kernel.graph import EdgeFields, steps
@@ -66,9 +66,9 @@ def reached(source, direction="both", fields=FIELDS):
         False,
         1 << 20,
         1,
-        troubles.append,
+        lambda trouble, _way: troubles.append(trouble),
     )
-    return reach_edges(one_source(source), wanted), [error.kind for error in troubles]
+    return reach_edges(edge_files(source), wanted), [error.kind for error in troubles]
 
 
 def prepare_nothing(source):

@@ -1,10 +1,12 @@
 """``headrace.Graph``: edges and ways of every kind, from every thread."""
 
+import gzip
 import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+import zstandard
 
 import headrace
 from headrace.errors import (
@@ -109,10 +111,10 @@ def test_stats(graph):
 
 def test_without_an_index_the_file_is_scanned_once_with_a_warning(source):
     graph = headrace.Graph(source)
-    with pytest.warns(HeadraceWarning, match="no graph index; the file is scanned"):
+    with pytest.warns(HeadraceWarning, match="no graph index; all rows are scanned"):
         assert [edge.node for edge in graph.out("a")] == ["b", "b"]
     assert [edge.node for edge in graph.out("b")] == ["7"]
-    with pytest.warns(HeadraceWarning, match="the file is scanned"):
+    with pytest.warns(HeadraceWarning, match="all rows are scanned"):
         assert [edge.node for edge in graph.in_("a")] == ["7"]
     assert graph.stats().edges == 5
     assert graph.way("in").path == "scan"
@@ -178,7 +180,7 @@ def test_an_expansion_goes_on_where_an_index_turns_out_to_be_damaged(source):
     found = graph.expand(0, most_edges=LEAVES)
     first = next(found)
     assert graph.way().path == "graph"
-    with pytest.warns(HeadraceWarning, match="; the file is scanned") as said:
+    with pytest.warns(HeadraceWarning, match="; all rows are scanned") as said:
         nodes = [first, *found]
     assert [step.node for step in nodes] == [str(n) for n in range(LEAVES + 1)]
     assert len(said) == 1
@@ -263,10 +265,43 @@ def test_nodes_are_texts_or_whole_numbers(graph):
     assert True not in graph
 
 
-def test_edges_are_in_one_file(source):
-    source.with_name("more.jsonl").write_bytes(ROWS)
-    with pytest.raises(UsageError, match="in one file, and this is 2"):
-        headrace.Graph(source.parent)
+@pytest.mark.parametrize("compress", [bytes, gzip.compress, zstandard.compress])
+def test_edges_of_several_files_are_those_of_all_in_order(source, tmp_path, compress):
+    """What is in a part that cannot be entered in the middle has a place too."""
+    lines = source.read_bytes().splitlines(keepends=True)
+    parts = tmp_path / "parts"
+    parts.mkdir()
+    for number, cut in enumerate([slice(0, 2), slice(2, 3), slice(3, None)]):
+        name, content = parts / f"{number}.jsonl", b"".join(lines[cut])
+        name.write_bytes(compress(content))
+    whole = headrace.Graph(source, index=False)
+    for edges in (parts, sorted(parts.iterdir()), str(parts / "*.jsonl")):
+        several = headrace.Graph(edges, index=False)
+        assert several.to_arrow().equals(whole.to_arrow())
+        for direction in ("out", "in", "both"):
+            options = {"direction": direction, "emit": "edges"}
+            assert list(several.expand("a", **options)) == list(
+                whole.expand("a", **options)
+            )
+        assert several.stats() == whole.stats()
+
+
+def test_a_part_without_a_last_newline_is_no_part_of_the_next_row(tmp_path):
+    first, second = tmp_path / "1.jsonl", tmp_path / "2.jsonl"
+    first.write_bytes(b'{"from":"a","pred":"p","to":"b"}')
+    second.write_bytes(b'{"from":"b","pred":"p","to":"c"}\n')
+    graph = headrace.Graph([first, second], index=False)
+    assert [step.node for step in graph.expand("a")] == ["a", "b", "c"]
+    assert [edge.offset for edge in graph.out("b")] == [first.stat().st_size]
+    assert graph.location == f"{first} and 1 more"
+
+
+def test_several_files_have_no_index(tmp_path, source):
+    (tmp_path / "more.jsonl").write_bytes(b"")
+    with pytest.raises(GraphIndexError, match="edges in 2 files have no index"):
+        headrace.Graph(tmp_path, strict=True).reach()
+    with pytest.warns(HeadraceWarning, match="in 2 files.*all rows are scanned"):
+        headrace.Graph(tmp_path).reach()
 
 
 # Tables

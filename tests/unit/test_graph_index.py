@@ -5,8 +5,7 @@ import gzip
 import pytest
 
 import headrace
-from headrace.api.graph_access import USUAL, Wanted, reach_edges
-from headrace.api.key_index import one_source
+from headrace.api.graph_access import USUAL, Wanted, edge_files, reach_edges
 from headrace.errors import GraphIndexError, KeyIndexLockedError, UsageError
 from headrace.kernel.graph import (
     EdgeFields,
@@ -50,9 +49,15 @@ def beside(source):
 def reach(source, *, direction="both", strict=False, where=None, fields=None):
     troubles = []
     wanted = Wanted(
-        fields, direction, where or Where(), strict, 1 << 20, 1, troubles.append
+        fields,
+        direction,
+        where or Where(),
+        strict,
+        1 << 20,
+        1,
+        lambda trouble, _way: troubles.append(trouble),
     )
-    found = reach_edges(one_source(source), wanted)
+    found = reach_edges(edge_files(source), wanted)
     return found, [(error.kind, error.reason) for error in troubles]
 
 

@@ -62,8 +62,15 @@ impl GraphRuns {
     }
 
     /// Put the edges of some thousand rows of a stream into it, as `scan` reads them; false when
-    /// it has ended, or when nothing more can be put there.
-    fn advance(&self, py: Python<'_>, stream: &RowStream, scan: &KeyScan) -> PyResult<bool> {
+    /// it has ended, or when nothing more can be put there. There are `before` bytes before the
+    /// first one of the stream.
+    fn advance(
+        &self,
+        py: Python<'_>,
+        stream: &RowStream,
+        scan: &KeyScan,
+        before: u64,
+    ) -> PyResult<bool> {
         py.detach(|| {
             let (mut stream, mut scan) = (stream.lock(), scan.lock());
             self.runs.with(|into| {
@@ -72,12 +79,13 @@ impl GraphRuns {
                     if scan.key(&row).is_none() {
                         continue;
                     }
+                    let place = before + row.offset;
                     let mut parts = scan.parts();
                     let pushed = match [parts.next(), parts.next(), parts.next()] {
                         [Some(from), Some(predicate), Some(to)] => {
-                            into.push(from, predicate, to, row.offset)
+                            into.push(from, predicate, to, place)
                         }
-                        [Some(from), Some(to), None] => into.push(from, b"", to, row.offset),
+                        [Some(from), Some(to), None] => into.push(from, b"", to, place),
                         _ => Ok(()),
                     };
                     if let Err(failure) = pushed {

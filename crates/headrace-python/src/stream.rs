@@ -52,6 +52,12 @@ impl RowStream {
         Ok(Self { rows: Mutex::new(rows), spare: Arc::default() })
     }
 
+    /// Where the next row begins.
+    #[getter]
+    fn offset(&self) -> u64 {
+        self.lock().offset()
+    }
+
     /// Pass over `count` rows, or all there are.
     fn skip_rows(&self, py: Python<'_>, count: u64) -> PyResult<()> {
         py.detach(|| self.lock().skip_rows(count)).map_err(to_python)

@@ -1,4 +1,4 @@
-"""Graphs: going along the edges that are the rows of a file.
+"""Graphs: going along the edges that are rows.
 
 What leads to the edges is chosen in `api/graph_access.py`. An index that turns out to be damaged
 on the way is given up, and what was begun is gone on with by another way: all of them give the
@@ -7,16 +7,23 @@ same answers in the same order.
 
 from __future__ import annotations
 
-import os
 import threading
 import warnings
 from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Literal, Self, TypeAlias, TypeVar
 
-from headrace.api.graph_access import USUAL, Reach, Wanted, reach_edges
+from headrace.api.graph_access import (
+    USUAL,
+    Reach,
+    Wanted,
+    Way,
+    edge_files,
+    reach_edges,
+    scan_edges,
+)
 from headrace.api.key_index import LEAST_MEMORY, MEMORY, where_of
-from headrace.engines.local.graph_build import GraphBuild, build_aside
+from headrace.engines.local.graph_build import GraphBuild
 from headrace.errors import (
     GraphIndexError,
     HeadraceWarning,
@@ -37,13 +44,11 @@ from headrace.kernel.graph import (
 )
 from headrace.kernel.graph_columns import ReachedColumns, columns_of, reached_of
 from headrace.kernel.rows import SidecarError, reading
-from headrace.store.graph_index import unusable
-from headrace.store.index_file import refuse_unless_file
 from headrace.store.opened import OpenedFile
 from headrace.store.sizes import parse_size
-from headrace.store.source import Source, expand
 
 if TYPE_CHECKING:
+    import os
     from collections.abc import Callable, Iterable, Iterator, Sequence
     from types import TracebackType
 
@@ -54,7 +59,6 @@ if TYPE_CHECKING:
     from headrace.kernel.graph import GraphExpansion, GraphIndex, GraphStats
 
 T = TypeVar("T")
-Way: TypeAlias = Literal["graph", "keys", "scan"]
 Emit: TypeAlias = Literal["nodes", "edges", "tree"]
 
 _ALL: tuple[Direction, ...] = ("out", "in", "both")
@@ -71,21 +75,22 @@ class GraphWay:
 
 
 class Graph:
-    """Goes along the edges of a file, from any number of threads.
+    """Goes along edges, from any number of threads.
 
-    Each row is an edge: it comes `from_` a node, goes `to` one, and `pred` says what it means.
+    They are in a file, or in several: a list of them, a set of shards, a directory, a log. Each row is an edge: it comes `from_` a node, goes `to` one, and `pred` says what it means.
     Without names of fields they are those of the graph index, else ``from``, ``pred`` and
     ``to``. The graph index leads to edges, or key indexes on the fields of both ends do; without
     them the file is scanned once, and a `HeadraceWarning` says so; with `strict` that is an
-    error, and with ``index=False`` no index is looked for. Answers are the same.
+    error, and with ``index=False`` no index is looked for. Answers are the same. Several files
+    are always scanned.
 
-    The edges are those that the file had when it was opened. A node is named by its text; the
+    The edges are those that the files had when they were named. A node is named by its text; the
     number 7 and the text ``"7"`` are one node.
     """
 
     def __init__(
         self,
-        edges: str | os.PathLike[str] | Source,
+        edges: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
         from_: str | None = None,
         pred: str | None = None,
         to: str | None = None,
@@ -95,12 +100,11 @@ class Graph:
         strict: bool = False,
         memory: int | str = MEMORY,
         threads: int | None = None,
-        tell: Callable[[KeyIndexError, Way], None] | None = None,
+        tell: Callable[[KeyIndexError, Way | None], None] | None = None,
     ) -> None:
         if index is False and strict:
             raise UsageError("strict wants an index, and index=False none")
-        self.source = _edges_of(edges)
-        refuse_unless_file(self.source)
+        self._edges_in = edge_files(edges)
         self._named = _fields_of(from_, pred, to)
         self._no_index = index is False
         self._where = where_of(index or None, index_dir)
@@ -111,7 +115,14 @@ class Graph:
         self._lock = threading.RLock()
         self._ways: dict[Direction, Reach] = {}
         self._scanned: Reach | None = None
-        self._opened: OpenedFile | None = OpenedFile(self.source)
+        self._closed = False
+        only = self._edges_in.only
+        self._opened = None if only is None else OpenedFile(only)
+
+    @property
+    def location(self) -> str:
+        """Where the edges are, as it was said."""
+        return self._edges_in.location
 
     # Ways to edges
 
@@ -126,11 +137,13 @@ class Graph:
         if known is not None:
             return self._said(known.path, known.files, [])
         if self._no_index:
-            return GraphWay("scan", self.source.location, (), "no index is wanted")
+            return GraphWay("scan", self.location, (), "no index is wanted")
         troubles: list[KeyIndexError] = []
-        wanted = self._wanted(direction, troubles.append)._replace(strict=True)
+        wanted = self._wanted(
+            direction, lambda trouble, _way: troubles.append(trouble)
+        )._replace(strict=True)
         try:
-            found = reach_edges(self.source, wanted)
+            found = reach_edges(self._edges_in, wanted)
         except GraphIndexError as error:
             troubles.append(error)
             path: Way = "scan"
@@ -151,10 +164,10 @@ class Graph:
             "scan": "no index can be used",
         }
         reason = "; ".join([reasons[path], *(error.what for error in troubles)])
-        return GraphWay(path, self.source.location, files, reason)
+        return GraphWay(path, self.location, files, reason)
 
     def _wanted(
-        self, direction: Direction, tell: Callable[[KeyIndexError], None]
+        self, direction: Direction, tell: Callable[[KeyIndexError, Way | None], None]
     ) -> Wanted:
         return Wanted(
             self._named,
@@ -172,16 +185,11 @@ class Graph:
             known = self._ways.get(direction)
             if known is not None:
                 return known
-            troubles: list[KeyIndexError] = []
             if self._no_index:
                 found = self._scan(direction, self._named or USUAL)
             else:
-                found = reach_edges(
-                    self.source, self._wanted(direction, troubles.append)
-                )
+                found = reach_edges(self._edges_in, self._wanted(direction, self._tell))
             self._keep(found, direction)
-        for trouble in troubles:
-            self._tell(trouble, found.path)
         return found
 
     def _keep(self, found: Reach, direction: Direction) -> None:
@@ -200,19 +208,15 @@ class Graph:
             memory=self._memory,
             threads=self._threads,
         )
-        with reading(self.source.location):
-            index = build_aside(self.source, asked)
-        self._scanned = Reach(GraphAccess.of_graph(index), "scan", fields, (), index)
+        self._scanned = scan_edges(self._edges_in, asked)
         return self._scanned
 
     def _give_up(self, way: Reach, direction: Direction, damage: SidecarError) -> None:
         """Go on without an index that is damaged."""
         _path, offset, reason = damage.args
         kind = KeyIndexError if way.path == "keys" else GraphIndexError
-        where = way.files[0] if way.files else str(unusable(self.source).index)
-        error = kind(
-            self.source.location, where, "corrupt", f"{reason} (byte {offset})"
-        )
+        where = way.files[0] if way.files else self.location
+        error = kind(self.location, where, "corrupt", f"{reason} (byte {offset})")
         if self._strict or way.path == "scan":
             raise error from None
         with self._lock:
@@ -223,15 +227,15 @@ class Graph:
             self._ways = {
                 each: other for each, other in self._ways.items() if other is not way
             }
+            self._tell(error, "scan")
             self._keep(self._scan(direction, way.fields), direction)
-        self._tell(error, "scan")
 
     def _asked(self, direction: Direction, ask: Callable[[Reach], T]) -> T:
         """Ask for edges, and again where an index turns out to be damaged."""
         while True:
             way = self.reach(direction)
             try:
-                with reading(self.source.location):
+                with reading(self.location):
                     found = ask(way)
             except SidecarError as error:
                 self._give_up(way, direction, error)
@@ -367,7 +371,7 @@ class Graph:
         def asked(way: Reach) -> T:
             if way.graph is None:
                 if self._strict:
-                    raise unusable(self.source)
+                    raise self._edges_in.no_index
                 with self._lock:
                     way = self._scan("out", way.fields)
             assert way.graph is not None
@@ -402,12 +406,13 @@ class Graph:
     # The file
 
     def _refuse_if_closed(self) -> None:
-        if self._opened is None:
-            raise UsageError(f"{self.source.location}: its graph was closed")
+        if self._closed:
+            raise UsageError(f"{self.location}: its graph was closed")
 
     def close(self) -> None:
         """Let go of the files."""
         with self._lock:
+            self._closed = True
             self._opened = self._scanned = None
             self._ways = {}
 
@@ -471,7 +476,7 @@ class Expansion:
         while True:
             way = graph.reach(self._direction)
             try:
-                with reading(graph.source.location):
+                with reading(graph.location):
                     self._found = self._begin(way.access)
                     # What another way has given would come again.
                     for step in islice(steps(self._found), given, None):
@@ -538,20 +543,6 @@ def _along(start: str, edges: Iterable[Edge]) -> Iterator[Reached | Followed]:
         yield Reached(at, level, edge.pred)
 
 
-def _edges_of(edges: str | os.PathLike[str] | Source) -> Source:
-    """Return the only file that edges are in."""
-    if isinstance(edges, Source):
-        return edges
-    sources = expand(edges)
-    if len(sources) != 1:
-        name = os.fspath(edges)
-        raise UsageError(
-            f"{name}: the edges of a graph are in one file, and this is {len(sources)}; put "
-            f"them together, for example with `headrace query '$' {name} > edges.jsonl`"
-        )
-    return sources[0]
-
-
 def _fields_of(
     from_: str | None, pred: str | None, to: str | None
 ) -> EdgeFields | None:
@@ -581,11 +572,12 @@ def _texts(predicates: Iterable[str] | None) -> list[str] | None:
     return [predicates] if isinstance(predicates, str) else list(predicates)
 
 
-def _warn(trouble: KeyIndexError, path: Way) -> None:
+def _warn(trouble: KeyIndexError, path: Way | None) -> None:
     done = {
+        None: "it is not used",
         "graph": "the new rows are scanned",
         "keys": "key indexes are used",
-        "scan": "the file is scanned",
+        "scan": "all rows are scanned",
     }
     message = f"{trouble.what}; {done[path]}"
     warnings.warn(message, HeadraceWarning, stacklevel=2)

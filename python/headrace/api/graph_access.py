@@ -1,13 +1,15 @@
-"""How the edges of a file are reached.
+"""How edges are reached.
 
-The first of these that can be used: its graph index; key indexes on the ends of edges; all of
-its rows, of which a graph index is made aside. The answers are the same. Of a file that has
-grown since its graph index was made, only the new rows are read.
+The first of these that can be used: the graph index of their file; key indexes on the ends of
+edges; all rows, of which a graph index is made aside. The answers are the same. Of a file that
+has grown since its graph index was made, only the new rows are read. Edges in several files have
+no index: it is proven by the bytes of one file, and continued where that has grown.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal, NamedTuple
+import os
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 from headrace.engines.local.graph_build import (
     GraphBuild,
@@ -22,12 +24,14 @@ from headrace.store import graph_index as store
 from headrace.store import index_file as files
 from headrace.store import key_index as keys
 from headrace.store.opened import OpenedFile
+from headrace.store.source import Source, expand
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from headrace.kernel.key_index import KeyIndex
-    from headrace.store.source import Source
+
+Way: TypeAlias = Literal["graph", "keys", "scan"]
 
 USUAL = EdgeFields("from", "pred", "to")
 """The fields of edges, unless somebody says others, or an index does."""
@@ -40,17 +44,53 @@ class Reach(NamedTuple):
     """
 
     access: GraphAccess
-    path: Literal["graph", "keys", "scan"]
+    path: Way
     fields: EdgeFields
     files: tuple[str, ...]
     graph: GraphIndex | None
+
+
+class EdgeFiles(NamedTuple):
+    """The files that edges are in, and what whoever named them calls them."""
+
+    sources: tuple[Source, ...]
+    location: str
+
+    @property
+    def only(self) -> Source | None:
+        """The file, if it is one."""
+        return self.sources[0] if len(self.sources) == 1 else None
+
+    @property
+    def no_index(self) -> GraphIndexError:
+        """Say that there is no graph index."""
+        if self.only is not None:
+            return store.unusable(self.only)
+        reason = f"edges in {len(self.sources)} files have no index"
+        return GraphIndexError(self.location, self.location, "several", reason)
+
+
+def edge_files(
+    edges: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
+) -> EdgeFiles:
+    """Return the files that edges are in."""
+    sources = tuple(expand(edges))
+    for source in sources:
+        files.refuse_unless_file(source)
+    if len(sources) == 1:
+        return EdgeFiles(sources, sources[0].location)
+    if isinstance(edges, str | os.PathLike):
+        return EdgeFiles(sources, os.fspath(edges))
+    others = f"{len(sources) - 1} more"
+    return EdgeFiles(sources, f"{sources[0].location} and {others}")
 
 
 class Wanted(NamedTuple):
     """Which edges are wanted, and how.
 
     Without `fields`, those of the graph index. `strict`: where no index fits as it is, that is
-    an error. `tell` hears what is wrong with an index.
+    an error. `tell` hears what is wrong with an index, and what is done instead, before that is
+    done; None if something is wrong with another one too.
     """
 
     fields: EdgeFields | None
@@ -59,35 +99,55 @@ class Wanted(NamedTuple):
     strict: bool
     memory: int
     threads: int | None
-    tell: Callable[[KeyIndexError], None]
+    tell: Callable[[KeyIndexError, Way | None], None]
 
 
-def reach_edges(source: Source, wanted: Wanted) -> Reach:
-    """Find the best way to the edges of a file."""
-    files.refuse_unless_file(source)
+def reach_edges(edges: EdgeFiles, wanted: Wanted) -> Reach:
+    """Find the best way to edges."""
+    fields = wanted.fields or USUAL
+    troubles: list[KeyIndexError] = [edges.no_index]
+    if edges.only is not None:
+        found = _by_index(edges.only, wanted)
+        if isinstance(found, Reach):
+            return found
+        fields, troubles = found
+    if wanted.strict:
+        raise troubles[-1]
+    for trouble in troubles[:-1]:
+        wanted.tell(trouble, None)
+    wanted.tell(troubles[-1], "scan")
+    asked = GraphBuild(
+        fields,
+        wanted.direction != "out",
+        memory=wanted.memory,
+        threads=wanted.threads,
+    )
+    return scan_edges(edges, asked)
+
+
+def scan_edges(edges: EdgeFiles, asked: GraphBuild) -> Reach:
+    """Make a graph index aside, of all rows."""
+    with reading(edges.location):
+        index = build_aside(edges.sources, asked)
+    return Reach(GraphAccess.of_graph(index), "scan", asked.fields, (), index)
+
+
+def _by_index(
+    source: Source, wanted: Wanted
+) -> Reach | tuple[EdgeFields, list[KeyIndexError]]:
+    """Return a way by an index; or the fields of edges, and what is wrong with indexes."""
     opened = OpenedFile(source)
     found = _by_graph(source, opened, wanted)
     if isinstance(found, Reach):
         return found
     fields, trouble = found
     by_keys = _by_keys(source, opened, wanted, fields)
-    if by_keys is not None:
-        if trouble.kind != "missing":
-            wanted.tell(trouble)
-        return by_keys
-    if wanted.strict:
-        raise trouble
-    wanted.tell(trouble)
-    asked = GraphBuild(
-        fields,
-        wanted.direction != "out",
-        memory=wanted.memory,
-        threads=wanted.threads,
-        strict=wanted.strict,
-    )
-    with reading(source.location):
-        index = build_aside(source, asked)
-    return Reach(GraphAccess.of_graph(index), "scan", fields, (), index)
+    if not isinstance(by_keys, Reach):
+        of_keys = [] if by_keys is None else [by_keys]
+        return fields, [*of_keys, trouble]
+    if trouble.kind != "missing":
+        wanted.tell(trouble, "keys")
+    return by_keys
 
 
 def _by_graph(
@@ -121,7 +181,7 @@ def _if_it_fits(
     trouble = GraphIndexError(*place, fresh.state, fresh.reason)
     index = stored.index
     if fresh.state == "grown" and not wanted.strict:
-        wanted.tell(trouble)
+        wanted.tell(trouble, "graph")
         with reading(source.location):
             index = continue_aside(source, stored, as_it_was(stored))
     elif fresh.state != "fresh":
@@ -133,8 +193,11 @@ def _if_it_fits(
 
 def _by_keys(
     source: Source, opened: OpenedFile, wanted: Wanted, fields: EdgeFields
-) -> Reach | None:
-    """Return a way by key indexes that are proven to be those of the file as it is."""
+) -> Reach | KeyIndexError | None:
+    """Return a way by key indexes that are proven to be those of the file as it is.
+
+    If there is one that cannot be used, what is wrong with it.
+    """
     if not opened.source.seekable:
         return None
     where = files.Where(None, wanted.where.directory)
@@ -147,14 +210,17 @@ def _by_keys(
     paths = []
     for end, field in ends.items():
         stored = keys.find(source, [field], where)
-        if not isinstance(stored, keys.Stored):
+        if stored is None:
             return None
+        place = (source.location, str(stored.path))
+        if isinstance(stored, files.Unreadable):
+            return KeyIndexError(*place, stored.fault, stored.reason)
         try:
             fitting, fresh = files.fitting(stored, source, opened)
-        except KeyIndexError:
-            return None
+        except KeyIndexError as error:
+            return error
         if fresh.state != "fresh":
-            return None
+            return KeyIndexError(*place, fresh.state, fresh.reason)
         indexes[end] = fitting.index
         paths.append(str(fitting.path))
     access = GraphAccess.of_keys(fields, opened.data, opened.size, **indexes)

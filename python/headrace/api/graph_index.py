@@ -135,12 +135,14 @@ def update_graph_index(
 def compact_graph_index(
     source: str | os.PathLike[str],
     *,
+    memory: int | str = MEMORY,
     index: str | os.PathLike[str] | None = None,
     index_dir: str | os.PathLike[str] | None = None,
 ) -> Built[GraphWritten] | None:
     """Make one index of an index and its delta, without reading the file; None without a delta."""
     one = one_source(source)
-    return compact_index(_kind(one, where_of(index, index_dir), ScanOptions()), one)
+    how = ScanOptions(memory=max(parse_size(memory), LEAST_MEMORY))
+    return compact_index(_kind(one, where_of(index, index_dir), how), one)
 
 
 def _kind(
@@ -158,7 +160,7 @@ def _kind(
         lambda: store.unusable(source),
         lambda found: graph_build.build(source, found.path, again(found)),
         lambda stored: graph_build.update(source, stored, again(stored)),
-        lambda stored: graph_build.compact(source, stored),
+        lambda stored: graph_build.compact(source, stored, again(stored)),
     )
 
 

@@ -16,7 +16,7 @@ from headrace.api.graph_index import (
     graph_index_stats,
     update_graph_index,
 )
-from headrace.api.key_index import one_source
+from headrace.api.key_index import MEMORY, one_source
 from headrace.cli.commands.index_build import VERSIONS
 from headrace.cli.key_index_building import (
     build_as_asked,
@@ -98,9 +98,9 @@ def compact(options: Namespace, console: Console) -> int:
     """Make one index of a graph index and its delta."""
     tell_as_asked(options, console)
     refuse_key_of_graph(options)
-    return compact_as_asked(
-        options, console, partial(compact_graph_index, options.file)
-    )
+    memory = MEMORY if options.memory is None else options.memory
+    compact = partial(compact_graph_index, options.file, memory=memory)
+    return compact_as_asked(options, console, compact)
 
 
 def update(options: Namespace, console: Console) -> int:

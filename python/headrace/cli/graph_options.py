@@ -11,7 +11,8 @@ if TYPE_CHECKING:
     from argparse import Namespace
     from collections.abc import Iterable
 
-    from headrace.api.graph import Graph, GraphWay, Way
+    from headrace.api.graph import Graph, GraphWay
+    from headrace.api.graph_access import Way
     from headrace.cli.output import Console
     from headrace.errors import KeyIndexError
     from headrace.kernel.graph import Direction
@@ -19,7 +20,8 @@ if TYPE_CHECKING:
 EDGES = Argument(
     "edges",
     "file",
-    "the edges: a file with one in each row, compressed or not",
+    "the edges: a file with one in each row, compressed or not; or several, as a set of "
+    "shards, a directory, a log or a pattern",
     ("--edges",),
     metavar="FILE",
 )
@@ -55,9 +57,18 @@ FOLLOWED = (
     Argument(
         "pred",
         "text",
-        "follow only edges with one of these predicates; may be repeated",
+        "follow only edges with one of these predicates, which have commas between them; may be "
+        "repeated",
         ("--pred",),
         metavar="P[,P...]",
+        arity="repeated",
+    ),
+    Argument(
+        "pred_raw",
+        "text",
+        "such a predicate as it is, commas too; may be repeated",
+        ("--pred-raw",),
+        metavar="P",
         arity="repeated",
     ),
     Argument(
@@ -101,9 +112,9 @@ def open_graph(options: Namespace, console: Console) -> Graph:
         asked = "--strict" if options.strict else "--index"
         raise UsageError(f"{asked} asks for an index, and --no-index for none")
 
-    def tell(trouble: KeyIndexError, path: Way) -> None:
+    def tell(trouble: KeyIndexError, path: Way | None) -> None:
         say_trouble(console, trouble)
-        if path != "keys":
+        if path in ("graph", "scan"):
             say_fallback(console, trouble)
 
     return Graph(
@@ -146,9 +157,10 @@ def say_way(console: Console, way: GraphWay) -> None:
 
 def predicates(options: Namespace) -> list[str] | None:
     """Return the predicates that are asked for, None if any is welcome."""
-    if options.pred is None:
+    if options.pred is None and options.pred_raw is None:
         return None
-    return [each for text in options.pred for each in text.split(",")]
+    split = [each for text in options.pred or () for each in text.split(",")]
+    return [*split, *(options.pred_raw or ())]
 
 
 def say_missing(
@@ -156,10 +168,10 @@ def say_missing(
 ) -> None:
     """Say which nodes and predicates are not there."""
     for seed in seeds:
-        message = f"{graph.source.location}: no edge comes from or goes to {seed!r}"
+        message = f"{graph.location}: no edge comes from or goes to {seed!r}"
         console.emit("seed_not_found", message, id=seed)
     for pred in unknown:
-        message = f"{graph.source.location}: no edge has the predicate {pred!r}"
+        message = f"{graph.location}: no edge has the predicate {pred!r}"
         console.emit("predicate_not_found", message, pred=pred)
 
 

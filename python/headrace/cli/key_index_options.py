@@ -100,6 +100,9 @@ EVENTS = (
 )
 
 
+NO_INDEX = ("missing", "several")
+"""There is nothing that could be wrong."""
+
 STALE = ("stale", "grown", "limits", "locked")
 """An index that is whole, but not what is wanted."""
 
@@ -135,7 +138,7 @@ def refuse_key_of_graph(options: Namespace) -> None:
 
 def say_trouble(console: Console, trouble: KeyIndexError) -> None:
     """Say what is wrong with an index."""
-    if trouble.kind == "missing":
+    if trouble.kind in NO_INDEX:
         return
     console.emit(
         "index_stale" if trouble.kind in STALE else "index_corrupt",
@@ -152,7 +155,7 @@ def say_fallback(console: Console, trouble: KeyIndexError) -> None:
     said = "it is scanned"
     if trouble.kind == "grown":
         said = "its new rows are scanned"
-    elif trouble.kind == "missing":
+    elif trouble.kind in NO_INDEX:
         said = f"{trouble.reason}, so it is scanned"
     console.emit(
         "index_fallback",

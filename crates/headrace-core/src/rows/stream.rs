@@ -71,6 +71,11 @@ impl<R: Read> RowStream<R> {
         }
     }
 
+    /// Where the next row begins.
+    pub fn offset(&self) -> u64 {
+        self.offset
+    }
+
     /// Give out rows as they come: a batch never waits for input while it has rows.
     #[must_use]
     pub fn live(mut self) -> Self {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from headrace.cli.key_index_options import EVENTS, GRAPH, KEY, PLACES, SOURCE
+from headrace.cli.key_index_options import EVENTS, GRAPH, KEY, MEMORY, PLACES, SOURCE
 from headrace.cli.table import Example
 
 if TYPE_CHECKING:
@@ -21,7 +21,17 @@ exit code is 1."""
 
 EXAMPLES = (Example("headrace index compact app.jsonl", "of the only index of a file"),)
 
-ARGUMENTS = (SOURCE, KEY, GRAPH, *PLACES, *EVENTS)
+ARGUMENTS = (
+    SOURCE,
+    KEY,
+    GRAPH,
+    MEMORY._replace(
+        help="how much memory to use for a graph (256MiB unless told); changes no byte",
+        default=None,
+    ),
+    *PLACES,
+    *EVENTS,
+)
 
 
 def run(options: Namespace, console: Console) -> int:
@@ -39,7 +49,10 @@ def _compact(options: Namespace, console: Console) -> int:
     from headrace.api.key_index_update import compact_lookup_index
     from headrace.cli.key_index_building import compact_as_asked
     from headrace.cli.key_index_options import key_of, tell_as_asked
+    from headrace.errors import UsageError
 
     tell_as_asked(options, console)
+    if options.memory is not None:
+        raise UsageError("--memory is for --graph: merging keys takes next to none")
     compact = partial(compact_lookup_index, options.file, key_of(options))
     return compact_as_asked(options, console, compact)

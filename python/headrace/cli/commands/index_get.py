@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from headrace.cli.arguments import Argument
-from headrace.cli.key_index_options import EVENTS, KEY, MAX_LINE, PLACES, SOURCE
+from headrace.cli.key_index_options import EVENTS, GRAPH, KEY, MAX_LINE, PLACES, SOURCE
 from headrace.cli.table import Example
 
 if TYPE_CHECKING:
@@ -95,6 +95,9 @@ ARGUMENTS = (
         "does, or 64MiB, unless told)",
         default=None,
     ),
+    GRAPH._replace(
+        help="refused: for the edges of a node there is `headrace graph expand --hops 1`"
+    ),
     *PLACES,
     *EVENTS,
 )
@@ -107,6 +110,11 @@ def run(options: Namespace, console: Console) -> int:
     from headrace.errors import UsageError
 
     said.tell_as_asked(options, console)
+    if options.graph:
+        raise UsageError(
+            "--graph: a graph index has edges, not keys; run `headrace graph expand "
+            f"--edges {options.file} --seed ID --hops 1 --emit-edges`"
+        )
     if not (options.eq or options.eq_raw or options.eq_json or options.stdin):
         raise UsageError("give a key: --eq VALUE, --eq-raw, --eq-json or --stdin")
 

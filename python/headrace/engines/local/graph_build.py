@@ -12,10 +12,12 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from headrace.engines.local.index_scan import (
-    Collected,
     Collecting,
     ScanOptions,
     collect,
+    collect_into,
+    new_runs,
+    sort_runs,
 )
 from headrace.engines.local.key_build import Built
 from headrace.engines.local.key_update import damaged
@@ -28,7 +30,7 @@ from headrace.kernel.graph import (
 )
 from headrace.kernel.key_index import KeyScan
 from headrace.kernel.rows import SidecarError, explaining
-from headrace.kernel.sealed import HASH_BYTES, Lines
+from headrace.kernel.sealed import HASH_BYTES, Lines, MadeOf, SourceMark
 from headrace.store.atomic import in_place_of
 from headrace.store.graph_index import StoredGraph
 from headrace.store.index_file import mark_of, refuse_unless_seekable, remove_delta
@@ -36,8 +38,12 @@ from headrace.store.key_names import delta_of
 from headrace.store.opened import OpenedFile
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from headrace.kernel.graph import GraphWritten
     from headrace.store.source import Source
+
+_NO_SOURCE = SourceMark(0, 0, 0, 0, 0, "", "", "none")
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,13 +82,36 @@ def build(source: Source, path: Path, asked: GraphBuild) -> Built[GraphWritten]:
     return replace(built, path=path)
 
 
-def build_aside(source: Source, asked: GraphBuild) -> GraphIndex:
-    """Build an index that nobody sees, and that is gone when it is let go of."""
-    opened = OpenedFile(source, decoding=asked.decoding)
+def build_aside(sources: Sequence[Source], asked: GraphBuild) -> GraphIndex:
+    """Build an index that nobody sees, and that is gone when it is let go of.
+
+    It has the edges of all sources, in order. Where a row begins is counted through all of
+    them, as if each followed the one before without a gap.
+    """
     with TemporaryDirectory() as room:
         path = Path(room) / "graph"
         path.touch()
-        _build(source, opened, path, asked)
+        runs = new_runs(asked, _collecting(asked), path.parent)
+        lines, size = Lines(), 0
+        for source in sources:
+            opened = OpenedFile(source, decoding=asked.decoding)
+            found = collect_into(runs, opened, asked, _collecting(asked, size))
+            lines, size = lines.plus(found.lines), size + found.size
+        sort_runs(runs, _collecting(asked))
+        # Nobody asks what it is of.
+        made_of = MadeOf(asked.max_line, asked.max_depth, size, size, 0, _NO_SOURCE)
+        plan = GraphPlan(
+            asked.fields,
+            asked.reverse,
+            asked.version,
+            asked.memory,
+            lines,
+            made_of,
+            [0],
+        )
+        name = sources[0].location
+        with explaining(name):
+            write_index(runs, path, plan, source=name)
         return GraphIndex(path)
 
 
@@ -116,14 +145,15 @@ def update(
     return update(source, stored.without_delta(), asked)
 
 
-def compact(source: Source, stored: StoredGraph) -> Built[GraphWritten]:
+def compact(
+    source: Source, stored: StoredGraph, asked: GraphBuild
+) -> Built[GraphWritten]:
     """Make one index of a base and its delta, in the place of the base.
 
     What they cover must have been proven. The source is not read. Takes memory for the numbers
     of nodes, four bytes each.
     """
     opened = OpenedFile(source)
-    asked = as_it_was(stored)
     try:
         with in_place_of(stored.path) as new, explaining(source.location):
             runs = GraphRuns(stored.path.parent, asked.memory, 0)
@@ -140,7 +170,7 @@ def compact(source: Source, stored: StoredGraph) -> Built[GraphWritten]:
 
 def has_all_edges(stored: StoredGraph, source: Source, asked: GraphBuild) -> bool:
     """Compare all edges of a source with those of its index."""
-    new = build_aside(source, replace(asked, version=stored.index.version))
+    new = build_aside([source], replace(asked, version=stored.index.version))
     if stored.delta is None:
         return new.has_edges_of(stored.index)
     with TemporaryDirectory() as room, explaining(source.location):
@@ -158,14 +188,14 @@ def _build(
 ) -> Built[GraphWritten]:
     """Write the index of a source to an empty file."""
     mark = mark_of(source, opened)
-    edges = _collect(opened, asked, path.parent)
+    edges = collect(opened, asked, _collecting(asked), path.parent)
     plan = GraphPlan(
         asked.fields,
         asked.reverse,
         asked.version,
         asked.memory,
         edges.lines,
-        edges.made_of(opened, asked, mark),
+        edges.made_of(asked, mark),
         edges.hashes,
     )
     with explaining(source.location):
@@ -184,7 +214,14 @@ def _continue(
     before = base.covered_lines.lines + known.lines
     blocks = (base.coverage_end // HASH_BYTES, newest.coverage_end // HASH_BYTES)
     with explaining(source.location):
-        edges = _collect(opened, asked, path.parent, newest.coverage_end, before)
+        edges = collect(
+            opened,
+            asked,
+            _collecting(asked),
+            path.parent,
+            newest.coverage_end,
+            before,
+        )
         runs = GraphRuns(path.parent, asked.memory // 4, len(edges.runs))
         runs.keep(stored.index, whole=False)
         plan = GraphPlan(
@@ -193,7 +230,7 @@ def _continue(
             asked.version,
             asked.memory,
             known.plus(edges.lines),
-            edges.made_of(opened, asked, mark),
+            edges.made_of(asked, mark),
             [*stored.index.hashes(*blocks), *edges.hashes],
         )
         written = write_index(
@@ -220,13 +257,9 @@ def _plan(asked: GraphBuild, stored: StoredGraph) -> GraphPlan:
     )
 
 
-def _collect(
-    opened: OpenedFile,
-    asked: GraphBuild,
-    directory: Path,
-    start: int = 0,
-    first_line: int = 0,
-) -> Collected[GraphRuns]:
+def _collecting(asked: GraphBuild, before: int = 0) -> Collecting[GraphRuns]:
+    """Say how edges are collected of a source that has so many bytes before it."""
+
     def scan(how: ScanOptions, unterminated: int | None) -> KeyScan:
         return KeyScan(
             asked.fields.names,
@@ -236,10 +269,9 @@ def _collect(
             apart=True,
         )
 
-    edges = Collecting(
+    return Collecting(
         GraphRuns,
         scan,
-        lambda scan, stream, runs: runs.advance(stream, scan),
+        lambda scan, stream, runs: runs.advance(stream, scan, before),
         GraphRuns.finish,
     )
-    return collect(opened, asked, edges, directory, start, first_line)

@@ -97,7 +97,7 @@ class Collecting(NamedTuple, Generic[R]):
 class Collected(Generic[R]):
     """What was collected of a source from some byte on.
 
-    `covered` is the byte behind the last newline, `last` what a row behind it is, and
+    `size` is that of the source after decompression, `covered` is the byte behind the last newline, `last` what a row behind it is, and
     `hashed` the bytes on disk that `hashes` are about: those of blocks, from the first one
     on that was scanned, and that of the rest.
     """
@@ -107,18 +107,17 @@ class Collected(Generic[R]):
     skipped: tuple[Skipped, ...]
     last: str | None
     plain_numbers: bool
+    size: int
     covered: int
     hashed: int
     hashes: list[int]
 
-    def made_of(
-        self, opened: OpenedFile, asked: ScanOptions, mark: SourceMark
-    ) -> MadeOf:
+    def made_of(self, asked: ScanOptions, mark: SourceMark) -> MadeOf:
         """Say what an index of it is made of: of a source that looked like `mark`."""
         return MadeOf(
             asked.max_line,
             asked.max_depth,
-            opened.size,
+            self.size,
             self.covered,
             self.hashed,
             mark,
@@ -135,13 +134,38 @@ def collect(
     first_line: int = 0,
 ) -> Collected[R]:
     """Collect all rows from `start` on, which is where line `first_line` begins."""
+    runs = new_runs(asked, collecting, directory)
+    found = collect_into(runs, opened, asked, collecting, start, first_line)
+    sort_runs(runs, collecting)
+    return found
+
+
+def new_runs(asked: ScanOptions, collecting: Collecting[R], directory: Path) -> list[R]:
+    """Make room for what threads collect."""
+    threads = max(asked.threads or os.cpu_count() or 1, 1)
+    memory = int(asked.memory * _FOR_KEYS) // threads
+    return [collecting.runs(directory, memory, number) for number in range(threads)]
+
+
+def sort_runs(runs: list[R], collecting: Collecting[R]) -> None:
+    """Sort all that was collected."""
+    with ThreadPoolExecutor(len(runs)) as pool:
+        list(pool.map(collecting.finish, runs))
+
+
+def collect_into(
+    runs: list[R],
+    opened: OpenedFile,
+    asked: ScanOptions,
+    collecting: Collecting[R],
+    start: int = 0,
+    first_line: int = 0,
+) -> Collected[R]:
+    """Collect rows into `runs`, which may have those of other sources too."""
     source = opened.source
     unterminated = _unterminated(opened)
     covered = opened.size if unterminated is None else unterminated
     hashed = covered if source.codec == "none" else source.size
-    threads = max(asked.threads or os.cpu_count() or 1, 1)
-    memory = int(asked.memory * _FOR_KEYS) // threads
-    runs = [collecting.runs(directory, memory, number) for number in range(threads)]
     total = _Total(first_line)
     with reading(source.location):
         # The block that `start` is in begins before it.
@@ -160,6 +184,7 @@ def collect(
         skipped,
         total.last,
         total.plain_numbers,
+        opened.size if source.seekable else total.end,
         covered,
         hashed,
         total.hashes,
@@ -197,6 +222,7 @@ class _Scanned(NamedTuple):
     last: str | None
     plain_numbers: bool
     hashes: list[int]
+    end: int
 
 
 @dataclass(slots=True)
@@ -209,6 +235,7 @@ class _Total:
     last: str | None = None
     plain_numbers: bool = True
     hashes: list[int] = field(default_factory=list)
+    end: int = 0
 
     def add(self, part: _Scanned) -> list[Skipped]:
         """Add what was found in the next fragment, and return its lines without a key."""
@@ -219,6 +246,7 @@ class _Total:
         self.last = part.last or self.last
         self.plain_numbers = self.plain_numbers and part.plain_numbers
         self.hashes += part.hashes
+        self.end = part.end
         return new
 
 
@@ -257,7 +285,6 @@ def _scan(
                 if asked.skipped is not None:
                     asked.skipped(new)
                 asked.progress(part.end, total.lines.records)
-            list(pool.map(collecting.finish, runs))
         except BaseException:
             pool.shutdown(cancel_futures=True)
             raise
@@ -281,7 +308,12 @@ def _scan_fragment(
         hashes = hash_blocks(opened.file, start, min(end, ends.hashed))
     opened.check()
     return _Scanned(
-        Lines(*scan.lines), skipped_by(scan), scan.last, scan.plain_numbers, hashes
+        Lines(*scan.lines),
+        skipped_by(scan),
+        scan.last,
+        scan.plain_numbers,
+        hashes,
+        rows.advance(lambda stream: stream.offset),
     )
 
 

@@ -68,7 +68,7 @@ def build(source: Source, path: Path, asked: KeyBuild) -> Built[Written]:
             asked.version,
             keys.lines,
             keys.plain_numbers,
-            keys.made_of(opened, asked, mark),
+            keys.made_of(asked, mark),
             keys.hashes,
         )
         written = write_index(

@@ -63,7 +63,7 @@ def _update(source: Source, stored: Stored, asked: KeyBuild) -> Built[Written]:
             asked.version,
             known.plus(keys.lines),
             newest.plain_numbers and keys.plain_numbers,
-            keys.made_of(opened, asked, mark),
+            keys.made_of(asked, mark),
             [*stored.index.hashes(*blocks), *keys.hashes],
         )
         written = write_index(
