@@ -19,6 +19,7 @@ from headrace.errors import HeadraceError
 from headrace.pipeline.inputs import check_named, main_inputs, named_inputs, part_inputs
 from headrace.pipeline.jobs import PassJob
 from headrace.pipeline.ledger import added
+from headrace.pipeline.lineage import recording
 from headrace.pipeline.passes import passes, used_names
 from headrace.pipeline.place import Place
 from headrace.pipeline.progress import Progress
@@ -37,6 +38,7 @@ from headrace.pipeline.state import state_of
 from headrace.store.sizes import parse_size
 
 if TYPE_CHECKING:
+    import os
     from collections.abc import Callable, Iterator, Mapping
 
     from pyspark.sql import SparkSession
@@ -59,6 +61,7 @@ def run(
     spark: SparkSession | None,
     fresh: bool,
     tell: Tell | None,
+    lineage: str | os.PathLike[str] | None,
 ) -> Report:
     """Do what is left to do, write a report, and return it."""
     place = Place(pipeline)
@@ -73,32 +76,24 @@ def run(
         named = named_inputs(pipeline, place)
         every = passes(pipeline)
         going = _Run(pipeline, place, session, every, named, tell)
-        going.sweep()
-        reports = []
-        try:
+        with recording(lineage, pipeline, place, inputs, named) as told:
+            reports = going.through(inputs, fresh=fresh)
+            report = Report(
+                name=pipeline.name,
+                run=next_number(place.reports),
+                started=started.isoformat(timespec="seconds"),
+                seconds=round(time.monotonic() - clock, 3),
+                master=session.master,
+                passes=tuple(reports),
+                quarantine=going.quarantine(),
+                result=going.result(),
+            )
+            # What was replaced is needed no more, and what it had rejected neither.
+            going.sweep()
             for one in every:
-                reports.append(going.bring_up_to_date(one, inputs, fresh=fresh))
-                inputs = part_inputs(place.names(one))
-        except BaseException:
-            # What a job had rejected that was not committed is nobody's.
-            with suppress(HeadraceError, OSError):
-                going.sweep()
-            raise
-        report = Report(
-            name=pipeline.name,
-            run=next_number(place.reports),
-            started=started.isoformat(timespec="seconds"),
-            seconds=round(time.monotonic() - clock, 3),
-            master=session.master,
-            passes=tuple(reports),
-            quarantine=going.quarantine(),
-            result=going.result(),
-        )
-        # What was replaced is needed no more, and what it had rejected neither.
-        going.sweep()
-        for one in every:
-            place.vacuum(one)
-        path = save(report, place.reports, place.root)
+                place.vacuum(one)
+            path = save(report, place.reports, place.root)
+            told(report)
     return replace(report, path=path)
 
 
@@ -161,6 +156,21 @@ class _Run:
         return found
 
     # Passes
+
+    def through(self, inputs: Inputs, *, fresh: bool) -> list[PassReport]:
+        """Bring one pass after the other up to date."""
+        self.sweep()
+        reports = []
+        try:
+            for one in self.every:
+                reports.append(self.bring_up_to_date(one, inputs, fresh=fresh))
+                inputs = part_inputs(self.place.names(one))
+        except BaseException:
+            # What a job had rejected that was not committed is nobody's.
+            with suppress(HeadraceError, OSError):
+                self.sweep()
+            raise
+        return reports
 
     def bring_up_to_date(self, one: Pass, inputs: Inputs, *, fresh: bool) -> PassReport:
         """Do what is left to do of a pass."""

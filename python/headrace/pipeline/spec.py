@@ -163,16 +163,19 @@ class Pipeline:
         spark: SparkSession | None = None,
         fresh: bool = False,
         tell: Tell | None = None,
+        lineage: str | os.PathLike[str] | None = None,
     ) -> Report:
         """Bring the output up to date, and say what was done.
 
         On a session that is given, or one that is started at `master` (``local[*,4]``
         unless told). What was done before is not done again, unless all of it is to be
-        made `fresh`.
+        made `fresh`. Events of OpenLineage are appended to the file `lineage`.
         """
         from headrace.pipeline.running import run
 
-        return run(self, master=master, spark=spark, fresh=fresh, tell=tell)
+        return run(
+            self, master=master, spark=spark, fresh=fresh, tell=tell, lineage=lineage
+        )
 
     def explain(self) -> str:
         """Say how it would run, and what is left to do; nothing is started."""

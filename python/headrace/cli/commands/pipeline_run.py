@@ -34,12 +34,23 @@ EXAMPLES = (
         "headrace pipeline run events.toml --master spark://host:7077", "on a cluster"
     ),
     Example("headrace pipeline run events.toml --fresh", "make all of it again"),
+    Example(
+        "headrace pipeline run events.toml --lineage lineage.jsonl",
+        "say what was read and written, for a catalog",
+    ),
 )
 
 ARGUMENTS = (
     PIPELINE,
     Argument("master", "text", "where Spark runs (local[*,4])", ("--master",), "URL"),
     Argument("fresh", "switch", "make again what is there already", ("--fresh",)),
+    Argument(
+        "lineage",
+        "file",
+        "append what is read and written to this file, as events of OpenLineage",
+        ("--lineage",),
+        metavar="FILE",
+    ),
     *OUTPUT_OPTIONS,
 )
 
@@ -55,6 +66,7 @@ def run(options: Namespace, console: Console) -> int:
             options.master,
             fresh=options.fresh,
             tell=lambda progress: bar.tell(progress, report),
+            lineage=options.lineage,
         )
     _report(done, console)
     console.text(f"{done.result.metadata}\n")

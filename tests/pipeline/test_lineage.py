@@ -1,0 +1,196 @@
+"""Lineage: the events of a run, held against the tables of docs/formats/lineage.md."""
+
+import json
+import re
+from datetime import UTC, datetime
+from pathlib import Path
+from uuid import UUID
+
+import pytest
+
+from headrace.errors import HeadraceError, SourceNotFoundError, UnwritableError
+from headrace.pipeline import Join, Pipeline, Source, Transform, Validate
+from tests.docs.markdown import ROOT
+
+TYPES = {"string": str, "object": dict, "array": list}
+
+
+def table(first):
+    """Return the rows of the table of the format that begins with such a head."""
+    text = (ROOT / "docs/formats/lineage.md").read_text()
+    body = text.partition(f"| {first} |")[2].partition("\n\n")[0]
+    rows = [
+        [cell.strip() for cell in line.strip("|").split("|")]
+        for line in body.splitlines()[2:]
+    ]
+    assert len(rows) > 5
+    return rows
+
+
+FIELDS = {name.strip("`"): TYPES[kind] for name, kind, _what in table("field")}
+FACETS = {name.strip("`"): said for name, _of, said in table("facet")}
+
+
+def fields_of(value, path=""):
+    """Yield all fields of an event but those in facets, with their values."""
+    for name, inner in value.items():
+        here = f"{path}{name}"
+        facets = name.lower().endswith("facets")
+        is_inner = isinstance(inner, dict) and not facets
+        if not is_inner:
+            yield here, inner
+        if is_inner:
+            yield from fields_of(inner, f"{here}.")
+        elif isinstance(inner, list):
+            for each in inner:
+                yield from fields_of(each, f"{here}[].")
+
+
+def check(event):
+    """Raise unless an event is as the format says."""
+    found = list(fields_of(event))
+    for name, value in found:
+        wanted = FIELDS.get(name) or FIELDS[name.replace("outputs", "inputs").replace("output", "input")]  # fmt: skip
+        assert isinstance(value, wanted), name
+    assert {name for name in FIELDS if "[]" not in name} <= {name for name, _ in found}
+    assert datetime.fromisoformat(event["eventTime"]).tzinfo == UTC
+    UUID(event["run"]["runId"])
+    assert re.fullmatch(r"urn:headrace:[0-9.]+", event["producer"])
+    for facets in (value for name, value in found if name.lower().endswith("facets")):
+        for name, facet in facets.items():
+            assert facet.pop("_producer") == event["producer"]
+            assert facet.pop("_schemaURL").startswith(
+                "urn:" if "_" in name else "https://openlineage.io/spec/facets/"
+            )
+            for field in facet:
+                assert f"`{field}`" in FACETS[name], (name, field)
+    return event
+
+
+@pytest.fixture
+def lineage(tmp_path):
+    return tmp_path / "lineage.jsonl"
+
+
+@pytest.fixture
+def events(lineage):
+    def read():
+        return [check(json.loads(line)) for line in lineage.read_text().splitlines()]
+
+    return read
+
+
+def some_pipeline(tmp_path, *stages, **more):
+    return Pipeline("p", "out", Source("raw"), stages, base=str(tmp_path), **more)
+
+
+def test_a_run_tells_what_it_reads_and_writes(ran, rows, tmp_path, lineage, events):
+    row = {"id": 1, "at": {"x": [1.5]}, "word": "é"}
+    rows(tmp_path / "raw/a.jsonl", row, b"bad")
+    rows(tmp_path / "raw/b.jsonl", row, {"id": 2})
+    rows(tmp_path / "users.jsonl", {"id": 1, "name": "Ann"})
+    made = some_pipeline(
+        tmp_path,
+        Validate(),
+        Join("users", "id", "lookup"),
+        Transform("{id, name}"),
+        names={"users": "users.jsonl"},
+    )
+    report = made.run(lineage=lineage)
+    start, complete = events()
+    assert [start["eventType"], complete["eventType"]] == ["START", "COMPLETE"]
+    assert start["run"]["runId"] == complete["run"]["runId"]
+    assert start["eventTime"] <= complete["eventTime"]
+    raw, users = complete["inputs"]
+    size = sum(path.stat().st_size for path in (tmp_path / "raw").iterdir())
+    assert (raw["namespace"], raw["name"]) == ("file", str(tmp_path / "raw"))
+    assert raw["inputFacets"] == {"inputStatistics": {"size": size, "fileCount": 2, "rowCount": 4}}  # fmt: skip
+    double = {"name": "_element", "type": "double"}
+    assert raw["facets"]["schema"]["fields"] == [
+        {"name": "id", "type": "long"},
+        {
+            "name": "at",
+            "type": "struct",
+            "fields": [{"name": "x", "type": "array", "fields": [double]}],
+        },
+        {"name": "word", "type": "string"},
+    ]
+    assert users["name"] == str(tmp_path / "users.jsonl")
+    result, quarantine = complete["outputs"]
+    assert result["name"] == str(tmp_path / "out/result")
+    assert result["outputFacets"]["outputStatistics"] == {"rowCount": 3}
+    assert result["facets"]["headrace_set"]["metadata"] == report.result.metadata
+    assert result["facets"]["headrace_set"]["rows"] == 3
+    assert result["facets"]["version"] == {"datasetVersion": "1"}
+    named = [field["name"] for field in result["facets"]["schema"]["fields"]]
+    assert named == ["id", "name"]
+    assert quarantine["name"] == str(tmp_path / "out/quarantine")
+    assert quarantine["outputFacets"]["outputStatistics"] == {"rowCount": 1}
+    stages = complete["run"]["facets"]["headrace_stages"]["stages"]
+    assert [(each["stage"], each["read"]) for each in stages] == [
+        ("validate", 4),
+        ("join", 3),
+        ("transform", 3),
+    ]
+
+
+def test_a_second_run_has_written_nothing(ran, rows, tmp_path, lineage, events):
+    rows(tmp_path / "raw/a.jsonl", {"id": 1})
+    made = some_pipeline(tmp_path)
+    made.run(lineage=lineage)
+    made.run(lineage=lineage)
+    *_first, start, complete = events()
+    assert len(_first) == 2
+    assert _first[0]["run"]["runId"] != start["run"]["runId"]
+    result = complete["outputs"][0]
+    assert result["outputFacets"]["outputStatistics"] == {"rowCount": 0}
+    assert result["facets"]["headrace_set"]["rows"] == 1
+
+
+@pytest.mark.parametrize(
+    ("error", "what"),
+    [(HeadraceError("it happens"), "FAIL"), (KeyboardInterrupt(), "ABORT")],
+)
+def test_a_run_that_ends_early(
+    ran, rows, tmp_path, lineage, events, monkeypatch, error, what
+):
+    rows(tmp_path / "raw/a.jsonl", {"id": 1})
+
+    def fail(*_arguments, **_named):
+        raise error
+
+    monkeypatch.setattr("headrace.pipeline.session.Session.run_each", fail)
+    with pytest.raises(type(error)):
+        some_pipeline(tmp_path).run(lineage=lineage)
+    start, end = events()
+    assert (start["eventType"], end["eventType"]) == ("START", what)
+    said = "it happens" if what == "FAIL" else "KeyboardInterrupt"
+    assert end["run"]["facets"]["errorMessage"]["message"] == said
+
+
+def test_nothing_is_done_that_cannot_be_told(ran, rows, tmp_path):
+    rows(tmp_path / "raw/a.jsonl", {"id": 1})
+    with pytest.raises(UnwritableError, match="nothing was done"):
+        some_pipeline(tmp_path).run(lineage=tmp_path / "nowhere/lineage.jsonl")
+    assert not (tmp_path / "out").exists()
+
+
+def test_what_cannot_be_begun_is_not_told(ran, tmp_path, lineage):
+    with pytest.raises(SourceNotFoundError):
+        some_pipeline(tmp_path).run(lineage=lineage)
+    assert not lineage.exists()
+
+
+def test_a_command_tells(headrace_command, rows, tmp_path, lineage, events, ran):
+    rows(tmp_path / "raw/a.jsonl", {"id": 1})
+    text = 'name = "p"\ndirectory = "out"\n[source]\npaths = "raw"\n'
+    Path(tmp_path / "p.toml").write_text(text)
+    assert headrace_command("pipeline", "run", str(tmp_path / "p.toml"), "--lineage", str(lineage)) == 0  # fmt: skip
+    assert [event["eventType"] for event in events()] == ["START", "COMPLETE"]
+
+
+@pytest.fixture
+def headrace_command():
+    from headrace.cli.app import main
+
+    return lambda *words: main(list(words))
