@@ -1,8 +1,8 @@
-"""Kill writers of a key index at random moments: every answer is that of a scan each time.
+"""Kill writers of an index at random moments: every answer is that of a scan each time.
 
-Run as ``python kill_indexes.py DIRECTORY KILLS SEED``, in a process of its own because it
+Run as ``python kill_indexes.py DIRECTORY KILLS SEED KIND``, in a process of its own because it
 forks. A child appends rows and updates the index, again and again; now and then it makes
-one of base and delta, or builds the index anew.
+one of base and delta, or builds the index anew. `KIND` is ``keys`` or ``graph``.
 """
 
 import os
@@ -12,35 +12,96 @@ import sys
 import time
 import warnings
 from pathlib import Path
+from typing import NamedTuple
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
 import headrace
 from headrace.errors import HeadraceWarning
+from tests.reference.slow_graph import edges_in, expand
 from tests.reference.slow_keys import slow_get
 
 KEYS = ["0", "3", '"x"', "99"]
 
 
-def write_until_killed(path, version, seed):
+class Kind(NamedTuple):
+    """How an index of a kind is written, and compared with its file."""
+
+    ending: str
+    build: object
+    update: object
+    compact: object
+    check: object
+    compare: object
+
+
+def compare_keys(path):
+    index = headrace.KeyIndex(path, "from")
+    assert index.usable
+    data = path.read_bytes()
+    for key in KEYS:
+        answers = index.answers([index.request_of_json(key)])
+        found = [line for _, rows in answers for line in rows.contents()]
+        assert found == slow_get(data, ["from"], [key], typed=True), key
+
+
+def compare_graph(path):
+    with headrace.Graph(path) as graph:
+        edges = list(edges_in(path.read_bytes()))
+        for seed in ["0", "3", "x", "99"]:
+            for direction in ("out", "in"):
+                options = {"hops": 2, "direction": direction, "emit": "edges"}
+                found = [tuple(step) for step in graph.expand(seed, **options)]
+                assert found == expand(edges, [seed], **options)[0], seed
+        assert graph.way().path == "graph"
+
+
+KINDS = {
+    "keys": Kind(
+        ".jnx",
+        lambda path, version: headrace.build_lookup_index(
+            path, "from", version=version, threads=1
+        ),
+        headrace.update_lookup_index,
+        headrace.compact_lookup_index,
+        headrace.check_lookup_index,
+        compare_keys,
+    ),
+    "graph": Kind(
+        ".jnx.graph",
+        lambda path, version: headrace.build_graph_index(
+            path, "from", "pred", "to", reverse=True, version=version, threads=1
+        ),
+        headrace.update_graph_index,
+        headrace.compact_graph_index,
+        headrace.check_graph_index,
+        compare_graph,
+    ),
+}
+ROW = b'{"from":%d,"pred":"p%d","to":%d}\n'
+ENDS = (b"", b'{"from":"x","pred":1,"to":3}\n', b'{"from":"x","pred":1,"to":3', b"}\n")
+
+
+def write_until_killed(kind, path, version, seed):
     chance = random.Random(seed)
     while True:
         with path.open("ab") as file:
             for _ in range(chance.randrange(30)):
-                file.write(b'{"k":%d}\n' % chance.randrange(20))
-            file.write(chance.choice([b"", b'{"k":"x"}\n', b'{"k":"x"', b"}\n"]))
-        headrace.update_lookup_index(path, threads=1)
+                number = chance.randrange(20)
+                file.write(ROW % (number, number % 3, chance.randrange(20)))
+            file.write(chance.choice(ENDS))
+        kind.update(path, threads=1)
         if chance.random() < 0.2:
-            headrace.compact_lookup_index(path)
+            kind.compact(path)
         if chance.random() < 0.1:
-            headrace.build_lookup_index(path, "k", version=version, threads=1)
+            kind.build(path, version)
 
 
-def killed_after(path, version, seed, seconds):
+def killed_after(kind, path, version, seed, seconds):
     pid = os.fork()
     if pid == 0:
         try:
-            write_until_killed(path, version, seed)
+            write_until_killed(kind, path, version, seed)
         finally:
             os._exit(1)
     time.sleep(seconds)
@@ -49,43 +110,34 @@ def killed_after(path, version, seed, seconds):
     assert os.WIFSIGNALED(status), "the child failed by itself"
 
 
-def compare(path):
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", HeadraceWarning)
-        index = headrace.KeyIndex(path, "k")
-    assert index.usable
-    data = path.read_bytes()
-    for key in KEYS:
-        answers = index.answers([index.request_of_json(key)])
-        found = [line for _, rows in answers for line in rows.contents()]
-        assert found == slow_get(data, ["k"], [key], typed=True), key
-
-
-def main(directory, kills, seed):
+def main(directory, kills, seed, kind):
     chance = random.Random(seed)
     path = directory / "rows.jsonl"
-    delta = directory / "rows.jsonl.jnx.delta"
+    index = directory / f"rows.jsonl{kind.ending}"
+    delta, lock = (index.with_name(index.name + end) for end in (".delta", ".lock"))
     unfinished = deltas = 0
     longest = 0.05
     for kill in range(kills):
         version = 1 + kill // 20 % 2
         if kill % 20 == 0:
-            path.write_bytes(b'{"k":3}\n' * 300)
-            headrace.build_lookup_index(path, "k", version=version)
-        killed_after(path, version, chance.random(), longest * chance.random())
-        compare(path)
+            path.write_bytes(ROW % (3, 0, 4) * 300)
+            kind.build(path, version)
+        killed_after(kind, path, version, chance.random(), longest * chance.random())
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", HeadraceWarning)
+            kind.compare(path)
         # So that they come to write a delta, however busy the machine is.
         longest *= 0.95 if delta.exists() else 1.1
-        unfinished += (directory / "rows.jsonl.jnx.lock").exists()
+        unfinished += lock.exists()
         deltas += delta.exists()
-    headrace.update_lookup_index(path, full=True)
-    checked = headrace.check_lookup_index(path, deep=True)
+    kind.update(path, full=True)
+    checked = kind.check(path, deep=True)
     assert checked["valid"], checked
     assert checked["fresh"], checked
     left = sorted(each.name for each in directory.iterdir())
-    assert left == ["rows.jsonl", "rows.jsonl.jnx"], left
+    assert left == [path.name, index.name], left
     sys.stdout.write(f"{kills} {unfinished} {deltas}\n")
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]))
+    main(Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]), KINDS[sys.argv[4]])

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 
-def killed(script, directory, kills):
+def killed(script, directory, kills, *arguments):
     """Run a script of this directory; return how often it killed, and what else it counted.
 
     ``HEADRACE_KILLS`` says how often, otherwise it is `kills` times.
@@ -14,7 +14,7 @@ def killed(script, directory, kills):
     wanted = int(os.environ.get("HEADRACE_KILLS", kills))
     path = Path(__file__).with_name(script)
     done = subprocess.run(
-        [sys.executable, path, directory, str(wanted), "1"],
+        [sys.executable, path, directory, str(wanted), "1", *arguments],
         capture_output=True,
         text=True,
         check=False,

@@ -1,10 +1,13 @@
-"""A writer of a key index that is killed at any moment leaves one that gives right answers."""
+"""A writer of an index that is killed at any moment leaves one that gives right answers."""
+
+import pytest
 
 from tests.fault.killing import killed
 
 
-def test_a_killed_writer_leaves_an_index_that_is_right(quick_directory):
-    kills, unfinished, deltas = killed("kill_indexes.py", quick_directory, 200)
+@pytest.mark.parametrize("kind", ["keys", "graph"])
+def test_a_killed_writer_leaves_an_index_that_is_right(quick_directory, kind):
+    kills, unfinished, deltas = killed("kill_indexes.py", quick_directory, 200, kind)
     # Otherwise the moments were not those that matter.
     assert unfinished > kills / 10
     assert deltas > kills / 50

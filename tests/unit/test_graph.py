@@ -228,6 +228,48 @@ def test_rows_that_change_while_keys_lead_to_them(source):
         list(graph.out("a"))
 
 
+def test_an_index_and_its_file_may_be_replaced_on_the_way(source):
+    """What was begun ends as it began: with the edges that there were."""
+    rows = b"".join(
+        b'{"from":%d,"pred":"p","to":%d}\n' % (n, n + 1) for n in range(20_000)
+    )
+    source.write_bytes(rows)
+    headrace.build_graph_index(source, "from", "pred", "to")
+    with headrace.Graph(source, strict=True) as graph:
+        found = graph.expand(0)
+        first = next(found)
+        source.with_name("new").write_bytes(ROWS)
+        source.with_name("new").replace(source)
+        headrace.build_graph_index(source, "from", "pred", "to", force=True)
+        steps = [first, *found]
+    assert [step.node for step in steps] == [str(n) for n in range(20_001)]
+
+
+@pytest.mark.parametrize(
+    ("rows", "steps"),
+    [
+        pytest.param("aa", ["a", "aa"], id="a loop"),
+        pytest.param("ab ab", ["a", "ab", "b", "ab"], id="an edge twice"),
+        pytest.param("ab ba", ["a", "ab", "b", "ba"], id="a cycle"),
+        pytest.param("ab bc ca", ["a", "ab", "b", "bc", "c", "ca"], id="a long cycle"),
+        pytest.param("ab ac", ["a", "ab", "b", "ac", "c"], id="nothing behind them"),
+    ],
+)
+@pytest.mark.parametrize("indexed", [True, False])
+def test_graphs_of_every_shape_come_to_an_end(source, rows, steps, indexed):
+    row = '{{"from":"{}","pred":"p","to":"{}"}}\n'
+    source.write_text("".join(row.format(*ends) for ends in rows.split()))
+    if indexed:
+        headrace.build_graph_index(source, "from", "pred", "to")
+    with headrace.Graph(source, index=None if indexed else False) as graph:
+        found = graph.expand("a", emit="edges")
+        told = [
+            step.node if isinstance(step, Reached) else step.from_ + step.to
+            for step in found
+        ]
+    assert told == steps
+
+
 # Threads, ends
 
 
@@ -364,7 +406,7 @@ def test_a_table_has_all_nodes_and_no_edges(graph, taken):
 
 
 def test_networkx(graph):
-    pytest.importorskip("networkx")
+    networkx = pytest.importorskip("networkx")
     made = graph.to_networkx()
     assert sorted(made.edges(data="pred")) == [
         ("7", "a", "p"),
@@ -373,10 +415,12 @@ def test_networkx(graph):
         ("b", "7", "q"),
         ("c", "c", "p"),
     ]
+    away = networkx.single_source_shortest_path_length(made, "a")
+    assert away == {step.node: step.level for step in graph.expand("a")}
 
 
 def test_scipy(graph):
-    pytest.importorskip("scipy")
+    csgraph = pytest.importorskip("scipy.sparse.csgraph")
     matrix, nodes = graph.to_scipy()
     assert nodes == ["a", "b", "7", "c"]
     assert matrix.toarray().tolist() == [
@@ -385,6 +429,8 @@ def test_scipy(graph):
         [1, 0, 0, 0],
         [0, 0, 0, 1],
     ]
+    components, _ = csgraph.connected_components(matrix, directed=False)
+    assert components == graph.stats().components
 
 
 @pytest.mark.parametrize("package", ["networkx", "scipy"])

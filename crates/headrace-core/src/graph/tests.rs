@@ -22,7 +22,7 @@ use crate::{
     rows::{RowStream, nameless_file},
     sealed::{
         AnySegments,
-        testing::{content, covered, made_of},
+        testing::{self, content, covered, made_of},
     },
 };
 
@@ -549,6 +549,63 @@ fn every_truncation_and_every_bit_is_noticed_or_harmless() {
                 if let Ok(found) = edges_of(&mut view, &id, false) {
                     assert_eq!(found, slow_edges(&all, &id, false), "bit {bit}");
                 }
+            }
+        }
+    }
+}
+
+/// Where the fields of header and entries are, and how many bytes they have.
+fn numbers_in(tables: &layout::Tables) -> Vec<(u64, usize)> {
+    let (text, count) = if tables.wide { (8, 4) } else { (4, 2) };
+    let entry = |at: u64, widths: &[usize]| {
+        let ends = widths.iter().scan(at, |end, &width| {
+            let begins = *end;
+            *end += width as u64;
+            Some((begins, width))
+        });
+        ends.collect::<Vec<_>>()
+    };
+    let node = [8, text, count, text, count, text, count];
+    let mut fields = entry(12, &[4, 4, 4, 8, 8, 8]);
+    for number in 0..u64::from(tables.node_count) {
+        fields.extend(entry(tables.nodes + number * tables.node_bytes(), &node));
+    }
+    for number in 0..2 * tables.edge_count {
+        fields.extend(entry(tables.edges + number * tables.edge_bytes(), &[count, 4, 8]));
+    }
+    for number in 0..u64::from(tables.predicate_count) {
+        let at = tables.predicates + number * (text + count) as u64;
+        fields.extend(entry(at, &[text, count]));
+    }
+    fields
+}
+
+#[test]
+fn hostile_counts_and_offsets_do_no_harm() {
+    let triple = |from: &str, to: &str| (from.to_string(), "p".to_string(), to.to_string());
+    let all = [triple("a", "b"), triple("b", "c"), triple("c", "a"), triple("a", "a")];
+    let data = rows(&all);
+    for version in [1, 2] {
+        let bytes = index_of(data.as_bytes(), How { version: Some(version), ..PLAIN });
+        let fields = numbers_in(&open(&bytes).unwrap().header.tables);
+        assert!(fields.len() > 50);
+        for (at, width) in fields {
+            let place = usize::try_from(at).unwrap();
+            for lie in [[0xFF; 8], u64::MAX.wrapping_shr(1).to_le_bytes(), [0x7F; 8], [9; 8]] {
+                let mut lying = bytes.clone();
+                lying[place..place + width].copy_from_slice(&lie[..width]);
+                testing::put_checksums(&mut lying);
+                let Ok(index) = open(&lying) else { continue };
+                let graph = Arc::new(Segments::new(index, None).unwrap());
+                assert!(graph.verify(&|| true).is_err(), "byte {at}: {lie:?}");
+                let mut view = GraphView::new(Arc::clone(&graph));
+                let which = Which { direction: Direction::Both, predicates: None, most: None };
+                let options = Options { which, hops: None, limit: None, emit: Emit::Edges };
+                let mut expansion = Expansion::new(vec![b"a".to_vec()], options);
+                let mut steps = Vec::new();
+                // An error, or an end.
+                let _ = expansion.advance(&mut view, 10_000, &mut steps);
+                assert!(steps.len() < 10_000, "byte {at}: {lie:?}");
             }
         }
     }

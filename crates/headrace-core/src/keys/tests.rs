@@ -18,8 +18,7 @@ use crate::{
     sealed::{
         AnySegments, Lines, SourceMark,
         source_hashes::Fit,
-        testing::{content, covered, made_of, mark},
-        trailer,
+        testing::{content, covered, directory, made_of, mark, put_checksums},
     },
 };
 
@@ -383,18 +382,11 @@ proptest! {
         version in 1_u32..3,
     ) {
         let mut bytes = index_of(ROWS.as_bytes(), version);
-        let begins = bytes.len() - trailer::FOOTER_BYTES;
-        let directory = usize::from_le_bytes(bytes[begins..begins + 8].try_into().unwrap());
+        let end = directory(&bytes);
         for (at, byte) in lies {
-            bytes[at % directory] = byte;
+            bytes[at % end] = byte;
         }
-        let body = directory + 48;
-        let checksum = crc32c::crc32c(&bytes[..body]);
-        bytes[body..body + 4].copy_from_slice(&checksum.to_le_bytes());
-        let root = crc32c::crc32c(&checksum.to_le_bytes());
-        bytes[begins + 12..begins + 16].copy_from_slice(&root.to_le_bytes());
-        let checksum = crc32c::crc32c(&bytes[begins..begins + 36]);
-        bytes[begins + 36..begins + 40].copy_from_slice(&checksum.to_le_bytes());
+        put_checksums(&mut bytes);
         if let Ok(index) = open(&bytes) {
             let _ = index.verify(&|| true);
             for asked in ASKED {

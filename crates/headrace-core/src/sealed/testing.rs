@@ -8,6 +8,7 @@ use std::{
 use super::{
     MadeOf, SourceHashes, SourceMark,
     source_hashes::{hash_all, hash_blocks},
+    trailer::FOOTER_BYTES,
 };
 use crate::input::DataFile;
 
@@ -57,4 +58,23 @@ pub(crate) fn content(mut file: File) -> Vec<u8> {
     file.rewind().unwrap();
     file.read_to_end(&mut bytes).unwrap();
     bytes
+}
+
+/// Where the directory of an index begins, behind tables and sections.
+pub(crate) fn directory(bytes: &[u8]) -> usize {
+    let footer = bytes.len() - FOOTER_BYTES;
+    usize::from_le_bytes(*bytes[footer..].first_chunk().unwrap())
+}
+
+/// Make the checksums of a small index right, whatever was changed in it.
+pub(crate) fn put_checksums(bytes: &mut [u8]) {
+    let body = directory(bytes) + 2 * 24;
+    let footer = bytes.len() - FOOTER_BYTES;
+    assert_eq!(body + 4, footer, "it has one block");
+    let checksum = crc32c::crc32c(&bytes[..body]).to_le_bytes();
+    bytes[body..footer].copy_from_slice(&checksum);
+    let root = crc32c::crc32c(&checksum).to_le_bytes();
+    bytes[footer + 12..footer + 16].copy_from_slice(&root);
+    let checksum = crc32c::crc32c(&bytes[footer..footer + 36]).to_le_bytes();
+    bytes[footer + 36..footer + 40].copy_from_slice(&checksum);
 }
