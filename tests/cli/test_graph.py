@@ -209,6 +209,22 @@ def test_what_is_not_there_is_an_event(graph, index):
 # Bounds
 
 
+@pytest.mark.parametrize("command", [("expand", "--seed", "C123"), ("stats",)])
+def test_a_file_without_edges_is_told_with_the_fields_it_has(graph, command):
+    done = graph(*command, "--from", "source", "--to", "target")
+    assert done.code == 0
+    event = told(done, "no_edges_indexed")
+    assert (event["from"], event["pred"], event["to"]) == ("source", None, "target")
+    assert event["message"].endswith("fields of the first rows: from, pred, to")
+
+
+def test_a_predicate_of_edges_that_have_none(graph):
+    done = from_c123(graph, "--from", "from", "--to", "to", "--pred", "pred")
+    assert (
+        "--pred-field names its field" in told(done, "predicate_not_found")["message"]
+    )
+
+
 def test_limits_and_caps_are_told(graph, index):
     index()
     done = from_c123(graph, "--limit", "2")

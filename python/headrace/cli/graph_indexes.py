@@ -18,6 +18,7 @@ from headrace.api.graph_index import (
 )
 from headrace.api.key_index import MEMORY, one_source
 from headrace.cli.commands.index_build import VERSIONS
+from headrace.cli.graph_options import say_no_edges
 from headrace.cli.key_index_building import (
     build_as_asked,
     check_as_asked,
@@ -46,14 +47,6 @@ def build(options: Namespace, console: Console) -> int:
         **names,
     )
 
-    def say_mistyped(seen: str) -> None:
-        console.emit(
-            "no_edges_indexed",
-            f"{source.location}: no row is such an edge; fields of the first rows: {seen}",
-            source=source.location,
-            **names,
-        )
-
     build = partial(
         build_graph_index,
         options.file,
@@ -63,6 +56,7 @@ def build(options: Namespace, console: Console) -> int:
         reverse=options.reverse,
         version=VERSIONS[options.format],
     )
+    say_mistyped = partial(say_no_edges, console, source.location, names)
     build_as_asked(options, console, source, build, say_mistyped)
     return 0
 

@@ -136,10 +136,41 @@ def reached(
 ) -> bool:
     """Find a way to edges, and say which if that is asked for; false if that was all."""
     if options.explain != "plan":
-        graph.reach(direction)
+        look_for_edges(graph, console, direction)
     if options.explain is not None:
         say_way(console, graph.way(direction))
     return bool(options.explain != "plan")
+
+
+def look_for_edges(
+    graph: Graph, console: Console, direction: Direction = "out"
+) -> None:
+    """Find a way to edges; of a scan that finds none, say which fields there are."""
+    from headrace.cli.key_index_building import fields_seen
+    from headrace.kernel.graph import meta_of
+
+    found = graph.reach(direction)
+    if found.path != "scan" or found.graph is None:
+        return
+    meta = meta_of(found.graph.meta)
+    if meta.edges == 0 and meta.lines.lines > meta.lines.blank:
+        from_, pred, to = found.fields
+        names = {"from": from_, "pred": pred, "to": to}
+        seen = ", ".join(fields_seen(graph.location)) or "none"
+        say_no_edges(console, graph.location, names, seen)
+
+
+def say_no_edges(
+    console: Console, location: str, names: dict[str, str | None], seen: str
+) -> None:
+    """Say that no row is an edge, to whoever has mistyped a field."""
+    fields = ", ".join(name for name in names.values() if name is not None)
+    console.emit(
+        "no_edges_indexed",
+        f"{location}: no row is an edge of {fields}; fields of the first rows: {seen}",
+        source=location,
+        **names,
+    )
 
 
 def say_way(console: Console, way: GraphWay) -> None:
@@ -164,14 +195,21 @@ def predicates(options: Namespace) -> list[str] | None:
 
 
 def say_missing(
-    console: Console, graph: Graph, seeds: Iterable[str], unknown: Iterable[str] = ()
+    console: Console,
+    graph: Graph,
+    seeds: Iterable[str],
+    unknown: Iterable[str] = (),
+    *,
+    named: bool = True,
 ) -> None:
-    """Say which nodes and predicates are not there."""
+    """Say which nodes and predicates are not there; none is, unless edges are `named`."""
     for seed in seeds:
         message = f"{graph.location}: no edge comes from or goes to {seed!r}"
         console.emit("seed_not_found", message, id=seed)
     for pred in unknown:
         message = f"{graph.location}: no edge has the predicate {pred!r}"
+        if not named:
+            message = f"{graph.location}: edges have no predicate; --pred-field names its field"
         console.emit("predicate_not_found", message, pred=pred)
 
 

@@ -98,7 +98,7 @@ def build_as_asked(
     duration = int((time.monotonic() - began) * 1000)
     _say_upgraded(console, built)
     if built.lines.records == 0 and built.lines.lines > built.lines.blank:
-        say_mistyped(", ".join(_fields_seen(source.location)) or "none")
+        say_mistyped(", ".join(fields_seen(source.location)) or "none")
     _say_complete(console, built, duration)
 
 
@@ -301,7 +301,7 @@ def check_as_asked(
     return 0 if found["valid"] and found["fresh"] else 1
 
 
-def _fields_seen(location: str) -> list[str]:
+def fields_seen(location: str) -> list[str]:
     """List the fields of the first rows, for whoever has mistyped one."""
     rows = islice(headrace.open(location).records(on_error="skip"), 100)
     names = (name for row in rows if isinstance(row, dict) for name in row)

@@ -152,6 +152,7 @@ def run(options: Namespace, console: Console) -> int:
     from headrace.cli import graph_options as said
     from headrace.cli.ending import ending_cleanly
     from headrace.cli.graph_seeds import Seeds
+    from headrace.cli.wording import counted
     from headrace.errors import UsageError
 
     drawing = DRAWINGS.get(options.format)
@@ -173,7 +174,7 @@ def run(options: Namespace, console: Console) -> int:
         if options.explain is not None:
             console.emit(
                 "graph_stats",
-                f"{told.nodes} nodes, {told.edges} edges told of",
+                f"{counted(told.nodes, 'node')}, {counted(told.edges, 'edge')} told of",
                 nodes=told.nodes,
                 edges=told.edges,
                 duration_ms=int((time.monotonic() - began) * 1000),
@@ -213,7 +214,7 @@ def _expand(
     )
     unknown = dict.fromkeys(pred for pred in found.unknown if pred not in told.unknown)
     told.unknown.update(unknown)
-    say_missing(console, graph, found.missing, unknown)
+    say_missing(console, graph, found.missing, unknown, named=named)
     _say_bounds(found, seed, options, console)
 
 

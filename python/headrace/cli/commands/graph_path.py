@@ -68,6 +68,7 @@ def run(options: Namespace, console: Console) -> int:
 
     from headrace.cli import graph_options as said
     from headrace.cli.graph_output import print_steps
+    from headrace.cli.wording import counted
 
     with said.open_graph(options, console) as graph:
         direction = options.direction
@@ -88,7 +89,7 @@ def run(options: Namespace, console: Console) -> int:
             edges = len(found) // 2 if found else 0
             console.emit(
                 "graph_stats",
-                f"a way of {edges} edges" if found else "no way",
+                f"a way of {counted(edges, 'edge')}" if found else "no way",
                 nodes=edges + 1 if found else 0,
                 edges=edges,
                 duration_ms=int((time.monotonic() - began) * 1000),

@@ -39,9 +39,10 @@ def run(options: Namespace, console: Console) -> int:
     """Print what the graph is like."""
     import json
 
-    from headrace.cli.graph_options import open_graph
+    from headrace.cli.graph_options import look_for_edges, open_graph
 
     with open_graph(options, console) as graph:
+        look_for_edges(graph, console)
         found = graph.stats()
         named = graph.reach().fields.pred is not None
     if options.json:
