@@ -338,8 +338,19 @@ def test_a_part_without_a_last_newline_is_no_part_of_the_next_row(tmp_path):
     assert graph.location == f"{first} and 1 more"
 
 
+def test_an_index_that_was_named_and_is_not_there_is_told_by_its_name(source):
+    with pytest.raises(GraphIndexError, match="elsewhere: there is no graph index"):
+        headrace.Graph(source, index="elsewhere", strict=True).reach()
+
+
 def test_several_files_have_no_index(tmp_path, source):
     (tmp_path / "more.jsonl").write_bytes(b"")
+    with pytest.raises(UsageError, match="several files have no index"):
+        headrace.Graph(tmp_path, index="one.jnx.graph")
+    with pytest.raises(
+        UsageError, match=r"and this is 2; name one of them.*query '\$'"
+    ):
+        headrace.build_graph_index(tmp_path, "from", "pred", "to")
     with pytest.raises(GraphIndexError, match="edges in 2 files have no index"):
         headrace.Graph(tmp_path, strict=True).reach()
     with pytest.warns(HeadraceWarning, match="in 2 files.*all rows are scanned"):

@@ -117,6 +117,8 @@ class Graph:
         self._scanned: Reach | None = None
         self._closed = False
         only = self._edges_in.only
+        if only is None and index:
+            raise UsageError(f"{self.location}: several files have no index; name none")
         self._opened = None if only is None else OpenedFile(only)
 
     @property
@@ -371,7 +373,7 @@ class Graph:
         def asked(way: Reach) -> T:
             if way.graph is None:
                 if self._strict:
-                    raise self._edges_in.no_index
+                    raise self._edges_in.no_index(self._where)
                 with self._lock:
                     way = self._scan("out", way.fields)
             assert way.graph is not None

@@ -61,11 +61,10 @@ class EdgeFiles(NamedTuple):
         """The file, if it is one."""
         return self.sources[0] if len(self.sources) == 1 else None
 
-    @property
-    def no_index(self) -> GraphIndexError:
+    def no_index(self, where: files.Where) -> GraphIndexError:
         """Say that there is no graph index."""
         if self.only is not None:
-            return store.unusable(self.only)
+            return store.unusable(self.only, where)
         reason = f"edges in {len(self.sources)} files have no index"
         return GraphIndexError(self.location, self.location, "several", reason)
 
@@ -105,7 +104,7 @@ class Wanted(NamedTuple):
 def reach_edges(edges: EdgeFiles, wanted: Wanted) -> Reach:
     """Find the best way to edges."""
     fields = wanted.fields or USUAL
-    troubles: list[KeyIndexError] = [edges.no_index]
+    troubles: list[KeyIndexError] = [edges.no_index(wanted.where)]
     if edges.only is not None:
         found = _by_index(edges.only, wanted)
         if isinstance(found, Reach):
@@ -157,7 +156,7 @@ def _by_graph(
     found = store.find(source, wanted.where)
     fields = wanted.fields or USUAL
     if found is None:
-        return fields, store.unusable(source)
+        return fields, store.unusable(source, wanted.where)
     place = (source.location, str(found.path))
     if isinstance(found, files.Unreadable):
         return fields, GraphIndexError(*place, found.fault, found.reason)

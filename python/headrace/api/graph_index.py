@@ -157,7 +157,7 @@ def _kind(
     return Kind(
         store.StoredGraph,
         lambda: store.find(source, where),
-        lambda: store.unusable(source),
+        lambda: store.unusable(source, where),
         lambda found: graph_build.build(source, found.path, again(found)),
         lambda stored: graph_build.update(source, stored, again(stored)),
         lambda stored: graph_build.compact(source, stored, again(stored)),
@@ -225,5 +225,5 @@ def _described(meta: GraphMeta) -> dict[str, Any]:
 def _found(source: Source, where: files.Where) -> store.StoredGraph | files.Unreadable:
     found = store.find(source, where)
     if found is None:
-        raise store.unusable(source)
+        raise store.unusable(source, where)
     return found

@@ -166,7 +166,11 @@ def one_source(source: str | os.PathLike[str] | Source) -> Source:
         return source
     sources = expand(source)
     if len(sources) != 1:
-        raise UsageError(f"{os.fspath(source)}: an index is of one file")
+        name = os.fspath(source)
+        raise UsageError(
+            f"{name}: an index is of one file, and this is {len(sources)}; name one of them, or "
+            f"put them together: `headrace query '$' {name} > all.jsonl`"
+        )
     return sources[0]
 
 

@@ -118,8 +118,8 @@ def taken(source: Source, where: Where) -> GraphIndexError:
     return GraphIndexError(source.location, str(path), "foreign", reason)
 
 
-def unusable(source: Source) -> GraphIndexError:
+def unusable(source: Source, where: Where) -> GraphIndexError:
     """Say that there is no index."""
-    path = next(sidecar_places(source.location, SUFFIX))
+    path = next(_places(source, where))
     reason = "there is no graph index"
     return GraphIndexError(source.location, str(path), "missing", reason)
