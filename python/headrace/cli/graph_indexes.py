@@ -19,7 +19,7 @@ from headrace.api.graph_index import (
 from headrace.api.key_index import MEMORY, one_source
 from headrace.cli.commands.index_build import VERSIONS
 from headrace.cli.graph_options import say_no_edges
-from headrace.cli.key_index_building import (
+from headrace.cli.index_building import (
     build_as_asked,
     check_as_asked,
     compact_as_asked,

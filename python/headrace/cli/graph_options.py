@@ -146,7 +146,7 @@ def look_for_edges(
     graph: Graph, console: Console, direction: Direction = "out"
 ) -> None:
     """Find a way to edges; of a scan that finds none, say which fields there are."""
-    from headrace.cli.key_index_building import fields_seen
+    from headrace.cli.index_building import fields_seen
     from headrace.kernel.graph import meta_of
 
     found = graph.reach(direction)

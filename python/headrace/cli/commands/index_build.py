@@ -186,7 +186,7 @@ def _build(source: Source, options: Namespace, console: Console) -> None:
     from functools import partial
 
     from headrace.api.key_index import build_lookup_index
-    from headrace.cli.key_index_building import build_as_asked
+    from headrace.cli.index_building import build_as_asked
     from headrace.cli.key_index_options import fields
 
     version = "2" if options.compact else options.format

@@ -47,7 +47,7 @@ def _compact(options: Namespace, console: Console) -> int:
     from functools import partial
 
     from headrace.api.key_index_update import compact_lookup_index
-    from headrace.cli.key_index_building import compact_as_asked
+    from headrace.cli.index_building import compact_as_asked
     from headrace.cli.key_index_options import key_of, tell_as_asked
     from headrace.errors import UsageError
 

@@ -62,7 +62,7 @@ def _update(options: Namespace, console: Console) -> int:
     from functools import partial
 
     from headrace.api.key_index_update import update_lookup_index
-    from headrace.cli.key_index_building import update_as_asked
+    from headrace.cli.index_building import update_as_asked
     from headrace.cli.key_index_options import key_of, tell_as_asked
 
     tell_as_asked(options, console)
