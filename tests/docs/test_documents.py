@@ -29,6 +29,9 @@ pytestmark = pytest.mark.xdist_group("documents")
 NOT_RUN = {
     ("sh", "README.md"): "sets up a machine",
     ("sh", "spark.md"): "sets up a machine",
+    ("sh", "deployment.md"): "sets up machines",
+    ("python", "deployment.md"): "needs clusters; tests/spark has those that can be",
+    ("dockerfile", "deployment.md"): "sets up a machine",
     ("sh", "pipeline.md"): "needs Java; tests/spark does the same",
     ("python", "pipeline.md"): "needs Java; tests/spark does the same",
     ("text", "pipeline.md"): "needs Java; tests/spark/test_demo.py holds it to a run",
