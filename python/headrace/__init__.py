@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from headrace.api.graph import Graph
     from headrace.api.graph_index import (
         build_graph_index,
+        build_graph_indexes,
         check_graph_index,
         compact_graph_index,
         graph_index_stats,
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from headrace.api.key_index import (
         KeyIndex,
         build_lookup_index,
+        build_lookup_indexes,
         open_lookup_index,
     )
     from headrace.api.key_index_report import check_lookup_index, lookup_index_stats
@@ -95,7 +97,9 @@ _HOMES = {
     "__version__": "headrace.kernel.version",
     "backup_log": "headrace.store.log.backup",
     "build_graph_index": "headrace.api.graph_index",
+    "build_graph_indexes": "headrace.api.graph_index",
     "build_lookup_index": "headrace.api.key_index",
+    "build_lookup_indexes": "headrace.api.key_index",
     "check_graph_index": "headrace.api.graph_index",
     "check_lookup_index": "headrace.api.key_index_report",
     "collect_ndjson": "headrace.api.ndjson",
@@ -156,7 +160,9 @@ __all__ = [
     "__version__",
     "backup_log",
     "build_graph_index",
+    "build_graph_indexes",
     "build_lookup_index",
+    "build_lookup_indexes",
     "check_graph_index",
     "check_lookup_index",
     "collect_ndjson",

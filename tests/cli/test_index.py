@@ -383,3 +383,45 @@ def test_a_command_line_that_makes_no_sense(headrace, arguments, said):
 def test_a_missing_file_is_a_failure(headrace):
     assert headrace("index", "build", "none.jsonl", "--on", "a").code == 1
     assert headrace("index", "get", "none.jsonl", "--key", "a", "--eq", "1").code == 1
+
+
+def test_several_files_get_an_index_each(headrace, customers, tmp_path):
+    other = tmp_path / "other.jsonl"
+    other.write_bytes(ROWS[:200])
+    done = headrace("index", "build", "*.jsonl", str(other), "--on", "customer_id")
+    assert done.code == 0
+    assert names(done) == ["build_start", "build_complete"] * 3
+    indexes = [event["index"] for event in done.events if "index" in event]
+    assert indexes == ["customers.jsonl.jnx", "other.jsonl.jnx", f"{other}.jnx"]
+    for option in ("--out", "--errors"):
+        refused = headrace(
+            "index", "build", "*.jsonl", "--on", "customer_id", option, "x"
+        )
+        assert refused.code == 2
+
+
+def test_a_file_without_an_index_ends_the_command(headrace, customers, tmp_path):
+    (tmp_path / "d.jsonl").write_bytes(b'{"customer_id":1}\n{"customer_id":"1"}\n')
+    (tmp_path / "e.jsonl").write_bytes(b'{"customer_id":1}\n')
+    (tmp_path / "c.jsonl").write_bytes(b'{"customer_id":1}\n')
+    files = ["c.jsonl", "d.jsonl", "e.jsonl"]
+    unique = ("--mode", "unique")
+    done = headrace("index", "build", *files, "--on", "customer_id", *unique)
+    assert done.code == 1
+    assert names(done) == ["build_start", "build_complete", "build_start", "error"]
+    assert [path.name for path in tmp_path.glob("*.jnx")] == ["c.jsonl.jnx"]
+
+
+def test_the_parts_of_a_set_get_an_index_each(headrace, customers, tmp_path):
+    lines = b"".join(b'{"customer_id":%d}\n' % number for number in range(100))
+    (tmp_path / "many.jsonl").write_bytes(lines)
+    written = headrace(
+        "shard", "write", "many.jsonl", "--out", "set", "--max-records", "30"
+    )
+    assert written.code == 0
+    done = headrace("index", "build", "set", "--on", "customer_id")
+    assert names(done) == ["build_start", "build_complete"] * 4
+    found = headrace("query", "--matches", "customer_id == 77", "set")
+    assert found.out == b'{"customer_id":77}\n'
+    explained = headrace("query", "--explain", "--matches", "customer_id == 77", "set")
+    assert b"jnx" in explained.out

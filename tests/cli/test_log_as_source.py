@@ -89,7 +89,7 @@ def test_an_index_of_each_segment(process, both, tmp_path):
     assert process("log", "cat", "log").out.startswith(ROWS)
     refused = process("index", "build", "log", "--on", "k", "--out", "one.jnx")
     assert refused.code == 2
-    assert "an index for each of 5 segments" in refused.err
+    assert "an index for each of 5 files" in refused.err
 
 
 def test_a_directory_of_logs_says_what_to_name(process, both, tmp_path):

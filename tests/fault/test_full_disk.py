@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 import headrace
-from headrace.engines.local.graph_build import GraphBuild
+from headrace.engines.index_kinds import GraphBuild, KeyBuild
 from headrace.engines.local.graph_build import build as build_graph
-from headrace.engines.local.key_build import KeyBuild, build
+from headrace.engines.local.key_build import build
 from headrace.errors import UnreadableError, UnwritableError
 from headrace.kernel.graph import EdgeFields
 

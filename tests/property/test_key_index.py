@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 import headrace
 from headrace.api.key_index import one_source
-from headrace.engines.local.key_build import KeyBuild, build
+from headrace.engines.index_kinds import KeyBuild
+from headrace.engines.local.key_build import build
 from headrace.errors import HeadraceWarning
 from headrace.kernel.key_index import request_of_json
 from tests.reference.compressed import FORMS

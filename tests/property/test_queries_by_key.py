@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 import headrace
 from headrace.api.key_index import one_source
-from headrace.engines.local.key_build import KeyBuild, build
+from headrace.engines.index_kinds import KeyBuild
+from headrace.engines.local.key_build import build
 from headrace.errors import HeadraceError, HeadraceWarning
 from headrace.store.key_names import suffix_of
 from tests.reference.compressed import FORMS

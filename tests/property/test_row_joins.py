@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 import headrace
 from headrace.api.key_index import one_source
-from headrace.engines.local.key_build import KeyBuild, build
+from headrace.engines.index_kinds import KeyBuild
+from headrace.engines.local.key_build import build
 from headrace.errors import HeadraceWarning
 from headrace.physical import join_choice
 from tests.reference import slow_row_joins

@@ -2,7 +2,8 @@
 
 Spark starts this daemon instead of its own (`spark.python.daemon.module`). What goes wrong is
 written in the file `order` of the directory that SABOTAGE names; each time it does, there
-is a line more in its file `done`. All of it happens to task 1, when it has read some rows.
+is a line more in its file `done`. All of it happens to task 1, when it has read some rows, or
+has just finished a file.
 """
 
 import os
@@ -83,6 +84,22 @@ def watch_reading(sabotage):
     Rows.next_batch = next_batch
 
 
+def watch_indexing(sabotage):
+    from headrace.store.atomic import NewFile
+    from headrace.store.opened import Rows
+
+    advance, finish = Rows.advance, NewFile.finish
+
+    def after(done):
+        task = TaskContext.get()
+        if task is not None and task.partitionId() == TASK:
+            strike(sabotage, task)
+        return done
+
+    Rows.advance = lambda self, look_at: after(advance(self, look_at))
+    NewFile.finish = lambda self: after(finish(self))
+
+
 def prepare(sabotage):
     """Make a worker, which does one task, what was ordered."""
     order = sabotage.order()
@@ -100,6 +117,7 @@ def prepare(sabotage):
 def main():
     sabotage = Sabotage(os.environ[VARIABLE])
     watch_reading(sabotage)
+    watch_indexing(sabotage)
     os.register_at_fork(after_in_child=lambda: prepare(sabotage))
     daemon.manager()
 

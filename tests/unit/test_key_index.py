@@ -11,7 +11,8 @@ from decimal import Decimal
 import pytest
 
 import headrace
-from headrace.engines.local.key_build import KeyBuild, build
+from headrace.engines.index_kinds import KeyBuild
+from headrace.engines.local.key_build import build
 from headrace.errors import (
     DuplicateKeyError,
     HeadraceWarning,

@@ -1,6 +1,7 @@
 //! Graph indexes: building, checking, going along edges.
 
 use std::{
+    fs,
     path::PathBuf,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
@@ -121,6 +122,19 @@ impl GraphRuns {
     /// Sort what is there; several can do so at once. Raises also what went wrong before.
     fn finish(&self, py: Python<'_>) -> PyResult<()> {
         self.runs.finish(py, EdgeRuns::finish)
+    }
+
+    /// Write all that is there to a new file, for another process. Raises also what went wrong
+    /// before.
+    fn save(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
+        self.runs.finish(py, |runs| runs.save(&fs::File::create_new(path)?))
+    }
+
+    /// What was saved in a file.
+    #[staticmethod]
+    fn saved(py: Python<'_>, path: PathBuf) -> PyResult<Self> {
+        let runs = py.detach(|| EdgeRuns::saved(&fs::File::open(path)?)).map_err(to_python)?;
+        Ok(Self { runs: Collected::new(runs) })
     }
 }
 

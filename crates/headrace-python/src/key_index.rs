@@ -1,6 +1,7 @@
 //! Key indexes: building, looking up, checking.
 
 use std::{
+    fs,
     path::PathBuf,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
@@ -74,6 +75,20 @@ impl KeyRuns {
     /// Sort what is there; several can do so at once. Raises also what went wrong before.
     fn finish(&self, py: Python<'_>) -> PyResult<()> {
         self.runs.finish(py, keys::Runs::finish)
+    }
+
+    /// Write all that is there to a new file, for another process. Raises also what went wrong
+    /// before.
+    fn save(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
+        self.runs.finish(py, |runs| runs.save(&fs::File::create_new(path)?, 0).map(drop))
+    }
+
+    /// What was saved in a file.
+    #[staticmethod]
+    fn saved(path: PathBuf) -> PyResult<Self> {
+        let file = fs::File::open(path)?;
+        let runs = keys::Runs::saved(file.try_clone()?, (0, file.metadata()?.len()));
+        Ok(Self { runs: Collected::new(runs) })
     }
 }
 

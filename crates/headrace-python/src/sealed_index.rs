@@ -96,11 +96,11 @@ impl<R: Send> Collected<R> {
         *self.failure() = Some(failure);
     }
 
-    /// Sort what is there. Raises also what went wrong before.
+    /// Sort what is there, or put it away. Raises also what went wrong before.
     pub(crate) fn finish(
         &self,
         py: Python<'_>,
-        sort: impl Fn(&mut R) -> Result<()> + Send,
+        sort: impl FnOnce(&mut R) -> Result<()> + Send,
     ) -> PyResult<()> {
         py.detach(|| match self.failure().take() {
             Some(failure) => Err(failure),

@@ -23,7 +23,7 @@ from headrace.api.graph_access import (
     scan_edges,
 )
 from headrace.api.key_index import LEAST_MEMORY, MEMORY, where_of
-from headrace.engines.local.graph_build import GraphBuild
+from headrace.engines.index_kinds import GraphBuild
 from headrace.errors import (
     GraphIndexError,
     HeadraceWarning,

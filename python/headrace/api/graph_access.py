@@ -11,12 +11,8 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
-from headrace.engines.local.graph_build import (
-    GraphBuild,
-    as_it_was,
-    build_aside,
-    continue_aside,
-)
+from headrace.engines.index_kinds import GraphBuild
+from headrace.engines.local.graph_build import as_it_was, build_aside, continue_aside
 from headrace.errors import GraphIndexError, KeyIndexError
 from headrace.kernel.graph import Direction, EdgeFields, GraphAccess, GraphIndex
 from headrace.kernel.rows import reading

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
+from headrace.api.index_builds import Engine, EngineName, build_each
 from headrace.api.index_report import check_index, index_stats
 from headrace.api.index_update import (
     Kind,
@@ -18,12 +19,13 @@ from headrace.api.key_index import (
     MAX_LINE,
     MEMORY,
     one_source,
+    sources_with_rows,
     where_of,
-    written_first,
 )
+from headrace.engines.index_kinds import GraphBuild
+from headrace.engines.index_rows import ScanOptions
 from headrace.engines.local import graph_build
-from headrace.engines.local.graph_build import GraphBuild, as_it_was
-from headrace.engines.local.index_scan import ScanOptions
+from headrace.engines.local.graph_build import as_it_was
 from headrace.errors import GraphIndexError, UsageError
 from headrace.kernel.graph import EdgeFields
 from headrace.kernel.rows import reading
@@ -34,13 +36,13 @@ from headrace.store.sizes import parse_size
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
-    from headrace.engines.local.key_build import Built
+    from headrace.engines.index_kinds import Built
     from headrace.kernel.graph import GraphMeta, GraphWritten
     from headrace.kernel.key_index import Skipped
     from headrace.store.opened import OpenedFile
-    from headrace.store.source import Source
+    from headrace.store.source import Source, SourceSpec
 
 
 def build_graph_index(
@@ -59,6 +61,9 @@ def build_graph_index(
     strict: bool = False,
     max_line: int | str = MAX_LINE,
     max_depth: int = MAX_DEPTH,
+    engine: EngineName = "local",
+    master: str | None = None,
+    partition_bytes: int | str | None = None,
     progress: Callable[[int, int], None] = lambda _bytes, _records: None,
     skipped: Callable[[Sequence[Skipped]], None] | None = None,
 ) -> Built[GraphWritten]:
@@ -70,11 +75,63 @@ def build_graph_index(
     one node. Lines that are bad, and rows without one of the fields, are passed over and
     counted, and given to `skipped`, some at a time; with `strict`, a bad line is an error. The
     index is ``SOURCE.jnx.graph``, or it is `index`, or lies in `index_dir`; one of other
-    fields is replaced with `force` only.
+    fields is replaced with `force` only. With the engine ``"spark"``, tasks at `master` read
+    `partition_bytes` of the file each, `memory` is that of one task, and the bytes of
+    the index are the same.
+    """
+    (built,) = build_graph_indexes(
+        [one_source(source)],
+        from_,
+        pred,
+        to,
+        reverse=reverse,
+        version=version,
+        memory=memory,
+        threads=threads,
+        index=index,
+        index_dir=index_dir,
+        force=force,
+        strict=strict,
+        max_line=max_line,
+        max_depth=max_depth,
+        engine=engine,
+        master=master,
+        partition_bytes=partition_bytes,
+        progress=progress,
+        skipped=skipped,
+    )
+    return built
+
+
+def build_graph_indexes(
+    sources: SourceSpec | Sequence[Source],
+    from_: str,
+    pred: str | None,
+    to: str,
+    *,
+    reverse: bool = False,
+    version: Literal[1, 2] | None = None,
+    memory: int | str = MEMORY,
+    threads: int | None = None,
+    index: str | os.PathLike[str] | None = None,
+    index_dir: str | os.PathLike[str] | None = None,
+    force: bool = False,
+    strict: bool = False,
+    max_line: int | str = MAX_LINE,
+    max_depth: int = MAX_DEPTH,
+    engine: EngineName = "local",
+    master: str | None = None,
+    partition_bytes: int | str | None = None,
+    progress: Callable[[int, int], None] = lambda _bytes, _records: None,
+    skipped: Callable[[Sequence[Skipped]], None] | None = None,
+) -> Iterator[Built[GraphWritten]]:
+    """Build an index of each of several files of edges, and yield what came of each, in order.
+
+    See `build_graph_index`, and `headrace.build_lookup_indexes` for which files, and what
+    becomes of errors.
     """
     if version not in (None, 1, 2):
         raise UsageError(f"version is 1 or 2, not {version!r}")
-    one, where = one_source(source), where_of(index, index_dir)
     asked = GraphBuild(
         _fields_of(from_, pred, to),
         reverse,
@@ -87,12 +144,14 @@ def build_graph_index(
         progress=progress,
         skipped=skipped,
     )
-    files.refuse_unless_seekable(one)
-    places = store.destinations(one, asked.fields, where, force=force)
-    made = written_first(places, lambda path: graph_build.build(one, path, asked))
-    if made is None:
-        raise store.taken(one, where)
-    return made
+    every = sources_with_rows(sources)
+    return build_each(
+        every,
+        asked,
+        where_of(index, index_dir, of=len(every)),
+        Engine(engine, master, partition_bytes),
+        force=force,
+    )
 
 
 def _fields_of(from_: str, pred: str | None, to: str) -> EdgeFields:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from headrace.engines.local.key_build import Built
+    from headrace.engines.index_kinds import Built
     from headrace.store.source import Source
 
 S = TypeVar("S", bound="store.AnyStored")

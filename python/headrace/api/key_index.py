@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import errno
 import os
 import threading
 import warnings
 from dataclasses import dataclass, replace
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, Self, cast
 
-from headrace.engines.local.key_build import Built, KeyBuild, build
+from headrace.api.index_builds import Engine, EngineName, build_each
+from headrace.engines.index_kinds import Built, KeyBuild
 from headrace.engines.local.key_lookup import (
     LedBy,
     Reading,
@@ -36,13 +36,11 @@ from headrace.store.source import Source, expand
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
-    from pathlib import Path
     from types import TracebackType
 
     from headrace.kernel.key_index import KeyRequest, Meta, Skipped, Written
     from headrace.kernel.rows import RowBatch
-
-W = TypeVar("W")
+    from headrace.store.source import SourceSpec
 
 MAX_LINE = 64 << 20
 MEMORY = 256 << 20
@@ -66,6 +64,9 @@ def build_lookup_index(
     strict: bool = False,
     max_line: int | str = MAX_LINE,
     max_depth: int = MAX_DEPTH,
+    engine: EngineName = "local",
+    master: str | None = None,
+    partition_bytes: int | str | None = None,
     progress: Callable[[int, int], None] = lambda _bytes, _records: None,
     skipped: Callable[[Sequence[Skipped]], None] | None = None,
 ) -> Built[Written]:
@@ -77,15 +78,64 @@ def build_lookup_index(
     over and counted, and given to `skipped`, some at a time; with `strict`, a bad line is
     an error. The index is ``SOURCE.jnx``, ``SOURCE.jnx.KEY`` if that is the index of
     another key, which with `force` is replaced; or it is `index`, or lies in `index_dir`.
-    Whoever comes while somebody else writes it is refused.
+    Whoever comes while somebody else writes it is refused. With the engine ``"spark"``, tasks
+    at `master` read `partition_bytes` of the file each, `memory` is that of one task, and
+    the bytes of the index are the same.
+    """
+    (built,) = build_lookup_indexes(
+        [one_source(source)],
+        key,
+        mode=mode,
+        version=version,
+        memory=memory,
+        threads=threads,
+        index=index,
+        index_dir=index_dir,
+        force=force,
+        strict=strict,
+        max_line=max_line,
+        max_depth=max_depth,
+        engine=engine,
+        master=master,
+        partition_bytes=partition_bytes,
+        progress=progress,
+        skipped=skipped,
+    )
+    return built
+
+
+def build_lookup_indexes(
+    sources: SourceSpec | Sequence[Source],
+    key: str | Sequence[str],
+    *,
+    mode: Literal["multi", "unique"] = "multi",
+    version: Literal[1, 2] | None = None,
+    memory: int | str = MEMORY,
+    threads: int | None = None,
+    index: str | os.PathLike[str] | None = None,
+    index_dir: str | os.PathLike[str] | None = None,
+    force: bool = False,
+    strict: bool = False,
+    max_line: int | str = MAX_LINE,
+    max_depth: int = MAX_DEPTH,
+    engine: EngineName = "local",
+    master: str | None = None,
+    partition_bytes: int | str | None = None,
+    progress: Callable[[int, int], None] = lambda _bytes, _records: None,
+    skipped: Callable[[Sequence[Skipped]], None] | None = None,
+) -> Iterator[Built[Written]]:
+    """Build an index of each of several files, and yield what came of each, in order.
+
+    The files of a set or of a log, those of a glob, or any others; see
+    `build_lookup_index`. With the engine ``"spark"`` they are built together. What is wrong
+    with one is raised when those before it are built, and those behind it are not.
     """
     if mode not in ("multi", "unique"):
         raise UsageError(f"mode is 'multi' or 'unique', not {mode!r}")
     if version not in (None, 1, 2):
         raise UsageError(f"version is 1 or 2, not {version!r}")
-    fields = fields_of(key)
     asked = KeyBuild(
-        fields,
+        fields_of(key),
         mode == "unique",
         version,
         memory=max(parse_size(memory), LEAST_MEMORY),
@@ -96,46 +146,14 @@ def build_lookup_index(
         progress=progress,
         skipped=skipped,
     )
-    one = one_source(source)
-    where = where_of(index, index_dir)
-    return build_somewhere(one, asked, where, force=force)
-
-
-def build_somewhere(
-    source: Source, asked: KeyBuild, where: files.Where, *, force: bool = False
-) -> Built[Written]:
-    """Build an index in the first place where it can be written."""
-    files.refuse_unless_seekable(source)
-    places = store.destinations(source, list(asked.fields), where, force=force)
-    made = written_first(places, lambda path: build(source, path, asked))
-    if made is None:
-        raise store.taken(source, where)
-    return made
-
-
-def written_first(
-    places: Iterable[Path], write: Callable[[Path], Built[W]]
-) -> Built[W] | None:
-    """Write an index in the first place where that is possible; None without a place."""
-    refused: OSError | None = None
-    for path in places:
-        if _writable(path):
-            with files.writing(path):
-                return write(path)
-        reason = os.strerror(errno.EACCES)
-        refused = refused or PermissionError(errno.EACCES, reason, str(path))
-    if refused is not None:
-        raise refused
-    return None
-
-
-def _writable(path: Path) -> bool:
-    """Whether a file can be written there."""
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-    except OSError:
-        return False
-    return os.access(path.parent, os.W_OK | os.X_OK)
+    every = sources_with_rows(sources)
+    return build_each(
+        every,
+        asked,
+        where_of(index, index_dir, of=len(every)),
+        Engine(engine, master, partition_bytes),
+        force=force,
+    )
 
 
 def as_it_was(known: store.Stored) -> KeyBuild:
@@ -174,10 +192,25 @@ def one_source(source: str | os.PathLike[str] | Source) -> Source:
     return sources[0]
 
 
+def sources_with_rows(sources: SourceSpec | Sequence[Source]) -> list[Source]:
+    """Return files that get an index each; of a log, the segments that have lines."""
+    several = sources if isinstance(sources, list | tuple) else [sources]
+    every = [each for each in several if isinstance(each, Source)]
+    if len(every) < max(len(several), 1):
+        every = expand(cast("SourceSpec", sources))
+    written = [source for source in every if source.segment is None or source.size]
+    return written or every
+
+
 def where_of(
-    index: str | os.PathLike[str] | None, index_dir: str | os.PathLike[str] | None
+    index: str | os.PathLike[str] | None,
+    index_dir: str | os.PathLike[str] | None,
+    *,
+    of: int = 1,
 ) -> files.Where:
     """Return where indexes are."""
+    if index is not None and of > 1:
+        raise UsageError(f"index: there is an index for each of {of} files")
     path, directory = (
         None if place is None else os.fspath(place) for place in (index, index_dir)
     )
@@ -282,7 +315,7 @@ class KeyIndex:
             asked = replace(asked, max_line=max_line, max_depth=max_depth)
         self._tell(trouble)
         try:
-            build_somewhere(self.source, asked, self._where)
+            list(build_each([self.source], asked, self._where, Engine()))
         except KeyIndexLockedError as error:
             reason = f"{error.holder} is writing it"
             return KeyIndexError(trouble.path, error.path, "locked", reason)

@@ -19,9 +19,10 @@ from headrace.api.key_index import (
     one_source,
     where_of,
 )
+from headrace.engines.index_kinds import Built, KeyBuild
+from headrace.engines.index_rows import ScanOptions
 from headrace.engines.local import key_update
-from headrace.engines.local.index_scan import ScanOptions
-from headrace.engines.local.key_build import Built, KeyBuild, build
+from headrace.engines.local.key_build import build
 from headrace.store import key_index as store
 from headrace.store.sizes import parse_size
 

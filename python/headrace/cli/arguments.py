@@ -42,7 +42,7 @@ Kind: TypeAlias = Literal[
 ]
 """What stands for an argument: nothing, or a value of this kind."""
 
-Arity: TypeAlias = Literal["one", "optional", "many", "repeated"]
+Arity: TypeAlias = Literal["one", "optional", "several", "many", "repeated"]
 """How often a value is given; an option that is repeated has one each time.
 
 An option whose value is optional has it behind an equals sign: what comes next may be a
@@ -80,6 +80,8 @@ class Argument(NamedTuple):
         '-n, --rows N'
         >>> Argument("files", "file", "", metavar="FILE", arity="many").spelling
         '[FILE ...]'
+        >>> Argument("files", "file", "", metavar="FILE", arity="several").spelling
+        'FILE [FILE ...]'
         >>> Argument("why", "text", "", ("--why",), "HOW", arity="optional").spelling
         '--why[=HOW]'
         """
@@ -92,6 +94,8 @@ class Argument(NamedTuple):
                 return self.value
             case "optional":
                 return f"[{self.value}]"
+            case "several":
+                return f"{self.value} [{self.value} ...]"
             case "many" | "repeated":
                 return f"[{self.value} ...]"
 
@@ -290,12 +294,13 @@ def _settings(argument: Argument) -> dict[str, Any]:
         settings["type"] = READ[argument.kind]
     settings["default"] = argument.default
     settings["metavar"] = argument.value
-    match argument.arity:
-        case "one":
-            return settings
-        case "optional":
-            return settings | {"nargs": "?"}
-        case "many":
-            return settings | {"nargs": "*"}
-        case "repeated":
-            return settings | {"action": "append"}
+    return settings | _ARITIES[argument.arity]
+
+
+_ARITIES: dict[Arity, dict[str, str]] = {
+    "one": {},
+    "optional": {"nargs": "?"},
+    "several": {"nargs": "+"},
+    "many": {"nargs": "*"},
+    "repeated": {"action": "append"},
+}

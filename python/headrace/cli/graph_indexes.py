@@ -10,13 +10,13 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from headrace.api.graph_index import (
-    build_graph_index,
+    build_graph_indexes,
     check_graph_index,
     compact_graph_index,
     graph_index_stats,
     update_graph_index,
 )
-from headrace.api.key_index import MEMORY, one_source
+from headrace.api.key_index import MEMORY
 from headrace.cli.commands.index_build import VERSIONS
 from headrace.cli.graph_options import say_no_edges
 from headrace.cli.index_building import (
@@ -38,26 +38,31 @@ def build(options: Namespace, console: Console) -> int:
     """Build a graph index."""
     tell_as_asked(options, console)
     _refuse_keys(options)
-    source = one_source(options.file)
     names = {"from": options.from_, "pred": options.pred, "to": options.to}
-    console.emit(
-        "build_start",
-        f"{source.location}: building the graph index of its edges",
-        source=source.location,
-        **names,
-    )
+
+    def say_start(location: str) -> None:
+        console.emit(
+            "build_start",
+            f"{location}: building the graph index of its edges",
+            source=location,
+            **names,
+        )
 
     build = partial(
-        build_graph_index,
-        options.file,
-        options.from_,
-        options.pred,
-        options.to,
+        build_graph_indexes,
+        from_=options.from_,
+        pred=options.pred,
+        to=options.to,
         reverse=options.reverse,
         version=VERSIONS[options.format],
     )
-    say_mistyped = partial(say_no_edges, console, source.location, names)
-    build_as_asked(options, console, source, build, say_mistyped)
+    build_as_asked(
+        options,
+        console,
+        build,
+        say_start,
+        lambda location, seen: say_no_edges(console, location, names, seen),
+    )
     return 0
 
 

@@ -12,9 +12,9 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import headrace
-from headrace.api.key_index import one_source
+from headrace.api.key_index import one_source, sources_with_rows
 from headrace.cli.ending import ending_cleanly
-from headrace.errors import KeyIndexError
+from headrace.errors import KeyIndexError, UsageError
 from headrace.kernel.graph import GraphWritten
 from headrace.store.atomic import destination, replacing
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from headrace.api.index_update import Updated
     from headrace.cli.output import Console
-    from headrace.engines.local.key_build import Built
+    from headrace.engines.index_kinds import Built
     from headrace.kernel.key_index import Skipped, Written
     from headrace.store.source import Source
 
@@ -70,21 +70,24 @@ def _say_upgraded(
 def build_as_asked(
     options: Namespace,
     console: Console,
-    source: Source,
-    build: Callable[..., Built[Written] | Built[GraphWritten]],
-    say_mistyped: Callable[[str], None],
+    build: Callable[..., Iterator[Built[Any]]],
+    say_start: Callable[[str], None],
+    say_mistyped: Callable[[str, str], None],
 ) -> None:
-    """Build an index, and say what came of it.
+    """Build an index of each file, and say what came of it.
 
-    `say_mistyped` is called with the fields of the first rows if no row is in the index.
+    `say_start` is called with each file, and `say_mistyped` with the fields of its first rows
+    too, if no row is in its index.
     """
-    began = time.monotonic()
+    sources = _sources_of(options)
+    total = 0
     with (
         ending_cleanly(),
         console.progress() as report,
-        _skipped_to(options.errors, source.location) as skipped,
+        _skipped_to(options.errors, sources[0].location) as skipped,
     ):
-        built = build(
+        builds = build(
+            sources,
             memory=options.memory,
             threads=options.threads,
             index=options.out,
@@ -92,14 +95,35 @@ def build_as_asked(
             force=options.force,
             strict=options.strict,
             max_line=options.max_line,
-            progress=lambda done, _records: report(done, source.size),
+            engine=options.engine,
+            master=options.master,
+            partition_bytes=options.partition_bytes,
+            progress=lambda done, _records: report(done, total),
             skipped=skipped,
         )
-    duration = int((time.monotonic() - began) * 1000)
-    _say_upgraded(console, built)
-    if built.lines.records == 0 and built.lines.lines > built.lines.blank:
-        say_mistyped(", ".join(fields_seen(source.location)) or "none")
-    _say_complete(console, built, duration)
+        for source in sources:
+            total, began = source.size, time.monotonic()
+            say_start(source.location)
+            built = next(builds)
+            duration = int((time.monotonic() - began) * 1000)
+            _say_upgraded(console, built)
+            if built.lines.records == 0 and built.lines.lines > built.lines.blank:
+                seen = ", ".join(fields_seen(source.location)) or "none"
+                say_mistyped(source.location, seen)
+            _say_complete(console, built, duration)
+
+
+def _sources_of(options: Namespace) -> list[Source]:
+    """Return the files that get an index each."""
+    sources = sources_with_rows(options.files)
+    if len(sources) > 1:
+        if options.out is not None:
+            raise UsageError(
+                f"--out: there is an index for each of {len(sources)} files"
+            )
+        if options.errors is not None:
+            raise UsageError("--errors keeps lines of one file; name one")
+    return sources
 
 
 def _say_complete(

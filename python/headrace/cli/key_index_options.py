@@ -19,6 +19,13 @@ SOURCE = FILE._replace(
     help="a file; if it is compressed, one that can be entered anywhere"
 )
 
+SOURCES = FILE._replace(
+    name="files",
+    help="files, each of which gets an index; if they are compressed, such that can be "
+    "entered anywhere; of a set its parts, of a log its segments",
+    arity="several",
+)
+
 KEY = Argument(
     "key",
     "text",
@@ -64,7 +71,8 @@ MAX_LINE = Argument(
 MEMORY = Argument(
     "memory",
     "size",
-    "how much memory to use (256MiB unless told); changes no byte",
+    "how much memory to use, each task of Spark as well (256MiB unless told); changes no "
+    "byte",
     ("--memory",),
     metavar="SIZE",
     default=256 << 20,

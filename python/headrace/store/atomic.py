@@ -127,7 +127,11 @@ def remove_temporary(path: Path) -> None:
     """
     ours = re.compile(re.escape(f".{path.name}.tmp-") + r"[0-9]+-[0-9a-f]{8}")
     for other in path.parent.iterdir():
-        if ours.fullmatch(other.name):
+        if not ours.fullmatch(other.name):
+            continue
+        if other.is_dir() and not other.is_symlink():
+            shutil.rmtree(other, ignore_errors=True)
+        else:
             other.unlink(missing_ok=True)
 
 

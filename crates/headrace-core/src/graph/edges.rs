@@ -5,6 +5,8 @@
 //! its number, and new tables begin: a *part* is what shares one pair of tables. Merging the runs
 //! of all parts gives each text its place in the index.
 
+mod saved;
+
 use std::{fs::File, ops::Range, os::unix::fs::FileExt, path::PathBuf};
 
 use super::{GraphIndex, numbers::Numbers};

@@ -48,9 +48,18 @@ struct How {
     version: Option<u32>,
     budget: usize,
     collectors: u32,
+    /// As another process would: from files.
+    saved: bool,
 }
 
-const PLAIN: How = How { reverse: true, version: None, budget: 1 << 20, collectors: 1 };
+const PLAIN: How =
+    How { reverse: true, version: None, budget: 1 << 20, collectors: 1, saved: false };
+
+fn saved(mut runs: EdgeRuns) -> EdgeRuns {
+    let file = nameless_file(&std::env::temp_dir()).unwrap();
+    runs.save(&file).unwrap();
+    EdgeRuns::saved(&file).unwrap()
+}
 
 /// Build the index of a source; or of what lies behind an index, or of all that an index has.
 fn build_onto(kept: Option<(&Segments, bool)>, data: &[u8], how: How) -> (Outcome, Vec<u8>) {
@@ -99,6 +108,9 @@ fn build_onto(kept: Option<(&Segments, bool)>, data: &[u8], how: How) -> (Outcom
         hashes,
         directory: std::env::temp_dir(),
     };
+    if how.saved {
+        runs = runs.into_iter().map(saved).collect();
+    }
     let out = nameless_file(&std::env::temp_dir()).unwrap();
     let base = kept.filter(|(_, all)| !all).map(|(index, _)| index);
     let outcome = write(runs, base, &out, &plan, &|| true).unwrap();
@@ -189,14 +201,31 @@ proptest! {
         wide in any::<bool>(),
         budget in 1_usize..9000,
         collectors in 1_u32..4,
+        saved in any::<bool>(),
     ) {
         let data = rows(&all);
-        let how = How { reverse, version: wide.then_some(2), budget, collectors };
+        let how = How { reverse, version: wide.then_some(2), budget, collectors, saved };
         let bytes = index_of(data.as_bytes(), how);
         assert_has(&segments(&bytes, None), &all);
         // However it was cut.
-        let once = How { budget: 1 << 20, collectors: 1, ..how };
+        let once = How { budget: 1 << 20, collectors: 1, saved: false, ..how };
         prop_assert_eq!(bytes, index_of(data.as_bytes(), once));
+    }
+
+    #[test]
+    fn what_was_saved_of_edges_is_refused_when_it_is_cut_off(all in triples()) {
+        let file = nameless_file(&std::env::temp_dir()).unwrap();
+        let mut runs = EdgeRuns::new(std::env::temp_dir(), 1 << 20, 0).unwrap();
+        for (offset, (from, predicate, to)) in (0..).zip(&all) {
+            runs.push(from.as_bytes(), predicate.as_bytes(), to.as_bytes(), offset).unwrap();
+        }
+        runs.save(&file).unwrap();
+        for size in 0..file.metadata().unwrap().len() {
+            let cut = nameless_file(&std::env::temp_dir()).unwrap();
+            let whole = content(file.try_clone().unwrap());
+            std::io::Write::write_all(&mut &cut, &whole[..usize::try_from(size).unwrap()]).unwrap();
+            prop_assert!(EdgeRuns::saved(&cut).is_err(), "{size} bytes");
+        }
     }
 
     #[test]

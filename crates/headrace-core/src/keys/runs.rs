@@ -183,16 +183,37 @@ impl Runs {
 
     fn merge_first(&mut self, count: usize) -> Result<()> {
         let rest = self.stored.split_off(count);
-        let mut out = self.run()?;
-        let mut merge = Merge::new(self.sources().collect(), ALL_BITS)?;
-        while let Some((next, _same)) = merge.next()? {
-            out.push(&next)?;
-        }
-        let run = out.end()?;
+        let out = self.run()?;
+        let run = self.merge_into(out)?;
         self.written = run.1;
         self.stored = rest;
         self.stored.push(run);
         Ok(())
+    }
+
+    fn merge_into(&self, mut out: RunWriter) -> Result<(u64, u64)> {
+        let mut merge = Merge::new(self.sources().collect(), ALL_BITS)?;
+        while let Some((next, _same)) = merge.next()? {
+            out.push(&next)?;
+        }
+        out.end()
+    }
+
+    /// Write all records to a file from byte `at` on, as one run for another process, and return
+    /// where it ends.
+    ///
+    /// # Errors
+    /// What the operating system says.
+    pub fn save(&mut self, out: &File, at: u64) -> Result<u64> {
+        self.finish()?;
+        let out = RunWriter { file: out.try_clone()?, start: at, at, buffer: Vec::new() };
+        Ok(self.merge_into(out)?.1)
+    }
+
+    /// What was saved between two bytes of a file. Nothing can be added to it.
+    pub fn saved(file: File, (start, end): (u64, u64)) -> Self {
+        let stored = vec![(start, end)];
+        Self { file: Some(file), written: end, stored, ..Self::new(PathBuf::new(), 0) }
     }
 
     fn sources(&self) -> impl Iterator<Item = Source<'_>> {
@@ -306,7 +327,11 @@ impl<'a> Source<'a> {
                     file.read_exact_at(&mut buffer[held..], *at)?;
                     *at += (buffer.len() - held) as u64;
                 }
-                Ok(*begin < buffer.len())
+                let ahead = &buffer[*begin..];
+                if !ahead.is_empty() && ahead.len() < wanted(ahead) {
+                    return Err(unusable(*at, "a run that ends within a record"));
+                }
+                Ok(!ahead.is_empty())
             }
         }
     }
@@ -470,6 +495,48 @@ mod tests {
             // As often as somebody asks.
             prop_assert_eq!(all(&runs), expected);
         }
+    }
+
+    proptest! {
+        #[test]
+        fn what_was_saved_is_as_good(
+            keys in prop::collection::vec("[a-c]{0,3}|[x]{60,80}", 0..200),
+            budget in 1_usize..2000,
+            before in 0_u64..50,
+        ) {
+            let mut runs = Runs::new(std::env::temp_dir(), budget);
+            for (offset, key) in (0..).zip(&keys) {
+                runs.push(key.as_bytes(), offset).unwrap();
+            }
+            let file = nameless_file(&std::env::temp_dir()).unwrap();
+            let end = runs.save(&file, before).unwrap();
+            let expected = all(&[runs]);
+            let mut saved = Runs::saved(file.try_clone().unwrap(), (before, end));
+            saved.finish().unwrap();
+            prop_assert_eq!(all(&[saved]), expected);
+            let ends = ends_of(&keys, before);
+            for cut in before + 1..end.min(before + 120) {
+                let saved = [Runs::saved(file.try_clone().unwrap(), (before, cut))];
+                let read = in_order(&saved).and_then(|mut merge| {
+                    while merge.next()?.is_some() {}
+                    Ok(())
+                });
+                prop_assert_eq!(read.is_ok(), ends.contains(&cut));
+            }
+        }
+    }
+
+    /// Where a run of such records may end.
+    fn ends_of(keys: &[String], before: u64) -> Vec<u64> {
+        let mut sorted: Vec<_> = keys.iter().map(|key| (hash(key.as_bytes()), key)).collect();
+        sorted.sort();
+        let lengths = sorted.iter().map(|(_, key)| (RECORD_BYTES + key.len()) as u64);
+        lengths
+            .scan(before, |at, length| {
+                *at += length;
+                Some(*at)
+            })
+            .collect()
     }
 
     #[test]

@@ -14,17 +14,17 @@ from headrace.cli.key_index_options import (
     MAX_LINE,
     MEMORY,
     PLACES,
-    SOURCE,
+    SOURCES,
     STRICT,
     THREADS,
 )
+from headrace.cli.options import ENGINE
 from headrace.cli.table import Example
 
 if TYPE_CHECKING:
     from argparse import Namespace
 
     from headrace.cli.output import Console
-    from headrace.store.source import Source
 
 ABOUT = """\
 Every row is checked in full. Lines that are not JSON, and rows in which the field is
@@ -32,7 +32,11 @@ missing, null, an array or an object, are in no index; they are counted. The ind
 FILE is FILE.jnx, or FILE.jnx.KEY if that is the index of another key. It is there whole
 or not at all, and the same rows give the same bytes. With --graph, rows are edges: they come
 from the node that one field names, go to the node that another one names, and say something
-about both; the index is FILE.jnx.graph. Of a log, each segment gets an index of a key."""
+about both; the index is FILE.jnx.graph. Of several FILEs, of a set and of a log, each file gets
+an index of its own; at the first one that cannot have it, the command ends.
+
+With --engine spark, the files are read by tasks of Spark, on this machine or on the cluster that
+--master names, which must see FILE and where its index goes. The bytes are the same."""
 
 EXAMPLES = (
     Example("headrace index build app.jsonl --on id", "rows by the field id"),
@@ -52,10 +56,14 @@ EXAMPLES = (
         "headrace index build edges.jsonl --graph --from from --to to --reverse",
         "by both nodes, of edges that say nothing",
     ),
+    Example(
+        "headrace index build logs/*.jsonl --on id --engine spark",
+        "of each file, by tasks of Spark",
+    ),
 )
 
 ARGUMENTS = (
-    SOURCE,
+    SOURCES,
     Argument(
         "on",
         "text",
@@ -131,6 +139,7 @@ ARGUMENTS = (
         "of other edges",
         ("--force",),
     ),
+    *ENGINE,
     *EVENTS,
 )
 
@@ -147,7 +156,11 @@ def run(options: Namespace, console: Console) -> int:
 
 
 def _build_keys(options: Namespace, console: Console) -> int:
-    from headrace.cli.key_index_options import tell_as_asked
+    from functools import partial
+
+    from headrace.api.key_index import build_lookup_indexes
+    from headrace.cli.index_building import build_as_asked
+    from headrace.cli.key_index_options import fields, tell_as_asked
     from headrace.errors import UsageError
 
     tell_as_asked(options, console)
@@ -159,57 +172,29 @@ def _build_keys(options: Namespace, console: Console) -> int:
         raise UsageError("name the field of the key: --on FIELD, or --graph for edges")
     if options.compact and options.format == "1":
         raise UsageError("--compact is --format 2; give one of them")
-    sources = _sources(options.file)
-    if len(sources) > 1 and options.out is not None:
-        raise UsageError(
-            f"--out: there is an index for each of {len(sources)} segments"
-        )
-    if len(sources) > 1 and options.errors is not None:
-        raise UsageError("--errors keeps lines of one file; name a segment")
-    for source in sources:
-        _build(source, options, console)
-    return 0
 
-
-def _sources(path: str) -> list[Source]:
-    """Return the file, or the segments of a log that have lines."""
-    from headrace.api.key_index import one_source
-    from headrace.store.source import expand
-
-    sources = expand(path)
-    if all(source.segment is not None for source in sources):
-        return [source for source in sources if source.size] or sources
-    return [one_source(path)]
-
-
-def _build(source: Source, options: Namespace, console: Console) -> None:
-    from functools import partial
-
-    from headrace.api.key_index import build_lookup_index
-    from headrace.cli.index_building import build_as_asked
-    from headrace.cli.key_index_options import fields
-
-    version = "2" if options.compact else options.format
-    console.emit(
-        "build_start",
-        f"{source.location}: building the index of {options.on}",
-        source=source.location,
-        key=options.on,
-    )
-
-    def say_mistyped(seen: str) -> None:
+    def say_start(location: str) -> None:
         console.emit(
-            "no_keys_indexed",
-            f"{source.location}: no row has the key {options.on}; fields of the first rows: {seen}",
-            source=source.location,
+            "build_start",
+            f"{location}: building the index of {options.on}",
+            source=location,
             key=options.on,
         )
 
+    def say_mistyped(location: str, seen: str) -> None:
+        console.emit(
+            "no_keys_indexed",
+            f"{location}: no row has the key {options.on}; fields of the first rows: {seen}",
+            source=location,
+            key=options.on,
+        )
+
+    version = "2" if options.compact else options.format
     build = partial(
-        build_lookup_index,
-        source,
-        fields(options.on),
+        build_lookup_indexes,
+        key=fields(options.on),
         mode=options.mode,
         version=VERSIONS[version],
     )
-    build_as_asked(options, console, source, build, say_mistyped)
+    build_as_asked(options, console, build, say_start, say_mistyped)
+    return 0

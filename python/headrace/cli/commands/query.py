@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from headrace.api.formats.kinds import FORMATS
 from headrace.cli.arguments import Argument
 from headrace.cli.log_options import TIMES
-from headrace.cli.options import BAD_ROWS, FILES, OPTIONS
+from headrace.cli.options import BAD_ROWS, ENGINE, FILES, OPTIONS
 from headrace.cli.table import Example
 
 if TYPE_CHECKING:
@@ -196,28 +196,7 @@ ARGUMENTS = (
         ("--no-lanes",),
     ),
     Argument("explain", "switch", "print what the query will do", ("--explain",)),
-    Argument(
-        "engine",
-        "choice",
-        "what asks the rows (local unless told): this process, or tasks of Spark; the answers are the same",
-        ("--engine",),
-        choices=("local", "spark"),
-        default="local",
-    ),
-    Argument(
-        "master",
-        "text",
-        "where Spark's tasks run (local[*,4] unless told: all cores of this machine)",
-        ("--master",),
-        metavar="URL",
-    ),
-    Argument(
-        "partition_bytes",
-        "size",
-        "how many bytes of files one task of Spark reads (64MiB unless told)",
-        ("--partition-bytes",),
-        metavar="SIZE",
-    ),
+    *ENGINE,
     Argument(
         "memory",
         "size",

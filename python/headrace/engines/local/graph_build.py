@@ -6,29 +6,20 @@ depend on the cuts. What an index has already is taken from there, and not read 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
+from headrace.engines.index_kinds import Built, GraphBuild
 from headrace.engines.local.index_scan import (
-    Collecting,
-    ScanOptions,
     collect,
     collect_into,
     new_runs,
     sort_runs,
 )
-from headrace.engines.local.key_build import Built
 from headrace.engines.local.key_update import damaged
-from headrace.kernel.graph import (
-    EdgeFields,
-    GraphIndex,
-    GraphPlan,
-    GraphRuns,
-    write_index,
-)
-from headrace.kernel.key_index import KeyScan
+from headrace.kernel.graph import GraphIndex, GraphPlan, GraphRuns, write_index
 from headrace.kernel.rows import SidecarError, explaining
 from headrace.kernel.sealed import HASH_BYTES, Lines, MadeOf, SourceMark
 from headrace.store.atomic import in_place_of
@@ -44,15 +35,6 @@ if TYPE_CHECKING:
     from headrace.store.source import Source
 
 _NO_SOURCE = SourceMark(0, 0, 0, 0, 0, "", "", "none")
-
-
-@dataclass(frozen=True, slots=True)
-class GraphBuild(ScanOptions):
-    """What index is to be built; `reverse`, with incoming edges."""
-
-    fields: EdgeFields
-    reverse: bool = False
-    version: int | None = None
 
 
 def as_it_was(known: StoredGraph) -> GraphBuild:
@@ -91,13 +73,13 @@ def build_aside(sources: Sequence[Source], asked: GraphBuild) -> GraphIndex:
     with TemporaryDirectory() as room:
         path = Path(room) / "graph"
         path.touch()
-        runs = new_runs(asked, _collecting(asked), path.parent)
+        runs = new_runs(asked, asked.collecting(), path.parent)
         lines, size = Lines(), 0
         for source in sources:
             opened = OpenedFile(source, decoding=asked.decoding)
-            found = collect_into(runs, opened, asked, _collecting(asked, size))
+            found = collect_into(runs, opened, asked, asked.collecting(size))
             lines, size = lines.plus(found.lines), size + found.size
-        sort_runs(runs, _collecting(asked))
+        sort_runs(runs, asked.collecting())
         # Nobody asks what it is of.
         made_of = MadeOf(asked.max_line, asked.max_depth, size, size, 0, _NO_SOURCE)
         plan = GraphPlan(
@@ -188,18 +170,8 @@ def _build(
 ) -> Built[GraphWritten]:
     """Write the index of a source to an empty file."""
     mark = mark_of(source, opened)
-    edges = collect(opened, asked, _collecting(asked), path.parent)
-    plan = GraphPlan(
-        asked.fields,
-        asked.reverse,
-        asked.version,
-        asked.memory,
-        edges.lines,
-        edges.made_of(asked, mark),
-        edges.hashes,
-    )
-    with explaining(source.location):
-        written = write_index(edges.runs, path, plan, source=source.location)
+    edges = collect(opened, asked, asked.collecting(), path.parent)
+    written = asked.write(edges.runs, path, asked.plan(edges, mark), opened)
     return Built(path, written, edges.lines, edges.skipped)
 
 
@@ -217,21 +189,16 @@ def _continue(
         edges = collect(
             opened,
             asked,
-            _collecting(asked),
+            asked.collecting(),
             path.parent,
             newest.coverage_end,
             before,
         )
         runs = GraphRuns(path.parent, asked.memory // 4, len(edges.runs))
         runs.keep(stored.index, whole=False)
-        plan = GraphPlan(
-            asked.fields,
-            asked.reverse,
-            asked.version,
-            asked.memory,
-            known.plus(edges.lines),
-            edges.made_of(asked, mark),
-            [*stored.index.hashes(*blocks), *edges.hashes],
+        plan = asked.plan(edges, mark)._replace(
+            lines=known.plus(edges.lines),
+            hashes=[*stored.index.hashes(*blocks), *edges.hashes],
         )
         written = write_index(
             [*edges.runs, runs],
@@ -254,24 +221,4 @@ def _plan(asked: GraphBuild, stored: StoredGraph) -> GraphPlan:
         whole.lines,
         whole.made_of,
         stored.index.all_hashes(),
-    )
-
-
-def _collecting(asked: GraphBuild, before: int = 0) -> Collecting[GraphRuns]:
-    """Say how edges are collected of a source that has so many bytes before it."""
-
-    def scan(how: ScanOptions, unterminated: int | None) -> KeyScan:
-        return KeyScan(
-            asked.fields.names,
-            max_depth=how.max_depth,
-            unterminated=unterminated,
-            all_skipped=how.skipped is not None,
-            apart=True,
-        )
-
-    return Collecting(
-        GraphRuns,
-        scan,
-        lambda scan, stream, runs: runs.advance(stream, scan, before),
-        GraphRuns.finish,
     )

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from headrace.engines.local.index_scan import line_of
-from headrace.engines.local.key_build import Built, scan_keys
+from headrace.engines.index_kinds import Built
+from headrace.engines.index_rows import line_of
+from headrace.engines.local.key_build import scan_keys
 from headrace.kernel.key_index import (
     FewBitsError,
     Kept,
@@ -24,7 +25,7 @@ from headrace.store.key_names import delta_of
 from headrace.store.opened import OpenedFile
 
 if TYPE_CHECKING:
-    from headrace.engines.local.key_build import KeyBuild
+    from headrace.engines.index_kinds import KeyBuild
     from headrace.errors import HeadraceError, KeyIndexError
     from headrace.kernel.key_index import Written
     from headrace.store.index_file import AnyStored
@@ -57,14 +58,10 @@ def _update(source: Source, stored: Stored, asked: KeyBuild) -> Built[Written]:
     blocks = (base.coverage_end // HASH_BYTES, newest.coverage_end // HASH_BYTES)
     with in_place_of(path) as new, explaining(source.location):
         keys = scan_keys(opened, asked, path.parent, newest.coverage_end, before)
-        plan = Plan(
-            asked.fields,
-            asked.unique,
-            asked.version,
-            known.plus(keys.lines),
-            newest.plain_numbers and keys.plain_numbers,
-            keys.made_of(asked, mark),
-            [*stored.index.hashes(*blocks), *keys.hashes],
+        plan = asked.plan(keys, mark)._replace(
+            lines=known.plus(keys.lines),
+            plain_numbers=newest.plain_numbers and keys.plain_numbers,
+            hashes=[*stored.index.hashes(*blocks), *keys.hashes],
         )
         written = write_index(
             keys.runs,

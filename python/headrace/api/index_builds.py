@@ -1,0 +1,134 @@
+"""Building indexes of files, each its own, by the engine that was chosen."""
+
+from __future__ import annotations
+
+import errno
+import os
+from functools import partial
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
+
+from headrace.api.spark_query import refuse_for_local
+from headrace.engines.index_jobs import MOST_TOGETHER, Target, build_together
+from headrace.engines.index_kinds import Built, KeyBuild
+from headrace.engines.local import graph_build, key_build
+from headrace.engines.spark.extra import needing_pyspark
+from headrace.engines.spark.master import MASTER
+from headrace.engines.spark.query import PARTITION_BYTES
+from headrace.errors import HeadraceError, UsageError
+from headrace.store import graph_index, key_index
+from headrace.store.index_file import refuse_unless_seekable, writing
+from headrace.store.sizes import parse_size
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from pathlib import Path
+
+    from headrace.engines.index_jobs import RunEach
+    from headrace.engines.index_kinds import AnyBuild
+    from headrace.store.index_file import Where
+    from headrace.store.source import Source
+
+EngineName: TypeAlias = Literal["local", "spark"]
+
+
+class Engine(NamedTuple):
+    """Who builds indexes: threads of this process, or tasks of Spark."""
+
+    name: EngineName = "local"
+    master: str | None = None
+    partition_bytes: int | str | None = None
+
+
+def build_each(
+    sources: Iterable[Source],
+    asked: AnyBuild,
+    where: Where,
+    engine: Engine,
+    *,
+    force: bool = False,
+) -> Iterator[Built[Any]]:
+    """Build the index of each source in the first place where it can be written."""
+    if engine.name not in ("local", "spark"):
+        raise UsageError(f"engine is 'local' or 'spark', not {engine.name!r}")
+    if engine.name == "local":
+        refuse_for_local(master=engine.master, partition_bytes=engine.partition_bytes)
+        for source in sources:
+            path = place_of(source, asked, where, force=force)
+            with writing(path):
+                yield _built_here(source, path, asked)
+        return
+    if asked.threads is not None:
+        raise UsageError("threads is for engine='local' (--engine local)")
+    yield from _by_tasks(sources, asked, where, engine, force=force)
+
+
+def _built_here(source: Source, path: Path, asked: AnyBuild) -> Built[Any]:
+    if isinstance(asked, KeyBuild):
+        return key_build.build(source, path, asked)
+    return graph_build.build(source, path, asked)
+
+
+def _by_tasks(
+    sources: Iterable[Source],
+    asked: AnyBuild,
+    where: Where,
+    engine: Engine,
+    *,
+    force: bool,
+) -> Iterator[Built[Any]]:
+    size = PARTITION_BYTES
+    if engine.partition_bytes is not None:
+        size = parse_size(engine.partition_bytes)
+    if size < 1:
+        raise UsageError(f"partition_bytes {size}: a task must read at least a byte")
+    waiting, failure = iter(sources), None
+    while failure is None and (some := list(islice(waiting, MOST_TOGETHER))):
+        targets = []
+        for source in some:
+            try:
+                path = place_of(source, asked, where, force=force)
+            except (HeadraceError, OSError) as error:
+                # As of threads: it comes behind the indexes before it.
+                failure = error
+                break
+            targets.append(Target(source, path, asked))
+        if targets:
+            yield from build_together(targets, _started(engine.master or MASTER), size)
+    if failure is not None:
+        raise failure
+
+
+def _started(master: str) -> RunEach:
+    """Start Spark, and return what runs tasks there."""
+    with needing_pyspark():
+        from headrace.engines.spark.session import session
+        from headrace.engines.spark.tasks import run_each
+    return partial(run_each, session(master, "headrace", {}))
+
+
+def place_of(source: Source, asked: AnyBuild, where: Where, *, force: bool) -> Path:
+    """Return the first place where an index can be written."""
+    refuse_unless_seekable(source)
+    if isinstance(asked, KeyBuild):
+        fields = list(asked.fields)
+        places = key_index.destinations(source, fields, where, force=force)
+    else:
+        places = graph_index.destinations(source, asked.fields, where, force=force)
+    refused: OSError | None = None
+    for path in places:
+        if _writable(path):
+            return path
+        reason = os.strerror(errno.EACCES)
+        refused = refused or PermissionError(errno.EACCES, reason, str(path))
+    store = key_index if isinstance(asked, KeyBuild) else graph_index
+    raise refused or store.taken(source, where)
+
+
+def _writable(path: Path) -> bool:
+    """Whether a file can be written there."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError:
+        return False
+    return os.access(path.parent, os.W_OK | os.X_OK)

@@ -1,0 +1,44 @@
+"""Index jobs without Spark: tasks run here, as if each were in another process."""
+
+from __future__ import annotations
+
+import pickle
+from typing import TYPE_CHECKING, Any
+
+from headrace.engines.index_jobs import Target, build_together
+from headrace.store.source import expand
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+    from headrace.engines.index_kinds import AnyBuild, Built
+
+
+def done_twice(do: Callable[[int], Any], count: int, _tell: object = None) -> list[Any]:
+    """Do all tasks twice, as Spark may; the results of the second time count."""
+    for _ in range(2):
+        sent = pickle.loads(pickle.dumps(do))
+        results = [pickle.loads(pickle.dumps(sent(task))) for task in range(count)]
+    return results
+
+
+def build_by_tasks(
+    paths: Sequence[Path],
+    asked: AnyBuild,
+    partition_bytes: int,
+    run_each: Any = done_twice,
+    suffix: str = ".jnx",
+) -> list[Built[Any]]:
+    """Build the index of each file beside it."""
+    targets = [
+        Target(source, path.with_name(path.name + suffix), asked)
+        for path in paths
+        for source in expand(path)
+    ]
+    return list(build_together(targets, run_each, partition_bytes))
+
+
+def leftovers(directory: Path) -> list[str]:
+    """Return what is in a directory that nobody has given a name."""
+    return sorted(path.name for path in directory.iterdir() if path.name[0] == ".")

@@ -1,0 +1,126 @@
+"""Indexes that tasks of Spark build are those of a local build, byte for byte."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+import headrace
+from headrace.errors import DuplicateKeyError
+from tests.reference.compressed import FORMS
+from tests.reference.index_jobs import leftovers
+from tests.spark.cluster import QUICK_START, environment
+from tests.spark.processes import kill, until
+
+pytestmark = pytest.mark.spark
+
+MASTER = "local[2,4]"
+
+
+def line(number):
+    if number % 97 == 0:
+        return ["{bad", "", '{"k":null}'][number % 3]
+    key = "hot" if number % 5 == 0 else number
+    return json.dumps({"k": key, "from": number % 40, "pred": "é", "to": number % 7})
+
+
+TEXT = "".join(line(number) + "\n" for number in range(5000)).encode() + b'{"k": 1'
+
+
+@pytest.fixture
+def paths(tmp_path):
+    forms = ["plain", "gzip, blocks of lines", "zstd, blocks of lines"]
+    paths = []
+    for number, form in enumerate(forms):
+        paths.append(tmp_path / f"{number}.jsonl")
+        paths[-1].write_bytes(FORMS[form](TEXT[: len(TEXT) - number * 1000]))
+    paths.append(tmp_path / "empty.jsonl")
+    paths[-1].write_bytes(b"")
+    return paths
+
+
+def edges(sources, **options):
+    return headrace.build_graph_indexes(
+        sources, "from", "pred", "to", reverse=True, **options
+    )
+
+
+def keys(sources, **options):
+    return headrace.build_lookup_indexes(sources, "k", **options)
+
+
+@pytest.mark.parametrize(
+    ("build", "options"),
+    [
+        pytest.param(keys, {}, id="keys"),
+        pytest.param(keys, {"version": 2}, id="compact"),
+        pytest.param(edges, {}, id="edges"),
+    ],
+)
+def test_the_bytes_are_the_same(spark, paths, build, options):
+    found = []
+    for engine in ({}, {"engine": "spark", "master": MASTER, "partition_bytes": 20000}):
+        skipped = []
+        built = list(build(paths, skipped=skipped.extend, **options, **engine))
+        assert len(built) == 4
+        found.append((built, skipped, [each.path.read_bytes() for each in built]))
+        for each in built:
+            each.path.unlink()
+    assert found[0] == found[1]
+    assert leftovers(paths[0].parent) == []
+
+
+def test_an_error_of_a_task_is_that_of_a_thread(spark, paths, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    raised = []
+    for engine in ({}, {"engine": "spark", "master": MASTER, "partition_bytes": 20000}):
+        with pytest.raises(DuplicateKeyError) as error:
+            headrace.build_lookup_index("0.jsonl", "k", mode="unique", **engine)
+        raised.append(str(error.value))
+    assert raised[0] == raised[1]
+    assert raised[0].startswith("0.jsonl: lines 6 and 11 both have the key 'hot'")
+    assert not list(tmp_path.glob("*.jnx*"))
+
+
+DRIVER = f"""
+import sys, time
+from pathlib import Path
+import headrace, headrace.spark
+from headrace.engines.index_jobs import _Begun
+
+path, mark, when = sys.argv[1:]
+
+def wait(*_arguments):
+    Path(mark).touch()
+    time.sleep(600)
+
+setattr(_Begun, when, wait)
+headrace.spark.session({MASTER!r}, **{{"spark.driver.extraJavaOptions": {QUICK_START!r}}})
+options = dict(engine="spark", master={MASTER!r}, partition_bytes=20000)
+headrace.build_lookup_index(path, "k", **options)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="looks at /proc")
+@pytest.mark.parametrize("when", ["take", "publish"])
+def test_a_killed_driver_leaves_the_index_as_it_was(spark, paths, tmp_path, when):
+    path = paths[0]
+    expected = headrace.build_lookup_index(path, "k").path.read_bytes()
+    path.with_name("0.jsonl.jnx").write_bytes(expected[:-1])
+    mark = tmp_path / "mark"
+    driver = subprocess.Popen(
+        [sys.executable, "-c", DRIVER, str(path), str(mark), when],
+        env=environment(),
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    assert until(mark.exists)
+    kill(driver.pid)
+    driver.wait()
+    assert path.with_name("0.jsonl.jnx").read_bytes() == expected[:-1]
+    assert len(leftovers(tmp_path)) == 1
+    options = {"engine": "spark", "master": MASTER, "partition_bytes": 20000}
+    built = headrace.build_lookup_index(path, "k", **options)
+    assert built.path.read_bytes() == expected
+    assert leftovers(tmp_path) == []
