@@ -33,6 +33,7 @@ NOT_RUN = {
     ("python", "deployment.md"): "needs clusters; tests/spark has those that can be",
     ("dockerfile", "deployment.md"): "sets up a machine",
     ("sh", "pipeline.md"): "needs Java; tests/spark does the same",
+    ("toml", "pipeline.md"): "tests/pipeline/test_toml.py reads such a table",
     ("python", "pipeline.md"): "needs Java; tests/spark does the same",
     ("text", "pipeline.md"): "needs Java; tests/spark/test_demo.py holds it to a run",
     ("console", "cli.md"): "how commands are called; tests/cli holds it to the table",

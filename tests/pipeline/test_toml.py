@@ -7,7 +7,9 @@ import pytest
 from headrace.errors import SourceNotFoundError, UsageError
 from headrace.pipeline import (
     Dedupe,
+    GraphIndex,
     Join,
+    KeyIndex,
     Output,
     Pipeline,
     Sort,
@@ -15,7 +17,7 @@ from headrace.pipeline import (
     Transform,
     Validate,
 )
-from headrace.pipeline.spec import KINDS, OUTPUT_FIELDS, SOURCE_FIELDS
+from headrace.pipeline.spec import INDEX_KINDS, KINDS, OUTPUT_FIELDS, SOURCE_FIELDS
 from headrace.pipeline.template import template
 from headrace.pipeline.toml import pipeline_of
 
@@ -71,6 +73,19 @@ max_bytes = "64MiB"
 max_records = 1000
 max_logical_bytes = "1GiB"
 partition_by = "day"
+
+[[index]]
+kind = "key"
+key = ["day", "id"]
+unique = true
+compact = true
+
+[[index]]
+kind = "graph"
+from = "id"
+to = "user"
+pred = "day"
+reverse = true
 """
 
 
@@ -97,6 +112,10 @@ def test_a_file_and_its_python_are_the_same(tmp_path):
         Output("gzip", 9, "128KiB", "64MiB", 1000, "1GiB", "day"),
         "64MiB",
         str(tmp_path),
+        [
+            KeyIndex(["day", "id"], unique=True, compact=True),
+            GraphIndex("id", "user", "day", reverse=True),
+        ],
     )
 
 
@@ -108,6 +127,10 @@ def test_every_field_is_in_that_file():
     assert stages == {
         kind.name: {field.name for field in kind.fields} for kind in KINDS
     }
+    indexes = {index["kind"]: set(index) - {"kind"} for index in table["index"]}
+    assert indexes == {
+        kind.name: {field.name for field in kind.fields} for kind in INDEX_KINDS
+    }
 
 
 def test_the_template_runs_as_it_is_and_with_all_that_it_shows():
@@ -118,6 +141,8 @@ def test_the_template_runs_as_it_is_and_with_all_that_it_shows():
     said = [line for line in shown if line[:1] == "[" or " = " in line]
     whole = pipeline_of(tomllib.loads(begin + "\n[source]\n" + "\n".join(said)))
     assert [type(stage) for stage in whole.stages] == [kind.make for kind in KINDS]
+    kinds = [kind.make for kind in INDEX_KINDS]
+    assert [type(index) for index in whole.indexes] == kinds
 
 
 SMALL = 'name = "p"\ndirectory = "o"\n[source]\npaths = "a"\n'
@@ -144,6 +169,16 @@ SMALL = 'name = "p"\ndirectory = "o"\n[source]\npaths = "a"\n'
         (SMALL + "max_line = true", "max_line is True; it is a size such as '64MiB'"),
         (SMALL + 'max_line = "0"', "source: max_line is 0; it is at least 1"),
         ("stages = []\n" + SMALL, "there is no `stages`; there are name, directory"),
+        (SMALL + "[[index]]", "index 1: has no `kind`; there are key, graph"),
+        (SMALL + '[[index]]\nkind = "key"\nkey = []', "index 1: it is of fields"),
+        (
+            SMALL + '[[index]]\nkind = "graph"\nfrom = "a"\nto = "a"',
+            "index 1: it is of fields, each of them once",
+        ),
+        (
+            SMALL + '[[index]]\nkind = "key"\nkey = "a"\n' * 2,
+            "index 2: there is such an index already",
+        ),
         (SMALL + "[[stage]]", "stage 1: has no `kind`; there are validate, transform"),
         (SMALL + '[[stage]]\nkind = "mend"', "stage 1: kind 'mend' is not known"),
         (SMALL + '[[stage]]\nkind = "transform"', "stage 1 (transform): `query` is mi"),

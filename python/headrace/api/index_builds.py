@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import errno
-import os
 from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
@@ -11,13 +9,13 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 from headrace.api.spark_query import refuse_for_local
 from headrace.engines.index_jobs import MOST_TOGETHER, Target, build_together
 from headrace.engines.index_kinds import Built, KeyBuild
+from headrace.engines.index_places import place_of
 from headrace.engines.local import graph_build, key_build
 from headrace.engines.spark.extra import needing_pyspark
 from headrace.engines.spark.master import MASTER
 from headrace.engines.spark.query import PARTITION_BYTES
 from headrace.errors import HeadraceError, UsageError
-from headrace.store import graph_index, key_index
-from headrace.store.index_file import refuse_unless_seekable, writing
+from headrace.store.index_file import writing
 from headrace.store.sizes import parse_size
 
 if TYPE_CHECKING:
@@ -105,30 +103,3 @@ def _started(master: str) -> RunEach:
         from headrace.engines.spark.session import session
         from headrace.engines.spark.tasks import run_each
     return partial(run_each, session(master, "headrace", {}))
-
-
-def place_of(source: Source, asked: AnyBuild, where: Where, *, force: bool) -> Path:
-    """Return the first place where an index can be written."""
-    refuse_unless_seekable(source)
-    if isinstance(asked, KeyBuild):
-        fields = list(asked.fields)
-        places = key_index.destinations(source, fields, where, force=force)
-    else:
-        places = graph_index.destinations(source, asked.fields, where, force=force)
-    refused: OSError | None = None
-    for path in places:
-        if _writable(path):
-            return path
-        reason = os.strerror(errno.EACCES)
-        refused = refused or PermissionError(errno.EACCES, reason, str(path))
-    store = key_index if isinstance(asked, KeyBuild) else graph_index
-    raise refused or store.taken(source, where)
-
-
-def _writable(path: Path) -> bool:
-    """Whether a file can be written there."""
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-    except OSError:
-        return False
-    return os.access(path.parent, os.W_OK | os.X_OK)

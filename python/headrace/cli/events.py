@@ -49,6 +49,7 @@ EventName: TypeAlias = Literal[
     "graph_stats",
     "begun",
     "pass",
+    "indexed",
     "accounts",
     "stats",
     "error",
@@ -366,6 +367,11 @@ EVENTS: tuple[Event, ...] = (
             "shuffled_bytes",
             "spilled_bytes",
         ),
+    ),
+    Event(
+        "indexed",
+        "the parts of a pipeline's output have an index: how many got it, and how many had it",
+        ("index", "built", "kept", "records", "skipped", "size_bytes", "seconds"),
     ),
     Event(
         "accounts",

@@ -74,10 +74,15 @@ class Target:
 
 
 def build_together(
-    targets: Sequence[Target], run_each: RunEach, partition_bytes: int
+    targets: Sequence[Target],
+    run_each: RunEach,
+    partition_bytes: int,
+    tell: Callable[[int, int], object] | None = None,
 ) -> Iterator[Built[Any]]:
     """Build some indexes in jobs, and yield each when it has its name, in order.
 
+    `tell` is told how many tasks are done, and how many there are; without it, the progress
+    of the first file is told how far they are.
     What is wrong with one is raised behind those before it, and leaves those behind it as
     they were.
     """
@@ -90,7 +95,7 @@ def build_together(
             except (HeadraceError, OSError) as error:
                 failure = error
                 break
-        tell = _telling(targets[0])
+        tell = tell or _telling(targets[0])
         scans = [scan for each in begun for scan in each.scans]
         done: Iterator[ScanDone] = _results(scans, run_each, partition_bytes, tell)
         writes: list[Write] = []

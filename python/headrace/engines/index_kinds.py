@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from headrace.kernel.graph import GraphWritten
     from headrace.kernel.key_index import Skipped, Written
     from headrace.kernel.sealed import Lines, SourceMark
+    from headrace.store.index_file import AnyStored
     from headrace.store.opened import OpenedFile
 
 W = TypeVar("W")
@@ -68,6 +69,12 @@ class KeyBuild(ScanOptions):
             unterminated=unterminated,
             all_skipped=how.skipped is not None,
         )
+
+    def made(self, known: AnyStored) -> bool:
+        """Whether an index of the same key is as this one would be."""
+        mode = "unique" if self.unique else "multi"
+        version = self.version in (None, known.index.version)
+        return bool(known.meta.mode == mode and version)
 
     def plan(self, keys: Collected[Any], mark: SourceMark) -> Plan:
         """Return what is to be written of the keys of a source that looked like `mark`."""
@@ -123,6 +130,11 @@ class GraphBuild(ScanOptions):
             all_skipped=how.skipped is not None,
             apart=True,
         )
+
+    def made(self, known: AnyStored) -> bool:
+        """Whether an index is as this one would be."""
+        same = (known.meta.fields, known.meta.reverse) == (self.fields, self.reverse)
+        return same and self.version in (None, known.index.version)
 
     def plan(self, edges: Collected[Any], mark: SourceMark) -> GraphPlan:
         """Return what is to be written of the edges of a source that looked like `mark`."""

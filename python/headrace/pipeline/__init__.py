@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from headrace.pipeline.spec import (
     Dedupe,
+    GraphIndex,
     Join,
+    KeyIndex,
     Output,
     Pipeline,
     Sort,
@@ -15,7 +17,9 @@ from headrace.pipeline.spec import (
 
 __all__ = [
     "Dedupe",
+    "GraphIndex",
     "Join",
+    "KeyIndex",
     "Output",
     "Pipeline",
     "Sort",

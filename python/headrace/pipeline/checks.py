@@ -9,8 +9,9 @@ from headrace.engines.path_keys import PathKeys
 from headrace.errors import HeadraceError, UsageError
 from headrace.kernel.values import MAX_DEPTH
 from headrace.physical.query_plan import row_program
+from headrace.pipeline.indexing import build_of
 from headrace.pipeline.lowering import join_plan, key_query, step_of
-from headrace.pipeline.spec import HOW, Dedupe, Join, Sort, kind_of, texts
+from headrace.pipeline.spec import HOW, Dedupe, Join, KeyIndex, Sort, kind_of, texts
 from headrace.store.shards import options as asked
 from headrace.store.sizes import parse_size
 
@@ -48,6 +49,7 @@ def check(pipeline: Pipeline) -> None:
             # What is wrong with a query is followed by lines that show it.
             said = str(error).split("\n")[0]
             raise UsageError(f"{where}: {said}") from error
+    _check_indexes(pipeline)
     try:
         pack_options(pipeline.output)
     except HeadraceError as error:
@@ -64,6 +66,20 @@ def _check_sizes(pipeline: Pipeline) -> None:
     ):
         if parse_size(size) < 1:
             raise UsageError(f"{what} is {size}; it is at least 1")
+
+
+def _check_indexes(pipeline: Pipeline) -> None:
+    """Raise unless each index has fields, and a place of its own beside each part."""
+    keys = []
+    for number, index in enumerate(pipeline.indexes, 1):
+        fields = build_of(index).fields
+        names = [name for name in fields if name is not None]
+        if not names or not all(names) or len(set(names)) < len(names):
+            raise UsageError(f"index {number}: it is of fields, each of them once")
+        # A file has one index of edges.
+        keys.append(tuple(fields) if isinstance(index, KeyIndex) else None)
+        if keys.count(keys[-1]) > 1:
+            raise UsageError(f"index {number}: there is such an index already")
 
 
 def _check_stage(stage: Stage, pipeline: Pipeline) -> None:

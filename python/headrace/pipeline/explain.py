@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from headrace.pipeline.indexing import title_of, without
 from headrace.pipeline.inputs import main_inputs, named_inputs, part_inputs, split
 from headrace.pipeline.lowering import join_query, key_query
 from headrace.pipeline.passes import passes
@@ -52,6 +53,18 @@ def explained(pipeline: Pipeline) -> str:
                 left,
             ]
         )
+    for index in pipeline.indexes:
+        lines.append(f"index of {title_of(index)}: for each part of the output")
+        left = "what is left to do is known when the pass before is done"
+        if known is not None:
+            parts = [source for _input, source in known]
+            count = len(without(index, parts))
+            left = (
+                f"{count:,} of {len(parts):,} parts have none"
+                if count
+                else "up to date"
+            )
+        lines += _drawn([left])
     return "\n".join(lines)
 
 

@@ -66,6 +66,7 @@ def page(report: Report) -> str:
                     ]
                 ],
             ),
+            _indexes(report),
             "</body></html>\n",
         ]
     )
@@ -147,6 +148,25 @@ def _spark(passes: Iterable[PassReport]) -> str:
     heads = ["pass", "stage", "tasks", "failed", "seconds of tasks", "of these, GC"]
     heads += ["shuffle read", "shuffle written", "spilled", "most memory"]
     return f"<h2>Stages of Spark</h2>{_table(heads, rows)}" if rows else ""
+
+
+def _indexes(report: Report) -> str:
+    if not report.indexes:
+        return ""
+    heads = ["index", "built", "kept", "rows", "passed over", "bytes", "seconds"]
+    rows = [
+        [
+            escape(each.title),
+            f"{each.built:,}",
+            f"{each.kept:,}",
+            f"{each.rows:,}",
+            f"{each.skipped:,}",
+            format_size(each.bytes),
+            f"{each.seconds:.1f}",
+        ]
+        for each in report.indexes
+    ]
+    return "<h2>Indexes</h2>" + _table(heads, rows)
 
 
 def _quarantine(report: Report) -> str:

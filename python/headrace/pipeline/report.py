@@ -74,6 +74,19 @@ class Result:
 
 
 @dataclass(frozen=True, slots=True)
+class IndexReport:
+    """An index of the parts of the output: how many have got one, and how many had it."""
+
+    title: str
+    built: int
+    kept: int
+    rows: int
+    skipped: int
+    bytes: int
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
 class Report:
     """One run."""
 
@@ -86,13 +99,15 @@ class Report:
     passes: tuple[PassReport, ...]
     quarantine: Quarantine
     result: Result
+    indexes: tuple[IndexReport, ...] = ()
     path: str = field(default="", compare=False)
     """The report as a page, if it was written."""
 
     @property
     def changed(self) -> bool:
         """Whether anything was done."""
-        return any(each.status != "up to date" for each in self.passes)
+        made = any(each.status != "up to date" for each in self.passes)
+        return made or any(each.built for each in self.indexes)
 
     @property
     def adds_up(self) -> bool:

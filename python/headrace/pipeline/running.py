@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 from headrace.engines.spark.master import MASTER
 from headrace.errors import HeadraceError
+from headrace.pipeline.indexing import bring_up_to_date, title_of
 from headrace.pipeline.inputs import check_named, main_inputs, named_inputs, part_inputs
 from headrace.pipeline.jobs import PassJob
 from headrace.pipeline.ledger import added
@@ -49,7 +50,7 @@ if TYPE_CHECKING:
     from headrace.pipeline.ledger import Input, Ledger, Todo
     from headrace.pipeline.passes import Pass
     from headrace.pipeline.progress import Tell
-    from headrace.pipeline.report import Status
+    from headrace.pipeline.report import IndexReport, Status
     from headrace.pipeline.spec import Pipeline
     from headrace.store.shards.metadata import Metadata
 
@@ -78,6 +79,7 @@ def run(
         going = _Run(pipeline, place, session, every, named, tell)
         with recording(lineage, pipeline, place, inputs, named) as told:
             reports = going.through(inputs, fresh=fresh)
+            indexes = going.index()
             report = Report(
                 name=pipeline.name,
                 run=next_number(place.reports),
@@ -87,6 +89,7 @@ def run(
                 passes=tuple(reports),
                 quarantine=going.quarantine(),
                 result=going.result(),
+                indexes=indexes,
             )
             # What was replaced is needed no more, and what it had rejected neither.
             going.sweep()
@@ -149,6 +152,20 @@ class _Run:
             metadata.total_logical_bytes,
             len({part.partition for part in metadata.parts if part.partition}),
         )
+
+    def index(self) -> tuple[IndexReport, ...]:
+        """Give the parts of the output the indexes that they have not."""
+        names, pipeline = self.place.names(self.every[-1]), self.pipeline
+        if not pipeline.indexes:
+            return ()
+        parts = [source for _input, source in part_inputs(names)]
+        size = parse_size(pipeline.source.partition_bytes)
+        reports = []
+        for index in pipeline.indexes:
+            tell = self._telling_of(f"index of {title_of(index)}")
+            run_each = self.session.run_each
+            reports.append(bring_up_to_date(index, parts, run_each, size, tell))
+        return tuple(reports)
 
     def _current(self, one: Pass) -> tuple[Metadata, Ledger]:
         found = self.place.current(one, self.pipeline)
@@ -252,7 +269,14 @@ class _Run:
 
     def _telling(self, one: Pass) -> Callable[[int, int], object] | None:
         """Return what is told of the tasks of a pass."""
+        return self._telling_of(one.title, one.number)
+
+    def _telling_of(
+        self, title: str, number: int | None = None
+    ) -> Callable[[int, int], object] | None:
+        """Return what is told of tasks; those that are of no pass are behind the last."""
         if self.tell is None:
             return None
-        tell, of, title = self.tell, len(self.every), one.title
-        return lambda done, tasks: tell(Progress(one.number, of, title, done, tasks))
+        tell, of = self.tell, len(self.every)
+        at = of if number is None else number
+        return lambda done, tasks: tell(Progress(at, of, title, done, tasks))

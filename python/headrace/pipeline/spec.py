@@ -8,7 +8,7 @@ the manual are made from them. Nothing is opened here.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Generic, Literal, NamedTuple, TypeAlias, TypeVar
 
 from headrace.errors import UsageError
 
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
     from headrace.pipeline.progress import Tell
     from headrace.pipeline.report import Report
+
+K = TypeVar("K")
 
 Size: TypeAlias = int | str
 FieldKind: TypeAlias = Literal["text", "texts", "table", "size", "number", "choice", "switch"]  # fmt: skip
@@ -46,11 +48,11 @@ class Field(NamedTuple):
         return self.word or self.name
 
 
-class Kind(NamedTuple):
-    """A kind of stage."""
+class Kind(NamedTuple, Generic[K]):
+    """A kind of stage, or of index."""
 
     name: str
-    make: Callable[..., Stage]
+    make: Callable[..., K]
     doc: str
     fields: tuple[Field, ...]
 
@@ -128,6 +130,28 @@ class Output:
 
 
 @dataclass(frozen=True, slots=True)
+class KeyIndex:
+    """An index of a field, or of several together, for each part of the output."""
+
+    key: str | Sequence[str]
+    unique: bool = False
+    compact: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class GraphIndex:
+    """An index of edges for each part of the output."""
+
+    from_: str
+    to: str
+    pred: str | None = None
+    reverse: bool = False
+
+
+Index: TypeAlias = KeyIndex | GraphIndex
+
+
+@dataclass(frozen=True, slots=True)
 class Pipeline:
     """A pipeline; all that it makes is below `directory`.
 
@@ -143,6 +167,7 @@ class Pipeline:
     output: Output = Output()
     memory: Size = "1GiB"
     base: str = "."
+    indexes: Sequence[Index] = ()
 
     def __post_init__(self) -> None:
         from headrace.pipeline.checks import check
@@ -208,7 +233,7 @@ OUTPUT_FIELDS = (
     Field("partition_by", "text", "a directory for each value at this path", "one directory", example='"day"'),
 )  # fmt: skip
 
-KINDS = (
+KINDS: tuple[Kind[Stage], ...] = (
     Kind(
         "validate",
         Validate,
@@ -259,7 +284,33 @@ KINDS = (
 )  # fmt: skip
 
 
-def kind_of(stage: Stage) -> Kind:
+INDEX_KINDS: tuple[Kind[Index], ...] = (
+    Kind(
+        "key",
+        KeyIndex,
+        "leads from the values of a field to the rows that have them, in each part",
+        (
+            Field("key", "texts", "the field, or several together", example='"id"'),
+            Field("unique", "switch", "two rows of one part with the same key end the run", "false"),
+            Field("compact", "switch", "version 2 of the format: about six bytes a row", "false"),
+        ),
+    ),
+    Kind(
+        "graph",
+        GraphIndex,
+        "leads from nodes to the edges between them, in each part; there is one such index",
+        (
+            Field("from", "text", "the field of the node that an edge comes from", example='"from"', word="from_"),
+            Field("to", "text", "the field of the node that an edge goes to", example='"to"'),
+            Field("pred", "text", "the field of what an edge says", "edges say nothing", example='"pred"'),
+            Field("reverse", "switch", "index the edges that go to a node too", "false"),
+        ),
+    ),
+)  # fmt: skip
+"""Indexes of the output; what one is to an engine is said in `headrace.pipeline.indexing`."""
+
+
+def kind_of(stage: Stage) -> Kind[Stage]:
     """Return the kind of a stage."""
     for kind in KINDS:
         if kind.make is type(stage):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from headrace.pipeline.spec import KINDS, OUTPUT_FIELDS, SOURCE_FIELDS
+from headrace.pipeline.spec import INDEX_KINDS, KINDS, OUTPUT_FIELDS, SOURCE_FIELDS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -51,6 +51,13 @@ def template(name: str) -> str:
             *_fields(kind.fields),
         ]
     lines += ["\n[output]  # the set of shards in result/\n", *_fields(OUTPUT_FIELDS)]
+    lines.append("\n# Indexes of the shards; those that have one keep it.\n")
+    for index in INDEX_KINDS:
+        lines += [
+            f"\n# [[index]]  # {index.doc}\n",
+            f'# kind = "{index.name}"\n',
+            *_fields(index.fields),
+        ]
     return "".join(lines)
 
 

@@ -9,10 +9,11 @@ from __future__ import annotations
 import os
 import tomllib
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from headrace.errors import SourceNotFoundError, UnreadableError, UsageError
 from headrace.pipeline.spec import (
+    INDEX_KINDS,
     KINDS,
     OUTPUT_FIELDS,
     SOURCE_FIELDS,
@@ -25,9 +26,11 @@ from headrace.store.sizes import parse_size
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from headrace.pipeline.spec import Field, FieldKind, Stage
+    from headrace.pipeline.spec import Field, FieldKind, Kind
 
-_TOP = ("name", "directory", "memory", "source", "names", "stage", "output")
+K = TypeVar("K")
+
+_TOP = ("name", "directory", "memory", "source", "names", "stage", "output", "index")
 
 
 def read(path: str | os.PathLike[str]) -> Pipeline:
@@ -59,36 +62,42 @@ def pipeline_of(table: Mapping[str, Any], *, base: str = ".") -> Pipeline:
         directory=_text("directory", table["directory"]),
         source=Source(**_fields("source", table["source"], SOURCE_FIELDS)),
         stages=[
-            _stage(number, stage)
-            for number, stage in enumerate(_stage_list(table.get("stage", [])), 1)
+            _of_kind("stage", number, stage, KINDS)
+            for number, stage in enumerate(_several("stage", table.get("stage", [])), 1)
         ],
         names={
             name: _texts(f"names.{name}", paths)
             for name, paths in _table("names", table.get("names", {})).items()
         },
         output=Output(**_fields("output", table.get("output", {}), OUTPUT_FIELDS)),
+        indexes=[
+            _of_kind("index", number, index, INDEX_KINDS)
+            for number, index in enumerate(_several("index", table.get("index", [])), 1)
+        ],
         memory=_size("memory", table.get("memory", "1GiB")),
         base=base,
     )
 
 
-def _stage_list(value: object) -> list[object]:
+def _several(what: str, value: object) -> list[object]:
     if isinstance(value, dict):
         raise UsageError(
-            "stage is one table; write [[stage]], for there may be several"
+            f"{what} is one table; write [[{what}]], for there may be several"
         )
-    return _list("stage", value)
+    return _list(what, value)
 
 
-def _stage(number: int, stage: object) -> Stage:
-    table = dict(_table(f"stage {number}", stage))
-    kinds = {kind.name: kind for kind in KINDS}
+def _of_kind(what: str, number: int, value: object, known: Sequence[Kind[K]]) -> K:
+    """Make a stage or an index of its table."""
+    where = f"{what} {number}"
+    table = dict(_table(where, value))
+    kinds = {kind.name: kind for kind in known}
     name = table.pop("kind", None)
     if name not in kinds:
         said = "has no `kind`" if name is None else f"kind {name!r} is not known"
-        raise UsageError(f"stage {number}: {said}; there are {', '.join(kinds)}")
+        raise UsageError(f"{where}: {said}; there are {', '.join(kinds)}")
     kind = kinds[name]
-    return kind.make(**_fields(f"stage {number} ({name})", table, kind.fields))
+    return kind.make(**_fields(f"{where} ({name})", table, kind.fields))
 
 
 def _fields(where: str, value: object, known: Sequence[Field]) -> dict[str, Any]:

@@ -103,6 +103,19 @@ def _report(done: Report, console: Console) -> None:
         bytes=result.bytes,
         logical_bytes=result.logical_bytes,
     )
+    for index in done.indexes:
+        parts = counted(index.built, "part")
+        console.emit(
+            "indexed",
+            f"index of {index.title}: {parts}, {counted(index.kept, 'other')} had it",
+            index=index.title,
+            built=index.built,
+            kept=index.kept,
+            records=index.rows,
+            skipped=index.skipped,
+            size_bytes=index.bytes,
+            seconds=index.seconds,
+        )
     console.emit(
         "accounts",
         accounts(done),

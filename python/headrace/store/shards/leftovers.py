@@ -9,6 +9,7 @@ set's are removed, links are not followed, and directories only if that leaves t
 from __future__ import annotations
 
 import os
+import shutil
 import time
 from contextlib import suppress
 from itertools import pairwise, takewhile
@@ -116,7 +117,8 @@ def remove_parts(parts: Path, root: Path, needed: Collection[str] = ()) -> None:
         return
     for directory in [*_partitions(parts), parts]:
         for path in list(directory.iterdir()):
-            inside = path.relative_to(root).as_posix()
+            part = path.with_name(naming.indexed_part(path.name) or path.name)
+            inside = part.relative_to(root).as_posix()
             if naming.is_part_or_beside(path.name) and inside not in needed:
                 _unlink(path)
         # Not empty: somebody put something there, or it is needed.
@@ -162,5 +164,11 @@ def _partitions(parts: Path) -> Iterator[Path]:
 
 
 def _unlink(path: Path) -> None:
-    with suppress(FileNotFoundError, IsADirectoryError):
+    try:
         path.unlink()
+    except FileNotFoundError:
+        pass
+    except IsADirectoryError:
+        # What an index job has left that was killed; others are somebody else's.
+        if path.name.startswith("."):
+            shutil.rmtree(path, ignore_errors=True)

@@ -31,8 +31,10 @@ _PARTS = re.compile(rf"({_NAME})\.parts-({_GENERATION})")
 _LOCK = re.compile(rf"\.({_NAME})\.lock")
 _META_TEMPORARY = re.compile(rf"\.({_NAME})\.meta-(?:{_GENERATION})\.json{_TEMPORARY}")
 _PART_FILE = re.compile(_PART)
+_INDEX = r"\.jnx(?:\.[^/]+)?"
 _ANY_PART_FILE = re.compile(
-    rf"{_PART}(?:\{SIDECAR})?|\.{_PART}(?:\{SIDECAR})?{_TEMPORARY}"
+    rf"(?P<of>{_PART})(?:\{SIDECAR}|{_INDEX})?"
+    rf"|\.{_PART}(?:\{SIDECAR}|{_INDEX})?{_TEMPORARY}"
 )
 _PARTITION = re.compile(r"[^/=]+=[^/=]+")
 _STAGING = re.compile(rf"\.({_NAME})\.staging-[0-9a-f]{{16}}")
@@ -150,8 +152,19 @@ def is_part(file_name: str, suffix: str) -> bool:
 
 
 def is_part_or_beside(file_name: str) -> bool:
-    """Whether it is a part, its sidecar, or one of both in the making."""
+    """Whether it is a part, its sidecar, an index of it, or one of these in the making."""
     return bool(_ANY_PART_FILE.fullmatch(file_name))
+
+
+def indexed_part(file_name: str) -> str | None:
+    """Return the part that a file is an index of, if it is.
+
+    >>> indexed_part("part-00000003.jsonl.zst.jnx.id"), indexed_part("a.jsonl.jnx")
+    ('part-00000003.jsonl.zst', None)
+    """
+    match = _ANY_PART_FILE.fullmatch(file_name)
+    is_index = match and match["of"] and ".jnx" in file_name
+    return match["of"] if match and is_index else None
 
 
 def is_partition(file_name: str) -> bool:
