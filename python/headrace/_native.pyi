@@ -296,7 +296,13 @@ class RowIndex:
     def __new__(cls, interval: int) -> RowIndex: ...
     @staticmethod
     def known(
-        interval: int, offsets: list[int], total_rows: int, size: int
+        interval: int,
+        offsets: list[int],
+        total_rows: int,
+        size: int,
+        *,
+        terminated: bool = True,
+        bom: bool = False,
     ) -> RowIndex: ...
     @staticmethod
     def load(
@@ -316,6 +322,10 @@ class RowIndex:
     def total_rows(self) -> int: ...
     @property
     def scanned(self) -> int: ...
+    @property
+    def terminated(self) -> bool: ...
+    @property
+    def bom(self) -> bool: ...
     @property
     def complete(self) -> bool: ...
     def read(

@@ -64,3 +64,14 @@ def test_a_path_leaves_with_the_bytes_it_has_on_disk(process, tmp_path):
     name = b"caf\xe9.jsonl"
     (tmp_path / name.decode(errors="surrogateescape")).write_bytes(b"1\n")
     assert process("count", "--per-file", ".").out == b"1\t" + name + b"\n"
+
+
+def test_tasks_of_spark_count_files_only(process, tmp_path):
+    (tmp_path / "a.jsonl").write_bytes(b"1\n")
+    for arguments in (
+        ["count", "--engine", "spark", "-"],
+        ["count", "--engine", "spark", "--stats", "a.jsonl"],
+        ["count", "--master", "local[1]", "a.jsonl"],
+    ):
+        refused = process(*arguments)
+        assert (refused.code, refused.out) == (2, b""), arguments

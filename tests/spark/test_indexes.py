@@ -83,6 +83,23 @@ def test_an_error_of_a_task_is_that_of_a_thread(spark, paths, tmp_path, monkeypa
     assert not list(tmp_path.glob("*.jnx*"))
 
 
+def test_lines_are_counted_by_tasks_and_checkpoints_kept(spark, tmp_path):
+    path = tmp_path / "large.jsonl"
+    path.write_bytes(b'{"id": 1, "text": "abcdefgh"}\n' * 300_000 + b"{}")
+    found = []
+    for engine in (
+        {},
+        {"engine": "spark", "master": MASTER, "partition_bytes": "2MiB"},
+    ):
+        with headrace.open(path) as dataset:
+            count = dataset.count(**engine)
+        sidecar = path.with_name("large.jsonl.ckpt")
+        found.append((count, sidecar.read_bytes()))
+        sidecar.unlink()
+    assert found[0] == found[1]
+    assert found[0][0] == 300_001
+
+
 DRIVER = f"""
 import sys, time
 from pathlib import Path

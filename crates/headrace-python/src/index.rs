@@ -48,8 +48,18 @@ impl RowIndex {
 
     /// The finished index of rows that somebody else knows: see the core's function.
     #[staticmethod]
-    fn known(interval: u64, offsets: Vec<u64>, total_rows: u64, size: u64) -> Self {
-        Self { index: rows::RowIndex::known(interval, offsets, total_rows, size) }
+    #[pyo3(signature = (interval, offsets, total_rows, size, *, terminated = true, bom = false))]
+    fn known(
+        interval: u64,
+        offsets: Vec<u64>,
+        total_rows: u64,
+        size: u64,
+        terminated: bool,
+        bom: bool,
+    ) -> Self {
+        let summary =
+            rows::Summary { total_rows, logical_size: size, last_row_terminated: terminated, bom };
+        Self { index: rows::RowIndex::known(interval, offsets, summary) }
     }
 
     /// The index in the sidecar at `path`, with what it was made from.
@@ -120,6 +130,18 @@ impl RowIndex {
     #[getter]
     fn scanned(&self) -> u64 {
         self.index.scanned()
+    }
+
+    /// Whether the last row ends with a newline, once the whole source has been scanned.
+    #[getter]
+    fn terminated(&self) -> bool {
+        self.index.summary().last_row_terminated
+    }
+
+    /// Whether the source begins with a byte order mark, once all of it has been scanned.
+    #[getter]
+    fn bom(&self) -> bool {
+        self.index.summary().bom
     }
 
     /// Whether the whole source has been scanned.

@@ -548,8 +548,25 @@ class Dataset(Sequence[T_co]):
 
     # Everything
 
-    def count(self, progress: Progress = lambda _done, _total: None) -> int:
-        """Count the rows. Unlike ``len``, it does not keep what comes out of a pipe."""
+    def count(
+        self,
+        progress: Progress = lambda _done, _total: None,
+        *,
+        engine: Literal["local", "spark"] = "local",
+        master: str | None = None,
+        partition_bytes: int | str | None = None,
+    ) -> int:
+        """Count the rows. Unlike ``len``, it does not keep what comes out of a pipe.
+
+        With the engine ``"spark"``, tasks at `master` read `partition_bytes` of the files each;
+        row indexes that are kept are the same.
+        """
+        from headrace.api.spark_query import count_with_spark, refuse_for_local
+
+        _check_choices(engine=(engine, ("local", "spark")))
+        if engine == "spark":
+            return count_with_spark(self._open(), master, partition_bytes, progress)
+        refuse_for_local(master=master, partition_bytes=partition_bytes)
         size = total_size(self.sources)
         total = before = 0
         for file in self._open():

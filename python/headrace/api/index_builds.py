@@ -2,27 +2,19 @@
 
 from __future__ import annotations
 
-from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
-from headrace.api.spark_query import refuse_for_local
-from headrace.engines.index_jobs import MOST_TOGETHER, Target, build_together
 from headrace.engines.index_kinds import Built, KeyBuild
 from headrace.engines.index_places import place_of
 from headrace.engines.local import graph_build, key_build
-from headrace.engines.spark.extra import needing_pyspark
-from headrace.engines.spark.master import MASTER
-from headrace.engines.spark.query import PARTITION_BYTES
 from headrace.errors import HeadraceError, UsageError
 from headrace.store.index_file import writing
-from headrace.store.sizes import parse_size
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from pathlib import Path
 
-    from headrace.engines.index_jobs import RunEach
     from headrace.engines.index_kinds import AnyBuild
     from headrace.store.index_file import Where
     from headrace.store.source import Source
@@ -50,11 +42,15 @@ def build_each(
     if engine.name not in ("local", "spark"):
         raise UsageError(f"engine is 'local' or 'spark', not {engine.name!r}")
     if engine.name == "local":
-        refuse_for_local(master=engine.master, partition_bytes=engine.partition_bytes)
+        if engine != Engine():
+            from headrace.api.spark_query import refuse_for_local
+
+            refuse_for_local(**engine._asdict() | {"name": None})
         for source in sources:
             path = place_of(source, asked, where, force=force)
             with writing(path):
-                yield _built_here(source, path, asked)
+                built = _built_here(source, path, asked)
+            yield built
         return
     if asked.threads is not None:
         raise UsageError("threads is for engine='local' (--engine local)")
@@ -75,11 +71,11 @@ def _by_tasks(
     *,
     force: bool,
 ) -> Iterator[Built[Any]]:
-    size = PARTITION_BYTES
-    if engine.partition_bytes is not None:
-        size = parse_size(engine.partition_bytes)
-    if size < 1:
-        raise UsageError(f"partition_bytes {size}: a task must read at least a byte")
+    # Whoever looks keys up need not wait for what only this needs.
+    from headrace.api.spark_query import task_bytes, tasks_at
+    from headrace.engines.index_jobs import MOST_TOGETHER, Target, build_together
+
+    size = task_bytes(engine.partition_bytes)
     waiting, failure = iter(sources), None
     while failure is None and (some := list(islice(waiting, MOST_TOGETHER))):
         targets = []
@@ -92,14 +88,6 @@ def _by_tasks(
                 break
             targets.append(Target(source, path, asked))
         if targets:
-            yield from build_together(targets, _started(engine.master or MASTER), size)
+            yield from build_together(targets, tasks_at(engine.master), size)
     if failure is not None:
         raise failure
-
-
-def _started(master: str) -> RunEach:
-    """Start Spark, and return what runs tasks there."""
-    with needing_pyspark():
-        from headrace.engines.spark.session import session
-        from headrace.engines.spark.tasks import run_each
-    return partial(run_each, session(master, "headrace", {}))

@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from headrace.engines.spark.extra import needing_pyspark
 from headrace.engines.spark.master import MASTER
 from headrace.engines.spark.query import PARTITION_BYTES, SparkRun
 from headrace.errors import UsageError
+from headrace.store.row_file import RowFile
 from headrace.store.sizes import parse_size
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from headrace.engines.query_run import QueryOptions, QueryRun
+    from headrace.engines.index_jobs import RunEach
+    from headrace.engines.query_run import QueryOptions, QueryRun, Rows
     from headrace.engines.spark.query import RunTasks
     from headrace.physical.query_plan import QueryPlan
     from headrace.store.row_file import RowOptions
     from headrace.store.source import Source
+
+T = TypeVar("T")
 
 
 def starting(
@@ -29,26 +33,80 @@ def starting(
     partition_bytes: int | str | None,
 ) -> Callable[[QueryPlan, QueryOptions], QueryRun]:
     """Return what makes runs with Spark, if these sources can be asked there."""
+    _refuse_pipes(sources)
+    if options.reverse:
+        raise UsageError(
+            "reverse (--rev) begins at the end of the files, which Spark's tasks do not; "
+            "leave it out, or use engine='local' (--engine local)"
+        )
+    return partial(
+        SparkRun,
+        start=partial(_start, master or MASTER),
+        reading=reading,
+        partition_bytes=task_bytes(partition_bytes),
+    )
+
+
+def task_bytes(partition_bytes: int | str | None) -> int:
+    """Return how many bytes of files one task reads."""
+    size = PARTITION_BYTES if partition_bytes is None else parse_size(partition_bytes)
+    if size < 1:
+        raise UsageError(f"partition_bytes {size}: a task must read at least a byte")
+    return size
+
+
+def tasks_at(master: str | None) -> RunEach:
+    """Start Spark, and return what runs tasks there that are given by their number."""
+    with needing_pyspark():
+        from headrace.engines.spark.session import session
+        from headrace.engines.spark.tasks import run_each
+    return partial(run_each, session(master or MASTER, "headrace", {}))
+
+
+def count_with_spark(
+    files: Sequence[Rows],
+    master: str | None,
+    partition_bytes: int | str | None,
+    progress: Callable[[int, int | None], None],
+) -> int:
+    """Count the rows of files in tasks."""
+    from headrace.engines.spark.row_counts import count_by_tasks
+
+    size = task_bytes(partition_bytes)
+    _refuse_pipes([file.source for file in files])
+    counted = []
+    for file in files:
+        if not isinstance(file, RowFile):
+            raise UsageError(
+                f"{file.source.location}: Spark's tasks count all lines of a log; leave "
+                "since and until out, or use engine='local' (--engine local)"
+            )
+        counted.append(file)
+    total = sum(file.source.size for file in counted)
+
+    def run_each(
+        do: Callable[[int], T],
+        count: int,
+        tell: Callable[[int, int], object] | None = None,
+    ) -> list[T]:
+        # Spark is started for what is left to count.
+        return tasks_at(master)(do, count, tell) if count else []
+
+    return count_by_tasks(
+        counted,
+        run_each,
+        size,
+        lambda done, tasks: progress(total * done // max(tasks, 1), total),
+    )
+
+
+def _refuse_pipes(sources: Sequence[Source]) -> None:
     for source in sources:
         if source.is_pipe:
             raise UsageError(
                 f"{source.location}: Spark's tasks cannot read a pipe; save it to a file, "
                 "or use engine='local' (--engine local)"
             )
-    if options.reverse:
-        raise UsageError(
-            "reverse (--rev) begins at the end of the files, which Spark's tasks do not; "
-            "leave it out, or use engine='local' (--engine local)"
-        )
-    size = PARTITION_BYTES if partition_bytes is None else parse_size(partition_bytes)
-    if size < 1:
-        raise UsageError(f"partition_bytes {size}: a task must read at least a byte")
-    return partial(
-        SparkRun,
-        start=partial(_start, master or MASTER),
-        reading=reading,
-        partition_bytes=size,
-    )
 
 
 def refuse_for_local(**options: object) -> None:

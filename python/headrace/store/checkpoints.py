@@ -101,7 +101,7 @@ def save(
     source: Source, opened: OpenedFile, index: RowIndex, keeping: Keeping
 ) -> Path | None:
     """Keep a finished index; None if that is not wanted, or nowhere possible."""
-    if not _worth_keeping(source, keeping):
+    if not worth_keeping(source, keeping):
         return None
     _size, mtime_ns, ctime_ns = opened.stat()
     if mtime_ns != source.mtime_ns:
@@ -123,7 +123,8 @@ def save(
     return None
 
 
-def _worth_keeping(source: Source, keeping: Keeping) -> bool:
+def worth_keeping(source: Source, keeping: Keeping) -> bool:
+    """Whether the index of a file is kept."""
     if source.kind != "file" or source.segment is not None:
         return False  # a log has indexes of its own, and nobody but its writer writes there
     return keeping.enabled and source.size > SMALLEST_KEPT

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import os
 import threading
+from codecs import BOM_UTF8
 from collections import deque
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
@@ -310,7 +311,62 @@ class RowFile:
 
         return known_rows(self._open())
 
+    # Counted by others
+
+    @property
+    def decoding(self) -> Decoding:
+        """How its blocks are decoded."""
+        return self._options.decoding
+
+    @property
+    def keeps_index(self) -> bool:
+        """Whether a row index that is built is kept."""
+        return checkpoints.worth_keeping(self.source, self._options.keeping)
+
+    def known_total(self) -> int | None:
+        """Return how many rows there are, if that is known without reading them."""
+        known = self._known_rows()
+        if known is None and self._seekable:
+            indexed = self._index()
+            known = indexed.index.total_rows if indexed.job is None else None
+        elif known is None:
+            kept = checkpoints.load(self.source, self._open(), self._options.keeping)
+            known = None if kept is None else kept.index.total_rows
+        return known
+
+    def take_count(
+        self,
+        rows: int,
+        offsets: list[int] | None,
+        size: int,
+        terminated: bool,  # noqa: FBT001
+        bom: bool,  # noqa: FBT001
+    ) -> None:
+        """Be told how many rows there are by who has counted; with `offsets`, keep an index.
+
+        `size`, `terminated` and `bom` are known here of a file that can be read by position.
+        """
+        opened = self._open()
+        opened.check()
+        self._total = rows
+        if offsets is None:
+            return
+        if self.source.seekable:
+            size = opened.size
+            with reading(self.source.location):
+                terminated = not size or opened.data.read_at(size - 1, 1) == b"\n"
+                bom = opened.data.read_at(0, 3) == BOM_UTF8
+            if terminated and rows and rows % INTERVAL == 0:
+                # Where the next row would begin.
+                offsets = [*offsets, size]
+        index = RowIndex.known(
+            INTERVAL, offsets, rows, size, terminated=terminated, bom=bom
+        )
+        checkpoints.save(self.source, opened, index, self._options.keeping)
+
     def _count(self, progress: Progress, *, use_up: bool) -> int:
+        if self._total is not None:
+            return self._total
         known = self._known_rows()
         if known is not None:
             return known
@@ -319,8 +375,7 @@ class RowFile:
             if indexed.job is not None:
                 self._finish(indexed.job, progress, here=indexed.copied)
             return indexed.index.total_rows
-        if self._total is None:
-            self._total = self._count_decoded(progress)
+        self._total = self._count_decoded(progress)
         return self._total
 
     def _count_decoded(self, progress: Progress) -> int:

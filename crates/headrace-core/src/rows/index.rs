@@ -59,10 +59,8 @@ impl RowIndex {
         Ok(Self::with(interval, Checkpoints::Stored(Box::new(file)), summary, true))
     }
 
-    /// The finished index of `logical_size` bytes with `total_rows` rows, each with a newline,
-    /// of which every `interval`th begins at one of `offsets`.
-    pub fn known(interval: u64, offsets: Vec<u64>, total_rows: u64, logical_size: u64) -> Self {
-        let summary = Summary { total_rows, logical_size, last_row_terminated: true, bom: false };
+    /// The finished index of rows of which every `interval`th begins at one of `offsets`.
+    pub fn known(interval: u64, offsets: Vec<u64>, summary: Summary) -> Self {
         let offsets = if offsets.is_empty() { vec![0] } else { offsets };
         Self::with(interval, Checkpoints::Built(offsets), summary, true)
     }
