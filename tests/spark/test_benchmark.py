@@ -11,7 +11,7 @@ from benchmarks.generate import data_file
 from benchmarks.runner import Run, run
 from benchmarks.suite import Settings
 from benchmarks.suites import spark as suite
-from benchmarks.suites import spark_start
+from benchmarks.suites import spark_index, spark_start
 
 pytestmark = pytest.mark.spark
 
@@ -41,6 +41,7 @@ def _here(spark, monkeypatch, tmp_path):
     # Candidates name it by where it is.
     ask.__module__, ask.__name__ = "benchmarks.spark_server", "ask"
     monkeypatch.setattr(suite, "data_file", small)
+    monkeypatch.setattr(spark_index, "data_file", small)
     monkeypatch.setattr(suite, "DATA", tmp_path)
 
 
@@ -56,6 +57,16 @@ def test_all_agree_and_the_targets_are_about_them(monkeypatch, tmp_path):
     for target in result.benchmark.targets:
         assert {target.subject, target.reference} <= asked
     assert not (tmp_path / suite.WRITTEN).exists()
+
+
+@pytest.mark.usefixtures("_here")
+def test_all_builds_give_the_same_bytes():
+    result = run(spark_index.build(SMALL), rounds=0)
+    asked = set(result.runs)
+    assert len(asked) == 12
+    assert not result.left_out
+    for target in result.benchmark.targets:
+        assert {target.subject, target.reference} <= asked
 
 
 @pytest.mark.parametrize("task", ["rare", "full"])
