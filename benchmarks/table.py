@@ -24,6 +24,7 @@ from benchmarks.suites import (
     shard_size,
     shard_write,
     spark,
+    spark_index,
     spark_start,
     startup,
     tail,
@@ -52,5 +53,6 @@ SUITES = (
     shard_rss.SUITE,
     startup.SUITE,
     spark_start.SUITE,
+    spark_index.SUITE,
     spark.SUITE,
 )
