@@ -338,6 +338,16 @@ def test_a_part_without_a_last_newline_is_no_part_of_the_next_row(tmp_path):
     assert graph.location == f"{first} and 1 more"
 
 
+def test_a_set_without_parts_is_a_graph_without_edges(tmp_path):
+    with headrace.ShardWriter(tmp_path / "none"):
+        pass
+    for edges in (tmp_path / "none", [tmp_path / "none"]):
+        graph = headrace.Graph(edges, index=False)
+        assert [step.node for step in graph.expand("a")] == ["a"]
+        assert (graph.stats().edges, graph.to_arrow().num_rows) == (0, 0)
+        assert graph.location == str(tmp_path / "none")
+
+
 def test_an_index_that_was_named_and_is_not_there_is_told_by_its_name(source):
     with pytest.raises(GraphIndexError, match="elsewhere: there is no graph index"):
         headrace.Graph(source, index="elsewhere", strict=True).reach()

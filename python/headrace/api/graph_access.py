@@ -74,10 +74,9 @@ def edge_files(
         files.refuse_unless_file(source)
     if len(sources) == 1:
         return EdgeFiles(sources, sources[0].location)
-    if isinstance(edges, str | os.PathLike):
-        return EdgeFiles(sources, os.fspath(edges))
-    others = f"{len(sources) - 1} more"
-    return EdgeFiles(sources, f"{sources[0].location} and {others}")
+    first, *others = [edges] if isinstance(edges, str | os.PathLike) else edges
+    more = f" and {len(others)} more" if others else ""
+    return EdgeFiles(sources, f"{os.fspath(first)}{more}")
 
 
 class Wanted(NamedTuple):
@@ -123,7 +122,7 @@ def reach_edges(edges: EdgeFiles, wanted: Wanted) -> Reach:
 def scan_edges(edges: EdgeFiles, asked: GraphBuild) -> Reach:
     """Make a graph index aside, of all rows."""
     with reading(edges.location):
-        index = build_aside(edges.sources, asked)
+        index = build_aside(edges.sources, edges.location, asked)
     return Reach(GraphAccess.of_graph(index), "scan", asked.fields, (), index)
 
 

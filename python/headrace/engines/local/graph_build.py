@@ -64,10 +64,12 @@ def build(source: Source, path: Path, asked: GraphBuild) -> Built[GraphWritten]:
     return replace(built, path=path)
 
 
-def build_aside(sources: Sequence[Source], asked: GraphBuild) -> GraphIndex:
+def build_aside(
+    sources: Sequence[Source], location: str, asked: GraphBuild
+) -> GraphIndex:
     """Build an index that nobody sees, and that is gone when it is let go of.
 
-    It has the edges of all sources, in order. Where a row begins is counted through all of
+    It has the edges of all sources, in order, which together are called `location`. Where a row begins is counted through all of
     them, as if each followed the one before without a gap.
     """
     with TemporaryDirectory() as room:
@@ -91,9 +93,8 @@ def build_aside(sources: Sequence[Source], asked: GraphBuild) -> GraphIndex:
             made_of,
             [0],
         )
-        name = sources[0].location
-        with explaining(name):
-            write_index(runs, path, plan, source=name)
+        with explaining(location):
+            write_index(runs, path, plan, source=location)
         return GraphIndex(path)
 
 
@@ -152,7 +153,9 @@ def compact(
 
 def has_all_edges(stored: StoredGraph, source: Source, asked: GraphBuild) -> bool:
     """Compare all edges of a source with those of its index."""
-    new = build_aside([source], replace(asked, version=stored.index.version))
+    new = build_aside(
+        [source], source.location, replace(asked, version=stored.index.version)
+    )
     if stored.delta is None:
         return new.has_edges_of(stored.index)
     with TemporaryDirectory() as room, explaining(source.location):
