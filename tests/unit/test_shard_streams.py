@@ -1,9 +1,13 @@
 """Batches of streams in a set: each once, in order, and nothing else goes unnoticed."""
 
+import os
+
 import pytest
 
 import headrace
 from headrace.errors import StreamNotContinuedError
+from headrace.store.shards import generations
+from headrace.store.shards import names as naming
 from headrace.store.shards.streams import Batch
 from tests.spark.stream_data import append_set
 
@@ -78,3 +82,30 @@ def test_a_batch_that_replaces_the_set_follows_anything(tmp_path):
     write(tmp_path, 5, overwrite=True)
     write(tmp_path, 5, overwrite=True, query="another")
     assert ids(tmp_path) == list(range(50, 60))
+
+
+def test_what_many_batches_superseded_is_removed_by_a_look_at_the_newest(
+    tmp_path, monkeypatch
+):
+    for number in range(6):
+        write(tmp_path, number)
+    looked_at = []
+    load = generations.load
+
+    def loading(names, generation):
+        looked_at.append(generation)
+        return load(names, generation)
+
+    monkeypatch.setattr(generations, "load", loading)
+    for meta in tmp_path.glob("*.json"):
+        os.utime(meta, (0, 0))
+    for number, left in ((6, [6, 7]), (7, [6, 7, 8])):
+        looked_at.clear()
+        write(tmp_path, number)
+        assert set(looked_at) <= set(left)
+        assert [
+            naming.meta_file(path.name)[1] for path in sorted(tmp_path.glob("*.json"))
+        ] == left
+    # Most directories have no metadata any more; the newest one has their parts.
+    assert len(looked_at) <= 4
+    assert ids(tmp_path) == list(range(80))

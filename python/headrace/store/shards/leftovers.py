@@ -91,16 +91,22 @@ def _remove(names: SetNames, gone: Collection[int], kept: Collection[int]) -> No
     If one of those cannot be read, nobody knows what it names, and all stay.
     """
     needed: set[str] = set()
+    left = {each for each in gone if names.parts(each).is_dir()}
     try:
-        several = [generations.load(names, each) for each in kept]
+        for newer in sorted(kept, reverse=True):
+            # Where rows were only appended, the newest one names the parts of all.
+            if left and (metadata := generations.load(names, newer)) is not None:
+                needed.update(part.path for part in metadata.parts)
+                needed.update(part.ckpt for part in metadata.parts)
+                used = {part.path.partition("/")[0] for part in metadata.parts}
+                left -= {each for each in left if names.parts(each).name in used}
     except BadSetError:
         return
-    for metadata in several:
-        if metadata is not None:
-            needed.update(part.path for part in metadata.parts)
-            needed.update(part.ckpt for part in metadata.parts)
     for generation in sorted(gone):
-        remove_generation(names, generation, needed)
+        if generation in left:
+            remove_generation(names, generation, needed)
+        else:
+            _unlink(names.meta(generation))
 
 
 def remove_generation(
