@@ -26,6 +26,7 @@ from benchmarks.suites import (
     spark,
     spark_index,
     spark_start,
+    spark_stream,
     startup,
     tail,
 )
@@ -54,5 +55,6 @@ SUITES = (
     startup.SUITE,
     spark_start.SUITE,
     spark_index.SUITE,
+    spark_stream.SUITE,
     spark.SUITE,
 )

@@ -10,8 +10,8 @@ from benchmarks import spark_server
 from benchmarks.generate import data_file
 from benchmarks.runner import Run, run
 from benchmarks.suite import Settings
+from benchmarks.suites import log_write, spark_index, spark_start, spark_stream
 from benchmarks.suites import spark as suite
-from benchmarks.suites import spark_index, spark_start
 
 pytestmark = pytest.mark.spark
 
@@ -43,6 +43,8 @@ def _here(spark, monkeypatch, tmp_path):
     monkeypatch.setattr(suite, "data_file", small)
     monkeypatch.setattr(spark_index, "data_file", small)
     monkeypatch.setattr(suite, "DATA", tmp_path)
+    for each in (suite, spark_stream, log_write):
+        monkeypatch.setattr(each, "DATA", tmp_path)
 
 
 @pytest.mark.usefixtures("_here")
@@ -67,6 +69,14 @@ def test_all_builds_give_the_same_bytes():
     assert not result.left_out
     for target in result.benchmark.targets:
         assert {target.subject, target.reference} <= asked
+
+
+def test_all_streams_bring_the_same_rows(tmp_path):
+    result = run(spark_stream.build(SMALL), rounds=0)
+    assert len(result.runs) == 4
+    assert not result.left_out
+    assert {target.subject for target in result.benchmark.targets} < set(result.runs)
+    assert not (tmp_path / spark_stream.STREAMED).exists()
 
 
 @pytest.mark.parametrize("task", ["rare", "full"])

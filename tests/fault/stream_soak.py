@@ -1,0 +1,216 @@
+"""Kill a streaming query again and again: from logs to a set, each record exactly once.
+
+``python -m tests.fault.stream_soak MINUTES SEED [local]``. A process appends numbered records to
+logs that rotate and are compressed; a query in other processes streams them into a set. Its
+driver, its Python workers, and on a cluster its executors are killed at random, and it is started
+again from its checkpoint directory. In the end the set must have what was acknowledged, each
+record once and in order for each log. It runs on a cluster of its own, or with ``local``
+in the driver.
+"""
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import headrace
+from headrace.api.shard_check import check_shards
+from tests.fault.stream_parts import LOGS
+from tests.spark.cluster import cluster, environment
+from tests.spark.processes import kill, processes, until
+
+LOCAL = "local[2,4]"
+PATIENCE = 300
+LEAST_KILLS = 2
+UNEXPECTED = (
+    "StreamNotContinuedError",
+    "StreamReplacedError",
+    "StreamLossError",
+    "BadSetError",
+    "LogDamagedError",
+    "AssertionError",
+)
+"""What no kill may lead to: with these, something was lost or doubled."""
+
+
+def program(*arguments, **options):
+    """Start one of the programs of `stream_parts`, in a session of its own."""
+    return subprocess.Popen(
+        [sys.executable, "-m", "tests.fault.stream_parts", *map(str, arguments)],
+        env=environment(),
+        start_new_session=True,
+        **options,
+    )
+
+
+class Soak:
+    """A query and the places it knows; whatever is killed, it can be started again."""
+
+    def __init__(self, directory, master, seed):
+        self.directory = directory
+        self.out = directory / "out"
+        self.master = master
+        self.chance = random.Random(seed)
+        self.killed = Counter()
+        self.starts = 0
+        self.query = None
+
+    def start(self, *now):
+        self.starts += 1
+        self.log = self.directory / f"query-{self.starts}.log"
+        places = (self.directory / "logs", self.out, self.directory / "checkpoint")
+        with self.log.open("wb") as said:
+            self.query = program(
+                "query", self.master, *places, *now, stdout=said, stderr=said
+            )
+
+    def stop(self):
+        """Kill all that belongs to the driver, as if its machine had died."""
+        if self.query is not None:
+            kill(self.query.pid)
+            self.query.wait()
+            self.query = None
+            self.look_for_what_must_not_be()
+
+    def look_for_what_must_not_be(self):
+        said = self.log.read_text(errors="replace")
+        for name in UNEXPECTED:
+            assert f"{name}: " not in said, said[-20_000:]
+
+    def newest(self):
+        return max(
+            (each.name for each in self.out.glob("rows.meta-*.json")), default=""
+        )
+
+    def wait_at_random(self):
+        """Wait for some progress, mostly: what is killed early matters as well."""
+        before = self.newest()
+        if self.chance.random() < 0.8:
+            until(lambda: self.newest() > before or self.over(), PATIENCE)
+            time.sleep(self.chance.uniform(0, 3))
+        else:
+            time.sleep(self.chance.uniform(0, 15))
+
+    def over(self):
+        return self.query is None or self.query.poll() is not None
+
+    def strike(self):
+        """Kill something."""
+        kinds = ["driver", "worker", "worker"]
+        if self.master != LOCAL:
+            kinds += ["executor", "executor"]
+        kind = self.chance.choice(kinds)
+        if kind == "driver":
+            self.stop()
+        else:
+            mark = {"worker": b"pyspark.daemon", "executor": b"ExecutorBackend"}[kind]
+            there = [
+                pid
+                for session in self.sessions()
+                for pid, called in processes(session).items()
+                if mark in called
+            ]
+            if not there:
+                return
+            with suppress(ProcessLookupError):
+                os.kill(self.chance.choice(sorted(there)), signal.SIGKILL)
+        self.killed[kind] += 1
+
+    def sessions(self):
+        """Return those of the driver and of the workers of the cluster."""
+        found = {self.query.pid}
+        for called in Path("/proc").glob("[0-9]*/cmdline"):
+            with suppress(FileNotFoundError, ProcessLookupError):
+                content = called.read_bytes()
+                if (
+                    b"deploy.worker.Worker" in content
+                    and self.master.encode() in content
+                ):
+                    found.add(os.getsid(int(called.parent.name)))
+        return found
+
+    def run(self, minutes):
+        """Kill and start again for so long, and more than once however slow the machine is."""
+        deadline = time.monotonic() + 60 * minutes
+        while time.monotonic() < deadline or self.killed.total() < LEAST_KILLS:
+            if self.over():
+                # It ends by itself when what plans its batches was killed.
+                self.stop()
+                self.start()
+            self.wait_at_random()
+            if not self.over():
+                self.strike()
+        self.stop()
+
+    def finish(self):
+        """Let the query read what is left; nothing is killed any more."""
+        self.start("now")
+        done = self.query.wait(PATIENCE)
+        said = self.log.read_text(errors="replace")
+        self.stop()
+        assert done == 0, said[-20_000:]
+
+
+@contextmanager
+def master_of(kind, directory):
+    if kind == "local":
+        yield LOCAL
+    else:
+        with cluster(directory) as url:
+            yield url
+
+
+def compare(soak, acknowledged):
+    """Raise unless the set has each record once, and in order; return how many there are."""
+    shards = headrace.ShardSet(soak.out)
+    assert not any(found.faults for found in check_shards(shards))
+    found = {name: [] for name in LOGS}
+    for row in headrace.open(soak.out):
+        found[row["log"]].append(row["n"])
+    for name, numbers in found.items():
+        lines = headrace.Log(soak.directory / "logs" / name)
+        assert numbers == [record["n"] for record in lines], name
+        assert numbers == list(range(len(numbers))), name
+        assert len(numbers) >= acknowledged, (name, len(numbers), acknowledged)
+    return shards.metadata
+
+
+def soak(minutes, seed, kind="cluster"):
+    with tempfile.TemporaryDirectory(prefix="stream-soak-") as place:
+        directory = Path(place)
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+        writer = program("write", directory / "logs", **pipes)
+        soaked = None
+        try:
+            with master_of(kind, directory) as master:
+                soaked = Soak(directory, master, seed)
+                try:
+                    until((directory / "logs" / LOGS[-1] / "manifest.json").exists)
+                    soaked.run(minutes)
+                    told, _ = writer.communicate()
+                    soaked.finish()
+                finally:
+                    soaked.stop()
+            acknowledged = int(told.split()[-1])
+            metadata = compare(soaked, acknowledged)
+        finally:
+            writer.kill()
+            writer.wait()
+    killed = ", ".join(
+        f"{kind} {count}" for kind, count in sorted(soaked.killed.items())
+    )
+    return (
+        f"{metadata.total_records} records of {len(LOGS)} logs in {metadata.generation} batches, "
+        f"each once and in order; killed: {killed}; started {soaked.starts} times"
+    )
+
+
+if __name__ == "__main__":
+    minutes, seed, *kind = sys.argv[1:]
+    sys.stdout.write(soak(float(minutes), int(seed), *kind) + "\n")
