@@ -302,7 +302,7 @@ def test_stats_show_each_file_against_the_limit(headrace, data):
 
 
 def test_a_group_is_listed_and_its_words_are_asked_for(headrace, data):
-    assert headrace("shard", "--help").out.count(b"\n  shard ") == 4
+    assert headrace("shard", "--help").out.count(b"\n  shard ") == 5
     assert headrace("help", "shard").out == headrace("shard", "--help").out
     assert b"usage: headrace shard cat" in headrace("help", "shard", "cat").out
     for words in (["shard"], ["shard", "wrote"]):
@@ -439,3 +439,19 @@ def test_a_set_is_not_recompressed(headrace, data, named):
     assert (done.code, done.out) == (2, b"")
     assert sorted(data.glob("set/**/*")) == before
     assert headrace("shard", "check", "set").code == 0
+
+
+def test_a_set_is_published(headrace, tmp_path):
+    pytest.importorskip("fsspec")
+    (tmp_path / "rows.jsonl").write_text('{"id": 1}\n{"id": 2}\n')
+    assert headrace("shard", "write", "rows.jsonl", "--out", "shards").code == 0
+    store = f"file://{tmp_path}/store"
+    for generation in (1, 2):
+        done = headrace("shard", "publish", "shards", store)
+        meta = f"{store}/rows.meta-0000000{generation}.json"
+        assert (done.code, done.out.decode()) == (0, f"{meta}\n")
+    assert headrace("query", "$.id", f"{store}/").out == b"1\n2\n"
+    assert headrace("shard", "check", f"{tmp_path}/store").code == 0
+    wrong = headrace("shard", "publish", "shards", "nothing://bucket")
+    assert wrong.code == 1
+    assert "nothing" in wrong.err

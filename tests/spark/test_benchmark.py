@@ -42,7 +42,6 @@ def _here(spark, monkeypatch, tmp_path):
     ask.__module__, ask.__name__ = "benchmarks.spark_server", "ask"
     monkeypatch.setattr(suite, "data_file", small)
     monkeypatch.setattr(spark_index, "data_file", small)
-    monkeypatch.setattr(suite, "DATA", tmp_path)
     for each in (suite, spark_stream, log_write):
         monkeypatch.setattr(each, "DATA", tmp_path)
 
@@ -71,6 +70,7 @@ def test_all_builds_give_the_same_bytes():
         assert {target.subject, target.reference} <= asked
 
 
+@pytest.mark.usefixtures("_here")
 def test_all_streams_bring_the_same_rows(tmp_path):
     result = run(spark_stream.build(SMALL), rounds=0)
     assert len(result.runs) == 4

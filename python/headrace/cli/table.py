@@ -83,6 +83,7 @@ COMMANDS: tuple[Entry, ...] = (
     Entry("shard cat", "print the rows of a set of shards"),
     Entry("shard check", "check every byte of a set of shards"),
     Entry("shard stats", "show how full the files of a set of shards are"),
+    Entry("shard publish", "copy a set of shards to an object store"),
     Entry("pipeline run", "bring the output of a pipeline up to date, with Spark"),
     Entry("pipeline explain", "show what a pipeline would do"),
     Entry("pipeline init", "write a pipeline to begin with"),

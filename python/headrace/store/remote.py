@@ -30,7 +30,7 @@ def find(url: str) -> list[str]:
     """Return the URLs that `url` names: itself, or what its pattern matches."""
     if not any(sign in url for sign in "*?["):
         return [url]
-    filesystem, path = _filesystem(url)
+    filesystem, path = filesystem_of(url)
     found = sorted(filesystem.glob(path))
     if not found:
         raise SourceNotFoundError(url)
@@ -39,13 +39,18 @@ def find(url: str) -> list[str]:
 
 def stat(url: str) -> tuple[int, int]:
     """Return size and time of change (in nanoseconds, 0 if unknown) of a remote file."""
-    filesystem, path = _filesystem(url)
+    filesystem, path = filesystem_of(url)
     try:
         info = filesystem.info(path)
     except FileNotFoundError:
         raise SourceNotFoundError(url) from None
     except OSError as error:
         raise UnreadableError(url, str(error)) from error
+    if info.get("type") == "directory":
+        raise UnreadableError(
+            url,
+            "it is a directory; give a pattern, or of a set of shards its name with a /",
+        )
     if info.get("type") != "file" or info.get("size") is None:
         raise UnreadableError(url, "it is not a file of known size")
     changed = info.get("mtime") or info.get("LastModified") or info.get("created")
@@ -57,7 +62,7 @@ def stat(url: str) -> tuple[int, int]:
 def open_file(url: str) -> File:
     """Open a remote file for reading by position."""
     size, mtime_ns = stat(url)
-    return File.remote(_Ranges(*_filesystem(url)).read_at, size, mtime_ns)
+    return File.remote(_Ranges(*filesystem_of(url)).read_at, size, mtime_ns)
 
 
 class _Filesystem(Protocol):
@@ -84,7 +89,8 @@ class _Ranges:
         return block[offset - start : offset - start + length]
 
 
-def _filesystem(url: str) -> tuple[Any, str]:
+def filesystem_of(url: str) -> tuple[Any, str]:
+    """Return what fsspec has for a URL, and the path that it has there."""
     try:
         filesystem, path = _fsspec().core.url_to_fs(url)
     except ValueError as error:

@@ -16,7 +16,12 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias, cast, runtime_checkable
 
-from headrace.errors import NotNdjsonError, SourceNotFoundError, UsageError
+from headrace.errors import (
+    BadSetError,
+    NotNdjsonError,
+    SourceNotFoundError,
+    UsageError,
+)
 from headrace.kernel.rows import END, File, has_blocks, reading, sniff
 from headrace.store import remote
 from headrace.store.log.names import LOCK, is_log, is_segment, is_within_log
@@ -195,7 +200,7 @@ def _named(location: str, times: Between | None) -> Iterator[Source]:
     if location == STDIN:
         yield Source(STDIN, "stdin")
     elif remote.is_url(location):
-        yield from map(_remote, remote.find(location))
+        yield from _at_url(location)
     elif is_set(Path(location)):
         yield from _shards(location)
     elif Path(location).is_dir():
@@ -228,6 +233,21 @@ def _shards(location: str) -> list[Source]:
     from headrace.store.shards.shard_set import ShardSet  # it needs us
 
     return ShardSet(location).sources()
+
+
+def _at_url(url: str) -> Iterator[Source]:
+    from headrace.store.shards.remote_set import is_remote_set, remote_parts
+
+    if not is_remote_set(url):
+        yield from map(_remote, remote.find(url))
+        return
+    for part, size, codec in remote_parts(url):
+        source = _remote(part)
+        if source.size != size or source.codec != codec:
+            told = f"{size} bytes of {codec}"
+            reason = f"it has {source.size} bytes of {source.codec}, but the metadata says {told}"
+            raise BadSetError(part, reason)
+        yield source
 
 
 def data_files(directory: Path) -> list[str]:

@@ -113,6 +113,16 @@ class ShardSet:
             if depth < len(below) and not stat.S_ISDIR(mode):
                 raise BadSetError(str(path), f"{step.name} is not a directory")
 
+    def publish(self, url: str) -> str:
+        """Copy the set to an object store; return the URL of what commits it there.
+
+        It becomes the next generation of the set of its name at `url`. Whoever reads that
+        sees the one before until all of this one is there.
+        """
+        from headrace.store.shards.publish import publish
+
+        return publish(self, url)
+
     def vacuum(self, grace: float = leftovers.GRACE) -> list[int]:
         """Remove generations that were superseded `grace` seconds ago; return their numbers.
 

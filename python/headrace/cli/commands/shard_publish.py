@@ -1,0 +1,48 @@
+"""``headrace shard publish``: a set of shards to an object store."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from headrace.cli.arguments import Argument
+from headrace.cli.options import OUTPUT_OPTIONS
+from headrace.cli.table import Example
+from headrace.cli.write_options import SET
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+
+    from headrace.cli.output import Console
+
+ABOUT = """\
+Copies all files of a set below URL, and then the metadata that commits it, as the next
+generation of the set of its name there. Readers see the one before until all of this one
+is there, and whoever publishes at the same time gets a number of its own. What was published
+before stays: remove it when nobody reads it any more. The store must be able to create a
+file only if it is not there, which S3, Google Cloud Storage and Azure are; one that
+cannot is refused. Prints the URL of the metadata."""
+
+EXAMPLES = (
+    Example(
+        'headrace shard publish shards "file://$PWD/store"',
+        "what s3://bucket/events would be; `headrace query` reads it by its URL with a /",
+    ),
+)
+
+ARGUMENTS = (
+    SET,
+    Argument(
+        "url", "text", "where it is to be: s3://…, gs://…, abfs://…", metavar="URL"
+    ),
+    *OUTPUT_OPTIONS,
+)
+
+
+def run(options: Namespace, console: Console) -> int:
+    """Publish it, and print what commits it."""
+    from headrace.cli.ending import ending_cleanly
+    from headrace.store.shards.shard_set import ShardSet
+
+    with ending_cleanly():
+        console.text(f"{ShardSet(options.set).publish(options.url)}\n")
+    return 0

@@ -1,0 +1,200 @@
+"""Sets in object stores: published whole, read as sets, by one publisher at a time or many."""
+
+import json
+
+import pytest
+
+import headrace
+from headrace.errors import (
+    BadSetError,
+    SourceNotFoundError,
+    UnwritableError,
+    UsageError,
+)
+from headrace.store.object_store import ObjectDirectory
+from headrace.store.shards import publish
+
+fsspec = pytest.importorskip("fsspec")
+
+
+@pytest.fixture
+def store():
+    """A store of this process; gives what is in it."""
+    memory = fsspec.filesystem("memory")
+    if memory.exists("/bucket"):
+        memory.rm("/bucket", recursive=True)
+    return memory
+
+
+URL = "memory://bucket/events/"
+
+
+def write(directory, first, last, **options):
+    options = {"max_records": 40} | options
+    with headrace.ShardWriter(directory, **options) as writer:
+        for n in range(first, last):
+            writer.write({"id": n, "even": n % 2 == 0})
+    return headrace.ShardSet(directory)
+
+
+def ids(url=URL):
+    return [row["id"] for row in headrace.open(url)]
+
+
+def files(store):
+    return sorted(
+        path.removeprefix("/bucket/events/") for path in store.find("/bucket")
+    )
+
+
+@pytest.mark.parametrize("codec", ["zstd", "gzip", "none"])
+def test_what_is_published_is_read(store, tmp_path, codec):
+    shards = write(tmp_path, 0, 100, codec=codec)
+    meta = shards.publish(URL)
+    assert meta == "memory://bucket/events/rows.meta-00000001.json"
+    assert ids() == ids(meta) == list(range(100))
+    dataset = headrace.open(URL)
+    assert dataset[77] == {"id": 77, "even": False}
+    assert dataset.query("$.rows().sum(id)").to_list() == [4950]
+    parts = [part.path for part in shards.metadata.parts]
+    assert len(parts) == 3
+    assert files(store) == sorted(
+        ["rows.meta-00000001.json", "rows.parts-00000001/_claim", *parts]
+    )
+    # The bytes of the parts are the same.
+    for part in shards.metadata.parts:
+        assert store.cat_file(f"/bucket/events/{part.path}") == (tmp_path / part.path).read_bytes()  # fmt: skip
+
+
+def test_partitions_keep_their_directories(store, tmp_path):
+    write(tmp_path, 0, 100, partition_by="even").publish(URL)
+    assert sorted(ids()) == list(range(100))
+    inside = {path.split("/")[1] for path in files(store) if "part-" in path}
+    assert inside == {"even=true", "even=false"}
+
+
+def test_the_next_generation_takes_the_place_of_the_last(store, tmp_path):
+    old = write(tmp_path, 0, 50).publish(URL)
+    write(tmp_path, 50, 150).publish(URL)
+    assert ids() == list(range(50, 150))
+    assert ids(old) == list(range(50))
+
+
+def test_parts_of_several_generations_come_into_one(store, tmp_path):
+    pytest.importorskip("pyspark")
+    from headrace.engines.spark.sink_options import begin_job, write_options
+
+    for first in (0, 10):
+        options = write_options({"path": str(tmp_path / "set")})
+        job = begin_job(options, overwrite=False, validate=True)
+        with job.attempt(0) as rows:
+            rows.write_lines(b"".join(b'{"id": %d}\n' % n for n in range(first, first + 10)))  # fmt: skip
+            job.commit([rows.close()])
+        job.close()
+    shards = headrace.ShardSet(tmp_path / "set")
+    assert len({part.path.split("/")[0] for part in shards.metadata.parts}) == 2
+    shards.publish(URL)
+    assert ids() == list(range(20))
+
+
+def test_nothing_is_seen_before_the_commit(store, tmp_path, monkeypatch):
+    write(tmp_path, 0, 50).publish(URL)
+    before = files(store)
+    shards = write(tmp_path, 50, 150)
+    seen = []
+    upload = ObjectDirectory.upload
+
+    def failing(self, source, name, size):
+        upload(self, source, name, size)
+        seen.append(ids())
+        if len(seen) == 2:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(ObjectDirectory, "upload", failing)
+    with pytest.raises(KeyboardInterrupt):
+        shards.publish(URL)
+    assert seen == [list(range(50))] * 2
+    assert files(store) == before
+
+
+def test_who_comes_second_takes_the_next_number(store, tmp_path, monkeypatch):
+    mine, others = write(tmp_path / "a", 0, 10), write(tmp_path / "b", 10, 20)
+    names = ObjectDirectory.names
+
+    def late(self):
+        found = names(self)
+        # Somebody else claims and commits in between.
+        monkeypatch.setattr(ObjectDirectory, "names", names)
+        assert others.publish(URL).endswith("00000001.json")
+        return found
+
+    monkeypatch.setattr(ObjectDirectory, "names", late)
+    assert mine.publish(URL).endswith("00000002.json")
+    assert ids() == list(range(10))
+    assert ids(f"{URL}rows.meta-00000001.json") == list(range(10, 20))
+
+
+def test_what_a_killed_publisher_left_is_not_used_again(store, tmp_path):
+    store.pipe_file("/bucket/events/rows.parts-00000001/_claim", b"")
+    store.pipe_file("/bucket/events/rows.parts-00000001/part-00000000.jsonl.zst", b"?")
+    with pytest.raises(BadSetError, match="no set was ever committed"):
+        headrace.open(URL)
+    assert write(tmp_path, 0, 10).publish(URL).endswith("00000002.json")
+    assert ids() == list(range(10))
+
+
+def test_a_store_that_only_overwrites_is_refused(store, tmp_path, monkeypatch):
+    def overwrite(self, path, value, mode="overwrite", **_more):
+        with self.open(path, "wb") as file:
+            file.write(value)
+
+    monkeypatch.setattr(type(store), "pipe_file", overwrite)
+    with pytest.raises(UnwritableError, match="cannot create a file only if"):
+        write(tmp_path, 0, 10).publish(URL)
+    assert files(store) == []
+
+
+def test_many_claims_at_once_are_given_up(store, tmp_path, monkeypatch):
+    monkeypatch.setattr(ObjectDirectory, "create", lambda *_: False)
+    with pytest.raises(headrace.HeadraceError, match="many others"):
+        write(tmp_path, 0, 10).publish(URL)
+    assert publish._TRIES >= 10
+
+
+def test_parts_that_are_not_as_the_metadata_says(store, tmp_path):
+    shards = write(tmp_path, 0, 100)
+    shards.publish(URL)
+    part = f"/bucket/events/{shards.metadata.parts[1].path}"
+    whole = store.cat_file(part)
+    store.pipe_file(part, whole[:-1])
+    with pytest.raises(BadSetError, match="but the metadata says"):
+        headrace.open(URL)
+    store.rm_file(part)
+    with pytest.raises(SourceNotFoundError):
+        headrace.open(URL)
+
+
+def test_damaged_metadata_is_refused_and_half_of_it_is_none(store, tmp_path):
+    write(tmp_path, 0, 10).publish(URL)
+    write(tmp_path, 10, 20).publish(URL)
+    newest = "/bucket/events/rows.meta-00000002.json"
+    whole = store.cat_file(newest)
+    store.pipe_file(newest, whole[: len(whole) // 2])
+    assert ids() == list(range(10))
+    store.pipe_file(newest, whole.replace(b'"records": 10', b'"records": 11'))
+    with pytest.raises(BadSetError, match="checksum"):
+        headrace.open(URL)
+
+
+def test_what_is_no_set(store, tmp_path):
+    with pytest.raises(SourceNotFoundError):
+        headrace.open(URL)
+    store.pipe_file("/bucket/events/a.jsonl", json.dumps({"id": 1}).encode())
+    with pytest.raises(BadSetError, match="no set was ever committed"):
+        headrace.open(URL)
+    with pytest.raises(headrace.HeadraceError, match="with a /"):
+        headrace.open(URL.rstrip("/"))
+    write(tmp_path / "a", 0, 10, name="one").publish(URL)
+    write(tmp_path / "b", 0, 10, name="two").publish(URL)
+    with pytest.raises(UsageError, match="several sets: one, two"):
+        headrace.open(URL)
