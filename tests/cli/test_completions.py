@@ -41,7 +41,9 @@ def flags(name):
     [
         pytest.param([""], [*first_words(), "--help", "--version"], id="commands"),
         pytest.param(
-            ["shard", ""], ["write", "cat", "check", "stats"], id="second words"
+            ["shard", ""],
+            ["write", "cat", "check", "stats", "publish"],
+            id="second words",
         ),
         pytest.param(["shard", "w"], ["write"], id="some second words"),
         pytest.param(
