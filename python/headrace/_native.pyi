@@ -10,6 +10,7 @@ __all__ = [
     "ColumnLines",
     "Compressor",
     "Decoded",
+    "EdgeSift",
     "File",
     "GraphAccess",
     "GraphExpansion",
@@ -721,6 +722,19 @@ def graph_columns(
 def reached_columns(
     expansion: GraphExpansion,
 ) -> tuple[_ArrowTexts, bytes, _ArrowTexts, bytes, bytes]: ...
+
+@final
+class EdgeSift:
+    def __new__(
+        cls,
+        nodes: Sequence[str] | None,
+        *,
+        predicates: Sequence[str] | None = None,
+        direction: _Direction = "out",
+    ) -> EdgeSift: ...
+    def advance(
+        self, stream: RowStream, scan: KeyScan
+    ) -> tuple[bytes, _ArrowTexts, _ArrowTexts, _ArrowTexts, bytes, bytes] | None: ...
 
 _Refused: TypeAlias = tuple[int, int, tuple[int, int] | None, str]
 

@@ -3,7 +3,7 @@
 Spark starts this daemon instead of its own (`spark.python.daemon.module`). What goes wrong is
 written in the file `order` of the directory that SABOTAGE names; each time it does, there
 is a line more in its file `done`. All of it happens to task 1, when it has read some rows, or
-has just finished a file.
+has just finished a file, or looked some nodes up.
 """
 
 import os
@@ -68,20 +68,25 @@ def strike(sabotage, task):
 
 
 def watch_reading(sabotage):
+    from headrace.engines.spark import edges
     from headrace.store.opened import Rows
 
-    read_batch = Rows.next_batch
     begun = set()
 
-    def next_batch(self, max_rows, max_bytes):
-        task = TaskContext.get()
-        if task is not None and task.partitionId() == TASK:
-            if task.taskAttemptId() in begun:
-                strike(sabotage, task)
-            begun.add(task.taskAttemptId())
-        return read_batch(self, max_rows, max_bytes)
+    def watched(read):
+        def watch(*arguments, **options):
+            task = TaskContext.get()
+            if task is not None and task.partitionId() == TASK:
+                if task.taskAttemptId() in begun:
+                    strike(sabotage, task)
+                begun.add(task.taskAttemptId())
+            return read(*arguments, **options)
 
-    Rows.next_batch = next_batch
+        return watch
+
+    Rows.next_batch = watched(Rows.next_batch)
+    Rows.advance = watched(Rows.advance)
+    edges.edges_of = watched(edges.edges_of)
 
 
 def watch_indexing(sabotage):

@@ -413,7 +413,7 @@ impl GraphAccess {
     }
 }
 
-fn direction_of(text: &str) -> PyResult<Direction> {
+pub(crate) fn direction_of(text: &str) -> PyResult<Direction> {
     match text {
         "out" => Ok(Direction::Out),
         "in" => Ok(Direction::In),

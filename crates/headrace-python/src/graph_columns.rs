@@ -12,7 +12,7 @@ use crate::{
     signals,
 };
 /// Texts as Arrow has them: 64-bit places at which they begin, and the bytes.
-type ArrowTexts<'py> = (Bound<'py, PyBytes>, Bound<'py, PyBytes>);
+pub(crate) type ArrowTexts<'py> = (Bound<'py, PyBytes>, Bound<'py, PyBytes>);
 
 /// All edges in file order: the ids of nodes, the texts of predicates, and for each edge where it
 /// comes from, what it says, where it goes (numbers of 32 bits) and where its row begins (64 bits).
@@ -75,7 +75,7 @@ pub(crate) fn reached_columns<'py>(
     ))
 }
 
-fn texts<'py>(py: Python<'py>, texts: &Texts) -> ArrowTexts<'py> {
+pub(crate) fn texts<'py>(py: Python<'py>, texts: &Texts) -> ArrowTexts<'py> {
     let begins = [0].iter().chain(&texts.ends).map(|place| place.to_ne_bytes());
     (PyBytes::new(py, &bytes(begins)), PyBytes::new(py, &texts.bytes))
 }
@@ -84,6 +84,6 @@ fn numbers<'py>(py: Python<'py>, numbers: &[u32]) -> Bound<'py, PyBytes> {
     PyBytes::new(py, &bytes(numbers.iter().map(|number| number.to_ne_bytes())))
 }
 
-fn bytes<const N: usize>(numbers: impl Iterator<Item = [u8; N]>) -> Vec<u8> {
+pub(crate) fn bytes<const N: usize>(numbers: impl Iterator<Item = [u8; N]>) -> Vec<u8> {
     numbers.flatten().collect()
 }

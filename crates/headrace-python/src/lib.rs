@@ -15,6 +15,7 @@ mod compressor;
 mod error;
 mod graph;
 mod graph_columns;
+mod graph_sift;
 mod index;
 mod join;
 mod key_index;
@@ -55,6 +56,8 @@ mod _native {
     use crate::graph::{GraphAccess, GraphExpansion, GraphIndex, GraphRuns, write_graph_index};
     #[pymodule_export]
     use crate::graph_columns::{graph_columns, reached_columns};
+    #[pymodule_export]
+    use crate::graph_sift::EdgeSift;
     #[pymodule_export]
     use crate::index::{IndexBuild, RowIndex, reach_back};
     #[pymodule_export]

@@ -56,7 +56,9 @@ if TYPE_CHECKING:
     import pyarrow
 
     from headrace.api.graph_tables import GraphMatrix
+    from headrace.api.spark_graph import SparkGraph
     from headrace.kernel.graph import GraphExpansion, GraphIndex, GraphStats
+    from headrace.physical.hop_choice import HopChoice
 
 T = TypeVar("T")
 Emit: TypeAlias = Literal["nodes", "edges", "tree"]
@@ -137,7 +139,7 @@ class Graph:
         """Say how edges are reached, or would be; nothing is scanned for it."""
         known = self._ways.get(direction)
         if known is not None:
-            return self._said(known.path, known.files, [])
+            return way_of(self.location, known.path, known.files, [])
         if self._no_index:
             return GraphWay("scan", self.location, (), "no index is wanted")
         troubles: list[KeyIndexError] = []
@@ -155,18 +157,7 @@ class Graph:
         grown = [error.index for error in troubles if error.kind == "grown"]
         if grown and not self._strict:
             path, files = "graph", tuple(grown)
-        return self._said(path, files, troubles)
-
-    def _said(
-        self, path: Way, files: tuple[str, ...], troubles: Sequence[KeyIndexError]
-    ) -> GraphWay:
-        reasons = {
-            "graph": "the graph index is that of the file",
-            "keys": "key indexes lead to the ends of edges",
-            "scan": "no index can be used",
-        }
-        reason = "; ".join([reasons[path], *(error.what for error in troubles)])
-        return GraphWay(path, self.location, files, reason)
+        return way_of(self.location, path, files, troubles)
 
     def _wanted(
         self, direction: Direction, tell: Callable[[KeyIndexError, Way | None], None]
@@ -247,9 +238,9 @@ class Graph:
 
     def _check(self, way: Reach) -> None:
         """Raise if rows were read of a file that is another one meanwhile."""
-        opened = self._opened
-        if way.path == "keys" and opened is not None:
-            opened.check()
+        if way.path == "keys":
+            for opened in self._opened:
+                opened.check()
 
     # Edges
 
@@ -289,7 +280,7 @@ class Graph:
         predicates: Iterable[str] | None,
         most: int | None = None,
     ) -> list[Edge] | None:
-        text, wanted = _text(node), _texts(predicates)
+        text, wanted = _text(node), texts_of(predicates)
         return self._asked(
             direction,
             lambda way: edges_of(
@@ -318,13 +309,11 @@ class Graph:
         node that it leads to. No more than `limit` nodes are given, and no more than
         `most_edges` edges of one node followed; the answer says whether there were more.
         """
-        if isinstance(seeds, str | int):
-            seeds = [seeds]
         return Expansion(
             self,
-            [_text(seed) for seed in seeds],
+            seeds_of(seeds),
             hops=hops,
-            predicates=_texts(predicates),
+            predicates=texts_of(predicates),
             direction=direction,
             emit=emit,
             limit=limit,
@@ -346,7 +335,7 @@ class Graph:
         is the one that going level by level comes upon first; that of a node to itself has no
         edges.
         """
-        first, last, wanted = _text(start), _text(goal), _texts(predicates)
+        first, last, wanted = _text(start), _text(goal), texts_of(predicates)
 
         def ask(way: Reach) -> list[Edge] | None:
             if first == last:
@@ -380,6 +369,50 @@ class Graph:
             return ask(way.graph)
 
         return self._asked("out", asked)
+
+    # With Spark
+
+    def on_spark(
+        self,
+        master: str | None = None,
+        *,
+        partition_bytes: int | str | None = None,
+        tell_hop: Callable[[int, int, HopChoice], None] | None = None,
+    ) -> SparkGraph:
+        """Return this graph as one whose edges are found by tasks of Spark.
+
+        They run at `master` (``local[*,4]`` unless told: all cores of this machine), and where
+        they scan, read `partition_bytes` of the files each (64 MiB unless told). Its
+        `expand` gives what that of the graph gives. `tell_hop` hears, of each level, how many
+        edges away it is, how many nodes it has, and how their edges are found.
+        """
+        from headrace.api.spark_graph import SparkGraph
+
+        self._refuse_if_closed()
+        if self._where.path is not None and len(self._edges_in.sources) > 1:
+            raise UsageError(
+                f"{self.location}: an index is of one file; name a directory with index_dir"
+            )
+        return SparkGraph(
+            self._edges_in.sources,
+            self.location,
+            lambda direction: (
+                None
+                if self._no_index
+                else self._wanted(direction, lambda _trouble, _way: None)
+            ),
+            self._named,
+            self._refuse_or_tell,
+            master=master,
+            partition_bytes=partition_bytes,
+            tell_hop=tell_hop,
+        )
+
+    def _refuse_or_tell(self, trouble: KeyIndexError) -> None:
+        """Say that rows are scanned, and why, unless that is refused."""
+        if self._strict:
+            raise trouble
+        self._tell(trouble, "scan")
 
     # All of it
 
@@ -545,6 +578,19 @@ def _along(start: str, edges: Iterable[Edge]) -> Iterator[Reached | Followed]:
         yield Reached(at, level, edge.pred)
 
 
+def way_of(
+    edges: str, path: Way, files: tuple[str, ...], troubles: Sequence[KeyIndexError]
+) -> GraphWay:
+    """Say how edges are reached, and why."""
+    reasons = {
+        "graph": "the graph index is that of the file",
+        "keys": "key indexes lead to the ends of edges",
+        "scan": "no index can be used",
+    }
+    reason = "; ".join([reasons[path], *(error.what for error in troubles)])
+    return GraphWay(path, edges, files, reason)
+
+
 def _fields_of(
     from_: str | None, pred: str | None, to: str | None
 ) -> EdgeFields | None:
@@ -567,7 +613,15 @@ def _text(node: str | int) -> str:
     raise UsageError(f"{node!r}: a node is named by a text or a whole number")
 
 
-def _texts(predicates: Iterable[str] | None) -> list[str] | None:
+def seeds_of(seeds: str | int | Iterable[str | int]) -> list[str]:
+    """Return nodes to begin with as the texts that name them."""
+    if isinstance(seeds, str | int):
+        seeds = [seeds]
+    return [_text(seed) for seed in seeds]
+
+
+def texts_of(predicates: Iterable[str] | None) -> list[str] | None:
+    """Return predicates as texts, None if any is welcome."""
     if predicates is None:
         return None
     # The letters of a text are no predicates.

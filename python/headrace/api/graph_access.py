@@ -37,6 +37,7 @@ class Reach(NamedTuple):
     """A way to edges: by a `graph` index, by `keys`, or by a `scan`.
 
     `files` are those that lead there; `graph` is the index, or the one that was made aside.
+    `stored` are the indexes that were found to be those of the file as it is.
     """
 
     access: GraphAccess
@@ -44,6 +45,7 @@ class Reach(NamedTuple):
     fields: EdgeFields
     files: tuple[str, ...]
     graph: GraphIndex | None
+    stored: tuple[files.AnyStored, ...] = ()
 
 
 class EdgeFiles(NamedTuple):
@@ -73,10 +75,15 @@ def edge_files(
     for source in sources:
         files.refuse_unless_file(source)
     if len(sources) == 1:
-        return EdgeFiles(sources, sources[0].location)
+        return only_file(*sources)
     first, *others = [edges] if isinstance(edges, str | os.PathLike) else edges
     more = f" and {len(others)} more" if others else ""
     return EdgeFiles(sources, f"{os.fspath(first)}{more}")
+
+
+def only_file(source: Source) -> EdgeFiles:
+    """Return the only file that edges are in."""
+    return EdgeFiles((source,), source.location)
 
 
 class Wanted(NamedTuple):
@@ -182,7 +189,7 @@ def _if_it_fits(
         return fields, trouble
     paths = (stored.path, *(delta.path for delta in [stored.delta] if delta))
     access = GraphAccess.of_graph(index)
-    return Reach(access, "graph", fields, tuple(map(str, paths)), index)
+    return Reach(access, "graph", fields, tuple(map(str, paths)), index, (stored,))
 
 
 def _by_keys(
@@ -201,7 +208,7 @@ def _by_keys(
         "both": {"from_index": fields.from_, "to_index": fields.to},
     }[wanted.direction]
     indexes: dict[str, KeyIndex] = {}
-    paths = []
+    found: list[keys.Stored] = []
     for end, field in ends.items():
         stored = keys.find(source, [field], where)
         if stored is None:
@@ -216,6 +223,7 @@ def _by_keys(
         if fresh.state != "fresh":
             return KeyIndexError(*place, fresh.state, fresh.reason)
         indexes[end] = fitting.index
-        paths.append(str(fitting.path))
+        found.append(fitting)
     access = GraphAccess.of_keys(fields, opened.data, opened.size, **indexes)
-    return Reach(access, "keys", fields, tuple(paths), None)
+    paths = tuple(str(each.path) for each in found)
+    return Reach(access, "keys", fields, paths, None, tuple(found))

@@ -46,6 +46,7 @@ EventName: TypeAlias = Literal[
     "edges_capped",
     "no_path",
     "graph_plan",
+    "graph_hop",
     "graph_stats",
     "begun",
     "pass",
@@ -337,6 +338,14 @@ EVENTS: tuple[Event, ...] = (
         "graph_plan",
         "how edges are reached, before they are: `path` is `graph`, `keys` or `scan`",
         ("path", "edges", "files", "reason"),
+        quiet=False,
+        prefix="",
+    ),
+    Event(
+        "graph_hop",
+        "how Spark's tasks find the edges of the nodes of a level: `strategy` is `index`, "
+        "`broadcast` or `shuffle`",
+        ("level", "nodes", "strategy", "reason"),
         quiet=False,
         prefix="",
     ),

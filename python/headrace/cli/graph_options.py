@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
     from headrace.api.graph import Graph, GraphWay
     from headrace.api.graph_access import Way
+    from headrace.api.spark_graph import SparkGraph
     from headrace.cli.output import Console
     from headrace.errors import KeyIndexError
     from headrace.kernel.graph import Direction
@@ -132,7 +133,10 @@ def open_graph(options: Namespace, console: Console) -> Graph:
 
 
 def reached(
-    graph: Graph, options: Namespace, console: Console, direction: Direction
+    graph: Graph | SparkGraph,
+    options: Namespace,
+    console: Console,
+    direction: Direction,
 ) -> bool:
     """Find a way to edges, and say which if that is asked for; false if that was all."""
     if options.explain != "plan":
@@ -196,7 +200,7 @@ def predicates(options: Namespace) -> list[str] | None:
 
 def say_missing(
     console: Console,
-    graph: Graph,
+    graph: Graph | SparkGraph,
     seeds: Iterable[str],
     unknown: Iterable[str] = (),
     *,

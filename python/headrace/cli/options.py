@@ -18,32 +18,6 @@ FILE = Argument(
     metavar="FILE",
 )
 
-ENGINE = (
-    Argument(
-        "engine",
-        "choice",
-        "what reads the rows (local unless told): this process, or tasks of Spark; what "
-        "comes of it is the same",
-        ("--engine",),
-        choices=("local", "spark"),
-        default="local",
-    ),
-    Argument(
-        "master",
-        "text",
-        "where Spark's tasks run (local[*,4] unless told: all cores of this machine)",
-        ("--master",),
-        metavar="URL",
-    ),
-    Argument(
-        "partition_bytes",
-        "size",
-        "how many bytes of files one task of Spark reads (64MiB unless told)",
-        ("--partition-bytes",),
-        metavar="SIZE",
-    ),
-)
-
 FILES = FILE._replace(
     name="files",
     help="files, directories, quoted patterns, URLs, or - for standard input, read "

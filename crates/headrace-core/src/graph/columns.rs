@@ -21,8 +21,7 @@ pub struct Texts {
 }
 
 impl Texts {
-    /// Add a text.
-    pub fn push(&mut self, text: &[u8]) {
+    pub(super) fn push(&mut self, text: &[u8]) {
         self.bytes.extend_from_slice(text);
         self.ends.push(self.bytes.len() as u64);
     }

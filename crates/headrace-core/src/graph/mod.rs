@@ -19,6 +19,7 @@ pub mod path;
 mod places;
 pub mod reached;
 pub mod segments;
+pub mod sift;
 mod sort;
 pub mod stats;
 pub mod steps;

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from headrace.cli.arguments import Argument
+from headrace.cli.engine_options import ENGINE
 from headrace.cli.log_options import TIMES
-from headrace.cli.options import ENGINE, FILES, OPTIONS
+from headrace.cli.options import FILES, OPTIONS
 from headrace.cli.table import Example
 from headrace.errors import HeadraceError, UsageError
 

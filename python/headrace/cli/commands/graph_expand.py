@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from headrace.cli.arguments import Argument
+from headrace.cli.engine_options import MASTER, PARTITION_BYTES, engine
 from headrace.cli.graph_options import (
     ACCESS,
     EDGES,
@@ -20,9 +21,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from headrace.api.graph import Emit, Expansion, Graph
+    from headrace.api.spark_graph import SparkExpansion, SparkGraph
     from headrace.cli.graph_seeds import Seeds
     from headrace.cli.output import Console
     from headrace.kernel.graph import Followed, Reached
+    from headrace.physical.hop_choice import HopChoice
 
 ABOUT = """\
 Goes from the seeds along edges, level by level, and prints each node once: its id, the
@@ -33,7 +36,11 @@ an event says so.
 
 Edges are reached by the graph index of FILE (`index build FILE --graph`; backwards, with
 --reverse), by key indexes on the fields of both ends, or else by scanning FILE, which an
-event tells. --explain says which. The output is the same."""
+event tells. --explain says which. The output is the same.
+
+With --engine spark, edges are found by tasks of Spark, on this machine or on the cluster
+that --master names. Those of a level with few nodes are found by the indexes, if all files
+have some; otherwise tasks scan the files for them. --explain says of each level which."""
 
 EXAMPLES = (
     Example(
@@ -57,6 +64,10 @@ EXAMPLES = (
         "headrace head users.jsonl | headrace graph expand --edges edges.jsonl "
         "--seed-field id --hops 2",
         "from the nodes that rows name",
+    ),
+    Example(
+        "headrace graph expand --engine spark --edges edges/ --seed C123 --hops 2",
+        "with Spark, over all files of a directory",
     ),
 )
 
@@ -121,6 +132,9 @@ ARGUMENTS = (
     *FIELDS,
     EXPLAIN,
     *ACCESS,
+    engine("finds edges", "the output is the same"),
+    MASTER,
+    PARTITION_BYTES,
 )
 
 
@@ -161,7 +175,8 @@ def run(options: Namespace, console: Console) -> int:
             f"--format {options.format} is one picture, and --per-seed makes several; "
             "leave one of them out"
         )
-    with said.open_graph(options, console) as graph:
+    with said.open_graph(options, console) as opened:
+        graph = _by_engine(opened, options, console)
         seeds = Seeds(options)
         if not said.reached(graph, options, console, options.direction):
             return 0
@@ -182,8 +197,45 @@ def run(options: Namespace, console: Console) -> int:
     return 0
 
 
+def _by_engine(
+    graph: Graph, options: Namespace, console: Console
+) -> Graph | SparkGraph:
+    """Return what finds edges."""
+    from headrace.api.spark_query import refuse_for_local
+
+    if options.engine == "local":
+        refuse_for_local(master=options.master, partition_bytes=options.partition_bytes)
+        return graph
+
+    def tell_hop(level: int, nodes: int, choice: HopChoice) -> None:
+        if options.explain is not None:
+            _say_hop(console, level, nodes, choice)
+
+    return graph.on_spark(
+        options.master, partition_bytes=options.partition_bytes, tell_hop=tell_hop
+    )
+
+
+def _say_hop(console: Console, level: int, nodes: int, choice: HopChoice) -> None:
+    from headrace.cli.wording import counted
+
+    how = {
+        "index": "tasks find the edges of %s by indexes",
+        "broadcast": "every task scans its rows for the edges of %s",
+        "shuffle": "tasks scan all rows, and a shuffle finds the edges of %s",
+    }[choice.strategy] % counted(nodes, "node")
+    console.emit(
+        "graph_hop",
+        f"level {level}: {how}, since {choice.reason}",
+        level=level,
+        nodes=nodes,
+        strategy=choice.strategy,
+        reason=choice.reason,
+    )
+
+
 def _expand(
-    graph: Graph,
+    graph: Graph | SparkGraph,
     seeds: str | Seeds,
     told: _Told,
     options: Namespace,
@@ -230,7 +282,10 @@ def _emit(options: Namespace) -> Emit:
 
 
 def _say_bounds(
-    found: Expansion, seed: str | None, options: Namespace, console: Console
+    found: Expansion | SparkExpansion,
+    seed: str | None,
+    options: Namespace,
+    console: Console,
 ) -> None:
     from headrace.cli.wording import counted
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal
 
 from headrace.cli.arguments import Argument
+from headrace.cli.engine_options import ENGINE
 from headrace.cli.key_index_options import (
     ERRORS,
     EVENTS,
@@ -18,7 +19,6 @@ from headrace.cli.key_index_options import (
     STRICT,
     THREADS,
 )
-from headrace.cli.options import ENGINE
 from headrace.cli.table import Example
 
 if TYPE_CHECKING:

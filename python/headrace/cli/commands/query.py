@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 from headrace.api.formats.kinds import FORMATS
 from headrace.cli.arguments import Argument
+from headrace.cli.engine_options import MASTER, PARTITION_BYTES, engine
 from headrace.cli.log_options import TIMES
-from headrace.cli.options import BAD_ROWS, ENGINE, FILES, OPTIONS
+from headrace.cli.options import BAD_ROWS, FILES, OPTIONS
 from headrace.cli.table import Example
 
 if TYPE_CHECKING:
@@ -196,7 +197,9 @@ ARGUMENTS = (
         ("--no-lanes",),
     ),
     Argument("explain", "switch", "print what the query will do", ("--explain",)),
-    *ENGINE,
+    engine("asks the rows", "the answers are the same"),
+    MASTER,
+    PARTITION_BYTES,
     Argument(
         "memory",
         "size",

@@ -1,0 +1,323 @@
+"""Graphs with Spark: what leads to edges there, and what is done if it does not.
+
+The first of these that can be used: the indexes of all files, which are those that a graph uses in
+this process; all rows. What is asked beforehand, and what an index knows of the whole, is asked here.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from itertools import islice
+from typing import TYPE_CHECKING, NamedTuple, Self
+
+from headrace.api.graph import seeds_of, texts_of, way_of
+from headrace.api.graph_access import USUAL, Reach, only_file, reach_edges
+from headrace.engines.spark.edges import Doubts, EdgeIndex, EdgesWanted, IndexFile
+from headrace.engines.spark.extra import needing_pyspark
+from headrace.engines.spark.master import MASTER
+from headrace.engines.spark.query import PARTITION_BYTES
+from headrace.engines.spark.splits import absolute
+from headrace.engines.spark.walk import EdgeFinder, Walk
+from headrace.errors import GraphIndexError, KeyIndexError, UsageError
+from headrace.kernel.graph import edges_of
+from headrace.kernel.rows import SidecarError, reading
+from headrace.physical.hop_choice import Indexed
+from headrace.store import graph_index as store
+from headrace.store import key_index as keys
+from headrace.store.opened import OpenedFile
+from headrace.store.sizes import parse_size
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from headrace.api.graph import Emit, GraphWay
+    from headrace.api.graph_access import Wanted
+    from headrace.engines.spark.walk import EdgeTasks
+    from headrace.kernel.graph import (
+        Direction,
+        EdgeFields,
+        Followed,
+        GraphAccess,
+        Reached,
+    )
+    from headrace.physical.hop_choice import HopChoice
+    from headrace.store.index_file import Where
+    from headrace.store.source import Source
+
+
+class SparkReach(NamedTuple):
+    """What leads to edges: an index of each of the files, or nothing, and why."""
+
+    fields: EdgeFields
+    indexes: tuple[Reach, ...]
+    trouble: KeyIndexError | None
+
+
+class SparkGraph:
+    """A graph whose edges are found by tasks of Spark; `Graph.on_spark` makes it."""
+
+    def __init__(
+        self,
+        sources: Sequence[Source],
+        location: str,
+        wanted: Callable[[Direction], Wanted | None],
+        fields: EdgeFields | None,
+        refuse_or_tell: Callable[[KeyIndexError], None],
+        *,
+        master: str | None,
+        partition_bytes: int | str | None,
+        tell_hop: Callable[[int, int, HopChoice], None] | None,
+    ) -> None:
+        size = (
+            PARTITION_BYTES if partition_bytes is None else parse_size(partition_bytes)
+        )
+        if size < 1:
+            raise UsageError(
+                f"partition_bytes {size}: a task must read at least a byte"
+            )
+        self.sources = sources
+        self.location = location
+        self._wanted = wanted
+        self._fields = fields
+        self._refuse_or_tell = refuse_or_tell
+        self._partition_bytes = size
+        self._start = partial(_start, master or MASTER)
+        self._tell_hop = tell_hop or _say_nothing
+        self._ways: dict[Direction, SparkReach] = {}
+
+    def reach(self, direction: Direction = "out") -> SparkReach:
+        """Return what leads to edges; the first time, that is found."""
+        found = self._ways.get(direction)
+        if found is None:
+            found = self._found(direction)
+            if found.trouble is not None:
+                self._refuse_or_tell(found.trouble)
+            self._ways[direction] = found
+        return found
+
+    def way(self, direction: Direction = "out") -> GraphWay:
+        """Say how edges are found, or would be; nothing is scanned for it."""
+        found = self._ways.get(direction) or self._found(direction)
+        return way_of(
+            self.location,
+            found.indexes[0].path if found.indexes else "scan",
+            tuple(file for index in found.indexes for file in index.files),
+            [] if found.trouble is None else [found.trouble],
+        )
+
+    def _found(self, direction: Direction) -> SparkReach:
+        wanted = self._wanted(direction)
+        if wanted is None:
+            return SparkReach(self._fields or USUAL, (), None)
+        fields = self._fields or _known_fields(self.sources[0], wanted.where)
+        wanted, found = wanted._replace(fields=fields, strict=True), list[Reach]()
+        for source in self.sources:
+            try:
+                found.append(reach_edges(only_file(source), wanted))
+            except GraphIndexError as error:
+                return SparkReach(fields, (), error)
+        return SparkReach(fields, tuple(found), None)
+
+    def give_up(self, direction: Direction, damage: KeyIndexError) -> None:
+        """Go on without an index that is damaged."""
+        if damage.kind != "corrupt" or not self.reach(direction).indexes:
+            raise damage
+        self._refuse_or_tell(damage)
+        fields = self.reach(direction).fields
+        self._ways[direction] = SparkReach(fields, (), damage)
+
+    def finder(self, wanted: EdgesWanted) -> EdgeFinder:
+        """Return what finds edges."""
+        reaches = self.reach(wanted.direction).indexes
+        sources = self.sources
+        sizes = [OpenedFile(source).size for source in sources]
+        before = [sum(sizes[:number]) for number in range(len(sizes))]
+        return EdgeFinder(
+            sources,
+            sizes,
+            wanted,
+            [_index(*each) for each in zip(sources, before, reaches, strict=False)],
+            _indexed(reaches, wanted.direction),
+            self._partition_bytes,
+            self._start,
+            self._tell_hop,
+        )
+
+    def expand(
+        self,
+        seeds: str | int | Iterable[str | int],
+        hops: int | None = None,
+        *,
+        predicates: Iterable[str] | None = None,
+        direction: Direction = "out",
+        emit: Emit = "nodes",
+        limit: int | None = None,
+        most_edges: int | None = None,
+    ) -> SparkExpansion:
+        """Give all that can be reached from nodes, as `Graph.expand` does."""
+        for name, bound in (
+            ("hops", hops),
+            ("limit", limit),
+            ("most_edges", most_edges),
+        ):
+            if bound is not None and bound < 0:
+                raise UsageError(f"{name} {bound}: it cannot be below 0")
+
+        nodes, followed = seeds_of(seeds), texts_of(predicates)
+
+        def begin() -> Walk:
+            wanted = EdgesWanted(
+                self.reach(direction).fields,
+                direction,
+                None if followed is None else tuple(followed),
+                most_edges,
+                all_edges=emit == "edges",
+            )
+            return Walk(nodes, hops, emit, limit, self.finder(wanted))
+
+        return SparkExpansion(self, direction, begin)
+
+
+class SparkExpansion:
+    """What is reached from nodes, as it is reached: an iterator.
+
+    How it went is known when it has ended.
+    """
+
+    def __init__(
+        self, graph: SparkGraph, direction: Direction, begin: Callable[[], Walk]
+    ) -> None:
+        self._graph = graph
+        self._direction = direction
+        self._begin = begin
+        self._walk: Walk | None = None
+        self._steps = self._run()
+        self.missing: list[str] = []
+        self.unknown: list[str] = []
+
+    def __iter__(self) -> Self:
+        return self
+
+    def __next__(self) -> Reached | Followed:
+        return next(self._steps)
+
+    def _run(self) -> Iterator[Reached | Followed]:
+        given = 0
+        while True:
+            walk = self._walk = self._begin()
+            try:
+                # What another way has given would come again.
+                for step in islice(walk.steps(), given, None):
+                    given += 1
+                    yield step
+                self._look_for_what_is_missing(walk)
+            except KeyIndexError as error:
+                self._graph.give_up(self._direction, error)
+            else:
+                return
+
+    def _look_for_what_is_missing(self, walk: Walk) -> None:
+        wanted = walk.finder.wanted.predicates or ()
+        doubts = Doubts(
+            frozenset(walk.begun) - walk.met, frozenset(wanted) - walk.predicates
+        )
+        if not doubts:
+            return
+        indexes = self._graph.reach(self._direction).indexes
+        if indexes:
+            seen = _known(walk.finder.indexes, indexes, self._direction, doubts)
+        else:
+            seen = walk.finder.seen(doubts)
+        nodes, predicates = (
+            doubts.nodes - seen.nodes,
+            doubts.predicates - seen.predicates,
+        )
+        self.missing = [seed for seed in walk.begun if seed in nodes]
+        self.unknown = [pred for pred in wanted if pred in predicates]
+
+    @property
+    def truncated(self) -> bool:
+        """Whether there are more nodes than were given."""
+        return self._walk is not None and self._walk.truncated
+
+    @property
+    def capped(self) -> int:
+        """How many nodes have more edges than were followed."""
+        return 0 if self._walk is None else self._walk.capped
+
+
+def _index(source: Source, before: int, reach: Reach) -> EdgeIndex:
+    """Say what tasks need to know of what leads to the edges of a file."""
+    placed = absolute(source)
+    files = [IndexFile.of(stored) for stored in reach.stored]
+    if reach.path == "graph":
+        return EdgeIndex(placed, before, reach.fields, graph=files[0])
+    ends = {
+        stored.meta.key[0]: file
+        for stored, file in zip(reach.stored, files, strict=True)
+    }
+    from_, _pred, to = reach.fields
+    return EdgeIndex(
+        placed, before, reach.fields, from_=ends.get(from_), to=ends.get(to)
+    )
+
+
+def _indexed(reaches: Sequence[Reach], direction: Direction) -> Indexed | None:
+    """Add up what indexes know."""
+    if not reaches:
+        return None
+    edges, degree = 0, 0.0
+    for reach in reaches:
+        stored = reach.stored[0]
+        if isinstance(stored, store.StoredGraph):
+            count, nodes = stored.whole.edges, stored.meta.nodes
+        else:
+            assert isinstance(stored, keys.Stored)
+            count, nodes = stored.whole.records, stored.meta.keys
+        edges += count
+        degree += count / max(nodes or count, 1)
+    ends = 2 if direction == "both" else 1
+    return Indexed(edges, round(edges / (degree * ends)) if degree else 0)
+
+
+def _known(
+    indexes: Sequence[EdgeIndex],
+    reaches: Sequence[Reach],
+    direction: Direction,
+    doubts: Doubts,
+) -> Doubts:
+    """Ask indexes which nodes and predicates there are."""
+    nodes, unknown = set[str](), set(doubts.predicates)
+    for index, reach in zip(indexes, reaches, strict=True):
+        try:
+            with reading(index.source.location):
+                nodes |= {
+                    node
+                    for node in doubts.nodes - nodes
+                    if _has(reach.access, node, direction)
+                }
+                asked = reach.access.expand([], predicates=sorted(unknown))
+                unknown = set(asked.unknown)
+        except SidecarError as error:
+            raise index.damaged(error) from None
+    return Doubts(frozenset(nodes), doubts.predicates - unknown)
+
+
+def _has(access: GraphAccess, node: str, direction: Direction) -> bool:
+    return edges_of(access, node, direction=direction, most=0) is not None
+
+
+def _known_fields(source: Source, where: Where) -> EdgeFields:
+    """Return the fields of edges, as a graph index has them if there is one."""
+    found = store.find(source, where)
+    return found.meta.fields if isinstance(found, store.StoredGraph) else USUAL
+
+
+def _say_nothing(_level: int, _nodes: int, _choice: HopChoice) -> None:
+    pass
+
+
+def _start(master: str) -> EdgeTasks:
+    with needing_pyspark():
+        from headrace.engines.spark.edge_jobs import start
+    return start(master)

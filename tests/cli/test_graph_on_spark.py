@@ -1,0 +1,133 @@
+"""``headrace graph expand --engine spark``: the same bytes, and what is said besides.
+
+The tasks run in this process; those of Spark are tested in tests/spark/test_graph.py.
+"""
+
+import pytest
+
+import headrace as package
+from headrace.physical import hop_choice
+from tests.cli.test_graph import ROWS, told
+from tests.reference.edge_tasks import in_process
+
+SPARK = ("--engine", "spark")
+
+
+@pytest.fixture(autouse=True)
+def edges(tmp_path, monkeypatch):
+    monkeypatch.setattr("headrace.api.spark_graph._start", in_process)
+    path = tmp_path / "edges.jsonl"
+    path.write_bytes(ROWS)
+    return path
+
+
+@pytest.fixture
+def expand(headrace):
+    def run(*arguments, edges="edges.jsonl"):
+        return headrace("graph", "expand", "--edges", edges, *arguments)
+
+    return run
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("--seed", "C123"),
+        ("--seed", "C789", "--direction", "in", "--hops", "1"),
+        ("--seed", "C123", "--seed", "lone", "--emit-edges"),
+        ("--seed", "C456", "--seed", "C900", "--tree", "--direction", "both"),
+        ("--seed", "C123", "--seed", "nobody", "--per-seed"),
+        ("--seed", "C123", "--format", "tree"),
+        ("--seed", "C123", "--format", "dot"),
+        ("--seed", "C123", "--format", "mermaid", "--direction", "both"),
+        ("--seed", "C123", "--limit", "2"),
+        ("--seed", "C123", "--most-edges", "1", "--emit-edges"),
+        ("--seed", "C123", "--pred", "subClassOf,nothing"),
+        ("--seed", "C123", "--from", "from", "--to", "to"),
+    ],
+)
+@pytest.mark.parametrize("index", [True, False])
+def test_the_output_is_the_same(expand, edges, arguments, index):
+    if index:
+        package.build_graph_index(edges, "from", "pred", "to", reverse=True)
+    quiet = ("--no-index",) if not index else ()
+    here = expand(*arguments, *quiet, "--events", "json")
+    there = expand(*arguments, *quiet, "--events", "json", *SPARK)
+    assert (there.code, there.out) == (here.code, here.out)
+    assert there.events == here.events
+
+
+def test_seeds_of_rows(process, edges):
+    """In a process of its own, which starts Spark: see tests/spark/test_graph.py."""
+    package.build_graph_index(edges, "from", "pred", "to")
+    done = process(
+        *("graph", "expand", "--edges", "edges.jsonl", "--seed-field", "id"),
+        *(*SPARK, "--hops", "1", "--explain=plan"),
+        stdin=b'{"id":"C123"}\n',
+    )
+    assert (done.code, done.out) == (0, b"")
+    assert "by its graph index" in done.err
+
+
+def test_it_says_how_the_edges_of_each_level_are_found(expand, edges, monkeypatch):
+    package.build_graph_index(edges, "from", "pred", "to")
+    monkeypatch.setattr(hop_choice, "_FEW", 1)
+    monkeypatch.setattr(hop_choice, "MOST_HELD", 1)
+    done = expand(
+        *("--seed", "C123", "--hops", "2", "--explain", "--events", "json"), *SPARK
+    )
+    assert told(done, "graph_plan")["path"] == "graph"
+    hops = [event for event in done.events if event["event"] == "graph_hop"]
+    assert [(hop["level"], hop["nodes"], hop["strategy"]) for hop in hops] == [
+        (0, 1, "index"),
+        (1, 2, "shuffle"),
+    ]
+    assert hops[1]["message"] == (
+        "level 1: tasks scan all rows, and a shuffle finds the edges of 2 nodes, since "
+        "2 nodes have some 2 of 7 edges, and 2 nodes are too many for every task"
+    )
+
+
+def test_several_files_are_one_graph(expand, edges):
+    lines = ROWS.splitlines(keepends=True)
+    parts = edges.with_name("parts")
+    parts.mkdir()
+    for number, line in enumerate(lines):
+        (parts / f"{number}.jsonl").write_bytes(line)
+    expected = expand("--seed", "C123", "--no-index", "--emit-edges")
+    found = expand("--seed", "C123", "--emit-edges", *SPARK, edges="parts")
+    assert (found.code, found.out) == (0, expected.out)
+    assert "there is no graph index" in found.err
+    refused = expand("--seed", "C123", edges="parts")
+    assert (refused.code, refused.out) == (2, b"")
+    assert "--engine spark" in refused.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("--master", "local[2]"), "master is for engine='spark'"),
+        (("--partition-bytes", "1MiB"), "partition_bytes is for engine='spark'"),
+        ((*SPARK, "--partition-bytes", "0"), "at least a byte"),
+        ((*SPARK, "--strict"), "there is no graph index"),
+    ],
+)
+def test_what_is_refused(expand, arguments, said):
+    done = expand("--seed", "C123", *arguments)
+    assert done.code != 0
+    assert said in done.err
+    assert done.out == b""
+
+
+def test_a_damaged_index_is_given_up_on_the_way(expand, edges):
+    index = package.build_graph_index(edges, "from", "pred", "to").path
+    expected = expand("--seed", "C123", "--no-index")
+    graph = package.Graph(edges, tell=lambda *_: None).on_spark()
+    graph.reach()
+    damaged = bytearray(index.read_bytes())
+    # Not its first bytes: it is opened all the same.
+    damaged[200:-200] = bytes(len(damaged) - 400)
+    index.write_bytes(damaged)
+    found = [step.node for step in graph.expand("C123")]
+    assert len(found) == len(expected.rows)
+    assert graph.way().path == "scan"

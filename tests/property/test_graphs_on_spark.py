@@ -1,0 +1,153 @@
+"""Expanding by tasks, however edges are found, gives what expanding in one process gives."""
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import headrace
+from headrace.physical import hop_choice
+from tests.property.test_graph_answers import LINES, NODE, OPTIONS, text
+from tests.reference.edge_tasks import in_process
+from tests.reference.slow_graph import edges_in, expand
+
+LAST = st.sampled_from(["", '{"from":"a","pred":"q","to":"d"}', '{"from":'])
+
+
+@pytest.fixture(scope="module")
+def directory(tmp_path_factory):
+    return tmp_path_factory.mktemp("graphs")
+
+
+def write(directory, parts):
+    """Write files of edges, in the order of their names."""
+    for path in directory.iterdir():
+        path.unlink()
+    paths = [directory / f"{number}.jsonl" for number in range(len(parts))]
+    for path, part in zip(paths, parts, strict=True):
+        path.write_bytes(part)
+    return paths
+
+
+def no_index(_path):
+    pass
+
+
+def graph_index(path):
+    headrace.build_graph_index(path, "from", "pred", "to", reverse=True)
+
+
+def graph_index_without_incoming_edges(path):
+    headrace.build_graph_index(path, "from", "pred", "to")
+
+
+def key_indexes(path):
+    for field in ("from", "to"):
+        headrace.build_lookup_index(path, field)
+
+
+def updated_graph_index(path):
+    data = path.read_bytes()
+    path.write_bytes(data[: len(data) // 2])
+    graph_index(path)
+    path.write_bytes(data)
+    headrace.update_graph_index(path)
+
+
+INDEXES = [
+    no_index,
+    graph_index,
+    graph_index_without_incoming_edges,
+    key_indexes,
+    updated_graph_index,
+]
+
+
+def outcome(found):
+    steps = [tuple(step) for step in found]
+    return steps, found.missing, found.unknown, found.truncated, found.capped
+
+
+@settings(max_examples=200, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    lines=LINES,
+    last=LAST,
+    index=st.sampled_from(INDEXES),
+    seeds=st.lists(NODE, max_size=4),
+    options=OPTIONS,
+    few=st.integers(0, 3),
+    held=st.integers(0, 3),
+    size=st.integers(1, 400),
+)
+def test_one_file(
+    directory, monkeypatch, lines, last, index, seeds, options, few, held, size
+):
+    monkeypatch.setattr("headrace.api.spark_graph._start", in_process)
+    # The levels of one search are found in different ways.
+    monkeypatch.setattr(hop_choice, "_FEW", few)
+    monkeypatch.setattr(hop_choice, "MOST_HELD", held)
+    (path,) = write(directory, [text(lines) + last.encode()])
+    index(path)
+    with headrace.Graph(path, tell=lambda *_: None) as graph:
+        expected = outcome(graph.expand(seeds, **options))
+        spark = graph.on_spark(partition_bytes=size)
+        assert outcome(spark.expand(seeds, **options)) == expected
+
+
+@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    parts=st.lists(LINES, min_size=1, max_size=3),
+    indexes=st.lists(st.sampled_from(INDEXES), min_size=3, max_size=3),
+    same=st.booleans(),
+    seeds=st.lists(NODE, max_size=4),
+    options=OPTIONS,
+    few=st.integers(0, 3),
+    held=st.integers(0, 3),
+    size=st.integers(1, 400),
+)
+def test_several_files_are_one_after_the_other(
+    directory,
+    monkeypatch,
+    parts,
+    indexes,
+    same,
+    seeds,
+    options,
+    few,
+    held,
+    size,
+):
+    monkeypatch.setattr("headrace.api.spark_graph._start", in_process)
+    monkeypatch.setattr(hop_choice, "_FEW", few)
+    monkeypatch.setattr(hop_choice, "MOST_HELD", held)
+    data = [text(lines) for lines in parts]
+    for path, index in zip(write(directory, data), indexes, strict=False):
+        (indexes[0] if same else index)(path)
+    edges = list(edges_in(b"".join(data)))
+    with headrace.Graph(directory, tell=lambda *_: None) as graph:
+        found = graph.on_spark(partition_bytes=size).expand(seeds, **options)
+        steps = [tuple(step) for step in found]
+    assert (steps, found.truncated) == expand(edges, seeds, **options)
+
+
+@settings(max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    lines=LINES,
+    seeds=st.lists(NODE, max_size=3),
+    options=OPTIONS,
+    place=st.integers(0, 100_000),
+    bit=st.integers(0, 7),
+)
+def test_damage_changes_no_answer(
+    directory, monkeypatch, lines, seeds, options, place, bit
+):
+    monkeypatch.setattr("headrace.api.spark_graph._start", in_process)
+    data = text(lines)
+    (path,) = write(directory, [data])
+    index = headrace.build_graph_index(path, "from", "pred", "to", reverse=True).path
+    damaged = bytearray(index.read_bytes())
+    damaged[place % len(damaged)] ^= 1 << bit
+    index.write_bytes(damaged)
+    with headrace.Graph(path, tell=lambda *_: None) as graph:
+        found = graph.on_spark().expand(seeds, **options)
+        steps = [tuple(step) for step in found]
+    assert (steps, found.truncated) == expand(list(edges_in(data)), seeds, **options)
