@@ -17,7 +17,6 @@ pytestmark = [
 NODES = 400
 SEEDS = [str(node) for node in range(0, NODES, 4)]
 FAULTS = [
-    ("executor", "index"),
     ("worker", "index"),
     ("executor", "broadcast"),
     ("worker", "shuffle"),
@@ -37,7 +36,6 @@ sabotage.give("nothing")
 spark = headrace.spark.session(master, **{SETTINGS}, **{{
     "spark.python.daemon.module": "tests.spark.sabotage",
     "spark.executorEnv." + VARIABLE: directory,
-    "spark.python.worker.reuse": False,
     "spark.sql.shuffle.partitions": 2,
 }})
 edge_jobs._NODES_OF_A_TASK = 50
