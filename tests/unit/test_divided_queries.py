@@ -428,13 +428,14 @@ def test_the_division_of_a_join_that_no_task_can_hold(query, where):
         (
             "$.rows().join(@users, on: x == x).count()",
             "tasks reduce their rows; the driver puts the results together; @users is "
-            "read by every task if it is small, else joined by a shuffle",
+            "read by every task if it is small, looked up by tasks if it is large and has "
+            "a key index, else joined by a shuffle",
         ),
         (
             "$.rows().filter(x > 1).join(@users, on: x == x).take(3)",
             "tasks pass on the rows that get through the first 2 stages; the driver does "
-            "the rest; @users is read by every task if it is small, else joined by the "
-            "driver",
+            "the rest; @users is read by every task if it is small, looked up by tasks if "
+            "it is large and has a key index, else joined by the driver",
         ),
     ],
 )
@@ -442,4 +443,47 @@ def test_explain_says_where_the_parts_run(files, query, told):
     with headrace.open(files) as dataset:
         names = {"users": files[0]} if "@users" in query else {}
         explained = dataset.query(query, engine="spark", names=names).explain()
-    assert explained.endswith(f"on Spark\n└─ {told}")
+    _, said, joins = explained.partition(f"on Spark\n└─ {told}")
+    assert said
+    assert joins.startswith("\njoins\n└─ @users by ") if names else not joins
+
+
+@pytest.mark.parametrize(
+    ("query", "users", "indexed", "told"),
+    [
+        (
+            "$.rows().join(@users, on: id)",
+            10**9,
+            True,
+            "index, since the left side is much smaller: tasks look their keys up",
+        ),
+        (
+            "$.rows().join(@users, on: id)",
+            10**9,
+            False,
+            "driver, since the left side is much smaller, and the right one fits into "
+            "memory: the driver holds the rows that are needed",
+        ),
+        (
+            "$.rows().join(@users.filter(id > 1), on: id)",
+            1,
+            True,
+            "broadcast, since the right side is small: every task reads and holds it",
+        ),
+        (
+            "$.rows().join(@users.take(2), on: id)",
+            10**9,
+            True,
+            "driver, since the left side is much smaller, and the right one fits into "
+            "memory: the driver holds the rows that are needed",
+        ),
+    ],
+)
+def test_explain_says_how_and_why_joins_are_done(tmp_path, query, users, indexed, told):
+    path = tmp_path / "users.jsonl"
+    path.write_bytes(ROWS)
+    headrace.build_lookup_index(path, "id")
+    asked = {"names": {"users": path}, "size_hints": {"users": users}}
+    with headrace.open(path, persist=False) as dataset:
+        result = dataset.query(query, engine="spark", index=indexed, **asked)
+        assert result.explain().endswith(f"joins\n└─ @users by {told}")

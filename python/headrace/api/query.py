@@ -17,7 +17,7 @@ from headrace.language.routine import deep
 from headrace.logical.columns import columns_of
 from headrace.logical.compiler import compile_query
 from headrace.logical.stream import plan_stream
-from headrace.physical.distribution import described
+from headrace.physical.distribution import described, described_joins
 from headrace.physical.explain import explain, explain_files
 from headrace.store.atomic import destination, replacing
 
@@ -136,10 +136,17 @@ class QueryResult(Result):
         query, stream, engine = astuple(self._question)
         if engine == "spark":
             told = explain(query, stream=stream, indexes=False)
-            return f"{told}\n{described(self.plan)}"
+            joins = self._joins_on_spark()
+            return "\n".join(filter(None, (told, described(self.plan), joins)))
         told = explain(query, stream=stream, indexes=self._options.index)
         keys, reached = self.run.reached(self._files, self._named)
         return told if keys is None else f"{told}\n{explain_files(keys, reached)}"
+
+    def _joins_on_spark(self) -> str:
+        from headrace.engines.spark.query import SparkRun
+
+        assert isinstance(self.run, SparkRun)
+        return described_joins(self.run.joins(self._files, self._named))
 
     @property
     def stats(self) -> QueryStats:

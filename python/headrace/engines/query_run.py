@@ -450,11 +450,14 @@ class QueryRun:
         wanted = None
         if self._reads_left_keys_first(plan, at, join):
             left = replace(plan, stages=plan.stages[:at], reduction="lines")
-            # What is wrong with its rows is said when they are read again.
-            keys = Stage.table(None, join.key, None)
-            wanted = self._filled(left, keys, again=True)
+            wanted = self._left_keys(left, Stage.table(None, join.key, None))
         table = Stage.table(join.kind, join.right_key, wanted)
         return self._filled(join.right, table, keys=self._keys(join, wanted))
+
+    def _left_keys(self, left: StreamPlan, keys: Stage) -> JoinTable:
+        """Read the keys of the left side of a join."""
+        # What is wrong with its rows is said when they are read again.
+        return self._filled(left, keys, again=True)
 
     def _keys(self, join: JoinPlan, wanted: JoinTable | None) -> KeySet | None:
         """Return what right rows must have to be wanted, if an index can tell."""

@@ -17,8 +17,9 @@ from headrace.physical.access import needs_tail
 from headrace.physical.query_plan import JoinPlan, PlainStage, StreamPlan, ValuePlan
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
+    from headrace.physical.join_choice import SparkChoice, SparkStrategy
     from headrace.physical.query_plan import QueryPlan, StagePlan
 
 Division: TypeAlias = Literal[
@@ -69,6 +70,11 @@ def _shuffle(stages: Sequence[StagePlan]) -> Literal["unique", "joined"] | None:
             return None if many and not are_local(rest) else "joined"
         case _:
             return None
+
+
+def joins_by_shuffle(stages: Sequence[StagePlan]) -> bool:
+    """Whether a shuffle can do the first of some stages, a join, and all others follow."""
+    return _shuffle(stages) == "joined"
 
 
 def are_local(stages: Sequence[StagePlan]) -> bool:
@@ -154,6 +160,35 @@ def _described(query: QueryPlan) -> Iterator[str]:
             yield _SENTENCES["lines"]
 
 
+def described_joins(joins: Iterable[tuple[str, SparkChoice]]) -> str:
+    """Return how named sources are joined with, one on a line; nothing if there are none.
+
+    >>> from headrace.physical.join_choice import SparkChoice
+    >>> print(
+    ...     described_joins(
+    ...         [("users", SparkChoice("index", "the left side is much smaller"))]
+    ...     )
+    ... )
+    joins
+    └─ @users by index, since the left side is much smaller: tasks look their keys up
+    """
+    told = [
+        f"@{name} by {choice.strategy}, since {choice.reason}: {_JOINS[choice.strategy]}"
+        for name, choice in joins
+    ]
+    if not told:
+        return ""
+    *others, last = told
+    return "\n".join(["joins", *(f"├─ {each}" for each in others), f"└─ {last}"])
+
+
+_JOINS: dict[SparkStrategy, str] = {
+    "index": "tasks look their keys up",
+    "broadcast": "every task reads and holds it",
+    "driver": "the driver holds the rows that are needed",
+    "shuffle": "tasks read it, and a shuffle brings rows with the same key together",
+}
+
 _SENTENCES: dict[Division, str] = {
     "lines": "tasks answer their rows; the driver puts the lines in order",
     "sorted": "tasks make the elements and their keys; a shuffle sorts them; "
@@ -203,8 +238,8 @@ def _sentence(plan: StreamPlan) -> str:
             shuffled = plan.limit is None and _shuffle(plan.stages[at:]) == "joined"
             by = "a shuffle" if shuffled else "the driver"
             said += (
-                f"; @{stage.right.source} is read by every task if it is small, "
-                f"else joined by {by}"
+                f"; @{stage.right.source} is read by every task if it is small, looked up "
+                f"by tasks if it is large and has a key index, else joined by {by}"
             )
     if plan.rest is not None and division(plan) not in ("sorted", "grouped"):
         said += ", and asks the rest of the query of that"

@@ -1,14 +1,17 @@
 """How the right rows of a join are reached: all in memory, or by a key index.
 
 A hash join reads every right row, and then looks each left one up in memory. An index
-reads only the right rows that are asked for, one here and one there, and holds few. The
-rows are the same. Nothing else decides between the two; no file is opened here.
+reads only the right rows that are asked for, one here and one there, and holds few. With
+Spark, memory is that of every task (*broadcast*), or of the driver; where it is not enough, a
+*shuffle* joins. The rows are the same. Nothing else decides between these; no file is opened here.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
+
+from headrace.physical.sides import BYTES_PER_ROW, left_keys_first
 
 Strategy: TypeAlias = Literal["hash", "index"]
 
@@ -82,3 +85,70 @@ def choose(sides: Sides) -> Choice:
     if sides.left_bytes * _LOOKUPS_PER_ROW <= right:
         return Choice("index", "the left side is much smaller")
     return Choice("hash", "the left side is not much smaller than the right one")
+
+
+SparkStrategy: TypeAlias = Literal["index", "broadcast", "driver", "shuffle"]
+
+
+@dataclass(frozen=True, slots=True)
+class SparkSides:
+    """What is known of both sides of a join with Spark, in rows; None is any number.
+
+    `indexed`: the right side has indexes that can be used. It may be that `tasks_hold` all of
+    it, that the driver does (`held_here`), and that both can be `shuffled`.
+    """
+
+    left_rows: int | None
+    right_rows: int | None
+    indexed: bool
+    tasks_hold: bool
+    held_here: bool
+    shuffled: bool
+
+
+@dataclass(frozen=True, slots=True)
+class SparkChoice:
+    """How, and why."""
+
+    strategy: SparkStrategy
+    reason: str
+
+
+def choose_on_spark(sides: SparkSides) -> SparkChoice:
+    """Pick what reads and sends the least.
+
+    >>> from dataclasses import replace
+    >>> large = SparkSides(10**6, 10**9, True, False, False, True)
+    >>> (
+    ...     choose_on_spark(large).strategy,
+    ...     choose_on_spark(replace(large, indexed=False)).strategy,
+    ... )
+    ('index', 'shuffle')
+    >>> choose_on_spark(replace(large, left_rows=10**9)).reason
+    'the left side is not much smaller, and the right one is too large for every task'
+    """
+    left_first = left_keys_first(sides.left_rows, sides.right_rows)
+    if _is_for_index(sides):
+        return SparkChoice("index", "the left side is much smaller")
+    if sides.tasks_hold and not left_first:
+        return SparkChoice("broadcast", "the right side is small")
+    if sides.held_here and left_first:
+        reason = "the left side is much smaller, and the right one fits into memory"
+        return SparkChoice("driver", reason)
+    if not sides.shuffled:
+        return SparkChoice(
+            "driver", "what comes behind, or before, needs rows in order"
+        )
+    if not left_first:
+        reason = "the left side is not much smaller, and the right one is too large for every task"
+        return SparkChoice("shuffle", reason)
+    return SparkChoice(
+        "shuffle", "there is no index to use, and the right side is large"
+    )
+
+
+def _is_for_index(sides: SparkSides) -> bool:
+    left, right = sides.left_rows, sides.right_rows
+    if left is None or right is None or not sides.indexed:
+        return False
+    return not is_small(right * BYTES_PER_ROW) and left * _LOOKUPS_PER_ROW <= right

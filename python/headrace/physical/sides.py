@@ -7,13 +7,13 @@ left side is then read twice. The answer is the same, in the order of the left s
 
 from __future__ import annotations
 
-_BYTES_PER_ROW = 128
+BYTES_PER_ROW = 128
 """Of a file whose rows nobody has counted, to compare it with one that was."""
 
 
 def estimated_rows(size: int) -> int:
     """Guess how many rows so many bytes have."""
-    return size // _BYTES_PER_ROW
+    return size // BYTES_PER_ROW
 
 
 def left_keys_first(left_rows: int | None, right_rows: int | None) -> bool:

@@ -26,7 +26,7 @@ from headrace.store.row_provider import NoKeyRows
 from headrace.store.sidecars import sidecar_places
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Collection, Iterator
     from pathlib import Path
 
     from headrace.kernel.key_index import KeyCandidates, KeyRequest
@@ -49,6 +49,14 @@ _MOST_FIELDS = 3
 _FIRST_ROWS = 16
 _BATCH_ROWS = 4096
 _BATCH_BYTES = 1 << 20
+
+
+class Proven(NamedTuple):
+    """An index that was proven to be that of its file, as others can tell it from another."""
+
+    path: str
+    build_id: int
+    delta: tuple[str, int, int] | None
 
 
 class Passed(NamedTuple):
@@ -76,6 +84,12 @@ class KeyRows:
         """Return the line and the byte of something in a row, whose number is not known."""
         del reverse
         return self.file.place(row, offset, reverse=True)
+
+    @property
+    def proven(self) -> Proven:
+        """What others need to know to use the same index without proving it."""
+        index = self.stored.index
+        return Proven(str(self.stored.path.absolute()), index.build_id, index.delta)
 
     @property
     def told(self) -> str:
@@ -166,11 +180,12 @@ def find(
     max_depth: int,
     *,
     prove: bool,
+    proven: Collection[Proven] = (),
 ) -> KeyRows | NoKeyRows:
     """Return the rows that a filter may let pass, by the index that leads to the fewest.
 
     `prove`: the file may be read to know whether an index is that of the file, which
-    takes less than reading its rows.
+    takes less than reading its rows. Of those that are `proven`, that is known.
     """
     refused: NoKeyRows | None = None
     usable: list[KeyRows] = []
@@ -189,7 +204,8 @@ def find(
                 pass
     for found in sorted(usable, key=len):
         reason = _limits(found.stored, options.max_line, max_depth)
-        reason = reason or _doubt(found, prove=prove)
+        if not reason and found.proven not in proven:
+            reason = _doubt(found, prove=prove)
         if not reason:
             return found
         refused = NoKeyRows(str(found.stored.path), reason)

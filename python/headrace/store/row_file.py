@@ -46,10 +46,10 @@ from headrace.store.opened import (
 from headrace.store.row_provider import Capabilities, NoKeyRows
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Collection, Iterator
 
     from headrace.store.checkpoints import Keeping
-    from headrace.store.key_rows import KeyRows
+    from headrace.store.key_rows import KeyRows, Proven
     from headrace.store.row_provider import Keys, Lanes
     from headrace.store.source import Source
 
@@ -496,14 +496,27 @@ class RowFile:
 
     # By key
 
-    def by_key(self, keys: Keys, max_depth: int, *, prove: bool) -> KeyRows | NoKeyRows:
+    def by_key(
+        self,
+        keys: Keys,
+        max_depth: int,
+        *,
+        prove: bool,
+        proven: Collection[Proven] = (),
+    ) -> KeyRows | NoKeyRows:
         """Find the rows that a filter on keys may let pass, through a key index."""
         if self.source.kind != "file" or not self._seekable:
             return NoKeyRows(self.source.location)
         from headrace.store import key_rows
 
         return key_rows.find(
-            self, self._open(), self._options, keys, max_depth, prove=prove
+            self,
+            self._open(),
+            self._options,
+            keys,
+            max_depth,
+            prove=prove,
+            proven=proven,
         )
 
     # What is open

@@ -12,26 +12,31 @@ is known to the driver, who has the chunks of those.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 from headrace.engines.fragment_rows import rows_of
 from headrace.engines.query_run import QueryRun, counts_up_to_refusal
 from headrace.engines.spark.looking import Looking
 from headrace.errors import HeadraceError, UnusableTableError
-from headrace.kernel.programs import Counts, RowQuery, SiftedRow, StreamQuery
+from headrace.kernel.programs import Counts, RowQuery, SiftedRow, Stage, StreamQuery
 from headrace.physical.query_plan import QueryPlan, RowPlan, StreamPlan
+from headrace.store.key_rows import KeyRows
 from headrace.store.row_file import BATCH_BYTES, BATCH_ROWS, RowFile, RowOptions
+from headrace.store.row_provider import KeySet
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from headrace.engines.query_run import QueryOptions
+    from headrace.engines.query_run import Pass, QueryOptions, Rows
     from headrace.engines.spark.looking import Looked
     from headrace.kernel.order_keys import KeyedElements, KeyedRows
-    from headrace.kernel.programs import Refused
+    from headrace.kernel.programs import JoinTable, Refused
     from headrace.kernel.rows import RowBatch
     from headrace.physical.fragment import Fragment
     from headrace.physical.query_plan import GroupPlan, JoinPlan, StagePlan
+    from headrace.store.key_rows import Proven
+    from headrace.store.row_provider import NoKeyRows
     from headrace.store.source import Source
 
 Gives: TypeAlias = Literal["lines", "parts", "rows", "keys", "shuffled"]
@@ -44,6 +49,9 @@ _NUMBERS = ("count", "sum", "avg", "min", "max")
 MOST_REFUSED = 1000
 """Or when it has so many rows without an answer."""
 
+ROWS_LOOKED_UP = 1 << 16
+"""Rows whose keys are looked up together, where a join goes by an index."""
+
 
 @dataclass(frozen=True, slots=True)
 class Keying:
@@ -53,7 +61,8 @@ class Keying:
     reverse order. Elements go through `then` before that. With `compact`, a row that is an element is
     written as others are. `joins`: it is for a join, which finds nothing by some keys, and
     an element without a key is as wrong as its row. `stop` is the place of a row: only
-    those before it are shuffled, and its fragment is the last one that tasks have.
+    those before it are shuffled, and its fragment is the last one that tasks have. Nothing is
+    shuffled for a join that is to be `looked_up`: it is only seen whether its keys can be.
     """
 
     key: bytes
@@ -62,6 +71,7 @@ class Keying:
     compact: bool = False
     joins: bool = False
     stop: tuple[int, int] | None = None
+    looked_up: JoinPlan | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +124,9 @@ class TaskQuery:
     There are several plans only where what they reduce rows to is given. `known` are the
     answers to questions that the programs have by number, `named` the sources that joins
     read. `raw`: rows without an answer are given with their bytes. With ``keys``, elements
-    are only looked at; with ``shuffled``, they are given as `shuffle` says.
+    are only looked at; with ``shuffled``, they are given as `shuffle` says. Of the joins, some go
+    `by_index`: the right rows that they need are found by indexes that are `proven` to be those of
+    the files.
     """
 
     gives: Gives
@@ -128,6 +140,8 @@ class TaskQuery:
     raw: bool = False
     keying: Keying | None = None
     shuffle: Shuffle | None = None
+    by_index: tuple[JoinPlan, ...] = ()
+    proven: tuple[Proven, ...] = ()
 
     @property
     def gives_little(self) -> bool:
@@ -172,14 +186,67 @@ class Chunk:
         return Chunk(self.fragment, self.first + self.rows)
 
 
+@dataclass(slots=True)
+class _TaskedRun(QueryRun):
+    """A run whose joins hold all right rows, or go by an index: see `TaskQuery`.
+
+    What the latter hold is of some `rows` only.
+    """
+
+    by_index: tuple[JoinPlan, ...] = ()
+    proven: tuple[Proven, ...] = ()
+    rows: Callable[[], Iterable[RowBatch]] = tuple
+
+    def enter(self, rows: Callable[[], Iterable[RowBatch]]) -> None:
+        """Join the rows that `rows` gives, and forget what was held for others."""
+        self.rows = rows
+        for join in self.by_index:
+            self._tables.pop(join, None)
+
+    def can_look_up(self, left: StreamPlan, join: JoinPlan) -> bool:
+        """Whether indexes can tell of the keys of a join of these rows."""
+        wanted = self._left_keys(left, Stage.table(None, join.key, None))
+        keys = self._keys(join, wanted)
+        return keys is not None and all(
+            isinstance(self._by_proven(file, keys), KeyRows)
+            for file in self._files[join.right.source]
+        )
+
+    def _reads_left_keys_first(self, plan: StreamPlan, at: int, join: JoinPlan) -> bool:
+        del plan, at
+        return join in self.by_index
+
+    def _left_keys(self, left: StreamPlan, keys: Stage) -> JoinTable:
+        query = self.stream_query(left, "count", last=keys)
+        for batch in self.rows():
+            for _ in self.answers_of([query], batch, reverse=False):
+                # What is wrong with rows is said when they are asked.
+                pass
+        return query.table()
+
+    def _found_by_key(self, file: Rows, way: Pass) -> KeyRows | NoKeyRows | None:
+        if isinstance(way.keys, KeySet):
+            return self._by_proven(file, way.keys)
+        return QueryRun._found_by_key(self, file, way)
+
+    def _by_proven(self, file: Rows, keys: KeySet) -> KeyRows | NoKeyRows:
+        assert isinstance(file, RowFile)
+        depth = self.options.max_depth
+        return file.by_key(keys, depth, prove=False, proven=self.proven)
+
+
 class TaskRun:
     """A query in one process: what its joins hold is read once for all fragments."""
 
     def __init__(self, query: TaskQuery) -> None:
         self.query = query
         options = replace(query.options, nulls=query.nulls, limit=query.limit)
-        self._run = QueryRun(
-            QueryPlan(query.plans[0], (), ()), options, _say_nothing, whole_tables=True
+        self._run = _TaskedRun(
+            QueryPlan(query.plans[0], (), ()),
+            options,
+            _say_nothing,
+            by_index=query.by_index,
+            proven=query.proven,
         )
         named = {
             name: [RowFile(source, query.reading) for source in sources]
@@ -209,7 +276,7 @@ class TaskRun:
     def ask_all(self, fragments: Iterable[Fragment]) -> Iterator[Chunk]:
         """Ask the rows of some fragments, up to what ends the query."""
         for number, fragment in enumerate(fragments):
-            for chunk in self.ask(fragment, number):
+            for chunk in self._ask_range_by_range(fragment, number):
                 yield chunk
                 # Behind a file whose table is wrong, the driver goes on with the next.
                 failed = chunk.failure is not None and not isinstance(
@@ -217,6 +284,25 @@ class TaskRun:
                 )
                 if failed or (chunk.refused and self._run.options.on_error == "abort"):
                     return
+
+    def _ask_range_by_range(self, fragment: Fragment, number: int) -> Iterator[Chunk]:
+        """Ask the rows of a fragment, so many at a time as can be joined together."""
+        first, most = 0, self._most_rows
+        while True:
+            rows = 0
+            stop = None if most is None else first + most
+            for chunk in self.ask(fragment, number, first=first, stop=stop):
+                rows += chunk.rows
+                yield chunk
+            if most is None or rows < most:
+                return
+            first += rows
+
+    @property
+    def _most_rows(self) -> int | None:
+        keying = self.query.keying
+        looks = keying is not None and keying.looked_up is not None
+        return ROWS_LOOKED_UP if looks or self.query.by_index else None
 
     def ask(
         self,
@@ -227,6 +313,7 @@ class TaskRun:
         stop: int | None = None,
     ) -> Iterator[Chunk]:
         """Ask the rows of a fragment from its row `first` on, up to `stop`."""
+        self._run.enter(partial(self.rows, fragment, first, stop))
         asked: _Asked | Looking = _Asked(self, Chunk(number, first))
         if self.query.gives == "keys":
             aborts, keying = self.query.options.on_error == "abort", self.query.keying
@@ -244,10 +331,20 @@ class TaskRun:
                 if asked.ended:
                     break
             asked.end()
+            self._see_whether_keys_can_be_looked_up(asked.chunk)
         except HeadraceError as error:
             asked.end()
             asked.chunk.failure = error
         yield asked.chunk
+
+    def _see_whether_keys_can_be_looked_up(self, chunk: Chunk) -> None:
+        keying, (plan, *_) = self.query.keying, self.query.plans
+        if keying is None or keying.looked_up is None:
+            return
+        assert isinstance(plan, StreamPlan)
+        assert chunk.looked is not None
+        if not self._run.can_look_up(plan, keying.looked_up):
+            chunk.looked = replace(chunk.looked, late=True)
 
     def keyed(
         self, tasks: Sequence[Sequence[Fragment]], task: int
@@ -257,10 +354,27 @@ class TaskRun:
         _, stop = self.query.keying.stop or (None, None)
         last = len(tasks) - 1, len(tasks[task]) - 1
         for number, fragment in enumerate(tasks[task]):
-            rows = self._keyed_rows()
             until = stop if (task, number) == last else None
-            for batch in self.rows(fragment, 0, until):
-                yield number, batch.first_row, rows.of(batch)
+            for batches in self._ranges(fragment, until):
+                self._run.enter(batches)
+                rows = self._keyed_rows()
+                for batch in batches():
+                    yield number, batch.first_row, rows.of(batch)
+
+    def _ranges(
+        self, fragment: Fragment, until: int | None
+    ) -> Iterator[Callable[[], Iterator[RowBatch]]]:
+        """Yield the rows of a fragment, so many at a time as can be joined together."""
+        first, most = 0, self._most_rows
+        while until is None or first < until:
+            stop = until
+            if most is not None:
+                stop = first + most if until is None else min(first + most, until)
+            batches = partial(self.rows, fragment, first, stop)
+            yield batches
+            if stop is None or next(self.rows(fragment, stop, None), None) is None:
+                return
+            first = stop
 
     def _keyed_rows(self) -> KeyedRows:
         (plan,), keying = self.query.plans, self.query.keying

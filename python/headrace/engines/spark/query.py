@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from itertools import chain
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from headrace.engines.query_run import ELEMENTS, QueryRun
 from headrace.engines.spark.asking import (
@@ -31,22 +31,26 @@ from headrace.kernel.rows import END, RowBatch, rows_of
 from headrace.physical.distribution import (
     are_local,
     division,
+    joins_by_shuffle,
     may_end_early,
     sifting,
 )
+from headrace.physical.join_choice import SparkChoice, SparkSides, choose_on_spark
 from headrace.physical.query_plan import JoinPlan, PlainStage, StreamPlan, ZipPlan
 from headrace.physical.sides import left_keys_first
+from headrace.store.key_rows import KeyRows, Proven
+from headrace.store.row_provider import KeySet
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from headrace.engines.query_run import Pass
+    from headrace.engines.query_run import Pass, Passed, Rows
     from headrace.engines.spark.asking import Gives, RefusedRow
     from headrace.engines.spark.looking import Looked
-    from headrace.kernel.programs import Program, RowQuery
+    from headrace.kernel.programs import JoinTable, Program, RowQuery
     from headrace.physical.distribution import Division
     from headrace.physical.fragment import Fragment
-    from headrace.physical.query_plan import RowPlan
+    from headrace.physical.query_plan import RowPlan, StagePlan
     from headrace.store.row_file import RowOptions
 
 RunTasks: TypeAlias = (
@@ -98,6 +102,13 @@ class _Seen:
                 self.failed = arrived, row
 
 
+class _Lookup(NamedTuple):
+    """Indexes that lead to the right rows of a join, and what there is to count of these."""
+
+    proven: tuple[Proven, ...]
+    counts: Counts
+
+
 @dataclass(slots=True)
 class SparkRun(QueryRun):
     """A run of a query whose rows are asked in tasks, wherever they can be.
@@ -115,6 +126,11 @@ class SparkRun(QueryRun):
         default_factory=lambda: iter(())
     )
     _run_tasks: RunTasks | None = None
+    _lookups: dict[JoinPlan, _Lookup | None] = field(default_factory=dict)
+    _looked_up: dict[JoinPlan, bool] = field(default_factory=dict)
+    _counted: dict[JoinPlan, tuple[str, Counts, Sequence[Passed]]] = field(
+        default_factory=dict
+    )
 
     def bytes_done(self) -> int:
         """Return how many bytes of the main source were read so far, here or by tasks."""
@@ -132,7 +148,7 @@ class SparkRun(QueryRun):
     def _lines(
         self, plan: StreamPlan, *, nulls: bool, limit: int | None
     ) -> Iterator[bytes]:
-        divided = division(plan, self._joins_in_tasks)
+        divided = division(plan, self._in_tasks(plan.stages))
         if divided == "lines":
             self._read_joined(plan)
             query = self._task_query("lines", (plan,))
@@ -266,7 +282,7 @@ class SparkRun(QueryRun):
         """
         if divided not in ("unique", "joined"):
             return None
-        first = sifting(plan.stages, self._joins_in_tasks)
+        first = sifting(plan.stages, self._in_tasks(plan.stages))
         join = plan.stages[len(first)] if divided == "joined" else None
         rest = plan.stages[len(first) + (join is not None) :]
         left = replace(plan, source=ELEMENTS, stages=rest)
@@ -300,11 +316,9 @@ class SparkRun(QueryRun):
     ) -> TaskQuery | None:
         """Shuffle elements with those of the other side of a join; None as above."""
         name, right = join.right.source, join.right
-        keys_first = left_keys_first(self._rows(None), self._rows(name))
-        if any(file.source.is_pipe for file in self._files[name]) or (
-            keys_first and self._is_held_here(name, tasks=_FEW_TASKS)
-        ):
+        if self._choice((join,), None).strategy == "driver":
             return None
+        keys_first = left_keys_first(self._rows(None), self._rows(name))
         seen = self._looked_at_rows(first, Keying(join.key, joins=True), behind)
         if seen is None:
             return None
@@ -473,13 +487,14 @@ class SparkRun(QueryRun):
 
     def _results(self, plans: Sequence[StreamPlan]) -> list[bytes]:
         if len(plans) == 1:
-            divided = division(plans[0], self._joins_in_tasks)
+            divided = division(plans[0], self._in_tasks(plans[0].stages))
             left = self._behind_shuffle(plans[0], divided, nulls=True)
             if left is not None and not left.stages:
                 return self._merged_chunks(left)
             plans = plans if left is None else [left]
         reduced = all(
-            division(plan, self._joins_in_tasks) in ("parts", "sorted", "grouped")
+            division(plan, self._in_tasks(plan.stages))
+            in ("parts", "sorted", "grouped")
             for plan in plans
         )
         limited = any(plan.limit is not None for plan in plans)
@@ -527,8 +542,10 @@ class SparkRun(QueryRun):
             (asked,) = queries
             yield from self._asked_shuffled(asked)
             return
-        stages = sifting(way.stages, self._joins_in_tasks)
-        if way.source is not None or way.reverse or not stages:
+        stages: tuple[StagePlan, ...] = ()
+        if way.source is None and not way.reverse:
+            stages = sifting(way.stages, self._in_tasks(way.stages))
+        if not stages:
             yield from QueryRun._asked(self, queries, replace(way, keys=None))
             return
         query = self._task_query("rows", (StreamPlan(None, stages, "count"),))
@@ -578,20 +595,26 @@ class SparkRun(QueryRun):
     # Tasks and chunks
 
     def _task_query(
-        self, gives: Gives, plans: Sequence[RowPlan | StreamPlan]
+        self,
+        gives: Gives,
+        plans: Sequence[RowPlan | StreamPlan],
+        others: Sequence[JoinPlan] = (),
     ) -> TaskQuery:
-        joined = {
-            stage.right.source
+        """Return what tasks are asked; they know the right sides of `others` too."""
+        joins = [
+            stage
             for plan in plans
             if isinstance(plan, StreamPlan)
             for stage in plan.stages
             if isinstance(stage, JoinPlan)
-        }
+        ]
         named = {
             name: tuple(absolute(file.source) for file in self._files[name])
-            for name in joined
+            for name in {join.right.source for join in (*joins, *others)}
             if name is not None
         }
+        by_index = tuple(join for join in joins if self._looked_up.get(join))
+        lookups = [self._lookups[join] for join in (*by_index, *others)]
         return TaskQuery(
             gives,
             tuple(plans),
@@ -600,27 +623,128 @@ class SparkRun(QueryRun):
             self.known,
             named,
             raw=self.tell is not None,
+            by_index=by_index,
+            proven=tuple(each for found in lookups if found for each in found.proven),
         )
 
-    def _joins_in_tasks(self, join: JoinPlan) -> bool:
-        """Whether every task can hold the right side of a join."""
-        right = join.right
-        if right.source is None or any(
-            file.source.is_pipe for file in self._files[right.source]
-        ):
-            return False
-        if any(isinstance(stage, (JoinPlan, ZipPlan)) for stage in right.stages):
-            return False
-        # A table takes more room than the rows do in their file.
-        if not self._is_held_here(right.source, tasks=_FEW_TASKS, share=4):
-            return False
-        return not left_keys_first(self._rows(None), self._rows(right.source))
+    # Joins
+
+    def joins(
+        self, files: Sequence[Rows], named: Mapping[str, Sequence[Rows]]
+    ) -> Iterator[tuple[str, SparkChoice]]:
+        """Say of each named source that the query joins with how that is done, and why."""
+        self._files = {None: files}
+        self._files.update(named)
+        main = self.plan.main
+        if not isinstance(main, StreamPlan) or main.source is not None or main.reverse:
+            return
+        for at, stage in enumerate(main.stages):
+            if isinstance(stage, JoinPlan) and stage.right.source is not None:
+                yield stage.right.source, self._choice(main.stages[at:], main.limit)
+
+    def _in_tasks(self, stages: Sequence[StagePlan]) -> Callable[[JoinPlan], bool]:
+        """Return what says whether tasks can do a join that is among some stages."""
+
+        def in_tasks(join: JoinPlan) -> bool:
+            at = stages.index(join)
+            match self._choice(stages[at:], None).strategy:
+                case "broadcast":
+                    return True
+                case "index":
+                    return self._looks_up(tuple(stages[:at]), join)
+                case _:
+                    return False
+
+        return in_tasks
+
+    def _choice(self, stages: Sequence[StagePlan], limit: int | None) -> SparkChoice:
+        """Choose how the first of some stages is done, which is a join."""
+        join = stages[0]
+        assert isinstance(join, JoinPlan)
+        name, right = join.right.source, join.right
+        if name is None or any(file.source.is_pipe for file in self._files[name]):
+            return SparkChoice("driver", "the right side can be read only here")
+        plain = not any(isinstance(each, (JoinPlan, ZipPlan)) for each in right.stages)
+        shuffled = limit is None and joins_by_shuffle(stages)
+        return choose_on_spark(
+            SparkSides(
+                self._rows(None),
+                self._rows(name),
+                indexed=self._proven(join) is not None,
+                # A table takes more room than the rows do in their file.
+                tasks_hold=plain
+                and self._is_held_here(name, tasks=_FEW_TASKS, share=4),
+                held_here=self._is_held_here(name, tasks=_FEW_TASKS),
+                shuffled=shuffled,
+            )
+        )
+
+    def _proven(self, join: JoinPlan) -> _Lookup | None:
+        """Find indexes of all files of the right side of a join that can tell of its key."""
+        if join not in self._lookups:
+            self._lookups[join] = self._found_indexes(join)
+        return self._lookups[join]
+
+    def _found_indexes(self, join: JoinPlan) -> _Lookup | None:
+        if join.right_fields is None or not self.options.index:
+            return None
+        keys = KeySet(join.right_fields.names, ())
+        proven, counts = list[Proven](), Counts()
+        for file in self._files[join.right.source]:
+            found = file.by_key(keys, self.options.max_depth, prove=True)
+            # Whether numbers that are equal have one key must not depend on the rows.
+            if not isinstance(found, KeyRows) or not found.stored.whole.plain_numbers:
+                return None
+            proven.append(found.proven)
+            lines, blank = found.lines()
+            counts += Counts(rows=lines, emitted=lines - blank, blank=blank)
+        return _Lookup(tuple(proven), counts)
+
+    def _looks_up(self, stages: tuple[StagePlan, ...], join: JoinPlan) -> bool:
+        """Whether tasks can look up all keys of a join; raises what is wrong with left rows.
+
+        As in one process they are read first, only for their keys.
+        """
+        if join in self._looked_up:
+            return self._looked_up[join]
+        plan = StreamPlan(None, stages, "lines")
+        self._read_joined(plan)
+        keying = Keying(join.key, joins=True, looked_up=join)
+        query = replace(self._task_query("keys", (plan,), (join,)), keying=keying)
+        seen, usable = _Seen(query), True
+        for arrived, looked in self._looked(query, self._row_order()):
+            seen.add(arrived, looked)
+            failed = arrived.chunk.failure is not None or arrived.is_distrusted
+            usable = not failed and not seen.late
+            if not usable or (seen.failed and self.options.on_error == "abort"):
+                break
+        if usable and seen.failed and self.options.on_error == "abort":
+            arrived, row = seen.failed
+            raise arrived.error(row.refused)
+        self._looked_up[join] = usable
+        return usable
 
     def _read_joined(self, plan: StreamPlan) -> None:
-        """Read the right sides of joins here too: who counts their rows and says what is wrong."""
+        """Count the right sides of joins, and say what is wrong with them.
+
+        What every task reads is read here too.
+        """
         for at, stage in enumerate(plan.stages):
-            if isinstance(stage, JoinPlan):
+            if not isinstance(stage, JoinPlan):
+                continue
+            lookup = self._lookups.get(stage)
+            if lookup is None or not self._looked_up.get(stage):
                 self._stage(plan, at)
+            elif stage not in self._counted and stage not in self._tables:
+                assert stage.right.source is not None
+                self._counted[stage] = (stage.right.source, lookup.counts, ())
+                self._readings.append(self._counted[stage])
+
+    def _table(self, plan: StreamPlan, at: int, join: JoinPlan) -> JoinTable:
+        if join in self._counted:
+            # Whoever reads it here counts it too.
+            self._readings.remove(self._counted.pop(join))
+        return QueryRun._table(self, plan, at, join)
 
     def _row_order(self, name: str | None = None) -> RowOrder:
         sources = [file.source for file in self._files[name]]
@@ -654,6 +778,9 @@ class SparkRun(QueryRun):
     ) -> Iterator[Chunk]:
         """Ask the rows of a chunk here, of which not all are needed."""
         first = arrived.chunk.first
+        if query.by_index and stop is None:
+            # What is needed is among them, and only their keys need be looked up.
+            stop = first + arrived.chunk.rows
         return TaskRun(query).ask(arrived.fragment, 0, first=first, stop=stop)
 
     def _say_what_is_wrong(self, arrived: Arrived, *, again: bool = False) -> None:

@@ -1,0 +1,117 @@
+"""Joins by tasks that look keys up in an index give what one run gives that reads all rows."""
+
+import os
+import warnings
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import headrace
+from headrace.engines.spark.asking import TaskRun
+from tests.property.test_joins_by_key import KEYS, KINDS, ON, ROWS, written
+from tests.reference.engines import in_process, outcome
+
+SMALL = st.sampled_from([key for key in KEYS if key[0] in '1-"0'])
+FEW = st.lists(
+    st.tuples(SMALL, SMALL).map(lambda row: f'{{"k":{row[0]},"j":{row[1]}}}'),
+    max_size=12,
+)
+BEFORE = st.sampled_from(["", ".filter(j != 1)", ".flat_map([$, $])", ".map({k, j})"])
+BEHIND = st.sampled_from(
+    [
+        "",
+        ".map(k)",
+        ".filter(@.j == 1)",
+        ".count()",
+        ".map(1 / k)",
+        ".count_by(k)",
+        ".sort(k)",
+        ".group_by(j)",
+        ".unique_by(k)",
+        ".skip(1)",
+        ".take(2)",
+        ".join(@other, on: k)",
+        ".last(2)",
+    ]
+)
+
+
+@pytest.fixture(scope="module")
+def directory(tmp_path_factory):
+    return tmp_path_factory.mktemp("joins")
+
+
+@pytest.fixture(autouse=True)
+def small(monkeypatch):
+    monkeypatch.setattr("headrace.api.spark_query._start", lambda _master: in_process)
+    monkeypatch.setattr("headrace.engines.spark.asking.ROWS_LOOKED_UP", 3)
+
+
+def indexed(directory, left, parts, fields):
+    """Write a left side and several files of a right one, all of these with an index."""
+    left_file = written(directory / "left.jsonl", left)
+    rights = [
+        written(directory / f"right-{number}.jsonl", part)
+        for number, part in enumerate(parts)
+    ]
+    for right in rights:
+        index = right.with_name(f"{right.name}.jnx")
+        headrace.build_lookup_index(right, fields, index=index, force=True)
+        # So that it is believed without reading the file again.
+        later = index.stat().st_mtime_ns + 10**9
+        os.utime(index, ns=(later, later))
+    return left_file, rights
+
+
+def both(left, rights, query, size, **options):
+    """Return what a query gives here without an index, and by tasks with one."""
+    asked = {"names": {"other": rights}, "size_hints": {"other": 10**9}, **options}
+    with headrace.open(left, persist=False) as dataset, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        here = outcome(dataset, query, index=False, **asked)
+        tasks = outcome(dataset, query, engine="spark", partition_bytes=size, **asked)
+    return here, tasks
+
+
+@settings(max_examples=200, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    left=ROWS | FEW,
+    right=ROWS | FEW,
+    kind=KINDS,
+    on=ON,
+    before=BEFORE,
+    behind=BEHIND,
+    on_error=st.sampled_from(["abort", "skip", "collect"]),
+    limit=st.none() | st.integers(0, 3),
+    size=st.integers(1, 200),
+    cut=st.integers(0, 12),
+)
+def test_an_index_changes_nothing(
+    directory, left, right, kind, on, before, behind, on_error, limit, size, cut
+):
+    text, fields = on
+    left_file, rights = indexed(directory, left, [right[:cut], right[cut:]], fields)
+    query = f"$.rows(){before}.{kind}(@other, {text}){behind}"
+    here, tasks = both(left_file, rights, query, size, on_error=on_error, limit=limit)
+    assert tasks == here
+
+
+def test_tasks_read_only_the_right_rows_that_are_needed(directory, monkeypatch):
+    left = [f'{{"k":{row}}}' for row in range(10)]
+    right = [f'{{"k":{row},"v":{row * row}}}' for row in range(1000)]
+    left_file, rights = indexed(directory, left, [right], ["k"])
+    held = []
+    made = TaskRun.queries
+
+    def queries(self):
+        found = made(self)
+        held.extend(table.held for table in self._run._tables.values())
+        return found
+
+    monkeypatch.setattr(TaskRun, "queries", queries)
+    here, tasks = both(left_file, rights, "$.rows().join(@other, on: k)", 1 << 20)
+    assert tasks == here
+    # Ten left rows, three at a time.
+    assert len(held) == 4
+    assert max(held) < 1000

@@ -1,0 +1,67 @@
+"""Joins by tasks of Spark, whichever way: the answers of one process.
+
+All queries are tried without Spark, in tests/property/test_joins_by_key_on_spark.py.
+"""
+
+import json
+
+import pytest
+
+import headrace
+from headrace.engines.spark.query import SparkRun
+from tests.reference.engines import outcome
+
+pytestmark = pytest.mark.spark
+
+HERE = "local[2,4]"
+QUERIES = [
+    "$.rows().left_join(@users, on: user == id)",
+    "$.rows().filter(n % 3 == 0).lookup(@users, on: user == id, as: 'who').map(who.name)",
+    "$.rows().diff(@users, on: user == id).count()",
+    "$.rows().join(@users, on: user == id).sort(-n).map([n, name])",
+]
+
+
+@pytest.fixture(scope="module")
+def sides(tmp_path_factory):
+    """Make rows and users, of which some have two rows, in two files with an index each."""
+    directory = tmp_path_factory.mktemp("sides")
+    rows = directory / "rows.jsonl"
+    rows.write_text(
+        "".join(
+            json.dumps({"n": n, "user": f"né{n * 7 % 900}"}) + "\n" for n in range(300)
+        )
+    )
+    users = [directory / f"users-{part}.jsonl" for part in range(2)]
+    for part, path in enumerate(users):
+        lines = [
+            json.dumps({"id": f"né{number}", "name": f"{part}/{number}"}) + "\n"
+            for number in range(part * 300, part * 300 + 400)
+        ]
+        path.write_text("".join(lines))
+        headrace.build_lookup_index(path, "id")
+    return rows, users
+
+
+@pytest.mark.parametrize("strategy", ["index", "broadcast", "shuffle"])
+def test_every_way_gives_what_one_process_gives(spark, sides, monkeypatch, strategy):
+    rows, users = sides
+    # Which one is chosen is a matter of sizes.
+    hints = {"users": 100 if strategy == "broadcast" else 10**9}
+    monkeypatch.setattr(
+        "headrace.engines.spark.query._FEW_TASKS", 16 * (strategy == "broadcast")
+    )
+    with headrace.open(rows, persist=False) as dataset:
+        for query in QUERIES:
+            asked = {"names": {"users": users}, "size_hints": hints}
+            expected = outcome(dataset, query, index=False, **asked)
+            spark_only = {
+                "engine": "spark",
+                "master": HERE,
+                "partition_bytes": "4KiB",
+                "index": strategy == "index",
+            }
+            result = dataset.query(query, **asked, **spark_only)
+            assert isinstance(result.run, SparkRun)
+            assert f"@users by {strategy}, since" in result.explain()
+            assert outcome(dataset, query, **asked, **spark_only) == expected
