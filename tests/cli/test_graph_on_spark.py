@@ -57,6 +57,21 @@ def test_the_output_is_the_same(expand, edges, arguments, index):
     assert there.events == here.events
 
 
+def test_what_is_wrong_with_an_index_is_said(expand, edges):
+    package.build_graph_index(edges, "from", "pred", "to")
+    rows = ROWS.replace(b"lone", b"alone")
+    edges.write_bytes(rows)
+    arguments = ("--seed", "C123", "--events", "json")
+    here, there = expand(*arguments), expand(*arguments, *SPARK)
+    assert (there.out, there.events) == (here.out, here.events)
+    assert told(there, "index_stale")
+    package.build_lookup_index(edges, "from")
+    here, there = expand(*arguments), expand(*arguments, *SPARK, "--explain")
+    assert there.out == here.out
+    assert told(there, "graph_plan")["path"] == "keys"
+    assert told(there, "index_stale") == told(here, "index_stale")
+
+
 def test_seeds_of_rows(process, edges):
     """In a process of its own, which starts Spark: see tests/spark/test_graph.py."""
     package.build_graph_index(edges, "from", "pred", "to")

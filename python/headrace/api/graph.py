@@ -401,18 +401,13 @@ class Graph:
                 if self._no_index
                 else self._wanted(direction, lambda _trouble, _way: None)
             ),
-            self._named,
-            self._refuse_or_tell,
+            self._tell,
+            fields=self._named,
+            strict=self._strict,
             master=master,
             partition_bytes=partition_bytes,
             tell_hop=tell_hop,
         )
-
-    def _refuse_or_tell(self, trouble: KeyIndexError) -> None:
-        """Say that rows are scanned, and why, unless that is refused."""
-        if self._strict:
-            raise trouble
-        self._tell(trouble, "scan")
 
     # All of it
 

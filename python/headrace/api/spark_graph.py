@@ -1,7 +1,8 @@
 """Graphs with Spark: what leads to edges there, and what is done if it does not.
 
-The first of these that can be used: the indexes of all files, which are those that a graph uses in
-this process; all rows. What is asked beforehand, and what an index knows of the whole, is asked here.
+Edges are reached by the indexes of all files, which are those that a graph uses in this process, or by
+scans of all rows. An index that turns out to be damaged is given up: the search is begun again by
+scans, and what was given is passed over.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from headrace.store.sizes import parse_size
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from headrace.api.graph import Emit, GraphWay
+    from headrace.api.graph import Emit, GraphWay, Way
     from headrace.api.graph_access import Wanted
     from headrace.engines.spark.walk import EdgeTasks
     from headrace.kernel.graph import (
@@ -46,11 +47,16 @@ if TYPE_CHECKING:
 
 
 class SparkReach(NamedTuple):
-    """What leads to edges: an index of each of the files, or nothing, and why."""
+    """What leads to edges: an index of each of the files, or nothing; what is wrong with others."""
 
     fields: EdgeFields
     indexes: tuple[Reach, ...]
-    trouble: KeyIndexError | None
+    troubles: tuple[KeyIndexError, ...] = ()
+
+    @property
+    def path(self) -> Way:
+        """How edges are reached."""
+        return self.indexes[0].path if self.indexes else "scan"
 
 
 class SparkGraph:
@@ -61,9 +67,10 @@ class SparkGraph:
         sources: Sequence[Source],
         location: str,
         wanted: Callable[[Direction], Wanted | None],
-        fields: EdgeFields | None,
-        refuse_or_tell: Callable[[KeyIndexError], None],
+        tell: Callable[[KeyIndexError, Way], None],
         *,
+        fields: EdgeFields | None,
+        strict: bool,
         master: str | None,
         partition_bytes: int | str | None,
         tell_hop: Callable[[int, int, HopChoice], None] | None,
@@ -79,7 +86,8 @@ class SparkGraph:
         self.location = location
         self._wanted = wanted
         self._fields = fields
-        self._refuse_or_tell = refuse_or_tell
+        self._strict = strict
+        self._tell = tell
         self._partition_bytes = size
         self._start = partial(_start, master or MASTER)
         self._tell_hop = tell_hop or _say_nothing
@@ -90,41 +98,47 @@ class SparkGraph:
         found = self._ways.get(direction)
         if found is None:
             found = self._found(direction)
-            if found.trouble is not None:
-                self._refuse_or_tell(found.trouble)
-            self._ways[direction] = found
+            self._keep(found, direction)
         return found
+
+    def _keep(self, found: SparkReach, direction: Direction) -> None:
+        """Say what is wrong with indexes, or refuse to go on without any."""
+        if self._strict and found.troubles and not found.indexes:
+            raise found.troubles[-1]
+        self._ways[direction] = found
+        for trouble in found.troubles:
+            self._tell(trouble, found.path)
 
     def way(self, direction: Direction = "out") -> GraphWay:
         """Say how edges are found, or would be; nothing is scanned for it."""
         found = self._ways.get(direction) or self._found(direction)
         return way_of(
             self.location,
-            found.indexes[0].path if found.indexes else "scan",
+            found.path,
             tuple(file for index in found.indexes for file in index.files),
-            [] if found.trouble is None else [found.trouble],
+            found.troubles,
         )
 
     def _found(self, direction: Direction) -> SparkReach:
         wanted = self._wanted(direction)
         if wanted is None:
-            return SparkReach(self._fields or USUAL, (), None)
+            return SparkReach(self._fields or USUAL, ())
         fields = self._fields or _known_fields(self.sources[0], wanted.where)
-        wanted, found = wanted._replace(fields=fields, strict=True), list[Reach]()
+        troubles, found = list[KeyIndexError](), list[Reach]()
+        wanted = wanted._replace(fields=fields, strict=True, tell=troubles.append)
         for source in self.sources:
             try:
                 found.append(reach_edges(only_file(source), wanted))
             except GraphIndexError as error:
-                return SparkReach(fields, (), error)
-        return SparkReach(fields, tuple(found), None)
+                return SparkReach(fields, (), (*troubles, error))
+        return SparkReach(fields, tuple(found), tuple(troubles))
 
     def give_up(self, direction: Direction, damage: KeyIndexError) -> None:
         """Go on without an index that is damaged."""
-        if damage.kind != "corrupt" or not self.reach(direction).indexes:
+        way = self.reach(direction)
+        if not way.indexes:
             raise damage
-        self._refuse_or_tell(damage)
-        fields = self.reach(direction).fields
-        self._ways[direction] = SparkReach(fields, (), damage)
+        self._keep(SparkReach(way.fields, (), (damage,)), direction)
 
     def finder(self, wanted: EdgesWanted) -> EdgeFinder:
         """Return what finds edges."""
