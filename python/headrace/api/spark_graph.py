@@ -7,8 +7,8 @@ scans, and what was given is passed over.
 
 from __future__ import annotations
 
-from functools import partial
-from itertools import islice
+from functools import cached_property, partial
+from itertools import accumulate, islice
 from typing import TYPE_CHECKING, NamedTuple, Self
 
 from headrace.api.graph import seeds_of, texts_of, way_of
@@ -140,12 +140,16 @@ class SparkGraph:
             raise damage
         self._keep(SparkReach(way.fields, (), (damage,)), direction)
 
+    @cached_property
+    def _sizes(self) -> list[int]:
+        """How many bytes the files decode to."""
+        return [OpenedFile(source).size for source in self.sources]
+
     def finder(self, wanted: EdgesWanted) -> EdgeFinder:
         """Return what finds edges."""
         reaches = self.reach(wanted.direction).indexes
-        sources = self.sources
-        sizes = [OpenedFile(source).size for source in sources]
-        before = [sum(sizes[:number]) for number in range(len(sizes))]
+        sources, sizes = self.sources, self._sizes
+        before = accumulate(sizes, initial=0)
         return EdgeFinder(
             sources,
             sizes,
