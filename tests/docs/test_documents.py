@@ -32,6 +32,7 @@ NOT_RUN = {
     ("sh", "deployment.md"): "sets up machines",
     ("python", "deployment.md"): "needs clusters; tests/spark has those that can be",
     ("dockerfile", "deployment.md"): "sets up a machine",
+    ("sh", "graphs.md"): "needs Java; tests/spark/test_graph.py does the same",
     ("sh", "pipeline.md"): "needs Java; tests/spark does the same",
     ("toml", "pipeline.md"): "tests/pipeline/test_toml.py reads such a table",
     ("python", "pipeline.md"): "needs Java; tests/spark does the same",

@@ -238,9 +238,9 @@ class Graph:
 
     def _check(self, way: Reach) -> None:
         """Raise if rows were read of a file that is another one meanwhile."""
-        if way.path == "keys":
-            for opened in self._opened:
-                opened.check()
+        # Keys lead to the rows of one file only.
+        if way.path == "keys" and self._opened is not None:
+            self._opened.check()
 
     # Edges
 

@@ -147,14 +147,16 @@ def reached(
 
 
 def look_for_edges(
-    graph: Graph, console: Console, direction: Direction = "out"
+    graph: Graph | SparkGraph, console: Console, direction: Direction = "out"
 ) -> None:
     """Find a way to edges; of a scan that finds none, say which fields there are."""
+    from headrace.api.graph_access import Reach
     from headrace.cli.index_building import fields_seen
     from headrace.kernel.graph import meta_of
 
     found = graph.reach(direction)
-    if found.path != "scan" or found.graph is None:
+    # With Spark nothing was scanned yet.
+    if not isinstance(found, Reach) or found.path != "scan" or found.graph is None:
         return
     meta = meta_of(found.graph.meta)
     if meta.edges == 0 and meta.lines.lines > meta.lines.blank:
