@@ -31,8 +31,8 @@ from headrace.store.sizes import parse_size
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from headrace.api.graph import Emit, GraphWay, Way
-    from headrace.api.graph_access import Wanted
+    from headrace.api.graph import Emit, GraphWay
+    from headrace.api.graph_access import Wanted, Way
     from headrace.engines.spark.walk import EdgeTasks
     from headrace.kernel.graph import (
         Direction,
@@ -121,11 +121,15 @@ class SparkGraph:
 
     def _found(self, direction: Direction) -> SparkReach:
         wanted = self._wanted(direction)
-        if wanted is None:
+        if wanted is None or not self.sources:
             return SparkReach(self._fields or USUAL, ())
         fields = self._fields or _known_fields(self.sources[0], wanted.where)
         troubles, found = list[KeyIndexError](), list[Reach]()
-        wanted = wanted._replace(fields=fields, strict=True, tell=troubles.append)
+        wanted = wanted._replace(
+            fields=fields,
+            strict=True,
+            tell=lambda trouble, _way: troubles.append(trouble),
+        )
         for source in self.sources:
             try:
                 found.append(reach_edges(only_file(source), wanted))
