@@ -46,7 +46,8 @@ fn use_it(bytes: Vec<u8>) {
             let seeds = vec![b"a".to_vec(), b"none".to_vec()];
             let mut expansion = Expansion::new(&view, seeds, options);
             let mut steps = Steps::default();
-            while expansion.advance(&mut view, 256, &mut steps).is_ok() && !steps.list().is_empty()
+            while expansion.advance(&mut view, 256, &|| true, &mut steps).is_ok()
+                && !steps.list().is_empty()
             {
                 steps.clear();
             }

@@ -24,6 +24,7 @@ use headrace_core::{
 use pyo3::{
     exceptions::{PyKeyboardInterrupt, PyValueError},
     prelude::*,
+    sync::MutexExt as _,
     types::{PyList, PyString, PyTuple},
 };
 
@@ -488,11 +489,12 @@ impl GraphExpansion {
             let Expanding { expansion, view, steps, .. } = &mut *state;
             let mut steps = std::mem::take(steps);
             steps.clear();
-            expansion.advance(&mut **view, most, &mut steps)?;
+            expansion.advance(&mut **view, most, &|| !signals::caught(), &mut steps)?;
             Ok(steps)
         });
         let steps = steps.map_err(to_python)?;
-        let mut state = self.lock();
+        signals::raised()?;
+        let mut state = self.lock_attached(py);
         let Expanding { view, texts, .. } = &mut *state;
         let told = PyList::empty(py);
         for &step in steps.list() {
@@ -504,8 +506,8 @@ impl GraphExpansion {
 
     /// Nodes to begin with that the graph does not have, so far.
     #[getter]
-    fn missing(&self) -> Vec<String> {
-        self.lock().expansion.missing().iter().map(|id| said(id).into_owned()).collect()
+    fn missing(&self, py: Python<'_>) -> Vec<String> {
+        self.lock_attached(py).expansion.missing().iter().map(|id| said(id).into_owned()).collect()
     }
 
     /// Predicates that were asked for and that no edge has, as far as that is known.
@@ -516,14 +518,14 @@ impl GraphExpansion {
 
     /// Whether there are more nodes than were told of.
     #[getter]
-    fn truncated(&self) -> bool {
-        self.lock().expansion.truncated()
+    fn truncated(&self, py: Python<'_>) -> bool {
+        self.lock_attached(py).expansion.truncated()
     }
 
     /// How many nodes have more edges than were followed.
     #[getter]
-    fn capped(&self) -> u64 {
-        self.lock().expansion.capped()
+    fn capped(&self, py: Python<'_>) -> u64 {
+        self.lock_attached(py).expansion.capped()
     }
 }
 
@@ -536,6 +538,11 @@ impl GraphExpansion {
         let mut state = self.lock();
         let Expanding { expansion, view, .. } = &mut *state;
         go(expansion, &mut **view)
+    }
+
+    /// Whoever is at work may ask for Python, so nobody waits for it while holding that.
+    fn lock_attached<'s>(&'s self, py: Python<'_>) -> MutexGuard<'s, Expanding> {
+        self.state.lock_py_attached(py).unwrap_or_else(PoisonError::into_inner)
     }
 
     fn lock(&self) -> MutexGuard<'_, Expanding> {

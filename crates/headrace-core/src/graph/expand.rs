@@ -18,6 +18,8 @@ use crate::Result;
 /// Nodes whose edges are followed at once: at first, in case few are wanted, and at most.
 const FIRST_TOGETHER: usize = 64;
 const MOST_TOGETHER: usize = 1 << 17;
+/// Edges and steps between two questions whether to go on.
+const ASK_EVERY: u32 = 1 << 12;
 
 /// Which edges are told of.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -136,7 +138,8 @@ impl Expansion {
         self.capped
     }
 
-    /// Add steps until there are about so many; nothing is added when all is done.
+    /// Add steps until there are about so many, or `go_on` says no; nothing is added when all is
+    /// done.
     ///
     /// # Errors
     /// What reading says; [`crate::Error::Sidecar`] where an index cannot be used.
@@ -144,6 +147,7 @@ impl Expansion {
         &mut self,
         adjacency: &mut dyn Adjacency,
         most: usize,
+        go_on: &dyn Fn() -> bool,
         into: &mut Steps,
     ) -> Result<()> {
         let begun = into.list().len();
@@ -151,7 +155,12 @@ impl Expansion {
             // Its id was that of steps that are gone.
             current.id = None;
         }
+        let mut asked = 0_u32;
         while into.list().len() - begun < most && !self.truncated {
+            asked += 1;
+            if asked.is_multiple_of(ASK_EVERY) && !go_on() {
+                break;
+            }
             if let Some(seed) = self.seeds.pop() {
                 self.begin(adjacency, &seed, into)?;
             } else if let Some(found) = self.swept.found.pop() {

@@ -40,8 +40,8 @@ pub fn reached(
     let (mut found, mut steps, mut known) = (Reached::default(), Steps::default(), HashMap::new());
     while go_on() {
         steps.clear();
-        expansion.advance(adjacency, TOGETHER, &mut steps)?;
-        if steps.list().is_empty() {
+        expansion.advance(adjacency, TOGETHER, go_on, &mut steps)?;
+        if steps.list().is_empty() && go_on() {
             return Ok(Some(found));
         }
         for &step in steps.list() {

@@ -305,7 +305,7 @@ proptest! {
                 let mut expansion = Expansion::new(&*view, ids, options);
                 let (mut steps, mut all) = (Steps::default(), Vec::new());
                 loop {
-                    expansion.advance(&mut *view, at_once, &mut steps).unwrap();
+                    expansion.advance(&mut *view, at_once, &|| true, &mut steps).unwrap();
                     if steps.list().is_empty() {
                         break;
                     }
@@ -629,14 +629,46 @@ fn hostile_counts_and_offsets_do_no_harm() {
                 assert!(graph.verify(&|| true).is_err(), "byte {at}: {lie:?}");
                 let mut view = GraphView::new(Arc::clone(&graph));
                 let which = Which { direction: Direction::Both, predicates: None, most: None };
-                let options = Options { which, hops: None, limit: None, emit: Emit::Edges };
-                let mut expansion = Expansion::new(vec![b"a".to_vec()], options);
-                let mut steps = Vec::new();
-                // An error, or an end.
-                let _ = expansion.advance(&mut view, 10_000, &mut steps);
-                assert!(steps.len() < 10_000, "byte {at}: {lie:?}");
+                for emit in [Emit::Nodes, Emit::Edges] {
+                    let which = which.clone();
+                    let options = Options { which, emit, ..Options::default() };
+                    let mut expansion = Expansion::new(&view, vec![b"a".to_vec()], options);
+                    let mut steps = Steps::default();
+                    // An error, or an end.
+                    let _ = expansion.advance(&mut view, 10_000, &|| true, &mut steps);
+                    assert!(steps.list().len() < 10_000, "byte {at}: {lie:?}");
+                }
             }
         }
+    }
+}
+
+#[test]
+fn whoever_wants_to_stop_is_asked_also_where_nothing_new_is_reached() {
+    let edge = |number: u32| {
+        let (from, to) = (number / 100, number % 100);
+        (format!("n{from}"), "p".into(), format!("n{to}"))
+    };
+    let data = rows(&(0..10_000).map(edge).collect::<Vec<Triple>>());
+    let graph = segments(&index_of(data.as_bytes(), PLAIN), None);
+    for together in [0, 1 << 22] {
+        let mut view = GraphView::new(Arc::clone(&graph));
+        let options = Options { together, ..Options::default() };
+        let mut expansion = Expansion::new(&view, vec![b"n0".to_vec()], options);
+        let asked = std::cell::Cell::new(0);
+        let stop = || {
+            asked.set(asked.get() + 1);
+            false
+        };
+        let (mut steps, mut reached) = (Steps::default(), 0);
+        for _ in 0..10 {
+            expansion.advance(&mut view, usize::MAX, &stop, &mut steps).unwrap();
+            reached += steps.list().len();
+            steps.clear();
+        }
+        assert_eq!(reached, 100);
+        // 10,000 edges are followed one by one; at once, only nodes count.
+        assert_eq!(asked.get(), if together == 0 { 2 } else { 0 });
     }
 }
 
