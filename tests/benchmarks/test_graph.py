@@ -38,7 +38,7 @@ def test_everybody_gives_the_same_answer(made):
             assert outcome.figures["time"] > 0
         assert len(answers) == 1, question.label
     names = [candidate.name for candidate in made.questions[-1].candidates]
-    assert names == ["headrace", "Python dict", "DuckDB"]
+    assert names == ["headrace", "headrace, node by node", "Python dict", "DuckDB"]
 
 
 def test_the_answers_are_right(edges, made):

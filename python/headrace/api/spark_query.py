@@ -39,11 +39,12 @@ def starting(
             "reverse (--rev) begins at the end of the files, which Spark's tasks do not; "
             "leave it out, or use engine='local' (--engine local)"
         )
+    size = task_bytes(partition_bytes)
     return partial(
         SparkRun,
         start=partial(_start, master or MASTER),
         reading=reading,
-        partition_bytes=task_bytes(partition_bytes),
+        partition_bytes=size,
     )
 
 

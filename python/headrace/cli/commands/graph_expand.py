@@ -66,8 +66,8 @@ EXAMPLES = (
         "from the nodes that rows name",
     ),
     Example(
-        "headrace graph expand --engine spark --edges edges/ --seed C123 --hops 2",
-        "with Spark, over all files of a directory",
+        "headrace graph expand --engine spark --edges edges.jsonl --seed C123 --hops 2",
+        "with tasks of Spark",
     ),
 )
 
