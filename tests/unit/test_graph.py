@@ -17,6 +17,7 @@ from headrace.errors import (
     UsageError,
 )
 from headrace.kernel.graph import Followed, Reached
+from headrace.kernel.rows import SidecarError
 
 ROWS = b"""\
 {"from":"a","pred":"p","to":"b"}
@@ -365,6 +366,84 @@ def test_several_files_have_no_index(tmp_path, source):
         headrace.Graph(tmp_path, strict=True).reach()
     with pytest.warns(HeadraceWarning, match="in 2 files.*all rows are scanned"):
         headrace.Graph(tmp_path).reach()
+
+
+def test_what_names_no_node_is_refused(graph):
+    for seeds in (b"a", bytearray(b"a"), ["a", b"a"], "\udcff", 1.5):
+        with pytest.raises(UsageError):
+            graph.expand(seeds)
+    with pytest.raises(UsageError, match="not a text in UTF-8"):
+        graph.expand("a", predicates=["\udcff"])
+    for name in ("hops", "limit", "most_edges"):
+        with pytest.raises(UsageError, match=f"{name} -1: it cannot be below 0"):
+            graph.expand("a", **{name: -1})
+        assert list(graph.expand("a", **{name: 2**70})) == list(graph.expand("a"))
+    assert graph.shortest_path("a", "b", hops=2**70) == graph.shortest_path("a", "b")
+
+
+@pytest.mark.parametrize("fields", [["from"], ["from", "to"]])
+def test_key_indexes_know_no_node_that_has_no_edge(source, fields):
+    for field in fields:
+        headrace.build_lookup_index(source, field)
+    with headrace.Graph(source) as graph:
+        graph.reach("out")
+        assert graph.way().path == "keys"
+        found = [node for node in ("a", "b", "7", "c", "zzz") if node in graph]
+    assert found == ["a", "b", "7", "c"]
+
+
+def test_the_fields_of_several_files_are_those_of_the_first_index(tmp_path):
+    parts = [tmp_path / "1.jsonl", tmp_path / "2.jsonl"]
+    parts[0].write_bytes(b'{"src":"a","dst":"b","from":"a","to":"no"}\n')
+    parts[1].write_bytes(b'{"src":"b","dst":"c","from":"b","to":"no"}\n')
+    for part in parts:
+        headrace.build_graph_index(part, "src", None, "dst")
+    graph = headrace.Graph(parts, tell=lambda *_: None)
+    assert [step.node for step in graph.expand("a")] == ["a", "b", "c"]
+
+
+def test_a_damaged_index_is_told_with_the_fields_that_are_taken(source):
+    path = headrace.build_graph_index(source, "from", "pred", "to").path
+    path.write_bytes(path.read_bytes()[:-1])
+    said = []
+    headrace.Graph(source, tell=lambda *told: said.append(told[0])).reach()
+    assert "taken to be from, pred, to" in said[-1].reason
+    said.clear()
+    headrace.Graph(
+        source, "from", "pred", "to", tell=lambda *told: said.append(told[0])
+    ).reach()
+    assert "taken to be" not in said[-1].reason
+
+
+def test_an_index_that_is_empty_is_replaced(source):
+    path = headrace.build_graph_index(source, "from", "pred", "to").path
+    whole = path.read_bytes()
+    path.write_bytes(b"")
+    headrace.build_graph_index(source, "from", "pred", "to")
+    assert path.read_bytes() == whole
+
+
+def test_an_index_that_is_replaced_while_it_is_opened_is_looked_at_again(
+    source, monkeypatch
+):
+    from headrace.api import graph_access
+
+    headrace.build_graph_index(source, "from", "pred", "to")
+    with source.open("ab") as file:
+        file.write(b'{"from":"c","pred":"p","to":"d"}\n')
+    continue_aside, calls = graph_access.continue_aside, []
+
+    def continue_later(*arguments):
+        calls.append(arguments)
+        if len(calls) == 1:
+            headrace.build_graph_index(source, "from", "pred", "to")
+            raise SidecarError(str(source), 0, "the delta of another graph index")
+        return continue_aside(*arguments)
+
+    monkeypatch.setattr(graph_access, "continue_aside", continue_later)
+    graph = headrace.Graph(source, tell=lambda *_: None)
+    assert [step.node for step in graph.expand("c")] == ["c", "d"]
+    assert (graph.way().path, len(calls)) == ("graph", 1)
 
 
 # Tables

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import threading
 import warnings
+from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Literal, Self, TypeAlias, TypeVar
@@ -49,7 +50,7 @@ from headrace.store.sizes import parse_size
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from types import TracebackType
 
     import networkx
@@ -64,6 +65,8 @@ T = TypeVar("T")
 Emit: TypeAlias = Literal["nodes", "edges", "tree"]
 
 _ALL: tuple[Direction, ...] = ("out", "in", "both")
+_ENDLESS = 2**32 - 1
+"""No graph index has as many nodes, and so no shortest way as many edges."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -271,7 +274,21 @@ class Graph:
         """Whether an edge comes from a node or goes to it, as far as an index knows."""
         # Any way will do: whoever knows a node knows it in both directions.
         direction: Direction = next(iter(self._ways), "out")
+        if self.reach(direction).path == "keys":
+            # Keys lead to edges, and know nothing of a node that has none of theirs.
+            return bool(self._edges(node, direction, None, most=1)) or self._is_there(
+                _text(node)
+            )
         return self._edges(node, direction, None, most=0) is not None
+
+    def _is_there(self, node: str) -> bool:
+        """Ask an index that has all edges whether a node is there."""
+
+        def ask(index: GraphIndex) -> bool:
+            access = GraphAccess.of_graph(index)
+            return edges_of(access, node, most=0) is not None
+
+        return self._whole(ask)
 
     def _edges(
         self,
@@ -312,12 +329,12 @@ class Graph:
         return Expansion(
             self,
             seeds_of(seeds),
-            hops=hops,
+            hops=at_most("hops", hops),
             predicates=texts_of(predicates),
             direction=direction,
             emit=emit,
-            limit=limit,
-            most_edges=most_edges,
+            limit=at_most("limit", limit),
+            most_edges=at_most("most_edges", most_edges),
         )
 
     def shortest_path(
@@ -336,6 +353,7 @@ class Graph:
         edges.
         """
         first, last, wanted = _text(start), _text(goal), texts_of(predicates)
+        hops = at_most("hops", hops)
 
         def ask(way: Reach) -> list[Edge] | None:
             if first == last:
@@ -600,7 +618,7 @@ def _fields_of(
 
 def _text(node: str | int) -> str:
     if type(node) is str:
-        return node
+        return _encoded(node)
     if isinstance(node, bool):
         return "true" if node else "false"
     if isinstance(node, str | int):
@@ -611,8 +629,17 @@ def _text(node: str | int) -> str:
 def seeds_of(seeds: str | int | Iterable[str | int]) -> list[str]:
     """Return nodes to begin with as the texts that name them."""
     if isinstance(seeds, str | int):
-        seeds = [seeds]
+        return [_text(seeds)]
+    if isinstance(seeds, bytes | bytearray) or not isinstance(seeds, Iterable):
+        raise UsageError(f"{seeds!r}: a node is named by a text or a whole number")
     return [_text(seed) for seed in seeds]
+
+
+def at_most(name: str, bound: int | None) -> int | None:
+    """Return a bound of a search; None if nothing can be beyond it."""
+    if bound is not None and bound < 0:
+        raise UsageError(f"{name} {bound}: it cannot be below 0")
+    return None if bound is None or bound >= _ENDLESS else bound
 
 
 def texts_of(predicates: Iterable[str] | None) -> list[str] | None:
@@ -620,7 +647,16 @@ def texts_of(predicates: Iterable[str] | None) -> list[str] | None:
     if predicates is None:
         return None
     # The letters of a text are no predicates.
-    return [predicates] if isinstance(predicates, str) else list(predicates)
+    several = [predicates] if isinstance(predicates, str) else predicates
+    return [_encoded(text) for text in several]
+
+
+def _encoded(text: str) -> str:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise UsageError(f"{text!r}: not a text in UTF-8") from None
+    return text
 
 
 def _warn(trouble: KeyIndexError, path: Way | None) -> None:

@@ -15,7 +15,7 @@ from headrace.engines.index_kinds import GraphBuild
 from headrace.engines.local.graph_build import as_it_was, build_aside, continue_aside
 from headrace.errors import GraphIndexError, KeyIndexError
 from headrace.kernel.graph import Direction, EdgeFields, GraphAccess, GraphIndex
-from headrace.kernel.rows import reading
+from headrace.kernel.rows import SidecarError, reading
 from headrace.store import graph_index as store
 from headrace.store import index_file as files
 from headrace.store import key_index as keys
@@ -105,7 +105,7 @@ class Wanted(NamedTuple):
 
 def reach_edges(edges: EdgeFiles, wanted: Wanted) -> Reach:
     """Find the best way to edges."""
-    fields = wanted.fields or USUAL
+    fields = wanted.fields or known_fields(edges.sources, wanted.where)
     troubles: list[KeyIndexError] = [edges.no_index(wanted.where)]
     if edges.only is not None:
         found = _by_index(edges.only, wanted)
@@ -124,6 +124,12 @@ def reach_edges(edges: EdgeFiles, wanted: Wanted) -> Reach:
         threads=wanted.threads,
     )
     return scan_edges(edges, asked)
+
+
+def known_fields(sources: Sequence[Source], where: files.Where) -> EdgeFields:
+    """Return the fields of edges, as the graph index of the first file has them if there is one."""
+    found = store.find(sources[0], where) if sources else None
+    return found.meta.fields if isinstance(found, store.StoredGraph) else USUAL
 
 
 def scan_edges(edges: EdgeFiles, asked: GraphBuild) -> Reach:
@@ -152,23 +158,37 @@ def _by_index(
 
 
 def _by_graph(
-    source: Source, opened: OpenedFile, wanted: Wanted
+    source: Source, opened: OpenedFile, wanted: Wanted, tries: int = 3
 ) -> Reach | tuple[EdgeFields, GraphIndexError]:
-    """Return a way by a graph index; or the fields of edges, and why there is none."""
+    """Return a way by a graph index; or the fields of edges, and why there is none.
+
+    An index that is brought up to date meanwhile is looked at again.
+    """
     found = store.find(source, wanted.where)
     fields = wanted.fields or USUAL
     if found is None:
         return fields, store.unusable(source, wanted.where)
     place = (source.location, str(found.path))
     if isinstance(found, files.Unreadable):
-        return fields, GraphIndexError(*place, found.fault, found.reason)
+        reason = found.reason
+        if wanted.fields is None:
+            # What it was of, nobody knows.
+            reason += f"; the fields of edges are taken to be {', '.join(fields.names)}"
+        return fields, GraphIndexError(*place, found.fault, reason)
     fields = wanted.fields or found.meta.fields
     if fields != found.meta.fields:
         reason = f"it is of other edges: {', '.join(found.meta.fields.names)}"
         return fields, GraphIndexError(*place, "foreign", reason)
     if wanted.direction != "out" and not found.meta.reverse:
         return fields, GraphIndexError(*place, "limits", "no_incoming_edges")
-    return _if_it_fits(source, opened, wanted, found)
+    try:
+        return _if_it_fits(source, opened, wanted, found)
+    except SidecarError as error:
+        if tries > 1:
+            return _by_graph(source, opened, wanted, tries - 1)
+        _path, offset, reason = error.args
+        reason = f"{reason} (byte {offset})"
+        return fields, GraphIndexError(*place, "corrupt", reason)
 
 
 def _if_it_fits(

@@ -11,8 +11,14 @@ from functools import cached_property, partial
 from itertools import accumulate, islice
 from typing import TYPE_CHECKING, NamedTuple, Self
 
-from headrace.api.graph import seeds_of, texts_of, way_of
-from headrace.api.graph_access import USUAL, Reach, only_file, reach_edges
+from headrace.api.graph import at_most, seeds_of, texts_of, way_of
+from headrace.api.graph_access import (
+    USUAL,
+    Reach,
+    known_fields,
+    only_file,
+    reach_edges,
+)
 from headrace.engines.spark.edges import Doubts, EdgeIndex, EdgesWanted, IndexFile
 from headrace.engines.spark.extra import needing_pyspark
 from headrace.engines.spark.master import MASTER
@@ -42,7 +48,6 @@ if TYPE_CHECKING:
         Reached,
     )
     from headrace.physical.hop_choice import HopChoice
-    from headrace.store.index_file import Where
     from headrace.store.source import Source
 
 
@@ -123,7 +128,7 @@ class SparkGraph:
         wanted = self._wanted(direction)
         if wanted is None or not self.sources:
             return SparkReach(self._fields or USUAL, ())
-        fields = self._fields or _known_fields(self.sources[0], wanted.where)
+        fields = self._fields or known_fields(self.sources, wanted.where)
         troubles, found = list[KeyIndexError](), list[Reach]()
         wanted = wanted._replace(
             fields=fields,
@@ -177,14 +182,8 @@ class SparkGraph:
         most_edges: int | None = None,
     ) -> SparkExpansion:
         """Give all that can be reached from nodes, as `Graph.expand` does."""
-        for name, bound in (
-            ("hops", hops),
-            ("limit", limit),
-            ("most_edges", most_edges),
-        ):
-            if bound is not None and bound < 0:
-                raise UsageError(f"{name} {bound}: it cannot be below 0")
-
+        hops, limit = at_most("hops", hops), at_most("limit", limit)
+        most_edges = at_most("most_edges", most_edges)
         nodes, followed = seeds_of(seeds), texts_of(predicates)
 
         def begin() -> Walk:
@@ -327,12 +326,6 @@ def _known(
 
 def _has(access: GraphAccess, node: str, direction: Direction) -> bool:
     return edges_of(access, node, direction=direction, most=0) is not None
-
-
-def _known_fields(source: Source, where: Where) -> EdgeFields:
-    """Return the fields of edges, as a graph index has them if there is one."""
-    found = store.find(source, where)
-    return found.meta.fields if isinstance(found, store.StoredGraph) else USUAL
 
 
 def _say_nothing(_level: int, _nodes: int, _choice: HopChoice) -> None:

@@ -22,9 +22,10 @@ EDGES = Argument(
     "edges",
     "file",
     "the edges: a file with one in each row, compressed or not; or several, as a set of "
-    "shards, a directory, a log or a pattern",
+    "shards, a directory, a log or a pattern; may be repeated",
     ("--edges",),
     metavar="FILE",
+    arity="repeated",
 )
 
 FIELDS = (

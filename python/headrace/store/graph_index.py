@@ -114,7 +114,7 @@ def taken(source: Source, where: Where) -> GraphIndexError:
     if isinstance(known, StoredGraph):
         reason = f"it is of other edges: {', '.join(known.meta.fields.names)}"
         return GraphIndexError(source.location, str(path), "taken", reason)
-    reason = "something else is in its place"
+    reason = "something else is in its place, which is not replaced; remove it"
     return GraphIndexError(source.location, str(path), "foreign", reason)
 
 

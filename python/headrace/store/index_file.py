@@ -140,7 +140,11 @@ class Stored(Generic[X, M]):
 
     def changed_ns(self) -> int:
         """Return when it was written."""
-        return self.newest_path.stat().st_mtime_ns
+        try:
+            return self.newest_path.stat().st_mtime_ns
+        except FileNotFoundError:
+            # It became one with the base meanwhile.
+            return self.path.stat().st_mtime_ns
 
     def without_delta(self) -> Self:
         """Return the base alone."""
@@ -188,6 +192,8 @@ def _opened(
         return None
     except OSError as error:
         return Unreadable(path, "foreign", f"cannot be read: {error.strerror}")
+    if not head:
+        return Unreadable(path, "corrupt", "it is empty")
     if len(head) < 8 or not kind.begins(head):
         return Unreadable(path, "foreign", f"not a {kind.NAME}")
     if int.from_bytes(head[4:], "little") > _NEWEST:

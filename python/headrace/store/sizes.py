@@ -13,6 +13,7 @@ _UNITS = {
     "kib": 2**10, "mib": 2**20, "gib": 2**30, "tib": 2**40,
 }  # fmt: skip
 
+_MOST = 2**60
 _SIZE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([a-z]*)\s*", re.IGNORECASE)
 
 
@@ -25,12 +26,19 @@ def parse_size(size: int | str) -> int:
     if isinstance(size, int):
         if size < 0:
             raise UsageError(f"a size cannot be negative: {size}")
-        return size
+        return _possible(size)
     match = _SIZE.fullmatch(size)
     unit = _UNITS.get(match[2].lower()) if match else None
     if match is None or unit is None:
         raise UsageError(f"not a size: {size!r}; write 2048, 64KiB, 64MiB or 1GB")
-    return int(float(match[1]) * unit) if "." in match[1] else int(match[1]) * unit
+    exact = int(float(match[1]) * unit) if "." in match[1] else int(match[1]) * unit
+    return _possible(exact)
+
+
+def _possible(size: int) -> int:
+    if size >= _MOST:
+        raise UsageError(f"{size} bytes are more than there can be; at most 1000000TiB")
+    return size
 
 
 def format_size(size: float) -> str:

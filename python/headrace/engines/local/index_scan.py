@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 
 R = TypeVar("R")
 
+_MOST_THREADS = 256
+"""More would wait for each other, each with memory of its own."""
+
 
 def collect(
     opened: OpenedFile,
@@ -41,7 +44,7 @@ def collect(
 
 def new_runs(asked: ScanOptions, collecting: Collecting[R], directory: Path) -> list[R]:
     """Make room for what threads collect."""
-    threads = max(asked.threads or os.cpu_count() or 1, 1)
+    threads = min(max(asked.threads or os.cpu_count() or 1, 1), _MOST_THREADS)
     memory = asked.memory_of(threads)
     return [collecting.runs(directory, memory, number) for number in range(threads)]
 
