@@ -81,6 +81,14 @@ impl BlockTable {
         self.table.at_physical(physical)
     }
 
+    /// The block that has the byte `offset` of the decompressed file: its number, and where it
+    /// begins and ends in the file. `None` behind the last byte.
+    fn at_offset(&self, offset: u64) -> Option<(usize, u64, u64)> {
+        let number = self.table.at_offset(offset)?;
+        let block = &self.table.blocks()[number];
+        Some((number, block.physical, block.physical + u64::from(block.comp_len)))
+    }
+
     /// The block of `row`: where it begins and ends after decompression, and its first row.
     fn at_row(&self, row: u64) -> (u64, u64, u64) {
         self.table.at_row(row).map_or((0, 0, 0), |block| {

@@ -8,9 +8,10 @@ use std::{
 
 use headrace_core::{
     Error,
+    input::DataFile,
     json::Limits,
     keys::{
-        self, Kept, KeyFields, Lookup, Segments,
+        self, Kept, KeyFields, Lookup, Pieces, Segments,
         segments::Found,
         write::{Outcome, Plan},
     },
@@ -70,6 +71,11 @@ impl KeyRuns {
     #[new]
     fn new(directory: PathBuf, memory: usize) -> Self {
         Self { runs: Collected::new(keys::Runs::new(directory, memory)) }
+    }
+
+    /// Add the keys of a packet.
+    fn add(&self, py: Python<'_>, packet: &[u8]) -> PyResult<()> {
+        py.detach(|| self.runs.with(|runs| runs.add(packet))).map_err(to_python)
     }
 
     /// Sort what is there; several can do so at once. Raises also what went wrong before.
@@ -163,6 +169,17 @@ impl KeyScan {
             Ok(Some(found))
         })
         .map_err(to_python)
+    }
+
+    /// The positions of the rows of a batch that have a wanted key.
+    fn among(&self, py: Python<'_>, batch: &RowBatch, wanted: &WantedKeys) -> Vec<usize> {
+        py.detach(|| {
+            let mut scan = self.lock();
+            let rows = batch.rows.iter().enumerate();
+            rows.filter(|(_, row)| wanted.wanted.has(row, &mut scan))
+                .map(|(position, _)| position)
+                .collect()
+        })
     }
 
     /// All lines, by kind.
@@ -302,9 +319,33 @@ impl KeyIndex {
         path: PathBuf,
         delta: Option<PathBuf>,
     ) -> PyResult<PyClassInitializer<Self>> {
-        let index = open_segments(py, path, delta, keys::KeyIndex::open)?;
-        let sealed = SealedIndex::of(&index);
-        Ok(PyClassInitializer::from(sealed).add_subclass(Self { index, readers: Mutex::default() }))
+        let open = |file| keys::KeyIndex::open(file).map(Pieces::one);
+        Ok(Self::of(open_segments(py, path, delta, open)?))
+    }
+
+    /// An index in pieces, and its delta in as many.
+    #[staticmethod]
+    #[pyo3(signature = (pieces, deltas = None))]
+    fn in_pieces(
+        py: Python<'_>,
+        pieces: Vec<PathBuf>,
+        deltas: Option<Vec<PathBuf>>,
+    ) -> PyResult<Py<Self>> {
+        let open = |paths: Vec<PathBuf>| {
+            let open = |path: PathBuf| keys::KeyIndex::open(DataFile::open(&path)?);
+            Pieces::new(paths.into_iter().map(open).collect::<Result<_, Error>>()?)
+        };
+        let index = py
+            .detach(|| Segments::new(open(pieces)?, deltas.map(open).transpose()?))
+            .map_err(to_python)?;
+        Py::new(py, Self::of(Arc::new(index)))
+    }
+
+    /// The ids of the builds, and the sizes, of all pieces; those of the delta come last.
+    #[getter]
+    fn pieces(&self) -> Vec<(u64, u64)> {
+        let files = self.index.parts().flat_map(|(pieces, _)| pieces.files());
+        files.map(|file| (file.build_id(), file.size())).collect()
     }
 
     /// Whether it has the rows of `runs`, which are all of its source, and no others.
@@ -367,8 +408,8 @@ impl KeyIndex {
     }
 
     /// Rows of `file`, about `max_bytes` of them: those of `candidates` from number `first` on,
-    /// `count` at most.
-    #[pyo3(signature = (file, candidates, *, size, first, count, max_bytes))]
+    /// `count` at most. Where they begin is counted from byte `begins` of `file` on.
+    #[pyo3(signature = (file, candidates, *, size, first, count, max_bytes, begins = 0))]
     #[allow(clippy::too_many_arguments, reason = "they have names in Python")]
     fn rows(
         &self,
@@ -379,6 +420,7 @@ impl KeyIndex {
         first: usize,
         count: usize,
         max_bytes: usize,
+        begins: u64,
     ) -> PyResult<RowBatch> {
         let read = py.detach(|| {
             let candidates = &candidates.candidates;
@@ -397,6 +439,9 @@ impl KeyIndex {
                 &mut batch,
             );
             self.readers().push(reader);
+            for offset in &mut batch.offsets {
+                *offset = offset.saturating_sub(begins);
+            }
             read.map(|()| batch)
         });
         read.map(RowBatch::new).map_err(to_python)
@@ -415,6 +460,17 @@ impl KeyCandidates {
         self.candidates.offsets().len()
     }
 
+    /// Where each begins.
+    #[getter]
+    fn offsets(&self) -> Vec<u64> {
+        self.candidates.offsets().to_vec()
+    }
+
+    /// Those that begin in `[start, end)`.
+    fn within(&self, start: u64, end: u64) -> Self {
+        Self { candidates: self.candidates.within(start..end) }
+    }
+
     /// Where the row of a number begins, `None` behind the last.
     fn offset(&self, number: usize) -> Option<u64> {
         self.candidates.offsets().get(number).copied()
@@ -422,6 +478,11 @@ impl KeyCandidates {
 }
 
 impl KeyIndex {
+    fn of(index: Arc<Segments>) -> PyClassInitializer<Self> {
+        let sealed = SealedIndex::of(&index);
+        PyClassInitializer::from(sealed).add_subclass(Self { index, readers: Mutex::default() })
+    }
+
     fn kept<'a>(&'a self, file: &'a File, all: bool) -> Kept<'a> {
         Kept { index: &self.index, source: self.source(file), all }
     }

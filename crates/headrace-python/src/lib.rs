@@ -19,6 +19,7 @@ mod graph_sift;
 mod index;
 mod join;
 mod key_index;
+mod key_pieces;
 mod keyed;
 mod log;
 mod packer;
@@ -66,6 +67,8 @@ mod _native {
     use crate::key_index::{
         KeyCandidates, KeyIndex, KeyRequest, KeyRuns, KeyScan, WantedKeys, rows_at, write_key_index,
     };
+    #[pymodule_export]
+    use crate::key_pieces::KeyPackets;
     #[pymodule_export]
     use crate::keyed::KeyedRows;
     #[pymodule_export]

@@ -1,7 +1,7 @@
 """Key indexes, in our words.
 
-`KeyCandidates`, `KeyIndex`, `KeyRequest`, `KeyRuns`, `KeyScan` and `WantedKeys` are the
-core's own classes. What a key is, and the format of the file: docs/formats/key-index.md.
+`KeyCandidates`, `KeyIndex`, `KeyPackets`, `KeyRequest`, `KeyRuns`, `KeyScan` and `WantedKeys`
+are the core's own classes. What a key is, and the format of the file: docs/formats/key-index.md.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 from headrace._native import (
     KeyCandidates,
     KeyIndex,
+    KeyPackets,
     KeyRequest,
     KeyRuns,
     KeyScan,
@@ -36,6 +37,7 @@ __all__ = [
     "Key",
     "KeyCandidates",
     "KeyIndex",
+    "KeyPackets",
     "KeyRequest",
     "KeyRuns",
     "KeyScan",

@@ -500,7 +500,7 @@ fn keyed(data: &[u8]) -> KeyedEdges {
         let out = nameless_file(&std::env::temp_dir()).unwrap();
         keys::write(&mut runs, None, &out, &plan, &|| true).unwrap();
         let index = keys::KeyIndex::open(DataFile::new(content(out))).unwrap();
-        Some(Arc::new(keys::Segments::new(index, None).unwrap()))
+        Some(Arc::new(keys::Segments::new(keys::Pieces::one(index), None).unwrap()))
     };
     let source = Arc::new(DataFile::new(data.to_vec()));
     KeyedEdges::new(&fields(), [index("f"), index("t")], source, size)

@@ -10,17 +10,29 @@ use super::{
 };
 use crate::{Result, rows::RowBatch};
 
+/// The piece of an index that has a hash, and what that knows of it.
+type Known = (usize, (u64, u64));
+
 /// Where such rows begin.
 pub struct Candidates {
     offsets: Vec<u64>,
     /// What base and delta know of the hashes of the keys.
-    known: Vec<HashSet<(u64, u64)>>,
+    known: Vec<HashSet<Known>>,
 }
 
 impl Candidates {
     /// Where each begins.
     pub fn offsets(&self) -> &[u64] {
         &self.offsets
+    }
+
+    /// Those that begin in some bytes.
+    #[must_use]
+    pub fn within(&self, bytes: Range<u64>) -> Self {
+        let place = |byte| self.offsets.partition_point(|&offset| offset < byte);
+        let (start, end) = (place(bytes.start), place(bytes.end));
+        let offsets = self.offsets.get(start..end).unwrap_or_default().to_vec();
+        Self { offsets, known: self.known.clone() }
     }
 }
 

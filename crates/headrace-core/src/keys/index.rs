@@ -74,6 +74,14 @@ impl KeyIndex {
         self.sealed.size
     }
 
+    /// How many postings there are.
+    pub(super) fn count(&self) -> u64 {
+        match self.header.tables {
+            Tables::Texts(texts) => texts.count,
+            Tables::Compact(compact) => compact.count,
+        }
+    }
+
     /// The numbers of the postings that may be those of a key; in those of other keys, the rows
     /// tell. None of it is missing.
     ///

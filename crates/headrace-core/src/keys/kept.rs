@@ -4,7 +4,7 @@
 use std::collections::HashSet;
 
 use super::{
-    KeyFields, KeyIndex, KeyReader, Lookup, Meta, Request, Runs, Segments,
+    KeyFields, KeyIndex, KeyReader, Lookup, Meta, Pieces, Request, Runs, Segments,
     layout::Tables,
     meta::NEW_KEY,
     rows::Window,
@@ -84,7 +84,7 @@ pub(super) struct Shared {
 impl<'a> Kept<'a> {
     /// The files whose rows are kept, in the order of the source.
     pub(super) fn tables(&self) -> Vec<Table<'a>> {
-        let (base, delta) = (self.index.base(), self.index.delta());
+        let (base, delta) = (self.index.base().first(), self.index.delta().map(Pieces::first));
         if self.all {
             let first = Table { index: base, whole: delta.is_none() };
             [first].into_iter().chain(delta.map(|index| Table { index, whole: true })).collect()
@@ -95,7 +95,7 @@ impl<'a> Kept<'a> {
 
     /// The build that a new delta continues, and its first byte.
     pub(super) fn continued(&self) -> Option<(String, u64)> {
-        let base = self.index.base();
+        let base = self.index.base().first();
         (!self.all).then(|| (id_text(base.build_id()), base.meta().made_of.coverage_end))
     }
 

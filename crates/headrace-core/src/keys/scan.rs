@@ -172,6 +172,12 @@ impl Wanted {
         let asked = numbers.iter().filter(|&&number| scan.is(&self.requests[number]));
         found.extend(asked.map(|&number| (number, row.offset)));
     }
+
+    /// Whether a row answers any of them.
+    pub fn has(&self, row: &Row<'_>, scan: &mut KeyScan) -> bool {
+        let numbers = scan.key(row).and_then(|key| self.by_key.get(key));
+        numbers.is_some_and(|all| all.iter().any(|&number| scan.is(&self.requests[number])))
+    }
 }
 
 #[cfg(test)]

@@ -1,8 +1,8 @@
-//! A key index, and the delta of it if there is one.
+//! A key index, and the delta of it if there is one: a file each, or as many [`Pieces`] each.
 
 use std::ops::Range;
 
-use super::{KeyIndex, KeyReader, Lookup, Meta, Request, layout::Header};
+use super::{KeyIndex, KeyReader, Lookup, Meta, Pieces, Request, layout::Header};
 use crate::{
     Result,
     rows::RowBatch,
@@ -10,7 +10,7 @@ use crate::{
 };
 
 /// A base, and its delta if there is one.
-pub type Segments = crate::sealed::Segments<KeyIndex>;
+pub type Segments = crate::sealed::Segments<Pieces>;
 
 impl Index for KeyIndex {
     type Meta = Meta;
@@ -80,8 +80,10 @@ impl Segments {
     ) -> Result<()> {
         for ((index, below), numbers) in self.parts().zip(&mut found.0) {
             let part = Lookup { below: below.min(source.below), ..*source };
-            let all = numbers.clone();
-            numbers.start = part.postings(index, all, request, reader, max_bytes, batch)?;
+            let (file, first) = index.of(request.hash);
+            let all = numbers.start.saturating_sub(first)..numbers.end.saturating_sub(first);
+            let next = part.postings(file, all, request, reader, max_bytes, batch)?;
+            numbers.start = next + first;
             if !numbers.is_empty() {
                 break;
             }

@@ -106,7 +106,11 @@ fn open(index: &[u8]) -> Result<KeyIndex> {
 }
 
 fn segments(base: &[u8], delta: Option<&[u8]>) -> Result<Segments> {
-    Segments::new(open(base)?, delta.map(open).transpose()?)
+    Segments::new(Pieces::one(open(base)?), delta.map(open).transpose()?.map(Pieces::one))
+}
+
+fn in_pieces(base: Vec<KeyIndex>, delta: Option<Vec<KeyIndex>>) -> Result<Segments> {
+    Segments::new(Pieces::new(base)?, delta.map(Pieces::new).transpose()?)
 }
 
 /// Where the rows with a key begin, by the index.
@@ -396,4 +400,14 @@ proptest! {
             }
         }
     }
+}
+
+#[test]
+fn pieces_that_do_not_belong_together_are_refused() {
+    let piece = |rows: i32| open(&index_of(rows_with(0..rows).as_bytes(), 2)).unwrap();
+    assert!(in_pieces(vec![piece(3), piece(3)], None).is_ok());
+    assert!(in_pieces(vec![piece(3), piece(4)], None).is_err());
+    assert!(in_pieces(vec![piece(3), piece(3), piece(3)], None).is_err());
+    assert!(in_pieces(Vec::new(), None).is_err());
+    assert!(in_pieces(vec![piece(3)], Some(vec![piece(3)])).is_err());
 }

@@ -34,6 +34,12 @@ pub trait Index: Sized {
     /// Whether it is of the same fields of rows, in the same way.
     fn is_like(&self, other: &Self) -> bool;
 
+    /// Whether it is the delta of a base.
+    fn continues(&self, base: &Self) -> bool {
+        let id = id_text(base.sealed().build_id);
+        made_of(self).is_delta_of(made_of(base), &id) && self.is_like(base)
+    }
+
     /// Compare all of it with its checksums, and its tables with each other. False if `go_on`
     /// says no.
     ///
@@ -59,7 +65,7 @@ impl<I: Index> Segments<I> {
         if made_of(&base).covers.is_some() {
             return Err(unusable(0, format!("the delta of a {name}, not a {name}")));
         }
-        if delta.as_ref().is_some_and(|delta| !continues(delta, &base)) {
+        if delta.as_ref().is_some_and(|delta| !delta.continues(&base)) {
             return Err(unusable(0, format!("the delta of another {name}")));
         }
         Ok(Self { base, delta })
@@ -182,10 +188,4 @@ impl<I: Index + Send + Sync> AnySegments for Segments<I> {
 
 fn made_of<I: Index>(index: &I) -> &super::MadeOf {
     index.sealed().meta.made_of()
-}
-
-/// Whether a delta is that of a base.
-fn continues<I: Index>(delta: &I, base: &I) -> bool {
-    let id = id_text(base.sealed().build_id);
-    made_of(delta).is_delta_of(made_of(base), &id) && delta.is_like(base)
 }

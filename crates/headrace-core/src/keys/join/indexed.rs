@@ -13,7 +13,7 @@ use super::{
 use crate::{
     Result,
     keys::{
-        KeyIndex, KeyReader, Lookup, Read, Request, Segments, hash,
+        KeyReader, Lookup, Pieces, Read, Request, Segments, hash,
         rows::{Window, no_fit},
         segments::Found,
     },
@@ -42,7 +42,7 @@ pub struct Access<'a> {
 
 impl Access<'_> {
     /// Each file of the index, and the byte from which on rows are not its business.
-    fn parts(&self) -> impl Iterator<Item = (&KeyIndex, u64)> {
+    fn parts(&self) -> impl Iterator<Item = (&Pieces, u64)> {
         self.index.parts().map(|(index, below)| (index, below.min(self.lookup.below)))
     }
 
@@ -289,7 +289,7 @@ impl Indexed {
                     }
                     if !self.fetch(access, id, offset, &offsets[at + 1..], writer)? {
                         in_vain += 1;
-                        if in_vain > index.bounds.in_vain {
+                        if in_vain > index.bounds().in_vain {
                             return Err(unusable(offset, "too many keys with one fingerprint"));
                         }
                     } else if !visit(writer, &self.text)? {

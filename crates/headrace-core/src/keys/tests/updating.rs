@@ -249,3 +249,41 @@ fn an_index_is_compared_with_all_rows() {
         assert_eq!(kept.is_of_all(&mut runs_of(&data), &|| false).unwrap(), None);
     }
 }
+
+#[test]
+fn an_index_in_pieces_finds_what_a_scan_finds() {
+    let all = rows_from(0, 400, 90);
+    let old: String = all.split_inclusive('\n').take(300).collect();
+    // The rows of other pieces are blank.
+    let of_piece = |data: &str, piece: usize, pieces: usize| {
+        let line = |line: &str| {
+            let key = line.trim_end_matches(['}', '\n']).rsplit(':').next().unwrap_or_default();
+            let here = pieces::piece_of(hash(key.as_bytes()), pieces) == piece;
+            if here { line.to_string() } else { " ".repeat(line.len() - 1) + "\n" }
+        };
+        data.split_inclusive('\n').map(line).collect::<String>().into_bytes()
+    };
+    for (pieces, version) in [(1, 2), (2, 1), (8, 2)] {
+        let base: Vec<_> =
+            (0..pieces).map(|at| index_of(&of_piece(&old, at, pieces), version)).collect();
+        let delta = base.iter().enumerate().map(|(at, base)| {
+            let index = segments(base, None).unwrap();
+            let data = of_piece(&all, at, pieces);
+            written(build_onto(Some((&index, false)), &data, (false, Some(version)), 500))
+        });
+        let open = |bytes: Vec<u8>| super::open(&bytes).unwrap();
+        let delta = delta.map(open).collect();
+        let index = in_pieces(base.into_iter().map(open).collect(), Some(delta)).unwrap();
+        assert!(index.verify(&|| true).unwrap());
+        for asked in ["0", "7", "69", "70", "89", "90"] {
+            let expected = scanned(all.as_bytes(), asked);
+            assert_eq!(found_in(&index, all.as_bytes(), asked).unwrap(), expected);
+            assert_eq!(candidates(&index, all.as_bytes(), &[asked]).unwrap(), expected);
+        }
+        let both = candidates(&index, all.as_bytes(), &["0", "7"]).unwrap();
+        let few = [Request::parse("0", 1, false).unwrap(), Request::parse("7", 1, false).unwrap()];
+        let some = index.candidates(&few, 1000).unwrap().unwrap().within(100..2000);
+        let expected = both.into_iter().filter(|offset| (100..2000).contains(offset));
+        assert_eq!(some.offsets(), expected.collect::<Vec<_>>());
+    }
+}
