@@ -5,7 +5,7 @@ import json
 import pytest
 
 from benchmarks.generate import Extent, data_file
-from benchmarks.suites import key_get, key_index
+from benchmarks.suites import key_get, key_index, set_index
 
 
 @pytest.fixture
@@ -43,8 +43,20 @@ def test_everybody_finds_the_same_rows(narrow):
     assert answers == {key_get.value_digest(expected)}
 
 
+def test_sets_and_files_have_the_same_rows(narrow, monkeypatch):
+    monkeypatch.setattr(set_index, "data_file", lambda *_: narrow)
+    made = set_index.build(key_index.Settings(1000, 1000, 1))
+    for question in made.questions:
+        answers = set()
+        for candidate in question.candidates:
+            where, arguments = candidate.argv[3:]
+            function = getattr(set_index, where.partition(":")[2])
+            answers.add(function(*json.loads(arguments)).answer)
+        assert len(answers) == 1, question.label
+
+
 def test_targets_are_about_who_is_asked(narrow, monkeypatch):
-    for suite in (key_index, key_get):
+    for suite in (key_index, key_get, set_index):
         monkeypatch.setattr(suite, "data_file", lambda *_: narrow)
         made = suite.build(key_index.Settings(1000, 1000, 1))
         names = {each.name for asked in made.questions for each in asked.candidates}

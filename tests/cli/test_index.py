@@ -412,16 +412,25 @@ def test_a_file_without_an_index_ends_the_command(headrace, customers, tmp_path)
     assert [path.name for path in tmp_path.glob("*.jnx")] == ["c.jsonl.jnx"]
 
 
-def test_the_parts_of_a_set_get_an_index_each(headrace, customers, tmp_path):
+def test_a_set_gets_one_index_and_its_parts_one_each_if_named(
+    headrace, customers, tmp_path
+):
     lines = b"".join(b'{"customer_id":%d}\n' % number for number in range(100))
     (tmp_path / "many.jsonl").write_bytes(lines)
     written = headrace(
         "shard", "write", "many.jsonl", "--out", "set", "--max-records", "30"
     )
     assert written.code == 0
-    done = headrace("index", "build", "set", "--on", "customer_id")
-    assert names(done) == ["build_start", "build_complete"] * 4
-    found = headrace("query", "--matches", "customer_id == 77", "set")
-    assert found.out == b'{"customer_id":77}\n'
-    explained = headrace("query", "--explain", "--matches", "customer_id == 77", "set")
-    assert b"jnx" in explained.out
+    parts = sorted(map(str, (tmp_path / "set").rglob("part-*.zst")))
+    places = []
+    for named, count in ((parts, 4), (["set", "many.jsonl"], 2)):
+        done = headrace("index", "build", *named, "--on", "customer_id")
+        assert names(done) == ["build_start", "build_complete"] * count
+        found = headrace("query", "--matches", "customer_id == 77", "set")
+        assert found.out == b'{"customer_id":77}\n'
+        asked = ("query", "--explain", "--matches", "customer_id == 77", "set")
+        places.append(headrace(*asked).out)
+    assert b"part-00000002.jsonl.zst.jnx" in places[0]
+    # That of the set is asked first.
+    assert b"rows.jnx.customer_id" in places[1]
+    assert b"zst.jnx" not in places[1]

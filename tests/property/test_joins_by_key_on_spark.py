@@ -1,6 +1,7 @@
 """Joins by tasks that look keys up in an index give what one run gives that reads all rows."""
 
 import os
+import shutil
 import warnings
 
 import pytest
@@ -11,6 +12,7 @@ import headrace
 from headrace.engines.spark.asking import TaskRun
 from tests.property.test_joins_by_key import KEYS, KINDS, ON, ROWS, written
 from tests.reference.engines import in_process, outcome
+from tests.reference.shard_sets import write
 
 SMALL = st.sampled_from([key for key in KEYS if key[0] in '1-"0'])
 FEW = st.lists(
@@ -64,6 +66,15 @@ def indexed(directory, left, parts, fields):
     return left_file, rights
 
 
+def in_a_set(directory, left, right, fields):
+    """Write a left side, and a right one as a set of small parts with one index."""
+    left_file = written(directory / "left.jsonl", left)
+    shards = write(directory / "set", right, most=4, overwrite=True)
+    shutil.rmtree(directory / "set" / f"rows.jnx.{','.join(fields)}", True)
+    headrace.build_lookup_index(shards, fields)
+    return left_file, shards
+
+
 def both(left, rights, query, size, **options):
     """Return what a query gives here without an index, and by tasks with one."""
     asked = {"names": {"other": rights}, "size_hints": {"other": 10**9}, **options}
@@ -97,10 +108,37 @@ def test_an_index_changes_nothing(
     assert tasks == here
 
 
-def test_tasks_read_only_the_right_rows_that_are_needed(directory, monkeypatch):
+@settings(max_examples=50, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    left=ROWS | FEW,
+    right=ROWS | FEW,
+    kind=KINDS,
+    on=ON,
+    behind=BEHIND,
+    on_error=st.sampled_from(["abort", "skip", "collect"]),
+    size=st.integers(1, 200),
+)
+def test_the_index_of_a_set_changes_nothing(
+    directory, left, right, kind, on, behind, on_error, size
+):
+    text, fields = on
+    left_file, shards = in_a_set(directory, left, right, fields)
+    query = f"$.rows().{kind}(@other, {text}){behind}"
+    here, tasks = both(left_file, shards.path, query, size, on_error=on_error)
+    assert tasks == here
+
+
+@pytest.mark.parametrize("of", ["file", "set", "set that looks different"])
+def test_tasks_read_only_the_right_rows_that_are_needed(directory, monkeypatch, of):
     left = [f'{{"k":{row}}}' for row in range(10)]
     right = [f'{{"k":{row},"v":{row * row}}}' for row in range(1000)]
-    left_file, rights = indexed(directory, left, [right], ["k"])
+    if of == "file":
+        left_file, rights = indexed(directory, left, [right], ["k"])
+    else:
+        left_file, shards = in_a_set(directory, left, right, ["k"])
+        rights = shards.path
+        for part in shards.sources() if "different" in of else ():
+            os.utime(part.location, ns=(1, 1))
     held = []
     made = TaskRun.queries
 

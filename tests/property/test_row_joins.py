@@ -7,11 +7,11 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 import headrace
-from headrace.api.key_index import one_source
 from headrace.engines.index_kinds import KeyBuild
 from headrace.engines.local.key_build import build
 from headrace.errors import HeadraceWarning
 from headrace.physical import join_choice
+from headrace.store.key_subject import one_source
 from tests.reference import slow_row_joins
 
 KEYS = [

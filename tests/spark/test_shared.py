@@ -6,10 +6,12 @@ import sys
 
 import pytest
 
+import headrace
 from headrace.engines.spark.shared import refuse_unshared
 from headrace.engines.spark.source import HeadraceSource, source_at
 from headrace.errors import NotSharedError
 from headrace.pipeline import Pipeline, Source
+from tests.reference.shard_sets import write
 from tests.spark.cluster import SETTINGS, cluster, run_driver
 
 pytestmark = pytest.mark.spark
@@ -53,6 +55,24 @@ def test_a_pipeline_is_refused_before_anything_starts(tmp_path, monkeypatch):
         made.run("spark://127.0.0.1:1")
     assert str(tmp_path / "out") in str(caught.value)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_an_index_is_refused_before_anything_starts(tmp_path, monkeypatch):
+    monkeypatch.delenv("HEADRACE_SHARED", raising=False)
+    (tmp_path / "a.jsonl").write_text('{"id":1}\n')
+    write(tmp_path / "set", ['{"id":1}'])
+    headrace.build_lookup_index(tmp_path / "set", "id")
+    spark = {"engine": "spark", "master": "spark://127.0.0.1:1"}
+    for build, path in (
+        (headrace.build_lookup_index, "a.jsonl"),
+        (headrace.build_lookup_index, "set"),
+        (headrace.update_lookup_index, "set"),
+    ):
+        with pytest.raises(NotSharedError):
+            build(tmp_path / path, "id", **spark)
+    with pytest.raises(NotSharedError):
+        headrace.build_graph_index(tmp_path / "a.jsonl", "id", None, "to", **spark)
+    assert not list(tmp_path.rglob("*.jsonl.jnx*"))
 
 
 def test_who_spark_finds_by_itself_knows_no_master():

@@ -9,7 +9,6 @@ from dataclasses import replace
 import pytest
 
 import headrace
-from headrace.api.key_index import one_source
 from headrace.errors import (
     DuplicateKeyError,
     HeadraceWarning,
@@ -20,6 +19,7 @@ from headrace.errors import (
 from headrace.kernel.rows import SidecarError
 from headrace.store import index_file as files
 from headrace.store import key_index as store
+from headrace.store.key_subject import one_source
 from headrace.store.opened import OpenedFile
 from tests.reference.compressed import FORMS
 

@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from headrace.kernel.rows import RowBatch
     from headrace.physical.query_plan import QueryPlan
     from headrace.store.log.timed_rows import TimedRows
+    from headrace.store.shards.shard_set import ShardSet
     from headrace.store.source import Source, SourceSpec
 
     Progress: TypeAlias = Callable[[int, int | None], None]
@@ -494,21 +495,28 @@ class Dataset(Sequence[T_co]):
 
     def _key_indexes(self, field: str | Sequence[str]) -> list[KeyIndex]:
         from headrace.api.key_index import KeyIndex, fields_of, warn_unless_missing
+        from headrace.store.key_subject import set_of
 
         self._open()
         fields = fields_of(field)
+
+        def opened(source: Source | ShardSet) -> KeyIndex:
+            return KeyIndex(
+                source,
+                fields,
+                index_dir=self._options.keeping.directory,
+                max_line=self._options.max_line,
+                max_depth=self._max_depth,
+                tell=warn_unless_missing,
+            )
+
         if fields not in self._keyed:
-            self._keyed[fields] = [
-                KeyIndex(
-                    source,
-                    fields,
-                    index_dir=self._options.keeping.directory,
-                    max_line=self._options.max_line,
-                    max_depth=self._max_depth,
-                    tell=warn_unless_missing,
-                )
-                for source in self.sources
-            ]
+            shards = set_of(self.sources)
+            whole = None if shards is None else opened(shards)
+            if whole is not None and whole.usable:
+                self._keyed[fields] = [whole]
+            else:
+                self._keyed[fields] = [opened(source) for source in self.sources]
         return self._keyed[fields]
 
     def explain(self, query: str, *, mode: Literal["row", "stream"] = "row") -> str:

@@ -18,8 +18,6 @@ from headrace.api.key_index import (
     LEAST_MEMORY,
     MAX_LINE,
     MEMORY,
-    one_source,
-    sources_with_rows,
     where_of,
 )
 from headrace.engines.index_kinds import GraphBuild
@@ -32,6 +30,7 @@ from headrace.kernel.rows import reading
 from headrace.kernel.values import MAX_DEPTH
 from headrace.store import graph_index as store
 from headrace.store import index_file as files
+from headrace.store.key_subject import one_source, sources_with_rows
 from headrace.store.sizes import parse_size
 
 if TYPE_CHECKING:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from headrace.engines.index_kinds import AnyBuild
+    from headrace.engines.index_rows import ScanOptions
     from headrace.store.index_file import Where
     from headrace.store.source import Source
 
@@ -39,22 +40,28 @@ def build_each(
     force: bool = False,
 ) -> Iterator[Built[Any]]:
     """Build the index of each source in the first place where it can be written."""
-    if engine.name not in ("local", "spark"):
-        raise UsageError(f"engine is 'local' or 'spark', not {engine.name!r}")
+    refuse_unfit(engine, asked)
     if engine.name == "local":
-        if engine != Engine():
-            from headrace.api.spark_query import refuse_for_local
-
-            refuse_for_local(**engine._asdict() | {"name": None})
         for source in sources:
             path = place_of(source, asked, where, force=force)
             with writing(path):
                 built = _built_here(source, path, asked)
             yield built
         return
-    if asked.threads is not None:
-        raise UsageError("threads is for engine='local' (--engine local)")
     yield from _by_tasks(sources, asked, where, engine, force=force)
+
+
+def refuse_unfit(engine: Engine, asked: ScanOptions) -> None:
+    """Raise if something is asked for that an engine does not know."""
+    if engine.name not in ("local", "spark"):
+        raise UsageError(f"engine is 'local' or 'spark', not {engine.name!r}")
+    if engine.name == "spark":
+        if asked.threads is not None:
+            raise UsageError("threads is for engine='local' (--engine local)")
+    elif engine != Engine():
+        from headrace.api.spark_query import refuse_for_local
+
+        refuse_for_local(**engine._asdict() | {"name": None})
 
 
 def _built_here(source: Source, path: Path, asked: AnyBuild) -> Built[Any]:
@@ -74,6 +81,8 @@ def _by_tasks(
     # Whoever looks keys up need not wait for what only this needs.
     from headrace.api.spark_query import task_bytes, tasks_at
     from headrace.engines.index_jobs import MOST_TOGETHER, Target, build_together
+    from headrace.engines.spark.master import MASTER
+    from headrace.engines.spark.shared import refuse_unshared
 
     size = task_bytes(engine.partition_bytes)
     waiting, failure = iter(sources), None
@@ -82,6 +91,7 @@ def _by_tasks(
         for source in some:
             try:
                 path = place_of(source, asked, where, force=force)
+                refuse_unshared(path.parent, engine.master or MASTER)
             except (HeadraceError, OSError) as error:
                 # As of threads: it comes behind the indexes before it.
                 failure = error

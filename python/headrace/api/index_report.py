@@ -35,18 +35,18 @@ def check_index(
     `deep` compares it with the rows of the file, and says what is wrong.
     """
     if isinstance(found, store.Unreadable):
-        return _invalid(found)
+        return invalid(found)
     if (wrong := _verified(found)) is not None:
-        return _invalid(wrong)
+        return invalid(wrong)
     opened = OpenedFile(source)
     try:
         stored, fresh = store.fitting(found, source, opened)
     except KeyIndexError as error:
-        return _invalid(store.Unreadable(found.path, "corrupt", error.reason))
+        return invalid(store.Unreadable(found.path, "corrupt", error.reason))
     if deep is not None and fresh.state == "fresh":
         reason = deep(stored, opened)
         if reason is not None:
-            return _invalid(store.Unreadable(found.path, "corrupt", reason))
+            return invalid(store.Unreadable(found.path, "corrupt", reason))
     return {
         **_freshness(found, fresh, source),
         "index": str(found.path),
@@ -136,7 +136,7 @@ def _freshness(
     }
 
 
-def _invalid(wrong: store.Unreadable) -> dict[str, Any]:
+def invalid(wrong: store.Unreadable) -> dict[str, Any]:
     """Say that an index cannot be used."""
     return {
         "valid": False,

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Generic, Literal, NamedTuple, TypeVar
 
+from headrace.engines.index_kinds import COMPACT_FROM
 from headrace.engines.local import key_update
 from headrace.errors import KeyIndexError
 from headrace.kernel.key_index import FewBitsError
@@ -25,9 +26,6 @@ if TYPE_CHECKING:
 
 S = TypeVar("S", bound="store.AnyStored")
 W = TypeVar("W")
-
-COMPACT_FROM = 0.25
-"""How many rows for each of the base a delta has when both become one index."""
 
 
 @dataclass(frozen=True, slots=True)

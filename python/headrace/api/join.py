@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict, Unpack
 
 from headrace.api.bad_rows import as_line
 from headrace.api.dataset import Dataset
-from headrace.api.key_index import KeyIndex, fields_of, warn_of_index
+from headrace.api.key_index import KeyIndex, fields_of, warn_of_index, where_of
 from headrace.api.opening import open
 from headrace.api.results import Result
 from headrace.engines.local.join_run import JoinRun, JoinTerms
@@ -15,6 +15,7 @@ from headrace.errors import KeyIndexError, UsageError
 from headrace.physical.join_choice import Sides, choose, estimated_memory, is_small
 from headrace.store.atomic import destination, replacing
 from headrace.store.key_names import SUFFIX
+from headrace.store.key_subject import SetSubject, set_of
 from headrace.store.source import total_size
 
 if TYPE_CHECKING:
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from headrace.kernel.key_index import Skipped
     from headrace.kernel.sealed import Lines
     from headrace.physical.join_choice import Strategy
+    from headrace.store.shards.shard_set import ShardSet
     from headrace.store.source import Source, SourceSpec
 
     Fields: TypeAlias = str | Sequence[str]
@@ -278,14 +280,10 @@ class JoinResult(Result):
             return None
 
     def _opened_index(self) -> LedBy | None:
-        sources, terms = self.right.sources, self._terms
-        if len(sources) != 1 or not _may_have_index(sources[0]):
-            reason = "only one file that can be entered anywhere has an index"
-            place = f"{self.right.name}{SUFFIX}"
-            raise KeyIndexError(self.right.name, place, "missing", reason)
+        subject, terms = self._indexed(), self._terms
         troubles: list[KeyIndexError] = []
         index = KeyIndex(
-            sources[0],
+            subject,
             terms.right,
             index=self._wanted.path,
             index_dir=self.right.index_dir,
@@ -297,7 +295,7 @@ class JoinResult(Result):
         if found is None:
             raise troubles[0]
         meta = found.stored.whole
-        location, path = sources[0].location, str(found.stored.path)
+        location, path = index.source.location, str(found.stored.path)
         if meta.max_line > terms.max_line or meta.max_depth > terms.max_depth:
             reason = "it has rows that are longer or deeper than is wanted"
             raise KeyIndexError(location, path, "limits", reason)
@@ -309,6 +307,22 @@ class JoinResult(Result):
                 raise trouble
             self._say(trouble)
         return found
+
+    def _indexed(self) -> Source | ShardSet:
+        """Return what the index would be of: a file, or the set whose parts all files are."""
+        sources = self.right.sources
+        shards = set_of(sources)
+        if shards is not None and (len(sources) > 1 or self._has_index(shards)):
+            return shards
+        if len(sources) == 1 and _may_have_index(sources[0]):
+            return sources[0]
+        reason = "only one file that can be entered anywhere, or a set, has an index"
+        place = f"{self.right.name}{SUFFIX}"
+        raise KeyIndexError(self.right.name, place, "missing", reason)
+
+    def _has_index(self, shards: ShardSet) -> bool:
+        where = where_of(self._wanted.path, self.right.index_dir)
+        return SetSubject(shards).find(self._terms.right, where) is not None
 
     def _refuses(self, trouble: KeyIndexError) -> bool:
         """Whether an index that cannot be used is an error."""

@@ -6,9 +6,10 @@ import os
 import threading
 import warnings
 from dataclasses import dataclass, replace
-from itertools import islice
-from typing import TYPE_CHECKING, Any, Literal, Self, cast
+from itertools import groupby, islice
+from typing import TYPE_CHECKING, Any, Literal, Self
 
+from headrace.api import set_index
 from headrace.api.index_builds import Engine, EngineName, build_each
 from headrace.engines.index_kinds import Built, KeyBuild
 from headrace.engines.local.key_lookup import (
@@ -30,9 +31,10 @@ from headrace.kernel.key_index import Key, request, request_of_json
 from headrace.kernel.values import DEEPEST, MAX_DEPTH
 from headrace.store import index_file as files
 from headrace.store import key_index as store
-from headrace.store.opened import OpenedFile
+from headrace.store.key_subject import each_with_rows, subject_of
+from headrace.store.shards.shard_set import ShardSet
 from headrace.store.sizes import parse_size
-from headrace.store.source import Source, expand
+from headrace.store.source import Source
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -40,6 +42,8 @@ if TYPE_CHECKING:
 
     from headrace.kernel.key_index import KeyRequest, Meta, Skipped, Written
     from headrace.kernel.rows import RowBatch
+    from headrace.store.key_subject import Indexed
+    from headrace.store.opened import OpenedFile
     from headrace.store.source import SourceSpec
 
 MAX_LINE = 64 << 20
@@ -51,7 +55,7 @@ _TOGETHER = 1024
 
 
 def build_lookup_index(
-    source: str | os.PathLike[str] | Source,
+    source: Indexed,
     key: str | Sequence[str],
     *,
     mode: Literal["multi", "unique"] = "multi",
@@ -81,9 +85,12 @@ def build_lookup_index(
     Whoever comes while somebody else writes it is refused. With the engine ``"spark"``, tasks
     at `master` read `partition_bytes` of the file each, `memory` is that of one task, and
     the bytes of the index are the same.
+
+    A set of shards has one index for all its parts, a directory beside it, ``SET.jnx.KEY``,
+    which is always of version 2.
     """
     (built,) = build_lookup_indexes(
-        [one_source(source)],
+        [subject_of(source).indexed],
         key,
         mode=mode,
         version=version,
@@ -105,7 +112,7 @@ def build_lookup_index(
 
 
 def build_lookup_indexes(
-    sources: SourceSpec | Sequence[Source],
+    sources: SourceSpec | ShardSet | Sequence[Source | ShardSet],
     key: str | Sequence[str],
     *,
     mode: Literal["multi", "unique"] = "multi",
@@ -124,10 +131,10 @@ def build_lookup_indexes(
     progress: Callable[[int, int], None] = lambda _bytes, _records: None,
     skipped: Callable[[Sequence[Skipped]], None] | None = None,
 ) -> Iterator[Built[Written]]:
-    """Build an index of each of several files, and yield what came of each, in order.
+    """Build an index of each of several files or sets, and yield what came of each, in order.
 
-    The files of a set or of a log, those of a glob, or any others; see
-    `build_lookup_index`. With the engine ``"spark"`` they are built together. What is wrong
+    The segments of a log, the files of a glob, sets, or any others; see
+    `build_lookup_index`. With the engine ``"spark"`` files are built together. What is wrong
     with one is raised when those before it are built, and those behind it are not.
     """
     if mode not in ("multi", "unique"):
@@ -146,14 +153,32 @@ def build_lookup_indexes(
         progress=progress,
         skipped=skipped,
     )
-    every = sources_with_rows(sources)
-    return build_each(
+    every = each_with_rows(sources)
+    return _build_each(
         every,
         asked,
         where_of(index, index_dir, of=len(every)),
         Engine(engine, master, partition_bytes),
         force=force,
     )
+
+
+def _build_each(
+    every: Sequence[Source | ShardSet],
+    asked: KeyBuild,
+    where: files.Where,
+    engine: Engine,
+    *,
+    force: bool = False,
+) -> Iterator[Built[Written]]:
+    """Build the index of each file or set in the first place where it can be written."""
+    for _kind, some in groupby(every, type):
+        together = list(some)
+        sources = [one for one in together if isinstance(one, Source)]
+        yield from build_each(sources, asked, where, engine, force=force)
+        for one in together:
+            if isinstance(one, ShardSet):
+                yield set_index.build_somewhere(one, asked, where, engine)
 
 
 def as_it_was(known: store.Stored) -> KeyBuild:
@@ -176,30 +201,6 @@ def fields_of(key: str | Sequence[str]) -> tuple[str, ...]:
     if len(set(fields)) < len(fields):
         raise UsageError(f"a key has each field once: {','.join(fields)}")
     return fields
-
-
-def one_source(source: str | os.PathLike[str] | Source) -> Source:
-    """Return the only file that `source` names."""
-    if isinstance(source, Source):
-        return source
-    sources = expand(source)
-    if len(sources) != 1:
-        name = os.fspath(source)
-        raise UsageError(
-            f"{name}: an index is of one file, and this is {len(sources)}; name one of them, or "
-            f"put them together: `headrace query '$' {name} > all.jsonl`"
-        )
-    return sources[0]
-
-
-def sources_with_rows(sources: SourceSpec | Sequence[Source]) -> list[Source]:
-    """Return files that get an index each; of a log, the segments that have lines."""
-    several = sources if isinstance(sources, list | tuple) else [sources]
-    every = [each for each in several if isinstance(each, Source)]
-    if len(every) < max(len(several), 1):
-        every = expand(cast("SourceSpec", sources))
-    written = [source for source in every if source.segment is None or source.size]
-    return written or every
 
 
 def where_of(
@@ -257,7 +258,7 @@ class KeyIndex:
 
     def __init__(
         self,
-        source: str | os.PathLike[str] | Source,
+        source: Indexed,
         key: str | Sequence[str] | None = None,
         *,
         index: str | os.PathLike[str] | None = None,
@@ -268,8 +269,7 @@ class KeyIndex:
         max_depth: int | None = None,
         tell: Callable[[KeyIndexError], None] | None = None,
     ) -> None:
-        self.source = one_source(source)
-        files.refuse_unless_file(self.source)
+        self._subject = subject_of(source)
         fields = None if key is None else fields_of(key)
         self._where = where_of(index, index_dir)
         self._strict, self._auto_rebuild = strict, auto_rebuild
@@ -277,7 +277,9 @@ class KeyIndex:
         self._max_line = None if max_line is None else parse_size(max_line)
         self._max_depth = max_depth
         self._lock = threading.Lock()
-        self._opened: OpenedFile | None = OpenedFile(self.source)
+        self._opened: OpenedFile | None = self._subject.open()
+        self.source = self._opened.source
+        files.refuse_unless_file(self.source)
         self._fields = fields
         self._usable = self._open(fields)
         # Of an index that does not fit, the key is known all the same.
@@ -303,7 +305,7 @@ class KeyIndex:
         self, fields: tuple[str, ...] | None, trouble: KeyIndexError
     ) -> _Usable | KeyIndexError:
         """Build the index anew, as it was."""
-        known = store.find(self.source, fields and list(fields), self._where)
+        known = self._subject.find(fields, self._where)
         if isinstance(known, store.Stored):
             asked = as_it_was(known)
         elif fields is not None and trouble.kind in ("missing", "corrupt"):
@@ -315,7 +317,7 @@ class KeyIndex:
             asked = replace(asked, max_line=max_line, max_depth=max_depth)
         self._tell(trouble)
         try:
-            list(build_each([self.source], asked, self._where, Engine()))
+            list(_build_each([self._subject.indexed], asked, self._where, Engine()))
         except KeyIndexLockedError as error:
             reason = f"{error.holder} is writing it"
             return KeyIndexError(trouble.path, error.path, "locked", reason)
@@ -323,11 +325,10 @@ class KeyIndex:
 
     def _look(self, fields: tuple[str, ...] | None) -> _Usable | KeyIndexError:
         """Find an index that can be used, or say why there is none."""
-        asked = None if fields is None else list(fields)
         location = self.source.location
-        match store.find(self.source, asked, self._where):
+        match self._subject.find(fields, self._where):
             case None:
-                return store.unusable(self.source, fields)
+                return self._subject.missing(fields)
             case files.Unreadable(path, fault, reason):
                 return KeyIndexError(location, str(path), fault, reason)
             case store.Stored() as stored:
@@ -344,7 +345,7 @@ class KeyIndex:
             )
             return KeyIndexError(location, path, "limits", reason)
         try:
-            fitting, fresh = files.fitting(stored, self.source, self._file)
+            fitting, fresh = self._subject.fitting(stored, self._file)
         except KeyIndexError as error:
             return error
         if fresh.state == "fresh":
@@ -505,9 +506,9 @@ class KeyIndex:
         """Whether the index is that of the file as it is now."""
         if self._usable is None:
             return False
-        now = one_source(self.source.location)
+        now = self._subject.now()
         try:
-            _, found = files.fitting(self._usable.stored, now, OpenedFile(now))
+            _, found = now.fitting(self._usable.stored, now.open())
         except KeyIndexError:
             return False
         return found.state == "fresh"

@@ -7,25 +7,28 @@ from pathlib import Path
 from tempfile import gettempdir
 from typing import TYPE_CHECKING, Any
 
+from headrace.api import set_index
 from headrace.api.index_report import check_index, index_stats
-from headrace.api.key_index import as_it_was, fields_of, one_source, where_of
+from headrace.api.key_index import as_it_was, fields_of, where_of
 from headrace.engines.local.key_build import scan_keys
 from headrace.errors import KeyIndexError
 from headrace.kernel.rows import reading
 from headrace.store import index_file as files
 from headrace.store import key_index as store
+from headrace.store.key_subject import SetSubject, subject_of
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Callable, Sequence
 
     from headrace.kernel.key_index import Meta
+    from headrace.store.key_subject import Indexed
     from headrace.store.opened import OpenedFile
     from headrace.store.source import Source
 
 
 def check_lookup_index(
-    source: str | os.PathLike[str],
+    source: Indexed,
     key: str | Sequence[str] | None = None,
     *,
     deep: bool = False,
@@ -39,7 +42,12 @@ def check_lookup_index(
     ``reason`` says why. With `deep`, every row of the file is looked for in an index that is
     fresh, and the index must have no others.
     """
-    one = one_source(source)
+    subject, where = subject_of(source), where_of(index, index_dir)
+    if isinstance(subject, SetSubject):
+        fields = None if key is None else fields_of(key)
+        return set_index.check(
+            subject.shards, fields, where, deep=deep, progress=progress
+        )
 
     def differs(stored: store.Stored, opened: OpenedFile) -> str | None:
         """Compare every row with the index, and the index with every row."""
@@ -49,12 +57,13 @@ def check_lookup_index(
             same = stored.index.is_of_all(keys.runs, opened.data)
         return None if same else "its rows are not those of the file"
 
-    found = _found(one, key, where_of(index, index_dir))
+    one = subject.source
+    found = _found(one, key, where)
     return check_index(found, one, _counts, differs if deep else None)
 
 
 def lookup_index_stats(
-    source: str | os.PathLike[str],
+    source: Indexed,
     key: str | Sequence[str] | None = None,
     *,
     index: str | os.PathLike[str] | None = None,
@@ -64,8 +73,12 @@ def lookup_index_stats(
 
     With a delta, ``unique_keys`` is None where nobody knows how many keys are in both.
     """
-    one = one_source(source)
-    found = _found(one, key, where_of(index, index_dir))
+    subject, where = subject_of(source), where_of(index, index_dir)
+    if isinstance(subject, SetSubject):
+        fields = None if key is None else fields_of(key)
+        return set_index.stats(subject.shards, fields, where, _described)
+    one = subject.source
+    found = _found(one, key, where)
     if isinstance(found, files.Unreadable):
         raise KeyIndexError(one.location, str(found.path), found.fault, found.reason)
     return index_stats(found, one, "lookup", _described, _counts)

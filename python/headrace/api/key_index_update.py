@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from headrace.api import set_index
+from headrace.api.index_builds import Engine, EngineName
 from headrace.api.index_update import (
     Kind,
     Updated,
@@ -16,14 +18,15 @@ from headrace.api.key_index import (
     MEMORY,
     as_it_was,
     fields_of,
-    one_source,
     where_of,
 )
 from headrace.engines.index_kinds import Built, KeyBuild
 from headrace.engines.index_rows import ScanOptions
 from headrace.engines.local import key_update
 from headrace.engines.local.key_build import build
+from headrace.errors import UsageError
 from headrace.store import key_index as store
+from headrace.store.key_subject import SetSubject, subject_of
 from headrace.store.sizes import parse_size
 
 if TYPE_CHECKING:
@@ -32,11 +35,13 @@ if TYPE_CHECKING:
 
     from headrace.kernel.key_index import Skipped, Written
     from headrace.store.index_file import Unreadable, Where
+    from headrace.store.key_subject import Indexed
+    from headrace.store.shards.shard_set import ShardSet
     from headrace.store.source import Source
 
 
 def update_lookup_index(
-    source: str | os.PathLike[str],
+    source: Indexed,
     key: str | Sequence[str] | None = None,
     *,
     full: bool = False,
@@ -45,6 +50,9 @@ def update_lookup_index(
     index: str | os.PathLike[str] | None = None,
     index_dir: str | os.PathLike[str] | None = None,
     strict: bool = False,
+    engine: EngineName = "local",
+    master: str | None = None,
+    partition_bytes: int | str | None = None,
     progress: Callable[[int, int], None] = lambda _bytes, _records: None,
     skipped: Callable[[Sequence[Skipped]], None] | None = None,
 ) -> Updated[Written]:
@@ -53,9 +61,11 @@ def update_lookup_index(
     It is proven first that the file has only grown; if it was changed otherwise, that is a
     `KeyIndexError`, and with `full` the index is built anew, as it was. Of new rows a delta
     is written, ``INDEX.delta``; when it has more than a quarter of the rows of the index,
-    both become one.
+    both become one. Of a set of shards, the rows of parts that came to it are read; with the
+    engine ``"spark"`` by tasks at `master`, `partition_bytes` by each.
     """
-    one = one_source(source)
+    subject = subject_of(source)
+    where = where_of(index, index_dir)
     how = ScanOptions(
         memory=max(parse_size(memory), LEAST_MEMORY),
         threads=threads,
@@ -63,13 +73,42 @@ def update_lookup_index(
         progress=progress,
         skipped=skipped,
     )
-    return update_index(
-        _kind(one, key, where_of(index, index_dir), how), one, full=full
+    by = Engine(engine, master, partition_bytes)
+    if isinstance(subject, SetSubject):
+        return _updated_set(subject.shards, key, where, how, by, full=full)
+    if by != Engine():
+        raise UsageError(
+            f"{subject.location}: new rows of a file are read by this process; the "
+            "engine, its master and partition_bytes are for sets"
+        )
+    one = subject.source
+    return update_index(_kind(one, key, where, how), one, full=full)
+
+
+def _updated_set(
+    shards: ShardSet,
+    key: str | Sequence[str] | None,
+    where: Where,
+    how: ScanOptions,
+    engine: Engine,
+    *,
+    full: bool,
+) -> Updated[Written]:
+    fields = None if key is None else fields_of(key)
+    asked = how.again(KeyBuild(fields or ()))
+    done = set_index.update(shards, fields, where, asked, engine, full=full)
+    if done.made is None:
+        return Updated("none", revalidated=done.revalidated)
+    return Updated(
+        "full" if full else "incremental",
+        done.made.built,
+        compacted=None if done.compacted is None else done.compacted.built,
+        full_advised=done.full_advised,
     )
 
 
 def compact_lookup_index(
-    source: str | os.PathLike[str],
+    source: Indexed,
     key: str | Sequence[str] | None = None,
     *,
     index: str | os.PathLike[str] | None = None,
@@ -81,9 +120,12 @@ def compact_lookup_index(
     apart. A compact index that has four times the rows it was built with has to be built
     anew, which is a `KeyIndexError`.
     """
-    one = one_source(source)
-    kind = _kind(one, key, where_of(index, index_dir), ScanOptions())
-    return compact_index(kind, one)
+    subject, where = subject_of(source), where_of(index, index_dir)
+    if isinstance(subject, SetSubject):
+        fields = None if key is None else fields_of(key)
+        return set_index.compact(subject.shards, fields, where)
+    kind = _kind(subject.source, key, where, ScanOptions())
+    return compact_index(kind, subject.source)
 
 
 def _kind(

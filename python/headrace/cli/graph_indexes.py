@@ -27,6 +27,7 @@ from headrace.cli.index_building import (
 )
 from headrace.cli.key_index_options import refuse_key_of_graph, tell_as_asked
 from headrace.errors import UsageError
+from headrace.store.key_subject import sources_with_rows
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -59,6 +60,7 @@ def build(options: Namespace, console: Console) -> int:
     build_as_asked(
         options,
         console,
+        sources_with_rows(options.files),
         build,
         say_start,
         lambda location, seen: say_no_edges(console, location, names, seen),
@@ -106,4 +108,10 @@ def update(options: Namespace, console: Console) -> int:
     """Bring a graph index up to date."""
     tell_as_asked(options, console)
     refuse_key_of_graph(options)
+    spark = (options.master, options.partition_bytes)
+    if options.engine != "local" or spark != (None, None):
+        raise UsageError(
+            "--engine, --master and --partition-bytes are for the key index of a set; "
+            "leave --graph out"
+        )
     return update_as_asked(options, console, partial(update_graph_index, options.file))

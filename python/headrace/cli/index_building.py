@@ -12,11 +12,11 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import headrace
-from headrace.api.key_index import one_source, sources_with_rows
 from headrace.cli.ending import ending_cleanly
 from headrace.errors import KeyIndexError, UsageError
 from headrace.kernel.graph import GraphWritten
 from headrace.store.atomic import destination, replacing
+from headrace.store.key_subject import subject_of
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from headrace.cli.output import Console
     from headrace.engines.index_kinds import Built
     from headrace.kernel.key_index import Skipped, Written
+    from headrace.store.shards.shard_set import ShardSet
     from headrace.store.source import Source
 
 
@@ -70,21 +71,23 @@ def _say_upgraded(
 def build_as_asked(
     options: Namespace,
     console: Console,
+    sources: Sequence[Source | ShardSet],
     build: Callable[..., Iterator[Built[Any]]],
     say_start: Callable[[str], None],
     say_mistyped: Callable[[str, str], None],
 ) -> None:
-    """Build an index of each file, and say what came of it.
+    """Build an index of each file or set, and say what came of it.
 
-    `say_start` is called with each file, and `say_mistyped` with the fields of its first rows
+    `say_start` is called with each, and `say_mistyped` with the fields of its first rows
     too, if no row is in its index.
     """
-    sources = _sources_of(options)
+    _refuse_for_several(options, len(sources))
+    every = [subject_of(source) for source in sources]
     total = 0
     with (
         ending_cleanly(),
         console.progress() as report,
-        _skipped_to(options.errors, sources[0].location) as skipped,
+        _skipped_to(options.errors, every[0].location) as skipped,
     ):
         builds = build(
             sources,
@@ -101,29 +104,26 @@ def build_as_asked(
             progress=lambda done, _records: report(done, total),
             skipped=skipped,
         )
-        for source in sources:
-            total, began = source.size, time.monotonic()
-            say_start(source.location)
+        for subject in every:
+            location = subject.location
+            total, began = subject.size, time.monotonic()
+            say_start(location)
             built = next(builds)
             duration = int((time.monotonic() - began) * 1000)
             _say_upgraded(console, built)
             if built.lines.records == 0 and built.lines.lines > built.lines.blank:
-                seen = ", ".join(fields_seen(source.location)) or "none"
-                say_mistyped(source.location, seen)
+                seen = ", ".join(fields_seen(location)) or "none"
+                say_mistyped(location, seen)
             _say_complete(console, built, duration)
 
 
-def _sources_of(options: Namespace) -> list[Source]:
-    """Return the files that get an index each."""
-    sources = sources_with_rows(options.files)
-    if len(sources) > 1:
+def _refuse_for_several(options: Namespace, count: int) -> None:
+    """Raise if something is said of one file, and there are more."""
+    if count > 1:
         if options.out is not None:
-            raise UsageError(
-                f"--out: there is an index for each of {len(sources)} files"
-            )
+            raise UsageError(f"--out: there is an index for each of {count} files")
         if options.errors is not None:
             raise UsageError("--errors keeps lines of one file; name one")
-    return sources
 
 
 def _say_complete(
@@ -198,13 +198,14 @@ def update_as_asked(
     update: Callable[..., Updated[Written]] | Callable[..., Updated[GraphWritten]],
 ) -> int:
     """Bring an index up to date, and say what came of it."""
-    source = one_source(options.file)
+    subject = subject_of(options.file)
+    location, size = subject.location, subject.size
 
     def work() -> None:
         with (
             ending_cleanly(),
             console.progress() as report,
-            _skipped_to(options.errors, source.location) as skipped,
+            _skipped_to(options.errors, location) as skipped,
         ):
             updated = update(
                 full=options.full,
@@ -213,12 +214,12 @@ def update_as_asked(
                 index=options.index,
                 index_dir=options.index_dir,
                 strict=options.strict,
-                progress=lambda done, _records: report(done, source.size),
+                progress=lambda done, _records: report(done, size),
                 skipped=skipped,
             )
-        _say_updated(options, console, source.location, updated)
+        _say_updated(options, console, location, updated)
 
-    return _unless_full_required(options, console, source.location, work)
+    return _unless_full_required(options, console, location, work)
 
 
 def compact_as_asked(
@@ -313,7 +314,7 @@ def check_as_asked(
     options: Namespace, console: Console, check: Callable[..., dict[str, Any]]
 ) -> int:
     """Print whether an index can be used."""
-    total = one_source(options.file).size
+    total = subject_of(options.file).size
     with console.progress() as report:
         found = check(
             deep=options.deep,

@@ -16,13 +16,13 @@ if TYPE_CHECKING:
     from headrace.errors import KeyIndexError
 
 SOURCE = FILE._replace(
-    help="a file; if it is compressed, one that can be entered anywhere"
+    help="a file; if it is compressed, one that can be entered anywhere; or a set of shards"
 )
 
 SOURCES = FILE._replace(
     name="files",
-    help="files, each of which gets an index; if they are compressed, such that can be "
-    "entered anywhere; of a set its parts, of a log its segments",
+    help="files or sets of shards, each of which gets an index; files that are compressed must "
+    "be such that can be entered anywhere; of a log, its segments",
     arity="several",
 )
 

@@ -218,16 +218,16 @@ class _Begun:
 
     def publish(self, done: WriteDone) -> Built[Any]:
         """Give the index its name."""
-        path, lines, written = self.target.path, self.total.lines, done.written
+        path, counted, written = self.target.path, self.total.counted, done.written
         assert written is not None
         count = written.records if isinstance(written, Written) else written.edges
-        if count != lines.records:
-            said = f"{lines.records} rows were found, {count} are in the index"
+        if count != counted.lines.records:
+            said = f"{counted.lines.records} rows were found, {count} are in the index"
             raise UnaccountedRowsError(str(path), said)
         (self.staging / done.name).replace(path)
         sync_directory(path.parent)
         remove_delta(path, self.target.asked.STORED)
-        return Built(path, written, lines, tuple(self.total.skipped))
+        return Built(path, written, counted.lines, tuple(counted.skipped))
 
     def in_its_words(self, error: HeadraceError) -> HeadraceError:
         """Return an error that names the file as it was given, not as tasks know it."""

@@ -30,6 +30,9 @@ if TYPE_CHECKING:
 
 W = TypeVar("W")
 
+COMPACT_FROM = 0.25
+"""How many rows for each of the base a delta has when both become one index."""
+
 
 @dataclass(frozen=True, slots=True)
 class Built(Generic[W]):

@@ -11,8 +11,10 @@ from headrace.errors import KeyIndexError
 from headrace.store import graph_index, index_file, key_index
 from headrace.store.index_file import Where, refuse_unless_seekable
 from headrace.store.opened import OpenedFile
+from headrace.store.set_index import stored
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
     from pathlib import Path
 
     from headrace.engines.index_kinds import AnyBuild
@@ -31,22 +33,34 @@ def place_of(source: Source, asked: AnyBuild, where: Where, *, force: bool) -> P
             taken = graph_index.taken
         case _:
             assert_never(asked)
+    return _first_writable(places, lambda: taken(source, where))
+
+
+def place_of_set(location: str, fields: Sequence[str], where: Where) -> Path:
+    """Return the first place where the index of a set can be written."""
+    places = stored.destinations(location, fields, where)
+    return _first_writable(places, lambda: stored.taken(location, fields, where))
+
+
+def _first_writable(places: Iterable[Path], taken: Callable[[], KeyIndexError]) -> Path:
+    """Return the first of some places that can be written; `taken` says that there are none."""
     refused: OSError | None = None
     for path in places:
         if _writable(path):
             return path
         reason = os.strerror(errno.EACCES)
         refused = refused or PermissionError(errno.EACCES, reason, str(path))
-    raise refused or taken(source, where)
+    raise refused or taken()
 
 
 def _writable(path: Path) -> bool:
-    """Whether a file can be written there."""
+    """Whether a file, or what is in a directory, can be written there."""
+    place = path if path.is_dir() else path.parent
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        place.mkdir(parents=True, exist_ok=True)
     except OSError:
         return False
-    return os.access(path.parent, os.W_OK | os.X_OK)
+    return os.access(place, os.W_OK | os.X_OK)
 
 
 def is_there(source: Source, asked: AnyBuild) -> bool:

@@ -8,7 +8,7 @@ kind of index: `Collecting`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import InitVar, dataclass, field, replace
 from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 
 from headrace.engines.fragment_rows import rows_of
@@ -82,10 +82,14 @@ class ScanOptions:
 
     def cut(self, source: Source, start: int = 0) -> list[Fragment]:
         """Cut a source into what is scanned at a time."""
-        most = self.fragment_bytes
-        if self.skipped is not None:
-            most = min(most, _FRAGMENT_OF_ALL_SKIPPED)
-        return fragments(source, most, start)
+        return fragments(source, self.bytes_at_once, start)
+
+    @property
+    def bytes_at_once(self) -> int:
+        """How much is scanned at a time."""
+        if self.skipped is None:
+            return self.fragment_bytes
+        return min(self.fragment_bytes, _FRAGMENT_OF_ALL_SKIPPED)
 
 
 class Collecting(NamedTuple, Generic[R]):
@@ -216,22 +220,51 @@ def _round_up(at: int, step: int) -> int:
 
 
 @dataclass(slots=True)
+class Counted:
+    """The lines that were read so far, in order; `first_line` is how many are before them."""
+
+    location: str
+    asked: ScanOptions
+    first_line: int = 0
+    lines: Lines = field(default_factory=Lines)
+    skipped: list[Skipped] = field(default_factory=list)
+    plain_numbers: bool = True
+
+    def add(
+        self, end: int, lines: Lines, skipped: Sequence[Skipped], *, plain_numbers: bool
+    ) -> None:
+        """Add the next lines, which end at a byte.
+
+        Raises for a bad line, if somebody is strict.
+        """
+        before = self.first_line + self.lines.lines
+        new = [row._replace(line=row.line + before) for row in skipped]
+        self.lines = self.lines.plus(lines)
+        self.skipped = [*self.skipped, *new[:FIRST_SKIPPED]][:FIRST_SKIPPED]
+        self.plain_numbers = self.plain_numbers and plain_numbers
+        if self.asked.strict:
+            _refuse_bad(self.location, new)
+        if self.asked.skipped is not None:
+            self.asked.skipped(new)
+        self.asked.progress(end, self.lines.records)
+
+
+@dataclass(slots=True)
 class Total:
     """What was found in all fragments so far; `first_line` is where the first one begins."""
 
     opened: OpenedFile
     asked: ScanOptions
     ends: Ends
-    first_line: int = 0
-    lines: Lines = field(default_factory=Lines)
-    skipped: list[Skipped] = field(default_factory=list)
+    first_line: InitVar[int] = 0
+    counted: Counted = field(init=False)
     last: str | None = None
-    plain_numbers: bool = True
     hashes: list[int] = field(default_factory=list)
     end: int = 0
 
-    def __post_init__(self) -> None:
+    def __post_init__(self, first_line: int) -> None:
         """Begin with the block that the start is in: it begins before that."""
+        self.counted = Counted(self.opened.path, self.asked, first_line)
         start = self.ends.start
         first = start // HASH_BYTES * HASH_BYTES
         end = min(_round_up(start, HASH_BYTES), self.ends.hashed)
@@ -243,19 +276,12 @@ class Total:
 
         Raises for a bad line, if somebody is strict.
         """
-        before = self.first_line + self.lines.lines
-        new = [row._replace(line=row.line + before) for row in part.skipped]
-        self.lines = self.lines.plus(part.lines)
-        self.skipped = [*self.skipped, *new[:FIRST_SKIPPED]][:FIRST_SKIPPED]
         self.last = part.last or self.last
-        self.plain_numbers = self.plain_numbers and part.plain_numbers
         self.hashes += part.hashes
         self.end = part.end
-        if self.asked.strict:
-            _refuse_bad(self.opened.path, new)
-        if self.asked.skipped is not None:
-            self.asked.skipped(new)
-        self.asked.progress(end, self.lines.records)
+        self.counted.add(
+            end, part.lines, part.skipped, plain_numbers=part.plain_numbers
+        )
 
     def collected(self, runs: list[R]) -> Collected[R]:
         """Return all that was found, if the file is still what it was."""
@@ -265,10 +291,10 @@ class Total:
         opened.check()
         return Collected(
             runs,
-            self.lines,
-            tuple(self.skipped),
+            self.counted.lines,
+            tuple(self.counted.skipped),
             self.last,
-            self.plain_numbers,
+            self.counted.plain_numbers,
             opened.size if opened.source.seekable else self.end,
             opened.size if unterminated is None else unterminated,
             hashed,

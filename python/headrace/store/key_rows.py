@@ -26,10 +26,10 @@ from headrace.store.row_provider import NoKeyRows
 from headrace.store.sidecars import sidecar_places
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Callable, Collection, Iterator
     from pathlib import Path
 
-    from headrace.kernel.key_index import KeyCandidates, KeyRequest
+    from headrace.kernel.key_index import KeyCandidates, KeyRequest, Meta
     from headrace.kernel.rows import RowBatch
     from headrace.store.opened import OpenedFile
     from headrace.store.row_file import RowFile, RowOptions
@@ -55,8 +55,7 @@ class Proven(NamedTuple):
     """An index that was proven to be that of its file, as others can tell it from another."""
 
     path: str
-    build_id: int
-    delta: tuple[str, int, int] | None
+    build: tuple[object, ...]
 
 
 class Passed(NamedTuple):
@@ -71,9 +70,14 @@ class KeyRows:
     """The rows of one file that an index leads to, in file order."""
 
     file: RowFile
-    opened: OpenedFile
+    open: Callable[[], OpenedFile]
     stored: Stored
     candidates: KeyCandidates
+
+    @property
+    def opened(self) -> OpenedFile:
+        """The file, opened."""
+        return self.open()
 
     @property
     def source(self) -> Source:
@@ -89,7 +93,8 @@ class KeyRows:
     def proven(self) -> Proven:
         """What others need to know to use the same index without proving it."""
         index = self.stored.index
-        return Proven(str(self.stored.path.absolute()), index.build_id, index.delta)
+        path = str(self.stored.path.absolute())
+        return Proven(path, (index.build_id, index.delta))
 
     @property
     def told(self) -> str:
@@ -97,7 +102,7 @@ class KeyRows:
         meta = self.stored.whole
         keys = "" if meta.keys is None else f" ({meta.keys} keys)"
         return (
-            f"{len(self)} of {meta.lines.lines} rows are read, found in "
+            f"{len(self)} of {self.lines().lines} rows are read, found in "
             f"{self.stored.path}, the key index of {','.join(meta.key)}{keys}"
         )
 
@@ -128,20 +133,30 @@ class KeyRows:
     def _read(self, first: int, count: int) -> RowBatch:
         try:
             with reading(self.opened.path):
-                batch = self.stored.index.rows(
-                    self.opened.data,
-                    self.candidates,
-                    size=self.opened.size,
-                    first=first,
-                    count=count,
-                    max_bytes=_BATCH_BYTES,
-                )
+                batch = self._rows(first, count, _BATCH_BYTES)
         except SidecarError as error:
             # A source that was changed is said to be so, not its index.
             self.opened.check()
             raise _damaged(self.opened.path, self.stored.path, error) from None
         self.opened.check()
         return batch
+
+    def _rows(self, first: int, count: int, max_bytes: int) -> RowBatch:
+        opened = self.opened
+        return self.stored.index.rows(
+            opened.data,
+            self.candidates,
+            size=opened.size,
+            first=first,
+            count=count,
+            max_bytes=max_bytes,
+        )
+
+    def _offset(self, number: int) -> int:
+        """Return where a row begins in the file."""
+        offset = self.candidates.offset(number)
+        assert offset is not None  # nobody asks more rows than there are
+        return offset
 
     def lines(self) -> Passed:
         """Return the lines of the file."""
@@ -152,8 +167,7 @@ class KeyRows:
         """Return the lines that were passed when so many rows have been asked."""
         if asked == 0:
             return Passed(0, 0)
-        offset = self.candidates.offset(len(self) - asked if reverse else asked - 1)
-        assert offset is not None  # nobody asks more rows than there are
+        offset = self._offset(len(self) - asked if reverse else asked - 1)
         with reading(self.opened.path):
             before = count_rows(self.opened.data, self.opened.size, 0, offset)
         self.opened.check()
@@ -189,10 +203,11 @@ def find(
     """
     refused: NoKeyRows | None = None
     usable: list[KeyRows] = []
-    for path in _places(opened.source, keys, options.keeping.directory):
+    location = opened.source.location
+    for path in places(location, keys, options.keeping.directory, SUFFIX):
         match read(path):
             case Unreadable(fault="corrupt", reason=reason):
-                _warn(f"{opened.path}: {path}: {reason}")
+                warn(f"{opened.path}: {path}: {reason}")
                 refused = NoKeyRows(str(path), reason)
             case Stored() as stored if set(stored.whole.key) <= set(keys.names):
                 match _looked_up(file, opened, stored, keys):
@@ -203,7 +218,7 @@ def find(
             case _:
                 pass
     for found in sorted(usable, key=len):
-        reason = _limits(found.stored, options.max_line, max_depth)
+        reason = limits(found.stored.whole, options.max_line, max_depth)
         if not reason and found.proven not in proven:
             reason = _doubt(found, prove=prove)
         if not reason:
@@ -212,18 +227,28 @@ def find(
     return refused or NoKeyRows(opened.path)
 
 
-def _places(source: Source, keys: Keys, directory: str | None) -> Iterator[Path]:
-    """List where indexes of these fields, or of some of them, may be."""
+def places(
+    location: str, keys: Keys, directory: str | None, *others: str
+) -> Iterator[Path]:
+    """List where indexes of these fields, or of some of them, may be, and those with other suffixes."""
     names = keys.names[:_MOST_FIELDS]
     counts = range(1, len(names) + 1)
     orders = [order for count in counts for order in permutations(names, count)]
-    for suffix in (SUFFIX, *map(suffix_of, orders)):
-        yield from sidecar_places(source.location, suffix, directory)
+    for suffix in (*others, *map(suffix_of, orders)):
+        yield from sidecar_places(location, suffix, directory)
 
 
 def _looked_up(
     file: RowFile, opened: OpenedFile, stored: Stored, keys: Keys
 ) -> KeyRows | NoKeyRows:
+    candidates = looked_up(opened.path, stored, keys)
+    if isinstance(candidates, NoKeyRows):
+        return candidates
+    return KeyRows(file, lambda: opened, stored, candidates)
+
+
+def looked_up(location: str, stored: Stored, keys: Keys) -> KeyCandidates | NoKeyRows:
+    """Return where rows begin that may have one of the keys, if an index can tell."""
     requests = _requests(stored, keys)
     path = str(stored.path)
     if isinstance(requests, str):
@@ -233,12 +258,12 @@ def _looked_up(
         with reading(path):
             candidates = stored.index.candidates(requests, most)
     except SidecarError as error:
-        damage = _damaged(opened.path, stored.path, error)
-        _warn(damage.what)
+        damage = _damaged(location, stored.path, error)
+        warn(damage.what)
         return NoKeyRows(path, damage.reason)
     if candidates is None:
         return NoKeyRows(path, "it leads to so many rows that to read all is faster")
-    return KeyRows(file, opened, stored, candidates)
+    return candidates
 
 
 def _requests(stored: Stored, keys: Keys) -> list[KeyRequest] | str:
@@ -263,9 +288,8 @@ def _requests(stored: Stored, keys: Keys) -> list[KeyRequest] | str:
         return str(error)
 
 
-def _limits(stored: Stored, max_line: int, max_depth: int) -> str:
+def limits(meta: Meta, max_line: int, max_depth: int) -> str:
     """Return why rows that the index does not lead to may be no rows to who asks."""
-    meta = stored.whole
     if meta.lines.bad or meta.lines.too_long or meta.lines.pending:
         return "lines are bad, and who reads all rows says which"
     if meta.max_line > max_line or meta.max_depth > max_depth:
@@ -279,7 +303,7 @@ def _doubt(found: KeyRows, *, prove: bool) -> str:
     try:
         usable, fresh = fitting(stored, opened.source, opened, prove=prove)
     except KeyIndexError as error:
-        _warn(error.what)
+        warn(error.what)
         return error.reason
     if fresh.state == "fresh" and usable is stored:
         return ""
@@ -291,5 +315,6 @@ def _damaged(source: str, path: Path, error: SidecarError) -> KeyIndexError:
     return KeyIndexError(source, str(path), "corrupt", f"{reason} (byte {offset})")
 
 
-def _warn(what: str) -> None:
+def warn(what: str) -> None:
+    """Say that an index cannot be used."""
     warnings.warn(f"{what}; the file is scanned", HeadraceWarning, stacklevel=2)

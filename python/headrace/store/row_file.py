@@ -508,16 +508,20 @@ class RowFile:
         if self.source.kind != "file" or not self._seekable:
             return NoKeyRows(self.source.location)
         from headrace.store import key_rows
+        from headrace.store.set_index import part_rows
 
-        return key_rows.find(
-            self,
-            self._open(),
-            self._options,
-            keys,
-            max_depth,
-            prove=prove,
-            proven=proven,
+        how = self._options
+        of_set = part_rows.find(
+            self, self._open, how, keys, max_depth, prove=prove, proven=proven
         )
+        if isinstance(of_set, key_rows.KeyRows):
+            return of_set
+        found = key_rows.find(
+            self, self._open(), how, keys, max_depth, prove=prove, proven=proven
+        )
+        if isinstance(found, NoKeyRows) and not found.reason:
+            return of_set or found
+        return found
 
     # What is open
 

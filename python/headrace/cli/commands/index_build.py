@@ -32,8 +32,9 @@ missing, null, an array or an object, are in no index; they are counted. The ind
 FILE is FILE.jnx, or FILE.jnx.KEY if that is the index of another key. It is there whole
 or not at all, and the same rows give the same bytes. With --graph, rows are edges: they come
 from the node that one field names, go to the node that another one names, and say something
-about both; the index is FILE.jnx.graph. Of several FILEs, of a set and of a log, each file gets
-an index of its own; at the first one that cannot have it, the command ends.
+about both; the index is FILE.jnx.graph. Of several FILEs, and of a log, each file gets an index
+of its own; at the first one that cannot have it, the command ends. A set of shards gets one index
+of a key for all its parts, the directory SET.jnx.KEY; of edges, each part gets one.
 
 With --engine spark, the files are read by tasks of Spark, on this machine or on the cluster that
 --master names, which must see FILE and where its index goes. The bytes are the same."""
@@ -47,6 +48,10 @@ EXAMPLES = (
     Example(
         "headrace index build app.jsonl --on id --mode unique",
         "which is an error if two rows have one id",
+    ),
+    Example(
+        "headrace index build shards/ --on id --engine spark",
+        "of a set of shards, by tasks of Spark",
     ),
     Example(
         "headrace index build edges.jsonl --graph --from from --pred pred --to to",
@@ -162,6 +167,7 @@ def _build_keys(options: Namespace, console: Console) -> int:
     from headrace.cli.index_building import build_as_asked
     from headrace.cli.key_index_options import fields, tell_as_asked
     from headrace.errors import UsageError
+    from headrace.store.key_subject import each_with_rows
 
     tell_as_asked(options, console)
     if options.from_ or options.pred or options.to or options.reverse:
@@ -196,5 +202,6 @@ def _build_keys(options: Namespace, console: Console) -> int:
         mode=options.mode,
         version=VERSIONS[version],
     )
-    build_as_asked(options, console, build, say_start, say_mistyped)
+    sources = each_with_rows(options.files)
+    build_as_asked(options, console, sources, build, say_start, say_mistyped)
     return 0

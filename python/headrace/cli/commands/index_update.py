@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from headrace.cli.arguments import Argument
+from headrace.cli.engine_options import ENGINE
 from headrace.cli.key_index_options import (
     ERRORS,
     EVENTS,
@@ -28,7 +29,8 @@ Only rows that were appended to FILE are read; they go to a delta beside the ind
 becomes one with it when it has more than a quarter of its rows. What the index covers is
 proven to be the same, by hashes of all of it. If FILE was changed otherwise, an event says
 why, the exit code is 1, and --full builds the index anew, as it was. The index of a FILE
-that only looks different, as a copy does, takes note of that."""
+that only looks different, as a copy does, takes note of that. Of a set of shards, the rows of
+parts that came to it are read, with --engine spark by tasks of Spark."""
 
 EXAMPLES = (
     Example("headrace index update app.jsonl", "index the rows that were appended"),
@@ -45,6 +47,7 @@ ARGUMENTS = (
     STRICT,
     ERRORS,
     *PLACES,
+    *ENGINE,
     *EVENTS,
 )
 
@@ -66,5 +69,12 @@ def _update(options: Namespace, console: Console) -> int:
     from headrace.cli.key_index_options import key_of, tell_as_asked
 
     tell_as_asked(options, console)
-    update = partial(update_lookup_index, options.file, key_of(options))
+    update = partial(
+        update_lookup_index,
+        options.file,
+        key_of(options),
+        engine=options.engine,
+        master=options.master,
+        partition_bytes=options.partition_bytes,
+    )
     return update_as_asked(options, console, update)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from pathlib import Path  # noqa: TC003, an example uses it
+from pathlib import Path
 
 from headrace.errors import UsageError
 
@@ -76,6 +76,20 @@ class SetNames:
     def text(self) -> str:
         """How messages name the set."""
         return str(self.directory / self.name)
+
+
+def part_of_set(location: str) -> tuple[SetNames, str] | None:
+    """Return the set that a file can be a part of, and its path there.
+
+    >>> part_of_set("out/rows.parts-00000001/part-00000000.jsonl")[1]
+    'rows.parts-00000001/part-00000000.jsonl'
+    """
+    path = Path(location)
+    for above in list(path.parents)[:2]:
+        if found := parts_directory(above.name):
+            inside = path.relative_to(above.parent).as_posix()
+            return SetNames(above.parent, found[0]), inside
+    return None
 
 
 def check_name(name: object) -> str:

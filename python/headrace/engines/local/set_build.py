@@ -1,0 +1,78 @@
+"""Making segments of the index of a set in threads of this process."""
+
+from __future__ import annotations
+
+import os
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from tempfile import gettempdir
+from typing import TYPE_CHECKING, NamedTuple
+
+from headrace.engines.index_rows import ScanOptions
+from headrace.engines.set_scan import without_duplicates
+from headrace.kernel.key_index import KeyRuns
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from headrace.engines.set_scan import (
+        KeptSegment,
+        MadeSegment,
+        SetScan,
+        Slice,
+        SliceCounts,
+    )
+
+_LEAST = 1 << 16
+"""Memory for the keys of a segment, however many there are."""
+
+
+class InThreads(NamedTuple):
+    """Makes segments in the memory and by the threads that are asked for."""
+
+    asked: ScanOptions = ScanOptions()
+
+    def __call__(
+        self,
+        how: SetScan,
+        cut: Sequence[Slice],
+        kept: Sequence[KeptSegment | None],
+        directory: Path,
+        done: Callable[[Slice, SliceCounts], None],
+    ) -> list[MadeSegment]:
+        """Scan slices, and write the segments of what is found and kept, aside."""
+        runs = self.collect(how, cut, done)
+        return without_duplicates(
+            [
+                how.write(number, each, directory, kept[number])
+                for number, each in enumerate(runs)
+            ]
+        )
+
+    def collect(
+        self,
+        how: SetScan,
+        cut: Sequence[Slice],
+        done: Callable[[Slice, SliceCounts], None],
+    ) -> list[KeyRuns]:
+        """Scan slices, and return the keys of each segment."""
+        memory = max(self.asked.memory_of(how.segments), _LEAST)
+        threads = max(self.asked.threads or os.cpu_count() or 1, 1)
+        room = Path(gettempdir())
+        runs = [KeyRuns(room, memory) for _ in range(how.segments)]
+
+        def scan(part: Slice) -> SliceCounts:
+            scanning = how.scan(part, how.opened())
+            for segment, packet in scanning.packets():
+                runs[segment].add(packet)
+            return scanning.counts
+
+        with ThreadPoolExecutor(threads) as pool:
+            pending = [pool.submit(scan, part) for part in cut]
+            try:
+                for part, result in zip(cut, pending, strict=True):
+                    done(part, result.result())
+            except BaseException:
+                pool.shutdown(cancel_futures=True)
+                raise
+        return runs

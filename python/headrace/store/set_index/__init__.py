@@ -1,0 +1,1 @@
+"""Key indexes of whole sets of shards, on disk: docs/formats/set-index.md."""
