@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from headrace.engines.fragment_rows import rows_of
+from headrace.engines.spark.keyed_splits import KeyedRows
 from headrace.engines.spark.splits import first_row
 from headrace.errors import BadRowError
 
@@ -38,10 +39,20 @@ def read_fragment(
     A line longer than `options.max_line` is a row whose ``_raw`` is null.
     """
     schema = arrow_schema(columns)
-    rows = rows_of(fragment, options.max_line, options.decoding)
-    while (batch := rows.next_batch(MOST_ROWS, options.batch_bytes)) is not None:
+    for batch in wanted_rows(fragment, options):
         arrays = [column_of_lines(column, batch, fragment) for column in columns]
         yield pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def wanted_rows(fragment: Fragment, options: ReadOptions) -> Iterator[RowBatch]:
+    """Yield the rows that begin in `fragment`; if keys are asked for, those that have one."""
+    rows = rows_of(fragment, options.max_line, options.decoding)
+    keyed = None if options.keys is None else KeyedRows(options.keys)
+    while (batch := rows.next_batch(MOST_ROWS, options.batch_bytes)) is not None:
+        if keyed is None:
+            yield batch
+        else:
+            yield from keyed.of(batch)
 
 
 def arrow_schema(columns: Sequence[Column]) -> pa.Schema:

@@ -12,8 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import TYPE_CHECKING
 
-from headrace.engines.fragment_rows import rows_of
-from headrace.engines.spark.batches import MOST_ROWS
+from headrace.engines.spark.batches import wanted_rows
 from headrace.engines.spark.columns import COLUMNS
 from headrace.engines.spark.splits import plan
 from headrace.errors import UsageError
@@ -105,8 +104,7 @@ def _look(options: ReadOptions, fragment: Fragment) -> Inference:
         )
         for query, output in _queries(options)
     ]
-    rows = rows_of(fragment, options.max_line, options.decoding)
-    while (batch := rows.next_batch(MOST_ROWS, options.batch_bytes)) is not None:
+    for batch in wanted_rows(fragment, options):
         for answers in _answers(asked, batch):
             found.add(answers)
     return found

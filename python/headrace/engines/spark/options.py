@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from headrace.errors import HeadraceError, UsageError
 from headrace.store.sizes import format_size, parse_size
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
+    from headrace.kernel.key_index import Key
     from headrace.kernel.rows import Decoding
 
 
@@ -77,6 +79,14 @@ OPTIONS = (
     Option("where", "a query; only rows for which it is true are rows"),
     Option("query", "a query; the columns are the fields of its answer about each row"),
     Option(
+        "keys",
+        "a JSON list of keys; only rows with one of them are rows, and where an index tells which "
+        "blocks hold them, only those are read",
+    ),
+    Option("keysFile", "a file with such keys, a text on each line, instead of `keys`"),
+    Option("keyField", "the field of the keys, or several: `bank, account`"),
+    Option("indexDir", "where indexes are, instead of beside their files"),
+    Option(
         "mode", "`PERMISSIVE`, `DROPMALFORMED` or `FAILFAST`: what faulty rows become"
     ),
     Option(
@@ -101,6 +111,14 @@ _INSIDE = {
 
 
 @dataclass(frozen=True, slots=True)
+class KeysWanted:
+    """The keys of the rows that are wanted, and the fields they are in."""
+
+    fields: tuple[str, ...]
+    keys: tuple[Key, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class ReadOptions:
     """One read, apart from its schema."""
 
@@ -120,6 +138,8 @@ class ReadOptions:
     infer: bool = False
     columns: tuple[str, ...] | None = None
     variant: str | None = None
+    keys: KeysWanted | None = None
+    index_dir: str | None = None
     looks_inside: bool = False
     """Whether an option is about what is in the lines."""
 
@@ -174,8 +194,48 @@ def read_options(given: Mapping[str, str]) -> ReadOptions:
         infer=_switch("inferSchema", values.get("inferschema", "false")),
         columns=None if columns is None else _names(columns),
         variant=values.get("singlevariantcolumn"),
+        keys=_keys(values),
+        index_dir=values.get("indexdir"),
         looks_inside=not _INSIDE.isdisjoint(values),
     )
+
+
+def _keys(values: Mapping[str, str]) -> KeysWanted | None:
+    """Return the keys that are wanted, None if all rows are."""
+    listed, path, field = (
+        values.get(name) for name in ("keys", "keysfile", "keyfield")
+    )
+    if listed is None and path is None:
+        if field is not None:
+            raise UsageError("option keyField is about keys: give keys or keysFile too")
+        return None
+    if listed is not None and path is not None:
+        raise UsageError("options keys and keysFile say the same: give one of them")
+    if field is None:
+        raise UsageError("option keys needs the field they are in: keyField")
+    fields = _names(field)
+    if path is not None:
+        return KeysWanted(fields, tuple(_lines_of(path)))
+    return KeysWanted(fields, tuple(_listed_keys(listed or "", fields)))
+
+
+def _lines_of(path: str) -> Iterator[str]:
+    try:
+        text = Path(local_path(path)).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"option keysFile: {path}: {error}") from error
+    return filter(None, text.split("\n"))
+
+
+def _listed_keys(text: str, fields: tuple[str, ...]) -> Iterator[Key]:
+    from headrace.kernel.key_index import request
+
+    for key in _json_values("keys", text):
+        try:
+            request(key, fields)
+        except UsageError as error:
+            raise UsageError(f"option keys: {error}") from error
+        yield key
 
 
 def _one_of(name: str, value: str, values: tuple[str, ...]) -> str:
@@ -226,6 +286,10 @@ def _paths(values: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def _json_list(name: str, text: str) -> tuple[str, ...]:
+    return tuple(str(one) for one in _json_values(name, text))
+
+
+def _json_values(name: str, text: str) -> list[Any]:
     # The compiled core stays out of what Spark imports to discover us.
     from headrace.kernel.values import InvalidJsonError, parse
 
@@ -235,7 +299,7 @@ def _json_list(name: str, text: str) -> tuple[str, ...]:
         raise UsageError(f"option {name} is not a JSON list: {error}") from error
     if not isinstance(several, list):
         raise UsageError(f"option {name} is not a JSON list: {text}")
-    return tuple(str(one) for one in several)
+    return several
 
 
 def _most_decoded(text: str | None) -> int | None:

@@ -14,13 +14,12 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from headrace.engines.fragment_rows import rows_of
 from headrace.engines.spark.batches import (
-    MOST_ROWS,
     column_of_lines,
     legible,
     lines,
     rows_before,
+    wanted_rows,
 )
 from headrace.engines.spark.columns import COLUMNS
 from headrace.engines.spark.typed import arrays, is_variant, shape_of, struct_shape
@@ -101,9 +100,7 @@ class FragmentReader:
 
     def read(self, fragment: Fragment) -> Iterator[pa.RecordBatch]:
         """Read the rows that begin in `fragment`."""
-        options = self._options
-        rows = rows_of(fragment, options.max_line, options.decoding)
-        while (batch := rows.next_batch(MOST_ROWS, options.batch_bytes)) is not None:
+        for batch in wanted_rows(fragment, self._options):
             filled = self._builder.fill(batch)
             if filled.faults:
                 self._report(batch, fragment, filled.faults)

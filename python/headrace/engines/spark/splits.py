@@ -23,12 +23,14 @@ from headrace.engines.fragment_rows import count_rows_of
 from headrace.engines.spark.options import local_path
 from headrace.errors import UsageError
 from headrace.physical.fragment import Fragment, fragments
+from headrace.store.key_subject import FileSubject, set_named
 from headrace.store.source import Source, expand
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from headrace.engines.spark.options import ReadOptions
+    from headrace.store.key_subject import Subject
 
 Partition: TypeAlias = tuple[Fragment, ...]
 
@@ -39,11 +41,36 @@ def plan(options: ReadOptions, *, number_rows: bool) -> list[Partition]:
     With `number_rows` every fragment knows its first row. For a file of several
     fragments that means counting its lines; otherwise nothing is read here.
     """
+    if options.keys is not None:
+        flat: Iterable[Fragment] = _with_keys(options)
+        if number_rows:
+            flat = [replace(each, first_row=first_row(each)) for each in flat]
+        return list(packed(flat, options.partition_bytes))
     files = [fragments(source, options.partition_bytes) for source in _sources(options)]
     if number_rows:
         files = numbered_rows(files, options)
     flat = (fragment for file in files for fragment in file)
     return list(packed(flat, options.partition_bytes))
+
+
+def _with_keys(options: ReadOptions) -> Iterator[Fragment]:
+    """Yield what must be read for the rows with some keys."""
+    from headrace.engines.spark.keyed_splits import held
+
+    for subject in _subjects(options):
+        for fragment in held(subject, options).fragments:
+            yield replace(fragment, source=absolute(fragment.source))
+
+
+def _subjects(options: ReadOptions) -> Iterator[Subject]:
+    """Yield sets that are read whole, and all other files."""
+    for path in map(local_path, options.paths):
+        whole = options.name_glob is None and options.blocks
+        subject = set_named(path) if whole and options.max_decoded is None else None
+        if subject is not None:
+            yield subject
+            continue
+        yield from map(FileSubject, _sources(replace(options, paths=(path,))))
 
 
 def first_row(fragment: Fragment) -> int:
