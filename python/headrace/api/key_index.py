@@ -248,12 +248,13 @@ def open_lookup_index(
 
 
 class KeyIndex:
-    """Finds the rows of a file by the value of a field, from any number of threads.
+    """Finds the rows of a file, or of a set of shards, by the value of a field.
 
-    Every row that is given has the key that was asked for. Where the index is missing,
-    damaged or not that of the file any more, the file is scanned, and a `HeadraceWarning`
-    says so; with `auto_rebuild` the index is built anew first, and with `strict` it is an
-    error. Of a file that has grown, only the new rows are scanned.
+    Any number of threads may ask. Every row that is given has the key that was asked
+    for. Where the index is missing, damaged or not that of the file any more, the file is
+    scanned, and a `HeadraceWarning` says so; with `auto_rebuild` the index is built anew
+    first, and with `strict` it is an error. Of a file that has grown, only the new rows
+    are scanned.
     """
 
     def __init__(
