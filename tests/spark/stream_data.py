@@ -49,7 +49,7 @@ def append_set(directory, ids, *, overwrite=False, batch=None):
         "rows",
         overwrite=overwrite,
         job_id=None,
-        options=options,
+        options=lambda _before: options,
         partition_by=None,
         token=None if batch is None else "0" * 16,
     )

@@ -38,7 +38,11 @@ def begin(directory, *, codec="zstd", max_records=None, overwrite=False, **more)
     )
     more = {"job_id": None, "partition_by": None, **more}
     return jobs.begin(
-        Path(directory), "rows", overwrite=overwrite, options=options, **more
+        Path(directory),
+        "rows",
+        overwrite=overwrite,
+        options=lambda _before: options,
+        **more,
     )
 
 

@@ -111,7 +111,7 @@ class PassJob:
             names.name,
             overwrite=self._overwrite,
             job_id=self._id,
-            options=pack_options(output, checked=True),
+            options=lambda _before: pack_options(output, checked=True),
             partition_by=output.partition_by,
         )
         made_here: list[Path] = []

@@ -15,7 +15,7 @@ from pyspark import TaskContext
 from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 
 from headrace.engines.spark.same_version import SameVersion
-from headrace.engines.spark.sink_options import begin_job
+from headrace.engines.spark.sink_options import begin_job, path_keys
 from headrace.errors import BadRecordError, UnwritableRecordError
 
 if TYPE_CHECKING:
@@ -65,15 +65,10 @@ class HeadraceWriter(DataSourceArrowWriter):
         )
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> PartsAside:
-        from headrace.engines.path_keys import PathKeys
-        from headrace.kernel.values import MAX_DEPTH
-
         task = TaskContext.get().partitionId()
         if self._job.done:
             return PartsAside(task, ())
-        path = self._job.partition_by
-        keys = None if path is None else PathKeys(path, MAX_DEPTH)
-        with self._job.attempt(task, keys) as rows:
+        with self._job.attempt(task, path_keys(self._job.partition_by)) as rows:
             for batch in iterator:
                 self._write(batch, rows, task)
             return PartsAside(task, rows.close())

@@ -16,6 +16,7 @@ from headrace.errors import UsageError
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from headrace.engines.path_keys import PathKeys
     from headrace.store.shards.job import Job
     from headrace.store.shards.metadata import Metadata
     from headrace.store.shards.options import PackOptions
@@ -168,24 +169,28 @@ def begin_job(
     options: WriteOptions, *, overwrite: bool, validate: bool, token: str | None = None
 ) -> Job:
     """Make the job of a write, on the driver."""
-    from headrace.engines.path_keys import PathKeys
-    from headrace.kernel.values import MAX_DEPTH
-    from headrace.store.shards.job import begin, current_set
-    from headrace.store.shards.names import SetNames, check_name
+    from headrace.store.shards.job import begin
 
-    if options.partition_by is not None:
-        PathKeys(options.partition_by, MAX_DEPTH)  # raises if it is no path
-    names = SetNames(options.directory, check_name(options.name))
-    current = None if overwrite else current_set(names, overwrite=False)
+    path_keys(options.partition_by)  # raises if it is no path
     return begin(
         options.directory,
         options.name,
         overwrite=overwrite,
         job_id=options.job_id,
-        options=_packing(options, current, validate=validate),
+        options=lambda before: _packing(options, before, validate=validate),
         partition_by=options.partition_by,
         token=token,
     )
+
+
+def path_keys(path: str | None) -> PathKeys | None:
+    """Return what finds the values that rows are partitioned by; it is a part of the language."""
+    if path is None:
+        return None
+    from headrace.engines.path_keys import PathKeys
+    from headrace.kernel.values import MAX_DEPTH
+
+    return PathKeys(path, MAX_DEPTH)
 
 
 def _packing(

@@ -29,6 +29,7 @@ from headrace.engines.spark.columns import (
 )
 from headrace.engines.spark.options import ReadOptions, local_path, read_options
 from headrace.engines.spark.same_version import SameVersion
+from headrace.engines.spark.settling import settle
 from headrace.engines.spark.shared import refuse_unshared
 from headrace.engines.spark.sink_options import (
     is_write,
@@ -125,6 +126,7 @@ class HeadraceSource(DataSource):
     def streamWriter(self, schema: StructType, overwrite: bool) -> StreamWriter:  # noqa: FBT001, N802
         from headrace.engines.spark.stream_sink import StreamWriter
 
+        settle()
         options = stream_write_options(self._given)
         refuse_unshared(options.write.directory, self.master)
         return StreamWriter(options, schema, overwrite=overwrite)

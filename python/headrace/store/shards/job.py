@@ -178,12 +178,13 @@ def begin(
     *,
     overwrite: bool,
     job_id: str | None,
-    options: PackOptions,
+    options: Callable[[Metadata | None], PackOptions],
     partition_by: str | None,
     token: str | None = None,
 ) -> Job:
     """Make a job and the directory in which its tasks put their parts.
 
+    `options` is given the set that is appended to, if there is one.
     Jobs with the same `token`, sixteen digits, have the same directory: of several, one is
     at work at a time.
     """
@@ -191,12 +192,14 @@ def begin(
     refuse_foreign(names.directory)
     current = current_set(names, overwrite=overwrite)
     done = current is not None and is_done(current, job_id)
-    if current is not None and not overwrite and not done:
-        refuse_mixture(names, current, options.compression, partition_by)
+    before = None if overwrite else current
+    chosen = options(before)
+    if before is not None and not done:
+        refuse_mixture(names, before, chosen.compression, partition_by)
     staging = names.staging(token or os.urandom(8).hex())
     with writing(staging):
         made = tuple(_make(staging, exist_ok=token is not None))
-    return Job(names, overwrite, job_id, options, partition_by, staging, made, done)
+    return Job(names, overwrite, job_id, chosen, partition_by, staging, made, done)
 
 
 def _make(staging: Path, *, exist_ok: bool) -> list[Path]:
