@@ -1,4 +1,4 @@
-"""examples/declarative: our source in a Spark Declarative Pipeline."""
+"""examples/declarative: our source and our sink in a Spark Declarative Pipeline."""
 
 import importlib.util
 import shutil
@@ -8,6 +8,7 @@ import sys
 import pyarrow.parquet as pq
 import pytest
 
+import headrace
 from tests.spark.cluster import ROOT, SPARK_HOME, environment
 
 pytestmark = [
@@ -26,7 +27,7 @@ def test_the_example_runs(tmp_path):
     shutil.copytree(ROOT / "examples/declarative", place)
     spec = place / "spark-pipeline.yml"
     said = spec.read_text()
-    assert said.count("/data/") == 2
+    assert said.count("/data/") == 3
     spec.write_text(said.replace("/data/", f"{tmp_path}/"))
     (tmp_path / "events").mkdir()
     (tmp_path / "events/a.jsonl").write_text(
@@ -35,29 +36,44 @@ def test_the_example_runs(tmp_path):
         "bad\n"
         '{"id": 3, "level": "info", "_line": 7}\n'
     )
-    run = [SPARK_HOME / "bin" / "spark-pipelines", "run", "--spec", spec]
-    run += ["--conf", f"spark.sql.warehouse.dir={tmp_path / 'warehouse'}"]
-    run += ["--conf", "spark.ui.enabled=false"]
-    done = subprocess.run(
-        run,
-        capture_output=True,
-        encoding="utf-8",
-        env=environment() | {"SPARK_HOME": str(SPARK_HOME)},
-        cwd=tmp_path,
-        check=False,
-    )
-    assert "Run is COMPLETED" in done.stdout + done.stderr, done.stderr
-    assert done.returncode == 0
-
-    def rows(table):
-        return pq.read_table(tmp_path / "warehouse" / table).to_pylist()
-
+    run(tmp_path, spec)
     path = str(tmp_path / "events/a.jsonl")
-    events = sorted(rows("events"), key=lambda row: row["_line"])
-    assert [list(row.values()) for row in events] == [
+    assert [list(row.values()) for row in table(tmp_path, "events", "_line")] == [
         [1, "info", 1.5, path, 1],
         [2, "error", 2.0, path, 2],
         [3, "info", None, path, 4],
     ]
-    levels = {row["level"]: row["events"] for row in rows("levels")}
-    assert levels == {"info": 2, "error": 1}
+    levels = table(tmp_path, "levels", "level")
+    assert levels == [
+        {"level": "error", "events": 1},
+        {"level": "info", "events": 2},
+    ]
+    # Lines of a streaming table are as they are in the file, bad ones too.
+    lines = [row["_raw"] for row in table(tmp_path, "seen", "_offset")]
+    assert lines == (tmp_path / "events/a.jsonl").read_bytes().splitlines()
+    errors = list(headrace.open(tmp_path / "errors"))
+    assert errors == [{"id": 2, "level": "error", "ms": 2.0}]
+
+
+def run(directory, spec):
+    """Run the pipeline to its end."""
+    command = [SPARK_HOME / "bin" / "spark-pipelines", "run", "--spec", spec]
+    command += ["--conf", f"spark.sql.warehouse.dir={directory / 'warehouse'}"]
+    command += ["--conf", "spark.ui.enabled=false"]
+    done = subprocess.run(
+        command,
+        capture_output=True,
+        encoding="utf-8",
+        env=environment() | {"SPARK_HOME": str(SPARK_HOME)},
+        cwd=directory,
+        check=False,
+    )
+    said = done.stdout + done.stderr
+    assert "Run is COMPLETED" in said, said
+    assert done.returncode == 0
+
+
+def table(directory, name, *order):
+    """Return the rows of a table, by these columns."""
+    rows = pq.read_table(directory / "warehouse" / name).to_pylist()
+    return sorted(rows, key=lambda row: [row[column] for column in order])
