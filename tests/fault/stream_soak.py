@@ -2,8 +2,8 @@
 
 ``python -m tests.fault.stream_soak MINUTES SEED [local]``. A process appends numbered records to
 logs that rotate and are compressed; a query in other processes streams them into a set. Its
-driver, its Python workers, and on a cluster its executors are killed at random, and it is started
-again from its checkpoint directory. In the end the set must have what was acknowledged, each
+driver, its Python workers, and on a cluster its executors are killed in turn, at random moments,
+and it is started again from its checkpoint directory. In the end the set must have what was acknowledged, each
 record once and in order for each log. It runs on a cluster of its own, or with ``local``
 in the driver.
 """
@@ -27,7 +27,6 @@ from tests.spark.processes import kill, processes, until
 
 LOCAL = "local[2,4]"
 PATIENCE = 300
-LEAST_KILLS = 2
 UNEXPECTED = (
     "StreamNotContinuedError",
     "StreamReplacedError",
@@ -37,6 +36,9 @@ UNEXPECTED = (
     "AssertionError",
 )
 """What no kill may lead to: with these, something was lost or doubled."""
+
+MARKS = {"worker": b"pyspark.daemon", "executor": b"ExecutorBackend"}
+"""What is in the command lines of what is killed besides the driver."""
 
 
 def program(*arguments, **options):
@@ -57,6 +59,9 @@ class Soak:
         self.out = directory / "out"
         self.master = master
         self.chance = random.Random(seed)
+        self.kinds = ["worker", "driver"]
+        if master != LOCAL:
+            self.kinds.insert(0, "executor")
         self.killed = Counter()
         self.starts = 0
         self.query = None
@@ -101,26 +106,25 @@ class Soak:
         return self.query is None or self.query.poll() is not None
 
     def strike(self):
-        """Kill something."""
-        kinds = ["driver", "worker", "worker"]
-        if self.master != LOCAL:
-            kinds += ["executor", "executor"]
-        kind = self.chance.choice(kinds)
+        """Kill what is next, when it is there: a query that has just begun has no workers."""
+        kind = self.kinds[self.killed.total() % len(self.kinds)]
         if kind == "driver":
             self.stop()
         else:
-            mark = {"worker": b"pyspark.daemon", "executor": b"ExecutorBackend"}[kind]
-            there = [
-                pid
-                for session in self.sessions()
-                for pid, called in processes(session).items()
-                if mark in called
-            ]
-            if not there:
+            until(lambda: self.over() or self.there(kind), PATIENCE)
+            if self.over():
                 return
-            with suppress(ProcessLookupError):
-                os.kill(self.chance.choice(sorted(there)), signal.SIGKILL)
+            os.kill(self.chance.choice(self.there(kind)), signal.SIGKILL)
         self.killed[kind] += 1
+
+    def there(self, kind):
+        """Return the processes of a kind."""
+        return sorted(
+            pid
+            for session in self.sessions()
+            for pid, called in processes(session).items()
+            if MARKS[kind] in called
+        )
 
     def sessions(self):
         """Return those of the driver and of the workers of the cluster."""
@@ -136,9 +140,9 @@ class Soak:
         return found
 
     def run(self, minutes):
-        """Kill and start again for so long, and more than once however slow the machine is."""
+        """Kill and start again for so long, and each kind once however slow the machine is."""
         deadline = time.monotonic() + 60 * minutes
-        while time.monotonic() < deadline or self.killed.total() < LEAST_KILLS:
+        while time.monotonic() < deadline or len(self.killed) < len(self.kinds):
             if self.over():
                 # It ends by itself when what plans its batches was killed.
                 self.stop()

@@ -1,11 +1,17 @@
 """Logs as a stream: every committed line once, wherever the log is in its life."""
 
+import json
 import warnings
 
 import pytest
 
 import headrace
-from headrace.errors import HeadraceWarning, StreamLossError, StreamReplacedError
+from headrace.errors import (
+    HeadraceWarning,
+    SourceChangedError,
+    StreamLossError,
+    StreamReplacedError,
+)
 from tests.spark.driven import EVERYTHING, Stream
 from tests.spark.stream_data import append_log, expected, lines
 
@@ -135,6 +141,22 @@ def test_lines_that_are_gone_before_a_batch_is_done_again(log):
     headrace.retain_log(log, before_line=201)
     with pytest.warns(HeadraceWarning, match="lines 1 to 200 are gone"):
         assert lines(stream.run(planned)) == expected(range(200, 350))
+
+
+def test_a_segment_that_is_removed_between_plan_and_task_stops_the_query_once(log):
+    stream = Stream(log, onDataLoss="skip", maxRowsPerTrigger=250)
+    planned = stream.plan()
+    start, end = stream.end, json.loads(planned)
+    tasks = stream.reader.partitions(start, end)
+    headrace.retain_log(log, before_line=201)
+    with pytest.raises(SourceChangedError, match="lines 1 to 100 of the log"):
+        list(stream.reader.read(tasks[0]))
+    # The same batch is done again, and has what is left of it.
+    stream.restart()
+    with pytest.warns(HeadraceWarning, match="lines 1 to 200 are gone"):
+        found = stream.run(planned)
+    assert lines(found) == expected(range(200, 250))
+    assert lines(stream.rest()) == expected(range(250, 350))
 
 
 def test_retention_behind_the_reader_is_no_matter(log):
