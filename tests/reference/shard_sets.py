@@ -26,7 +26,7 @@ def write(
         "rows",
         overwrite=overwrite,
         job_id=None,
-        options=options,
+        options=lambda _before: options,
         partition_by=None,
     )
     with job.attempt(0) as rows:
