@@ -69,7 +69,9 @@ def indexed(directory, left, parts, fields):
 def in_a_set(directory, left, right, fields):
     """Write a left side, and a right one as a set of small parts with one index."""
     left_file = written(directory / "left.jsonl", left)
-    shards = write(directory / "set", right, most=4, overwrite=True)
+    # No record of a set is blank.
+    records = [line for line in right if line.strip()]
+    shards = write(directory / "set", records, most=4, overwrite=True)
     shutil.rmtree(directory / "set" / f"rows.jnx.{','.join(fields)}", True)
     headrace.build_lookup_index(shards, fields)
     return left_file, shards
