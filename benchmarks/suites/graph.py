@@ -108,6 +108,8 @@ def headrace_near(path: str, index: str, edges: int) -> Outcome:
 
 def headrace_expand(path: str, index: str, edges: int) -> Outcome:
     """Go from all seeds at once, by the index, to a table."""
+    import pyarrow  # noqa: F401, it is not the import that is measured
+
     from headrace import Graph
 
     with Meter() as meter, Graph(path, index=index, strict=True) as graph:
@@ -129,6 +131,7 @@ def headrace_steps(path: str, index: str, edges: int) -> Outcome:
 def duckdb_expand(store: str, edges: int) -> Outcome:
     """Ask a recursive query of a table, one thread, for a table."""
     import duckdb
+    import pyarrow  # noqa: F401, it is not the import that is measured
 
     statement = f"""
         with recursive reached(node, level) as (

@@ -17,7 +17,7 @@ use crate::Result;
 
 /// Nodes whose edges are followed at once: at first, in case few are wanted, and at most.
 const FIRST_TOGETHER: usize = 64;
-const MOST_TOGETHER: usize = 1 << 17;
+const MOST_TOGETHER: usize = 1 << 18;
 /// Edges and steps between two questions whether to go on.
 const ASK_EVERY: u32 = 1 << 12;
 
@@ -52,7 +52,7 @@ pub struct Options {
 impl Default for Options {
     fn default() -> Self {
         let (which, hops, limit, emit) = Default::default();
-        Self { which, hops, limit, emit, together: 1 << 22 }
+        Self { which, hops, limit, emit, together: 1 << 23 }
     }
 }
 
@@ -231,12 +231,17 @@ impl Expansion {
         let last = self.level_ends.min(self.next + self.together);
         let nodes = &self.order[self.next..last];
         let Swept { found, first } = &mut self.swept;
-        let Options { which, together, .. } = &self.options;
-        let swept = sweep(graph.base(), nodes, which, *together, &mut self.places, found)?;
+        let Options { which, together, limit, .. } = &self.options;
+        // Where few nodes are wanted, edges that lead to more of them are not looked at.
+        let wanted = limit.map_or(u64::MAX, |limit| limit.saturating_sub(self.told));
+        let most = wanted.saturating_mul(2).min(*together);
+        let swept = sweep(graph.base(), nodes, which, most, &mut self.places, found)?;
         found.reverse();
         *first = self.next;
         self.next += swept;
-        self.together = MOST_TOGETHER.min(self.together * 4);
+        let all = swept == nodes.len();
+        self.together = if all { self.together * 16 } else { swept + 1 };
+        self.together = self.together.clamp(1, MOST_TOGETHER);
         Ok(swept > 0)
     }
 

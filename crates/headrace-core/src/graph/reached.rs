@@ -11,7 +11,7 @@ use super::{
 use crate::Result;
 
 /// Steps between two questions whether to go on.
-const TOGETHER: usize = 1 << 16;
+const TOGETHER: usize = 1 << 18;
 
 /// Nodes in the order in which they are reached.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -298,7 +298,7 @@ proptest! {
                 view.find_predicate(only.as_bytes()).unwrap().into_iter().collect()
             });
             let which = Which { direction, predicates, most };
-            for together in [0, 3, 1 << 22] {
+            for together in [0, 3, 1 << 23] {
                 let which = which.clone();
                 let options = Options { which, hops, limit, emit, together };
                 let ids = seeds.iter().map(|id| id.clone().into_bytes()).collect();
@@ -651,7 +651,7 @@ fn whoever_wants_to_stop_is_asked_also_where_nothing_new_is_reached() {
     };
     let data = rows(&(0..10_000).map(edge).collect::<Vec<Triple>>());
     let graph = segments(&index_of(data.as_bytes(), PLAIN), None);
-    for together in [0, 1 << 22] {
+    for together in [0, 1 << 23] {
         let mut view = GraphView::new(Arc::clone(&graph));
         let options = Options { together, ..Options::default() };
         let mut expansion = Expansion::new(&view, vec![b"n0".to_vec()], options);
