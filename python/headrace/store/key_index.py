@@ -9,11 +9,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
-from headrace.errors import KeyIndexError, UsageError
+from headrace.errors import KeyIndexError
 from headrace.kernel.key_index import KeyIndex, Meta, meta_of
 from headrace.store import index_file
 from headrace.store.index_file import Unreadable, Where
-from headrace.store.key_names import SUFFIX, is_index_name, suffix_of
+from headrace.store.key_names import SUFFIX, is_index_name, only_one, suffix_of
 from headrace.store.sidecars import sidecar_places
 
 if TYPE_CHECKING:
@@ -80,10 +80,7 @@ def find(
                 unreadable = unreadable or wrong
             case _:
                 pass
-    if len(found) > 1:
-        keys = " ".join(",".join(key) for key in found)
-        raise UsageError(f"{source.location}: has several indexes; name one of: {keys}")
-    return next(iter(found.values()), unreadable)
+    return only_one(source.location, found) or unreadable
 
 
 def _candidates(

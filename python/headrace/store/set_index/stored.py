@@ -12,14 +12,14 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from headrace.errors import KeyIndexError, UsageError
+from headrace.errors import KeyIndexError
 from headrace.kernel.checksum import digest
 from headrace.kernel.key_index import KeyIndex, Meta
 from headrace.kernel.rows import File, SidecarError, reading
 from headrace.kernel.sealed import SourceMark
 from headrace.store.index_file import Delta, Freshness, Unreadable, Where
 from headrace.store.key_index import Stored
-from headrace.store.key_names import SUFFIX, is_index_name, suffix_of
+from headrace.store.key_names import SUFFIX, is_index_name, only_one, suffix_of
 from headrace.store.set_index.manifest import (
     FILE_NAME,
     BadManifestError,
@@ -171,10 +171,7 @@ def find(
                 unreadable = unreadable or wrong
             case _:
                 pass
-    if len(found) > 1:
-        keys = " ".join(",".join(key) for key in found)
-        raise UsageError(f"{location}: has several indexes; name one of: {keys}")
-    return next(iter(found.values()), unreadable)
+    return only_one(location, found) or unreadable
 
 
 def _candidates(
