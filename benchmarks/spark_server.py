@@ -2,9 +2,10 @@
 
 Starting Spark takes longer than most of what is asked of it, and its Java is slow until it
 is warm. So one process holds a session, and a candidate is a probe that has it run a
-function there: all of them in the same session, one after the other.
+function there: all of them in the same session, one after the other. Sessions of several
+numbers of cores are processes of their own.
 
-``python -m benchmarks.spark_server SOCKET`` serves until its standard input ends.
+``python -m benchmarks.spark_server CORES`` serves until its standard input ends.
 """
 
 from __future__ import annotations
@@ -28,34 +29,42 @@ from benchmarks.probe import Outcome
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-MASTER = "local[2,4]"
-# As seen from where candidates run; a full path may be too long for a socket.
-SOCKET = (DATA / "spark.socket").relative_to(ROOT).as_posix()
-
-_servers: list[subprocess.Popen[bytes]] = []
+CORES = 2
+_servers: dict[int, subprocess.Popen[bytes]] = {}
 
 
-def start() -> None:
+def master(cores: int = CORES) -> str:
+    """Return the master of the session of so many cores."""
+    return f"local[{cores},4]"
+
+
+def _socket(cores: int) -> str:
+    """Return its socket as seen from where candidates run; a full path may be too long."""
+    return (DATA / f"spark-{cores}.socket").relative_to(ROOT).as_posix()
+
+
+def start(cores: int = CORES) -> None:
     """Start the server, unless it runs; it ends with this process."""
-    if _servers:
+    if cores in _servers:
         return
-    Path(ROOT, SOCKET).unlink(missing_ok=True)
+    place = Path(ROOT, _socket(cores))
+    place.unlink(missing_ok=True)
     server = subprocess.Popen(
-        [sys.executable, "-m", "benchmarks.spark_server", SOCKET],
+        [sys.executable, "-m", "benchmarks.spark_server", str(cores)],
         cwd=ROOT,
         stdin=subprocess.PIPE,
     )
-    _servers.append(server)
-    while not Path(ROOT, SOCKET).exists():
+    _servers[cores] = server
+    while not place.exists():
         if server.poll() is not None:
             raise RuntimeError("Spark did not start")
         time.sleep(0.1)
 
 
-def ask(where: str, *arguments: str | int) -> Outcome:
-    """Have the server run a function with its session; a probe."""
+def ask(cores: int, where: str, *arguments: str | int) -> Outcome:
+    """Have the server of so many cores run a function with its session; a probe."""
     with socket.socket(socket.AF_UNIX) as connection:
-        connection.connect(SOCKET)
+        connection.connect(_socket(cores))
         connection.sendall(json.dumps([where, *arguments]).encode() + b"\n")
         with connection.makefile("rb") as told:
             answer = json.loads(told.readline())
@@ -98,14 +107,14 @@ class SparkMeter:
         self.figures = {"time": seconds, "cpu": cpu - self._cpu, "peak_rss": peak}
 
 
-def serve(path: str) -> None:
+def serve(cores: int) -> None:
     """Run what candidates ask for."""
     from headrace.spark import session
 
     os.setsid()
-    spark = session(MASTER, **{"spark.driver.memory": "2g"})
+    spark = session(master(cores), **{"spark.driver.memory": "2g"})
     with socket.socket(socket.AF_UNIX) as listening:
-        listening.bind(path)
+        listening.bind(_socket(cores))
         listening.listen()
         Thread(target=_end_with_stdin, daemon=True).start()
         while True:
@@ -133,4 +142,4 @@ def _end_with_stdin() -> None:
 
 
 if __name__ == "__main__":
-    serve(sys.argv[1])
+    serve(int(sys.argv[1]))

@@ -125,7 +125,7 @@ def query_sum(path: str, shape: Shape) -> str:
 
     with open_rows(path, persist=False) as rows:
         asked = rows.query(
-            f"$.rows().sum({shape.field})", engine="spark", master=spark_server.MASTER
+            f"$.rows().sum({shape.field})", engine="spark", master=spark_server.master()
         )
         (total,) = asked.to_list()
     return number_text(total)
@@ -161,7 +161,12 @@ def asked(name: str, function: str, *arguments: str | int | Path) -> Candidate:
     """Make a candidate of a function of this module that gets the session."""
     where = f"{__name__}:{function}"
     return probe(
-        name, spark_server.ask, where, *arguments, modules=("pyspark", "pyarrow")
+        name,
+        spark_server.ask,
+        spark_server.CORES,
+        where,
+        *arguments,
+        modules=("pyspark", "pyarrow"),
     )
 
 
@@ -237,7 +242,8 @@ def prepare(path: Path) -> None:
     spark_server.start()
     table = path.with_suffix(".parquet")
     if not (table / "_SUCCESS").exists():
-        spark_server.ask(f"{__name__}:make_table", str(path), str(table))
+        where = f"{__name__}:make_table"
+        spark_server.ask(spark_server.CORES, where, str(path), str(table))
 
 
 def targets(questions: dict[tuple[str, Task], Question]) -> list[Target]:

@@ -1,8 +1,7 @@
-"""Indexes that tasks of Spark build, by one task at a time and by two.
+"""Indexes that the same tasks of Spark build on one core, and on two.
 
-All run in one session of two cores, which `benchmarks.spark_server` holds. A build that is
-one task leaves one of them idle. Answers have the hash of the whole index: the bytes do not
-depend on who builds it.
+They run in sessions of one and of two cores, which `benchmarks.spark_server` holds. Answers have
+the hash of the whole index: the bytes do not depend on who builds it.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ if TYPE_CHECKING:
 Kind: TypeAlias = Literal["keys", "compact keys", "edges"]
 
 KINDS: tuple[Kind, ...] = ("keys", "compact keys", "edges")
-TWO, ONE, HERE = "two tasks at a time", "one task", "local threads"
+TWO, ONE, HERE = "two cores", "one core", "local threads"
 TASKS = 8
 TIMES_AS_FAST = 1.3
 STEPS = (16, 4, 1)
@@ -44,15 +43,14 @@ STEPS = (16, 4, 1)
 GROWTH = 4.6
 
 
-def build_index(_spark: SparkSession, path: str, kind: Kind, name: str) -> Outcome:
+def build_index(spark: SparkSession, path: str, kind: Kind, name: str) -> Outcome:
     """Build an index of a file of rows."""
     from headrace import build_graph_index, build_lookup_index
 
     options: dict[str, object] = {}
     if name != HERE:
-        size = Path(path).stat().st_size
-        most = size if name == ONE else -(-size // TASKS)
-        options = {"engine": "spark", "master": spark_server.MASTER}
+        most = -(-Path(path).stat().st_size // TASKS)
+        options = {"engine": "spark", "master": spark.sparkContext.master}
         options["partition_bytes"] = max(most, 1)
     with tempfile.TemporaryDirectory(dir=Path(path).parent) as folder:
         file = Path(folder) / "index"
@@ -72,9 +70,16 @@ def build_index(_spark: SparkSession, path: str, kind: Kind, name: str) -> Outco
 
 def asked(name: str, path: Path, kind: Kind) -> Candidate:
     """Make a candidate of the function that gets the session."""
-    where = f"{__name__}:build_index"
-    modules = ("pyspark", "pyarrow")
-    return probe(name, spark_server.ask, where, path, kind, name, modules=modules)
+    return probe(
+        name,
+        spark_server.ask,
+        1 if name == ONE else spark_server.CORES,
+        f"{__name__}:build_index",
+        path,
+        kind,
+        name,
+        modules=("pyspark", "pyarrow"),
+    )
 
 
 def building(label: str, path: Path, kind: Kind, names: tuple[str, ...]) -> Question:
@@ -84,9 +89,10 @@ def building(label: str, path: Path, kind: Kind, names: tuple[str, ...]) -> Ques
 
 
 def build(settings: Settings) -> Benchmark:
-    """Build everything in one session."""
+    """Build everything in two sessions."""
     if find_spec("pyspark") is not None and find_spec("pyarrow") is not None:
         spark_server.start()
+        spark_server.start(cores=1)
     path = data_file("narrow", Extent(settings.size))
     size = bytes_text(settings.size)
     kinds = [
@@ -119,4 +125,6 @@ def build(settings: Settings) -> Benchmark:
     )
 
 
-SUITE = Suite("spark-index", "Build indexes in tasks of one Spark session.", build)
+SUITE = Suite(
+    "spark-index", "Build indexes in tasks of Spark, on one core and on two.", build
+)

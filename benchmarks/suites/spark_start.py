@@ -14,13 +14,13 @@ from benchmarks.candidate import (
     program,
 )
 from benchmarks.generate import Extent, data_file
-from benchmarks.spark_server import MASTER
+from benchmarks.spark_server import master
 from benchmarks.suite import Settings, Suite
 
 ALLOWANCE = 2.0
 """Seconds."""
 
-BARE = f"import headrace.spark; spark = headrace.spark.session({MASTER!r})"
+BARE = f"import headrace.spark; spark = headrace.spark.session({master()!r})"
 # What the first job takes that has nothing of headrace in it.
 JOB = f"{BARE}; spark.range(3).selectExpr('sum(id)').first()"
 
@@ -28,7 +28,7 @@ JOB = f"{BARE}; spark.range(3).selectExpr('sum(id)').first()"
 def build(_settings: Settings) -> Benchmark:
     """Start Spark for one row, and for none."""
     path = data_file("narrow", Extent(1, "rows"))
-    query = ("query", "--engine", "spark", "--master", MASTER)
+    query = ("query", "--engine", "spark", "--master", master())
     needed = ("pyspark", "pyarrow")
     question = Question(
         "start Spark and end",

@@ -83,6 +83,7 @@ def asked(form: Form, log: Path, batch_bytes: int) -> Candidate:
     return probe(
         NAMES[form],
         spark_server.ask,
+        spark_server.CORES,
         f"{__name__}:stream",
         log,
         form,

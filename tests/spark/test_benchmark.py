@@ -22,7 +22,7 @@ SMALL = Settings(size=300_000, large=300_000, rounds=1)
 def _here(spark, monkeypatch, tmp_path):
     """Have the session of the tests do what the server does."""
 
-    def ask(where, *arguments):
+    def ask(cores, where, *arguments):
         module, name = where.split(":")
         return getattr(import_module(module), name)(spark, *arguments)
 
@@ -37,7 +37,7 @@ def _here(spark, monkeypatch, tmp_path):
 
     monkeypatch.setattr("benchmarks.runner.run_once", run_here)
     monkeypatch.setattr(spark_server, "ask", ask)
-    monkeypatch.setattr(spark_server, "start", lambda: None)
+    monkeypatch.setattr(spark_server, "start", lambda cores=0: None)
     # Candidates name it by where it is.
     ask.__module__, ask.__name__ = "benchmarks.spark_server", "ask"
     monkeypatch.setattr(suite, "data_file", small)
