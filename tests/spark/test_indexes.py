@@ -3,13 +3,19 @@
 import json
 import subprocess
 import sys
+from dataclasses import replace
+from functools import partial
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 import headrace
+from headrace.engines.spark.tasks import run_each
 from headrace.errors import DuplicateKeyError
+from tests.property.test_index_jobs import ASKED, FILES, build_here, outcome, written
 from tests.reference.compressed import FORMS
-from tests.reference.index_jobs import leftovers
+from tests.reference.index_jobs import build_by_tasks, leftovers
 from tests.spark.cluster import QUICK_START, environment
 from tests.spark.processes import kill, until
 
@@ -69,6 +75,32 @@ def test_the_bytes_are_the_same(spark, paths, build, options):
             each.path.unlink()
     assert found[0] == found[1]
     assert leftovers(paths[0].parent) == []
+
+
+# The same is shown without Spark for many more.
+@settings(
+    max_examples=12,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+@given(files=FILES, asked=ASKED, strict=st.booleans(), partition=st.integers(100, 4000))
+def test_the_bytes_are_the_same_for_any_files(
+    spark, tmp_path, files, asked, strict, partition
+):
+    paths = written(tmp_path, files)
+    asked = replace(asked, strict=strict, fragment_bytes=partition)
+    here = outcome(build_here, paths, asked)
+    there = outcome(
+        lambda paths, asked: build_by_tasks(
+            paths, asked, partition, partial(run_each, spark)
+        ),
+        paths,
+        asked,
+    )
+    assert (there[0], there[2]) == (here[0], here[2])
+    if here[2] is None:
+        assert there[1] == here[1]
+    assert leftovers(tmp_path) == []
 
 
 def test_an_error_of_a_task_is_that_of_a_thread(spark, paths, tmp_path, monkeypatch):
