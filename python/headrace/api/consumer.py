@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Generic, TypeVar
 
+from headrace.store.closing import Closing
 from headrace.store.log.follow import POLL, again_and_again
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from types import TracebackType
 
     from headrace.store.log.consuming import Consuming
     from headrace.store.log.reader import Block
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 R = TypeVar("R")
 
 
-class Consumer(Generic[R]):
+class Consumer(Closing, Generic[R]):
     """The records of a log that this consumer is not done with.
 
     Whoever asks for the next record is done with the one before. The checkpoint moves
@@ -72,14 +72,3 @@ class Consumer(Generic[R]):
     def close(self) -> None:
         """Commit what is done, and let others be this consumer."""
         self._consuming.close()
-
-    def __enter__(self) -> Consumer[R]:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()

@@ -10,7 +10,6 @@ from typing import (
     TYPE_CHECKING,
     Any,
     Literal,
-    Self,
     TypeAlias,
     TypeVar,
     cast,
@@ -25,6 +24,7 @@ from headrace.errors import (
 )
 from headrace.kernel.tally import Stats, Tally
 from headrace.kernel.values import DEEPEST
+from headrace.store.closing import Closing
 from headrace.store.row_file import RowFile, RowOptions
 from headrace.store.row_provider import ProviderRows, RowProvider
 from headrace.store.sizes import parse_size
@@ -32,7 +32,6 @@ from headrace.store.source import expand, total_size
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
-    from types import TracebackType
 
     from headrace.api.join import JoinResult
     from headrace.api.key_index import KeyIndex
@@ -79,7 +78,7 @@ class Batch:
         return self.rows.first_row + position + 1 if self.numbered else None
 
 
-class Dataset(Sequence[T_co]):
+class Dataset(Closing, Sequence[T_co]):
     """The rows of some sources, in order, as a lazy sequence.
 
     Every line is a row; a blank one is None (``b""`` or white space in `raw`).
@@ -654,17 +653,6 @@ class Dataset(Sequence[T_co]):
         for dataset in self._named:
             dataset.close()
         self._named, self._keyed = [], {}
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def __getstate__(self) -> dict[str, Any]:
         if pipe := next((source for source in self.sources if source.is_pipe), None):

@@ -45,13 +45,13 @@ from headrace.kernel.graph import (
 )
 from headrace.kernel.graph_columns import ReachedColumns, columns_of, reached_of
 from headrace.kernel.rows import SidecarError, reading
+from headrace.store.closing import Closing
 from headrace.store.opened import OpenedFile
 from headrace.store.sizes import parse_size
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Callable, Iterator, Sequence
-    from types import TracebackType
 
     import networkx
     import pyarrow
@@ -79,7 +79,7 @@ class GraphWay:
     reason: str
 
 
-class Graph:
+class Graph(Closing):
     """Goes along edges, from any number of threads.
 
     They are in a file, or in several: a list of them, a set of shards, a directory, a log. Each row is an edge: it comes `from_` a node, goes `to` one, and `pred` says what it means.
@@ -463,17 +463,6 @@ class Graph:
             self._closed = True
             self._opened = self._scanned = None
             self._ways = {}
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
 
 class Expansion:

@@ -7,7 +7,7 @@ import threading
 import warnings
 from dataclasses import dataclass, replace
 from itertools import groupby, islice
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal
 
 from headrace.api import set_index
 from headrace.api.index_builds import Engine, EngineName, build_each
@@ -31,6 +31,7 @@ from headrace.kernel.key_index import Key, request, request_of_json
 from headrace.kernel.values import DEEPEST, MAX_DEPTH
 from headrace.store import index_file as files
 from headrace.store import key_index as store
+from headrace.store.closing import Closing
 from headrace.store.key_subject import each_with_rows, subject_of
 from headrace.store.shards.shard_set import ShardSet
 from headrace.store.sizes import parse_size
@@ -38,7 +39,6 @@ from headrace.store.source import Source
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
-    from types import TracebackType
 
     from headrace.kernel.key_index import KeyRequest, Meta, Skipped, Written
     from headrace.kernel.rows import RowBatch
@@ -247,7 +247,7 @@ def open_lookup_index(
     )
 
 
-class KeyIndex:
+class KeyIndex(Closing):
     """Finds the rows of a file, or of a set of shards, by the value of a field.
 
     Any number of threads may ask. Every row that is given has the key that was asked
@@ -523,17 +523,6 @@ class KeyIndex:
     def close(self) -> None:
         """Let go of the files."""
         self._opened = self._usable = None
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
 
 def _values(rows: RowBatch) -> list[Any]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from headrace.errors import UsageError
 from headrace.kernel.log import picks_in
 from headrace.kernel.values import parse
+from headrace.store.closing import Closing
 from headrace.store.log.partitions import find_partitions
 from headrace.store.log.playing import Player, Playing
 from headrace.store.times import between, parse_time
@@ -16,7 +17,6 @@ from headrace.store.times import between, parse_time
 if TYPE_CHECKING:
     import os
     from collections.abc import Callable, Iterator, Mapping
-    from types import TracebackType
     from typing import Literal
 
     from headrace.store.log.merged import Piece
@@ -32,7 +32,7 @@ class Replayed(NamedTuple):
     record: Any
 
 
-class Replay:
+class Replay(Closing):
     """The records of several logs in the order of (time, partition, line).
 
     A directory is a log or has some below it; each is a partition, called by its path
@@ -138,17 +138,6 @@ class Replay:
             self._closed = True
             self._asked.notify_all()
         self._player.close()
-
-    def __enter__(self) -> Replay:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def __iter__(self) -> Iterator[Replayed]:
         """Yield the records, each when it is due."""

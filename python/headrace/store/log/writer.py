@@ -14,7 +14,7 @@ from collections import deque
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from itertools import islice
-from typing import TYPE_CHECKING, Self, TypeAlias, cast
+from typing import TYPE_CHECKING, TypeAlias, cast
 
 from headrace.errors import (
     HeadraceError,
@@ -25,6 +25,7 @@ from headrace.errors import (
     UsageError,
 )
 from headrace.kernel.log import LogChecking
+from headrace.store.closing import Closing
 from headrace.store.log import files
 from headrace.store.log.appending import Appending, Pending
 from headrace.store.log.lock import LogLock
@@ -38,7 +39,6 @@ from headrace.store.record_line import NoRecordError, line_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
-    from types import TracebackType
 
     from headrace.kernel.log import LogLines, Place
     from headrace.kernel.programs import Program
@@ -79,7 +79,7 @@ class WriterOptions:
     retention: Retention | None = None
 
 
-class Writer:
+class Writer(Closing):
     """Appends records to a log, which it makes, recovers, and alone may write."""
 
     def __init__(
@@ -365,17 +365,6 @@ class Writer:
             raise UsageError(f"{self._names.text}: the writer was closed; make another")
         if self._appending.failure is not None:
             raise LogFailedError(self._names.text, self._appending.failure)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self.close()
 
 
 @contextmanager
