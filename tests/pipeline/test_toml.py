@@ -12,6 +12,7 @@ from headrace.pipeline import (
     KeyIndex,
     Output,
     Pipeline,
+    SetIndex,
     Sort,
     Source,
     Transform,
@@ -81,6 +82,11 @@ unique = true
 compact = true
 
 [[index]]
+kind = "set"
+key = "id"
+unique = true
+
+[[index]]
 kind = "graph"
 from = "id"
 to = "user"
@@ -114,6 +120,7 @@ def test_a_file_and_its_python_are_the_same(tmp_path):
         str(tmp_path),
         [
             KeyIndex(["day", "id"], unique=True, compact=True),
+            SetIndex("id", unique=True),
             GraphIndex("id", "user", "day", reverse=True),
         ],
     )
@@ -169,7 +176,7 @@ SMALL = 'name = "p"\ndirectory = "o"\n[source]\npaths = "a"\n'
         (SMALL + "max_line = true", "max_line is True; it is a size such as '64MiB'"),
         (SMALL + 'max_line = "0"', "source: max_line is 0; it is at least 1"),
         ("stages = []\n" + SMALL, "there is no `stages`; there are name, directory"),
-        (SMALL + "[[index]]", "index 1: has no `kind`; there are key, graph"),
+        (SMALL + "[[index]]", "index 1: has no `kind`; there are key, set, graph"),
         (SMALL + '[[index]]\nkind = "key"\nkey = []', "index 1: it is of fields"),
         (
             SMALL + '[[index]]\nkind = "graph"\nfrom = "a"\nto = "a"',

@@ -15,6 +15,7 @@ from headrace.pipeline import (
     Join,
     Output,
     Pipeline,
+    SetIndex,
     Sort,
     Source,
     Transform,
@@ -326,6 +327,25 @@ def test_a_report_has_what_spark_has_counted(spark, tmp_path):
     assert [each.spark for each in again.passes] == [(), (), ()]
     assert "Stages of Spark" not in (tmp_path / "out/report.html").read_text()
     assert set(spark.sparkContext.getJobTags()) == set()
+
+
+def test_tasks_index_all_of_the_output(spark, tmp_path):
+    write(tmp_path / "raw/a.jsonl", [{"id": n} for n in range(300)])
+    made = Pipeline(
+        "events",
+        "out",
+        Source("raw"),
+        output=Output(max_records=50),
+        base=str(tmp_path),
+        indexes=[SetIndex("id")],
+    )
+    (report,) = made.run(spark=spark).indexes
+    assert (report.built, report.kept, report.rows) == (6, 0, 300)
+    write(tmp_path / "raw/b.jsonl", [{"id": n} for n in range(300, 320)])
+    (report,) = made.run(spark=spark).indexes
+    assert (report.built, report.kept, report.rows) == (1, 6, 20)
+    said = headrace.check_lookup_index(tmp_path / "out/result", "id", deep=True)
+    assert (said["valid"], said["fresh"], said["records"]) == (True, True, 320)
 
 
 def test_a_task_that_fails_is_tried_again(spark, tmp_path, monkeypatch):

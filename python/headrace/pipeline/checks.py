@@ -11,7 +11,7 @@ from headrace.kernel.values import MAX_DEPTH
 from headrace.physical.query_plan import row_program
 from headrace.pipeline.indexing import build_of
 from headrace.pipeline.lowering import join_plan, key_query, step_of
-from headrace.pipeline.spec import HOW, Dedupe, Join, KeyIndex, Sort, kind_of, texts
+from headrace.pipeline.spec import HOW, Dedupe, GraphIndex, Join, Sort, kind_of, texts
 from headrace.store.shards import options as asked
 from headrace.store.sizes import parse_size
 
@@ -69,16 +69,17 @@ def _check_sizes(pipeline: Pipeline) -> None:
 
 
 def _check_indexes(pipeline: Pipeline) -> None:
-    """Raise unless each index has fields, and a place of its own beside each part."""
-    keys = []
+    """Raise unless each index has fields, and a place of its own beside each part, or the set."""
+    places: list[tuple[object, ...]] = []
     for number, index in enumerate(pipeline.indexes, 1):
         fields = build_of(index).fields
         names = [name for name in fields if name is not None]
         if not names or not all(names) or len(set(names)) < len(names):
             raise UsageError(f"index {number}: it is of fields, each of them once")
         # A file has one index of edges.
-        keys.append(tuple(fields) if isinstance(index, KeyIndex) else None)
-        if keys.count(keys[-1]) > 1:
+        of_edges = isinstance(index, GraphIndex)
+        places.append((type(index), () if of_edges else tuple(fields)))
+        if places.count(places[-1]) > 1:
             raise UsageError(f"index {number}: there is such an index already")
 
 

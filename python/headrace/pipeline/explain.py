@@ -12,8 +12,18 @@ from headrace.pipeline.inputs import main_inputs, named_inputs, part_inputs, spl
 from headrace.pipeline.lowering import join_query, key_query
 from headrace.pipeline.passes import passes
 from headrace.pipeline.place import Place
-from headrace.pipeline.spec import Dedupe, Join, Sort, Transform, Validate, texts
+from headrace.pipeline.set_indexing import parts_in
+from headrace.pipeline.spec import (
+    Dedupe,
+    Join,
+    SetIndex,
+    Sort,
+    Transform,
+    Validate,
+    texts,
+)
 from headrace.pipeline.state import state_of
+from headrace.store.shards.opened_set import open_set
 from headrace.store.sizes import format_size, parse_size
 
 if TYPE_CHECKING:
@@ -21,7 +31,8 @@ if TYPE_CHECKING:
 
     from headrace.pipeline.inputs import Inputs
     from headrace.pipeline.passes import NamedStage, Pass
-    from headrace.pipeline.spec import Pipeline
+    from headrace.pipeline.spec import Index, Pipeline
+    from headrace.store.source import Source
 
 
 def explained(pipeline: Pipeline) -> str:
@@ -54,18 +65,26 @@ def explained(pipeline: Pipeline) -> str:
             ]
         )
     for index in pipeline.indexes:
-        lines.append(f"index of {title_of(index)}: for each part of the output")
+        of_all = isinstance(index, SetIndex)
+        each = "" if of_all else ": for each part of the output"
+        lines.append(f"index of {title_of(index)}{each}")
         left = "what is left to do is known when the pass before is done"
         if known is not None:
-            parts = [source for _input, source in known]
-            count = len(without(index, parts))
-            left = (
-                f"{count:,} of {len(parts):,} parts have none"
-                if count
-                else "up to date"
-            )
+            left = _left(index, [source for _input, source in known], place)
         lines += _drawn([left])
     return "\n".join(lines)
+
+
+def _left(index: Index, parts: list[Source], place: Place) -> str:
+    """Say of how many parts an index is to be built."""
+    if isinstance(index, SetIndex):
+        known = parts_in(index, open_set(place.output()))
+        if known is None:
+            return "there is none"
+        count, why = len(parts) - known, "are not in it"
+    else:
+        count, why = len(without(index, parts)), "have none"
+    return f"{count:,} of {len(parts):,} parts {why}" if count else "up to date"
 
 
 def _drawn(several: list[str]) -> list[str]:

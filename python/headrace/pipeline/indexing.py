@@ -1,4 +1,4 @@
-"""Indexes of the output of a pipeline, behind its last pass.
+"""Indexes of the parts of the output of a pipeline, behind its last pass.
 
 Each part of the set has its own. Whether it is there is asked of the files, not of a ledger: an index
 is derived, and may vanish at any time. So parts that were added get theirs, those that
@@ -8,7 +8,7 @@ have one keep it, and what was removed or does not fit any more is built again.
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, assert_never
+from typing import TYPE_CHECKING, TypeAlias, assert_never, overload
 
 from headrace.engines.index_jobs import MOST_TOGETHER, Target, build_together
 from headrace.engines.index_kinds import GraphBuild, KeyBuild
@@ -16,7 +16,7 @@ from headrace.engines.index_places import is_there, place_of
 from headrace.kernel.graph import EdgeFields
 from headrace.kernel.sealed import Lines
 from headrace.pipeline.report import IndexReport
-from headrace.pipeline.spec import GraphIndex, KeyIndex, texts
+from headrace.pipeline.spec import GraphIndex, KeyIndex, SetIndex, texts
 from headrace.store.index_file import Where
 
 if TYPE_CHECKING:
@@ -32,24 +32,36 @@ if TYPE_CHECKING:
 def title_of(index: Index) -> str:
     """Return how people call an index.
 
-    >>> title_of(KeyIndex(["a", "b"])), title_of(GraphIndex("from", "to"))
-    ('key a,b', 'edges from, to')
+    >>> (
+    ...     title_of(KeyIndex(["a", "b"])),
+    ...     title_of(SetIndex("a")),
+    ...     title_of(GraphIndex("from", "to")),
+    ... )
+    ('key a,b', 'key a of the set', 'edges from, to')
     """
     match index:
         case KeyIndex(key=key):
             return f"key {','.join(texts(key))}"
+        case SetIndex(key=key):
+            return f"key {','.join(texts(key))} of the set"
         case GraphIndex(from_=from_, pred=pred, to=to):
             return f"edges {', '.join(EdgeFields(from_, pred, to).names)}"
         case _:
             assert_never(index)
 
 
+@overload
+def build_of(index: SetIndex) -> KeyBuild: ...
+@overload
+def build_of(index: Index) -> AnyBuild: ...
 def build_of(index: Index) -> AnyBuild:
     """Return what an index is to an engine."""
     match index:
         case KeyIndex():
             version = 2 if index.compact else None
             return KeyBuild(texts(index.key), index.unique, version)
+        case SetIndex():
+            return KeyBuild(texts(index.key), index.unique)
         case GraphIndex():
             fields = EdgeFields(index.from_, index.pred, index.to)
             return GraphBuild(fields, index.reverse)
@@ -57,14 +69,17 @@ def build_of(index: Index) -> AnyBuild:
             assert_never(index)
 
 
-def without(index: Index, parts: Sequence[Source]) -> list[Source]:
+PartIndex: TypeAlias = KeyIndex | GraphIndex
+
+
+def without(index: PartIndex, parts: Sequence[Source]) -> list[Source]:
     """Return the parts that have no such index, or one that is not theirs."""
     asked = build_of(index)
     return [source for source in parts if not is_there(source, asked)]
 
 
 def bring_up_to_date(
-    index: Index,
+    index: PartIndex,
     parts: Sequence[Source],
     run_each: RunEach,
     partition_bytes: int,

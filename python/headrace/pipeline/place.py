@@ -59,6 +59,10 @@ class Place:
         """Return the names of the set that a pass makes."""
         return SetNames(self.result if one.last else self.work / str(one.number), SET)
 
+    def output(self) -> ShardSet:
+        """Return the set that the last pass made, as it was committed last."""
+        return ShardSet(self.result, SET)
+
     def current(self, one: Pass, pipeline: Pipeline) -> tuple[Metadata, Ledger] | None:
         """Return what a pass has made so far; refuses what is somebody else's."""
         names = self.names(one)

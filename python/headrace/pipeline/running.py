@@ -12,11 +12,12 @@ from collections import Counter
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from functools import partial
 from typing import TYPE_CHECKING
 
 from headrace.engines.spark.master import MASTER
 from headrace.errors import HeadraceError
-from headrace.pipeline.indexing import bring_up_to_date, title_of
+from headrace.pipeline import indexing, set_indexing
 from headrace.pipeline.inputs import check_named, main_inputs, named_inputs, part_inputs
 from headrace.pipeline.jobs import PassJob
 from headrace.pipeline.ledger import added
@@ -35,6 +36,7 @@ from headrace.pipeline.report import (
 )
 from headrace.pipeline.session import Session
 from headrace.pipeline.setting import Setting
+from headrace.pipeline.spec import SetIndex
 from headrace.pipeline.state import state_of
 from headrace.store.sizes import parse_size
 
@@ -154,7 +156,7 @@ class _Run:
         )
 
     def index(self) -> tuple[IndexReport, ...]:
-        """Give the parts of the output the indexes that they have not."""
+        """Give the output and its parts the indexes that they have not."""
         names, pipeline = self.place.names(self.every[-1]), self.pipeline
         if not pipeline.indexes:
             return ()
@@ -162,9 +164,17 @@ class _Run:
         size = parse_size(pipeline.source.partition_bytes)
         reports = []
         for index in pipeline.indexes:
-            tell = self._telling_of(f"index of {title_of(index)}")
+            if isinstance(index, SetIndex):
+                make = partial(self.session.make_segments, task_bytes=size)
+                reports.append(
+                    set_indexing.bring_up_to_date(index, self.place.output(), make)
+                )
+                continue
+            tell = self._telling_of(f"index of {indexing.title_of(index)}")
             run_each = self.session.run_each
-            reports.append(bring_up_to_date(index, parts, run_each, size, tell))
+            reports.append(
+                indexing.bring_up_to_date(index, parts, run_each, size, tell)
+            )
         return tuple(reports)
 
     def _current(self, one: Pass) -> tuple[Metadata, Ledger]:

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
+    from headrace.engines.index_rows import ScanOptions
+    from headrace.engines.set_scan import MakeSegments
     from headrace.engines.spark.metrics import SparkStage
 
     TellTasks: TypeAlias = Callable[[int, int], object]
@@ -90,3 +92,10 @@ class Session:
         from headrace.engines.spark.tasks import run_each
 
         return run_each(spark, do, count, tell)
+
+    def make_segments(self, asked: ScanOptions, task_bytes: int) -> MakeSegments:
+        """Return what makes segments of the index of a set in tasks."""
+        spark = self.get()
+        from headrace.engines.spark.set_build import ByTasks
+
+        return ByTasks(spark, task_bytes, asked)

@@ -139,6 +139,14 @@ class KeyIndex:
 
 
 @dataclass(frozen=True, slots=True)
+class SetIndex:
+    """One index of a field, or of several together, for all parts of the output."""
+
+    key: str | Sequence[str]
+    unique: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class GraphIndex:
     """An index of edges for each part of the output."""
 
@@ -148,7 +156,7 @@ class GraphIndex:
     reverse: bool = False
 
 
-Index: TypeAlias = KeyIndex | GraphIndex
+Index: TypeAlias = KeyIndex | SetIndex | GraphIndex
 
 
 @dataclass(frozen=True, slots=True)
@@ -293,6 +301,15 @@ INDEX_KINDS: tuple[Kind[Index], ...] = (
             Field("key", "texts", "the field, or several together", example='"id"'),
             Field("unique", "switch", "two rows of one part with the same key end the run", "false"),
             Field("compact", "switch", "version 2 of the format: about six bytes a row", "false"),
+        ),
+    ),
+    Kind(
+        "set",
+        SetIndex,
+        "leads from the values of a field to the rows that have them, in all parts together",
+        (
+            Field("key", "texts", "the field, or several together", example='"id"'),
+            Field("unique", "switch", "two rows with the same key end the run", "false"),
         ),
     ),
     Kind(
