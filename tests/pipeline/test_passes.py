@@ -2,7 +2,7 @@
 
 import pytest
 
-from headrace.pipeline import Dedupe, Join, Pipeline, Sort, Source, Transform
+from headrace.pipeline import Dedupe, Join, Output, Pipeline, Sort, Source, Transform
 from headrace.pipeline.passes import passes
 
 LOOKUP = Join("users", "user == id", "lookup")
@@ -43,4 +43,33 @@ SHUFFLE = Join("users", "user == id", "lookup", shuffle=True)
 def test_stages_are_cut_into_passes(stages, titles):
     names = {"users": "users.jsonl"}
     made = Pipeline("events", "out", Source("raw"), stages, names)
+    assert [each.title for each in passes(made)] == titles
+
+
+@pytest.mark.parametrize(
+    ("stages", "titles"),
+    [
+        pytest.param(
+            [Transform("{a}")], ["validate, transform, partition"], id="the row itself"
+        ),
+        pytest.param(
+            [Dedupe("a"), Sort("a")],
+            ["validate, partition", "dedupe", "sort"],
+            id="before rows are moved that stay as they are",
+        ),
+        pytest.param(
+            [SHUFFLE],
+            ["validate", "join", "partition"],
+            id="behind a join that shuffles",
+        ),
+        pytest.param(
+            [Sort("a"), SHUFFLE, Dedupe("a")],
+            ["validate", "sort", "join", "dedupe", "partition"],
+            id="behind all that moves rows, if a join is among it",
+        ),
+    ],
+)
+def test_partitions_are_checked_when_rows_are_as_they_will_be(stages, titles):
+    names, output = {"users": "users.jsonl"}, Output(partition_by="day")
+    made = Pipeline("events", "out", Source("raw"), stages, names, output)
     assert [each.title for each in passes(made)] == titles

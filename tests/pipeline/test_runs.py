@@ -451,16 +451,38 @@ def test_partitions_codecs_and_sizes_are_those_of_the_output(
     assert sorted(each["id"] for each in result(made)) == list(range(100))
 
 
-def test_a_value_that_names_no_partition_ends_the_run(ran, rows, pipeline, tmp_path):
-    rows(tmp_path / "raw/a.jsonl", {"day": "x" * 300})
-    made = pipeline(output=Output(partition_by="day"))
-    with pytest.raises(
-        UsageError, match=r"partition_by: day is too long .* validate stage"
-    ):
-        made.run()
-    assert not list(tmp_path.rglob("*.meta-*"))
-    rules = ["day.byte_len() < 100"]
-    assert replace(made, stages=[Validate(rules=rules)]).run().quarantine.rows == 1
+def test_rows_that_belong_in_no_partition_are_rejected(ran, rows, pipeline, tmp_path):
+    long = "/" * 84  # each is written with three bytes
+    days = ["a", long, None, [1], "b", {"x": 1}, long[1:], "a", True, 7]
+    rows(tmp_path / "raw/a.jsonl", *({"id": n, "day": d} for n, d in enumerate(days)))
+    made = pipeline(
+        Transform("{n: id, day: day} if id != 0 else null"),
+        output=Output(partition_by="day"),
+    )
+    report = made.run()
+    assert report.adds_up
+    counts = report.passes[0].counts["partition"]
+    assert (counts.read, counts.rejected, counts.written) == (9, 3, 6)
+    assert sorted(row["n"] for row in result(made)) == [2, 4, 6, 7, 8, 9]
+    assert [
+        (each["stage"], each["line"], json.loads(each["raw"])["id"])
+        for each in quarantined(made)
+    ] == [("partition", 2, 1), ("partition", 4, 3), ("partition", 6, 5)]
+    assert report.quarantine.reasons == {
+        "partition: day is an object or array, which no directory can be named after": 2,
+        "partition: day is too long for the name of a directory": 1,
+    }
+
+
+def test_what_a_stage_nests_too_deeply_is_rejected_where_partitions_are(
+    ran, rows, pipeline, tmp_path
+):
+    deep = json.loads("[" * 255 + "]" * 255)
+    rows(tmp_path / "raw/a.jsonl", {"v": deep, "day": 1}, {"v": 1, "day": 2})
+    made = pipeline(Transform("{v: {v}, day: day}"), output=Output(partition_by="day"))
+    report = made.run()
+    assert (report.adds_up, report.quarantine.rows) == (True, 1)
+    assert [row["day"] for row in result(made)] == [2]
 
 
 def test_a_join_lays_rows_of_a_named_source_over(ran, rows, pipeline, tmp_path):

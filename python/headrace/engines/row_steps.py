@@ -13,6 +13,7 @@ from copy import copy
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias
 
+from headrace.engines.path_keys import PathKeys
 from headrace.engines.query_run import QueryOptions, QueryRun
 from headrace.errors import QueryFailedError, UsageError
 from headrace.kernel.programs import Program, RowQuery
@@ -26,6 +27,7 @@ from headrace.physical.query_plan import (
     row_program,
 )
 from headrace.store.row_file import RowFile, RowOptions
+from headrace.store.shards.partitions import directory_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -37,6 +39,9 @@ if TYPE_CHECKING:
 
 _SHOWN = 60
 """How many characters of a value a reason has."""
+
+_MOST_VALUES = 1 << 16
+"""How many values are known to name a partition."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +77,15 @@ class Ask:
     named: tuple[tuple[str, tuple[Source, ...]], ...] = ()
 
 
-Step: TypeAlias = Check | Ask
+@dataclass(frozen=True, slots=True)
+class Divide:
+    """A step that rejects rows whose value at a path cannot be that of a partition."""
+
+    name: str
+    path: str
+
+
+Step: TypeAlias = Check | Ask | Divide
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,12 +159,7 @@ class RowSteps:
     def __init__(
         self, steps: Sequence[Step], reading: RowOptions, options: QueryOptions
     ) -> None:
-        self._runs: list[_Run] = [
-            _Checking(step, options)
-            if isinstance(step, Check)
-            else _Asking(step, reading, options)
-            for step in steps
-        ]
+        self._runs = [_begun(step, reading, options) for step in steps]
         self.counts = [StepCounts() for _ in steps]
 
     def anew(self) -> RowSteps:
@@ -176,6 +184,16 @@ class RowSteps:
             trace.follow(run, inputs)
             inputs = list(rows_of(lines)) if run is not self._runs[-1] else []
         return lines, sorted(rejected)
+
+
+def _begun(step: Step, reading: RowOptions, options: QueryOptions) -> _Run:
+    match step:
+        case Check():
+            return _Checking(step, options)
+        case Ask():
+            return _Asking(step, reading, options)
+        case Divide():
+            return _Dividing(step, options)
 
 
 class _Trace:
@@ -382,6 +400,54 @@ class _Asking:
             return self._run.stream_query(main, "lines", nulls=False)
         assert isinstance(main, RowPlan)
         return self._run.row_query(main)
+
+
+class _Dividing:
+    """Lets rows pass that belong in a partition, as whoever writes these sees it."""
+
+    def __init__(self, step: Divide, options: QueryOptions) -> None:
+        self.name = step.name
+        self._keys = PathKeys(step.path, options.max_depth)
+        self._usable: set[bytes] = set()
+
+    def take(self, batch: RowBatch) -> _Taken:
+        """Return the rows of a batch that can be written, and what is wrong with the others."""
+        refused = list(self._refused(batch))
+        good, start = [], 0
+        for each in refused:
+            position = each.row - batch.first_row
+            good.append(batch.slice(start, position - start).lines())
+            start = position + 1
+        good.append(batch.slice(start, len(batch) - start).lines())
+        kept = len(batch) - len(refused)
+        counts = StepCounts(
+            read=len(batch), rejected=len(refused), kept=kept, written=kept
+        )
+        return _Taken(b"".join(good), refused, counts)
+
+    def _refused(self, batch: RowBatch) -> Iterator[_Refusal]:
+        start = 0
+        while start < len(batch):
+            values, failed = self._keys.of(batch.slice(start, len(batch) - start))
+            for position, value in enumerate(values, start):
+                if (reason := self._wrong_with(value)) is not None:
+                    row, offset = batch.first_row + position, batch.offsets[position]
+                    yield _Refusal(row, offset, reason, reason)
+            start += len(values)
+            if failed is not None:
+                _position, offset, reason = failed
+                yield _Refusal(batch.first_row + start, offset, reason, reason)
+                start += 1
+
+    def _wrong_with(self, value: bytes) -> str | None:
+        if value in self._usable:
+            return None
+        found = directory_of(self._keys.key, value)
+        if isinstance(found, str):
+            return found
+        if len(self._usable) < _MOST_VALUES:
+            self._usable.add(value)
+        return None
 
 
 def row_by_row(query: str) -> QueryPlan:

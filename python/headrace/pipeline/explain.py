@@ -15,6 +15,7 @@ from headrace.pipeline.place import Place
 from headrace.pipeline.set_indexing import parts_in
 from headrace.pipeline.spec import (
     Dedupe,
+    Divide,
     Join,
     SetIndex,
     Sort,
@@ -129,6 +130,8 @@ def _stage(each: NamedStage) -> str:
         case Sort():
             order = "falling" if stage.descending else "rising"
             return f"{name}: by {key_query(stage.by)}, {order}"
+        case Divide(partition_by=path):
+            return f"{name}: {path} can name a directory"
 
 
 def _validated(stage: Validate) -> Iterator[str]:

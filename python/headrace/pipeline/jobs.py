@@ -15,12 +15,7 @@ from headrace.engines.query_run import QueryOptions
 from headrace.engines.row_steps import StepCounts
 from headrace.engines.row_tasks import RowTasks
 from headrace.engines.spark.splits import absolute
-from headrace.errors import (
-    BadRecordError,
-    UnaccountedRowsError,
-    UnusableTableError,
-    UsageError,
-)
+from headrace.errors import UnaccountedRowsError, UnusableTableError
 from headrace.kernel.rows import Decoding
 from headrace.pipeline import ledger
 from headrace.pipeline.checks import pack_options
@@ -129,12 +124,6 @@ class PassJob:
             )
             job.commit(made.parts, remember)
             made_here.clear()
-        except BadRecordError as error:
-            # Rows are JSON by now: what is wrong is the value that they are divided by.
-            raise UsageError(
-                f"{names.text}: partition_by: {error.reason}; "
-                "let a validate stage reject such rows"
-            ) from error
         finally:
             job.close()
             shutil.rmtree(self._aside, ignore_errors=True)

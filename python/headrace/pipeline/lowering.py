@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
+from headrace.engines import row_steps
 from headrace.engines.row_steps import Ask, Check, Condition, row_by_row
 from headrace.errors import UsageError
 from headrace.language.parser import parse
@@ -15,6 +16,7 @@ from headrace.physical.query_plan import JoinPlan, row_program
 from headrace.pipeline.spec import (
     TYPES,
     Dedupe,
+    Divide,
     Join,
     Sort,
     Transform,
@@ -27,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from headrace.engines.row_steps import Step
-    from headrace.pipeline.spec import Stage
+    from headrace.pipeline.spec import Mover, Stage
     from headrace.store.source import Source
 
 _DATE = r"^\d{4}-\d{2}-\d{2}$"
@@ -46,7 +48,9 @@ _TESTS = {
 assert tuple(_TESTS) == TYPES
 
 
-def step_of(stage: Stage, name: str, named: Mapping[str, Sequence[Source]]) -> Step:
+def step_of(
+    stage: Stage | Divide, name: str, named: Mapping[str, Sequence[Source]]
+) -> Step:
     """Return the step that a stage is which needs nothing but the row itself."""
     match stage:
         case Validate():
@@ -56,6 +60,8 @@ def step_of(stage: Stage, name: str, named: Mapping[str, Sequence[Source]]) -> S
             return _ask(name, query, named)
         case Join():
             return _ask(name, join_query(stage), named)
+        case Divide(partition_by=path):
+            return row_steps.Divide(name, path)
         case _:
             raise AssertionError(f"{name} needs more than the row")
 
@@ -92,7 +98,7 @@ def key_query(keys: str | Sequence[str]) -> str:
     return several[0] if len(several) == 1 else f"[{', '.join(several)}]"
 
 
-def mover_keys(stage: Stage) -> tuple[str, ...]:
+def mover_keys(stage: Mover) -> tuple[str, ...]:
     """Return the queries about a row that tell where it is moved to.
 
     >>> mover_keys(Join("users", "user.id == id", shuffle=True))
@@ -109,8 +115,6 @@ def mover_keys(stage: Stage) -> tuple[str, ...]:
             (joined,) = plan.stages
             assert isinstance(joined, JoinStage)
             return (unparse(joined.key),)
-        case _:
-            raise AssertionError(f"{stage} moves no row")
 
 
 def _ask(name: str, query: str, named: Mapping[str, Sequence[Source]]) -> Ask:

@@ -18,6 +18,7 @@ from headrace.engines.row_steps import row_by_row
 from headrace.pipeline.lowering import join_query, mover_keys
 from headrace.pipeline.spec import (
     Dedupe,
+    Divide,
     Join,
     Sort,
     Transform,
@@ -43,7 +44,7 @@ class NamedStage(NamedTuple):
     """A stage, and what it is called in counts and reports."""
 
     name: str
-    stage: Stage
+    stage: Stage | Divide
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,16 +79,17 @@ def passes(pipeline: Pipeline) -> list[Pass]:
     """Cut a pipeline into passes."""
     groups: list[list[NamedStage]] = [[]]
     moves: list[list[NamedStage]] = []
-    for each in _named(_stages(pipeline)):
-        moves_rows = mover(each.stage) is not None
-        by_itself = _key_checks(each) if moves_rows else [each]
+    for each in (*_named(_stages(pipeline)), *_partition_check(pipeline)):
+        moving = mover(each.stage)
+        by_itself = [each] if moving is None else _key_checks(each.name, moving)
         # Dedupe and sort leave rows as they are; what a join makes of them has other keys.
         changed = any(isinstance(stage, Join) for ((_name, stage),) in moves)
-        if moves and by_itself and (changed or not moves_rows):
+        checks = moving is not None or isinstance(each.stage, Divide)
+        if moves and by_itself and (changed or not checks):
             groups += [*moves, []]
             moves = []
         groups[-1] += by_itself
-        if moves_rows:
+        if moving is not None:
             moves.append([each])
     groups += moves
     return [
@@ -96,18 +98,24 @@ def passes(pipeline: Pipeline) -> list[Pass]:
     ]
 
 
-def _key_checks(moving: NamedStage) -> list[NamedStage]:
+def _partition_check(pipeline: Pipeline) -> list[NamedStage]:
+    """Return what rejects rows that belong in no partition of the output."""
+    path = pipeline.output.partition_by
+    return [] if path is None else [NamedStage("partition", Divide(path))]
+
+
+def _key_checks(name: str, moving: Mover) -> list[NamedStage]:
     """Return what rejects rows that have no key, before any row is moved.
 
     A path always gives one, if only null.
     """
-    keys = mover_keys(moving.stage)
+    keys = mover_keys(moving)
     can_fail = [key for key in keys if not _PATH.fullmatch(key)]
     if not can_fail:
         return []
     # An array is never null: the rule is broken by no row, but it fails where the key does.
     rule = f"[{', '.join(can_fail)}] != null"
-    return [NamedStage(f"{moving.name} key", Validate(rules=[rule]))]
+    return [NamedStage(f"{name} key", Validate(rules=[rule]))]
 
 
 def _stages(pipeline: Pipeline) -> list[Stage]:
@@ -156,7 +164,7 @@ def fingerprint(
         "version": VERSION,
         "name": pipeline.name,
         "max_line": parse_size(pipeline.source.max_line),
-        "stages": [[kind_of(each.stage).name, asdict(each.stage)] for each in stages],
+        "stages": [[type(each.stage).__name__, asdict(each.stage)] for each in stages],
         "named": {
             name: [tuple(each) for each in named[name]] for name in used_names(stages)
         },

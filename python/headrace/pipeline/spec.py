@@ -117,6 +117,13 @@ Mover: TypeAlias = Join | Dedupe | Sort
 
 
 @dataclass(frozen=True, slots=True)
+class Divide:
+    """Rejects rows whose value no partition can be named after; `Output` asks for it."""
+
+    partition_by: str
+
+
+@dataclass(frozen=True, slots=True)
 class Output:
     """The set of shards that is made."""
 
@@ -335,7 +342,7 @@ def kind_of(stage: Stage) -> Kind[Stage]:
     raise UsageError(f"{stage!r} is no stage; there are {', '.join(each.name for each in KINDS)}")  # fmt: skip
 
 
-def mover(stage: Stage) -> Mover | None:
+def mover(stage: Stage | Divide) -> Mover | None:
     """Return a stage that needs other rows than the one it is about; None for others."""
     if isinstance(stage, (Dedupe, Sort)) or (isinstance(stage, Join) and stage.shuffle):
         return stage

@@ -198,7 +198,7 @@ class PartitionedFiles:
         """Return directory and value of a partition, or why there is none."""
         known = self._directories.get(value)
         if known is None:
-            known = _directory(self._keys.key, value)
+            known = directory_of(self._keys.key, value)
             if len(self._directories) < 1 << 16:
                 self._directories[value] = known
         return known
@@ -224,7 +224,14 @@ class PartitionedFiles:
                 files.close()
 
 
-def _directory(key: str, value: bytes) -> tuple[str, str | None] | str:
+def directory_of(key: str, value: bytes) -> tuple[str, str | None] | str:
+    """Return directory and value of a partition, or why there is none; `value` is JSON.
+
+    >>> directory_of("day", b'"a/b"'), directory_of("day", b"null")[1]
+    (('day=a%2Fb', 'a/b'), None)
+    >>> directory_of("day", b"[1]")
+    'day is an object or array, which no directory can be named after'
+    """
     if value[:1] in (b"{", b"["):
         return f"{key} is an object or array, which no directory can be named after"
     if value[:1] == b'"':
