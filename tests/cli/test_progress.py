@@ -108,3 +108,24 @@ def test_a_bar_is_shown_on_a_terminal_and_goes_away(start, terminal, wait_for):
     assert child.wait(timeout=20) == 0
     wait_for(lambda: seen.endswith(b"\r\x1b[K"))
     assert re.search(rb"\r\x1b\[K[\d.]+ MiB  [\d.]+ MiB/s", seen)
+
+
+@pytest.mark.spark
+@pytest.mark.timeout(120)
+@pytest.mark.parametrize("command", ["query", "count"])
+def test_spark_draws_no_bar_beside_ours(start, terminal, tmp_path, command):
+    end, seen = terminal
+    (tmp_path / "a.jsonl").write_bytes(b'{"a":1}\n' * 1000)
+    words = ["--engine", "spark", "--master", "local[1,4]", "--partition-bytes", "400"]
+    if command == "query":
+        words += ["--out", "b.jsonl", "a"]
+    child = start(
+        command, *words, "a.jsonl", stderr=end, env=os.environ | {"TERM": "xterm"}
+    )
+    out = child.stdout.read()
+    assert child.wait(timeout=100) == 0
+    if command == "query":
+        assert (tmp_path / "b.jsonl").read_bytes() == b"1\n" * 1000
+    else:
+        assert out == b"1000\n"
+    assert b"Stage" not in seen

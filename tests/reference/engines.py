@@ -24,7 +24,7 @@ from tests.reference.keyed_rows import Element as Keyed
 from tests.reference.keyed_rows import elements as elements_of
 
 
-def in_process(query, tasks):
+def in_process(query, tasks, tell):
     """Run tasks one after the other, with all that passes between processes pickled."""
     query, tasks = pickle.loads(pickle.dumps((query, tasks)))
     if query.gives == "shuffled":
@@ -33,6 +33,7 @@ def in_process(query, tasks):
     for number, task in enumerate(tasks):
         for chunk in TaskRun(query).ask_all(task):
             yield number, pickle.loads(pickle.dumps(chunk))
+        tell(number + 1, len(tasks))
 
 
 def shuffled_in_process(query, tasks):

@@ -70,7 +70,7 @@ def together(spark, monkeypatch, asked):
     """
     first_jobs = []
 
-    def note(query, tasks):
+    def note(query, tasks, _tell):
         first_jobs[-1] = (query, tasks)
         raise NeedsTasksError
 
@@ -98,9 +98,9 @@ def together(spark, monkeypatch, asked):
     for ask, job in zip(asked, first_jobs, strict=True):
         answers = [] if job is None else [next(results) for _task in job[1]]
 
-        def answered(query, tasks, answers=answers, unused=[True]):  # noqa: B006
+        def answered(query, tasks, tell, answers=answers, unused=[True]):  # noqa: B006
             if not unused:
-                yield from in_process(query, tasks)
+                yield from in_process(query, tasks, tell)
                 return
             unused.clear()
             for task, chunks in enumerate(answers):

@@ -51,9 +51,9 @@ def noted(monkeypatch):
     """What tasks have been asked to give."""
     asked = []
 
-    def noting(query, tasks):
+    def noting(query, tasks, tell):
         asked.append(query.gives)
-        yield from in_process(query, tasks)
+        yield from in_process(query, tasks, tell)
 
     monkeypatch.setattr("headrace.api.spark_query._start", lambda _master: noting)
     return asked
@@ -149,14 +149,32 @@ def test_bad_rows_go_to_a_file_as_they_are(with_bad_rows, tmp_path, query):
     assert told["spark"] == told["local"] != b""
 
 
+def test_how_far_a_query_is_is_known_before_there_are_answers(tmp_path, monkeypatch):
+    path = tmp_path / "a.jsonl"
+    path.write_bytes(b'{"id": 1}\n' * 1000)
+    told = []
+
+    def telling(query, tasks, tell):
+        for done in (0, len(tasks) // 2, len(tasks), 0):
+            tell(done, len(tasks))
+            told.append(asked.run.bytes_done())
+        yield from in_process(query, tasks, tell)
+
+    monkeypatch.setattr("headrace.api.spark_query._start", lambda _master: telling)
+    with headrace.open(path, persist=False) as dataset:
+        asked = dataset.query("$.rows().sum(id)", engine="spark", partition_bytes=100)
+        assert asked.to_list() == [1000]
+        assert told == [0, 5000, 10000, 10000]
+
+
 def test_the_first_rows_are_enough_for_a_limit(tmp_path, monkeypatch):
     path = tmp_path / "a.jsonl"
     path.write_bytes(b'{"id": 1}\n' * 1000)
     jobs = []
 
-    def counting(query, tasks):
+    def counting(query, tasks, tell):
         jobs.append(len(tasks))
-        yield from in_process(query, tasks)
+        yield from in_process(query, tasks, tell)
 
     monkeypatch.setattr("headrace.api.spark_query._start", lambda _master: counting)
     with headrace.open(path, persist=False) as dataset:

@@ -61,7 +61,7 @@ def tasks_at(master: str | None) -> RunEach:
     with needing_pyspark():
         from headrace.engines.spark.session import session
         from headrace.engines.spark.tasks import run_each
-    return partial(run_each, session(master or MASTER, "headrace", {}))
+    return partial(run_each, session(master or MASTER, "headrace", {}, tells=True))
 
 
 def count_with_spark(

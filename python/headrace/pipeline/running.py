@@ -69,9 +69,7 @@ def run(
     """Do what is left to do, write a report, and return it."""
     place = Place(pipeline)
     started, clock = datetime.now(UTC), time.monotonic()
-    # Who shows how far it is needs no bars of Spark's beside that.
-    bars = {} if tell is None else {"spark.ui.showConsoleProgress": False}
-    session = Session(pipeline.name, master or MASTER, spark, bars)
+    session = Session(pipeline.name, master or MASTER, spark, tells=tell is not None)
     session.refuse_unshared(place.root)
     with place.locked():
         # Not before: a run that has just ended may have read files that came later.

@@ -11,7 +11,7 @@ from headrace.engines.spark.metrics import stages_with, tag_jobs
 from headrace.engines.spark.shared import refuse_unshared
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator
     from pathlib import Path
     from typing import TypeAlias
 
@@ -34,9 +34,10 @@ class Session:
         name: str,
         master: str,
         spark: SparkSession | None,
-        conf: Mapping[str, object],
+        *,
+        tells: bool,
     ) -> None:
-        self._conf = conf
+        self._tells = tells
         self._name = f"headrace {name}"
         self._master = master
         self._spark = spark
@@ -62,7 +63,7 @@ class Session:
         with needing_pyspark():
             from headrace.engines.spark.session import register, session
         if self._spark is None:
-            self._spark = session(self._master, self._name, self._conf)
+            self._spark = session(self._master, self._name, {}, tells=self._tells)
         elif self.master is None:
             register(self._spark)
         self.master = str(self._spark.conf.get("spark.master"))

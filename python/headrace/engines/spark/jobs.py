@@ -18,6 +18,7 @@ from headrace.engines.spark.failures import in_one_line
 from headrace.engines.spark.same_version import SameVersion
 from headrace.engines.spark.session import session
 from headrace.engines.spark.shuffled import numbered, shuffled, task_run
+from headrace.engines.spark.telling import telling
 from headrace.errors import SparkFailedError
 
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
     from headrace.engines.spark.asking import Chunk, TaskQuery
     from headrace.engines.spark.query import RunTasks
+    from headrace.engines.spark.telling import Tell
     from headrace.physical.fragment import Fragment
 
 _SCHEMA = "task bigint, number bigint, part int, chunk binary"
@@ -40,16 +42,19 @@ _PART_BYTES = 64 << 20
 
 def start(master: str) -> RunTasks:
     """Start Spark at `master`, and return what runs tasks there."""
-    return partial(run_tasks, session(master, "headrace", {}))
+    return partial(run_tasks, session(master, "headrace", {}, tells=True))
 
 
 def run_tasks(
-    spark: SparkSession, query: TaskQuery, tasks: Sequence[Sequence[Fragment]]
+    spark: SparkSession,
+    query: TaskQuery,
+    tasks: Sequence[Sequence[Fragment]],
+    tell: Tell,
 ) -> Iterator[tuple[int, Chunk]]:
     """Ask the fragments of each task, and yield its number with each chunk, in order.
 
-    All tasks run before the first chunk comes; a few tasks' chunks are held here at a
-    time, however many there are.
+    All tasks run before the first chunk comes, and `tell` is told how many are done; a few
+    tasks' chunks are held here at a time, however many there are.
     """
     prepared = tuple(map(tuple, tasks))
 
@@ -60,8 +65,9 @@ def run_tasks(
             yield from shuffled(spark, query, prepared).toLocalIterator()
 
     try:
-        for task, chunk in cancellable(spark, rows):
-            yield task, pickle.loads(chunk)
+        with telling(spark, tell):
+            for task, chunk in cancellable(spark, rows):
+                yield task, pickle.loads(chunk)
     except Exception as error:
         raise SparkFailedError(in_one_line(error)) from error
 

@@ -47,17 +47,16 @@ if TYPE_CHECKING:
     from headrace.engines.query_run import Pass, Passed, Rows
     from headrace.engines.spark.asking import Gives, RefusedRow
     from headrace.engines.spark.looking import Looked
+    from headrace.engines.spark.telling import Tell
     from headrace.kernel.programs import JoinTable, Program, RowQuery
     from headrace.physical.distribution import Division
     from headrace.physical.fragment import Fragment
     from headrace.physical.query_plan import RowPlan, StagePlan
     from headrace.store.row_file import RowOptions
 
-RunTasks: TypeAlias = (
-    "Callable[[TaskQuery, Sequence[Sequence[Fragment]]], Iterator[tuple[int, Chunk]]]"
-)
+RunTasks: TypeAlias = "Callable[[TaskQuery, Sequence[Sequence[Fragment]], Tell], Iterator[tuple[int, Chunk]]]"
 """Asks partitions, each in a task of its own, and yields the number of the partition with
-each chunk, in the order of both."""
+each chunk, in the order of both. It tells how many tasks are done, and how many there are."""
 
 PARTITION_BYTES = 64 << 20
 """How many bytes of files one task reads, unless told otherwise."""
@@ -481,6 +480,7 @@ class SparkRun(QueryRun):
             wanted = [[each for each in task if each <= last] for task in partitions]
             partitions = [task for task in wanted if task]
         tasks = [order.fragments_of(task) for task in partitions]
+        self._fragments_done = 0
         return self._tasks_of(replace(query, gives="shuffled"), tasks)
 
     # What they reduce their rows to
@@ -764,14 +764,23 @@ class SparkRun(QueryRun):
             for task, chunk in self._tasks_of(query, tasks):
                 number = job[task][chunk.fragment]
                 yield from order.arrived(query, number, chunk)
-                self._fragments_done = order.bytes_done
 
     def _tasks_of(
         self, query: TaskQuery, tasks: Sequence[Sequence[Fragment]]
     ) -> Iterator[tuple[int, Chunk]]:
+        """Have tasks ask fragments; these are done as their tasks are, with all before them."""
         if self._run_tasks is None:
             self._run_tasks = self.start()
-        return self._run_tasks(query, tasks)
+        before = self._fragments_done
+        size = sum(part.end - part.start for task in tasks for part in task)
+
+        def tell(done: int, of: int) -> None:
+            # A job may have stages behind that in which rows are read.
+            so_far = before + size * done // max(of, 1)
+            self._fragments_done = max(self._fragments_done, so_far)
+
+        yield from self._run_tasks(query, tasks, tell)
+        self._fragments_done = before + size
 
     def _asked_again(
         self, query: TaskQuery, arrived: Arrived, stop: int | None = None

@@ -77,7 +77,6 @@ class RowOrder:
         self, sources: Sequence[Source], partition_bytes: int, *, whole_files: bool
     ) -> None:
         self.fragments: list[Fragment] = []
-        self.bytes_done = 0
         self._sources = sources
         self._files: list[int] = []
         for file, source in enumerate(sources):
@@ -112,7 +111,6 @@ class RowOrder:
             self._file, self._rows = file, 0
         if number != self._number:
             self._number, self._before = number, self._rows
-            self.bytes_done += fragment.end - fragment.start
         self._rows += chunk.rows
         arrived = Arrived(self._sources[file], number, fragment, self._before, chunk)
         if not isinstance(chunk.failure, UnusableTableError):

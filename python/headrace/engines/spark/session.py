@@ -62,12 +62,15 @@ def tasks_at(spark: SparkSession) -> str:
         return ""
 
 
-def session(master: str, app_name: str, conf: Mapping[str, object]) -> SparkSession:
+def session(
+    master: str, app_name: str, conf: Mapping[str, object], *, tells: bool = False
+) -> SparkSession:
     """Start Spark at `master`, or return the session that already runs there.
 
     `conf` is laid over the defaults, its Java options added to ours; a session
     that runs already keeps all its settings but those in `conf`. A `master` that is
-    a server of Spark Connect has settings of its own.
+    a server of Spark Connect has settings of its own. `tells`: whoever asks shows how far
+    the work is, so that a Spark which is started here draws no bars beside that.
     """
     if master.startswith(_CONNECT):
         return _connected(master, conf)
@@ -75,7 +78,7 @@ def session(master: str, app_name: str, conf: Mapping[str, object]) -> SparkSess
     running = SparkContext._active_spark_context
     if running is None:
         _prepare(master)
-        chosen = settings(master, conf)
+        chosen = settings(master, conf, tells=tells)
     elif running.master == master:
         chosen = {name: _spelled(value) for name, value in conf.items()}
     else:
@@ -180,11 +183,13 @@ def _reason(error: Exception) -> str:
     return next((line[2:] for line in lines if line.startswith(": ")), lines[0])
 
 
-def settings(master: str, conf: Mapping[str, object]) -> dict[str, str]:
+def settings(
+    master: str, conf: Mapping[str, object], *, tells: bool = False
+) -> dict[str, str]:
     """Return the whole configuration of a session at `master`, as Spark spells it."""
     chosen = {
         "spark.ui.enabled": "false",
-        "spark.ui.showConsoleProgress": _spelled(sys.stderr.isatty()),
+        "spark.ui.showConsoleProgress": _spelled(not tells and sys.stderr.isatty()),
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.execution.arrow.maxRecordsPerBatch": "65536",
         # A crash in native code then shows the Python stack it came from.

@@ -92,7 +92,7 @@ class ByTasks:
 
 def by_tasks(master: str, task_bytes: int, asked: ScanOptions) -> ByTasks:
     """Start Spark at `master`, and return what makes segments there."""
-    return ByTasks(session(master, "headrace", {}), task_bytes, asked)
+    return ByTasks(session(master, "headrace", {}, tells=True), task_bytes, asked)
 
 
 def _packed(cut: Sequence[Slice], task_bytes: int) -> Iterator[list[tuple[int, Slice]]]:
