@@ -6,6 +6,7 @@ import random
 import shutil
 import signal
 from dataclasses import dataclass, fields
+from pathlib import Path
 from threading import Barrier, Thread
 
 import pytest
@@ -26,6 +27,7 @@ from headrace.errors import (
 )
 from headrace.store.shards.opened_set import open_set
 from tests.reference.shard_sets import write
+from tests.spark.processes import until
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(300)]
 
@@ -96,6 +98,38 @@ def test_the_command_builds_and_updates_with_spark(spark, tmp_path):
     assert updated.mode == "incremental"
     index = headrace.KeyIndex(shards.path, "k")
     assert index.get(7) == [*expected, {"k": 7, "n": -1}]
+
+
+@dataclass(frozen=True, slots=True)
+class PatientScan(SetScan):
+    """Waits with the last slice until somebody was told of another."""
+
+    told: str = ""
+
+    def scan(self, part, opened):
+        if part.end == sum(each.logical_bytes for each in self.parts):
+            assert until(Path(self.told).exists)
+        return SetScan.scan(self, part, opened)
+
+
+def test_how_far_it_is_is_told_as_tasks_end(spark, tmp_path, monkeypatch):
+    shards = write(tmp_path / "set", some_lines(300, 2), most=60)
+    mark, told = tmp_path / "told", []
+
+    def progress(done, _records):
+        told.append(done)
+        if done:
+            mark.touch()
+
+    def patient(how, *others):
+        same = {each.name: getattr(how, each.name) for each in fields(how)}
+        return make(PatientScan(**same, told=str(mark)), *others)
+
+    make = ByTasks(spark, TASK_BYTES, KeyBuild(("k",), progress=progress))
+    made = made_by(patient, shards)
+    assert made.lines.bad == 1
+    assert told == sorted(told)
+    assert 0 < next(each for each in told if each) < open_set(shards).size
 
 
 def test_a_key_that_is_there_twice_is_the_same_error(spark, tmp_path):

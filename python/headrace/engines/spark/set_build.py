@@ -61,6 +61,7 @@ class ByTasks:
         self._spark = spark
         self._task_bytes = task_bytes
         self._memory = asked.memory_of(1)
+        self._progress = asked.progress
 
     def __call__(
         self,
@@ -81,7 +82,8 @@ class ByTasks:
         by_segment = packets.repartitionById(how.segments, "segment")
         write = Write(how, tuple(kept), directory.absolute(), self._memory)
         written = by_segment.mapInArrow(write, SCHEMA)
-        results = results_of(self._spark, written, how.segments)
+        tell = _telling(cut, self._progress)
+        results = results_of(self._spark, written, how.segments, tell)
         counts = {
             number: counts for _made, found in results for number, counts in found
         }
@@ -93,6 +95,32 @@ class ByTasks:
 def by_tasks(master: str, task_bytes: int, asked: ScanOptions) -> ByTasks:
     """Start Spark at `master`, and return what makes segments there."""
     return ByTasks(session(master, "headrace", {}, tells=True), task_bytes, asked)
+
+
+def _telling(
+    cut: Sequence[Slice], progress: Callable[[int, int], None]
+) -> Callable[[int, int], None]:
+    """Return what takes how many tasks are done for how much is scanned.
+
+    Segments are written by further tasks; all is scanned by then.
+
+    >>> from headrace.engines.set_scan import Slice
+    >>> tell = _telling([Slice(3, 100, 200), Slice(4, 200, 300)], print)
+    >>> tell(1, 2), tell(2, 2), tell(0, 8)
+    200 0
+    300 0
+    300 0
+    (None, None, None)
+    """
+    first, end = (cut[0].start, cut[-1].end) if cut else (0, 0)
+    reached = first
+
+    def tell(done: int, tasks: int) -> None:
+        nonlocal reached
+        reached = max(reached, first + (end - first) * done // max(tasks, 1))
+        progress(reached, 0)
+
+    return tell
 
 
 def _packed(cut: Sequence[Slice], task_bytes: int) -> Iterator[list[tuple[int, Slice]]]:
