@@ -70,7 +70,7 @@ def test_tasks_of_spark_count_files_only(process, tmp_path):
     (tmp_path / "a.jsonl").write_bytes(b"1\n")
     for arguments in (
         ["count", "--engine", "spark", "-"],
-        ["count", "--engine", "spark", "--stats", "a.jsonl"],
+        ["count", "--engine", "spark", "--stats", "-"],
         ["count", "--master", "local[1]", "a.jsonl"],
     ):
         refused = process(*arguments)

@@ -1,6 +1,7 @@
 """Indexes that tasks of Spark build are those of a local build, byte for byte."""
 
 import json
+import random
 import subprocess
 import sys
 from dataclasses import replace
@@ -11,6 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import headrace
+from headrace.cli.app import main
 from headrace.engines.spark.tasks import run_each
 from headrace.errors import DuplicateKeyError
 from tests.property.test_index_jobs import ASKED, FILES, build_here, outcome, written
@@ -130,6 +132,32 @@ def test_lines_are_counted_by_tasks_and_checkpoints_kept(spark, tmp_path):
         sidecar.unlink()
     assert found[0] == found[1]
     assert found[0][0] == 300_001
+
+
+def test_lines_are_told_apart_by_tasks_as_by_threads(
+    spark, tmp_path, monkeypatch, capfd
+):
+    monkeypatch.chdir(tmp_path)
+    kinds = [b'{"a": 1}', b"", b"{bad", b'"%s"' % (b"x" * 90), b"[1, 2]", b"\xff"]
+    chance = random.Random(7)
+    text = b"\n".join(chance.choice(kinds) for _ in range(3000))
+    forms = ["plain", "zstd, blocks of lines", "gzip"]
+    files = [f"{number}.jsonl" for number in range(4)]
+    for file, form in zip(files, forms, strict=False):
+        (tmp_path / file).write_bytes(FORMS[form](text))
+    (tmp_path / files[-1]).write_bytes(b"")
+    with headrace.open(files, max_line=60) as dataset:
+        expected = dataset.stats()
+        found = dataset.stats(engine="spark", master=MASTER, partition_bytes=2000)
+    assert found == expected
+    assert expected.bad > 0
+    assert expected.too_long > 0
+    said = []
+    for engine in ([], ["--engine", "spark", "--master", MASTER]):
+        code = main(["count", "--stats", "--strict", *engine, *files])
+        said.append((code, capfd.readouterr()))
+    assert said[0] == said[1]
+    assert said[0][0] == 1
 
 
 DRIVER = f"""

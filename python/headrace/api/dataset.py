@@ -20,6 +20,7 @@ from headrace.errors import (
     BadRowError,
     LineTooLongError,
     RowOutOfRangeError,
+    UnusableTableError,
     UsageError,
 )
 from headrace.kernel.tally import Stats, Tally
@@ -589,8 +590,23 @@ class Dataset(Closing, Sequence[T_co]):
         self,
         threads: int | None = None,
         progress: Progress = lambda _done, _total: None,
+        *,
+        engine: Literal["local", "spark"] = "local",
+        master: str | None = None,
+        partition_bytes: int | str | None = None,
     ) -> Stats:
-        """Check every line, in parallel, and count them by kind."""
+        """Check every line, in parallel, and count them by kind.
+
+        With the engine ``"spark"``, tasks at `master` read `partition_bytes` of the files each.
+        """
+        from headrace.api.spark_query import refuse_for_local
+
+        _check_choices(engine=(engine, ("local", "spark")))
+        if engine == "spark":
+            if threads is not None:
+                raise UsageError("threads is for engine='local' (--engine local)")
+            return self._stats_with_spark(master, partition_bytes, progress)
+        refuse_for_local(master=master, partition_bytes=partition_bytes)
         if any(source.is_pipe or source.times for source in self.sources):
             return self._stats_in_order()
         from headrace.engines.local import scan
@@ -604,6 +620,22 @@ class Dataset(Closing, Sequence[T_co]):
             decoding=self._options.decoding,
             progress=lambda done: progress(done, size),
         )
+
+    def _stats_with_spark(
+        self, master: str | None, partition_bytes: int | str | None, progress: Progress
+    ) -> Stats:
+        from headrace.api.spark_query import stats_with_spark
+        from headrace.engines.tally_tasks import Tallying
+
+        decoding = self._options.decoding._replace(threads=1)
+        how = Tallying(self._options.max_line, self._max_depth, decoding)
+        try:
+            return stats_with_spark(
+                self._open(), how, master, partition_bytes, progress
+            )
+        except UnusableTableError:
+            # In doubt, scan: who reads the file here finds out what is wrong, and says so.
+            return self.stats(progress=progress)
 
     def _stats_in_order(self) -> Stats:
         total = Stats()

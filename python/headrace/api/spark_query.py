@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from headrace.engines.index_jobs import RunEach
     from headrace.engines.query_run import QueryOptions, QueryRun, Rows
     from headrace.engines.spark.query import RunTasks
+    from headrace.engines.tally_tasks import Tallying
+    from headrace.kernel.tally import Stats
     from headrace.physical.query_plan import QueryPlan
     from headrace.store.row_file import RowOptions
     from headrace.store.source import Source
@@ -74,31 +76,56 @@ def count_with_spark(
     from headrace.engines.spark.row_counts import count_by_tasks
 
     size = task_bytes(partition_bytes)
+    counted = _whole(files)
+    tell = _telling([file.source for file in counted], progress)
+    return count_by_tasks(counted, partial(_started_for, master), size, tell)
+
+
+def stats_with_spark(
+    files: Sequence[Rows],
+    how: Tallying,
+    master: str | None,
+    partition_bytes: int | str | None,
+    progress: Callable[[int, int | None], None],
+) -> Stats:
+    """Check every line of files in tasks, and count them by kind."""
+    from headrace.engines.spark.tallies import tally_by_tasks
+
+    size = task_bytes(partition_bytes)
+    sources = [file.source for file in _whole(files)]
+    tell = _telling(sources, progress)
+    return tally_by_tasks(sources, how, partial(_started_for, master), size, tell)
+
+
+def _whole(files: Sequence[Rows]) -> list[RowFile]:
+    """Return files, if tasks can count all their lines."""
     _refuse_pipes([file.source for file in files])
-    counted = []
+    whole = []
     for file in files:
         if not isinstance(file, RowFile):
             raise UsageError(
                 f"{file.source.location}: Spark's tasks count all lines of a log; leave "
                 "since and until out, or use engine='local' (--engine local)"
             )
-        counted.append(file)
-    total = sum(file.source.size for file in counted)
+        whole.append(file)
+    return whole
 
-    def run_each(
-        do: Callable[[int], T],
-        count: int,
-        tell: Callable[[int, int], object] | None = None,
-    ) -> list[T]:
-        # Spark is started for what is left to count.
-        return tasks_at(master)(do, count, tell) if count else []
 
-    return count_by_tasks(
-        counted,
-        run_each,
-        size,
-        lambda done, tasks: progress(total * done // max(tasks, 1), total),
-    )
+def _started_for(
+    master: str | None,
+    do: Callable[[int], T],
+    count: int,
+    tell: Callable[[int, int], object] | None = None,
+) -> list[T]:
+    """Do tasks, and start Spark only if there are any."""
+    return tasks_at(master)(do, count, tell) if count else []
+
+
+def _telling(
+    sources: Sequence[Source], progress: Callable[[int, int | None], None]
+) -> Callable[[int, int], None]:
+    total = sum(source.size for source in sources)
+    return lambda done, tasks: progress(total * done // max(tasks, 1), total)
 
 
 def _refuse_pipes(sources: Sequence[Source]) -> None:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from headrace.cli.arguments import Argument
 from headrace.cli.engine_options import ENGINE
 from headrace.cli.log_options import TIMES
 from headrace.cli.options import FILES, OPTIONS
 from headrace.cli.table import Example
-from headrace.errors import HeadraceError, UsageError
+from headrace.errors import HeadraceError
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -85,17 +85,13 @@ def _count(
     from headrace.cli.reading import open_dataset
 
     with open_dataset(options, files) as dataset, console.progress() as report:
+        by: dict[str, Any] = {
+            "engine": options.engine,
+            "master": options.master,
+            "partition_bytes": options.partition_bytes,
+        }
         if not account.checking:
-            return dataset.count(
-                report,
-                engine=options.engine,
-                master=options.master,
-                partition_bytes=options.partition_bytes,
-            )
-        if options.engine != "local":
-            raise UsageError(
-                "--engine spark counts lines; leave --stats and --strict out"
-            )
-        stats = dataset.stats(progress=report)
+            return dataset.count(report, **by)
+        stats = dataset.stats(progress=report, **by)
     account.add_stats(stats)
     return stats.lines

@@ -8,20 +8,18 @@ from __future__ import annotations
 
 import os
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
 from typing import TYPE_CHECKING
 
-from headrace.engines.fragment_rows import rows_of
+from headrace.engines.tally_tasks import Tallying
 from headrace.errors import UnusableTableError
 from headrace.kernel.rows import Decoding
-from headrace.kernel.tally import Stats, Tally
+from headrace.kernel.tally import Stats
 from headrace.physical.fragment import fragments
 from headrace.store.opened import read_in_order
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from headrace.physical.fragment import Fragment
     from headrace.store.source import Source
 
 FRAGMENT_BYTES = 32 << 20
@@ -43,12 +41,7 @@ def tally(
     fragments; whoever has one open counts it.
     """
     parts = [fragments(source, fragment_bytes) for source in sources]
-    count = partial(
-        _tally_fragment,
-        max_line=max_line,
-        max_depth=max_depth,
-        decoding=decoding._replace(threads=1),
-    )
+    count = Tallying(max_line, max_depth, decoding._replace(threads=1)).of
     total, done = Stats(), 0
     with ThreadPoolExecutor(threads or os.cpu_count()) as pool:
         pending = [[pool.submit(count, part) for part in file] for file in parts]
@@ -70,13 +63,3 @@ def tally(
             pool.shutdown(cancel_futures=True)
             raise
     return total
-
-
-def _tally_fragment(
-    fragment: Fragment, *, max_line: int, max_depth: int, decoding: Decoding
-) -> Stats:
-    rows = rows_of(fragment, max_line, decoding)
-    counted = Tally(fragment.source.location, max_depth)
-    while rows.advance(counted.advance):
-        pass
-    return counted.stats
