@@ -27,6 +27,84 @@ def table(first):
     return rows
 
 
+SPEC = "https://openlineage.io/spec"
+
+# What OpenLineage 2-0-2 and its facets say: version, definition, what must be there, what may.
+DEFINED = {
+    "schema": ("1-2-0", "SchemaDatasetFacet", {}, {"fields": list}),
+    "version": ("1-0-1", "DatasetVersionDatasetFacet", {"datasetVersion": str}, {}),
+    "inputStatistics": (
+        "1-0-0",
+        "InputStatisticsInputDatasetFacet",
+        {},
+        {"rowCount": int, "size": int, "fileCount": int},
+    ),
+    "outputStatistics": (
+        "1-0-2",
+        "OutputStatisticsOutputDatasetFacet",
+        {},
+        {"rowCount": int, "size": int, "fileCount": int},
+    ),
+    "errorMessage": (
+        "1-0-1",
+        "ErrorMessageRunFacet",
+        {"message": str, "programmingLanguage": str},
+        {"stackTrace": str},
+    ),
+    "jobType": (
+        "2-0-4",
+        "JobTypeJobFacet",
+        {"processingType": str, "integration": str},
+        {"jobType": str, "emissionPattern": dict},
+    ),
+}
+PLACES = {
+    "run.facets": {"errorMessage"},
+    "job.facets": {"jobType"},
+    "inputs[].facets": {"schema", "version"},
+    "inputs[].inputFacets": {"inputStatistics"},
+    "outputs[].facets": {"schema", "version"},
+    "outputs[].outputFacets": {"outputStatistics"},
+}
+
+
+def check_defined(place, name, facet):
+    """Raise unless a facet is one that OpenLineage defines for this place, or ours."""
+    url = facet["_schemaURL"]
+    if name.startswith("headrace_"):
+        assert re.fullmatch(rf"urn:headrace:[0-9.]+:{name}", url)
+        return
+    assert name in PLACES[place], place
+    version, definition, required, optional = DEFINED[name]
+    assert url == f"{SPEC}/facets/{version}/{definition}.json#/$defs/{definition}"
+    fields = {key: value for key, value in facet.items() if not key.startswith("_")}
+    assert required.keys() <= fields.keys() <= required.keys() | optional.keys()
+    for key, value in fields.items():
+        wanted = (required | optional)[key]
+        assert isinstance(value, wanted), (name, key)
+        assert wanted is not int or value >= 0
+    if name == "schema":
+        check_columns(fields["fields"])
+
+
+def check_columns(columns):
+    for column in columns:
+        assert {"name"} <= column.keys() <= {"name", "type", "description", "fields"}
+        assert isinstance(column.get("type", ""), str)
+        check_columns(column.get("fields", []))
+
+
+def check_event(event):
+    """Raise unless an event has what OpenLineage asks of one of a run."""
+    assert event["schemaURL"] == f"{SPEC}/2-0-2/OpenLineage.json#/$defs/RunEvent"
+    known = {"eventType", "eventTime", "producer", "schemaURL", "run", "job", "inputs", "outputs"}  # fmt: skip
+    assert event.keys() <= known
+    assert event["eventType"] in ("START", "RUNNING", "COMPLETE", "ABORT", "FAIL", "OTHER")  # fmt: skip
+    for dataset in (event["job"], *event["inputs"], *event["outputs"]):
+        assert dataset["namespace"]
+        assert dataset["name"]
+
+
 FIELDS = {name.strip("`"): TYPES[kind] for name, kind, _what in table("field")}
 FACETS = {name.strip("`"): said for name, _of, said in table("facet")}
 
@@ -47,7 +125,8 @@ def fields_of(value, path=""):
 
 
 def check(event):
-    """Raise unless an event is as the format says."""
+    """Raise unless an event is as the format and OpenLineage say."""
+    check_event(event)
     found = list(fields_of(event))
     for name, value in found:
         wanted = FIELDS.get(name) or FIELDS[name.replace("outputs", "inputs").replace("output", "input")]  # fmt: skip
@@ -56,12 +135,13 @@ def check(event):
     assert datetime.fromisoformat(event["eventTime"]).tzinfo == UTC
     UUID(event["run"]["runId"])
     assert re.fullmatch(r"urn:headrace:[0-9.]+", event["producer"])
-    for facets in (value for name, value in found if name.lower().endswith("facets")):
+    for place, facets in found:
+        if not place.lower().endswith("facets"):
+            continue
         for name, facet in facets.items():
+            check_defined(place, name, facet)
             assert facet.pop("_producer") == event["producer"]
-            assert facet.pop("_schemaURL").startswith(
-                "urn:" if "_" in name else "https://openlineage.io/spec/facets/"
-            )
+            del facet["_schemaURL"]
             for field in facet:
                 assert f"`{field}`" in FACETS[name], (name, field)
     return event
@@ -105,6 +185,8 @@ def test_a_run_tells_what_it_reads_and_writes(ran, rows, tmp_path, lineage, even
     size = sum(path.stat().st_size for path in (tmp_path / "raw").iterdir())
     assert (raw["namespace"], raw["name"]) == ("file", str(tmp_path / "raw"))
     assert raw["inputFacets"] == {"inputStatistics": {"size": size, "fileCount": 2, "rowCount": 4}}  # fmt: skip
+    assert raw["facets"]["headrace_files"] == {"files": 2, "bytes": size}
+    assert not any("inputFacets" in each for each in (*start["inputs"], users))
     double = {"name": "_element", "type": "double"}
     assert raw["facets"]["schema"]["fields"] == [
         {"name": "id", "type": "long"},
@@ -142,7 +224,9 @@ def test_a_second_run_has_written_nothing(ran, rows, tmp_path, lineage, events):
     *_first, start, complete = events()
     assert len(_first) == 2
     assert _first[0]["run"]["runId"] != start["run"]["runId"]
-    result = complete["outputs"][0]
+    (raw,), result = complete["inputs"], complete["outputs"][0]
+    assert raw["inputFacets"]["inputStatistics"] == {"rowCount": 0, "size": 0, "fileCount": 0}  # fmt: skip
+    assert raw["facets"]["headrace_files"]["files"] == 1
     assert result["outputFacets"]["outputStatistics"] == {"rowCount": 0}
     assert result["facets"]["headrace_set"]["rows"] == 1
 

@@ -93,8 +93,14 @@ class _Run:
             for each in report.passes
             for stage, count in each.counts.items()
         ]
-        if len(self._main) == 1 and stages:
-            _statistics(self._main[0])["rowCount"] = stages[0]["read"]
+        first = report.passes[0]
+        if len(self._main) == 1:
+            self._main[0]["inputFacets"] = _facet(
+                "inputStatistics",
+                rowCount=sum(count.read for count in list(first.counts.values())[:1]),
+                size=first.input_bytes,
+                fileCount=first.inputs,
+            )
         result, rejected = self._outputs()
         last = report.passes[-1].counts.values()
         written = [count.written for count in last][-1:] or [0]
@@ -176,21 +182,13 @@ def _datasets(inputs: Inputs) -> list[Facts]:
     found = []
     for parent, sources in groups.items():
         dataset = _dataset(parent if len(sources) > 1 else _location(sources[0]))
-        dataset["facets"] = _schema_of(sources[0])
         size = sum(source.size for source in sources)
-        dataset["inputFacets"] = _facet(
-            "inputStatistics", size=size, fileCount=len(sources)
-        )
+        dataset["facets"] = {
+            **_schema_of(sources[0]),
+            **_facet("headrace_files", files=len(sources), bytes=size),
+        }
         found.append(dataset)
     return found
-
-
-def _statistics(dataset: Facts) -> Facts:
-    facets = dataset["inputFacets"]
-    assert isinstance(facets, dict)
-    statistics = facets["inputStatistics"]
-    assert isinstance(statistics, dict)
-    return statistics
 
 
 def _location(source: Source) -> str:
