@@ -105,6 +105,21 @@ def test_a_usage_error_is_an_event_too(headrace):
     assert (event["event"], event["error"]) == ("error", "UsageError")
 
 
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        pytest.param(["graph", "expand", "--hops", "x"], id="an option's value"),
+        pytest.param(["index", "get", "--nope"], id="no such option"),
+        pytest.param(["index", "check", "a", "b"], id="too much"),
+    ],
+)
+def test_a_usage_error_of_a_command_for_programs_is_one_too(headrace, arguments):
+    (event,) = headrace(*arguments).events
+    assert (event["event"], event["error"]) == ("error", "UsageError")
+    asked = headrace(*arguments, "--events", "text")
+    assert asked.err.startswith("headrace: ")
+
+
 def test_a_command_without_file_asks_a_person_and_reads_a_pipe(process, tmp_path):
     controller, terminal = pty.openpty()
     done = subprocess.run(

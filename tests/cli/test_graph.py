@@ -218,6 +218,33 @@ def test_a_file_without_edges_is_told_with_the_fields_it_has(graph, command):
     assert event["message"].endswith("fields of the first rows: from, pred, to")
 
 
+@pytest.mark.parametrize("command", ["stats", "expand"])
+def test_an_index_without_edges_is_told_with_the_fields_there_are(
+    graph, edges, command
+):
+    package.build_graph_index(edges, "form", "pred", "to")
+    seed = ["--seed", "C123"] if command == "expand" else []
+    found = graph(command, "--json" if command == "stats" else "--emit-edges", *seed)
+    assert found.code == 0
+    assert "index_fallback" not in names(found)
+    said = told(found, "no_edges_indexed")
+    assert said["message"].endswith("fields of the first rows: from, pred, to")
+
+
+def test_the_fields_of_an_index_that_cannot_be_read_are_taken_to_be_the_usual(
+    graph, index
+):
+    path = index()
+    path.write_bytes(path.read_bytes()[:20])
+    found = graph("expand", "--seed", "C123", "--hops", "1")
+    assert found.rows == NODES[:3]
+    said = told(found, "index_corrupt")
+    assert "edges are taken to be of from, pred, to: name the fields" in said["message"]
+    found = graph("expand", "--seed", "C123", "--hops", "1", "--from", "from", "--pred-field", "pred", "--to", "to")  # fmt: skip
+    said = told(found, "index_corrupt")
+    assert "taken to be" not in said["message"]
+
+
 def test_a_predicate_of_edges_that_have_none(graph):
     done = from_c123(graph, "--from", "from", "--to", "to", "--pred", "pred")
     assert (
@@ -352,6 +379,25 @@ def test_an_interrupt_on_the_way(start, edges):
     child.stdin.write(b'{"id":"a"}\n' * 1000)
     child.send_signal(signal.SIGINT)
     assert child.wait(60) == 130
+
+
+@pytest.mark.parametrize("where", [-40, 20], ids=["its end", "its beginning"])
+def test_a_damaged_delta_is_told_and_what_it_had_is_read(graph, index, edges, where):
+    with edges.open("ab") as file:
+        file.write(b'{"from":"C123","pred":"partOf","to":"new"}\n')
+    path = index()
+    with edges.open("ab") as file:
+        file.write(b'{"from":"C456","pred":"partOf","to":"newer"}\n')
+    assert package.update_graph_index(edges).mode == "incremental"
+    delta = path.with_name(f"{path.name}.delta")
+    data = bytearray(delta.read_bytes())
+    data[where] ^= 255
+    delta.write_bytes(data)
+    found = graph("expand", "--seed", "C456", "--hops", "1")
+    assert found.rows[-1] == b'{"id":"newer","level":1,"via":"partOf"}'
+    said = told(found, "index_corrupt")
+    assert said["index"] == delta.name
+    assert told(found, "index_stale")["kind"] == "grown"
 
 
 def test_a_file_that_has_grown_needs_its_new_rows_only(graph, index, edges):
@@ -545,6 +591,25 @@ def test_stats_for_programs(graph, index):
     index()
     indexed = graph("stats", "--json")
     assert (indexed.out, indexed.err) == (scanned.out, "")
+
+
+def test_stats_by_key_indexes_tell_of_the_scan(graph, edges):
+    for field in ("from", "to"):
+        package.build_lookup_index(edges, field)
+    found = graph("stats", "--json")
+    said = told(found, "index_fallback")
+    assert said["message"] == "edges.jsonl: there is no graph index, so it is scanned"
+    assert found.out == graph("stats", "--json", "--no-index").out
+
+
+def test_one_of_something_is_said_to_be_one(headrace, edges):
+    edges.write_bytes(b'{"from":"a","pred":"p","to":"a"}\n')
+    fields = ("--from", "from", "--pred", "pred", "--to", "to")
+    built = headrace("index", "build", "edges.jsonl", "--graph", *fields)
+    said = told(built, "build_complete")
+    assert said["message"].startswith("edges.jsonl.jnx.graph: 1 edge, 1 node, 1 predicate, ")  # fmt: skip
+    stats = headrace("graph", "stats", "--edges", "edges.jsonl")
+    assert stats.rows[0].endswith(b"the largest of 1 node")
 
 
 def test_stats_for_people(graph):

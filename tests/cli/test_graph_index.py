@@ -108,7 +108,16 @@ def test_strict_building_names_the_bad_line(headrace, edges):
 @pytest.mark.parametrize("command", ["check", "stats", "update", "compact"])
 def test_without_an_index_there_is_nothing_to_say(headrace, command):
     done = run(headrace, command)
-    assert (done.code, done.out) == (1, b"")
+    assert done.code == 1
+    assert [json.loads(row) for row in done.rows] == (command == "check") * [
+        {
+            "valid": False,
+            "fresh": False,
+            "reason": "missing",
+            "detail": "there is no graph index",
+            "index": "edges.jsonl.jnx.graph",
+        }
+    ]
     assert "there is no graph index" in done.err
     assert "--graph --from" in done.err
 

@@ -139,6 +139,8 @@ def test_a_stale_graph_and_fresh_keys(source):
     with pytest.warns(HeadraceWarning, match="changed.*; key indexes are used"):
         assert [edge.node for edge in graph.out("a")] == ["d", "d"]
     assert graph.way().path == "keys"
+    with pytest.warns(HeadraceWarning, match="changed.*; all rows are scanned"):
+        assert graph.stats().edges == 5
     assert graph.stats().edges == 5
 
 
@@ -385,11 +387,13 @@ def test_what_names_no_node_is_refused(graph):
 def test_key_indexes_know_no_node_that_has_no_edge(source, fields):
     for field in fields:
         headrace.build_lookup_index(source, field)
-    with headrace.Graph(source) as graph:
+    told = []
+    with headrace.Graph(source, tell=lambda *said: told.append(said)) as graph:
         graph.reach("out")
         assert graph.way().path == "keys"
         found = [node for node in ("a", "b", "7", "c", "zzz") if node in graph]
     assert found == ["a", "b", "7", "c"]
+    assert [(trouble.kind, way) for trouble, way in told] == [("missing", "scan")]
 
 
 def test_the_fields_of_several_files_are_those_of_the_first_index(tmp_path):
@@ -407,7 +411,7 @@ def test_a_damaged_index_is_told_with_the_fields_that_are_taken(source):
     path.write_bytes(path.read_bytes()[:-1])
     said = []
     headrace.Graph(source, tell=lambda *told: said.append(told[0])).reach()
-    assert "taken to be from, pred, to" in said[-1].reason
+    assert "taken to be of from, pred, to: name the fields" in said[-1].reason
     said.clear()
     headrace.Graph(
         source, "from", "pred", "to", tell=lambda *told: said.append(told[0])

@@ -378,10 +378,12 @@ class Graph(Closing):
         """Ask an index that has all edges; without one, the file is scanned."""
 
         def asked(way: Reach) -> T:
-            if way.graph is None:
+            if way.instead_of is not None:
                 if self._strict:
-                    raise self._edges_in.no_index(self._where)
+                    raise way.instead_of
                 with self._lock:
+                    if self._scanned is None:
+                        self._tell(way.instead_of, "scan")
                     way = self._scan("out", way.fields)
             assert way.graph is not None
             return ask(way.graph)

@@ -37,7 +37,8 @@ class Reach(NamedTuple):
     """A way to edges: by a `graph` index, by `keys`, or by a `scan`.
 
     `files` are those that lead there; `graph` is the index, or the one that was made aside.
-    `stored` are the indexes that were found to be those of the file as it is.
+    `stored` are the indexes that were found to be those of the file as it is. Of keys,
+    `instead_of` says why no graph index is used.
     """
 
     access: GraphAccess
@@ -46,6 +47,7 @@ class Reach(NamedTuple):
     files: tuple[str, ...]
     graph: GraphIndex | None
     stored: tuple[files.AnyStored, ...] = ()
+    instead_of: GraphIndexError | None = None
 
 
 class EdgeFiles(NamedTuple):
@@ -105,7 +107,7 @@ class Wanted(NamedTuple):
 
 def reach_edges(edges: EdgeFiles, wanted: Wanted) -> Reach:
     """Find the best way to edges."""
-    fields = wanted.fields or known_fields(edges.sources, wanted.where)
+    fields = wanted.fields or known_fields(edges.sources, wanted.where) or USUAL
     troubles: list[KeyIndexError] = [edges.no_index(wanted.where)]
     if edges.only is not None:
         found = _by_index(edges.only, wanted)
@@ -126,10 +128,10 @@ def reach_edges(edges: EdgeFiles, wanted: Wanted) -> Reach:
     return scan_edges(edges, asked)
 
 
-def known_fields(sources: Sequence[Source], where: files.Where) -> EdgeFields:
+def known_fields(sources: Sequence[Source], where: files.Where) -> EdgeFields | None:
     """Return the fields of edges, as the graph index of the first file has them if there is one."""
     found = store.find(sources[0], where) if sources else None
-    return found.meta.fields if isinstance(found, store.StoredGraph) else USUAL
+    return found.meta.fields if isinstance(found, store.StoredGraph) else None
 
 
 def scan_edges(edges: EdgeFiles, asked: GraphBuild) -> Reach:
@@ -154,7 +156,7 @@ def _by_index(
         return fields, [*of_keys, trouble]
     if trouble.kind != "missing":
         wanted.tell(trouble, "keys")
-    return by_keys
+    return by_keys._replace(instead_of=trouble)
 
 
 def _by_graph(
@@ -173,7 +175,8 @@ def _by_graph(
         reason = found.reason
         if wanted.fields is None:
             # What it was of, nobody knows.
-            reason += f"; the fields of edges are taken to be {', '.join(fields.names)}"
+            named = ", ".join(fields.names)
+            reason += f"; edges are taken to be of {named}: name the fields if they are others"
         return fields, GraphIndexError(*place, found.fault, reason)
     fields = wanted.fields or found.meta.fields
     if fields != found.meta.fields:
@@ -200,6 +203,10 @@ def _if_it_fits(
     except GraphIndexError as error:
         return fields, error
     trouble = GraphIndexError(*place, fresh.state, fresh.reason)
+    wrong = stored.unused
+    if fresh.state == "grown" and wrong is not None and wrong.fault == "corrupt":
+        damage = (str(wrong.path), wrong.fault, wrong.reason)
+        wanted.tell(GraphIndexError(source.location, *damage), None)
     index = stored.index
     if fresh.state == "grown" and not wanted.strict:
         wanted.tell(trouble, "graph")

@@ -353,7 +353,7 @@ class KeyIndex(Closing):
             return _Usable(fitting, self._file.size, grown=False)
         trouble = KeyIndexError(location, path, fresh.state, fresh.reason)
         if fresh.state == "grown" and not (self._strict or self._auto_rebuild):
-            if (unused := stored.unused) is not None and unused.fault == "corrupt":
+            if (unused := fitting.unused) is not None and unused.fault == "corrupt":
                 delta = str(unused.path)
                 self._tell(KeyIndexError(location, delta, "corrupt", unused.reason))
             self._tell(trouble)

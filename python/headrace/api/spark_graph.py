@@ -139,8 +139,11 @@ class SparkGraph:
             try:
                 found.append(reach_edges(only_file(source), wanted))
             except GraphIndexError as error:
-                return SparkReach(fields, (), (*troubles, error))
-        return SparkReach(fields, tuple(found), tuple(troubles))
+                return SparkReach(fields or USUAL, (), (*troubles, error))
+            # The edges of all files are of the same fields.
+            fields = found[0].fields
+            wanted = wanted._replace(fields=fields)
+        return SparkReach(fields or USUAL, tuple(found), tuple(troubles))
 
     def give_up(self, direction: Direction, damage: KeyIndexError) -> None:
         """Go on without an index that is damaged."""

@@ -70,10 +70,11 @@ def _main(arguments: Sequence[str]) -> int:
 
 def _dispatch(arguments: Sequence[str], console: Console) -> int:
     from headrace.cli.arguments import build, parse
-    from headrace.cli.options import events_asked
+    from headrace.cli.options import events_asked, tells_programs
     from headrace.cli.table import group, load
 
-    console.json = events_asked(arguments) == "json"
+    events = events_asked(arguments)
+    console.json = events == "json"
     name, *rest = arguments or _nothing_asked()
     if name in HELP:
         name, rest = "help", []
@@ -88,6 +89,8 @@ def _dispatch(arguments: Sequence[str], console: Console) -> int:
         name, *rest = f"{name} {rest[0]}", *rest[1:]
     entry = _find(name)
     command = load(entry)
+    if events is None and tells_programs(command.ARGUMENTS):
+        console.json = sys.stderr is None or not sys.stderr.isatty()
     if not HELP.isdisjoint(rest):
         console.text(build(entry, command).format_help())
         return 0

@@ -25,7 +25,7 @@ from headrace.cli.index_building import (
     compact_as_asked,
     update_as_asked,
 )
-from headrace.cli.key_index_options import refuse_key_of_graph, tell_as_asked
+from headrace.cli.key_index_options import refuse_key_of_graph
 from headrace.errors import UsageError
 from headrace.store.key_subject import sources_with_rows
 
@@ -37,7 +37,6 @@ if TYPE_CHECKING:
 
 def build(options: Namespace, console: Console) -> int:
     """Build a graph index."""
-    tell_as_asked(options, console)
     _refuse_keys(options)
     names = {"from": options.from_, "pred": options.pred, "to": options.to}
 
@@ -79,14 +78,12 @@ def _refuse_keys(options: Namespace) -> None:
 
 def check(options: Namespace, console: Console) -> int:
     """Print whether a graph index can be used."""
-    tell_as_asked(options, console)
     refuse_key_of_graph(options)
     return check_as_asked(options, console, partial(check_graph_index, options.file))
 
 
 def stats(options: Namespace, console: Console) -> int:
     """Print the numbers of a graph index."""
-    tell_as_asked(options, console)
     refuse_key_of_graph(options)
     found = graph_index_stats(
         options.file, index=options.index, index_dir=options.index_dir
@@ -97,7 +94,6 @@ def stats(options: Namespace, console: Console) -> int:
 
 def compact(options: Namespace, console: Console) -> int:
     """Make one index of a graph index and its delta."""
-    tell_as_asked(options, console)
     refuse_key_of_graph(options)
     memory = MEMORY if options.memory is None else options.memory
     compact = partial(compact_graph_index, options.file, memory=memory)
@@ -106,7 +102,6 @@ def compact(options: Namespace, console: Console) -> int:
 
 def update(options: Namespace, console: Console) -> int:
     """Bring a graph index up to date."""
-    tell_as_asked(options, console)
     refuse_key_of_graph(options)
     spark = (options.master, options.partition_bytes)
     if options.engine != "local" or spark != (None, None):

@@ -104,10 +104,9 @@ ACCESS = (
 def open_graph(options: Namespace, console: Console) -> Graph:
     """Open the edges that options name."""
     from headrace.api.graph import Graph
-    from headrace.cli.key_index_options import say_fallback, say_trouble, tell_as_asked
+    from headrace.cli.key_index_options import say_fallback, say_trouble
     from headrace.errors import UsageError
 
-    tell_as_asked(options, console)
     if options.edges is None:
         raise UsageError("say where the edges are: --edges FILE")
     if options.no_index and (options.strict or options.index is not None):
@@ -150,17 +149,18 @@ def reached(
 def look_for_edges(
     graph: Graph | SparkGraph, console: Console, direction: Direction = "out"
 ) -> None:
-    """Find a way to edges; of a scan that finds none, say which fields there are."""
+    """Find a way to edges; of an index or a scan without any, say which fields there are."""
     from headrace.api.graph_access import Reach
     from headrace.cli.index_building import fields_seen
-    from headrace.kernel.graph import meta_of
+    from headrace.kernel.graph import lines_of
 
     found = graph.reach(direction)
     # With Spark nothing was scanned yet.
-    if not isinstance(found, Reach) or found.path != "scan" or found.graph is None:
+    reaches = (found,) if isinstance(found, Reach) else found.indexes
+    lines = [lines_of(each.graph) for each in reaches if each.graph is not None]
+    if not lines or len(lines) < len(reaches) or any(each.records for each in lines):
         return
-    meta = meta_of(found.graph.meta)
-    if meta.edges == 0 and meta.lines.lines > meta.lines.blank:
+    if any(each.lines > each.blank for each in lines):
         from_, pred, to = found.fields
         names = {"from": from_, "pred": pred, "to": to}
         seen = ", ".join(fields_seen(graph.location)) or "none"

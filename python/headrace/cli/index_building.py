@@ -9,13 +9,17 @@ import json
 import time
 from contextlib import contextmanager
 from itertools import islice
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import headrace
+from headrace.api.index_report import invalid
 from headrace.cli.ending import ending_cleanly
+from headrace.cli.wording import counted
 from headrace.errors import KeyIndexError, UsageError
 from headrace.kernel.graph import GraphWritten
 from headrace.store.atomic import destination, replacing
+from headrace.store.index_file import Unreadable
 from headrace.store.key_subject import subject_of
 
 if TYPE_CHECKING:
@@ -183,13 +187,15 @@ def _counted(
 
 def _in_words(built: Built[Written] | Built[GraphWritten]) -> str:
     records, counts = _counted(built)
-    said = {_rows_of(built): records, **counts}
-    words = ", ".join(f"{count} {name}" for name, count in said.items())
+    said = {_row_of(built): records} | {
+        name.removesuffix("s"): count for name, count in counts.items()
+    }
+    words = ", ".join(counted(count, name) for name, count in said.items())
     return f"{built.path}: {words}, {built.written.size} bytes"
 
 
-def _rows_of(built: Built[Written] | Built[GraphWritten]) -> str:
-    return "edges" if isinstance(built.written, GraphWritten) else "rows"
+def _row_of(built: Built[Written] | Built[GraphWritten]) -> str:
+    return "edge" if isinstance(built.written, GraphWritten) else "row"
 
 
 def update_as_asked(
@@ -252,10 +258,10 @@ def _say_updated(
         return
     _say_upgraded(console, built)
     new, skipped = built.lines.records, built.lines.skipped
-    rows = _rows_of(built)
+    row = _row_of(built)
     console.emit(
         "update_mode",
-        f"{built.path}: {new} {rows if updated.mode == 'full' else f'new {rows}'}",
+        f"{built.path}: {counted(new, row if updated.mode == 'full' else f'new {row}')}",
         mode=updated.mode,
         new_records=new,
         skipped=sum(skipped.values()),
@@ -315,13 +321,19 @@ def check_as_asked(
 ) -> int:
     """Print whether an index can be used."""
     total = subject_of(options.file).size
-    with console.progress() as report:
-        found = check(
-            deep=options.deep,
-            index=options.index,
-            index_dir=options.index_dir,
-            progress=lambda done, _records: report(done, total),
-        )
+    try:
+        with console.progress() as report:
+            found = check(
+                deep=options.deep,
+                index=options.index,
+                index_dir=options.index_dir,
+                progress=lambda done, _records: report(done, total),
+            )
+    except KeyIndexError as error:
+        if error.kind == "missing":
+            missing = invalid(Unreadable(Path(error.index), "missing", error.reason))
+            console.text(json.dumps(missing) + "\n")
+        raise
     console.text(json.dumps(found) + "\n")
     return 0 if found["valid"] and found["fresh"] else 1
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING
 
 from headrace.cli.arguments import Argument
@@ -113,12 +112,6 @@ NO_INDEX = ("missing", "several")
 
 STALE = ("stale", "grown", "limits", "locked")
 """An index that is whole, but not what is wanted."""
-
-
-def tell_as_asked(options: Namespace, console: Console) -> None:
-    """Say events as JSON where no person reads them."""
-    if options.events is None:
-        console.json = sys.stderr is None or not sys.stderr.isatty()
 
 
 def fields(text: str) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from headrace.cli.arguments import Argument
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
 FILE = Argument(
     "file",
@@ -104,13 +104,19 @@ OPTIONS = (
 )
 
 
-def events_asked(arguments: Sequence[str]) -> str:
+def events_asked(arguments: Sequence[str]) -> str | None:
     """Find the form of events, also in a command line that makes no sense.
 
     >>> events_asked(["count", "--events", "json", "--no-such-option"])
     'json'
     """
     for option, value in pairwise([*arguments, ""]):
-        if option == "--events=json" or (option, value) == ("--events", "json"):
-            return "json"
-    return "text"
+        for form in ("json", "text"):
+            if option == f"--events={form}" or (option, value) == ("--events", form):
+                return form
+    return None
+
+
+def tells_programs(arguments: Iterable[Argument]) -> bool:
+    """Whether a command, unless told, says events as JSON where no person reads them."""
+    return any(each.name == "events" and each.default is None for each in arguments)

@@ -87,6 +87,14 @@ def meta_of(text: str) -> GraphMeta:
     return GraphMeta(fields=fields, **found)
 
 
+def lines_of(index: GraphIndex) -> Lines:
+    """Return what lines an index was made of, with its delta if it has one."""
+    meta = meta_of(index.meta)
+    if index.delta is None:
+        return meta.lines
+    return meta.covered_lines.plus(meta_of(index.delta[0]).lines)
+
+
 class GraphPlan(NamedTuple):
     """What index is to be written; see `key_index.Plan`."""
 

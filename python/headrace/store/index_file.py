@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import stat
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import (
@@ -43,8 +43,8 @@ if TYPE_CHECKING:
     from headrace.store.opened import OpenedFile
     from headrace.store.source import Source
 
-Fault: TypeAlias = Literal["corrupt", "newer", "foreign", "stale"]
-"""Why a file that is there is no index that we can read; a delta may be one of the past."""
+Fault: TypeAlias = Literal["corrupt", "newer", "foreign", "stale", "missing"]
+"""Why there is no index that we can read; a delta may be one of the past."""
 
 _FAULTS: dict[str, Fault] = {
     "do not know": "newer",
@@ -75,7 +75,7 @@ class Where:
 
 @dataclass(frozen=True, slots=True)
 class Unreadable:
-    """A file where an index should be."""
+    """A file where an index should be, or nothing."""
 
     path: Path
     fault: Fault
@@ -239,18 +239,21 @@ def fitting(
     delta does not fit, the base may: the index to be used is returned too. Raises
     `KeyIndexError` where it is damaged.
     """
+    damaged = None
     try:
         found = _freshness(stored, source, opened, prove=prove)
         if stored.delta is None or found.state != "stale":
             return stored, found
     except SidecarError as error:
+        _path, offset, reason = error.args
+        said = f"{reason} (byte {offset})"
         if stored.delta is None:
-            _path, offset, reason = error.args
-            said = f"{reason} (byte {offset})"
             raise stored.ERROR(
                 source.location, str(stored.path), "corrupt", said
             ) from None
-    return fitting(stored.without_delta(), source, opened, prove=prove)
+        damaged = Unreadable(stored.delta.path, "corrupt", said)
+    base = replace(stored.without_delta(), unused=damaged)
+    return fitting(base, source, opened, prove=prove)
 
 
 def _freshness(

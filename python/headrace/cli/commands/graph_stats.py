@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from headrace.cli.arguments import Argument
 from headrace.cli.graph_options import ACCESS, EDGES, FIELDS
 from headrace.cli.table import Example
+from headrace.cli.wording import counted
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -85,7 +86,7 @@ def _degrees(degrees: Degrees) -> dict[str, object]:
 def _in_words(found: GraphStats, *, named: bool) -> Iterator[str]:
     yield (
         f"nodes {found.nodes} / edges {found.edges} / loops {found.loops} / "
-        f"components {found.components}, the largest of {found.largest_component} nodes"
+        f"components {found.components}, the largest of {counted(found.largest_component, 'node')}"
     )
     if named:
         from headrace.api.formats.printable import printable

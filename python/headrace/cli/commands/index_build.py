@@ -165,11 +165,10 @@ def _build_keys(options: Namespace, console: Console) -> int:
 
     from headrace.api.key_index import build_lookup_indexes
     from headrace.cli.index_building import build_as_asked
-    from headrace.cli.key_index_options import fields, tell_as_asked
+    from headrace.cli.key_index_options import fields
     from headrace.errors import UsageError
     from headrace.store.key_subject import each_with_rows
 
-    tell_as_asked(options, console)
     if options.from_ or options.pred or options.to or options.reverse:
         raise UsageError(
             "--from, --pred, --to and --reverse are for --graph; give that too"

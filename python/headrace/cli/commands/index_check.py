@@ -48,8 +48,7 @@ def _check(options: Namespace, console: Console) -> int:
 
     from headrace.api.key_index_report import check_lookup_index
     from headrace.cli.index_building import check_as_asked
-    from headrace.cli.key_index_options import key_of, tell_as_asked
+    from headrace.cli.key_index_options import key_of
 
-    tell_as_asked(options, console)
     check = partial(check_lookup_index, options.file, key_of(options))
     return check_as_asked(options, console, check)

@@ -48,10 +48,9 @@ def _compact(options: Namespace, console: Console) -> int:
 
     from headrace.api.key_index_update import compact_lookup_index
     from headrace.cli.index_building import compact_as_asked
-    from headrace.cli.key_index_options import key_of, tell_as_asked
+    from headrace.cli.key_index_options import key_of
     from headrace.errors import UsageError
 
-    tell_as_asked(options, console)
     if options.memory is not None:
         raise UsageError("--memory is for --graph: merging keys takes next to none")
     compact = partial(compact_lookup_index, options.file, key_of(options))

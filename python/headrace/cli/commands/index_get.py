@@ -109,7 +109,6 @@ def run(options: Namespace, console: Console) -> int:
     from headrace.cli import key_index_options as said
     from headrace.errors import UsageError
 
-    said.tell_as_asked(options, console)
     if options.graph:
         raise UsageError(
             "--graph: a graph index has edges, not keys; run `headrace graph expand "

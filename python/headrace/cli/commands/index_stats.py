@@ -45,9 +45,8 @@ def _stats(options: Namespace, console: Console) -> int:
     import json
 
     from headrace.api.key_index_report import lookup_index_stats
-    from headrace.cli.key_index_options import key_of, tell_as_asked
+    from headrace.cli.key_index_options import key_of
 
-    tell_as_asked(options, console)
     stats = lookup_index_stats(
         options.file,
         key_of(options),

@@ -66,9 +66,8 @@ def _update(options: Namespace, console: Console) -> int:
 
     from headrace.api.key_index_update import update_lookup_index
     from headrace.cli.index_building import update_as_asked
-    from headrace.cli.key_index_options import key_of, tell_as_asked
+    from headrace.cli.key_index_options import key_of
 
-    tell_as_asked(options, console)
     update = partial(
         update_lookup_index,
         options.file,

@@ -179,10 +179,9 @@ def run(options: Namespace, console: Console) -> int:
     import time
 
     from headrace.cli.delivery import errors_to, policy
-    from headrace.cli.key_index_options import fields, tell_as_asked
+    from headrace.cli.key_index_options import fields
     from headrace.cli.reading import open_dataset
 
-    tell_as_asked(options, console)
     names = [name for text in options.pick or () for name in fields(text)]
 
     def key(text: str | None) -> tuple[str, ...] | None:
