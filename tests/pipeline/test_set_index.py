@@ -100,6 +100,13 @@ def test_explain_says_how_many_parts_are_not_in_it(ran, pipeline, rows, tmp_path
     assert pipeline.explain().endswith("1 of 4 parts are not in it")
 
 
+def test_how_far_it_is_is_told(ran, pipeline):
+    told = []
+    pipeline.run(tell=told.append)
+    ours = [each for each in told if each.title == "index of key id of the set"]
+    assert (ours[-1].done, ours[-1].tasks) == (3, 3)
+
+
 def test_an_output_of_nothing_has_an_index_too(ran, pipeline, rows, tmp_path, made):
     (tmp_path / "raw/1.jsonl").write_bytes(b"")
     assert counts(pipeline.run()) == [(0, 0, 0)]

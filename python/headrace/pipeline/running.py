@@ -162,17 +162,15 @@ class _Run:
         size = parse_size(pipeline.source.partition_bytes)
         reports = []
         for index in pipeline.indexes:
+            tell = self._telling_of(f"index of {indexing.title_of(index)}")
             if isinstance(index, SetIndex):
                 make = partial(self.session.make_segments, task_bytes=size)
-                reports.append(
-                    set_indexing.bring_up_to_date(index, self.place.output(), make)
-                )
-                continue
-            tell = self._telling_of(f"index of {indexing.title_of(index)}")
-            run_each = self.session.run_each
-            reports.append(
-                indexing.bring_up_to_date(index, parts, run_each, size, tell)
-            )
+                shards = self.place.output()
+                report = set_indexing.bring_up_to_date(index, shards, make, tell)
+            else:
+                run_each = self.session.run_each
+                report = indexing.bring_up_to_date(index, parts, run_each, size, tell)
+            reports.append(report)
         return tuple(reports)
 
     def _current(self, one: Pass) -> tuple[Metadata, Ledger]:

@@ -7,6 +7,8 @@ behind those that it has, and what was removed, damaged or is of other rows is b
 from __future__ import annotations
 
 import time
+from bisect import bisect_right
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from headrace.engines import set_index
@@ -39,11 +41,19 @@ def parts_in(index: SetIndex, opened: OpenedSet) -> int | None:
 
 
 def bring_up_to_date(
-    index: SetIndex, shards: ShardSet, make: Callable[[KeyBuild], MakeSegments]
+    index: SetIndex,
+    shards: ShardSet,
+    make: Callable[[KeyBuild], MakeSegments],
+    tell: Callable[[int, int], object] | None,
 ) -> IndexReport:
-    """Index the parts of a set that its index has not; `make` says what makes segments."""
+    """Index the parts of a set that its index has not.
+
+    `make` says what makes segments; `tell` is told how many parts are done, and of how many.
+    """
     clock = time.monotonic()
     opened, asked = open_set(shards), build_of(index)
+    if tell is not None:
+        asked = replace(asked, progress=_telling(opened, tell))
     path = place_of_set(opened.path, asked.fields, Where())
     known, made = parts_in(index, opened), None
     if known is None:
@@ -60,3 +70,15 @@ def bring_up_to_date(
         0 if made is None else made.built.written.size,
         round(time.monotonic() - clock, 3),
     )
+
+
+def _telling(
+    opened: OpenedSet, tell: Callable[[int, int], object]
+) -> Callable[[int, int], None]:
+    """Return what takes how many bytes are done for how many parts are."""
+    ends, count = [*opened.starts[1:], opened.size], len(opened.parts)
+
+    def told(done: int, _records: int) -> None:
+        tell(bisect_right(ends, done), count)
+
+    return told
