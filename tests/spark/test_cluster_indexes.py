@@ -6,7 +6,9 @@ import sys
 import pytest
 
 import headrace
+from tests.reference.engines import outcome
 from tests.reference.index_jobs import leftovers
+from tests.reference.shard_sets import write
 from tests.spark.cluster import SETTINGS, cluster, run_driver
 
 pytestmark = [
@@ -97,3 +99,57 @@ def test_an_index_is_whole_whatever_dies(tmp_path):
     # Nothing is left but the files that were there.
     assert sorted(path.name for path in data.iterdir()) == ["a.jsonl", "b.jsonl"]
     assert leftovers(data) == []
+
+
+QUERIES = [
+    "$.rows().filter(id in [3, 500, 899]).map(n)",
+    "$.rows().filter(id in [3, 500, 899]).map(100 / (n % 50))",
+    "$.rows().filter(id == 500).sort(-n).map(n)",
+]
+
+ASKING = f"""
+import json, sys
+import headrace, headrace.spark
+from headrace.engines.spark import found_rows, jobs
+from tests.reference.engines import outcome
+
+master, *paths = sys.argv[1:]
+spark = headrace.spark.session(master, **{SETTINGS})
+sent, run_tasks = [], jobs.run_tasks
+
+def noting(spark, query, tasks):
+    sent.extend(each.end - each.start for task in tasks for each in task)
+    return run_tasks(spark, query, tasks)
+
+jobs.run_tasks = noting
+with headrace.open(paths, persist=False) as dataset:
+    for query in {QUERIES}:
+        for few in (0, 4096):
+            found_rows.FEW_ROWS = few
+            sent.clear()
+            options = dict(engine="spark", master=master, partition_bytes="4KiB")
+            print(json.dumps([repr(outcome(dataset, query, **options)), sum(sent)]), flush=True)
+spark.stop()
+"""
+
+
+def test_queries_read_what_an_index_leads_to(tmp_path):
+    data = tmp_path / "data"
+    lines = [f'{{"id":{n % 900},"n":{n}}}' for n in range(4000)]
+    shards = write(data / "set", lines, most=1000, block_bytes=500)
+    other = data / "other.jsonl"
+    other.write_text("".join(f"{line}\n" for line in lines[:1000]))
+    for path in (shards.path, other):
+        headrace.build_lookup_index(path, "id")
+    paths = [str(shards.path), str(other)]
+    with headrace.open(paths, persist=False) as dataset:
+        local = [repr(outcome(dataset, query, index=False)) for query in QUERIES]
+        size = sum(source.size for source in dataset.sources)
+    with cluster(tmp_path) as master:
+        printed = run_driver(ASKING, master, *paths)
+    found = [json.loads(line) for line in printed.splitlines()]
+    assert [answer for answer, _sent in found] == [each for each in local for _ in "12"]
+    # By tasks that read a part of the files, and without any.
+    for _answer, sent in found[::2]:
+        assert 0 < sent < size / 2
+    assert [sent for _answer, sent in found[1::2]] == [0] * len(QUERIES)

@@ -134,19 +134,23 @@ class QueryResult(Result):
     def explain(self) -> str:
         """Return what the query does, one step on a line."""
         query, stream, engine = astuple(self._question)
-        if engine == "spark":
-            told = explain(query, stream=stream, indexes=False)
-            joins = self._joins_on_spark()
-            return "\n".join(filter(None, (told, described(self.plan), joins)))
-        told = explain(query, stream=stream, indexes=self._options.index)
+        told = [explain(query, stream=stream, indexes=self._options.index)]
         keys, reached = self.run.reached(self._files, self._named)
-        return told if keys is None else f"{told}\n{explain_files(keys, reached)}"
+        if keys is not None:
+            told.append(explain_files(keys, reached))
+        if engine == "spark":
+            told += self._on_spark()
+        return "\n".join(filter(None, told))
 
-    def _joins_on_spark(self) -> str:
+    def _on_spark(self) -> Iterator[str]:
+        """Yield how the work is divided there, and how named sources are joined with."""
         from headrace.engines.spark.query import SparkRun
 
         assert isinstance(self.run, SparkRun)
-        return described_joins(self.run.joins(self._files, self._named))
+        found = self.run.found(self._files, self._named)
+        yield described(self.plan, found)
+        if found is None or not found.here:
+            yield described_joins(self.run.joins(self._files, self._named))
 
     @property
     def stats(self) -> QueryStats:

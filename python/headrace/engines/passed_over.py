@@ -7,7 +7,7 @@ somebody wants to know.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from headrace.kernel.programs import Counts
 
@@ -15,6 +15,14 @@ if TYPE_CHECKING:
     from headrace.kernel.programs import RowQuery, StreamQuery
     from headrace.store.key_rows import KeyRows, Passed
     from headrace.store.log.timed_rows import TimedRows
+
+
+class Uncounted(Protocol):
+    """Lines that are not among the rows that were asked."""
+
+    @property
+    def counts(self) -> Counts:
+        """What is to be added to the counts of the rows that were asked."""
 
 
 class PassedOver:

@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from typing import Protocol
 
+    from headrace.engines.passed_over import Uncounted
     from headrace.kernel.programs import Answers, Frame, JoinTable, Output, Refused
     from headrace.kernel.rows import RowBatch
     from headrace.physical.query_plan import QueryPlan, StagePlan
@@ -61,7 +62,6 @@ if TYPE_CHECKING:
     from headrace.store.source import Source
 
     Rows: TypeAlias = RowFile | ProviderRows | TimedRows
-    Passed: TypeAlias = PassedOver | OutsideTimes
 
     class Placing(Protocol):
         """What knows where the rows of a batch stand."""
@@ -166,8 +166,10 @@ class QueryRun:
     _tables: dict[JoinPlan, JoinTable] = field(default_factory=dict)
     _partners: list[_Partners] = field(default_factory=list)
     _warned: bool = False
-    _passed_over: list[Passed] = field(default_factory=list)
-    _readings: list[tuple[str, Counts, Sequence[Passed]]] = field(default_factory=list)
+    _passed_over: list[Uncounted] = field(default_factory=list)
+    _readings: list[tuple[str, Counts, Sequence[Uncounted]]] = field(
+        default_factory=list
+    )
 
     @property
     def counts(self) -> Counts:
@@ -528,7 +530,7 @@ class QueryRun:
     ) -> Iterator[bytes]:
         """Ask row after row, and yield the lines they give."""
         files = self._files[way.source]
-        passed_over: list[Passed] = []
+        passed_over: list[Uncounted] = []
         counted = _most_rows
         try:
             for file in reversed(files) if way.reverse else files:
@@ -546,7 +548,7 @@ class QueryRun:
         file: Rows,
         queries: Sequence[RowQuery | StreamQuery],
         way: Pass,
-        passed_over: list[Passed],
+        passed_over: list[Uncounted],
     ) -> Iterator[bytes]:
         """Ask the rows of a file, or those of them that an index leads to."""
         if file.source.times is not None:
@@ -580,7 +582,7 @@ class QueryRun:
         file: TimedRows,
         queries: Sequence[RowQuery | StreamQuery],
         way: Pass,
-        passed_over: list[Passed],
+        passed_over: list[Uncounted],
     ) -> Iterator[bytes]:
         """Ask the rows of a segment that have the times that are meant."""
         before, counted, whole = _most_rows(queries).rows, _most_rows, False
@@ -598,15 +600,8 @@ class QueryRun:
         self, files: Sequence[Rows], named: Mapping[str, Sequence[Rows]]
     ) -> tuple[KeyFilter | None, list[tuple[str, str]]]:
         """Say what rows must have to count, and of each file how such rows are found."""
-        main = self.plan.main
-        if isinstance(main, ValuePlan):
-            return None, []
-        if isinstance(main, RowPlan):
-            way = self._row_pass(main)
-        else:
-            lines = main.reduction == "lines"
-            way = self._pass(main, self.options.limit if lines else main.limit)
-        if not isinstance(way.keys, KeyFilter):
+        way = self._main_pass()
+        if way is None or not isinstance(way.keys, KeyFilter):
             return None, []
         told = []
         for file in files if way.source is None else named[way.source]:
@@ -614,6 +609,16 @@ class QueryRun:
             how = "all rows are read" if found is None else found.told
             told.append((file.source.location, how))
         return way.keys, told
+
+    def _main_pass(self) -> Pass | None:
+        """Return the way through the rows that the query itself takes, if it is about any."""
+        main = self.plan.main
+        if isinstance(main, ValuePlan):
+            return None
+        if isinstance(main, RowPlan):
+            return self._row_pass(main)
+        lines = main.reduction == "lines"
+        return self._pass(main, self.options.limit if lines else main.limit)
 
     def _by_key(self, file: Rows, way: Pass) -> KeyRows | None:
         """Find the rows of a file that count by a key index, if there is one that can tell."""
@@ -642,7 +647,7 @@ class QueryRun:
                 return
 
     def _count(
-        self, asked: Counts, way: Pass, passed_over: Sequence[Passed] = ()
+        self, asked: Counts, way: Pass, passed_over: Sequence[Uncounted] = ()
     ) -> None:
         """Remember what was counted in a pass."""
         if way.again:
@@ -760,7 +765,7 @@ class _Partners:
             raise self._error
 
 
-def _counted(asked: Counts, passed_over: Iterable[Passed]) -> Counts:
+def _counted(asked: Counts, passed_over: Iterable[Uncounted]) -> Counts:
     return sum((each.counts for each in passed_over), asked)
 
 

@@ -11,7 +11,7 @@ gives the same answer; a good one sends less to the driver.
 from __future__ import annotations
 
 from itertools import takewhile
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 from headrace.physical.access import needs_tail
 from headrace.physical.query_plan import JoinPlan, PlainStage, StreamPlan, ValuePlan
@@ -136,21 +136,45 @@ def _local(
     return tuple(takewhile(is_local, stages))
 
 
-def described(query: QueryPlan) -> str:
-    """Return where the parts of a query run, one on a line.
+class Found(NamedTuple):
+    """Rows that key indexes lead to, and how many of all bytes tasks would read for them.
+
+    `here`: they are so few that the driver asks them.
+    """
+
+    rows: int
+    here: bool
+    bytes: int
+    of_bytes: int
+
+
+def described(query: QueryPlan, found: Found | None = None) -> str:
+    """Return where the parts of a query run, one on a line; `found` by key indexes, if they are used.
 
     >>> from headrace.physical.query_plan import plan_query
     >>> print(described(plan_query("$.rows().filter(x > 1).sum(y)")))
     on Spark
     └─ tasks reduce their rows; the driver puts the results together
     """
-    *others, last = _described(query)
+    *others, last = _described(query, found)
     return "\n".join(["on Spark", *(f"├─ {each}" for each in others), f"└─ {last}"])
 
 
-def _described(query: QueryPlan) -> Iterator[str]:
+def _described(query: QueryPlan, found: Found | None) -> Iterator[str]:
     for number, question in enumerate(query.questions, 1):
         yield f"beforehand, {number}: {_sentence(question)}"
+    if found is not None and found.here:
+        rows = "row" if found.rows == 1 else "rows"
+        yield (
+            f"the driver asks the {found.rows} {rows} that key indexes lead to: so few "
+            "take no tasks"
+        )
+        return
+    if found is not None:
+        yield (
+            f"tasks read {found.bytes} of {found.of_bytes} bytes, which hold the "
+            f"{found.rows} rows that key indexes lead to, and files without one"
+        )
     match query.main:
         case StreamPlan() as plan:
             yield _sentence(plan)

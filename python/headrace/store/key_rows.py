@@ -152,6 +152,11 @@ class KeyRows:
             max_bytes=max_bytes,
         )
 
+    @property
+    def offsets(self) -> list[int]:
+        """Where each begins in what the file decodes to."""
+        return self.candidates.offsets
+
     def _offset(self, number: int) -> int:
         """Return where a row begins in the file."""
         offset = self.candidates.offset(number)

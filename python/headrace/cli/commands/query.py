@@ -54,7 +54,8 @@ the other are asked, whatever their order; of segments without such lines nothin
 --stats counts the others as outside the times.
 
 With --engine spark the rows are asked by tasks of Spark, on this machine or on the
-cluster that --master names; --explain says which part of the query they do.
+cluster that --master names; --explain says which part of the query they do. Rows that
+key indexes lead to are asked without tasks if they are few.
 
 Other files can be asked in the same query: --name users=users.jsonl makes @users the
 array of their rows, to join with or to look up in, and $ the array of all rows of
@@ -276,11 +277,9 @@ def _explain(options: Namespace, console: Console) -> None:
     from headrace.physical.query_plan import plan_query
 
     stream = options.stream or bool(options.names)
-    local = options.engine == "local"
-    indexes = local and _uses_indexes(options)
-    told = explain(options.query, stream=stream, indexes=indexes)
+    told = explain(options.query, stream=stream, indexes=_uses_indexes(options))
     console.text(f"{told}\n")
-    if not local:
+    if options.engine == "spark":
         console.text(f"{described(plan_query(options.query, stream=stream))}\n")
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import warnings
 from typing import TYPE_CHECKING, NamedTuple
 
+from headrace.engines.spark.holding import ranges_holding
 from headrace.errors import HeadraceWarning, KeyIndexError
 from headrace.kernel.key_index import KeyScan, WantedKeys, request
 from headrace.kernel.rows import SidecarError, reading
@@ -19,7 +20,7 @@ from headrace.store.index_file import Unreadable, Where
 from headrace.store.shards.opened_set import OpenedSet
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
     from headrace.engines.spark.options import KeysWanted, ReadOptions
     from headrace.kernel.key_index import KeyRequest, Meta
@@ -30,9 +31,6 @@ if TYPE_CHECKING:
 
 _MOST_ROWS = 1 << 22
 """Rows that are found one by one at most; more are read all."""
-
-_NEAR = 1 << 18
-"""Rows of a file without blocks that are no further apart are read together."""
 
 
 class Held(NamedTuple):
@@ -163,46 +161,10 @@ def _holding(opened: OpenedFile, offsets: Sequence[int]) -> Held:
         if at > first:
             inside = [offset - start for offset in offsets[first:at]]
             part = _part(opened, number)
-            some = _ranges(part, inside)
+            some = ranges_holding(part, inside)
             blocks += sum(each.blocks for each in some)
             several += [Fragment(part.source, each.start, each.end) for each in some]
     return Held(several, blocks, 0)
-
-
-def _ranges(part: OpenedFile, offsets: Sequence[int]) -> list[_Range]:
-    """Return runs of bytes on disk that have the rows which begin at these bytes."""
-    table = part.table
-    if table is None:
-        return list(_joined(_Range(at, at + 1, 1) for at in offsets))
-    # The index was proven to be that of the part, so there is a block for each.
-    found = sorted({block for at in offsets if (block := table.at_offset(at))})
-    numbered = [(number, _Range(start, end, 1)) for number, start, end in found]
-    runs: list[_Range] = []
-    for (number, block), before in zip(numbered, [None, *numbered], strict=False):
-        if before is not None and before[0] + 1 == number:
-            start, _end, blocks = runs.pop()
-            runs.append(_Range(start, block.end, blocks + 1))
-        else:
-            runs.append(block)
-    return runs
-
-
-class _Range(NamedTuple):
-    start: int
-    end: int
-    blocks: int
-
-
-def _joined(rows: Iterable[_Range]) -> Iterator[_Range]:
-    """Yield rows that are near each other as one range, which counts as one block."""
-    last: _Range | None = None
-    for row in rows:
-        if last is not None and row.start - last.end > _NEAR:
-            yield last
-            last = None
-        last = row if last is None else last._replace(end=row.end)
-    if last is not None:
-        yield last
 
 
 def _behind(opened: OpenedFile, below: int, options: ReadOptions) -> Held:

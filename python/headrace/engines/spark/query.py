@@ -22,13 +22,16 @@ from headrace.engines.spark.asking import (
     TaskQuery,
     TaskRun,
 )
+from headrace.engines.spark.found_rows import FoundRows, are_few, found_in
 from headrace.engines.spark.key_sample import bounds, merged
 from headrace.engines.spark.row_order import MOST_TASKS, Arrived, RowOrder, jobs_of
 from headrace.engines.spark.shuffled_rows import MOST_HELD, ShuffledRows
 from headrace.engines.spark.splits import absolute
+from headrace.errors import HeadraceError
 from headrace.kernel.programs import Counts, StreamQuery
 from headrace.kernel.rows import END, RowBatch, rows_of
 from headrace.physical.distribution import (
+    Found,
     are_local,
     division,
     joins_by_shuffle,
@@ -36,23 +39,32 @@ from headrace.physical.distribution import (
     sifting,
 )
 from headrace.physical.join_choice import SparkChoice, SparkSides, choose_on_spark
-from headrace.physical.query_plan import JoinPlan, PlainStage, StreamPlan, ZipPlan
+from headrace.physical.query_plan import (
+    JoinPlan,
+    PlainStage,
+    RowPlan,
+    StreamPlan,
+    ZipPlan,
+)
 from headrace.physical.sides import left_keys_first
 from headrace.store.key_rows import KeyRows, Proven
-from headrace.store.row_provider import KeySet
+from headrace.store.row_provider import KeyFilter, KeySet
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from headrace.engines.query_run import Pass, Passed, Rows
+    from headrace.engines.passed_over import Uncounted
+    from headrace.engines.query_run import Pass, Rows
     from headrace.engines.spark.asking import Gives, RefusedRow
     from headrace.engines.spark.looking import Looked
+    from headrace.engines.spark.shuffled_rows import Place
     from headrace.engines.spark.telling import Tell
     from headrace.kernel.programs import JoinTable, Program, RowQuery
     from headrace.physical.distribution import Division
     from headrace.physical.fragment import Fragment
-    from headrace.physical.query_plan import RowPlan, StagePlan
+    from headrace.physical.query_plan import StagePlan
     from headrace.store.row_file import RowOptions
+    from headrace.store.row_provider import Keys
 
 RunTasks: TypeAlias = "Callable[[TaskQuery, Sequence[Sequence[Fragment]], Tell], Iterator[tuple[int, Chunk]]]"
 """Asks partitions, each in a task of its own, and yields the number of the partition with
@@ -127,8 +139,11 @@ class SparkRun(QueryRun):
     _run_tasks: RunTasks | None = None
     _lookups: dict[JoinPlan, _Lookup | None] = field(default_factory=dict)
     _looked_up: dict[JoinPlan, bool] = field(default_factory=dict)
-    _counted: dict[JoinPlan, tuple[str, Counts, Sequence[Passed]]] = field(
+    _counted: dict[JoinPlan, tuple[str, Counts, Sequence[Uncounted]]] = field(
         default_factory=dict
+    )
+    _by_filter: list[tuple[KeyFilter, Sequence[FoundRows | None]]] = field(
+        default_factory=list
     )
 
     def bytes_done(self) -> int:
@@ -139,7 +154,7 @@ class SparkRun(QueryRun):
 
     def _row_lines(self, main: RowPlan) -> Iterator[bytes]:
         options = self.options
-        if options.reverse:
+        if options.reverse or self._asks_here(self._row_pass(main)):
             return QueryRun._row_lines(self, main)
         query = self._task_query("lines", (main,))
         return self._lines_of(replace(query, nulls=options.nulls, limit=options.limit))
@@ -147,15 +162,17 @@ class SparkRun(QueryRun):
     def _lines(
         self, plan: StreamPlan, *, nulls: bool, limit: int | None
     ) -> Iterator[bytes]:
-        divided = division(plan, self._in_tasks(plan.stages))
+        if self._asks_here(self._pass(plan, limit)):
+            return QueryRun._lines(self, plan, nulls=nulls, limit=limit)
+        divided = division(plan, self._in_tasks(plan))
         if divided == "lines":
             self._read_joined(plan)
             query = self._task_query("lines", (plan,))
             return self._lines_of(replace(query, nulls=nulls, limit=limit))
         # What one task can make, nothing needs to be shuffled for.
-        if divided == "sorted" and not self._is_held_here(tasks=1):
+        if divided == "sorted" and not self._main_is_held_here(plan, tasks=1):
             return self._sorted_lines(plan, nulls=nulls, limit=limit)
-        if divided == "grouped" and not self._is_held_here(tasks=1):
+        if divided == "grouped" and not self._main_is_held_here(plan, tasks=1):
             return self._grouped_lines(plan, nulls=nulls, limit=limit)
         if plan.reduction == "lines" and limit is None:
             left = self._behind_shuffle(plan, divided, nulls=nulls)
@@ -166,10 +183,10 @@ class SparkRun(QueryRun):
 
     def _lines_of(self, query: TaskQuery) -> Iterator[bytes]:
         """Yield lines of output in the order of the rows."""
-        self.asked, left = Counts(), query.limit
+        order, left = self._begun(query), query.limit
         if left == 0:
             return
-        for arrived in self._arriving(query, self._row_order(), early=left is not None):
+        for arrived in self._arriving(query, order, early=left is not None):
             chunks: Iterable[Chunk] = [arrived.chunk]
             if left is not None and arrived.chunk.lines.count(b"\n") >= left:
                 chunks = self._asked_again(replace(query, limit=left), arrived)
@@ -255,8 +272,7 @@ class SparkRun(QueryRun):
     def _looked_at_elements(self, query: TaskQuery) -> list[Looked] | None:
         """Have tasks look at all elements; None if what is shuffled would not be all."""
         found, ordinary = [], True
-        self.asked = Counts()
-        for arrived, looked in self._looked(query, self._row_order()):
+        for arrived, looked in self._looked(query, self._begun(query)):
             self.asked += arrived.chunk.counts
             self._say_what_is_wrong(arrived)
             found.append(looked)
@@ -281,7 +297,7 @@ class SparkRun(QueryRun):
         """
         if divided not in ("unique", "joined"):
             return None
-        first = sifting(plan.stages, self._in_tasks(plan.stages))
+        first = sifting(plan.stages, self._in_tasks(plan))
         join = plan.stages[len(first)] if divided == "joined" else None
         rest = plan.stages[len(first) + (join is not None) :]
         left = replace(plan, source=ELEMENTS, stages=rest)
@@ -300,7 +316,7 @@ class SparkRun(QueryRun):
         self, first: StreamPlan, behind: StreamPlan | None
     ) -> TaskQuery | None:
         """Shuffle elements by the key of the last stage; None if the answer would be another."""
-        if self._is_held_here(tasks=_FEW_TASKS):
+        if self._main_is_held_here(first, tasks=_FEW_TASKS):
             return None
         distinct = first.stages[-1]
         assert isinstance(distinct, PlainStage)
@@ -360,8 +376,8 @@ class SparkRun(QueryRun):
             and not behind.stages
             and behind.reduction not in ("sum", "avg")
         )
-        seen, chunks = _Seen(query), list[Arrived]()
-        for arrived, looked in self._looked(query, self._row_order()):
+        seen, chunks, order = _Seen(query), list[Arrived](), self._main_order(plan)
+        for arrived, looked in self._looked(query, order):
             seen.add(arrived, looked)
             if arrived.chunk.failure is not None or arrived.is_distrusted:
                 return None
@@ -372,7 +388,7 @@ class SparkRun(QueryRun):
             chunks.append(replace(arrived, chunk=replace(arrived.chunk, looked=None)))
             if arrived.chunk.refused and self.options.on_error == "abort":
                 break
-        self._shuffled_rows = ShuffledRows(query, chunks)
+        self._shuffled_rows = ShuffledRows(query, chunks, order)
         return seen
 
     def _looked_at_others(self, name: str, query: TaskQuery) -> _Seen | None:
@@ -396,10 +412,10 @@ class SparkRun(QueryRun):
 
     def _asked_shuffled(self, asked: RowQuery | StreamQuery) -> Iterator[bytes]:
         """Ask the elements that a shuffle left, and tell of rows as if all had been asked."""
-        shuffled, partitions = self._shuffled_rows, self._row_order().partitions
+        shuffled = self._shuffled_rows
         assert shuffled is not None
         for task, chunk in self._shuffled_chunks:
-            arrived = shuffled.arrived(partitions[task][chunk.fragment], chunk)
+            arrived = shuffled.arrived(task, chunk)
             batch = RowBatch.of_contents(0, [row.content for row in chunk.passed_on])
             for lines, refused in self.answers_of([asked], batch, reverse=False):
                 yield lines
@@ -407,7 +423,7 @@ class SparkRun(QueryRun):
                     row = chunk.passed_on[refused.row]
                     place = arrived.number, row.position
                     if self.options.on_error == "abort":
-                        self.asked = shuffled.counts(asked.counts, place)
+                        self._count_shuffled(asked.counts, place)
                     self._say_wrong(shuffled.wrong_before(place))
                     offset = row.offset + refused.offset
                     failed = replace(refused, row=row.position, offset=offset)
@@ -415,29 +431,35 @@ class SparkRun(QueryRun):
                         lambda failed=failed, arrived=arrived: arrived.error(failed),  # type: ignore[misc]
                         lambda place=place: shuffled.row(place),  # type: ignore[misc]
                     )
-        self.asked = shuffled.counts(asked.counts, None)
+        self._count_shuffled(asked.counts, None)
         self._say_wrong(shuffled.wrong_before(None))
 
     def _finished_chunks(self) -> Iterator[Chunk]:
         """Yield what tasks made behind a shuffle, and tell of rows as if all had been asked."""
-        shuffled, partitions = self._shuffled_rows, self._row_order().partitions
+        shuffled = self._shuffled_rows
         assert shuffled is not None
         asked = Counts()
         for task, chunk in self._shuffled_chunks:
-            arrived = shuffled.arrived(partitions[task][chunk.fragment], chunk)
+            arrived = shuffled.arrived(task, chunk)
             asked += chunk.counts
             yield chunk
             for row in chunk.refused:
                 place = arrived.number, row.refused.row
                 if self.options.on_error == "abort":
-                    self.asked = shuffled.counts(asked, place)
+                    self._count_shuffled(asked, place)
                 self._say_wrong(shuffled.wrong_before(place))
                 self._pass_over(
                     lambda arrived=arrived, row=row: arrived.error(row.refused),  # type: ignore[misc]
                     lambda place=place: shuffled.row(place),  # type: ignore[misc]
                 )
-        self.asked = shuffled.counts(asked, None)
+        self._count_shuffled(asked, None)
         self._say_wrong(shuffled.wrong_before(None))
+
+    def _count_shuffled(self, asked: Counts, place: Place | None) -> None:
+        """Remember what is counted of all rows, or of those up to a place."""
+        assert self._shuffled_rows is not None
+        self.asked = self._shuffled_rows.counts(asked, place)
+        self._passed_over = [self._shuffled_rows.passed_over(place)]
 
     def _merged_chunks(self, plan: StreamPlan) -> list[bytes]:
         """Return what tasks have reduced elements to behind a shuffle."""
@@ -448,15 +470,20 @@ class SparkRun(QueryRun):
             self._say_what_is_held(merging)
         return self._finished([plan], [merging])
 
-    def _is_held_here(
-        self, name: str | None = None, *, tasks: int, share: int = 1
-    ) -> bool:
+    def _is_held_here(self, name: str, *, tasks: int, share: int = 1) -> bool:
         """Whether a source is so small that a `share` of the memory can hold all of it."""
-        sources = [file.source for file in self._files[name]]
+        return self._is_held(self._row_order(name), tasks, share)
+
+    def _main_is_held_here(self, plan: StreamPlan, *, tasks: int) -> bool:
+        """Whether the rows of the main source that tasks would get for a plan are so few."""
+        return self._is_held(self._main_order(plan), tasks)
+
+    def _is_held(self, order: RowOrder, tasks: int, share: int = 1) -> bool:
         size = sum(
-            source.size * _EXPANSION[source.codec != "none"] for source in sources
+            (each.end - each.start) * _EXPANSION[each.source.codec != "none"]
+            for each in order.fragments
         )
-        few = len(self._row_order(name).partitions) <= tasks
+        few = len(order.partitions) <= tasks
         return few and size * share <= self.options.max_memory
 
     def _looked(
@@ -473,7 +500,7 @@ class SparkRun(QueryRun):
 
     def _shuffled(self, query: TaskQuery) -> Iterator[tuple[int, Chunk]]:
         """Yield what a shuffle gives; all tasks of the main source take part, up to a stop."""
-        order = self._row_order()
+        order = self._main_order(query.plans[0])
         partitions: list[list[int]] = order.partitions
         if query.keying is not None and query.keying.stop is not None:
             last, _ = query.keying.stop
@@ -487,14 +514,15 @@ class SparkRun(QueryRun):
 
     def _results(self, plans: Sequence[StreamPlan]) -> list[bytes]:
         if len(plans) == 1:
-            divided = division(plans[0], self._in_tasks(plans[0].stages))
+            if self._asks_here(self._pass(plans[0], plans[0].limit)):
+                return QueryRun._results(self, plans)
+            divided = division(plans[0], self._in_tasks(plans[0]))
             left = self._behind_shuffle(plans[0], divided, nulls=True)
             if left is not None and not left.stages:
                 return self._merged_chunks(left)
             plans = plans if left is None else [left]
         reduced = all(
-            division(plan, self._in_tasks(plan.stages))
-            in ("parts", "sorted", "grouped")
+            division(plan, self._in_tasks(plan)) in ("parts", "sorted", "grouped")
             for plan in plans
         )
         limited = any(plan.limit is not None for plan in plans)
@@ -510,12 +538,10 @@ class SparkRun(QueryRun):
         self, queries: Sequence[StreamQuery], query: TaskQuery, limit: int | None
     ) -> None:
         """Merge what tasks have reduced their rows to."""
-        self.asked = Counts()
+        order = self._begun(query)
         if all(query.done for query in queries):
             return
-        for arrived in self._arriving(
-            query, self._row_order(), early=limit is not None
-        ):
+        for arrived in self._arriving(query, order, early=limit is not None):
             chunk, taken = arrived.chunk, queries[0].elements
             for merging, part in zip(queries, chunk.parts, strict=True):
                 merging.merge(part)
@@ -543,19 +569,21 @@ class SparkRun(QueryRun):
             yield from self._asked_shuffled(asked)
             return
         stages: tuple[StagePlan, ...] = ()
-        if way.source is None and not way.reverse:
-            stages = sifting(way.stages, self._in_tasks(way.stages))
+        if way.source is None and not way.reverse and not self._asks_here(way):
+            plan = StreamPlan(None, way.stages, "count", keys=_filter(way.keys))
+            stages = sifting(way.stages, self._in_tasks(plan))
         if not stages:
-            yield from QueryRun._asked(self, queries, replace(way, keys=None))
+            yield from QueryRun._asked(self, queries, way)
             return
-        query = self._task_query("rows", (StreamPlan(None, stages, "count"),))
+        query = self._task_query("rows", (replace(plan, stages=stages),))
+        order = self._main_order(query.plans[0])
         (asked,) = queries
         left_out = Counts()
         try:
             if asked.done:
                 return
             early = may_end_early(way.stages, self.options.limit)
-            for arrived in self._arriving(query, self._row_order(), early=early):
+            for arrived in self._arriving(query, order, early=early):
                 before, ended = asked.counts.rows, True
                 try:
                     yield from self._passed_on(asked, arrived, way)
@@ -567,7 +595,7 @@ class SparkRun(QueryRun):
                     return
                 self._say_what_is_wrong(arrived, again=way.again)
         finally:
-            self._count(left_out + asked.counts, way)
+            self._count(left_out + asked.counts, way, [order])
 
     def _left_out(
         self, query: TaskQuery, arrived: Arrived, taken: int | None
@@ -642,16 +670,17 @@ class SparkRun(QueryRun):
             if isinstance(stage, JoinPlan) and stage.right.source is not None:
                 yield stage.right.source, self._choice(main.stages[at:], main.limit)
 
-    def _in_tasks(self, stages: Sequence[StagePlan]) -> Callable[[JoinPlan], bool]:
-        """Return what says whether tasks can do a join that is among some stages."""
+    def _in_tasks(self, plan: StreamPlan) -> Callable[[JoinPlan], bool]:
+        """Return what says whether tasks can do a join that is among the stages of a plan."""
 
         def in_tasks(join: JoinPlan) -> bool:
-            at = stages.index(join)
+            stages, at = plan.stages, plan.stages.index(join)
             match self._choice(stages[at:], None).strategy:
                 case "broadcast":
                     return True
                 case "index":
-                    return self._looks_up(tuple(stages[:at]), join)
+                    left = StreamPlan(None, stages[:at], "lines", keys=plan.keys)
+                    return self._looks_up(left, join)
                 case _:
                     return False
 
@@ -700,19 +729,18 @@ class SparkRun(QueryRun):
             counts += Counts(rows=lines, emitted=lines - blank, blank=blank)
         return _Lookup(tuple(proven), counts)
 
-    def _looks_up(self, stages: tuple[StagePlan, ...], join: JoinPlan) -> bool:
+    def _looks_up(self, plan: StreamPlan, join: JoinPlan) -> bool:
         """Whether tasks can look up all keys of a join; raises what is wrong with left rows.
 
         As in one process they are read first, only for their keys.
         """
         if join in self._looked_up:
             return self._looked_up[join]
-        plan = StreamPlan(None, stages, "lines")
         self._read_joined(plan)
         keying = Keying(join.key, joins=True, looked_up=join)
         query = replace(self._task_query("keys", (plan,), (join,)), keying=keying)
         seen, usable = _Seen(query), True
-        for arrived, looked in self._looked(query, self._row_order()):
+        for arrived, looked in self._looked(query, self._main_order(plan)):
             seen.add(arrived, looked)
             failed = arrived.chunk.failure is not None or arrived.is_distrusted
             usable = not failed and not seen.late
@@ -746,10 +774,86 @@ class SparkRun(QueryRun):
             self._readings.remove(self._counted.pop(join))
         return QueryRun._table(self, plan, at, join)
 
-    def _row_order(self, name: str | None = None) -> RowOrder:
+    def _row_order(
+        self, name: str | None, found: Sequence[FoundRows | None] = ()
+    ) -> RowOrder:
         sources = [file.source for file in self._files[name]]
-        whole = self.reading.decoding.max_decoded != END
-        return RowOrder(sources, self.partition_bytes, whole_files=whole)
+        return RowOrder(sources, self.partition_bytes, self.reading, found)
+
+    def _main_order(self, plan: RowPlan | StreamPlan) -> RowOrder:
+        """Return the rows of the main source that tasks get for a plan."""
+        if isinstance(plan, RowPlan):
+            way = self._row_pass(plan)
+        else:
+            way = self._pass(plan, plan.limit)
+        return self._row_order(None, self._found(way))
+
+    def _begun(self, query: TaskQuery) -> RowOrder:
+        """Return what tasks get for a query, to be counted anew."""
+        # Several plans have no filter in common.
+        alone = len(query.plans) == 1
+        order = self._main_order(query.plans[0]) if alone else self._row_order(None)
+        self.asked, self._passed_over = Counts(), [order]
+        return order
+
+    # Rows that key indexes lead to
+
+    def found(
+        self, files: Sequence[Rows], named: Mapping[str, Sequence[Rows]]
+    ) -> Found | None:
+        """Say which rows key indexes lead to, if they are used, and who asks them."""
+        self._files = {None: files}
+        self._files.update(named)
+        way = self._main_pass()
+        found = () if way is None else self._found(way)
+        if way is None or not found:
+            return None
+        return Found(
+            sum(file.rows for file in found if file),
+            self._asks_here(way),
+            self._row_order(None, found).size,
+            sum(file.source.size for file in files),
+        )
+
+    def _asks_here(self, way: Pass) -> bool:
+        """Whether key indexes lead to so few rows that no task need be run to ask them.
+
+        Where a join is shuffled, there are many rows on the other side, which tasks read.
+        """
+        found = self._found(way)
+        return (
+            bool(found)
+            and are_few(found)
+            and not any(
+                isinstance(stage, JoinPlan)
+                and self._choice(way.stages[at:], None).strategy == "shuffle"
+                for at, stage in enumerate(way.stages)
+            )
+        )
+
+    def _found(self, way: Pass) -> Sequence[FoundRows | None]:
+        """Find by key indexes which rows of the main source may count; nothing if all may."""
+        keys = _filter(way.keys)
+        if keys is None or way.source is not None or way.reverse:
+            return ()
+        for known, found in self._by_filter:
+            # Only the very same: `1` and `true` are equal here.
+            if known is keys:
+                return found
+        found = tuple(self._found_in(file, way) for file in self._files[None])
+        self._by_filter.append((keys, found if any(found) else ()))
+        return self._by_filter[-1][1]
+
+    def _found_in(self, file: Rows, way: Pass) -> FoundRows | None:
+        compressed = file.source.codec != "none"
+        if compressed and self.reading.decoding.max_decoded != END:
+            return None
+        try:
+            keyed = self._by_key(file, way)
+            return None if keyed is None else found_in(keyed, self.partition_bytes)
+        except HeadraceError:
+            # What is wrong with a file is said in its place, behind those before it.
+            return None
 
     def _arriving(
         self, query: TaskQuery, order: RowOrder, *, early: bool
@@ -764,6 +868,8 @@ class SparkRun(QueryRun):
             for task, chunk in self._tasks_of(query, tasks):
                 number = job[task][chunk.fragment]
                 yield from order.arrived(query, number, chunk)
+        order.end()
+        self._fragments_done = order.bytes_of_files
 
     def _tasks_of(
         self, query: TaskQuery, tasks: Sequence[Sequence[Fragment]]
@@ -808,6 +914,11 @@ class SparkRun(QueryRun):
                 lambda row=row: row.raw,  # type: ignore[misc]
                 again=again,
             )
+
+
+def _filter(keys: Keys | None) -> KeyFilter | None:
+    """Return keys that are the values of a filter, not those of the other side of a join."""
+    return keys if isinstance(keys, KeyFilter) else None
 
 
 def _can_be_joined(

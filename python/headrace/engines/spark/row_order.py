@@ -8,29 +8,41 @@ before it in the files.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from headrace.engines.spark.asking import TaskRun
+from headrace.engines.spark.lines_before import LinesBefore
 from headrace.engines.spark.splits import absolute, packed
 from headrace.errors import BadRowError, RowFailedError, UnusableTableError
+from headrace.kernel.programs import Counts
+from headrace.kernel.rows import END
 from headrace.physical.fragment import Fragment, fragments
+from headrace.store.key_rows import Passed
 from headrace.store.opened import read_in_order
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from headrace.engines.spark.asking import Chunk, TaskQuery
+    from headrace.engines.spark.found_rows import FoundRows
     from headrace.errors import HeadraceError
     from headrace.kernel.programs import Refused
+    from headrace.store.row_file import RowOptions
     from headrace.store.source import Source
 
 MOST_TASKS = 1024
 """How many tasks run for one job: the next job begins when their answers have been taken."""
 
+_SEEK_BYTES = 1 << 16
+"""To go to a place in a file takes as long as to read so many bytes."""
+
+_NONE = Passed(0, 0)
+
 
 @dataclass(frozen=True, slots=True)
 class Arrived:
-    """A chunk, the fragment it is of, and how many rows of the file are before that.
+    """A chunk, the fragment it is of, and what says how many rows of the file are `before` that.
 
     `number` is that of the fragment, in the order of the rows. `is_distrusted`: the file's
     blocks are not what their table says.
@@ -39,13 +51,13 @@ class Arrived:
     source: Source
     number: int
     fragment: Fragment
-    before: int
+    before: Callable[[], int]
     chunk: Chunk
     is_distrusted: bool = False
 
     def error(self, refused: Refused) -> BadRowError | RowFailedError:
         """Return what is wrong with a row that has no answer."""
-        path, line = self.source.location, self.before + refused.row + 1
+        path, line = self.source.location, self.before() + refused.row + 1
         if refused.column is None:
             return BadRowError(path, line, refused.offset, refused.reason)
         return RowFailedError(
@@ -63,37 +75,66 @@ class Arrived:
         """Return the line and the byte of something in a row that was passed on."""
         assert not reverse
         passed_on = self.chunk.passed_on[row]
-        return self.before + passed_on.position + 1, passed_on.offset + offset
+        return self.before() + passed_on.position + 1, passed_on.offset + offset
 
 
 class RowOrder:
     """The fragments of some files, numbered in the order of their rows.
 
-    `partitions` are runs of numbers, each for one task. With `whole_files`, compressed
-    files are not cut.
+    `partitions` are runs of numbers, each for one task. Of a file of which rows were `found`
+    there are only those that hold them. What was not sent to tasks is known to an index: of a
+    file that has been read, its lines; up to a fragment, they are counted when somebody asks.
     """
 
     def __init__(
-        self, sources: Sequence[Source], partition_bytes: int, *, whole_files: bool
+        self,
+        sources: Sequence[Source],
+        partition_bytes: int,
+        reading: RowOptions,
+        found: Sequence[FoundRows | None] = (),
     ) -> None:
         self.fragments: list[Fragment] = []
-        self._sources = sources
+        self._sources, self._reading = sources, reading
+        self._found = list(found) or [None] * len(sources)
         self._files: list[int] = []
-        for file, source in enumerate(sources):
-            placed = absolute(source)
-            if whole_files:
-                placed = replace(placed, blocks=False)
-            cut = fragments(placed, partition_bytes)
-            self.fragments += cut
-            self._files += [file] * len(cut)
+        for file, (source, some) in enumerate(zip(sources, self._found, strict=True)):
+            held = (
+                self._all_of(source, partition_bytes)
+                if some is None
+                else some.fragments
+            )
+            self.fragments += held
+            self._files += [file] * len(held)
         numbers = iter(range(len(self.fragments)))
+        least = _SEEK_BYTES if any(self._found) else 0
         self.partitions = [
             [next(numbers) for _ in partition]
-            for partition in packed(self.fragments, partition_bytes)
+            for partition in packed(self.fragments, partition_bytes, least)
         ]
         self._file = self._number = -1
-        self._rows = self._before = 0
+        self._ended = False
+        # The lines of files that tasks have read, and those of a file before a fragment.
+        self._read = [_NONE] * len(sources)
+        self._before: dict[int, Passed] = {}
+        self._lines: dict[int, LinesBefore] = {}
         self._distrusted: set[int] = set()
+
+    def _all_of(self, source: Source, partition_bytes: int) -> list[Fragment]:
+        placed = absolute(source)
+        if self._reading.decoding.max_decoded != END:
+            # How long a compressed file is in all is known only to who reads all of it.
+            placed = replace(placed, blocks=False)
+        return fragments(placed, partition_bytes)
+
+    @property
+    def size(self) -> int:
+        """How many bytes tasks read."""
+        return sum(fragment.end - fragment.start for fragment in self.fragments)
+
+    @property
+    def bytes_of_files(self) -> int:
+        """How many bytes the files have, whoever reads them."""
+        return sum(source.size for source in self._sources)
 
     def fragments_of(self, numbers: Sequence[int]) -> list[Fragment]:
         """Return the fragments that have these numbers."""
@@ -107,22 +148,80 @@ class RowOrder:
         file, fragment = self._files[number], self.fragments[number]
         if file in self._distrusted:
             return
-        if file != self._file:
-            self._file, self._rows = file, 0
         if number != self._number:
-            self._number, self._before = number, self._rows
-        self._rows += chunk.rows
-        arrived = Arrived(self._sources[file], number, fragment, self._before, chunk)
-        if not isinstance(chunk.failure, UnusableTableError):
+            self._file, self._number = file, number
+            self._before[number] = self._read[file]
+        lines, blank = self._read[file]
+        lines += chunk.rows
+        self._read[file] = Passed(lines, blank + chunk.counts.blank)
+        before = partial(self._rows_before, number)
+        arrived = Arrived(self._sources[file], number, fragment, before, chunk)
+        unusable = isinstance(chunk.failure, UnusableTableError)
+        if not unusable or (self._found[file] is not None and lines):
+            # Of which rows are left, an index that was made by the table says nothing.
             yield arrived
             return
-        self._distrusted.add(file)
+        self._found[file] = None
+        yield from self._in_order(query, arrived, first=lines)
+
+    def _in_order(
+        self, query: TaskQuery, arrived: Arrived, first: int
+    ) -> Iterator[Arrived]:
+        """Ask the rows of a file from its row `first` on, whatever the table says."""
+        chunk, source = arrived.chunk, arrived.source
+        assert isinstance(chunk.failure, UnusableTableError)
+        self._distrusted.add(self._file)
         distrusted = replace(arrived, is_distrusted=True)
         yield replace(distrusted, chunk=replace(chunk, failure=None))
-        source = read_in_order(self._sources[file], chunk.failure)
+        source = read_in_order(source, chunk.failure)
         whole = Fragment(source, 0, source.size)
-        for rest in TaskRun(query).ask(whole, 0, first=self._rows):
-            yield Arrived(source, number, whole, 0, rest)
+        for rest in TaskRun(query).ask(whole, 0, first=first):
+            yield Arrived(source, arrived.number, whole, lambda: 0, rest)
+
+    def end(self) -> None:
+        """Take note that all has arrived."""
+        self._ended = True
+
+    # What no task was sent
+
+    def _rows_before(self, number: int) -> int:
+        """Return how many rows of its file are before a fragment."""
+        if self._found[self._files[number]] is None:
+            return self._before[number].lines
+        return self._lines_before(number).lines
+
+    def _lines_before(self, number: int) -> Passed:
+        file = self._files[number]
+        if file not in self._lines:
+            found = self._found[file]
+            assert found is not None
+            blank = found.lines.blank > 0
+            self._lines[file] = LinesBefore(self._reading, count_blank=blank)
+        return self._lines[file].of(self.fragments[number])
+
+    @property
+    def counts(self) -> Counts:
+        """What is to be added to the counts of all chunks that have arrived."""
+        return self.counts_before(None if self._ended else self._number)
+
+    def counts_before(self, number: int | None) -> Counts:
+        """Return what is to be added to the counts of chunks up to a fragment, or of all."""
+        file = len(self._sources)
+        if number is not None:
+            file = self._files[number] if number >= 0 else 0
+        counts = Counts()
+        for whole, read in zip(self._found[:file], self._read, strict=False):
+            if whole is not None:
+                counts += _filtered(whole.lines, read)
+        if number is not None and number >= 0 and self._found[file] is not None:
+            counts += _filtered(self._lines_before(number), self._before[number])
+        return counts
+
+
+def _filtered(lines: Passed, read: Passed) -> Counts:
+    """Count lines of which some were read: an index says that the others do not count."""
+    others, blank = lines.lines - read.lines, lines.blank - read.blank
+    return Counts(rows=others, filtered=others - blank, blank=blank)
 
 
 def jobs_of(

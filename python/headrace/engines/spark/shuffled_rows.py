@@ -9,7 +9,7 @@ what tasks saw.
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeAlias
 
 from headrace.engines.spark.asking import TaskRun
@@ -18,8 +18,9 @@ from headrace.kernel.programs import Counts
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from headrace.engines.passed_over import Uncounted
     from headrace.engines.spark.asking import Chunk, RefusedRow, TaskQuery
-    from headrace.engines.spark.row_order import Arrived
+    from headrace.engines.spark.row_order import Arrived, RowOrder
 
 MOST_HELD = 100_000
 """How many rows that are wrong are held until those before them have been asked."""
@@ -28,22 +29,38 @@ Place: TypeAlias = tuple[int, int]
 """The number of a fragment, and of a row in it."""
 
 
+@dataclass(frozen=True, slots=True)
+class _UpTo:
+    """What was passed over up to a fragment."""
+
+    order: RowOrder
+    number: int
+
+    @property
+    def counts(self) -> Counts:
+        return self.order.counts_before(self.number)
+
+
 class ShuffledRows:
-    """What tasks saw: `seen` are all chunks, in the order of the rows.
+    """What tasks saw: `seen` are all chunks, in `order` of the rows.
 
     A row has one element at most, and is only refused if it is no JSON.
     """
 
-    def __init__(self, query: TaskQuery, seen: Sequence[Arrived]) -> None:
+    def __init__(
+        self, query: TaskQuery, seen: Sequence[Arrived], order: RowOrder
+    ) -> None:
         self._query = query
+        self._order = order
         self._seen = seen
         self._fragments = {arrived.number: arrived for arrived in seen}
         self._wrong = deque(
             (arrived, row) for arrived in seen for row in arrived.chunk.refused
         )
 
-    def arrived(self, number: int, chunk: Chunk) -> Arrived:
-        """Return a chunk of elements that were left with its place."""
+    def arrived(self, task: int, chunk: Chunk) -> Arrived:
+        """Return a chunk of elements that a task has left with its place."""
+        number = self._order.partitions[task][chunk.fragment]
         return replace(self._fragments[number], chunk=chunk)
 
     def wrong_before(self, place: Place | None) -> Iterator[tuple[Arrived, RefusedRow]]:
@@ -75,6 +92,10 @@ class ShuffledRows:
             seen.skipped + asked.skipped,
             seen.blank,
         )
+
+    def passed_over(self, place: Place | None) -> Uncounted:
+        """Return the lines that no task was sent, of all or up to a place."""
+        return self._order if place is None else _UpTo(self._order, place[0])
 
     def _counted(self, arrived: Arrived, place: Place | None) -> Counts:
         chunk = arrived.chunk

@@ -120,12 +120,14 @@ def numbered_rows(
         ]
 
 
-def packed(split: Iterable[Fragment], most_bytes: int) -> Iterator[Partition]:
-    """Yield runs of fragments of at most `most_bytes` together."""
+def packed(
+    split: Iterable[Fragment], most_bytes: int, least: int = 0
+) -> Iterator[Partition]:
+    """Yield runs of fragments of at most `most_bytes` together, where each has `least`."""
     packed: list[Fragment] = []
     packed_bytes = 0
     for fragment in split:
-        fragment_bytes = fragment.end - fragment.start
+        fragment_bytes = max(fragment.end - fragment.start, least)
         if packed and packed_bytes + fragment_bytes > most_bytes:
             yield tuple(packed)
             packed, packed_bytes = [], 0

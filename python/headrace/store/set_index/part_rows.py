@@ -74,6 +74,11 @@ class PartRows(KeyRows):
             begins=at.start,
         )
 
+    @property
+    def offsets(self) -> list[int]:
+        """Where each begins in what the part decodes to."""
+        return [offset - self.place_in_set.start for offset in self.candidates.offsets]
+
     def _offset(self, number: int) -> int:
         # Of the class before it, which a class with slots does not know as `super()`.
         return KeyRows._offset(self, number) - self.place_in_set.start
