@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headrace.engines import row_steps
-from headrace.engines.query_run import QueryOptions
+from headrace.engines.query_options import QueryOptions
 from headrace.engines.row_steps import Ask, Check, Condition, RowSteps, row_by_row
 from headrace.errors import UsageError
 from headrace.kernel.rows import Decoding, rows_of

@@ -122,7 +122,7 @@ def test_any_join_by_a_shuffle(
 ):
     monkeypatch.setattr("headrace.api.spark_query._start", lambda _master: in_process)
     # No other side is so small that every task reads it.
-    monkeypatch.setattr("headrace.engines.spark.query._FEW_TASKS", 0)
+    monkeypatch.setattr("headrace.engines.spark.tasked_rows._FEW_TASKS", 0)
     sides = [
         [json.dumps(row).encode() for row in side] for side in (rows, others * times)
     ]

@@ -81,7 +81,9 @@ def compare(monkeypatch, data, paths, other):
         for few in (0, 2, 4096):
             monkeypatch.setattr("headrace.engines.spark.found_rows.FEW_ROWS", few)
             for tasks in (0, 16):
-                monkeypatch.setattr("headrace.engines.spark.query._FEW_TASKS", tasks)
+                monkeypatch.setattr(
+                    "headrace.engines.spark.tasked_rows._FEW_TASKS", tasks
+                )
                 assert outcome(dataset, query, **asked, **spark) == expected
 
 

@@ -8,7 +8,7 @@ from headrace.engines import rejected
 from headrace.errors import RowFailedError
 
 if TYPE_CHECKING:
-    from headrace.engines.query_run import BadRow
+    from headrace.engines.query_options import BadRow
 
 
 def facts(row: BadRow) -> dict[str, Any]:

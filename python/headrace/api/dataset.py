@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from headrace.api.join import JoinResult
     from headrace.api.key_index import KeyIndex
     from headrace.api.query import Errors, QueryResult
-    from headrace.engines.query_run import OnError as QueryOnError
+    from headrace.engines.query_options import OnError as QueryOnError
     from headrace.errors import KeyIndexError
     from headrace.kernel.key_index import Key
     from headrace.kernel.rows import RowBatch
@@ -331,7 +331,8 @@ class Dataset(Closing, Sequence[T_co]):
         """
         from headrace.api.query import QueryResult, Question
         from headrace.api.spark_query import refuse_for_local, starting
-        from headrace.engines.query_run import QueryOptions, QueryRun
+        from headrace.engines.query_options import QueryOptions
+        from headrace.engines.query_run import QueryRun
         from headrace.kernel.programs import Frame
         from headrace.physical.query_plan import RowPlan, StreamPlan, plan_query
 

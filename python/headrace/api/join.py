@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 
     from headrace.api.query import Errors
     from headrace.engines.local.key_lookup import LedBy
-    from headrace.engines.query_run import OnError, Rows
+    from headrace.engines.query_options import OnError
+    from headrace.engines.row_passes import Rows
     from headrace.errors import HeadraceError
     from headrace.kernel.join import JoinCounts
     from headrace.kernel.key_index import Skipped

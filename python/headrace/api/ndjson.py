@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from headrace.api.dataset import Dataset
     from headrace.api.query import Errors, QueryResult
-    from headrace.engines.query_run import OnError
+    from headrace.engines.query_options import OnError
     from headrace.store.source import OneSource, SourceSpec
 
 

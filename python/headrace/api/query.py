@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 from headrace.api.bad_rows import as_line
 from headrace.api.formats.layout import Layout
 from headrace.api.results import Result, whole_lines
-from headrace.engines.query_run import QueryRun, warn_of_memory
+from headrace.engines.query_options import warn_of_memory
+from headrace.engines.query_run import QueryRun
 from headrace.kernel.programs import Program
 from headrace.kernel.values import MAX_DEPTH
 from headrace.language import parser
@@ -25,7 +26,8 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from headrace.engines.query_run import BadRow, QueryOptions, Rows
+    from headrace.engines.query_options import BadRow, QueryOptions
+    from headrace.engines.row_passes import Rows
     from headrace.errors import HeadraceError
     from headrace.kernel.programs import Counts
     from headrace.physical.query_plan import QueryPlan

@@ -22,8 +22,8 @@ from headrace.api.graph_access import (
 from headrace.engines.spark.edges import Doubts, EdgeIndex, EdgesWanted, IndexFile
 from headrace.engines.spark.extra import needing_pyspark
 from headrace.engines.spark.master import MASTER
-from headrace.engines.spark.query import PARTITION_BYTES
 from headrace.engines.spark.splits import absolute
+from headrace.engines.spark.tasked_rows import PARTITION_BYTES
 from headrace.engines.spark.walk import EdgeFinder, Walk
 from headrace.errors import GraphIndexError, KeyIndexError, UsageError
 from headrace.kernel.graph import edges_of

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, TypeVar
 
 from headrace.engines.spark.extra import needing_pyspark
 from headrace.engines.spark.master import MASTER
-from headrace.engines.spark.query import PARTITION_BYTES, SparkRun
+from headrace.engines.spark.query import SparkRun
+from headrace.engines.spark.tasked_rows import PARTITION_BYTES
 from headrace.errors import UsageError
 from headrace.store.row_file import RowFile
 from headrace.store.sizes import parse_size
@@ -16,8 +17,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from headrace.engines.index_jobs import RunEach
-    from headrace.engines.query_run import QueryOptions, QueryRun, Rows
-    from headrace.engines.spark.query import RunTasks
+    from headrace.engines.query_options import QueryOptions
+    from headrace.engines.query_run import QueryRun
+    from headrace.engines.row_passes import Rows
+    from headrace.engines.spark.tasked_rows import RunTasks
     from headrace.engines.tally_tasks import Tallying
     from headrace.kernel.tally import Stats
     from headrace.physical.query_plan import QueryPlan

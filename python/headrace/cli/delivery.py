@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from headrace.api.formats.kinds import Format
     from headrace.api.query import Errors, QueryResult
     from headrace.cli.output import Console
-    from headrace.engines.query_run import BadRow, OnError
+    from headrace.engines.query_options import BadRow, OnError
 
 STDOUT = "-"
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from headrace.api.bad_rows import as_line
 from headrace.cli.delivery import telling
-from headrace.engines.query_run import BadRow
+from headrace.engines.query_options import BadRow
 from headrace.errors import BadRowError
 from headrace.store.atomic import destination, replacing
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias
 
 from headrace.engines.path_keys import PathKeys
-from headrace.engines.query_run import QueryOptions, QueryRun
+from headrace.engines.query_run import QueryRun
 from headrace.errors import QueryFailedError, UsageError
 from headrace.kernel.programs import Program, RowQuery
 from headrace.kernel.rows import rows_of
@@ -32,6 +32,7 @@ from headrace.store.shards.partitions import directory_of
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from headrace.engines.query_options import QueryOptions
     from headrace.kernel.programs import Refused, StreamQuery
     from headrace.kernel.rows import RowBatch
     from headrace.store.source import Source

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-    from headrace.engines.query_run import QueryOptions
+    from headrace.engines.query_options import QueryOptions
     from headrace.engines.row_steps import Rejected, Step, StepCounts
     from headrace.kernel.rows import RowBatch
     from headrace.physical.fragment import Fragment

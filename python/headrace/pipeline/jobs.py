@@ -11,7 +11,7 @@ from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
-from headrace.engines.query_run import QueryOptions
+from headrace.engines.query_options import QueryOptions
 from headrace.engines.row_steps import StepCounts
 from headrace.engines.row_tasks import RowTasks
 from headrace.engines.spark.splits import absolute

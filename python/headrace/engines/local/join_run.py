@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from headrace.engines.query_run import BadRow, OnError
+from headrace.engines.query_options import BadRow, OnError
 from headrace.errors import (
     BadRowError,
     HeadraceError,
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from headrace.engines.local.key_lookup import LedBy
-    from headrace.engines.query_run import Rows
+    from headrace.engines.row_passes import Rows
     from headrace.kernel.key_index import Skipped
     from headrace.kernel.rows import RowBatch
 

@@ -16,7 +16,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 from headrace.engines.fragment_rows import rows_of
-from headrace.engines.query_run import QueryRun, counts_up_to_refusal
+from headrace.engines.query_run import QueryRun
+from headrace.engines.row_passes import counts_up_to_refusal
 from headrace.engines.spark.looking import Looking
 from headrace.errors import HeadraceError, UnusableTableError
 from headrace.kernel.programs import Counts, RowQuery, SiftedRow, Stage, StreamQuery
@@ -28,7 +29,8 @@ from headrace.store.row_provider import KeySet
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from headrace.engines.query_run import Pass, QueryOptions, Rows
+    from headrace.engines.query_options import QueryOptions
+    from headrace.engines.row_passes import Pass, Rows
     from headrace.engines.spark.looking import Looked
     from headrace.kernel.order_keys import KeyedElements, KeyedRows
     from headrace.kernel.programs import JoinTable, Refused

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from headrace.engines.spark.asking import Chunk, TaskQuery
-    from headrace.engines.spark.query import RunTasks
+    from headrace.engines.spark.tasked_rows import RunTasks
     from headrace.engines.spark.telling import Tell
     from headrace.physical.fragment import Fragment
 
