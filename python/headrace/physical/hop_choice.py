@@ -3,7 +3,8 @@
 By an *index*, each task those of some of the nodes; or by a scan of all rows: every task holds all
 nodes (*broadcast*), or a *shuffle* brings nodes and edges together. An index takes as long as
 the edges that are found are many, a scan as all of them. The edges are the same. Nothing else
-decides between the three; no file is opened here.
+decides between the three; no file is opened here. What a scan has found is not kept for the next
+level: docs/graphs.md says what that would cost.
 """
 
 from __future__ import annotations
