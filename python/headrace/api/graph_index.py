@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from headrace.api.index_builds import Engine, EngineName, build_each
-from headrace.api.index_report import check_index, index_stats
+from headrace.api.index_report import check_index, file_index_stats
 from headrace.api.index_update import (
     Kind,
     Updated,
@@ -24,7 +24,7 @@ from headrace.engines.index_kinds import GraphBuild
 from headrace.engines.index_rows import ScanOptions
 from headrace.engines.local import graph_build
 from headrace.engines.local.graph_build import as_it_was
-from headrace.errors import GraphIndexError, UsageError
+from headrace.errors import UsageError
 from headrace.kernel.graph import EdgeFields
 from headrace.kernel.rows import reading
 from headrace.kernel.values import MAX_DEPTH
@@ -260,9 +260,7 @@ def graph_index_stats(
     """
     one = one_source(source)
     found = _found(one, where_of(index, index_dir))
-    if isinstance(found, files.Unreadable):
-        raise GraphIndexError(one.location, str(found.path), found.fault, found.reason)
-    return index_stats(found, one, "graph", _described, _counts)
+    return file_index_stats(found, one, "graph", _described, _counts)
 
 
 def _counts(meta: GraphMeta) -> dict[str, int | None]:

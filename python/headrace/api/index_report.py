@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from headrace.errors import KeyIndexError
+from headrace.errors import GraphIndexError, KeyIndexError
 from headrace.kernel.rows import SidecarError, reading
 from headrace.store import index_file as store
 from headrace.store.opened import OpenedFile
@@ -56,19 +56,37 @@ def check_index(
     }
 
 
-def index_stats(
-    found: S,
+def file_index_stats(
+    found: S | store.Unreadable,
     source: Source,
     kind: str,
     describe: Callable[[Any], dict[str, Any]],
     counts: Callable[[Any], dict[str, int | None]],
 ) -> dict[str, Any]:
-    """Return what an index is of, which is for `describe` to say, and how large it is."""
-    whole = found.whole
+    """Return what the index of a file is of, and how large it is; raises if nobody can say."""
+    if isinstance(found, store.Unreadable):
+        error = GraphIndexError if kind == "graph" else KeyIndexError
+        raise error(source.location, str(found.path), found.fault, found.reason)
     size = found.index.size + (found.delta.size if found.delta else 0)
+    return {
+        **index_stats(found, source.location, kind, describe, size),
+        "build_id": f"{found.index.build_id:016x}",
+        **_delta(found, counts),
+    }
+
+
+def index_stats(
+    found: store.AnyStored,
+    location: str,
+    kind: str,
+    describe: Callable[[Any], dict[str, Any]],
+    size: int,
+) -> dict[str, Any]:
+    """Return what an index of so many bytes is of, which is for `describe` to say."""
+    whole = found.whole
     built = datetime.fromtimestamp(found.changed_ns() // _SECOND, UTC)
     return {
-        "source": source.location,
+        "source": location,
         "index": str(found.path),
         "type": kind,
         "version": found.index.version,
@@ -79,8 +97,6 @@ def index_stats(
         "source_size_bytes": whole.source.size,
         "compression_ratio": round(size / max(whole.source.size, 1), 2),
         "build_time": built.strftime("%Y-%m-%dT%H:%M:%SZ"),
-        "build_id": f"{found.index.build_id:016x}",
-        **_delta(found, counts),
     }
 
 

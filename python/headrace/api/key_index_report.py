@@ -8,10 +8,9 @@ from tempfile import gettempdir
 from typing import TYPE_CHECKING, Any
 
 from headrace.api import set_index
-from headrace.api.index_report import check_index, index_stats
+from headrace.api.index_report import check_index, file_index_stats
 from headrace.api.key_index import as_it_was, fields_of, where_of
 from headrace.engines.local.key_build import scan_keys
-from headrace.errors import KeyIndexError
 from headrace.kernel.rows import reading
 from headrace.store import index_file as files
 from headrace.store import key_index as store
@@ -79,9 +78,7 @@ def lookup_index_stats(
         return set_index.stats(subject.shards, fields, where, _described)
     one = subject.source
     found = _found(one, key, where)
-    if isinstance(found, files.Unreadable):
-        raise KeyIndexError(one.location, str(found.path), found.fault, found.reason)
-    return index_stats(found, one, "lookup", _described, _counts)
+    return file_index_stats(found, one, "lookup", _described, _counts)
 
 
 def _counts(meta: Meta) -> dict[str, int | None]:

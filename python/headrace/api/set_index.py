@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from headrace.api.index_builds import refuse_unfit
-from headrace.api.index_report import invalid
+from headrace.api.index_report import index_stats, invalid
 from headrace.engines import set_index as engines
 from headrace.engines.index_places import place_of_set
 from headrace.engines.index_rows import ScanOptions
@@ -32,8 +31,6 @@ if TYPE_CHECKING:
     from headrace.store.index_file import Where
     from headrace.store.shards.opened_set import OpenedSet
     from headrace.store.shards.shard_set import ShardSet
-
-_SECOND = 1_000_000_000
 
 
 def build_somewhere(
@@ -191,22 +188,8 @@ def stats(
     stored = found(shards, fields, where)
     if isinstance(stored, Unreadable):
         raise KeyIndexError(shards.path, str(stored.path), stored.fault, stored.reason)
-    meta, size = stored.whole, _size(stored)
-    built = datetime.fromtimestamp(stored.changed_ns() // _SECOND, UTC)
-    return {
-        "source": shards.path,
-        "index": str(stored.path),
-        "type": "set",
-        "version": stored.index.version,
-        **describe(meta),
-        "lines": meta.lines.lines,
-        "skipped": meta.lines.skipped,
-        "index_size_bytes": size,
-        "source_size_bytes": meta.source.size,
-        "compression_ratio": round(size / max(meta.source.size, 1), 2),
-        "build_time": built.strftime("%Y-%m-%dT%H:%M:%SZ"),
-        **_layers(stored),
-    }
+    said = index_stats(stored, shards.path, "set", describe, _size(stored))
+    return said | _layers(stored)
 
 
 def _size(stored: store.SetStored) -> int:
