@@ -16,15 +16,28 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "fast"))
 
 
 def pytest_collection_modifyitems(items):
-    """Let one process have all tests of Spark, and begin with them: there is one session."""
-    items.sort(key=lambda item: item.get_closest_marker("spark") is None)
+    """Begin with what takes long, and divide the tests of Spark among processes by modules.
+
+    Each process that gets some has a session, and one has the cluster.
+    """
+    items.sort(key=_when)
     for item in items:
-        if item.get_closest_marker("spark") is not None:
-            item.add_marker(pytest.mark.xdist_group("spark"))
+        if "master" in item.fixturenames:
+            item.add_marker(pytest.mark.xdist_group("cluster"))
+        elif "spark" in item.fixturenames:
+            item.add_marker(pytest.mark.xdist_group(item.module.__name__))
 
 
-@pytest.fixture(autouse=True)
-def own_cache(tmp_path_factory, monkeypatch):
-    """Keep row indexes of tests out of the user's cache."""
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.getbasetemp() / "cache"))
-    monkeypatch.delenv("HEADRACE_INDEX_DIR", raising=False)
+def _when(item):
+    if "master" in item.fixturenames:
+        return 0
+    return 1 if item.get_closest_marker("spark") is not None else 2
+
+
+@pytest.fixture(autouse=True, scope="session")
+def own_cache(tmp_path_factory):
+    """Keep row indexes of tests, and of all that they start, out of the user's cache."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.getbasetemp() / "cache"))
+        patch.delenv("HEADRACE_INDEX_DIR", raising=False)
+        yield

@@ -96,7 +96,8 @@ def cluster(directory, hosts=(LOOPBACK, LOOPBACK)):
             log = directory / f"worker-{number}.log"
             logs.append(log)
             worker = "org.apache.spark.deploy.worker.Worker"
-            room = ("-c", "1", "-m", "1g", "-d", str(log.with_suffix("")))
+            # For several applications, each with a core of each worker.
+            room = ("-c", "4", "-m", "4g", "-d", str(log.with_suffix("")))
             arguments = (worker, "--host", host, *page, *room, url)
             # An executor says where it is by this.
             at = environment() | {"SPARK_LOCAL_IP": host}

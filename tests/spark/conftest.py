@@ -1,8 +1,12 @@
-"""One Spark for all tests: starting it costs more than everything else here."""
+"""One Spark for all tests, and one cluster: starting it costs more than everything else here."""
+
+import sys
 
 import pytest
 
 import headrace.spark
+from tests.spark.cluster import LOOPBACK, QUICK_START, cluster
+from tests.spark.driver import Driver
 
 
 @pytest.fixture(scope="session")
@@ -12,7 +16,7 @@ def spark(tmp_path_factory):
         "headrace-tests",
         **{
             "spark.default.parallelism": 2,
-            "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+            "spark.driver.extraJavaOptions": QUICK_START,
             "spark.sql.shuffle.partitions": 2,
             "spark.sql.warehouse.dir": tmp_path_factory.mktemp("warehouse"),
             "spark.ui.showConsoleProgress": False,
@@ -20,6 +24,23 @@ def spark(tmp_path_factory):
     )
     yield session
     session.stop()
+
+
+@pytest.fixture(scope="session")
+def master(tmp_path_factory):
+    """Give the URL of the master of a standalone cluster with two workers."""
+    # Spark starts no second copy of a task on the same host.
+    second = "127.0.0.2" if sys.platform == "linux" else LOOPBACK
+    with cluster(tmp_path_factory.mktemp("cluster"), (LOOPBACK, second)) as url:
+        yield url
+
+
+@pytest.fixture(scope="session")
+def driver(master, tmp_path_factory):
+    """Give a driver of the cluster, whose workers can be sabotaged."""
+    made = Driver(master, tmp_path_factory.mktemp("driver"))
+    yield made
+    made.close()
 
 
 @pytest.fixture

@@ -2,14 +2,16 @@
 
 Spark starts this daemon instead of its own (`spark.python.daemon.module`). What goes wrong is
 written in the file `order` of the directory that SABOTAGE names; each time it does, there
-is a line more in its file `done`. All of it happens to task 1, when it has read some rows, or
-has just finished a file, or looked some nodes up.
+is a line more in its file `done`. All of it happens to task 1: when it has read some rows, or
+has just finished a file, or looked some nodes up. An order that ends with ``at segment`` waits
+until it has written a segment of an index.
 """
 
 import os
 import signal
 import sys
 import time
+from importlib import import_module
 from pathlib import Path
 
 from pyspark import TaskContext, daemon
@@ -52,10 +54,22 @@ def kill_executor():
     time.sleep(60)
 
 
-def strike(sabotage, task):
+def wait(sabotage):
+    """Wait until something else is ordered, or for the end of the executor."""
+    while sabotage.order() == "wait":
+        time.sleep(0.05)
+
+
+def strike(sabotage, task, place=None):
     """Do what was ordered to an attempt at a task."""
-    order, attempt = sabotage.order(), task.attemptNumber()
-    if order in ATTEMPTS_THAT_FAIL:
+    order, _, at = sabotage.order().partition(" at ")
+    if at and at != place:
+        return
+    attempt = task.attemptNumber()
+    if order == "wait":
+        sabotage.note(attempt)
+        wait(sabotage)
+    elif order in ATTEMPTS_THAT_FAIL:
         if attempt < ATTEMPTS_THAT_FAIL[order]:
             sabotage.note(attempt)
             raise RuntimeError(f"attempt {attempt} fails")
@@ -67,6 +81,12 @@ def strike(sabotage, task):
         os.kill(os.getpid(), signal.SIGKILL)
 
 
+def its_task():
+    """Return the task that things happen to, if it is the one that runs here."""
+    task = TaskContext.get()
+    return task if task is not None and task.partitionId() == TASK else None
+
+
 def watch_reading(sabotage):
     from headrace.engines.spark import edges
     from headrace.store.opened import Rows
@@ -75,8 +95,7 @@ def watch_reading(sabotage):
 
     def watched(read):
         def watch(*arguments, **options):
-            task = TaskContext.get()
-            if task is not None and task.partitionId() == TASK:
+            if (task := its_task()) is not None:
                 if task.taskAttemptId() in begun:
                     strike(sabotage, task)
                 begun.add(task.taskAttemptId())
@@ -92,17 +111,38 @@ def watch_reading(sabotage):
 def watch_indexing(sabotage):
     from headrace.store.atomic import NewFile
     from headrace.store.opened import Rows
+    from headrace.store.set_index import commit
 
-    advance, finish = Rows.advance, NewFile.finish
+    advance, finish, finish_segment = (
+        Rows.advance,
+        NewFile.finish,
+        commit.finish_segment,
+    )
 
-    def after(done):
-        task = TaskContext.get()
-        if task is not None and task.partitionId() == TASK:
-            strike(sabotage, task)
+    def after(done, place=None):
+        if (task := its_task()) is not None:
+            strike(sabotage, task, place)
         return done
 
     Rows.advance = lambda self, look_at: after(advance(self, look_at))
     NewFile.finish = lambda self: after(finish(self))
+    commit.finish_segment = lambda path: after(finish_segment(path), "segment")
+
+
+def watch_opening(sabotage):
+    """Have a file removed that the task is about to read: it was there when that was planned."""
+    from headrace.store.opened import OpenedFile
+
+    begin = OpenedFile.__init__
+
+    def watch(self, source, *arguments, **options):
+        if its_task() is not None and sabotage.order() == "remove":
+            if not sabotage.done():
+                Path(source.location).unlink()
+            sabotage.note(source.location)
+        begin(self, source, *arguments, **options)
+
+    OpenedFile.__init__ = watch
 
 
 def prepare(sabotage):
@@ -119,10 +159,20 @@ def prepare(sabotage):
         sys.modules["headrace"] = None
 
 
+def import_what_takes_long():
+    """Import here what each worker, which does one task, would import again."""
+    for name in ("pandas", "pyspark.worker", "pyspark.sql.streaming.datasource"):
+        import_module(name)
+    for name in ("edge_jobs", "jobs", "records", "set_build", "sink", "source"):
+        import_module(f"headrace.engines.spark.{name}")
+
+
 def main():
+    import_what_takes_long()
     sabotage = Sabotage(os.environ[VARIABLE])
     watch_reading(sabotage)
     watch_indexing(sabotage)
+    watch_opening(sabotage)
     os.register_at_fork(after_in_child=lambda: prepare(sabotage))
     daemon.manager()
 

@@ -1,49 +1,43 @@
 """A read on a real cluster."""
 
+import os
 import subprocess
 import sys
 
 import pytest
 
-from tests.spark.cluster import SETTINGS, cluster, environment, run_driver
+from tests.spark.cluster import SETTINGS, cluster, environment
 from tests.spark.processes import kill, until
 
 pytestmark = pytest.mark.spark
 
-DRIVER = f"""
-import os, sys
-import headrace.spark
-from pyspark.sql.functions import udf
 
-master, path = sys.argv[1:]
-spark = headrace.spark.session(master, **{SETTINGS})
-frame = spark.read.format("headrace").option("maxPartitionBytes", "1KiB").load(path)
-splits = frame.rdd.getNumPartitions()
-# Each executor has a working directory of its own.
-executor = udf(os.getcwd, "string").asNondeterministic()
-rows = frame.withColumn("executor", executor()).collect()
-print(splits, len({{row.executor for row in rows}}))
-for row in rows:
-    print(row._file, row._offset, row._row, bytes(row._raw).decode())
-spark.stop()
-"""
+def read(asked, path):
+    from pyspark.sql.functions import udf
+
+    reader = asked.spark.read.format("headrace")
+    frame = reader.option("maxPartitionBytes", "4KiB").load(path)
+    # Each executor has a working directory of its own.
+    executor = udf(os.getcwd, "string").asNondeterministic()
+    rows = frame.withColumn("executor", executor()).collect()
+    return (
+        frame.rdd.getNumPartitions(),
+        len({row.executor for row in rows}),
+        [[row._file, row._offset, row._row, row._raw.decode()] for row in rows],
+    )
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="spark-class is a shell script")
-def test_every_line_comes_exactly_once_from_a_cluster(tmp_path):
+def test_every_line_comes_exactly_once_from_a_cluster(driver, tmp_path):
     path = tmp_path / "lines.jsonl"
     wanted, data = [], b""
     for row in range(600):
         line = f'{{"n": {row}, "text": "{"é" * (row % 50)}"}}'
-        wanted.append(f"{path} {len(data)} {row} {line}")
+        wanted.append([str(path), len(data), row, line])
         data += f"{line}\n".encode()
     path.write_bytes(data)
-
-    with cluster(tmp_path) as master:
-        printed = run_driver(DRIVER, master, str(path))
-    counts, *rows = printed.splitlines()
-    splits, executors = map(int, counts.split())
-    assert splits == -(-len(data) // 1024)
+    splits, executors, rows = driver(read, path)
+    assert splits == -(-len(data) // 4096)
     assert executors == 2
     assert rows == wanted
 

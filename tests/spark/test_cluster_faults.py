@@ -1,7 +1,4 @@
-"""Reads and queries on a real cluster in which things die: each row once, or an error.
-
-One session asks everything, since starting one takes longer than all the rest.
-"""
+"""Reads and queries on a real cluster in which things die: each row once, or an error."""
 
 import json
 import sys
@@ -9,7 +6,8 @@ import sys
 import pytest
 
 import headrace
-from tests.spark.cluster import SETTINGS, cluster, run_driver
+from headrace.errors import HeadraceError
+from headrace.pipeline import Dedupe, Source
 
 pytestmark = [
     pytest.mark.spark,
@@ -44,59 +42,57 @@ FAULTS = [
 OURS = {*QUERIES, "pipeline"}
 """What is asked by us, who say in one line what Spark says in many."""
 
-DRIVER = f"""
-import json, sys
-import headrace, headrace.spark
-from headrace.errors import HeadraceError
-from headrace.pipeline import Dedupe, Source
-from tests.spark.sabotage import VARIABLE, Sabotage
 
-master, path, directory, faults = sys.argv[1:]
-sabotage = Sabotage(directory)
-sabotage.give("nothing")
-spark = headrace.spark.session(master, **{SETTINGS}, **{{
-    "spark.python.daemon.module": "tests.spark.sabotage",
-    "spark.executorEnv." + VARIABLE: directory,
-    # A worker is what was ordered when it was made.
-    "spark.python.worker.reuse": False,
-    "spark.sql.shuffle.partitions": 2,
-}})
-
-def read():
-    reader = spark.read.format("headrace").option("maxPartitionBytes", "64KiB")
+def read(asked, path):
+    reader = asked.spark.read.format("headrace").option("maxPartitionBytes", "64KiB")
     reader = reader.option("maxBatchBytes", "2KiB")
-    frame = reader.schema("id long, x double, word string, _line long, _offset long").load(path)
-    return [list(row) for row in frame.collect()]
+    columns = "id long, x double, word string, _line long, _offset long"
+    return [list(row) for row in reader.schema(columns).load(path).collect()]
 
-def ask(query):
-    dataset = headrace.open(path, persist=False)
-    result = dataset.query(query, engine="spark", master=master, partition_bytes="64KiB")
+
+def query(asked, path, name):
+    result = headrace.open(path, persist=False).query(
+        QUERIES[name], engine="spark", master=asked.master, partition_bytes="64KiB"
+    )
     return b"".join(result.lines()).decode()
 
-def write():
-    spark.range(10).write.format("headrace").mode("append").save(f"{{directory}}/written")
 
-def pipeline():
+def write(asked, directory):
+    rows = asked.spark.range(10).write.format("headrace").mode("append")
+    rows.save(f"{directory}/written")
+
+
+def run_pipeline(asked, path, directory):
     source = Source(path, partition_bytes="64KiB")
-    made = headrace.Pipeline("skew", f"{{directory}}/pipeline", source, [Dedupe("id")])
-    made.run(spark=spark)
+    made = headrace.Pipeline("skew", f"{directory}/pipeline", source, [Dedupe("id")])
+    made.run(spark=asked.spark)
 
-asked = {{"read": read, "write": write, "pipeline": pipeline}}
-for name, query in {QUERIES}.items():
-    asked[name] = lambda query=query: ask(query)
-for order, names in json.loads(faults):
-    for name in names:
-        sabotage.give(order)
-        answer = error = None
-        try:
-            answer = asked[name]()
-        except HeadraceError as raised:
-            error = f"{{type(raised).__name__}}: {{raised}}"
-        except Exception as raised:
-            error = str(raised)
-        print(json.dumps([sabotage.done(), answer, error]), flush=True)
-spark.stop()
-"""
+
+def ask(asked, path, directory, name):
+    if name in QUERIES:
+        return query(asked, path, name)
+    if name == "read":
+        return read(asked, path)
+    if name == "write":
+        return write(asked, directory)
+    return run_pipeline(asked, path, directory)
+
+
+def outcomes(asked, path, directory):
+    """Ask all that is asked while something goes wrong."""
+    found = []
+    for order, _often, _said, names in FAULTS:
+        for name in names:
+            asked.sabotage.give(order)
+            answer = error = None
+            try:
+                answer = ask(asked, path, directory, name)
+            except HeadraceError as raised:
+                error = f"{type(raised).__name__}: {raised}"
+            except Exception as raised:  # noqa: BLE001, Spark has many
+                error = str(raised)
+            found.append([asked.sabotage.done(), answer, error])
+    return found
 
 
 @pytest.fixture
@@ -110,14 +106,6 @@ def path(tmp_path):
     return path
 
 
-def outcomes(directory, path):
-    """Have one driver ask all that is asked while something goes wrong."""
-    faults = json.dumps([(order, names) for order, _often, _said, names in FAULTS])
-    with cluster(directory) as master:
-        printed = run_driver(DRIVER, master, str(path), str(directory), faults)
-    return iter([json.loads(line) for line in printed.splitlines()])
-
-
 def expected_rows(path):
     offset, rows = 0, []
     for number, line in enumerate(path.read_bytes().splitlines(keepends=True), 1):
@@ -127,14 +115,14 @@ def expected_rows(path):
     return rows
 
 
-def test_each_row_is_read_once_whatever_dies(path, tmp_path):
+def test_each_row_is_read_once_whatever_dies(driver, path, tmp_path):
     dataset = headrace.open(path, persist=False)
     expected = {
         name: b"".join(dataset.query(query).lines()).decode()
         for name, query in QUERIES.items()
     }
     expected["read"] = expected_rows(path)
-    found = outcomes(tmp_path, path)
+    found = iter(driver(outcomes, path, tmp_path))
     for order, often, said, names in FAULTS:
         for name in names:
             done, answer, error = next(found)

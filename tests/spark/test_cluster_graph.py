@@ -6,7 +6,8 @@ import sys
 import pytest
 
 import headrace
-from tests.spark.cluster import SETTINGS, cluster, run_driver
+from headrace.engines.spark import edge_jobs
+from headrace.physical import hop_choice
 
 pytestmark = [
     pytest.mark.spark,
@@ -16,46 +17,33 @@ pytestmark = [
 
 NODES = 400
 SEEDS = [str(node) for node in range(0, NODES, 4)]
-FAULTS = [
-    ("worker", "index"),
-    ("executor", "broadcast"),
-    ("worker", "shuffle"),
-]
-"""What dies, and how edges are found meanwhile."""
 
-DRIVER = f"""
-import json, sys
-import headrace, headrace.spark
-from headrace.engines.spark import edge_jobs
-from headrace.physical import hop_choice
-from tests.spark.sabotage import VARIABLE, Sabotage
 
-master, path, directory, faults = sys.argv[1:]
-sabotage = Sabotage(directory)
-sabotage.give("nothing")
-spark = headrace.spark.session(master, **{SETTINGS}, **{{
-    "spark.python.daemon.module": "tests.spark.sabotage",
-    "spark.executorEnv." + VARIABLE: directory,
-    "spark.sql.shuffle.partitions": 2,
-}})
-edge_jobs._NODES_OF_A_TASK = 50
-for order, strategy in json.loads(faults):
-    hop_choice._FEW = hop_choice.MOST_HELD = 0 if strategy == "shuffle" else sys.maxsize
-    sabotage.give(order)
+def expand(asked, path, strategy):
+    """Expand on Spark; return how edges were found at each level, and the steps."""
+    few = 0 if strategy == "shuffle" else sys.maxsize
+    asked.patch.setattr(hop_choice, "_FEW", few)
+    asked.patch.setattr(hop_choice, "MOST_HELD", few)
+    asked.patch.setattr(edge_jobs, "_NODES_OF_A_TASK", 50)
+    hops = []
     with headrace.Graph(path, index=None if strategy == "index" else False) as graph:
-        hops = []
         tasks = graph.on_spark(
-            master, partition_bytes="16KiB", tell_hop=lambda *hop: hops.append(hop[2].strategy)
+            asked.master,
+            partition_bytes="16KiB",
+            tell_hop=lambda *hop: hops.append(hop[2].strategy),
         )
-        found = list(tasks.expand({SEEDS}, 2, emit="edges"))
-        print(json.dumps([sabotage.done(), hops, found]), flush=True)
-spark.stop()
-"""
+        return hops, list(tasks.expand(SEEDS, 2, emit="edges"))
 
 
-@pytest.fixture
-def path(tmp_path):
-    path = tmp_path / "edges.jsonl"
+def expand_while_something_dies(asked, path, order, strategy):
+    asked.sabotage.give(order)
+    hops, steps = expand(asked, path, strategy)
+    return asked.sabotage.done(), hops, steps
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory):
+    path = tmp_path_factory.mktemp("graph") / "edges.jsonl"
     with path.open("w") as file:
         for node in range(NODES):
             for to in (node * 3 + 1, node * 3 + 2, node * 7):
@@ -65,15 +53,16 @@ def path(tmp_path):
     return path
 
 
-def test_what_dies_changes_nothing(path, tmp_path):
+@pytest.fixture(scope="module")
+def expected(path):
     with headrace.Graph(path) as graph:
-        expected = [list(step) for step in graph.expand(SEEDS, 2, emit="edges")]
-    with cluster(tmp_path) as master:
-        printed = run_driver(
-            DRIVER, master, str(path), str(tmp_path), json.dumps(FAULTS)
-        )
-    found = [json.loads(line) for line in printed.splitlines()]
-    assert len(found) == len(FAULTS)
-    for (order, strategy), (done, hops, steps) in zip(FAULTS, found, strict=True):
-        assert (done, hops) == (1, [strategy] * 2), (order, strategy)
-        assert steps == expected, (order, strategy)
+        return [list(step) for step in graph.expand(SEEDS, 2, emit="edges")]
+
+
+@pytest.mark.parametrize(
+    ("order", "strategy"),
+    [("worker", "index"), ("executor", "broadcast"), ("worker", "shuffle")],
+)
+def test_what_dies_changes_nothing(driver, path, expected, order, strategy):
+    found = driver(expand_while_something_dies, path, order, strategy)
+    assert found == [1, [strategy] * 2, expected]

@@ -6,10 +6,11 @@ import sys
 import pytest
 
 import headrace
+from headrace.engines.spark import found_rows, jobs
+from headrace.errors import HeadraceError
 from tests.reference.engines import outcome
 from tests.reference.index_jobs import leftovers
 from tests.reference.shard_sets import write
-from tests.spark.cluster import SETTINGS, cluster, run_driver
 
 pytestmark = [
     pytest.mark.spark,
@@ -28,45 +29,28 @@ FAULTS = [
 ]
 """What goes wrong, what is built meanwhile, and what is said at last."""
 
-DRIVER = f"""
-import json, sys
-from pathlib import Path
-import headrace, headrace.spark
-from tests.spark.sabotage import VARIABLE, Sabotage
 
-master, directory, faults, *paths = sys.argv[1:]
-sabotage = Sabotage(directory)
-sabotage.give("nothing")
-spark = headrace.spark.session(master, **{SETTINGS}, **{{
-    "spark.python.daemon.module": "tests.spark.sabotage",
-    "spark.executorEnv." + VARIABLE: directory,
-    "spark.python.worker.reuse": False,
-}})
-options = dict(engine="spark", master=master, partition_bytes="40KiB")
-
-def keys():
-    return headrace.build_lookup_indexes(paths, "id", **options)
-
-def edges():
-    return headrace.build_graph_indexes(paths, "id", None, "to", reverse=True, **options)
-
-for order, what in json.loads(faults):
-    sabotage.give(order)
+def build(asked, paths, order, what):
+    """Build indexes while something goes wrong; return their bytes, and what was said."""
+    asked.sabotage.give(order)
+    options = {"engine": "spark", "master": asked.master, "partition_bytes": "40KiB"}
+    if what == "keys":
+        several = headrace.build_lookup_indexes(paths, "id", **options)
+    else:
+        ends = ("id", None, "to")
+        several = headrace.build_graph_indexes(paths, *ends, reverse=True, **options)
     error, built = None, []
     try:
-        for each in {{"keys": keys, "edges": edges}}[what]():
-            built.append(each.path)
-    except headrace.errors.HeadraceError as raised:
+        built += [each.path for each in several]
+    except HeadraceError as raised:
         error = str(raised)
-    bytes = [path.read_bytes().hex() for path in built]
-    print(json.dumps([sabotage.done(), bytes, error]), flush=True)
+    contents = [path.read_bytes().hex() for path in built]
     for path in built:
         path.unlink()
-spark.stop()
-"""
+    return asked.sabotage.done(), contents, error
 
 
-def test_an_index_is_whole_whatever_dies(tmp_path):
+def test_an_index_is_whole_whatever_dies(driver, tmp_path):
     data = tmp_path / "data"
     data.mkdir()
     paths = [data / f"{name}.jsonl" for name in "ab"]
@@ -84,12 +68,8 @@ def test_an_index_is_whole_whatever_dies(tmp_path):
         local[what] = [each.path.read_bytes().hex() for each in built]
         for each in built:
             each.path.unlink()
-    faults = json.dumps([(order, what) for order, what, _said in FAULTS])
-    with cluster(tmp_path) as master:
-        printed = run_driver(DRIVER, master, str(tmp_path), faults, *map(str, paths))
-    found = [json.loads(line) for line in printed.splitlines()]
-    assert len(found) == len(FAULTS)
-    for (order, what, said), (done, built, error) in zip(FAULTS, found, strict=True):
+    for order, what, said in FAULTS:
+        done, built, error = driver(build, paths, order, what)
         assert bool(done) == (order not in ("nothing", "another version")), order
         if said is None:
             assert (built == local[what], error) == (True, None), order
@@ -107,33 +87,28 @@ QUERIES = [
     "$.rows().filter(id == 500).sort(-n).map(n)",
 ]
 
-ASKING = f"""
-import json, sys
-import headrace, headrace.spark
-from headrace.engines.spark import found_rows, jobs
-from tests.reference.engines import outcome
 
-master, *paths = sys.argv[1:]
-spark = headrace.spark.session(master, **{SETTINGS})
-sent, run_tasks = [], jobs.run_tasks
+def ask(asked, paths):
+    """Return answers by tasks, and without any, and how many bytes tasks were sent for each."""
+    options = {"engine": "spark", "master": asked.master, "partition_bytes": "4KiB"}
+    sent, answers, run_tasks = [], [], jobs.run_tasks
 
-def noting(spark, query, tasks):
-    sent.extend(each.end - each.start for task in tasks for each in task)
-    return run_tasks(spark, query, tasks)
+    def noting(spark, query, tasks, tell):
+        sent.extend(each.end - each.start for task in tasks for each in task)
+        return run_tasks(spark, query, tasks, tell)
 
-jobs.run_tasks = noting
-with headrace.open(paths, persist=False) as dataset:
-    for query in {QUERIES}:
-        for few in (0, 4096):
-            found_rows.FEW_ROWS = few
-            sent.clear()
-            options = dict(engine="spark", master=master, partition_bytes="4KiB")
-            print(json.dumps([repr(outcome(dataset, query, **options)), sum(sent)]), flush=True)
-spark.stop()
-"""
+    asked.patch.setattr(jobs, "run_tasks", noting)
+    with headrace.open(paths, persist=False) as dataset:
+        for query in QUERIES:
+            for few in (0, found_rows.FEW_ROWS):
+                asked.patch.setattr(found_rows, "FEW_ROWS", few)
+                sent.clear()
+                answer = outcome(dataset, query, **options)
+                answers.append((repr(answer), sum(sent)))
+    return answers
 
 
-def test_queries_read_what_an_index_leads_to(tmp_path):
+def test_queries_read_what_an_index_leads_to(driver, tmp_path):
     data = tmp_path / "data"
     lines = [f'{{"id":{n % 900},"n":{n}}}' for n in range(4000)]
     shards = write(data / "set", lines, most=1000, block_bytes=500)
@@ -145,9 +120,7 @@ def test_queries_read_what_an_index_leads_to(tmp_path):
     with headrace.open(paths, persist=False) as dataset:
         local = [repr(outcome(dataset, query, index=False)) for query in QUERIES]
         size = sum(source.size for source in dataset.sources)
-    with cluster(tmp_path) as master:
-        printed = run_driver(ASKING, master, *paths)
-    found = [json.loads(line) for line in printed.splitlines()]
+    found = driver(ask, paths)
     assert [answer for answer, _sent in found] == [each for each in local for _ in "12"]
     # By tasks that read a part of the files, and without any.
     for _answer, sent in found[::2]:

@@ -7,7 +7,7 @@ from hashlib import sha256
 import pytest
 
 import headrace
-from tests.spark.cluster import SETTINGS, cluster, run_driver
+from headrace.pipeline import jobs, running
 
 pytestmark = [
     pytest.mark.spark,
@@ -34,40 +34,25 @@ kind = "sort"
 by = "word"
 """
 
-DRIVER = f"""
-import json, sys
-import headrace, headrace.spark
-from headrace.pipeline import jobs
-from tests.spark.sabotage import VARIABLE, Sabotage
 
-master, path, directory = sys.argv[1:]
-sabotage = Sabotage(directory)
-sabotage.give("nothing")
-spark = headrace.spark.session(master, **{SETTINGS}, **{{
-    "spark.python.daemon.module": "tests.spark.sabotage",
-    "spark.executorEnv." + VARIABLE: directory,
-    "spark.python.worker.reuse": False,
-    "spark.sql.shuffle.partitions": 2,
-}})
-done = []
+def run(asked, path):
+    """Run a pipeline, and kill an executor in each job; return how it went."""
+    done = []
 
-class Job(jobs.PassJob):
-    def run(self, *arguments):
-        sabotage.give("executor")
-        try:
-            return super().run(*arguments)
-        finally:
-            done.append(sabotage.done())
+    class Job(jobs.PassJob):
+        def run(self, *arguments):
+            asked.sabotage.give("executor")
+            try:
+                return super().run(*arguments)
+            finally:
+                done.append(asked.sabotage.done())
 
-import headrace.pipeline.running
-headrace.pipeline.running.PassJob = Job
-report = headrace.Pipeline.from_toml(path).run(spark=spark)
-print(json.dumps([done, report.adds_up, [each.tasks for each in report.passes]]))
-spark.stop()
-"""
+    asked.patch.setattr(running, "PassJob", Job)
+    report = headrace.Pipeline.from_toml(path).run(spark=asked.spark)
+    return done, report.adds_up, [each.tasks for each in report.passes]
 
 
-def test_each_row_is_there_once_though_an_executor_dies_in_each_job(tmp_path):
+def test_each_row_is_there_once_though_an_executor_dies_in_each_job(driver, tmp_path):
     (tmp_path / "raw").mkdir()
     (tmp_path / "events.toml").write_text(PIPELINE)
     rows = [
@@ -79,11 +64,7 @@ def test_each_row_is_there_once_though_an_executor_dies_in_each_job(tmp_path):
         lines = [json.dumps(row) for row in rows]
         lines[ROWS // 2 : ROWS // 2] = ['{"id": "x"}', "bad"]
         (tmp_path / "raw" / f"{name}.jsonl").write_text("\n".join(lines) + "\n")
-    with cluster(tmp_path) as master:
-        printed = run_driver(
-            DRIVER, master, str(tmp_path / "events.toml"), str(tmp_path)
-        )
-    done, adds_up, tasks = json.loads(printed.splitlines()[-1])
+    done, adds_up, tasks = driver(run, tmp_path / "events.toml")
     assert (done, adds_up) == ([1, 1, 1], True)
     assert min(tasks) > 2
     found = headrace.open(tmp_path / "out/result").query("$").to_list()

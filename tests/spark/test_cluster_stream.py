@@ -1,16 +1,13 @@
-"""Streaming on a real cluster where executors and workers die in a batch: each row is there once.
+"""Streaming on a real cluster: whatever dies or is lost, each row is there once, or the query stops."""
 
-One session runs all queries, since starting one takes longer than all the rest.
-"""
-
-import json
+import shutil
 import sys
 
 import pytest
 
 import headrace
 from headrace.api.shard_check import check_shards
-from tests.spark.cluster import SETTINGS, cluster, run_driver
+from tests.spark.stream_data import append_log
 
 pytestmark = [
     pytest.mark.spark,
@@ -20,75 +17,114 @@ pytestmark = [
 
 A_BATCH = 1000
 BATCHES = 3
-FAULTS = [
-    ("executor", 1, None),
-    ("worker", 1, None),
-    ("always", 4, "RuntimeError: attempt 3 fails"),
-]
-"""What happens in the second batch, how often, and what stops the query then."""
 
-DRIVER = f"""
-import json, sys
-import headrace, headrace.spark
-from tests.spark.sabotage import VARIABLE, Sabotage
-from tests.spark.stream_data import append_log
 
-master, directory, orders = sys.argv[1:]
-sabotage = Sabotage(directory)
-sabotage.give("nothing")
-spark = headrace.spark.session(master, **{SETTINGS}, **{{
-    "spark.python.daemon.module": "tests.spark.sabotage",
-    "spark.executorEnv." + VARIABLE: directory,
-}})
+def run(asked, directory, order="nothing", reading=None, writing=None):
+    """Run a query over a log to its end; return what stopped it.
 
-def run(order):
-    sabotage.give(order)
-    # Several tasks a batch, which read several times.
-    reader = spark.readStream.format("headrace").schema("_raw binary")
-    reader = reader.option("maxRowsPerTrigger", {A_BATCH}).option("maxPartitionBytes", "4KiB")
-    lines = reader.option("maxBatchBytes", "1KiB").load(log)
-    writer = lines.writeStream.format("headrace").trigger(availableNow=True)
-    query = writer.option("checkpointLocation", f"{{out}}-checkpoint").start(out)
-    error = None
+    A batch has several tasks, which read several times.
+    """
+    asked.sabotage.give(order)
+    options = {
+        "maxRowsPerTrigger": A_BATCH,
+        "maxPartitionBytes": "4KiB",
+        "maxBatchBytes": "1KiB",
+        **(reading or {}),
+    }
+    checkpoint = {"checkpointLocation": f"{directory}/checkpoint", **(writing or {})}
+    lines = asked.spark.readStream.format("headrace").schema("_raw binary")
+    query = (
+        lines.options(**options)
+        .load(f"{directory}/log")
+        .writeStream.format("headrace")
+        .options(**checkpoint)
+        .trigger(availableNow=True)
+        .start(f"{directory}/out")
+    )
     try:
         query.awaitTermination()
-    except Exception as raised:
-        error = str(raised)
-    print(json.dumps([sabotage.done(), error, len(headrace.open(out))]), flush=True)
-
-for order in json.loads(orders):
-    log, out = f"{{directory}}/{{order}}-log", f"{{directory}}/{{order}}-out"
-    append_log(log, range({A_BATCH}))
-    run("nothing")
-    append_log(log, range({A_BATCH}, {BATCHES * A_BATCH}))
-    run(order)
-    run("nothing")
-spark.stop()
-"""
+    except Exception as raised:  # noqa: BLE001, Spark has many
+        return asked.sabotage.done(), str(raised)
+    return asked.sabotage.done(), None
 
 
-def test_a_batch_in_which_something_dies_is_there_once(tmp_path):
-    orders = json.dumps([order for order, _often, _error in FAULTS])
-    with cluster(tmp_path) as master:
-        printed = run_driver(DRIVER, master, str(tmp_path), orders)
-    told = iter([json.loads(line) for line in printed.splitlines()])
-    whole = BATCHES * A_BATCH
-    for order, often, stops in FAULTS:
-        assert next(told) == [0, None, A_BATCH], order
-        done, error, rows = next(told)
-        assert done == often, order
-        if stops is None:
-            assert (error, rows) == (None, whole), order
-        else:
-            # The batch came to nothing.
-            assert stops in error, order
-            assert rows == A_BATCH, order
-        assert next(told) == [0, None, whole], order
-        out = tmp_path / f"{order}-out"
-        assert [row["id"] for row in headrace.open(out)] == list(range(whole)), order
-        shards = headrace.ShardSet(out)
-        assert shards.metadata.generation == BATCHES, order
-        assert not any(found.faults for found in check_shards(shards)), order
-        # What attempts had put aside that came to nothing is gone.
-        assert not list(out.glob(".*")), order
-    assert next(told, None) is None
+def ids(directory):
+    """Return what is in the set, which is whole; nothing is left beside it."""
+    out = directory / "out"
+    shards = headrace.ShardSet(out)
+    assert not any(found.faults for found in check_shards(shards))
+    # What attempts had put aside that came to nothing is gone.
+    assert not list(out.glob(".*"))
+    return [row["id"] for row in headrace.open(out)]
+
+
+@pytest.mark.parametrize(
+    ("order", "often", "stops"),
+    [
+        ("executor", 1, None),
+        ("worker", 1, None),
+        ("always", 4, "RuntimeError: attempt 3 fails"),
+    ],
+)
+def test_a_batch_in_which_something_dies_is_there_once(
+    driver, tmp_path, order, often, stops
+):
+    append_log(tmp_path / "log", range(A_BATCH))
+    assert driver(run, tmp_path) == [0, None]
+    append_log(tmp_path / "log", range(A_BATCH, BATCHES * A_BATCH))
+    done, error = driver(run, tmp_path, order)
+    assert done == often
+    if stops is None:
+        assert error is None
+    else:
+        # The batch came to nothing.
+        assert stops in error
+        assert ids(tmp_path) == list(range(A_BATCH))
+        assert driver(run, tmp_path) == [0, None]
+    assert ids(tmp_path) == list(range(BATCHES * A_BATCH))
+    assert headrace.ShardSet(tmp_path / "out").metadata.generation == BATCHES
+
+
+def test_a_lost_checkpoint_directory_stops_the_query(driver, tmp_path):
+    append_log(tmp_path / "log", range(A_BATCH))
+    assert driver(run, tmp_path) == [0, None]
+    offset = (tmp_path / "checkpoint/offsets/0").read_text().splitlines()[-1]
+    shutil.rmtree(tmp_path / "checkpoint")
+    append_log(tmp_path / "log", range(A_BATCH, A_BATCH + 50))
+    _done, error = driver(run, tmp_path)
+    assert "go on with the checkpoint directory of that query" in error
+    assert ids(tmp_path) == list(range(A_BATCH))
+    # What the error advises.
+    shutil.rmtree(tmp_path / "checkpoint")
+    begin = {"startingOffsets": offset}
+    again = driver(run, tmp_path, "nothing", begin, {"stream": "second"})
+    assert again == [0, None]
+    assert ids(tmp_path) == list(range(A_BATCH + 50))
+
+
+def test_retention_that_is_faster_stops_the_query_unless_it_may_jump(driver, tmp_path):
+    append_log(tmp_path / "log", range(A_BATCH))
+    assert driver(run, tmp_path) == [0, None]
+    append_log(tmp_path / "log", range(A_BATCH, A_BATCH + 500))
+    headrace.retain_log(tmp_path / "log", before_line=A_BATCH + 201)
+    _done, error = driver(run, tmp_path)
+    gone = f"lines {A_BATCH + 1} to {A_BATCH + 200} are gone before they were read"
+    assert gone in error
+    assert "onDataLoss" in error
+    assert ids(tmp_path) == list(range(A_BATCH))
+    assert driver(run, tmp_path, "nothing", {"onDataLoss": "skip"}) == [0, None]
+    there = [*range(A_BATCH), *range(A_BATCH + 200, A_BATCH + 500)]
+    assert ids(tmp_path) == there
+
+
+def test_a_part_that_is_removed_by_hand_stops_the_query(driver, tmp_path):
+    """The set that a stream writes is read by another one."""
+    append_log(tmp_path / "log", range(A_BATCH))
+    assert driver(run, tmp_path) == [0, None]
+    second = tmp_path / "second"
+    second.mkdir()
+    (second / "log").symlink_to(tmp_path / "out")
+    done, error = driver(run, second, "remove", {"maxPartitionBytes": 50})
+    assert done == 4
+    assert "no such file" in error
+    assert not list((second / "out").glob("rows.meta-*"))

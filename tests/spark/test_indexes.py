@@ -2,8 +2,6 @@
 
 import json
 import random
-import subprocess
-import sys
 from dataclasses import replace
 from functools import partial
 
@@ -18,8 +16,6 @@ from headrace.errors import DuplicateKeyError
 from tests.property.test_index_jobs import ASKED, FILES, build_here, outcome, written
 from tests.reference.compressed import FORMS
 from tests.reference.index_jobs import build_by_tasks, leftovers
-from tests.spark.cluster import QUICK_START, environment
-from tests.spark.processes import kill, until
 
 pytestmark = pytest.mark.spark
 
@@ -158,46 +154,3 @@ def test_lines_are_told_apart_by_tasks_as_by_threads(
         said.append((code, capfd.readouterr()))
     assert said[0] == said[1]
     assert said[0][0] == 1
-
-
-DRIVER = f"""
-import sys, time
-from pathlib import Path
-import headrace, headrace.spark
-from headrace.engines.index_jobs import _Begun
-
-path, mark, when = sys.argv[1:]
-
-def wait(*_arguments):
-    Path(mark).touch()
-    time.sleep(600)
-
-setattr(_Begun, when, wait)
-headrace.spark.session({MASTER!r}, **{{"spark.driver.extraJavaOptions": {QUICK_START!r}}})
-options = dict(engine="spark", master={MASTER!r}, partition_bytes=20000)
-headrace.build_lookup_index(path, "k", **options)
-"""
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="looks at /proc")
-@pytest.mark.parametrize("when", ["take", "publish"])
-def test_a_killed_driver_leaves_the_index_as_it_was(spark, paths, tmp_path, when):
-    path = paths[0]
-    expected = headrace.build_lookup_index(path, "k").path.read_bytes()
-    path.with_name("0.jsonl.jnx").write_bytes(expected[:-1])
-    mark = tmp_path / "mark"
-    driver = subprocess.Popen(
-        [sys.executable, "-c", DRIVER, str(path), str(mark), when],
-        env=environment(),
-        stderr=subprocess.DEVNULL,
-        start_new_session=True,
-    )
-    assert until(mark.exists)
-    kill(driver.pid)
-    driver.wait()
-    assert path.with_name("0.jsonl.jnx").read_bytes() == expected[:-1]
-    assert len(leftovers(tmp_path)) == 1
-    options = {"engine": "spark", "master": MASTER, "partition_bytes": 20000}
-    built = headrace.build_lookup_index(path, "k", **options)
-    assert built.path.read_bytes() == expected
-    assert leftovers(tmp_path) == []

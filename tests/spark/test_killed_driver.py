@@ -1,89 +1,60 @@
-"""Drivers that are killed while they write: what was not committed is not there.
-
-The commit is a process of Python beside the driver's Java; all of them are killed, as when a
-machine dies.
-"""
+"""A driver of a cluster that is killed: what was not committed is not there, and all can go on."""
 
 import os
-import subprocess
 import sys
 
 import pytest
 
 import headrace
 from headrace.api.shard_check import check_shards
-from tests.spark.cluster import QUICK_START, environment
-from tests.spark.processes import kill, until
+from tests.reference.index_jobs import leftovers
+from tests.reference.shard_sets import write
+from tests.spark.killed_driver import BATCH, ROWS, SCANS, THINGS, kill_driver
+from tests.spark.stream_data import append_log
 
 pytestmark = [
     pytest.mark.spark,
+    pytest.mark.timeout(400),
     pytest.mark.skipif(sys.platform != "linux", reason="looks at /proc"),
 ]
 
-ROWS = 1000
-
-DRIVER = f"""
-import sys, time
-from pathlib import Path
-import headrace.spark
-from headrace.engines.spark.sink import HeadraceWriter
-from headrace.engines.spark.source import HeadraceSource
-from headrace.store.shards.commit import Generation
-from headrace.store.shards.job import Job
-
-directory, mark, when, mode = sys.argv[1:]
-
-def wait(*_arguments):
-    Path(mark).touch()
-    time.sleep(600)
-
-class Writer(HeadraceWriter):
-    def commit(self, messages):
-        if when == "before":
-            wait()
-        # The parts have their names, the metadata has not.
-        if when == "during":
-            Generation._publish = wait
-        if when == "after":
-            Job.close = wait
-        super().commit(messages)
-
-class Source(HeadraceSource):
-    @classmethod
-    def name(cls):
-        return "waiting"
-
-    def writer(self, schema, overwrite):
-        made = super().writer(schema, overwrite)
-        made.__class__ = Writer
-        return made
-
-quick = {{"spark.driver.extraJavaOptions": {QUICK_START!r}}}
-spark = headrace.spark.session("local[2,4]", **quick)
-spark.dataSource.register(Source)
-frame = spark.range(0, {ROWS}, 1, 4)
-frame.write.format("waiting").mode(mode).option("jobId", "one").save(directory)
-"""
+OLD, NEW = list(range(-3, 0)), list(range(ROWS))
+STREAMED = 350
 
 
-def kill_driver(*arguments, mark):
-    """Start a driver, and kill all that belongs to it when it has made its mark."""
-    driver = subprocess.Popen(
-        [sys.executable, "-c", DRIVER, *map(str, arguments)],
-        env=environment(),
-        stderr=subprocess.DEVNULL,
-        start_new_session=True,
-    )
-    try:
-        assert until(lambda: mark.exists() or driver.poll() is not None)
-        assert driver.poll() is None
-    finally:
-        kill(driver.pid)
-        driver.wait()
+def prepare(directory, kind):
+    """Make what a driver begins with."""
+    lines = [f'{{"k": {n % 97}, "n": {n * 7 % 97}}}' for n in range(ROWS)]
+    if kind in ("append", "overwrite"):
+        with headrace.ShardWriter(directory, name="rows") as writer:
+            for row in OLD:
+                writer.write({"id": row})
+    elif kind == "stream":
+        append_log(f"{directory}.log", range(STREAMED))
+    elif kind == "set":
+        write(directory, lines, most=100)
+        headrace.build_lookup_index(directory, "k")
+    else:
+        directory.mkdir()
+        (directory / "rows.jsonl").write_text("".join(f"{line}\n" for line in lines))
+    if kind == "keys":
+        index = headrace.build_lookup_index(directory / "rows.jsonl", "k").path
+        index.write_bytes(index.read_bytes()[:-1])
+
+
+@pytest.fixture(scope="module")
+def killed(master, tmp_path_factory):
+    """Return the directory of a driver that was killed."""
+    directory = tmp_path_factory.mktemp("killed")
+    for name in (*THINGS, *SCANS):
+        prepare(directory / name, name.partition("-")[0])
+    kill_driver(master, directory)
+    return directory
 
 
 def ids(directory):
-    return sorted(row["id"] for row in headrace.open(directory))
+    assert not any(found.faults for found in check_shards(headrace.ShardSet(directory)))
+    return [row["id"] for row in headrace.open(directory)]
 
 
 def files(directory):
@@ -94,37 +65,113 @@ def files(directory):
     }
 
 
-OLD, NEW = list(range(-3, 0)), list(range(ROWS))
+def save(asked, directory, mode):
+    rows = asked.spark.range(0, ROWS, 1, 4).write.format("headrace").mode(mode)
+    rows.option("jobId", "one").save(directory)
 
 
 @pytest.mark.parametrize(
-    ("when", "mode", "seen"),
+    ("name", "seen"),
     [
-        ("before", "append", OLD),
-        ("during", "append", OLD),
-        ("during", "overwrite", OLD),
-        ("after", "append", OLD + NEW),
+        ("append-before", OLD),
+        ("append-during", OLD),
+        ("append-after", OLD + NEW),
+        ("overwrite-during", OLD),
     ],
 )
-def test_a_driver_that_is_killed(spark, tmp_path, when, mode, seen):
-    directory, mark = tmp_path / "out", tmp_path / "mark"
-    with headrace.ShardWriter(directory, name="rows") as writer:
-        for row in OLD:
-            writer.write({"id": row})
-    kill_driver(directory, mark, when, mode, mark=mark)
+def test_a_write(driver, killed, name, seen):
+    directory, mode = killed / name, name.partition("-")[0]
     assert ids(directory) == seen
     # What is left of it stands where nobody looks.
     (staging,) = directory.glob(".rows.staging-*")
-    assert not any(found.faults for found in check_shards(headrace.ShardSet(directory)))
-
-    again = spark.range(0, ROWS, 1, 4).write.format("headrace").mode(mode)
-    again.option("jobId", "one").save(str(directory))
+    driver(save, directory, mode)
     assert ids(directory) == (OLD + NEW if mode == "append" else NEW)
-    shards = headrace.ShardSet(directory)
-    assert not any(found.faults for found in check_shards(shards))
     for path in (*staging.rglob("*"), staging):
         os.utime(path, (0, 0))
-    shards.vacuum(grace=0)
+    headrace.ShardSet(directory).vacuum(grace=0)
     parts = headrace.ShardSet(directory).metadata.parts
     named = {name for part in parts for name in (part.path, part.ckpt)}
     assert files(directory) == named | {"rows.meta-00000002.json"}
+
+
+def go_on(asked, directory):
+    """Run a query to the end of what there is."""
+    lines = asked.spark.readStream.format("headrace").schema("_raw binary")
+    writer = lines.load(f"{directory}.log").writeStream.format("headrace")
+    writer = writer.option("checkpointLocation", f"{directory}.checkpoint")
+    writer.trigger(availableNow=True).start(directory).awaitTermination()
+
+
+@pytest.mark.parametrize(
+    ("name", "seen"),
+    [
+        ("stream-before", BATCH),
+        ("stream-during", BATCH),
+        # It is run again, though it was published: Spark had not written that down.
+        ("stream-after", 2 * BATCH),
+    ],
+)
+def test_a_batch_of_a_stream(driver, killed, name, seen):
+    directory = killed / name
+    commits = killed / f"{name}.checkpoint/commits"
+    assert {path.name for path in commits.iterdir()} == {"0", ".0.crc"}
+    assert ids(directory) == list(range(seen))
+    driver(go_on, directory)
+    assert ids(directory) == list(range(STREAMED))
+    # What the killed one had put aside went with the next batch.
+    assert not list(directory.glob(".*"))
+
+
+def build(asked, path):
+    options = {"engine": "spark", "master": asked.master, "partition_bytes": 2000}
+    headrace.build_lookup_index(path, "k", **options)
+
+
+@pytest.mark.parametrize("name", ["keys-take", "keys-publish"])
+def test_the_index_of_a_file(driver, killed, name):
+    path = killed / name / "rows.jsonl"
+    index = path.with_name("rows.jsonl.jnx")
+    before = index.read_bytes()
+    # What its tasks had saved stands where nobody looks.
+    assert len(leftovers(path.parent)) == 1
+    driver(build, path)
+    made = index.read_bytes()
+    assert leftovers(path.parent) == []
+    headrace.build_lookup_index(path, "k")
+    assert index.read_bytes() == made
+    # The one that was there, of which a byte was missing, had not been touched.
+    assert before == made[:-1]
+
+
+def segments(index):
+    return sorted(path.read_bytes() for path in index.glob("*.jnx"))
+
+
+@pytest.mark.parametrize("name", ["set-publish", "set-scan"])
+def test_the_index_of_a_set(driver, killed, name):
+    directory, index = killed / name, killed / name / "rows.jnx.k"
+    # The one that was there is used all the while.
+    assert headrace.KeyIndex(directory, "k").is_fresh()
+    assert (index / "lock").exists()
+    driver(build, directory)
+    made, names = segments(index), files(index)
+    assert headrace.KeyIndex(directory, "k").is_fresh()
+    headrace.build_lookup_index(directory, "k")
+    assert segments(index) == made
+    assert len(made) == 1
+    assert len(names) == 2
+
+
+def expand(asked, path):
+    with headrace.Graph(path, from_="k", pred=None, to="n", index=False) as graph:
+        tasks = graph.on_spark(asked.master, partition_bytes=2000)
+        return list(tasks.expand("7", 2))
+
+
+def test_an_expansion(driver, killed):
+    path = killed / "graph-scan/rows.jsonl"
+    assert files(path.parent) == {path.name}
+    with headrace.Graph(path, from_="k", pred=None, to="n", index=False) as graph:
+        expected = [list(step) for step in graph.expand("7", 2)]
+    assert driver(expand, path) == expected
+    assert len(expected) > 2

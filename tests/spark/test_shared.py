@@ -12,7 +12,7 @@ from headrace.engines.spark.source import HeadraceSource, source_at
 from headrace.errors import NotSharedError
 from headrace.pipeline import Pipeline, Source
 from tests.reference.shard_sets import write
-from tests.spark.cluster import SETTINGS, cluster, run_driver
+from tests.spark.cluster import SETTINGS, run_driver
 
 pytestmark = pytest.mark.spark
 
@@ -111,11 +111,10 @@ spark.stop()
 
 @pytest.mark.timeout(300)
 @pytest.mark.skipif(sys.platform == "win32", reason="spark-class is a shell script")
-def test_a_cluster_writes_nothing_that_nobody_declared(tmp_path):
+def test_a_cluster_writes_nothing_that_nobody_declared(master, tmp_path):
     path, out = tmp_path / "rows.jsonl", tmp_path / "out"
     path.write_text('{"id": 1}\n{"id": 2}\n')
-    with cluster(tmp_path) as master:
-        printed = run_driver(DRIVER, master, str(path), str(out))
+    printed = run_driver(DRIVER, master, str(path), str(out))
     *refused, exists, rows = json.loads(printed)
     for said in refused:
         assert f"HEADRACE_SHARED={out}" in said

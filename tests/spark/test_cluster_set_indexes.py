@@ -1,0 +1,148 @@
+"""The index of a set, built and used on a real cluster: that of one process, or a clear stop."""
+
+import shutil
+import sys
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+import headrace
+from headrace.engines import set_index as engine
+from headrace.engines.index_kinds import KeyBuild
+from headrace.engines.local.set_build import InThreads
+from headrace.engines.spark.set_build import ByTasks
+from headrace.errors import HeadraceError
+from headrace.store.shards.opened_set import open_set
+from tests.reference.shard_sets import write
+from tests.spark.processes import until
+
+pytestmark = [
+    pytest.mark.spark,
+    pytest.mark.timeout(300),
+    pytest.mark.skipif(sys.platform != "linux", reason="looks at /proc"),
+]
+
+TASK_BYTES = 2000
+ROWS = 600
+
+
+@pytest.fixture
+def directory(tmp_path):
+    """Write a set of six parts."""
+    lines = [f'{{"k": {n % 97}, "n": {n}}}' for n in range(ROWS)]
+    write(tmp_path, lines, most=100, block_bytes=200)
+    return tmp_path
+
+
+def make(directory, make_segments):
+    """Build the index, of several segments."""
+    shards = headrace.ShardSet(directory)
+    path = shards.directory / "rows.jnx.k"
+    asked = KeyBuild(("k",), fragment_bytes=TASK_BYTES)
+    engine.build(open_set(shards), path, asked, make_segments, 100)
+
+
+def build(asked, directory):
+    """Build it by tasks; return what stopped that."""
+    try:
+        make(directory, ByTasks(asked.spark, TASK_BYTES))
+    except HeadraceError as raised:
+        return f"{type(raised).__name__}: {raised}"
+
+
+def build_while(asked, directory, order):
+    asked.sabotage.give(order)
+    return build(asked, directory), asked.sabotage.done()
+
+
+def build_two(asked, directory):
+    """Begin to build it while somebody else does."""
+    asked.sabotage.give("wait")
+    with ThreadPoolExecutor(1) as pool:
+        first = pool.submit(build, asked, directory)
+        until(asked.sabotage.done)
+        second = build(asked, directory)
+        asked.sabotage.give("nothing")
+        return first.result(), second
+
+
+def read(asked, directory, order="nothing"):
+    """Read rows by keys; return their numbers, and what stopped it."""
+    asked.sabotage.give(order)
+    reader = asked.spark.read.format("headrace").schema("n long, k long")
+    reader = reader.option("keys", "[7, 96]").option("keyField", "k")
+    try:
+        frame = reader.option("maxPartitionBytes", 100).load(str(directory))
+        return sorted(row.n for row in frame.collect()), None
+    except Exception as raised:  # noqa: BLE001, Spark has many
+        return None, str(raised)
+
+
+def content(directory):
+    index = directory / "rows.jnx.k"
+    return {each.name: each.read_bytes() for each in index.iterdir()}
+
+
+@pytest.fixture
+def expected(directory):
+    """Return the files of an index that one process builds."""
+    make(directory, InThreads())
+    found = content(directory)
+    shutil.rmtree(directory / "rows.jnx.k")
+    return found
+
+
+@pytest.mark.parametrize(
+    "order",
+    ["nothing", "executor", "executor at segment", "worker", "worker at segment"],
+)
+def test_an_index_is_whole_whatever_dies(driver, directory, expected, order):
+    error, done = driver(build_while, directory, order)
+    assert (error, done) == (None, order != "nothing")
+    assert content(directory) == expected
+
+
+def test_a_task_that_always_fails_leaves_what_was_there(driver, directory, expected):
+    for order in ("always", "always at segment"):
+        error, done = driver(build_while, directory, order)
+        assert "SparkFailedError" in error
+        assert "attempt 3 fails" in error
+        assert done == 4
+        assert not (directory / "rows.jnx.k").exists()
+    assert driver(build, directory) is None
+    driver(build_while, directory, "always at segment")
+    assert content(directory) == expected
+
+
+def test_who_comes_second_is_refused(driver, directory, expected):
+    first, second = driver(build_two, directory)
+    assert first is None
+    assert second.startswith("KeyIndexLockedError: ")
+    assert content(directory) == expected
+
+
+def test_a_part_that_was_removed_by_hand(driver, directory):
+    assert driver(build, directory) is None
+    found, error = driver(read, directory)
+    assert (found, error) == ([n for n in range(ROWS) if n % 97 in (7, 96)], None)
+    before = content(directory)
+    part = headrace.ShardSet(directory).metadata.parts[1].path
+    (directory / part).unlink()
+    for said in (driver(build, directory), driver(read, directory)[1]):
+        assert part in said
+        assert "it is not there" in said
+    assert content(directory) == before
+
+
+def test_a_part_that_is_removed_by_hand_while_tasks_run(driver, directory, expected):
+    error, done = driver(build_while, directory, "remove")
+    assert done
+    assert "no such file" in error
+    assert not (directory / "rows.jnx.k").exists()
+
+
+def test_a_part_that_is_removed_between_plan_and_task(driver, directory):
+    assert driver(build, directory) is None
+    found, error = driver(read, directory, "remove")
+    assert found is None
+    assert "no such file" in error
