@@ -379,6 +379,10 @@ class UnwritableError(HeadraceError, OSError):
         return f"{self.path}: cannot be written: {self.reason}; {self.left}"
 
 
+class UncertainCommitError(UnwritableError):
+    """An object store did not say whether it has created what commits a set."""
+
+
 class BadSetError(_OfPathError):
     """A set of shards is not what its metadata says, or the metadata makes no sense."""
 

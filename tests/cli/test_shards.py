@@ -450,8 +450,17 @@ def test_a_set_is_published(headrace, tmp_path):
         done = headrace("shard", "publish", "shards", store)
         meta = f"{store}/rows.meta-0000000{generation}.json"
         assert (done.code, done.out.decode()) == (0, f"{meta}\n")
-    assert headrace("query", "$.id", f"{store}/").out == b"1\n2\n"
+    for url in (store, f"{store}/", f"{store}/rows", meta):
+        assert headrace("query", "$.id", url).out == b"1\n2\n"
+        assert headrace("shard", "cat", url).out == b'{"id": 1}\n{"id": 2}\n'
+        assert headrace("shard", "check", url).out.endswith(b"\tok\n")
+        assert b"generation 2: 1 file, 2 rows" in headrace("shard", "stats", url).out
     assert headrace("shard", "check", f"{tmp_path}/store").code == 0
+    (part,) = (tmp_path / "store" / "rows.parts-00000002").iterdir()
+    part.write_bytes(part.read_bytes()[:-1] + b"?")
+    checked = headrace("shard", "check", store)
+    assert checked.code == 1
+    assert b"its digest is" in checked.out
     wrong = headrace("shard", "publish", "shards", "nothing://bucket")
     assert wrong.code == 1
     assert "nothing" in wrong.err

@@ -31,7 +31,7 @@ def move(_setting, _stage, job, chosen, _read, _tell):
     """Leave the first row of each id that the set does not have yet."""
     seen = set()
     if not job.overwrite:
-        seen.update(headrace.open(job.names.directory).query("id").to_list())
+        seen.update(headrace.open(job.home.names.directory).query("id").to_list())
     read = 0
     with job.attempt(0) as written:
         for _input, source in chosen:

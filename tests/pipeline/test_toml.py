@@ -168,6 +168,10 @@ SMALL = 'name = "p"\ndirectory = "o"\n[source]\npaths = "a"\n'
             "name '1 p': it is of letters, digits, - and _",
         ),
         (SMALL.replace('"o"', '""'), "directory is empty"),
+        (
+            SMALL.replace('"o"', '"s3://bucket/o"'),
+            "directory is s3://bucket/o; a pipeline needs one of a file system",
+        ),
         (SMALL.replace('paths = "a"', ""), "source: `paths` is missing: files, globs"),
         (SMALL.replace('"a"', "[]"), "paths is empty; there is nothing to read"),
         (SMALL.replace('"a"', "[1]"), "source: paths is 1; it is a text"),

@@ -11,10 +11,11 @@ from pathlib import Path
 
 import pyspark
 
+from tests.stores import on_path
+
 LOOPBACK = "127.0.0.1"
 PATIENCE = 60
 SPARK_HOME = Path(pyspark.__file__).parent
-ROOT = Path(__file__).parents[2]
 QUICK_START = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 
 SETTINGS = {
@@ -68,10 +69,10 @@ def free_port():
 def environment():
     """Return the variables that drivers and workers are started with."""
     # What tests bring along can be imported there.
-    path = [os.environ.get("PYTHONPATH", ""), str(ROOT)]
+    path = on_path(os.environ.get("PYTHONPATH", ""))
     return os.environ | {
         "HEADRACE_SHARED": "/",  # all of them are this machine
-        "PYTHONPATH": os.pathsep.join(filter(None, path)),
+        "PYTHONPATH": path,
         "PYSPARK_PYTHON": sys.executable,
         "SPARK_DAEMON_JAVA_OPTS": QUICK_START,
         "SPARK_DAEMON_MEMORY": "256m",

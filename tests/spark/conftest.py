@@ -1,5 +1,6 @@
 """One Spark for all tests, and one cluster: starting it costs more than everything else here."""
 
+import os
 import sys
 
 import pytest
@@ -7,10 +8,13 @@ import pytest
 import headrace.spark
 from tests.spark.cluster import LOOPBACK, QUICK_START, cluster
 from tests.spark.driver import Driver
+from tests.stores import on_path
 
 
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory):
+    # Workers know the object store of the tests by it.
+    os.environ["PYTHONPATH"] = on_path(os.environ.get("PYTHONPATH", ""))
     session = headrace.spark.session(
         "local[2,4]",
         "headrace-tests",

@@ -20,6 +20,7 @@ from headrace.engines.index_jobs import _Begun
 from headrace.engines.spark.sink import HeadraceWriter
 from headrace.engines.spark.source import HeadraceSource
 from headrace.engines.spark.stream_sink import StreamWriter
+from headrace.store.object_store import ObjectDirectory
 from headrace.store.set_index import commit
 from headrace.store.shards.commit import Generation
 from headrace.store.shards.job import Job
@@ -27,6 +28,7 @@ from tests.spark.cluster import environment
 from tests.spark.driver import sabotaged
 from tests.spark.processes import kill, until
 from tests.spark.sabotage import Sabotage
+from tests.stores.shelf import shelf
 
 ROWS = 1000
 BATCH = 100
@@ -36,6 +38,8 @@ THINGS = [
     "append-during",
     "append-after",
     "overwrite-during",
+    "store-during",
+    "store-after",
     "stream-before",
     "stream-during",
     "stream-after",
@@ -66,6 +70,7 @@ def wait_when(path):
     # The parts have their names, the metadata has not.
     if moment == "during":
         Generation._publish = lambda *_: wait(path)
+        ObjectDirectory.create = lambda *_, **__: wait(path)
     # The set has the rows, Spark does not know.
     if moment == "after":
         Job.close = lambda *_: wait(path)
@@ -99,7 +104,7 @@ class Source(HeadraceSource):
 
     def _waiting(self, made, kind):
         made.__class__ = kind
-        made.path = Path(self.options["path"])
+        made.path = Path(self.options["path"].removeprefix("shelf://"))
         return made
 
 
@@ -113,6 +118,9 @@ class Doing:
     def append(self, path):
         rows = self.spark.range(0, ROWS, 1, 4).write.format("waiting").mode("append")
         rows.option("jobId", "one").save(str(path))
+
+    def store(self, path):
+        self.append(shelf(path))
 
     def overwrite(self, path):
         rows = self.spark.range(0, ROWS, 1, 4).write.format("waiting")

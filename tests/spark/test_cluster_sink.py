@@ -1,5 +1,6 @@
 """A write on a real cluster: executors die, tasks run twice, each row is written once."""
 
+import os
 import sys
 
 import pytest
@@ -7,6 +8,7 @@ import pytest
 import headrace
 from headrace.api.shard_check import check_shards
 from tests.spark.cluster import PATIENCE, SETTINGS, run_driver
+from tests.stores.shelf import shelf, stored
 
 pytestmark = [
     pytest.mark.spark,
@@ -17,7 +19,7 @@ pytestmark = [
 ROWS = 2000
 
 DRIVER = f"""
-import os, signal, sys, time
+import os, signal, sys, tempfile, time
 from pathlib import Path
 import headrace.spark
 from headrace.engines.spark.sink import HeadraceWriter
@@ -25,6 +27,8 @@ from headrace.engines.spark.source import HeadraceSource
 from pyspark import TaskContext
 
 master, directory, marks, what = sys.argv[1:]
+if "://" in directory:
+    del os.environ["HEADRACE_SHARED"]
 marks = Path(marks)
 
 def kill(task):
@@ -76,6 +80,7 @@ spark = headrace.spark.session(master, **{SETTINGS}, **{{
     "spark.speculation.quantile": 0.25,
     "spark.speculation.efficiency.enabled": False,
     "spark.task.maxFailures": 4,
+    "spark.executorEnv.TMPDIR": tempfile.gettempdir(),
 }})
 spark.dataSource.register(Source)
 frame = spark.range(0, {ROWS}, 1, 4)
@@ -100,3 +105,21 @@ def test_every_row_is_written_once(master, tmp_path, what, mark):
     }
     assert there == named | {"rows.meta-00000001.json"}
     assert not list(out.glob(".*"))
+
+
+def test_every_row_is_written_once_to_an_object_store(master, tmp_path, monkeypatch):
+    out, marks, scratch = tmp_path / "out", tmp_path / "marks", tmp_path / "scratch"
+    marks.mkdir()
+    scratch.mkdir()
+    monkeypatch.setenv("TMPDIR", str(scratch))  # an executor that dies leaves something
+    run_driver(DRIVER, master, shelf(out), str(marks), "kill")
+    assert [path.name for path in marks.iterdir()] == ["killed"]
+    assert [row["id"] for row in headrace.open(shelf(out))] == list(range(ROWS))
+    shards = headrace.ShardSet(shelf(out))
+    assert [checked.faults for checked in check_shards(shards)] == [()] * 16
+    named = {"rows.meta-00000001.json", *(part.path for part in shards.metadata.parts)}
+    # Whatever the executor had uploaded when it died.
+    for name in stored(out) - named:
+        os.utime(out / name, (0, 0))
+    shards.vacuum()
+    assert stored(out) == named

@@ -9,7 +9,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import headrace
-from tests.spark.cluster import ROOT, SPARK_HOME, environment
+from tests.spark.cluster import SPARK_HOME, environment
+from tests.stores import ROOT
 
 pytestmark = [
     pytest.mark.spark,

@@ -7,10 +7,12 @@ import pytest
 
 import headrace
 from headrace.api.shard_check import check_shards
+from headrace.store.shards.remote_commit import ORPHAN_AGE
 from tests.reference.index_jobs import leftovers
 from tests.reference.shard_sets import write
 from tests.spark.killed_driver import BATCH, ROWS, SCANS, THINGS, kill_driver
 from tests.spark.stream_data import append_log
+from tests.stores.shelf import shelf, stored
 
 pytestmark = [
     pytest.mark.spark,
@@ -29,6 +31,10 @@ def prepare(directory, kind):
         with headrace.ShardWriter(directory, name="rows") as writer:
             for row in OLD:
                 writer.write({"id": row})
+    elif kind == "store":
+        prepare(directory.with_name(f"{directory.name}.local"), "append")
+        local = headrace.ShardSet(directory.with_name(f"{directory.name}.local"))
+        local.publish(shelf(directory))
     elif kind == "stream":
         append_log(f"{directory}.log", range(STREAMED))
     elif kind == "set":
@@ -92,6 +98,28 @@ def test_a_write(driver, killed, name, seen):
     parts = headrace.ShardSet(directory).metadata.parts
     named = {name for part in parts for name in (part.path, part.ckpt)}
     assert files(directory) == named | {"rows.meta-00000002.json"}
+
+
+@pytest.mark.parametrize(
+    ("name", "seen"), [("store-during", OLD), ("store-after", OLD + NEW)]
+)
+def test_a_write_to_an_object_store(driver, killed, name, seen):
+    directory, url = killed / name, shelf(killed / name)
+    assert ids(url) == seen
+    driver(save, url, "append")
+    assert ids(url) == OLD + NEW
+    shards = headrace.ShardSet(url)
+    named = {f"rows.meta-0000000{n}.json" for n in (1, 2)}
+    named |= {part.path for part in shards.metadata.parts}
+    left = stored(directory) - named
+    assert bool(left) == (name == "store-during")
+    shards.vacuum()
+    assert stored(directory) == named | left
+    for file in stored(directory) - {"rows.meta-00000002.json"}:
+        old = (directory / file).stat().st_mtime - ORPHAN_AGE
+        os.utime(directory / file, (old, old))
+    shards.vacuum()
+    assert stored(directory) == named
 
 
 def go_on(asked, directory):

@@ -70,6 +70,11 @@ def test_names_have_no_case_and_sizes_have_units():
         ),
         pytest.param({"path": "a", "blocks": "1"}, "true, false", id="no switch"),
         pytest.param(
+            {"path": "a", "badRecordsPath": "s3://bucket/bad"},
+            "badRecordsPath is s3://bucket/bad; it is a directory of a file system",
+            id="URL",
+        ),
+        pytest.param(
             {"path": "a", "maxBatchBytes": "many"}, "maxBatchBytes", id="not a size"
         ),
     ],

@@ -383,7 +383,7 @@ def failing(marks, times):
         def __call__(self, task):
             done = RowTasks.__call__(self, task)
             for time in range(times):
-                mark = Path(marks, f"{self.job.staging.name}-{task}-{time}")
+                mark = Path(marks, f"{self.job.home.token}-{task}-{time}")
                 if not mark.exists():
                     mark.touch()
                     raise OSError("it happens")

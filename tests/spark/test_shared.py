@@ -5,6 +5,7 @@ import os
 import sys
 
 import pytest
+from pyspark.sql.types import LongType, StructField, StructType
 
 import headrace
 from headrace.engines.spark.shared import refuse_unshared
@@ -13,6 +14,7 @@ from headrace.errors import NotSharedError
 from headrace.pipeline import Pipeline, Source
 from tests.reference.shard_sets import write
 from tests.spark.cluster import SETTINGS, run_driver
+from tests.stores.shelf import shelf
 
 pytestmark = pytest.mark.spark
 
@@ -73,6 +75,20 @@ def test_an_index_is_refused_before_anything_starts(tmp_path, monkeypatch):
     with pytest.raises(NotSharedError):
         headrace.build_graph_index(tmp_path / "a.jsonl", "id", None, "to", **spark)
     assert not list(tmp_path.rglob("*.jsonl.jnx*"))
+
+
+@pytest.mark.parametrize("master", REMOTE)
+def test_every_machine_sees_an_object_store(tmp_path, monkeypatch, master):
+    monkeypatch.delenv("HEADRACE_SHARED", raising=False)
+    schema = StructType([StructField("id", LongType())])
+    for path, allowed in ((shelf(tmp_path / "a"), True), (str(tmp_path / "b"), False)):
+        for make in ("writer", "streamWriter"):
+            writer = getattr(source_at(master)({"path": path}), make)
+            if allowed:
+                writer(schema, overwrite=False)
+            else:
+                with pytest.raises(NotSharedError):
+                    writer(schema, overwrite=False)
 
 
 def test_who_spark_finds_by_itself_knows_no_master():

@@ -310,8 +310,6 @@ def test_a_set_that_became_what_it_cannot_be_is_refused(spark, tmp_path):
     (tmp_path / "notes" / "a.txt").write_text("mine")
     with pytest.raises(Exception, match="no set of shards"):
         save(spark.range(3), tmp_path / "notes")
-    with pytest.raises(Exception, match="local file systems only"):
-        save(spark.range(3), "s3://bucket/out")
 
 
 # Failures

@@ -21,7 +21,7 @@ MANUAL = Path(__file__).parents[2] / "docs" / "spark.md"
 
 def test_defaults():
     assert write_options({"path": "/out"}) == WriteOptions(
-        directory=Path("/out"),
+        place=Path("/out"),
         name="rows",
         codec=None,
         level=None,
@@ -37,15 +37,16 @@ def test_defaults():
 
 
 @pytest.mark.parametrize(
-    ("path", "directory"),
+    ("path", "place"),
     [
         ("file:///out", Path("/out")),
         ("file:/out", Path("/out")),
         ("out", Path.cwd() / "out"),
+        ("s3://bucket/out/", "s3://bucket/out/"),
     ],
 )
-def test_paths(path, directory):
-    assert write_options({"PATH": path}).directory == directory
+def test_paths(path, place):
+    assert write_options({"PATH": path}).place == place
 
 
 @pytest.mark.parametrize(
@@ -56,7 +57,6 @@ def test_paths(path, directory):
             {"path": "a", "maxByte": "1"},
             "no option maxbyte; there are path, name, codec",
         ),
-        ({"path": "s3://b/a"}, "local file systems only"),
         ({"path": "a", "level": "x"}, "option level is x; it is a whole number"),
         (
             {"path": "a", "nonFinite": "nan"},

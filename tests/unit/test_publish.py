@@ -7,12 +7,14 @@ import pytest
 import headrace
 from headrace.errors import (
     BadSetError,
+    SetLockedError,
     SourceNotFoundError,
     UnwritableError,
     UsageError,
 )
 from headrace.store.object_store import ObjectDirectory
 from headrace.store.shards import publish
+from headrace.store.shards.remote_commit import RemoteGeneration
 
 fsspec = pytest.importorskip("fsspec")
 
@@ -42,9 +44,9 @@ def ids(url=URL):
 
 
 def files(store):
-    return sorted(
-        path.removeprefix("/bucket/events/") for path in store.find("/bucket")
-    )
+    """Return what is there, but for what shows that the store can create files."""
+    found = (path.removeprefix("/bucket/events/") for path in store.find("/bucket"))
+    return sorted(path for path in found if path != ".rows.probe")
 
 
 @pytest.mark.parametrize("codec", ["zstd", "gzip", "none"])
@@ -56,14 +58,12 @@ def test_what_is_published_is_read(store, tmp_path, codec):
     dataset = headrace.open(URL)
     assert dataset[77] == {"id": 77, "even": False}
     assert dataset.query("$.rows().sum(id)").to_list() == [4950]
-    parts = [part.path for part in shards.metadata.parts]
+    parts = [part.path for part in headrace.ShardSet(URL).metadata.parts]
     assert len(parts) == 3
-    assert files(store) == sorted(
-        ["rows.meta-00000001.json", "rows.parts-00000001/_claim", *parts]
-    )
+    assert files(store) == sorted(["rows.meta-00000001.json", *parts])
     # The bytes of the parts are the same.
-    for part in shards.metadata.parts:
-        assert store.cat_file(f"/bucket/events/{part.path}") == (tmp_path / part.path).read_bytes()  # fmt: skip
+    for part, path in zip(shards.metadata.parts, parts, strict=True):
+        assert store.cat_file(f"/bucket/events/{path}") == (tmp_path / part.path).read_bytes()  # fmt: skip
 
 
 def test_partitions_keep_their_directories(store, tmp_path):
@@ -119,28 +119,38 @@ def test_nothing_is_seen_before_the_commit(store, tmp_path, monkeypatch):
 
 def test_who_comes_second_takes_the_next_number(store, tmp_path, monkeypatch):
     mine, others = write(tmp_path / "a", 0, 10), write(tmp_path / "b", 10, 20)
-    names = ObjectDirectory.names
+    create = ObjectDirectory.create
 
-    def late(self):
-        found = names(self)
-        # Somebody else claims and commits in between.
-        monkeypatch.setattr(ObjectDirectory, "names", names)
-        assert others.publish(URL).endswith("00000001.json")
-        return found
+    def late(self, name, content):
+        if ".meta-" in name:
+            # Somebody else commits in between.
+            monkeypatch.setattr(ObjectDirectory, "create", create)
+            assert others.publish(URL).endswith("00000001.json")
+        return create(self, name, content)
 
-    monkeypatch.setattr(ObjectDirectory, "names", late)
+    monkeypatch.setattr(ObjectDirectory, "create", late)
     assert mine.publish(URL).endswith("00000002.json")
     assert ids() == list(range(10))
     assert ids(f"{URL}rows.meta-00000001.json") == list(range(10, 20))
 
 
-def test_what_a_killed_publisher_left_is_not_used_again(store, tmp_path):
-    store.pipe_file("/bucket/events/rows.parts-00000001/_claim", b"")
-    store.pipe_file("/bucket/events/rows.parts-00000001/part-00000000.jsonl.zst", b"?")
+def test_what_a_killed_publisher_left_is_not_used_again(store, tmp_path, monkeypatch):
+    shards = write(tmp_path, 0, 10)
+    with monkeypatch.context() as killed:
+        killed.setattr(RemoteGeneration, "commit", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            shards.publish(URL)
+    (left,) = files(store)
     with pytest.raises(BadSetError, match="no set was ever committed"):
         headrace.open(URL)
-    assert write(tmp_path, 0, 10).publish(URL).endswith("00000002.json")
+    assert shards.publish(URL).endswith("00000001.json")
     assert ids() == list(range(10))
+    assert left in files(store)
+    assert left != headrace.ShardSet(URL).metadata.parts[0].path
+
+
+def interrupt(*_arguments):
+    raise KeyboardInterrupt
 
 
 def test_a_store_that_only_overwrites_is_refused(store, tmp_path, monkeypatch):
@@ -154,23 +164,27 @@ def test_a_store_that_only_overwrites_is_refused(store, tmp_path, monkeypatch):
     assert files(store) == []
 
 
-def test_many_claims_at_once_are_given_up(store, tmp_path, monkeypatch):
-    monkeypatch.setattr(ObjectDirectory, "create", lambda *_: False)
-    with pytest.raises(headrace.HeadraceError, match="many others"):
+def test_many_commits_at_once_are_given_up(store, tmp_path, monkeypatch):
+    def lose(*_arguments):
+        raise SetLockedError("rows", "another process")
+
+    monkeypatch.setattr(RemoteGeneration, "commit", lose)
+    monkeypatch.setattr(publish, "_TRIES", 3)
+    with pytest.raises(SetLockedError, match="many others"):
         write(tmp_path, 0, 10).publish(URL)
-    assert publish._TRIES >= 10
+    assert files(store) == []
 
 
 def test_parts_that_are_not_as_the_metadata_says(store, tmp_path):
     shards = write(tmp_path, 0, 100)
     shards.publish(URL)
-    part = f"/bucket/events/{shards.metadata.parts[1].path}"
+    part = f"/bucket/events/{headrace.ShardSet(URL).metadata.parts[1].path}"
     whole = store.cat_file(part)
     store.pipe_file(part, whole[:-1])
     with pytest.raises(BadSetError, match="but the metadata says"):
         headrace.open(URL)
     store.rm_file(part)
-    with pytest.raises(SourceNotFoundError):
+    with pytest.raises(BadSetError, match="names it, but it is not there"):
         headrace.open(URL)
 
 

@@ -144,7 +144,7 @@ def test_an_attempt_that_fails_removes_what_it_made_and_no_more(tmp_path):
 
     with pytest.raises(RuntimeError, match="the task fails"):
         attempt(job, 0, records())
-    assert len(list(job.staging.iterdir())) == 1
+    assert len(list(job.home.staging.iterdir())) == 1
     job.commit([told])
     assert rows(tmp_path) == [1, 2]
 
@@ -425,10 +425,10 @@ def test_what_a_dead_driver_left_is_swept_by_its_age(tmp_path):
     attempt(dead, 0, [3])
     attempt(dead, 1, [4])
     long_ago = time.time() - leftovers.ORPHAN_AGE - 1
-    for path in [*dead.staging.rglob("*"), dead.staging, live.staging]:
+    for path in [*dead.home.staging.rglob("*"), dead.home.staging, live.home.staging]:
         os.utime(path, (long_ago, long_ago))
     headrace.ShardSet(tmp_path).vacuum()
-    assert not dead.staging.exists()
+    assert not dead.home.staging.exists()
     live.commit([told])
     assert rows(tmp_path) == [1, 2]
 
@@ -437,8 +437,8 @@ def test_what_was_cut_off_in_a_commit_is_removed_by_the_next(tmp_path):
     job = begin(tmp_path)
     told = attempt(job, 0, [1])
     # As a driver that was killed when it had taken the parts.
-    generation = Generation(tmp_path, "rows")
-    job._taken(told, generation)
+    generation = job.home.generation()
+    generation.take(told)
     assert files(tmp_path)
     generation._lock.forget()
     generation._lock = None
@@ -451,10 +451,10 @@ def test_what_was_cut_off_in_a_commit_is_removed_by_the_next(tmp_path):
 def test_a_part_that_is_not_as_its_task_said_is_refused(tmp_path):
     job = begin(tmp_path)
     told = attempt(job, 0, [1])
-    (job.staging / told[0].path).write_bytes(b"")
+    (job.home.staging / told[0].path).write_bytes(b"")
     with pytest.raises(UnwritableError, match="its task wrote"):
         job.commit([told])
-    (job.staging / told[0].path).unlink()
+    (job.home.staging / told[0].path).unlink()
     with pytest.raises(UnwritableError, match="No such file"):
         job.commit([told])
     job.close()

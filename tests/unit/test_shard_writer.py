@@ -470,6 +470,13 @@ def test_a_writer_that_is_done_says_so(tmp_path):
     assert list(headrace.open(tmp_path)) == [1]
 
 
+def test_an_object_store_is_refused(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(UsageError, match="headrace shard publish"):
+        headrace.ShardWriter("s3://bucket/out")
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_a_forgotten_writer_leaves_nothing(tmp_path):
     writer = headrace.ShardWriter(tmp_path / "out", max_bytes=100, codec="none")
     writer.write_many(RECORDS)

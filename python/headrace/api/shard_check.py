@@ -85,7 +85,7 @@ def check_shards(
 
 
 def _check(shards: ShardSet, part: Part) -> Checked:
-    path = str(shards.directory / part.path)
+    path = shards.at(part)
     try:
         faults = tuple(_faults(shards, part))
     except HeadraceError as error:
@@ -108,7 +108,7 @@ def _faults(shards: ShardSet, part: Part) -> Iterator[Fault]:
         yield from faults
         if faults and opened.counted_table is None:
             return  # what cannot be decoded cannot be counted
-    elif opened.source.codec != "none":
+    elif opened.source.codec != "none" and not opened.is_hopped_over:
         yield Fault("the table of its blocks cannot be used")
     rows = RowFile(
         opened.source, RowOptions(LARGEST_BLOCK, Keeping(), Decoding())

@@ -17,10 +17,11 @@ from headrace.errors import (
     UsageError,
 )
 from headrace.kernel.checksum import digest
-from headrace.kernel.rows import Decoding, File, reading
+from headrace.kernel.rows import Decoding, reading
 from headrace.kernel.values import MAX_DEPTH
 from headrace.store.checkpoints import Keeping
 from headrace.store.decoded import decoded
+from headrace.store.opened import OpenedFile
 from headrace.store.row_file import RowOptions
 from headrace.store.shards.options import LARGEST_BLOCK, limits, pack_options
 from headrace.store.shards.shard_set import ShardSet
@@ -145,7 +146,7 @@ def shard_lines(shards: ShardSet, *, on_damage: OnDamage = "abort") -> Iterator[
 def _refuse_other_digest(source: Source, part: Part) -> None:
     """Raise if a part that has no checksums of its own is not what was written."""
     with reading(source.location):
-        found = digest(File(source.location), part.bytes)
+        found = digest(OpenedFile(source).file, part.bytes)
     if found != part.digest:
         reason = f"its digest is {found}, but the metadata says {part.digest}"
         raise BadSetError(source.location, reason)

@@ -34,7 +34,7 @@ THREADS = Argument(
 SET = Argument(
     "set",
     "file",
-    "a directory with a set of shards in it, DIR/NAME, or a metadata file",
+    "a directory with a set of shards in it, DIR/NAME, or a metadata file; or the URL of one",
     metavar="SET",
 )
 

@@ -80,7 +80,7 @@ class RowTasks:
 
     def _begun(self) -> RowSteps:
         """Return the steps of the job; tasks of one process share what joins hold."""
-        name = self.job.staging.name
+        name = self.job.home.token
         if name not in _kept:
             _kept.clear()
             _kept[name] = RowSteps(self.steps, self.reading, self.options)

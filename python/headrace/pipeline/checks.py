@@ -12,6 +12,7 @@ from headrace.physical.query_plan import row_program
 from headrace.pipeline.indexing import build_of
 from headrace.pipeline.lowering import join_plan, key_query, step_of
 from headrace.pipeline.spec import HOW, Dedupe, GraphIndex, Join, Sort, kind_of, texts
+from headrace.store.remote import is_url
 from headrace.store.shards import options as asked
 from headrace.store.sizes import parse_size
 
@@ -31,8 +32,7 @@ def check(pipeline: Pipeline) -> None:
         raise UsageError(
             f"name {pipeline.name!r}: it is of letters, digits, - and _, a letter first"
         )
-    if not pipeline.directory:
-        raise UsageError("directory is empty; say where the pipeline may write")
+    _check_directory(pipeline.directory)
     if not texts(pipeline.source.paths):
         raise UsageError("source: paths is empty; there is nothing to read")
     for name, paths in pipeline.names.items():
@@ -54,6 +54,16 @@ def check(pipeline: Pipeline) -> None:
         pack_options(pipeline.output)
     except HeadraceError as error:
         raise UsageError(f"output: {error}") from error
+
+
+def _check_directory(directory: str) -> None:
+    if not directory:
+        raise UsageError("directory is empty; say where the pipeline may write")
+    if is_url(directory):
+        raise UsageError(
+            f"directory is {directory}; a pipeline needs one of a file system. "
+            "`headrace shard publish` copies what it made to an object store"
+        )
 
 
 def _check_sizes(pipeline: Pipeline) -> None:

@@ -147,7 +147,8 @@ class PassJob:
     ) -> _Made:
         """Move rows as the one stage of the pass wants it."""
         setting, one = self._setting, self._pass
-        done = move(setting, stage, job, chosen, read, tell)
+        names = setting.place.names(one)
+        done = move(setting, stage, job, names, chosen, read, tell)
         counts = {one.title: counted(done)}
         record = JobRecord(self._id, self._inputs, counts)
         return _Made([each.parts for each in done], record)

@@ -26,17 +26,19 @@ if TYPE_CHECKING:
     from headrace.pipeline.spec import Mover, Pipeline
     from headrace.store.shards.job import Job
     from headrace.store.shards.metadata import Metadata
+    from headrace.store.shards.names import SetNames
 
 
 def move(
     setting: Setting,
     stage: Mover,
     job: Job,
+    names: SetNames,
     chosen: Inputs,
     read: Metadata,
     tell: TellTasks | None,
 ) -> list[MovedDone]:
-    """Move the rows of parts of the set `read`."""
+    """Move the rows of parts of the set `read` to the one of these `names`."""
     with needing_pyspark():
         from headrace.engines.spark.moving import Keyed, Moving, dedupe, join, sort
     pipeline = setting.pipeline
@@ -46,7 +48,7 @@ def move(
         return []
     # A duplicate may be one of a row that is there already.
     deduping = isinstance(stage, Dedupe) and not job.overwrite
-    known = split(part_inputs(job.names), size) if deduping else ()
+    known = split(part_inputs(names), size) if deduping else ()
     rows = Keyed(
         (*known, *new),
         _key(stage),

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+NOTHING = "nothing was committed"
+
 
 class ObjectDirectory:
     """What begins with a URL."""
@@ -34,26 +36,41 @@ class ObjectDirectory:
 
     def names(self) -> list[str]:
         """List the names of what is in it, also of what somebody else has just written."""
-        self._filesystem.invalidate_cache()
         try:
-            found = self._filesystem.ls(self._root, detail=False)
+            with self._reading(self.url):
+                self._filesystem.invalidate_cache()
+                found = self._filesystem.ls(self._root, detail=False)
         except FileNotFoundError:
             return []
-        except OSError as error:
-            raise UnreadableError(self.url, str(error)) from error
         return [path.rstrip("/").rpartition("/")[2] for path in found]
+
+    def sizes(self, below: str) -> dict[str, int]:
+        """Return the names of all files below a directory in it, however deep, and their sizes."""
+        try:
+            with self._reading(self.at(below)):
+                self._filesystem.invalidate_cache()
+                found = self._filesystem.find(self._path(below), detail=True)
+        except FileNotFoundError:
+            return {}
+        before = len(self._path(below)) - len(below)
+        return {path[before:]: int(info["size"]) for path, info in found.items()}
 
     def content(self, name: str, longest: int) -> bytes | None:
         """Return the first `longest` bytes of a file; None if it is not there."""
         try:
-            content: bytes = self._filesystem.cat_file(
-                self._path(name), start=0, end=longest
-            )
+            with self._reading(self.at(name)):
+                content: bytes = self._filesystem.cat_file(
+                    self._path(name), start=0, end=longest
+                )
         except FileNotFoundError:
             return None
-        except OSError as error:
-            raise UnreadableError(self.at(name), str(error)) from error
         return content
+
+    def modified(self, name: str) -> float:
+        """Return when a file was written, in seconds since 1970."""
+        with self._reading(self.at(name)):
+            changed: float = self._filesystem.modified(self._path(name)).timestamp()
+        return changed
 
     def create(self, name: str, content: bytes) -> bool:
         """Write a file that must not be there; false if it is."""
@@ -64,6 +81,21 @@ class ObjectDirectory:
                 return False
         return True
 
+    def refuse_unless_creating(self, probe: str) -> None:
+        """Raise unless the store creates a file only if it is not there.
+
+        Some take the wish to create for a wish to write. `probe`, an empty file, stays: who
+        asks again is told at once.
+        """
+        if self.create(probe, b"") and self.create(probe, b""):
+            self.remove(probe)
+            reason = (
+                "this store cannot create a file only if it is not there, so two "
+                "writers could destroy each other's sets; write to a file system, and "
+                "copy the set by other means"
+            )
+            raise UnwritableError(self.at(probe), reason, NOTHING)
+
     def upload(self, source: Path, name: str, size: int) -> None:
         """Write a file whose name is ours alone, and see that all of it came."""
         with self._writing(name):
@@ -72,12 +104,27 @@ class ObjectDirectory:
             found = self._filesystem.info(self._path(name))["size"]
         if found != size:
             reason = f"{size} bytes were sent, but {found} are there"
-            raise UnwritableError(self.at(name), reason, "nothing was committed")
+            raise UnwritableError(self.at(name), reason, NOTHING)
+
+    def empty(self, name: str) -> None:
+        """Leave nothing of a file but its name, which then nobody can create."""
+        with self._writing(name):
+            self._filesystem.pipe_file(self._path(name), b"")
 
     def remove(self, name: str) -> None:
         """Remove a file, if that can be done."""
-        with suppress(OSError):
+        # Each store has errors of its own.
+        with suppress(Exception):
             self._filesystem.rm_file(self._path(name))
+
+    @contextmanager
+    def _reading(self, url: str) -> Iterator[None]:
+        try:
+            yield
+        except (HeadraceError, FileNotFoundError):
+            raise
+        except Exception as error:
+            raise UnreadableError(url, _said(error)) from error
 
     @contextmanager
     def _writing(self, name: str) -> Iterator[None]:
@@ -89,7 +136,24 @@ class ObjectDirectory:
             yield
         except (HeadraceError, FileExistsError):
             raise
-        # Each store has errors of its own for what it does not know or allow.
-        except (OSError, TypeError, ValueError, NotImplementedError) as error:
-            reason, left = str(error) or type(error).__name__, "nothing was committed"
-            raise UnwritableError(self.at(name), reason, left) from error
+        except Exception as error:
+            raise UnwritableError(self.at(name), _said(error), NOTHING) from error
+
+
+def _said(error: Exception) -> str:
+    """Return what a store says, and what helps; each has errors of its own."""
+    said = str(error) or type(error).__name__
+    match error:
+        case PermissionError():
+            return (
+                f"{said} (these credentials may not; a writer lists, reads, creates and "
+                "removes files below it)"
+            )
+        case FileNotFoundError():
+            return f"{said} (is there such a bucket?)"
+        case TypeError() | ValueError() | NotImplementedError():
+            return (
+                f"{said} (a newer version of the package for this store may know how)"
+            )
+        case _:
+            return said

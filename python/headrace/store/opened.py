@@ -100,6 +100,11 @@ class OpenedFile:
             raise gone(source) from None
 
     @property
+    def is_hopped_over(self) -> bool:
+        """Whether its blocks say where the next one is, each of them in a request of its own."""
+        return (self.source.kind, self.source.codec) == ("remote", "gzip")
+
+    @property
     def counted_table(self) -> BlockTable | None:
         """The table of its blocks, if that knows their rows."""
         return self.table if self.table is not None and self.table.counted else None
@@ -108,8 +113,7 @@ class OpenedFile:
         source = self.source
         table = checkpoints.load_blocks(source, self, keeping)
         with reading(self.path):
-            if table is None and (source.kind, source.codec) == ("remote", "gzip"):
-                # To hop from member to member is a request for each.
+            if table is None and self.is_hopped_over:
                 self.source = read_in_order(source, None)
                 return
             if table is None:

@@ -26,9 +26,14 @@ def is_url(location: str) -> bool:
     return _URL.match(location) is not None
 
 
+def has_magic(url: str) -> bool:
+    """Whether a URL is a pattern."""
+    return any(sign in url for sign in "*?[")
+
+
 def find(url: str) -> list[str]:
     """Return the URLs that `url` names: itself, or what its pattern matches."""
-    if not any(sign in url for sign in "*?["):
+    if not has_magic(url):
         return [url]
     filesystem, path = filesystem_of(url)
     found = sorted(filesystem.glob(path))

@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias, cast, runtime_checkable
 
 from headrace.errors import (
-    BadSetError,
     NotNdjsonError,
     SourceNotFoundError,
+    UnreadableError,
     UsageError,
 )
 from headrace.kernel.rows import END, File, has_blocks, reading, sniff
@@ -235,19 +235,17 @@ def _shards(location: str) -> list[Source]:
     return ShardSet(location).sources()
 
 
-def _at_url(url: str) -> Iterator[Source]:
-    from headrace.store.shards.remote_set import is_remote_set, remote_parts
+def _at_url(url: str) -> list[Source]:
+    from headrace.store.shards.remote_set import is_remote_set, may_be_set
 
-    if not is_remote_set(url):
-        yield from map(_remote, remote.find(url))
-        return
-    for part, size, codec in remote_parts(url):
-        source = _remote(part)
-        if source.size != size or source.codec != codec:
-            told = f"{size} bytes of {codec}"
-            reason = f"it has {source.size} bytes of {source.codec}, but the metadata says {told}"
-            raise BadSetError(part, reason)
-        yield source
+    if is_remote_set(url):
+        return _shards(url)
+    try:
+        return [remote_file(each) for each in remote.find(url)]
+    except (SourceNotFoundError, UnreadableError):
+        if not may_be_set(url):
+            raise
+        return _shards(url)
 
 
 def data_files(directory: Path) -> list[str]:
@@ -326,7 +324,8 @@ def local_file(location: str) -> Source:
         return _sniffed(location, "file", File(location))
 
 
-def _remote(url: str) -> Source:
+def remote_file(url: str) -> Source:
+    """Return a file at a URL as it is now."""
     with reading(url):
         return _sniffed(url, "remote", remote.open_file(url))
 

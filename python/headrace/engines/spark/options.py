@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from headrace.errors import HeadraceError, UsageError
+from headrace.store.remote import is_url
 from headrace.store.sizes import format_size, parse_size
 
 if TYPE_CHECKING:
@@ -176,6 +177,11 @@ def read_options(given: Mapping[str, str]) -> ReadOptions:
         raise UsageError(
             "mode FAILFAST stops at a faulty row: leave badRecordsPath out"
         )
+    bad_records = values.get("badrecordspath")
+    if bad_records is not None and is_url(local_path(bad_records)):
+        raise UsageError(
+            f"option badRecordsPath is {bad_records}; it is a directory of a file system"
+        )
     columns = values.get("columns")
     return ReadOptions(
         paths=_paths(values),
@@ -188,7 +194,7 @@ def read_options(given: Mapping[str, str]) -> ReadOptions:
         blocks=_switch("blocks", values.get("blocks", "true")),
         mode=mode,
         corrupt=values.get("columnnameofcorruptrecord", "_corrupt_record"),
-        bad_records=values.get("badrecordspath"),
+        bad_records=bad_records,
         where=_query("where", values.get("where")),
         query=_query("query", values.get("query")),
         infer=_switch("inferSchema", values.get("inferschema", "false")),

@@ -77,7 +77,7 @@ class HeadraceWriter(DataSourceArrowWriter):
         from headrace.engines.spark.column_lines import json_lines
         from headrace.kernel.column_lines import NoJsonError
 
-        before, target = rows.records, self._job.names.text
+        before, target = rows.records, self._job.home.text
         skip_nulls, null_for_nan = self._options.skip_nulls, self._options.null_for_nan
         try:
             for lines in json_lines(
@@ -104,5 +104,9 @@ class HeadraceWriter(DataSourceArrowWriter):
         self._job.close()
 
     # Spark calls it when `commit` has failed as well, be it after the set was published.
-    def abort(self, messages: list[WriterCommitMessage | None]) -> None:  # noqa: ARG002
+    def abort(self, messages: list[WriterCommitMessage | None]) -> None:
+        aside = [each for each in messages if isinstance(each, PartsAside)]
+        if len(aside) != len(messages):
+            # Otherwise `commit` was tried, which knows whether readers may see them.
+            self._job.drop(part for each in aside for part in each.parts)
         self._job.close()

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, TypeVar
 from headrace.engines.spark.options import OPTIONS, Option, local_path
 from headrace.engines.spark.stream_options import STREAM_OPTIONS
 from headrace.errors import UsageError
+from headrace.store.remote import is_url
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -25,7 +26,7 @@ T = TypeVar("T")
 U = TypeVar("U")
 
 SINK_OPTIONS = (
-    Option("path", "a directory of the local file system; `save(path)` sets it"),
+    Option("path", "a directory, or a URL in an object store; `save(path)` sets it"),
     Option("name", "the name of the set in the directory"),
     Option("codec", "`zstd`, `gzip` or `none`"),
     Option("level", "how hard the codec tries"),
@@ -53,9 +54,12 @@ STREAM_SINK_OPTIONS = (
 
 @dataclass(frozen=True, slots=True)
 class WriteOptions:
-    """One write, apart from its schema; None where nothing was said."""
+    """One write, apart from its schema; None where nothing was said.
 
-    directory: Path
+    `place` is a directory, or the URL of one in an object store.
+    """
+
+    place: Path | str
     name: str
     codec: str | None
     level: int | None
@@ -103,7 +107,7 @@ def write_options(given: Mapping[str, str]) -> WriteOptions:
     if "path" not in values:
         raise UsageError("format headrace needs a directory: .save(directory)")
     return WriteOptions(
-        directory=_directory(values["path"]),
+        place=_place(values["path"]),
         name=values.get("name", "rows"),
         codec=values.get("codec"),
         level=_integer("level", values),
@@ -142,10 +146,10 @@ def stream_write_options(given: Mapping[str, str]) -> StreamWriteOptions:
     return StreamWriteOptions(write_options(write), values.get("stream", "default"))
 
 
-def _directory(path: str) -> Path:
+def _place(path: str) -> Path | str:
     local = local_path(path)
-    if "://" in local:
-        raise UsageError(f"{path}: Spark writes sets to local file systems only")
+    if is_url(local):
+        return local
     # Each task has a working directory of its own.
     return Path(local).absolute()
 
@@ -173,7 +177,7 @@ def begin_job(
 
     path_keys(options.partition_by)  # raises if it is no path
     return begin(
-        options.directory,
+        options.place,
         options.name,
         overwrite=overwrite,
         job_id=options.job_id,

@@ -14,6 +14,7 @@ a DataFrame for the next use of it, and answers wrongly.
 from __future__ import annotations
 
 from contextlib import nullcontext
+from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from pyspark import TaskContext
@@ -109,8 +110,13 @@ class HeadraceSource(DataSource):
         from headrace.engines.spark.sink import HeadraceWriter
 
         options = write_options(self._given)
-        refuse_unshared(options.directory, self.master)
+        self._refuse_unshared(options.place)
         return HeadraceWriter(options, schema, overwrite=overwrite)
+
+    def _refuse_unshared(self, place: Path | str) -> None:
+        # Every machine sees the same object store.
+        if isinstance(place, Path):
+            refuse_unshared(place, self.master)
 
     def streamReader(self, schema: StructType) -> StreamReader:  # noqa: N802
         from headrace.engines.spark.stream_reader import StreamReader
@@ -128,7 +134,7 @@ class HeadraceSource(DataSource):
 
         settle()
         options = stream_write_options(self._given)
-        refuse_unshared(options.write.directory, self.master)
+        self._refuse_unshared(options.write.place)
         return StreamWriter(options, schema, overwrite=overwrite)
 
 

@@ -63,4 +63,6 @@ class StreamWriter(DataSourceStreamArrowWriter):
         self._batches.commit([each.aside for each in told], batch)
 
     def abort(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803, ARG002
-        self._batches.abort(messages)
+        self._batches.abort(
+            [each.aside if isinstance(each, BatchAside) else each for each in messages]
+        )

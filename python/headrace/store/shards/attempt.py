@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from headrace.errors import HeadraceError, UnwritableError
 from headrace.store.shards import leftovers
 from headrace.store.shards import names as naming
+from headrace.store.shards.block_table import write_block_table
 from headrace.store.shards.parts_writer import PartsWriter
 
 if TYPE_CHECKING:
@@ -16,9 +17,11 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
     from pathlib import Path
 
+    from headrace.kernel.blocks import Shard
     from headrace.store.shards.metadata import Part
     from headrace.store.shards.options import PackOptions
     from headrace.store.shards.partitions import Keys
+    from headrace.store.shards.remote_attempt import RemoteAttempt
 
 NOTHING = "the set is as it was"
 
@@ -65,27 +68,39 @@ class Attempt:
                 each.mkdir()
         return wanted[-1]
 
+    def keep(self, path: Path, shard: Shard) -> str:
+        """Give a part that is whole its block table; return its path."""
+        write_block_table(path, shard)
+        return path.relative_to(self.root).as_posix()
+
+    def close(self) -> None:
+        """Be done: what was put aside stays."""
+
+    def discard(self) -> None:
+        """Remove what was put aside."""
+        with suppress(OSError):
+            leftovers.remove_parts(self.path, self.root)
+
 
 class AttemptWriter(PartsWriter["tuple[Part, ...]"]):
     """Writes what one attempt at a task is given; closed, it has put whole parts aside."""
 
     def __init__(
         self,
-        staging: Path,
-        task: int,
+        attempt: Attempt | RemoteAttempt,
         target: str,
         options: PackOptions,
         keys: Keys | None,
     ) -> None:
         super().__init__(target, options.limits, "abort")
-        self._attempt = Attempt(staging, task)
+        self._attempt = attempt
         self._write_to(self._attempt, options, keys)
 
     def _commit(self) -> tuple[Part, ...]:
         self._files.finish()
+        self._attempt.close()
         return tuple(self._files.parts)
 
     def _discard(self) -> None:
         self._files.close()
-        with suppress(OSError):
-            leftovers.remove_parts(self._attempt.path, self._attempt.root)
+        self._attempt.discard()

@@ -23,6 +23,7 @@ from headrace.errors import (
 from headrace.store.atomic import NO_LINKS, NewFile, create, sync_directory
 from headrace.store.shards import generations, leftovers
 from headrace.store.shards import names as naming
+from headrace.store.shards.block_table import write_block_table
 from headrace.store.shards.listing import names_in
 from headrace.store.shards.lock import lock_set
 from headrace.store.shards.metadata import encode
@@ -31,6 +32,7 @@ from headrace.store.shards.names import SetNames
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from headrace.kernel.blocks import Shard
     from headrace.store.lock import FileLock
     from headrace.store.shards.metadata import Metadata
 
@@ -116,6 +118,11 @@ class Generation:
                 self._directories.add(each)
                 each.mkdir()
         return wanted[-1]
+
+    def keep(self, path: Path, shard: Shard) -> str:
+        """Give a part that is whole its block table; return its path."""
+        write_block_table(path, shard)
+        return path.relative_to(self.root).as_posix()
 
     def commit(self, metadata: Metadata) -> None:
         """Make everything durable, then let readers see it; remove what is long superseded."""

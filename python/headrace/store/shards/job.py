@@ -10,44 +10,36 @@ other. Protocol: docs/formats/shards.md.
 
 from __future__ import annotations
 
-import errno
 import os
 import random
 import time
-from contextlib import suppress
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from headrace.errors import (
     BadSetError,
     SetLockedError,
-    UnwritableError,
+    UncertainCommitError,
     UsageError,
 )
-from headrace.store.atomic import NO_LINKS
-from headrace.store.shards import generations, leftovers
 from headrace.store.shards import names as naming
-from headrace.store.shards.attempt import NOTHING, AttemptWriter, writing
-from headrace.store.shards.commit import (
-    TRIES,
-    Generation,
-    make_directories,
-    refuse_foreign,
-    remove_directories,
-)
+from headrace.store.shards.attempt import AttemptWriter
+from headrace.store.shards.directory_home import DirectoryHome
 from headrace.store.shards.metadata import Limits, Metadata, numbered
 from headrace.store.shards.names import SetNames
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-    from pathlib import Path
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from typing import TypeAlias
 
     from headrace.store.shards.metadata import Compression, Part
     from headrace.store.shards.options import PackOptions
     from headrace.store.shards.partitions import Keys
+    from headrace.store.shards.remote_home import RemoteHome
     from headrace.store.shards.streams import Batch
 
+    Home: TypeAlias = DirectoryHome | RemoteHome
     Remember: TypeAlias = Callable[[Mapping[str, object]], Mapping[str, object]]
 
 PATIENCE = 300.0
@@ -62,19 +54,17 @@ class Job:
     that have made the set what it is, the job is `done`, and need not be run.
     """
 
-    names: SetNames
+    home: Home
     overwrite: bool
     job_id: str | None
     options: PackOptions
     partition_by: str | None
-    staging: Path
-    made: tuple[Path, ...]
     done: bool
 
     def attempt(self, task: int, keys: Keys | None = None) -> AttemptWriter:
         """Begin an attempt at a task; parts are ordered by the numbers of their tasks."""
-        target = self.names.text
-        return AttemptWriter(self.staging, task, target, self.options, keys)
+        attempt = self.home.attempt(task)
+        return AttemptWriter(attempt, self.home.text, self.options, keys)
 
     def commit(
         self,
@@ -89,11 +79,28 @@ class Job:
         remembered of the jobs before, and returns what is to be of this one and those.
         `batch`: it is that of a stream, and if the set has it, nothing is done.
         """
-        parts = [part for attempt in attempts for part in attempt]
+        parts = sorted(
+            (part for attempt in attempts for part in attempt), key=_directory
+        )
+        try:
+            metadata = self._committed(parts, remember or dict, batch)
+        except UncertainCommitError:
+            raise  # readers may see them
+        except Exception:
+            self.home.drop(parts)
+            raise
+        taken = {part.path for part in metadata.parts}
+        self.home.drop([part for part in parts if part.path not in taken])
+        return metadata
+
+    def _committed(
+        self, parts: Sequence[Part], remember: Remember, batch: Batch | None
+    ) -> Metadata:
+        """Commit as soon as nobody else does."""
         deadline = time.monotonic() + PATIENCE
         while True:
             try:
-                return self._commit(parts, remember or dict, batch)
+                return self._commit(parts, remember, batch)
             except SetLockedError:
                 if time.monotonic() > deadline:
                     raise
@@ -102,9 +109,9 @@ class Job:
     def _commit(
         self, parts: Sequence[Part], remember: Remember, batch: Batch | None
     ) -> Metadata:
-        generation = Generation(self.names.directory, self.names.name)
+        generation = self.home.generation()
         try:
-            current = current_set(self.names, overwrite=self.overwrite)
+            current = current_set(self.home, overwrite=self.overwrite)
             if current is not None and is_done(current, self.job_id):
                 return current
             if batch is not None:
@@ -112,7 +119,7 @@ class Job:
                     assert current is not None
                     return current
                 remember = batch.remembered
-            taken = self._taken(parts, generation)
+            taken = generation.take(parts)
             metadata = self._metadata(generation.number, current, taken, remember)
             generation.commit(metadata)
         finally:
@@ -123,22 +130,7 @@ class Job:
         """Whether the set has a batch; raise if that does not follow those it has."""
         # Where all is replaced, nothing need be there before.
         run = None if current is None else current.run
-        return not self.overwrite and batch.is_in(self.names.text, run)
-
-    def _taken(self, parts: Iterable[Part], generation: Generation) -> list[Part]:
-        """Give what was put aside its names in the generation."""
-        numbers: dict[str, int] = {}
-        taken = []
-        for directory, part in sorted(_by_directory(parts), key=lambda each: each[0]):
-            number = numbers[directory] = numbers.get(directory, -1) + 1
-            with generation.writing():
-                path = generation.directory(directory or None) / naming.part_name(
-                    number, self.options.suffix
-                )
-                _take(self.staging / part.path, path, part.bytes)
-            inside = path.relative_to(self.names.directory).as_posix()
-            taken.append(replace(part, path=inside))
-        return taken
+        return not self.overwrite and batch.is_in(self.home.text, run)
 
     def _metadata(
         self,
@@ -151,7 +143,7 @@ class Job:
         run: dict[str, object] = {}
         before: tuple[Part, ...] = ()
         if current is not None and not self.overwrite:
-            refuse_mixture(self.names, current, compression, self.partition_by)
+            refuse_mixture(self.home.text, current, compression, self.partition_by)
             before = current.parts
             run = dict(current.run or {})
             largest = max(compression.block_bytes, current.compression.block_bytes)
@@ -162,18 +154,20 @@ class Job:
             run |= {"jobId": self.job_id, "jobIds": [*_job_ids(run), self.job_id]}
         parts = tuple(numbered([*before, *taken]))
         return Metadata(
-            self.names.name, generation, compression, limits, parts, run or None
+            self.home.name, generation, compression, limits, parts, run or None
         )
+
+    def drop(self, parts: Iterable[Part]) -> None:
+        """Remove what attempts have told of, of a job that has not come to commit."""
+        self.home.drop(parts)
 
     def close(self) -> None:
         """Remove what was put aside, and nothing else: that is all there is of a failed job."""
-        with suppress(OSError):
-            leftovers.remove_staging(self.staging)
-        remove_directories(list(self.made))
+        self.home.close()
 
 
 def begin(
-    directory: Path,
+    place: Path | str,
     name: str,
     *,
     overwrite: bool,
@@ -182,44 +176,39 @@ def begin(
     partition_by: str | None,
     token: str | None = None,
 ) -> Job:
-    """Make a job and the directory in which its tasks put their parts.
+    """Make a job, and where its tasks put their parts.
 
+    `place` is a directory, or the URL of one in an object store.
     `options` is given the set that is appended to, if there is one.
-    Jobs with the same `token`, sixteen digits, have the same directory: of several, one is
-    at work at a time.
+    Jobs with the same `token`, sixteen digits, put parts into the same directory: of several,
+    one is at work at a time.
     """
-    names = SetNames(directory.absolute(), naming.check_name(name))
-    refuse_foreign(names.directory)
-    current = current_set(names, overwrite=overwrite)
+    home = _home(place, naming.check_name(name), token)
+    home.refuse_foreign()
+    current = current_set(home, overwrite=overwrite)
     done = current is not None and is_done(current, job_id)
     before = None if overwrite else current
     chosen = options(before)
     if before is not None and not done:
-        refuse_mixture(names, before, chosen.compression, partition_by)
-    staging = names.staging(token or os.urandom(8).hex())
-    with writing(staging):
-        made = tuple(_make(staging, exist_ok=token is not None))
-    return Job(names, overwrite, job_id, chosen, partition_by, staging, made, done)
+        refuse_mixture(home.text, before, chosen.compression, partition_by)
+    begun = home.begun(current, shared=token is not None)
+    return Job(begun, overwrite, job_id, chosen, partition_by, done)
 
 
-def _make(staging: Path, *, exist_ok: bool) -> list[Path]:
-    """Make a directory; return those above it that were missing."""
-    made: list[Path] = []
-    for _ in range(TRIES):
-        with suppress(FileNotFoundError):
-            make_directories(staging.parent, made)
-            # Gone again if a job or writer that failed takes back what it made.
-            staging.mkdir(exist_ok=exist_ok)
-            return made
-    raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
+def _home(place: Path | str, name: str, token: str | None) -> Home:
+    if isinstance(place, Path):
+        names = SetNames(place.absolute(), name)
+        return DirectoryHome(names, names.staging(token or os.urandom(8).hex()))
+    from headrace.store.shards.remote_home import RemoteHome
+    from headrace.store.shards.remote_set import RemoteSet
+
+    return RemoteHome(RemoteSet(place.rstrip("/"), name))
 
 
-def current_set(names: SetNames, *, overwrite: bool) -> Metadata | None:
+def current_set(home: Home, *, overwrite: bool) -> Metadata | None:
     """Return what is there; if it is damaged, it can only be overwritten."""
-    if not names.directory.exists():
-        return None
     try:
-        return generations.newest(names)
+        return home.newest()
     except BadSetError:
         if overwrite:
             return None
@@ -237,7 +226,7 @@ def _job_ids(run: object) -> list[object]:
 
 
 def refuse_mixture(
-    names: SetNames,
+    target: str,
     current: Metadata,
     compression: Compression,
     partition_by: str | None,
@@ -246,7 +235,7 @@ def refuse_mixture(
     codec = current.compression.codec
     if codec != compression.codec:
         raise UsageError(
-            f"{names.text}: its parts are {codec}, {compression.codec} cannot be "
+            f"{target}: its parts are {codec}, {compression.codec} cannot be "
             "appended; leave out codec, or overwrite the set"
         )
     if not current.parts:
@@ -256,7 +245,7 @@ def refuse_mixture(
     if key != partition_by:
         there = "not partitioned" if key is None else f"partitioned by {key}"
         raise UsageError(
-            f"{names.text}: is {there}; append in the same way, or overwrite the set"
+            f"{target}: is {there}; append in the same way, or overwrite the set"
         )
 
 
@@ -270,24 +259,6 @@ def _wider(one: Limits, other: Limits) -> Limits:
     return Limits(*(None if None in both else max(both) for both in several))  # type: ignore[type-var]
 
 
-def _by_directory(parts: Iterable[Part]) -> Iterator[tuple[str, Part]]:
-    for part in parts:
-        name = naming.partition_name(*part.partition) if part.partition else ""
-        yield name or "", part
-
-
-def _take(aside: Path, path: Path, size: int) -> None:
-    """Give a part, and its sidecar, a name in the generation."""
-    found = aside.lstat().st_size
-    if found != size:
-        reason = f"its task wrote {size} bytes, but it has {found}"
-        raise UnwritableError(str(aside), reason, NOTHING)
-    for suffix in ("", naming.SIDECAR):
-        source, target = (each.with_name(each.name + suffix) for each in (aside, path))
-        try:
-            # A second name: if another job commits first, all of this is done again.
-            os.link(source, target)
-        except OSError as error:
-            if error.errno not in NO_LINKS:
-                raise
-            source.rename(target)
+def _directory(part: Part) -> str:
+    """Return the directory of a part in its generation: a set has its rows in that order."""
+    return (part.partition and naming.partition_name(*part.partition)) or ""

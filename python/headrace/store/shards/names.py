@@ -23,7 +23,7 @@ _LONGEST = 255
 _NAME = r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}"
 _GENERATION = r"[0-9]{8}|[1-9][0-9]{8,17}"
 _TEMPORARY = r"\.tmp-[0-9]+-[0-9a-f]{8}"
-_PART = r"part-[0-9]{8,18}\.jsonl(?:\.[a-z0-9]+)?"
+_PART = r"part-[0-9]{8,18}(?:-[0-9a-f]{16})?\.jsonl(?:\.[a-z0-9]+)?"
 
 _VALID = re.compile(_NAME)
 _META = re.compile(rf"({_NAME})\.meta-({_GENERATION})\.json")
@@ -37,6 +37,7 @@ _ANY_PART_FILE = re.compile(
     rf"|\.{_PART}(?:\{SIDECAR}|{_INDEX})?{_TEMPORARY}"
 )
 _PARTITION = re.compile(r"[^/=]+=[^/=]+")
+_PROBE = re.compile(rf"\.({_NAME})\.probe")
 _STAGING = re.compile(rf"\.({_NAME})\.staging-[0-9a-f]{{16}}")
 _ATTEMPT = re.compile(r"task-[0-9]{8,18}-[0-9a-f]{16}")
 
@@ -62,11 +63,11 @@ class SetNames:
 
     def meta(self, generation: int) -> Path:
         """Return the file whose appearance commits a generation."""
-        return self.directory / f"{self.name}.meta-{generation:08}.json"
+        return self.directory / meta_name(self.name, generation)
 
     def parts(self, generation: int) -> Path:
         """Return the directory of a generation's files."""
-        return self.directory / f"{self.name}.parts-{generation:08}"
+        return self.directory / parts_name(self.name, generation)
 
     def staging(self, token: str) -> Path:
         """Return the directory in which the tasks of a job put their parts."""
@@ -100,6 +101,25 @@ def check_name(name: object) -> str:
             "'-', at most 100, and begins with a letter or digit"
         )
     return name
+
+
+def meta_name(name: str, generation: int) -> str:
+    """Return what the file is called whose appearance commits a generation.
+
+    >>> meta_name("rows", 7), parts_name("rows", 7)
+    ('rows.meta-00000007.json', 'rows.parts-00000007')
+    """
+    return f"{name}.meta-{generation:08}.json"
+
+
+def parts_name(name: str, generation: int) -> str:
+    """Return what the directory of a generation's files is called."""
+    return f"{name}.parts-{generation:08}"
+
+
+def probe_name(name: str) -> str:
+    """Return what the file is called by which an object store shows what it can do."""
+    return f".{name}.probe"
 
 
 def meta_file(file_name: str) -> tuple[str, int] | None:
@@ -146,7 +166,7 @@ def is_attempt(file_name: str) -> bool:
 
 def is_ours(file_name: str) -> bool:
     """Whether a file in a directory can be one of a set's, also of a dead writer's."""
-    patterns = (_META, _PARTS, _LOCK, _META_TEMPORARY, _STAGING)
+    patterns = (_META, _PARTS, _LOCK, _META_TEMPORARY, _STAGING, _PROBE)
     return any(pattern.fullmatch(file_name) for pattern in patterns)
 
 
@@ -157,6 +177,25 @@ def part_name(number: int, suffix: str) -> str:
     'part-00000003.jsonl.zst'
     """
     return f"part-{number:08}.jsonl{suffix}"
+
+
+def suffix(file_name: str) -> str:
+    """Return what of the name of a part says how it is compressed.
+
+    >>> suffix("part-00000003.jsonl.zst")
+    '.zst'
+    """
+    return file_name.partition(".jsonl")[2]
+
+
+def unique_part_name(file_name: str, token: str) -> str:
+    """Return what a part is called where others may have parts of its number.
+
+    >>> unique_part_name("part-00000003.jsonl.zst", "0123456789abcdef")
+    'part-00000003-0123456789abcdef.jsonl.zst'
+    """
+    stem, dot, suffix = file_name.partition(".")
+    return f"{stem}-{token}{dot}{suffix}"
 
 
 def is_part(file_name: str, suffix: str) -> bool:

@@ -10,7 +10,6 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Protocol
 
 from headrace.store.atomic import NewFile
-from headrace.store.shards.block_table import write_block_table
 from headrace.store.shards.metadata import Part
 from headrace.store.shards.names import part_name, partition_name
 
@@ -27,17 +26,16 @@ if TYPE_CHECKING:
 class Place(Protocol):
     """Where parts are put: into a generation, or aside until their job is done."""
 
-    @property
-    def root(self) -> Path:
-        """What the paths of parts are below of."""
-        ...
-
     def writing(self, path: Path | None = None) -> AbstractContextManager[None]:
         """Raise what the operating system says about `path` as an error of ours."""
         ...
 
     def directory(self, partition: str | None = None) -> Path:
         """Return the directory of its parts, or those of a partition; make it if need be."""
+        ...
+
+    def keep(self, path: Path, shard: Shard) -> str:
+        """Take a part that is whole, written in such a directory; return its path for good."""
         ...
 
 
@@ -123,10 +121,9 @@ class PartFiles:
         return self._file
 
     def _end(self, path: Path, shard: Shard) -> None:
-        write_block_table(path, shard)
         self.parts.append(
             Part(
-                path=path.relative_to(self._place.root).as_posix(),
+                path=self._place.keep(path, shard),
                 records=shard.records,
                 bytes=shard.bytes,
                 logical_bytes=shard.logical_bytes,

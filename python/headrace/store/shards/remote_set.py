@@ -1,17 +1,104 @@
-"""A set in an object store, as its readers see it."""
+"""Sets in an object store: which there are, and which generation is the set.
+
+They have the names and the metadata of sets on a file system. Format and protocol:
+docs/formats/shards.md.
+"""
 
 from __future__ import annotations
 
+from contextlib import suppress
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from headrace.errors import BadSetError, SourceNotFoundError, UsageError
+from headrace.errors import (
+    BadSetError,
+    SourceNotFoundError,
+    UnreadableError,
+    UsageError,
+)
 from headrace.store.checked_json import is_whole
 from headrace.store.object_store import ObjectDirectory
+from headrace.store.remote import has_magic, is_url
 from headrace.store.shards import names as naming
 from headrace.store.shards.metadata import LONGEST, decode
 
 if TYPE_CHECKING:
-    from headrace.store.shards.metadata import Metadata
+    from headrace.store.shards.metadata import Metadata, Part
+    from headrace.store.source import Source
+
+
+@dataclass(frozen=True, slots=True)
+class RemoteSet:
+    """One set, by the URL of the directory that it is in, without ``/``, and its name."""
+
+    url: str
+    name: str
+
+    @property
+    def text(self) -> str:
+        """How messages name the set."""
+        return f"{self.url}/{self.name}"
+
+    @property
+    def store(self) -> ObjectDirectory:
+        """What its files are in."""
+        return ObjectDirectory(self.url)
+
+    def at(self, path: str) -> str:
+        """Return where a file of the set is."""
+        return f"{self.url}/{path}"
+
+    def meta(self, generation: int) -> str:
+        """Return the file whose appearance commits a generation."""
+        return naming.meta_name(self.name, generation)
+
+    def committed(self) -> list[int]:
+        """List the numbers of all generations that have a metadata file, newest first."""
+        found = map(naming.meta_file, self.store.names())
+        numbers = (each[1] for each in found if each and each[0] == self.name)
+        return sorted(numbers, reverse=True)
+
+    def load(self, generation: int) -> Metadata | None:
+        """Return a generation's metadata; None if it was never committed, or is gone."""
+        file, store = self.meta(generation), self.store
+        content = store.content(file, LONGEST + 1)
+        if content is None or not is_whole(content):
+            return None
+        if len(content) > LONGEST:
+            raise BadSetError(store.at(file), f"it is longer than {LONGEST} bytes")
+        return decode(content, store.at(file), self.name, generation)
+
+    def newest(self) -> Metadata | None:
+        """Return the metadata of the set as it is now, None if it was never committed.
+
+        A generation that vanishes meanwhile was superseded, so the next look finds a
+        newer one.
+        """
+        seen = -1
+        while True:
+            generations = self.committed()
+            for generation in generations:
+                if (metadata := self.load(generation)) is not None:
+                    return metadata
+            if not generations or generations[0] <= seen:
+                return None
+            seen = generations[0]
+
+    def source(self, part: Part) -> Source:
+        """Return a part as it is now."""
+        from headrace.store.source import remote_file  # it needs us
+
+        try:
+            return remote_file(self.at(part.path))
+        except SourceNotFoundError:
+            reason = "the metadata names it, but it is not there"
+            raise BadSetError(self.at(part.path), reason) from None
+
+    def vacuum(self, grace: float) -> list[int]:
+        """Remove what nobody needs; return the numbers of generations that are gone."""
+        from headrace.store.shards.remote_leftovers import vacuum
+
+        return vacuum(self, grace)
 
 
 def is_remote_set(url: str) -> bool:
@@ -24,42 +111,51 @@ def is_remote_set(url: str) -> bool:
     """
     if naming.meta_file(url.rpartition("/")[2]) is not None:
         return True
-    return url.endswith("/") and not url.lower().startswith(("http://", "https://"))
+    return url.endswith("/") and not _is_web(url)
 
 
-def remote_parts(url: str) -> list[tuple[str, int, str]]:
-    """Return URL, size and codec of each part of a set, as it was committed last."""
-    directory, _slash, file = url.rpartition("/")
-    place = ObjectDirectory(directory)
-    named = naming.meta_file(file)
-    metadata = _newest(place) if named is None else _load(place, *named)
-    if metadata is None:
-        if named is None and not place.names():
-            raise SourceNotFoundError(url)
-        raise BadSetError(url, "no set was ever committed there")
-    codec = metadata.compression.codec
-    return [(place.at(part.path), part.bytes, codec) for part in metadata.parts]
+def may_be_set(url: str) -> bool:
+    """Whether a set is there, as far as can be seen, at a URL that is no file."""
+    if _is_web(url) or has_magic(url):
+        return False
+    directory, _slash, name = url.rstrip("/").rpartition("/")
+    with suppress(UnreadableError):
+        return bool(_sets_in(url)) or name in _sets_in(directory)
+    return False
 
 
-def _newest(place: ObjectDirectory) -> Metadata | None:
-    found = [each for each in map(naming.meta_file, place.names()) if each is not None]
-    several = sorted({name for name, _generation in found})
+def _is_web(url: str) -> bool:
+    return url.lower().startswith(("http://", "https://"))
+
+
+def find_set(url: str, name: str | None = None) -> tuple[RemoteSet, int | None]:
+    """Return the set that a URL means, and its generation if it says which.
+
+    A set is named as on a file system: by its directory, if there is one set in it or
+    `name` says which, by directory and name, or by its metadata.
+    """
+    directory, _slash, last = url.rstrip("/").rpartition("/")
+    if name is not None:
+        return RemoteSet(url.rstrip("/"), name), None
+    if (named := naming.meta_file(last)) is not None:
+        return RemoteSet(directory, named[0]), named[1]
+    place = ObjectDirectory(url)
+    several = _sets_in(url)
     if len(several) > 1:
         raise UsageError(
-            f"{place.url}/: has several sets: {', '.join(several)}; name the metadata of "
-            f"one: {place.at(f'{several[0]}.meta-00000001.json')}"
+            f"{place.url}/: has several sets: {', '.join(several)}; name one of them: "
+            f"{place.at(several[0])}"
         )
-    for name, generation in sorted(found, reverse=True):
-        if (metadata := _load(place, name, generation)) is not None:
-            return metadata
-    return None
+    if several:
+        return RemoteSet(place.url, several[0]), None
+    if last in _sets_in(directory):
+        return RemoteSet(directory, last), None
+    if not place.names():
+        raise SourceNotFoundError(url)
+    raise BadSetError(url, "no set was ever committed there")
 
 
-def _load(place: ObjectDirectory, name: str, generation: int) -> Metadata | None:
-    file = f"{name}.meta-{generation:08}.json"
-    content = place.content(file, LONGEST + 1)
-    if content is None or not is_whole(content):
-        return None
-    if len(content) > LONGEST:
-        raise BadSetError(place.at(file), f"it is longer than {LONGEST} bytes")
-    return decode(content, place.at(file), name, generation)
+def _sets_in(url: str) -> list[str]:
+    # What is above a bucket is no URL.
+    found = map(naming.meta_file, ObjectDirectory(url).names() if is_url(url) else ())
+    return sorted({each[0] for each in found if each is not None})

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import stat
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from headrace.errors import BadSetError, SourceNotFoundError, UsageError
-from headrace.store.shards import generations, leftovers
-from headrace.store.shards import names as naming
-from headrace.store.shards.listing import is_set, sets_in
-from headrace.store.shards.lock import lock_set
-from headrace.store.shards.names import SetNames
+from headrace.errors import BadSetError, UsageError
+from headrace.store.remote import is_url
+from headrace.store.shards.leftovers import GRACE
+from headrace.store.shards.local_set import LocalSet, find_local_set
 
 if TYPE_CHECKING:
-    import os
-
     from headrace.store.shards.metadata import Metadata, Part
+    from headrace.store.shards.remote_set import RemoteSet
     from headrace.store.source import Source
 
 
@@ -25,11 +22,11 @@ class ShardSet:
 
     `path` is the directory, if there is one set in it or `name` says which;
     ``DIRECTORY/NAME``; or a metadata file, whose generation is then meant even if
-    there is a newer one.
+    there is a newer one. All of these can be URLs in an object store.
     """
 
     def __init__(self, path: str | os.PathLike[str], name: str | None = None) -> None:
-        self._names, self._pinned = _found(Path(path), name)
+        self._where, self._pinned = _found(os.fspath(path), name)
         self.metadata = self._load()
         """What is known of the set: `headrace.store.shards.metadata.Metadata`."""
 
@@ -40,18 +37,27 @@ class ShardSet:
     @property
     def path(self) -> str:
         """Directory and name of the set."""
-        return self._names.text
+        return self._where.text
 
     @property
     def directory(self) -> Path:
-        """What the paths of its parts are below of."""
-        return self._names.directory
+        """What the paths of its parts are below of, on a file system."""
+        if isinstance(self._where, LocalSet):
+            return self._where.directory
+        raise UsageError(
+            f"{self.path}: is in an object store; only of a set on a file system can be "
+            "indexes and copies"
+        )
+
+    def at(self, part: Part) -> str:
+        """Return where a part is."""
+        return self._where.at(part.path)
 
     def _load(self) -> Metadata:
         if self._pinned is None:
-            metadata = generations.newest(self._names)
+            metadata = self._where.newest()
         else:
-            metadata = generations.load(self._names, self._pinned)
+            metadata = self._where.load(self._pinned)
         if metadata is None:
             reason = "no set was ever committed under this name"
             raise BadSetError(self.path, reason)
@@ -61,7 +67,7 @@ class ShardSet:
         """Take the newest generation, unless it is the one that is known, or one was named."""
         if self._pinned is not None:
             return
-        newest = max(generations.committed(self._names), default=0)
+        newest = max(self._where.committed(), default=0)
         if newest != self.metadata.generation:
             self.metadata = self._load()
 
@@ -75,43 +81,22 @@ class ShardSet:
             try:
                 return [self.source(part) for part in self.metadata.parts]
             except BadSetError:
-                newer = None if self._pinned else generations.newest(self._names)
+                newer = None if self._pinned else self._where.newest()
                 if newer is None or newer.generation <= self.metadata.generation:
                     raise
                 self.metadata = newer
 
     def source(self, part: Part) -> Source:
         """Return a part, found to be as long as it should be."""
-        from headrace.store.source import expand
-
-        path = self._names.directory / part.path
-        self._refuse_unless_file(path)
-        try:
-            (source,) = expand(path)
-        except SourceNotFoundError:
-            raise _gone(path) from None
+        source = self._where.source(part)
         if source.size != part.bytes:
             reason = f"it has {source.size} bytes, but the metadata says {part.bytes}"
-            raise BadSetError(str(path), reason)
+            raise BadSetError(self.at(part), reason)
         codec = self.metadata.compression.codec
         if source.codec != codec:
             reason = f"its bytes are {source.codec}, but the metadata says {codec}"
-            raise BadSetError(str(path), reason)
+            raise BadSetError(self.at(part), reason)
         return source
-
-    def _refuse_unless_file(self, path: Path) -> None:
-        """Raise unless `path` is a file below the directory with no link on the way."""
-        below = path.relative_to(self._names.directory).parts
-        for depth in range(1, len(below) + 1):
-            step = self._names.directory.joinpath(*below[:depth])
-            try:
-                mode = step.lstat().st_mode
-            except (FileNotFoundError, NotADirectoryError):
-                raise _gone(path) from None
-            if depth == len(below) and not stat.S_ISREG(mode):
-                raise BadSetError(str(path), "it is not a regular file")
-            if depth < len(below) and not stat.S_ISDIR(mode):
-                raise BadSetError(str(path), f"{step.name} is not a directory")
 
     def publish(self, url: str) -> str:
         """Copy the set to an object store; return the URL of what commits it there.
@@ -123,48 +108,20 @@ class ShardSet:
 
         return publish(self, url)
 
-    def vacuum(self, grace: float = leftovers.GRACE) -> list[int]:
+    def vacuum(self, grace: float = GRACE) -> list[int]:
         """Remove generations that were superseded `grace` seconds ago; return their numbers.
 
         What dead writers left is removed as well, and what jobs of Spark have put aside
-        that did nothing for a day. Nobody may be writing the set, but for such jobs.
+        that did nothing for a day. Nobody may be writing the set, but for such jobs. In an
+        object store, what was uploaded a week ago and is in no generation is removed, and
+        anybody may be writing.
         """
-        lock = lock_set(self._names)
-        try:
-            leftovers.remove_dead(self._names)
-            leftovers.remove_orphans(self._names)
-            return leftovers.remove_superseded(self._names, grace)
-        finally:
-            lock.release()
+        return self._where.vacuum(grace)
 
 
-def _gone(path: Path) -> BadSetError:
-    return BadSetError(str(path), "the metadata names it, but it is not there")
+def _found(path: str, name: str | None) -> tuple[LocalSet | RemoteSet, int | None]:
+    if not is_url(path):
+        return find_local_set(Path(path), name)
+    from headrace.store.shards.remote_set import find_set
 
-
-def _found(path: Path, name: str | None) -> tuple[SetNames, int | None]:
-    """Return the set that `path` means, and its generation if it says which."""
-    if path.is_dir():
-        return SetNames(path, _only_name(path) if name is None else name), None
-    if name is not None:
-        raise SourceNotFoundError(str(path))
-    if (found := naming.meta_file(path.name)) and path.exists():
-        return SetNames(path.parent, found[0]), found[1]
-    if is_set(path):
-        return SetNames(path.parent, path.name), None
-    if path.exists():
-        raise UsageError(f"{path}: is a file, not a set of shards; name its directory")
-    raise SourceNotFoundError(str(path))
-
-
-def _only_name(directory: Path) -> str:
-    found = sets_in(directory)
-    if not found:
-        raise BadSetError(str(directory), "there is no set of shards in it")
-    if len(found) > 1:
-        several = ", ".join(found)
-        raise UsageError(
-            f"{directory}: has several sets: {several}; "
-            f"name one of them: {directory / found[0]}"
-        )
-    return found[0]
+    return find_set(path, name)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from headrace.errors import UsageError
+from headrace.store.remote import is_url
 from headrace.store.shards.commit import Generation
 from headrace.store.shards.metadata import Metadata, numbered
 from headrace.store.shards.names import check_name
@@ -12,7 +15,6 @@ from headrace.store.shards.options import run_facts
 from headrace.store.shards.parts_writer import PartsWriter
 
 if TYPE_CHECKING:
-    import os
     from collections.abc import Mapping
 
     from headrace.store.shards.options import PackOptions
@@ -37,6 +39,11 @@ class SetWriter(PartsWriter[Metadata]):
         run: Mapping[str, object] | None = None,
         keys: Keys | None = None,
     ) -> None:
+        if is_url(os.fspath(directory)):
+            raise UsageError(
+                f"{os.fspath(directory)}: is a URL; write to a directory, and copy the set with "
+                "`headrace shard publish`"
+            )
         target = str(Path(directory) / check_name(name))
         super().__init__(target, options.limits, on_error)
         self._options = options

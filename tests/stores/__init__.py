@@ -1,0 +1,12 @@
+"""An object store for tests, and how other processes come to know it."""
+
+import os
+from pathlib import Path
+
+STORES = Path(__file__).parent
+ROOT = STORES.parents[1]
+
+
+def on_path(path):
+    """Return a PYTHONPATH with which other processes know the store."""
+    return os.pathsep.join(filter(None, [path, str(ROOT), str(STORES)]))

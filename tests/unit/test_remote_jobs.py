@@ -1,0 +1,530 @@
+"""Jobs that write to an object store: what is uploaded, and what commits make of it."""
+
+import json
+import multiprocessing
+import os
+import pickle
+import tempfile
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("fsspec")
+
+import headrace
+from headrace.api.shard_check import check_shards
+from headrace.engines.path_keys import PathKeys
+from headrace.errors import (
+    BadSetError,
+    SetLockedError,
+    SourceNotFoundError,
+    StreamNotContinuedError,
+    UncertainCommitError,
+    UnwritableError,
+    UsageError,
+)
+from headrace.store.shards import job as jobs
+from headrace.store.shards import remote_commit
+from headrace.store.shards.options import limits, pack_options
+from headrace.store.shards.streams import Batch
+from tests.stores.shelf import Shelf, shelf, stored
+
+
+@pytest.fixture(autouse=True)
+def scratch(tmp_path_factory, monkeypatch):
+    """Where attempts write before they upload; nothing is ever left there."""
+    directory = tmp_path_factory.mktemp("scratch")
+    monkeypatch.setattr(tempfile, "tempdir", str(directory))
+    yield directory
+    assert list(directory.iterdir()) == []
+
+
+@pytest.fixture
+def bucket(tmp_path):
+    return tmp_path / "bucket"
+
+
+@pytest.fixture
+def url(bucket):
+    return shelf(bucket)
+
+
+def begin(place, *, codec="zstd", max_records=None, overwrite=False, **more):
+    options = pack_options(
+        codec,
+        level=None,
+        options=None,
+        block_bytes="256KiB",
+        limits=limits(None, max_records, None),
+        validate=True,
+        max_depth=256,
+        threads=1,
+    )
+    more = {"job_id": None, "partition_by": None, **more}
+    return jobs.begin(
+        place, "rows", overwrite=overwrite, options=lambda _before: options, **more
+    )
+
+
+def attempt(job, task, records):
+    path = job.partition_by
+    with job.attempt(task, None if path is None else PathKeys(path, 256)) as rows:
+        rows.write_many(map(json.dumps, records))
+        return rows.close()
+
+
+def run(place, *tasks, **more):
+    """Run a job whose tasks have these records."""
+    job = begin(place, **more)
+    metadata = job.commit([attempt(job, *each) for each in enumerate(tasks)])
+    job.close()
+    return metadata
+
+
+def rows(place):
+    return list(headrace.open(place))
+
+
+def is_sound(url):
+    return not any(each.faults for each in check_shards(headrace.ShardSet(url)))
+
+
+def named(url):
+    """Return the files that the set has now."""
+    metadata = headrace.ShardSet(url).metadata
+    meta = f"rows.meta-{metadata.generation:08}.json"
+    return {meta, *(part.path for part in metadata.parts)}
+
+
+@pytest.mark.parametrize("codec", ["zstd", "gzip", "none"])
+@pytest.mark.parametrize("partition_by", [None, "k"])
+def test_what_is_written_is_that_of_a_file_system(tmp_path, url, bucket, codec, partition_by):  # fmt: skip
+    tasks = [[{"k": n % 3, "n": n} for n in range(first, first + 100)] for first in (0, 100, 200)]  # fmt: skip
+    more = {"codec": codec, "partition_by": partition_by, "max_records": 30}
+    here = run(tmp_path / "here", *tasks, **more)
+    there = run(url, *tasks, **more)
+    contents = [
+        [(root / part.path).read_bytes() for part in metadata.parts]
+        for root, metadata in ((tmp_path / "here", here), (bucket, there))
+    ]
+    assert contents[0] == contents[1]
+    assert len(contents[0]) > 9
+    assert [replace(part, path="") for part in there.parts] == [
+        replace(part, path="") for part in here.parts
+    ]
+    assert rows(url) == rows(f"{url}/") == rows(tmp_path / "here")
+    assert list(headrace.read_shards(url)) == rows(url)
+    assert is_sound(url)
+    assert stored(bucket) == named(url)
+
+
+def test_a_job_and_what_its_attempts_tell_are_plain_data(url):
+    job = pickle.loads(pickle.dumps(begin(url)))
+    told = pickle.loads(pickle.dumps(attempt(job, 0, [1])))
+    pickle.loads(pickle.dumps(job)).commit([told])
+    assert rows(url) == [1]
+
+
+def test_nothing_is_seen_before_the_commit(url):
+    run(url, ["old"])
+    job = begin(url, overwrite=True)
+    told = attempt(job, 0, ["new"])
+    assert rows(url) == ["old"]
+    job.commit([told])
+    assert rows(url) == ["new"]
+
+
+def test_names_of_sets(url, bucket):
+    with pytest.raises(SourceNotFoundError):
+        headrace.ShardSet(f"{url}/nothing")
+    (bucket / "else").mkdir(parents=True)
+    (bucket / "else" / "notes.txt").write_text("mine")
+    with pytest.raises(BadSetError, match="no set was ever committed"):
+        headrace.ShardSet(f"{url}/else")
+    first = run(url, [1])
+    run(url, [2])
+    for name in (url, f"{url}/", f"{url}/rows", f"{url}/rows/"):
+        assert headrace.ShardSet(name).metadata.generation == 2
+        assert rows(name) == [1, 2]
+    assert headrace.ShardSet(url, "rows").path == f"{url}/rows"
+    meta = f"{url}/rows.meta-{first.generation:08}.json"
+    assert rows(meta) == [1]
+    with pytest.raises(SourceNotFoundError):
+        headrace.open(f"{url}/*.gz")
+    with pytest.raises(UsageError, match="is in an object store"):
+        _directory = headrace.ShardSet(url).directory
+
+
+def test_append_keeps_the_parts_that_are_there(url, bucket):
+    first = run(url, [1, 2])
+    second = run(url, [3])
+    assert second.parts[: len(first.parts)] == first.parts
+    run(url, [])
+    assert rows(url) == [1, 2, 3]
+    assert named(url) < stored(bucket)
+
+
+def test_an_empty_job_makes_an_empty_set(url, bucket):
+    assert run(url).parts == run(url, [], []).parts == ()
+    assert rows(url) == []
+    assert stored(bucket) == {"rows.meta-00000001.json", "rows.meta-00000002.json"}
+
+
+def test_an_attempt_that_fails_leaves_nothing(url, bucket):
+    job = begin(url, max_records=1)
+    told = attempt(job, 0, [1, 2])
+
+    def records():
+        yield from range(5)
+        raise RuntimeError("the task fails")
+
+    before = stored(bucket)
+    with pytest.raises(RuntimeError, match="the task fails"):
+        attempt(job, 0, records())
+    assert stored(bucket) == before
+    job.commit([told])
+    assert rows(url) == [1, 2]
+
+
+def test_a_job_that_fails_leaves_nothing(url, bucket):
+    run(url, ["old"])
+    before = stored(bucket)
+    job = begin(url)
+    told = [*attempt(job, 0, [1]), *attempt(job, 1, [2])]
+    assert stored(bucket) > before
+    job.drop(told)
+    job.close()
+    assert stored(bucket) == before
+    assert rows(url) == ["old"]
+
+
+@pytest.mark.parametrize(
+    ("how", "message"),
+    [
+        ({"codec": "gzip"}, "its parts are zstd, gzip cannot be appended"),
+        ({"partition_by": "k"}, "is not partitioned; append in the same way"),
+    ],
+)
+def test_what_cannot_stand_beside_what_is_there_is_refused(url, bucket, how, message):
+    late = begin(url, **how)
+    told = attempt(late, 0, [{"k": 2}])
+    run(url, [{"k": 1}])
+    with pytest.raises(UsageError, match=message):
+        begin(url, **how)
+    # Also if it became such a set meanwhile.
+    with pytest.raises(UsageError, match=message):
+        late.commit([told])
+    assert stored(bucket) == named(url)
+    run(url, [{"k": 2}], overwrite=True, **how)
+    assert rows(url) == [{"k": 2}]
+
+
+# Once and no more
+
+
+@pytest.mark.parametrize("overwrite", [False, True])
+def test_a_job_that_is_in_the_set_is_not_run_again(url, bucket, overwrite):
+    late = begin(url, job_id="a", overwrite=overwrite)
+    told = attempt(late, 0, [1])
+    run(url, [1], job_id="a", overwrite=overwrite)
+    run(url, [2], job_id="b")
+    before = stored(bucket) - {part.path for part in told}
+    assert begin(url, job_id="a", overwrite=overwrite).done
+    # Also if it began before the other was committed.
+    assert late.commit([told]).generation == 2
+    assert rows(url) == [1, 2]
+    assert stored(bucket) == before
+
+
+def test_a_batch_is_written_once(url, bucket):
+    def write(number, query="q"):
+        job = begin(url, token="0" * 16)
+        told = attempt(job, 0, [number])
+        return job.commit([told], batch=Batch("default", query, number))
+
+    for number in (0, 1, 1, 0, 2):
+        write(number)
+    assert rows(url) == [0, 1, 2]
+    before = stored(bucket)
+    assert {name for name in before if "part-" in name} == named(url) - {
+        "rows.meta-00000003.json"
+    }
+    for number, query in ((4, "q"), (3, "another")):
+        with pytest.raises(StreamNotContinuedError):
+            write(number, query)
+    assert stored(bucket) == before
+
+
+# Several at once
+
+
+def test_a_commit_by_somebody_else_is_taken_into_account(url, monkeypatch):
+    run(url, [])
+    other, job = begin(url), begin(url)
+    others, told = attempt(other, 0, ["other"]), attempt(job, 0, ["ours"])
+    create = Shelf.pipe_file
+
+    def late(self, path, value, mode="overwrite", **more):
+        monkeypatch.setattr(Shelf, "pipe_file", create)
+        assert other.commit([others]).generation == 2
+        create(self, path, value, mode, **more)
+
+    monkeypatch.setattr(Shelf, "pipe_file", late)
+    assert job.commit([told]).generation == 3
+    assert rows(url) == ["other", "ours"]
+    assert is_sound(url)
+
+
+def test_others_who_are_always_faster_are_given_up(url, bucket, monkeypatch):
+    job = begin(url)
+    told = attempt(job, 0, [1])
+
+    def faster(self, path, value, mode="overwrite", **_more):
+        content = value.replace(told[0].digest.encode(), b"xxh3:0123456789abcdef")
+        self._put(Path(path), content, new=True)
+        raise FileExistsError(path)
+
+    monkeypatch.setattr(Shelf, "pipe_file", faster)
+    monkeypatch.setattr(jobs, "PATIENCE", 0.0)
+    with pytest.raises(SetLockedError, match="has committed generation 1"):
+        job.commit([told])
+    assert stored(bucket) == {"rows.meta-00000001.json"}
+
+
+def commit_some(url, number, overwrite):
+    for again in range(3):
+        record = [number, again]
+        run(url, [record] * 5, [record] * 5, overwrite=overwrite)
+
+
+@pytest.mark.parametrize("overwrite", [False, True])
+def test_many_jobs_at_once(url, overwrite):
+    context = multiprocessing.get_context("fork")
+    several = [
+        context.Process(target=commit_some, args=(url, number, overwrite))
+        for number in range(4)
+    ]
+    for each in several:
+        each.start()
+    for each in several:
+        each.join()
+        assert each.exitcode == 0
+    found = rows(url)
+    kinds = sorted({tuple(row) for row in found})
+    if overwrite:
+        assert len(kinds) == 1
+        assert len(found) == 10
+    else:
+        assert kinds == [(number, again) for number in range(4) for again in range(3)]
+        assert len(found) == 120
+    assert headrace.ShardSet(url).metadata.generation == 12
+    assert is_sound(url)
+
+
+def test_an_overwrite_does_not_disturb_who_reads(url):
+    run(url, list(range(1000)), list(range(1000)), max_records=100)
+    reader = iter(headrace.open(url))
+    first = [next(reader) for _ in range(10)]
+    run(url, ["new"], overwrite=True)
+    headrace.ShardSet(url).vacuum()
+    assert first + list(reader) == [*range(1000), *range(1000)]
+    assert rows(url) == ["new"]
+
+
+# What a store may do
+
+
+def failing(monkeypatch, error, *, after=False, times=1):
+    """Have a store answer with an error when metadata is created, `after` it has done so."""
+    create, left = Shelf.pipe_file, [times]
+
+    def fail(self, path, value, mode="overwrite", **more):
+        if ".meta-" not in path or not left[0]:
+            return create(self, path, value, mode, **more)
+        left[0] -= 1
+        if after:
+            create(self, path, value, mode, **more)
+        raise error
+
+    monkeypatch.setattr(Shelf, "pipe_file", fail)
+
+
+@pytest.mark.parametrize("error", [FileExistsError(), TimeoutError("no answer")])
+def test_a_commit_whose_answer_was_lost_is_one(url, monkeypatch, error):
+    run(url, [0])
+    job = begin(url)
+    told = attempt(job, 0, [1])
+    failing(monkeypatch, error, after=True)
+    monkeypatch.setattr(remote_commit, "_PAUSES", (0.0, 0.0))
+    assert job.commit([told]).generation == 2
+    assert rows(url) == [0, 1]
+
+
+def test_a_store_that_does_not_answer_is_asked_again(url, monkeypatch):
+    job = begin(url)
+    told = attempt(job, 0, [1])
+    failing(monkeypatch, TimeoutError("no answer"), times=2)
+    monkeypatch.setattr(remote_commit, "_PAUSES", (0.0, 0.0, 0.0))
+    assert job.commit([told]).generation == 1
+    assert rows(url) == [1]
+
+
+def test_a_commit_that_may_yet_happen_takes_nothing_away(url, bucket, monkeypatch):
+    job = begin(url, job_id="a")
+    told = attempt(job, 0, [1])
+    failing(monkeypatch, TimeoutError("no answer"), times=3)
+    monkeypatch.setattr(remote_commit, "_PAUSES", (0.0, 0.0, 0.0))
+    with pytest.raises(UncertainCommitError, match=r"no answer.*run the job again"):
+        job.commit([told])
+    assert stored(bucket) == {told[0].path}
+    # Such an error comes from tasks and other processes.
+    error = pickle.loads(pickle.dumps(UncertainCommitError("a", "b", "c")))
+    assert str(error) == "a: cannot be written: b; c"
+
+
+def test_a_commit_that_is_refused_leaves_nothing(url, bucket, monkeypatch):
+    job = begin(url)
+    told = attempt(job, 0, [1])
+    failing(monkeypatch, PermissionError("Access Denied"))
+    with pytest.raises(UnwritableError, match=r"Access Denied \(these credentials"):
+        job.commit([told])
+    assert stored(bucket) == set()
+
+
+@pytest.mark.parametrize(
+    ("error", "message"),
+    [
+        (PermissionError("Access Denied"), "these credentials may not"),
+        (
+            FileNotFoundError("The specified bucket does not exist"),
+            "is there such a bucket",
+        ),
+        (
+            TypeError("unexpected keyword argument 'mode'"),
+            "a newer version of the package",
+        ),
+        (RuntimeError("Unable to locate credentials"), "Unable to locate credentials"),
+    ],
+)
+def test_a_store_that_cannot_be_written_says_so_before_tasks_begin(url, monkeypatch, error, message):  # fmt: skip
+    def refuse(*_arguments, **_more):
+        raise error
+
+    monkeypatch.setattr(Shelf, "pipe_file", refuse)
+    with pytest.raises(UnwritableError, match=message):
+        begin(url)
+
+
+def test_a_store_that_only_overwrites_is_refused(url, bucket, monkeypatch):
+    create = Shelf.pipe_file
+
+    def overwrite(self, path, value, mode="overwrite", **more):
+        create(self, path, value, **more)
+
+    monkeypatch.setattr(Shelf, "pipe_file", overwrite)
+    with pytest.raises(UnwritableError, match="cannot create a file only if"):
+        begin(url)
+    assert list(bucket.iterdir()) == []
+
+
+def test_an_upload_that_is_cut_off_fails_its_task(url, bucket, monkeypatch):
+    job = begin(url)
+
+    def cut(self, lpath, rpath, **_more):
+        self.pipe_file(rpath, Path(lpath).read_bytes()[:-1])
+
+    monkeypatch.setattr(Shelf, "put_file", cut)
+    with pytest.raises(UnwritableError, match="bytes were sent, but"):
+        attempt(job, 0, [1])
+    assert stored(bucket) == set()
+
+
+def test_a_part_that_is_not_as_its_task_said_is_refused(url, bucket):
+    job = begin(url)
+    told = attempt(job, 0, [1])
+    (bucket / told[0].path).write_bytes(b"")
+    with pytest.raises(UnwritableError, match=r"its task wrote .* but 0 is there"):
+        job.commit([told])
+    with pytest.raises(
+        UnwritableError, match=r"its task wrote .* but nothing is there"
+    ):
+        job.commit([told])
+    assert stored(bucket) == set()
+
+
+# What dead drivers leave
+
+
+def aged(bucket, names, seconds):
+    for name in names:
+        long_ago = time.time() - seconds
+        os.utime(bucket / name, (long_ago, long_ago))
+
+
+def test_what_a_dead_driver_left_is_removed_by_its_age(url, bucket):
+    run(url, ["old"])
+    dead, live = begin(url), begin(url)
+    left = {part.path for part in attempt(dead, 0, ["dead"])}
+    told = attempt(live, 0, ["live"])
+    assert headrace.ShardSet(url).vacuum(grace=0) == []
+    assert left < stored(bucket)
+    old = headrace.ShardSet(url).metadata.parts[0].path
+    aged(bucket, {*left, old}, remote_commit.ORPHAN_AGE + 1)
+    headrace.ShardSet(url).vacuum(grace=0)
+    assert not left & stored(bucket)
+    live.commit([told])
+    assert rows(url) == ["old", "live"]
+    assert is_sound(url)
+
+
+def test_a_job_that_took_a_week_is_refused(url, bucket):
+    job = begin(url)
+    told = attempt(job, 0, [1])
+    week = remote_commit.ORPHAN_AGE
+    slow = replace(job, home=replace(job.home, since=job.home.since - week))
+    with pytest.raises(UnwritableError, match="its job began six days ago"):
+        slow.commit([told])
+    assert stored(bucket) == set()
+
+
+def test_superseded_generations_are_removed(url, bucket):
+    for number in range(3):
+        run(url, [number])
+    run(url, ["new"], overwrite=True)
+    run(url, ["newer"])
+    before = stored(bucket)
+    assert headrace.ShardSet(url).vacuum() == []
+    assert stored(bucket) == before
+    aged(bucket, [f"rows.meta-0000000{n}.json" for n in range(1, 6)], 3600)
+    assert headrace.ShardSet(url).vacuum() == [1, 2, 3, 4]
+    assert rows(url) == ["new", "newer"]
+    # Their names stay taken: whoever looked before them cannot commit what they were.
+    emptied = {f"rows.meta-0000000{n}.json" for n in range(1, 5)}
+    assert stored(bucket) == named(url) | emptied
+    assert {(bucket / name).stat().st_size for name in emptied} == {0}
+    with pytest.raises(BadSetError, match="no set was ever committed"):
+        headrace.open(f"{url}/rows.meta-00000001.json")
+    aged(bucket, emptied, remote_commit.DAY + 1)
+    assert headrace.ShardSet(url).vacuum() == []
+    assert stored(bucket) == named(url)
+    assert run(url, ["last"]).generation == 6
+
+
+def test_what_nobody_can_read_keeps_all_that_it_may_name(url, bucket):
+    run(url, [1])
+    shards = headrace.ShardSet(url)
+    run(url, [2], overwrite=True)
+    meta = bucket / "rows.meta-00000002.json"
+    meta.write_bytes(meta.read_bytes().replace(b'"records": 1', b'"records": 2'))
+    before = stored(bucket)
+    with pytest.raises(BadSetError, match="checksum"):
+        shards.vacuum(grace=0)
+    assert stored(bucket) == before
+    with pytest.raises(BadSetError, match="checksum"):
+        begin(url)
+    run(url, [3], overwrite=True)
+    assert rows(url) == [3]
+    headrace.ShardSet(url).vacuum(grace=0)
+    assert rows(url) == [3]
