@@ -28,6 +28,7 @@ from headrace.errors import (
 from headrace.store.shards import job as jobs
 from headrace.store.shards import remote_commit
 from headrace.store.shards.options import limits, pack_options
+from headrace.store.shards.remote_home import RemoteHome
 from headrace.store.shards.streams import Batch
 from tests.stores.shelf import Shelf, shelf, stored
 
@@ -336,6 +337,38 @@ def test_an_overwrite_does_not_disturb_who_reads(url):
 # What a store may do
 
 
+def test_a_store_that_has_another_error_for_what_is_there(url, monkeypatch):
+    put = Shelf._put
+
+    def refuse(self, path, value, *, new):
+        try:
+            put(self, path, value, new=new)
+        except FileExistsError:
+            raise OSError(
+                22, "At least one of the pre-conditions did not hold"
+            ) from None
+
+    monkeypatch.setattr(Shelf, "_put", refuse)
+    run(url, [1])
+    first, second = begin(url), begin(url)
+    told = [attempt(first, 0, [2]), attempt(second, 0, [3])]
+    number = second.home.generation().number
+    first.commit([told[0]])
+    generation, asked = RemoteHome.generation, []
+
+    def stale(home):
+        made = generation(home)
+        if not asked:
+            made.number = number
+        asked.append(made.number)
+        return made
+
+    monkeypatch.setattr(RemoteHome, "generation", stale)
+    assert second.commit([told[1]]).generation == 3
+    assert asked == [2, 3]
+    assert rows(url) == [1, 2, 3]
+
+
 def failing(monkeypatch, error, *, after=False, times=1):
     """Have a store answer with an error when metadata is created, `after` it has done so."""
     create, left = Shelf.pipe_file, [times]
@@ -501,12 +534,12 @@ def test_superseded_generations_are_removed(url, bucket):
     assert headrace.ShardSet(url).vacuum() == [1, 2, 3, 4]
     assert rows(url) == ["new", "newer"]
     # Their names stay taken: whoever looked before them cannot commit what they were.
-    emptied = {f"rows.meta-0000000{n}.json" for n in range(1, 5)}
-    assert stored(bucket) == named(url) | emptied
-    assert {(bucket / name).stat().st_size for name in emptied} == {0}
+    blank = {f"rows.meta-0000000{n}.json" for n in range(1, 5)}
+    assert stored(bucket) == named(url) | blank
+    assert {(bucket / name).read_bytes() for name in blank} == {b"\n"}
     with pytest.raises(BadSetError, match="no set was ever committed"):
         headrace.open(f"{url}/rows.meta-00000001.json")
-    aged(bucket, emptied, remote_commit.DAY + 1)
+    aged(bucket, blank, remote_commit.DAY + 1)
     assert headrace.ShardSet(url).vacuum() == []
     assert stored(bucket) == named(url)
     assert run(url, ["last"]).generation == 6

@@ -19,6 +19,12 @@ if TYPE_CHECKING:
 
 NOTHING = "nothing was committed"
 
+BLANK = b"\n"
+"""What is in a file whose name is all that matters: stores refuse to read a range of nothing."""
+
+_REFUSED = (PermissionError, TypeError, ValueError, NotImplementedError)
+"""How stores and their packages say that they will not, whatever is there."""
+
 
 class ObjectDirectory:
     """What begins with a URL."""
@@ -79,15 +85,22 @@ class ObjectDirectory:
                 self._filesystem.pipe_file(self._path(name), content, mode="create")
             except FileExistsError:
                 return False
+            except _REFUSED:
+                raise
+            except Exception:
+                # Not every package tells a condition that does not hold from other errors.
+                if self.content(name, 1) is None:
+                    raise
+                return False
         return True
 
     def refuse_unless_creating(self, probe: str) -> None:
         """Raise unless the store creates a file only if it is not there.
 
-        Some take the wish to create for a wish to write. `probe`, an empty file, stays: who
-        asks again is told at once.
+        Some take the wish to create for a wish to write. `probe`, a file with nothing to read,
+        stays: who asks again is told at once.
         """
-        if self.create(probe, b"") and self.create(probe, b""):
+        if self.create(probe, BLANK) and self.create(probe, BLANK):
             self.remove(probe)
             reason = (
                 "this store cannot create a file only if it is not there, so two "
@@ -106,10 +119,10 @@ class ObjectDirectory:
             reason = f"{size} bytes were sent, but {found} are there"
             raise UnwritableError(self.at(name), reason, NOTHING)
 
-    def empty(self, name: str) -> None:
+    def blank(self, name: str) -> None:
         """Leave nothing of a file but its name, which then nobody can create."""
         with self._writing(name):
-            self._filesystem.pipe_file(self._path(name), b"")
+            self._filesystem.pipe_file(self._path(name), BLANK)
 
     def remove(self, name: str) -> None:
         """Remove a file, if that can be done."""

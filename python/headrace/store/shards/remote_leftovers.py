@@ -1,7 +1,7 @@
 """Removing what no reader needs any more from an object store, where nobody has a lock.
 
 Nothing is removed that somebody may yet commit: jobs do not commit what is as old as what
-goes, and the name of a generation that is gone stays taken for a day, by an empty file.
+goes, and the name of a generation that is gone stays taken for a day, by a blank file.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from headrace.errors import BadSetError
+from headrace.store.object_store import BLANK
 from headrace.store.shards import names as naming
 from headrace.store.shards.remote_commit import DAY, ORPHAN_AGE
 
@@ -29,21 +30,21 @@ def vacuum(shards: RemoteSet, grace: float) -> list[int]:
     store = shards.store
     files = store.sizes("")
     metas = _metas(shards, files)
-    whole = sorted(number for number, size in metas.items() if size > 0)
+    whole = sorted(number for number, size in metas.items() if size > len(BLANK))
     old = _superseded(shards, whole, grace)
     needed = _named(shards, set(whole) - set(old))
     gone: set[str] = set()
     for number in old:
         with suppress(BadSetError):  # what it names goes when it is old
             gone |= _named(shards, [number]) - needed
-        store.empty(shards.meta(number))  # first, so that nobody begins to read it
+        store.blank(shards.meta(number))  # first, so that nobody begins to read it
     others = {
         path for path in files if _is_part(shards, path) and path not in needed | gone
     }
     gone |= {path for path in others if _is_older(shards, path, ORPHAN_AGE)}
     newest = max(whole, default=0)
-    emptied = {shards.meta(each) for each in metas.keys() - whole if each < newest}
-    gone |= {path for path in emptied if _is_older(shards, path, DAY)}
+    blank = {shards.meta(each) for each in metas.keys() - whole if each < newest}
+    gone |= {path for path in blank if _is_older(shards, path, DAY)}
     for path in sorted(gone):
         store.remove(path)
     return old
