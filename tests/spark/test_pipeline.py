@@ -411,3 +411,26 @@ def test_partitions_hold_sorted_rows(spark, tmp_path):
         ids = [row["id"] for row in rows if row["day"] == day]
         assert (ids, len(ids)) == (sorted(ids), 25)
     assert replace(made, directory="again").run(spark=spark).adds_up
+
+
+def test_rows_that_belong_in_no_partition_are_rejected_whatever_moves_them(
+    spark, tmp_path
+):
+    days = [{"k": n, "day": [1, "mon", None][n % 3]} for n in range(9)]
+    write(tmp_path / "days.jsonl", [*days, {"k": 9, "day": [9]}])
+    write(tmp_path / "raw/a.jsonl", [{"id": n, "day": {}} for n in range(20)])
+    made = Pipeline(
+        "events",
+        "out",
+        Source("raw", partition_bytes=100),
+        [Join("days", "id == k", "lookup", shuffle=True), Sort("id")],
+        names={"days": "days.jsonl"},
+        output=Output(partition_by="day"),
+        base=str(tmp_path),
+    )
+    report = made.run(spark=spark)
+    assert report.adds_up
+    assert [each.title for each in report.passes] == ["validate", "join", "sort", "partition"]  # fmt: skip
+    assert sorted(row["id"] for row in result(made)) == list(range(9))
+    # What was joined with an array, and what was joined with nothing and had an object.
+    assert report.quarantine.rows == 11
