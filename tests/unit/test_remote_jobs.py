@@ -324,6 +324,28 @@ def test_many_jobs_at_once(url, overwrite):
     assert is_sound(url)
 
 
+def test_vacuum_takes_nothing_from_jobs_that_commit(url):
+    context = multiprocessing.get_context("fork")
+    several = [
+        context.Process(target=commit_some, args=(url, number, False))
+        for number in range(3)
+    ]
+    run(url, [])
+    for each in several:
+        each.start()
+    removed = []
+    while any(each.is_alive() for each in several):
+        removed += headrace.ShardSet(url).vacuum(grace=0)
+    for each in several:
+        each.join()
+        assert each.exitcode == 0
+    removed += headrace.ShardSet(url).vacuum(grace=0)
+    assert removed == list(range(1, 10))
+    assert len(rows(url)) == 90
+    assert len({tuple(row) for row in rows(url)}) == 9
+    assert is_sound(url)
+
+
 def test_an_overwrite_does_not_disturb_who_reads(url):
     run(url, list(range(1000)), list(range(1000)), max_records=100)
     reader = iter(headrace.open(url))

@@ -1,4 +1,8 @@
-"""One attempt at a task of a job: whole parts, put aside where nobody else writes."""
+"""One attempt at a task of a job: whole parts, put aside where nobody else writes.
+
+`Attempt` is the place of those that are put aside in a directory, `RemoteAttempt` of those that
+are uploaded; whoever writes them is an `AttemptWriter` in both cases.
+"""
 
 from __future__ import annotations
 

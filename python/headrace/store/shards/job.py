@@ -1,6 +1,6 @@
 """A set that many processes write: a job, its tasks, and attempts at them.
 
-Each *attempt* at a task puts whole parts aside, in a directory nobody else has, and
+Each *attempt* at a task puts whole parts aside, where nobody else writes, and
 tells the job of them as plain data. The job takes those of one attempt at each task into
 the next generation and commits it: only then does a reader see any of it, and a task
 that was tried twice, or a job that failed, leaves nothing. Nothing is held open and no lock
