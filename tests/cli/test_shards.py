@@ -441,6 +441,18 @@ def test_a_set_is_not_recompressed(headrace, data, named):
     assert headrace("shard", "check", "set").code == 0
 
 
+def test_what_was_superseded_is_removed(headrace, tmp_path):
+    (tmp_path / "rows.jsonl").write_text('{"id": 1}\n')
+    for _ in range(3):
+        assert headrace("shard", "write", "rows.jsonl", "--out", "set").code == 0
+    assert len(list(tmp_path.glob("set/rows.parts-*"))) == 3
+    assert headrace("shard", "vacuum", "set", "--grace", "1h").out == b""
+    assert headrace("shard", "vacuum", "set", "--grace", "0s").out == b"1\n2\n"
+    assert len(list(tmp_path.glob("set/rows.parts-*"))) == 1
+    assert headrace("shard", "cat", "set").out == b'{"id": 1}\n'
+    assert headrace("shard", "vacuum", "rows.jsonl").code == 1
+
+
 def test_a_set_is_published(headrace, tmp_path):
     pytest.importorskip("fsspec")
     (tmp_path / "rows.jsonl").write_text('{"id": 1}\n{"id": 2}\n')
@@ -456,6 +468,9 @@ def test_a_set_is_published(headrace, tmp_path):
         assert headrace("shard", "check", url).out.endswith(b"\tok\n")
         assert b"generation 2: 1 file, 2 rows" in headrace("shard", "stats", url).out
     assert headrace("shard", "check", f"{tmp_path}/store").code == 0
+    assert headrace("shard", "vacuum", store).out == b""
+    assert headrace("shard", "vacuum", store, "--grace", "0s").out == b"1\n"
+    assert not list(tmp_path.glob("store/rows.parts-00000001/*"))
     (part,) = (tmp_path / "store" / "rows.parts-00000002").iterdir()
     part.write_bytes(part.read_bytes()[:-1] + b"?")
     checked = headrace("shard", "check", store)

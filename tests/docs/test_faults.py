@@ -7,7 +7,7 @@ import pytest
 
 from tests.docs.markdown import ROOT
 
-NAMED = re.compile(r"`(test_\w+\.py)::(test_\w+)`")
+NAMED = re.compile(r"`(tests/[\w/]+\.py)::(test_\w+)`")
 ROWS = [
     line
     for line in (ROOT / "docs/faults.md").read_text().splitlines()
@@ -29,4 +29,4 @@ def test_a_fault_is_shown(row):
     named = NAMED.findall(row)
     assert named
     for file, test in named:
-        assert test in names_of(ROOT / "tests/spark" / file)
+        assert test in names_of(ROOT / file)

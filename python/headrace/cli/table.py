@@ -84,6 +84,7 @@ COMMANDS: tuple[Entry, ...] = (
     Entry("shard check", "check every byte of a set of shards"),
     Entry("shard stats", "show how full the files of a set of shards are"),
     Entry("shard publish", "copy a set of shards to an object store"),
+    Entry("shard vacuum", "remove what no reader of a set of shards needs any more"),
     Entry("pipeline run", "bring the output of a pipeline up to date, with Spark"),
     Entry("pipeline explain", "show what a pipeline would do"),
     Entry("pipeline init", "write a pipeline to begin with"),

@@ -18,7 +18,7 @@ ABOUT = """\
 Copies all files of a set below URL, and then the metadata that commits it, as the next
 generation of the set of its name there. Readers see the one before until all of this one
 is there; of several who publish at the same time, the set is that of the last. What was published
-before stays until ShardSet(URL).vacuum() removes it. The store must be able to create a
+before stays until `headrace shard vacuum` removes it. The store must be able to create a
 file only if it is not there, which S3, Google Cloud Storage and Azure are; one that
 cannot is refused. Prints the URL of the metadata."""
 
