@@ -6,7 +6,7 @@ READY := $(VENV)/.ready
 RUST := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
 EXTRAS := spark,tui,arrow,remote,dev
 
-.PHONY: help setup demo test check unit bench conformance crash fuzz clean need-cargo need-cxx need-java
+.PHONY: help setup demo test check unit bench conformance sweep crash fuzz clean need-cargo need-cxx need-java
 
 help:
 	@echo "make demo         set up, then the main job on sample data, on embedded Spark"
@@ -15,6 +15,7 @@ help:
 	@echo "make unit         the tests that need no Java"
 	@echo "make conformance  the JSON cases, ours and the public suite where it is there"
 	@echo "make bench        the benchmarks, with the figures the README states"
+	@echo "make sweep        the tests that make up examples and kill, with very many; a stream is killed for ten minutes"
 	@echo "make crash        kill the log's writer, and pull its plug, N=1000 times each"
 	@echo "make fuzz         any bytes for the core, SECONDS=60 for each target, TARGETS=\"$(TARGETS)\""
 	@echo "make clean        remove all that was built"
@@ -36,7 +37,7 @@ demo: need-java setup
 
 test: need-java check
 	cargo test -q --workspace --locked
-	$(BIN)/pytest -q -n 2 --dist loadgroup
+	$(BIN)/pytest -q -n 2 --dist loadgroup --no-loadscope-reorder
 
 unit: setup
 	$(BIN)/pytest -q -m "not spark"
@@ -59,6 +60,11 @@ else
 	cargo test -q --locked -p headrace-core json
 	$(BIN)/pytest -q tests/conformance
 endif
+
+sweep: need-java setup
+	HYPOTHESIS_PROFILE=thorough HEADRACE_KILLS=1000 HEADRACE_CUTS=3000 HEADRACE_REPLACEMENTS=5000 \
+		$(BIN)/pytest -q -n 2 --timeout 0 tests/property tests/query tests/fault tests/spark/test_stream_schedules.py
+	$(BIN)/python -m tests.fault.stream_soak 10 $(SEED)
 
 # make crash N=1000 SEED=1: what a log has acknowledged is there after each.
 N ?= 1000

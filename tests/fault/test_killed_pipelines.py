@@ -4,6 +4,6 @@ from tests.fault.killing import killed
 
 
 def test_a_killed_run_is_gone_on_with(quick_directory):
-    kills, ended = killed("kill_pipelines.py", quick_directory, 100)
+    kills, ended = killed("kill_pipelines.py", quick_directory, 40)
     # Otherwise the moments were not those that matter.
     assert kills / 10 < ended < kills * 9 / 10

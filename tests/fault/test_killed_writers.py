@@ -4,7 +4,7 @@ from tests.fault.killing import killed
 
 
 def test_a_killed_writer_leaves_one_whole_set(quick_directory):
-    kills, unfinished, advanced = killed("kill_writers.py", quick_directory, 200)
+    kills, unfinished, advanced = killed("kill_writers.py", quick_directory, 80)
     # Otherwise the moments were not those that matter.
     assert unfinished > kills / 4
     assert advanced > kills / 10

@@ -8,7 +8,7 @@ from pathlib import Path
 import headrace
 from tests.fault.sets import read, write
 
-REPLACEMENTS = int(os.environ.get("HEADRACE_REPLACEMENTS", "1000"))
+REPLACEMENTS = int(os.environ.get("HEADRACE_REPLACEMENTS", "300"))
 
 WRITER = """
 import sys

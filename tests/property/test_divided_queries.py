@@ -3,10 +3,11 @@
 import json
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import headrace
+from tests.examples import often
 from tests.property.test_query_modes import ROWS, STREAMS, VALUES
 from tests.reference.engines import in_process, outcome
 
@@ -49,7 +50,7 @@ def folder(tmp_path_factory):
     return tmp_path_factory.mktemp("divided")
 
 
-@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@often(2.5)
 @given(
     query=st.sampled_from(VALUES + STREAMS) | GROUPS,
     rows=ROWS,
@@ -106,7 +107,7 @@ FEW_ROWS = st.lists(
 )
 
 
-@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@often(2.5)
 @given(
     query=JOINED,
     rows=FEW_ROWS,

@@ -1,11 +1,12 @@
 """Expanding by tasks, however edges are found, gives what expanding in one process gives."""
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import headrace
 from headrace.physical import hop_choice
+from tests.examples import often
 from tests.property.test_graph_answers import LINES, NODE, OPTIONS, text
 from tests.reference.edge_tasks import in_process
 from tests.reference.slow_graph import edges_in, expand
@@ -67,7 +68,7 @@ def outcome(found):
     return steps, found.missing, found.unknown, found.truncated, found.capped
 
 
-@settings(max_examples=200, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@often(3)
 @given(
     lines=LINES,
     last=LAST,
@@ -93,7 +94,7 @@ def test_one_file(
         assert outcome(spark.expand(seeds, **options)) == expected
 
 
-@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@often(2.5)
 @given(
     parts=st.lists(LINES, min_size=1, max_size=3),
     indexes=st.lists(st.sampled_from(INDEXES), min_size=3, max_size=3),
@@ -129,7 +130,7 @@ def test_several_files_are_one_after_the_other(
     assert (steps, found.truncated) == expand(edges, seeds, **options)
 
 
-@settings(max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@often(1.5)
 @given(
     lines=LINES,
     seeds=st.lists(NODE, max_size=3),

@@ -5,11 +5,12 @@ import shutil
 import warnings
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import headrace
 from headrace.engines.spark.asking import TaskRun
+from tests.examples import often
 from tests.property.test_joins_by_key import KEYS, KINDS, ON, ROWS, written
 from tests.reference.engines import in_process, outcome
 from tests.reference.shard_sets import write
@@ -87,7 +88,7 @@ def both(left, rights, query, size, **options):
     return here, tasks
 
 
-@settings(max_examples=200, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@often(3)
 @given(
     left=ROWS | FEW,
     right=ROWS | FEW,
@@ -110,7 +111,6 @@ def test_an_index_changes_nothing(
     assert tasks == here
 
 
-@settings(max_examples=50, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     left=ROWS | FEW,
     right=ROWS | FEW,

@@ -5,12 +5,13 @@ import warnings
 from contextlib import suppress
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import headrace
 from headrace.errors import DuplicateKeyError, HeadraceWarning, KeyIndexError
 from headrace.kernel.key_index import request_of_json
+from tests.examples import often
 from tests.reference.slow_keys import key_of, slow_get
 
 KEYS = ["1", "1.0", '"1"', '"a"', '"\\u0061"', '""', "2", "3", "true", '"b"']
@@ -128,7 +129,7 @@ class Files:
         return index
 
 
-@settings(max_examples=150)
+@often(2.5)
 @given(
     first=GROWTH,
     steps=st.lists(STEP, min_size=1, max_size=8),
@@ -203,7 +204,7 @@ def test_two_that_became_one_are_what_is_built_anew(directory, states, version):
     grown=st.lists(st.integers(0, 500), min_size=1, max_size=4),
     keys=st.sampled_from([3, 100, 100_000]),
 )
-@settings(max_examples=20)
+@often(0.3)
 def test_compact_indexes_know_how_many_keys_they_have(directory, rows, grown, keys):
     def lines(first, count):
         numbers = range(first, first + count)

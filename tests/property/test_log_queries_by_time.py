@@ -1,7 +1,7 @@
 """Logs that are opened with times, against filtering all lines by the dumped index."""
 
 import hypothesis.strategies as st
-from hypothesis import given, settings
+from hypothesis import given
 
 import headrace
 from headrace.store.log import by_time, timed_rows
@@ -34,7 +34,6 @@ def numbers(directory, since, until):
     ]
 
 
-@settings(max_examples=60)
 @given(
     several=st.lists(TIMES, min_size=1, max_size=2),
     rotate_rows=st.integers(1, 20),

@@ -1,10 +1,11 @@
 """Logs are replayed in the order of a slow, obvious sort, however they are read."""
 
 import hypothesis.strategies as st
-from hypothesis import given, settings
+from hypothesis import given
 
 import headrace
 from headrace.store.log import reader
+from tests.examples import often
 from tests.reference.slow_replay import slow_replay
 
 NAMES = ["a", "a/b", "a-c", "B", "ü"]
@@ -12,7 +13,7 @@ TIMES = st.lists(st.integers(0, 12), max_size=25)
 LOGS = st.dictionaries(st.sampled_from(NAMES), TIMES, min_size=1)
 
 
-@settings(max_examples=40)
+@often(0.7)
 @given(
     logs=LOGS,
     rotate_rows=st.integers(1, 9),
@@ -50,7 +51,7 @@ def test_the_order(
     assert all(each.record == {"in": each.partition, "t": each.time} for each in found)
 
 
-@settings(max_examples=20)
+@often(0.3)
 @given(logs=LOGS, cut=st.integers(0, 40))
 def test_going_on_from_a_position(tmp_path_factory, logs, cut):
     """A partition whose times do not go back goes on as if it had never ended."""

@@ -3,12 +3,13 @@
 from itertools import pairwise
 
 import hypothesis.strategies as st
-from hypothesis import given, settings
+from hypothesis import given
 
 import headrace
 from headrace.store.log import by_time, reader
 from headrace.store.log.follow import Follower
 from headrace.store.times import Between
+from tests.examples import often
 
 TIMES = st.lists(
     st.one_of(st.integers(0, 30), st.integers(0, 3).map(lambda n: n * 10)), max_size=60
@@ -29,7 +30,7 @@ def write(directory, times, rotate_rows, monotonic):
     return [found.entry(line).time for line in range(1, len(times) + 1)]
 
 
-@settings(max_examples=40)
+@often(0.7)
 @given(
     times=TIMES,
     rotate_rows=st.integers(1, 20),
@@ -57,7 +58,7 @@ def test_ranges_of_times(
     assert found == expected
 
 
-@settings(max_examples=40)
+@often(0.7)
 @given(
     times=TIMES,
     rotate_rows=st.integers(1, 20),

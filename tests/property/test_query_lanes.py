@@ -7,13 +7,14 @@ they were in the row before. Over one document everything is recorded.
 import json
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import headrace
 from headrace.api.query import evaluate
 from headrace.errors import HeadraceError
 from headrace.physical.query_plan import RowPlan, plan_query
+from tests.examples import often
 from tests.query.samples import SAMPLES
 
 # Some keys are spelled with escapes, some are too long to be compared at once.
@@ -94,7 +95,7 @@ def is_about_rows(query):
         return False
 
 
-@settings(max_examples=6)
+@often(0.1)
 @given(rows=ROWS)
 @pytest.mark.parametrize("query", [*QUERIES, *filter(is_about_rows, SAMPLES)])
 def test_answers_are_those_of_whole_rows(path, query, rows):
@@ -107,7 +108,7 @@ def test_answers_are_those_of_whole_rows(path, query, rows):
     assert row_answers(headrace.open(path), query, lanes=False) == (lines, failed)
 
 
-@settings(max_examples=20)
+@often(0.3)
 @given(rows=ROWS)
 @pytest.mark.parametrize(
     "query",

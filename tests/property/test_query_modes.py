@@ -4,13 +4,14 @@ import json
 from random import Random
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import headrace
 from headrace.api.query import evaluate
 from headrace.errors import HeadraceError
 from tests.conformance.cases import same
+from tests.examples import often
 
 ROW = st.fixed_dictionaries(
     {"id": st.integers(-5, 5)},
@@ -70,7 +71,7 @@ def outcome(ask):
         return "failed"
 
 
-@settings(max_examples=25)
+@often(0.4)
 @given(rows=ROWS)
 @pytest.mark.parametrize("query", VALUES)
 def test_one_value_of_all_rows(path, query, rows):
@@ -81,7 +82,7 @@ def test_one_value_of_all_rows(path, query, rows):
     assert same(streamed, whole if whole == "failed" else [whole])
 
 
-@settings(max_examples=25)
+@often(0.4)
 @given(rows=ROWS)
 @pytest.mark.parametrize("query", STREAMS)
 def test_a_stream_of_all_rows(path, query, rows):
@@ -104,7 +105,7 @@ BEST = [
 ]  # fmt: skip
 
 
-@settings(max_examples=8, deadline=None)
+@often(0.15)
 @given(rows=st.lists(ROW, min_size=1, max_size=9), seed=st.integers(0, 99))
 @pytest.mark.parametrize("query", BEST)
 def test_the_best_of_many_rows_are_those_of_all(path, query, rows, seed):
@@ -130,7 +131,7 @@ def test_the_best_are_all_that_is_held(path):
         ds.query("$.sort(-id)", mode="stream", memory="4MB").to_list()
 
 
-@settings(max_examples=25)
+@often(0.4)
 @given(rows=ROWS)
 @pytest.mark.parametrize(
     "query", ["$", "$.id", "x + 1 if x is number else s", "{id, x}", "t.sum()"]
@@ -151,7 +152,7 @@ def test_rows_by_themselves_forwards_and_backwards(path, query, rows):
     assert same(ds.query(query, limit=2).to_list(), present[:2])
 
 
-@settings(max_examples=25)
+@often(0.4)
 @given(rows=ROWS)
 def test_matches_are_the_rows_as_they_are(path, rows):
     ds = write(path, rows)
@@ -161,7 +162,7 @@ def test_matches_are_the_rows_as_they_are(path, rows):
     assert lines.splitlines() == [json.dumps(row).encode() for row in wanted]
 
 
-@settings(max_examples=25)
+@often(0.4)
 @given(rows=ROWS)
 def test_the_newest_row_of_each_key(path, rows):
     ds = write(path, rows)

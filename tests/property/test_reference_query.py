@@ -15,6 +15,7 @@ from headrace.api.query import evaluate
 from headrace.errors import BadRowError, HeadraceError
 from headrace.physical.access import needs_tail
 from headrace.physical.query_plan import StreamPlan
+from tests.examples import often
 from tests.reference.comparison import alike
 from tests.reference.generated.queries import conditions, queries
 from tests.reference.generated.rich import RICH
@@ -44,8 +45,8 @@ SEVERAL_FILES = st.lists(files(LINES), min_size=1, max_size=3)
 KEYS = st.sampled_from(["id", "s", "o", "x ?? y", "us[*].g", "x + 1", "$"])
 
 # What is large is looked at less often.
-few = settings(max_examples=max(settings().max_examples // 10, 4))
-many = settings(max_examples=settings().max_examples * 5)
+few = often(0.1)
+many = often(5)
 
 
 @pytest.fixture(scope="module")

@@ -1,13 +1,14 @@
 """Every access gives the rows of the slow reader, in every form of the file."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import headrace
 from headrace.engines.fragment_rows import count_rows_of, rows_of
 from headrace.errors import RowOutOfRangeError
 from headrace.physical.fragment import fragments
+from tests.examples import often
 from tests.reference.blocks import (
     Piece,
     gzip_members,
@@ -171,7 +172,7 @@ def test_a_line_ending_may_fall_anywhere_around_a_buffer_boundary(
             assert len(ds) == 4
 
 
-@settings(max_examples=20)
+@often(0.3)
 @given(form=FORM, rows=st.integers(0, 5000))
 def test_rows_beyond_the_first_checkpoints(directory, form, rows):
     data = b"".join(b'{"id": %d}\n' % row for row in range(rows))
@@ -209,7 +210,7 @@ def test_several_files_are_one_sequence(directory, texts, start):
 
 
 @given(form=st.sampled_from(CUTTABLE), data=TEXT)
-@settings(max_examples=40)
+@often(0.7)
 def test_counts_add_up_whatever_the_cuts(directory, form, data):
     path = directory / "data.jsonl"
     # Nothing that begins like this looks like UTF-16, which is refused.

@@ -3,13 +3,14 @@
 import re
 from pathlib import Path
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from headrace.errors import HeadraceError
 from headrace.kernel.programs import Program
 from headrace.language.parser import parse
 from headrace.logical.compiler import compile_query
+from tests.examples import often
 
 MANUAL = (Path(__file__).parents[2] / "docs/language.md").read_text()
 QUERIES = [
@@ -34,7 +35,7 @@ def test_there_are_programs():
     assert all(ask(code, document) is not None for code, document in CODES)
 
 
-@settings(max_examples=400)
+@often(6)
 @given(data=st.data())
 def test_a_changed_program_is_run_or_refused(data):
     code, document = data.draw(st.sampled_from(CODES))

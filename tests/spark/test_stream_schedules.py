@@ -9,9 +9,10 @@ from collections import defaultdict
 
 import hypothesis.strategies as st
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 import headrace
+from tests.examples import often
 from tests.spark.driven import EVERYTHING, Stream
 from tests.spark.stream_data import append_file, append_log, append_set, expected, text
 
@@ -91,7 +92,6 @@ def rows_of_a_read(*paths):
     return sorted(Stream(*paths).rest())
 
 
-@settings(max_examples=60, deadline=None)
 @given(steps=steps(("compress",)), budget=BUDGETS)
 def test_logs(tmp_path_factory, steps, budget):
     directory = tmp_path_factory.mktemp("logs")
@@ -116,7 +116,6 @@ def test_logs(tmp_path_factory, steps, budget):
     } == by_name
 
 
-@settings(max_examples=60, deadline=None)
 @given(steps=steps(("half",), ("packed",)), budget=BUDGETS)
 def test_files(tmp_path_factory, steps, budget):
     directory = tmp_path_factory.mktemp("files")
@@ -150,7 +149,7 @@ def test_files(tmp_path_factory, steps, budget):
         assert sorted(schedule.found) == rows_of_a_read(directory)
 
 
-@settings(max_examples=30, deadline=None)
+@often(0.5)
 @given(steps=steps(), budget=BUDGETS)
 def test_sets(tmp_path_factory, steps, budget):
     directory = tmp_path_factory.mktemp("set")

@@ -18,5 +18,5 @@ pytestmark = [
 
 
 def test_a_query_that_is_killed_again_and_again():
-    said = soak(0.5, 1, "local")
+    said = soak(0.1, 1, "local")
     assert re.search(r"each once and in order; killed: driver \d+, worker \d+;", said)
