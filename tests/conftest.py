@@ -22,6 +22,9 @@ def pytest_collection_modifyitems(items):
     """
     items.sort(key=_when)
     for item in items:
+        if item.get_closest_marker("spark") and not item.get_closest_marker("timeout"):
+            # Who is stopped while Java answers breaks the session of those behind it.
+            item.add_marker(pytest.mark.timeout(300))
         if "master" in item.fixturenames:
             item.add_marker(pytest.mark.xdist_group("cluster"))
         elif "spark" in item.fixturenames:
