@@ -7,7 +7,7 @@ from tests.reference.exposition import parsed
 LINES = b"".join(b'{"t":%d}\n' % (1700000000000 + n) for n in range(90))
 
 
-def test_for_people_and_for_programs(process):
+def test_for_people_and_for_programs(process, tmp_path):
     options = ("--rotate-rows", 40, "--time", "$.t", "-q")
     process("log", "append", "log", *options, stdin=LINES)
     text = process("log", "stats", "log").out.decode()
@@ -16,6 +16,8 @@ def test_for_people_and_for_programs(process):
     assert "in 3 segments" in text
     told = json.loads(process("log", "stats", "log", "--format", "json").out)
     assert (told["lines"], told["segments"]) == (90, 3)
+    manifest = json.loads((tmp_path / "log/manifest.json").read_text())
+    assert told["salt"] == manifest["salt"]
     scraped = parsed(
         process("log", "stats", "log", "--format", "prometheus").out.decode()
     )

@@ -173,6 +173,8 @@ def test_an_index_that_cannot_be_used_is_told_of(shards):
         ({"keys": "[1]", "keysFile": "x", "keyField": "id"}, "one of them"),
         ({"keysFile": "/nowhere/keys", "keyField": "id"}, "/nowhere/keys"),
         ({"keys": "[1]", "keyField": "id,n"}, "option keys"),
+        ({"keys": "[1]", "keyField": ""}, "keyField is ''; it names a field"),
+        ({"keys": "[1]", "keyField": "[1"}, "option keyField is not a JSON list"),
     ],
 )
 def test_options_that_make_no_sense_are_refused(given, message):

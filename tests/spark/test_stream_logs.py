@@ -159,6 +159,22 @@ def test_a_segment_that_is_removed_between_plan_and_task_stops_the_query_once(lo
     assert lines(stream.rest()) == expected(range(250, 350))
 
 
+def test_a_new_query_begins_with_the_first_line_that_is_there(log):
+    headrace.retain_log(log, before_line=201)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        stream = Stream(log, maxRowsPerTrigger=90)
+        assert lines(stream.batch()) == expected(range(200, 290))
+        stream.restart()
+        assert lines(stream.rest()) == expected(range(290, 350))
+    # Of what came later than it began, nothing may be gone.
+    stream = Stream(log, maxRowsPerTrigger=20)
+    stream.batch()
+    headrace.retain_log(log, before_line=301)
+    with pytest.raises(StreamLossError, match="lines 221 to 300 are gone"):
+        stream.batch()
+
+
 def test_retention_behind_the_reader_is_no_matter(log):
     stream = Stream(log)
     stream.rest()

@@ -71,12 +71,16 @@ def test_where_a_stream_cannot_begin(tmp_path, starting):
         ('{"version": 2, "kind": "files", "places": {}}', "has version 2"),
         ('{"version": 1, "kind": "files", "places": []}', "no offset of a stream"),
         (
+            '{"version": 1, "kind": "x", "places": {}}',
+            "of startingOffsets, is one of x",
+        ),
+        (
             '{"version": 1, "kind": "files", "places": {"a": {"byte": "1", "ends": ""}}}',
             "no offset of a stream of files",
         ),
         (
             '{"version": 1, "kind": "files", "places": {"a": {"line": 1}}}',
-            "no offset of a stream of files",
+            "no offset of a stream of files, whose places have byte and ends",
         ),
     ],
 )

@@ -198,7 +198,7 @@ def read_options(given: Mapping[str, str]) -> ReadOptions:
         where=_query("where", values.get("where")),
         query=_query("query", values.get("query")),
         infer=_switch("inferSchema", values.get("inferschema", "false")),
-        columns=None if columns is None else _names(columns),
+        columns=None if columns is None else _names("columns", columns),
         variant=values.get("singlevariantcolumn"),
         keys=_keys(values),
         index_dir=values.get("indexdir"),
@@ -219,7 +219,9 @@ def _keys(values: Mapping[str, str]) -> KeysWanted | None:
         raise UsageError("options keys and keysFile say the same: give one of them")
     if field is None:
         raise UsageError("option keys needs the field they are in: keyField")
-    fields = _names(field)
+    fields = _names("keyField", field)
+    if not all(fields):
+        raise UsageError(f"option keyField is {field!r}; it names a field, or several")
     if path is not None:
         return KeysWanted(fields, tuple(_lines_of(path)))
     return KeysWanted(fields, tuple(_listed_keys(listed or "", fields)))
@@ -254,10 +256,10 @@ def _switch(name: str, value: str) -> bool:
     return _one_of(name, value.lower(), ("true", "false")) == "true"
 
 
-def _names(text: str) -> tuple[str, ...]:
+def _names(option: str, text: str) -> tuple[str, ...]:
     """Read names that are divided by commas, or are a JSON list."""
     if text.lstrip().startswith("["):
-        return _json_list("columns", text)
+        return _json_list(option, text)
     return tuple(name.strip() for name in text.split(","))
 
 

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from headrace.store.shards.metadata import Part
     from headrace.store.shards.streams import Batch
 
+_LEFT_OUT = "a read with the option mode=DROPMALFORMED leaves such lines out"
+
 
 @dataclass(frozen=True)
 class PartsAside(WriterCommitMessage):
@@ -74,7 +76,7 @@ class HeadraceWriter(DataSourceArrowWriter):
             return PartsAside(task, rows.close())
 
     def _write(self, batch: pa.RecordBatch, rows: AttemptWriter, task: int) -> None:
-        from headrace.engines.spark.column_lines import json_lines
+        from headrace.engines.spark.column_lines import is_raw, json_lines
         from headrace.kernel.column_lines import NoJsonError
 
         before, target = rows.records, self._job.home.text
@@ -84,11 +86,13 @@ class HeadraceWriter(DataSourceArrowWriter):
                 batch, skip_nulls=skip_nulls, null_for_nan=null_for_nan
             ):
                 rows.write_lines(lines)
-        except NoJsonError as error:
-            row, what = before + error.row, f"column {error.path}: {error.reason}"
-            raise UnwritableRecordError(target, task, row, what) from None
-        except BadRecordError as error:
-            row, what = error.record - 1, f"byte {error.offset}: {error.reason}"
+        except (NoJsonError, BadRecordError) as error:
+            if isinstance(error, NoJsonError):
+                row, what = before + error.row, f"column {error.path}: {error.reason}"
+            else:
+                row, what = error.record - 1, f"byte {error.offset}: {error.reason}"
+            if is_raw(batch.schema):
+                what += f" ({_LEFT_OUT})"
             raise UnwritableRecordError(target, task, row, what) from None
 
     def commit(

@@ -67,6 +67,10 @@ class FileStream:
 
     # What there is
 
+    def earliest(self) -> dict[str, FilePlace]:
+        """Return nothing: files begin at their first row."""
+        return {}
+
     def latest(self) -> dict[str, FilePlace]:
         """Return the ends of all lines that are whole."""
         found = {}

@@ -52,6 +52,11 @@ class LogStream:
                 self._logs[name] = _Log(directory, skip=self._options.skip_lost)
         return self._logs
 
+    def earliest(self) -> dict[str, LogPlace]:
+        """Return the lines before the first that are there, of logs that retention has cut."""
+        found = {name: log.earliest() for name, log in self._found().items()}
+        return {name: place for name, place in found.items() if place.line}
+
     def latest(self) -> dict[str, LogPlace]:
         """Return the last lines that are committed now."""
         found = {name: log.latest() for name, log in self._found().items()}
@@ -111,6 +116,10 @@ class _Log:
         self._directory = directory.absolute()
         self._reader = LogReader(self._directory, most_open=2)
         self._skip = skip
+
+    def earliest(self) -> LogPlace:
+        """Return the line before the first that is still there."""
+        return LogPlace(self._reader.first_line - 1, self._salt)
 
     def latest(self) -> LogPlace | None:
         """Return the last line that is committed, None if there is none."""

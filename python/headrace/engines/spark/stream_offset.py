@@ -81,13 +81,17 @@ def decode(offset: Offset, kind: str, place: type[P]) -> dict[str, P]:
         )
     if its != kind:
         raise UsageError(
-            f"the checkpoint directory is of a stream of {its}, but the path has {kind}; "
-            "name the path that it is of, or begin anew with another checkpoint directory"
+            f"the offset, of the checkpoint directory or of startingOffsets, is one of "
+            f"{its}, but the path has {kind}; name the path that it is of, or begin anew "
+            "with another checkpoint directory"
         )
     try:
         return {name: _place(place, each) for name, each in told.items()}  # type: ignore[union-attr]
     except (AttributeError, TypeError):
-        raise UsageError(f"this is no offset of a stream of {kind}: {offset}") from None
+        needed = " and ".join(get_type_hints(place))
+        raise UsageError(
+            f"this is no offset of a stream of {kind}, whose places have {needed}: {offset}"
+        ) from None
 
 
 def _place(place: type[P], told: Mapping[str, Any]) -> P:

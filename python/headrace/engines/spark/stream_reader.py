@@ -55,7 +55,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         source, starting = self._growing, self._options.starting
         match starting.lower():
             case "earliest":
-                return encode(source.kind, {})
+                return encode(source.kind, source.earliest())
             case "latest":
                 return encode(source.kind, source.latest())
             case _:

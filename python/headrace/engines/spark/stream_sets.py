@@ -37,6 +37,10 @@ class SetStream:
         self._options = options.read
         self._numbered = numbered
 
+    def earliest(self) -> dict[str, SetPlace]:
+        """Return nothing: sets begin at their first part."""
+        return {}
+
     def latest(self) -> dict[str, SetPlace]:
         """Return all parts of the newest generations."""
         for each in self._sets.values():

@@ -27,6 +27,10 @@ class Growing(Protocol):
     kind: ClassVar[str]
     place: ClassVar[type[Any]]
 
+    def earliest(self) -> dict[str, Any]:
+        """Return where it begins now, without what begins at its very first row."""
+        ...
+
     def latest(self) -> dict[str, Any]:
         """Return how far it goes now."""
         ...

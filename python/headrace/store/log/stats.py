@@ -47,7 +47,8 @@ class LogStats:
     `lines` are those that can be read, `given_up` those that were lost. `data_bytes` are
     those of lines, `disk_bytes` of the files they are in. `uncommitted_bytes` stand behind
     the last line that has an entry: they are being written, or were left by a crash.
-    `recovery` is what the last recovery did that had something to do.
+    By its `salt` streams know a log from others. `recovery` is what the last recovery did
+    that had something to do.
     """
 
     directory: str
@@ -68,6 +69,7 @@ class LogStats:
     durability: str
     time: str | None
     epoch: int
+    salt: str
     recovery: dict[str, object] | None
     consumers: tuple[ConsumerLag, ...]
 
@@ -106,6 +108,7 @@ def log_stats(directory: str | os.PathLike[str]) -> LogStats:
         durability=manifest.durability,
         time=manifest.timing.expression,
         epoch=manifest.epoch,
+        salt=f"{manifest.salt:08x}",
         recovery=_recovery(names),
         consumers=_consumers(Checkpoints(names, manifest.salt), place.last_line),
     )
