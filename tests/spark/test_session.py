@@ -9,6 +9,7 @@ from pyspark.sql.datasource import DataSource
 
 import headrace.spark
 import pyspark_headrace
+from headrace.engines.spark.master import check_master
 from headrace.engines.spark.session import settings
 from headrace.errors import MasterUnreachableError, MissingExtraError, UsageError
 from tests.spark.cluster import free_port
@@ -130,7 +131,32 @@ def test_a_master_that_is_none_is_a_usage_error():
             print(error)
         """
     )
-    assert done.stdout.startswith("Spark did not start at nonsense: ")
+    assert done.stdout.startswith("nonsense is no master of Spark; there are local[*")
+    # Java was not even started.
+    assert done.stderr == ""
+
+
+@pytest.mark.parametrize(
+    "master",
+    [
+        "local",
+        "local[2]",
+        "local[*]",
+        "local[*, 4]",
+        "local-cluster[2,1,1024]",
+        "yarn",
+        "k8s://https://h:1",
+        "databricks://x",
+    ],
+)
+def test_masters(master):
+    check_master(master)
+
+
+@pytest.mark.parametrize("master", ["", "foo", "local[x]", "local[]", "host:7077"])
+def test_no_masters(master):
+    with pytest.raises(UsageError, match="is no master of Spark"):
+        check_master(master)
 
 
 @pytest.mark.parametrize("masters", [1, 2])

@@ -24,6 +24,8 @@ LARGE = join_choice.SparkSides(
         pytest.param({"left_rows": 10**9 // 3}, "index", id="a third"),
         pytest.param({"left_rows": 10**9 // 3 + 1}, "shuffle", id="more than that"),
         pytest.param({"left_rows": None}, "shuffle", id="of unknown size"),
+        pytest.param({"rows_per_key": 333}, "index", id="some rows of a key"),
+        pytest.param({"rows_per_key": 334}, "shuffle", id="many rows of a key"),
         pytest.param(
             {"left_rows": 10**9, "tasks_hold": True}, "broadcast", id="small right"
         ),

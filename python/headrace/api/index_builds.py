@@ -58,6 +58,10 @@ def refuse_unfit(engine: Engine, asked: ScanOptions) -> None:
     if engine.name == "spark":
         if asked.threads is not None:
             raise UsageError("threads is for engine='local' (--engine local)")
+        if engine.master is not None:
+            from headrace.engines.spark.master import check_master
+
+            check_master(engine.master)
     elif engine != Engine():
         from headrace.api.spark_query import refuse_for_local
 

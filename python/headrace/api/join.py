@@ -250,12 +250,14 @@ class JoinResult(Result):
         found = self._found
         if found is not None:
             right, fresh = found.opened.size, not found.grown
+        meta = None if found is None else found.stored.whole
         sides = Sides(
             total_size(self._left.sources),
             right,
             indexed=found is not None,
             demanded=self._wanted.demanded,
             memory=self._terms.memory,
+            rows_per_key=meta.records / meta.keys if meta and meta.keys else 1.0,
         )
         choice = choose(sides)
         hashed = choice.strategy == "hash" and right is not None
@@ -265,7 +267,7 @@ class JoinResult(Result):
             None if found is None else str(found.stored.path),
             None if found is None else found.stored.index.version,
             fresh,
-            None if found is None else found.stored.whole.keys,
+            None if meta is None else meta.keys,
             estimated_memory(right) if hashed and right is not None else None,
             choice.reason,
         )

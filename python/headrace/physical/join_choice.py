@@ -30,8 +30,8 @@ _LOOKUPS_PER_ROW = 3
 class Sides:
     """What is known of both sides; None is a size that nobody knows.
 
-    `indexed`: the right side has an index that can be used; `demanded`: whoever asks
-    wants it to be.
+    `indexed`: the right side has an index that can be used, which leads to `rows_per_key` right
+    rows for a key; `demanded`: whoever asks wants it to be.
     """
 
     left_bytes: int | None
@@ -39,6 +39,7 @@ class Sides:
     indexed: bool
     demanded: bool
     memory: int
+    rows_per_key: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +84,11 @@ def choose(sides: Sides) -> Choice:
     if sides.left_bytes is None:
         return Choice("index", "how much the left side has is not known")
     if sides.left_bytes * _LOOKUPS_PER_ROW <= right:
-        return Choice("index", "the left side is much smaller")
+        if sides.left_bytes * sides.rows_per_key * _LOOKUPS_PER_ROW <= right:
+            return Choice("index", "the left side is much smaller")
+        return Choice(
+            "hash", "a key has many right rows, which an index finds one by one"
+        )
     return Choice("hash", "the left side is not much smaller than the right one")
 
 
@@ -94,7 +99,8 @@ SparkStrategy: TypeAlias = Literal["index", "broadcast", "driver", "shuffle"]
 class SparkSides:
     """What is known of both sides of a join with Spark, in rows; None is any number.
 
-    `indexed`: the right side has indexes that can be used. It may be that `tasks_hold` all of
+    `indexed`: the right side has indexes that can be used, which lead to `rows_per_key` right
+    rows for a key. It may be that `tasks_hold` all of
     it, that the driver does (`held_here`), and that both can be `shuffled`.
     """
 
@@ -104,6 +110,7 @@ class SparkSides:
     tasks_hold: bool
     held_here: bool
     shuffled: bool
+    rows_per_key: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +150,7 @@ def choose_on_spark(sides: SparkSides) -> SparkChoice:
         reason = "the left side is not much smaller, and the right one is too large for every task"
         return SparkChoice("shuffle", reason)
     return SparkChoice(
-        "shuffle", "there is no index to use, and the right side is large"
+        "shuffle", "there is no index that is faster, and the right side is large"
     )
 
 
@@ -151,4 +158,5 @@ def _is_for_index(sides: SparkSides) -> bool:
     left, right = sides.left_rows, sides.right_rows
     if left is None or right is None or not sides.indexed:
         return False
-    return not is_small(right * BYTES_PER_ROW) and left * _LOOKUPS_PER_ROW <= right
+    looked_up = left * max(sides.rows_per_key, 1.0)
+    return not is_small(right * BYTES_PER_ROW) and looked_up * _LOOKUPS_PER_ROW <= right

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, TypeVar
 from uuid import uuid4
 
 from headrace.engines.spark.extra import needing_pyspark
+from headrace.engines.spark.master import check_master
 from headrace.engines.spark.metrics import stages_with, tag_jobs
 from headrace.engines.spark.shared import refuse_unshared
 
@@ -56,6 +57,8 @@ class Session:
 
             # What is local to a server of Spark Connect need not be so to us.
             master = "Spark Connect" if is_remote() else tasks_at(self._spark)
+        else:
+            check_master(master)
         refuse_unshared(path, master)
 
     def get(self) -> SparkSession:

@@ -36,6 +36,7 @@ class _Lookup(NamedTuple):
 
     proven: tuple[Proven, ...]
     counts: Counts
+    rows_per_key: float
 
 
 @dataclass(slots=True)
@@ -119,15 +120,17 @@ class JoiningRun(TaskedRows):
             return SparkChoice("driver", "the right side can be read only here")
         plain = not any(isinstance(each, (JoinPlan, ZipPlan)) for each in right.stages)
         shuffled = limit is None and joins_by_shuffle(stages)
+        lookup = self._proven(join)
         return choose_on_spark(
             SparkSides(
                 self._rows(None),
                 self._rows(name),
-                indexed=self._proven(join) is not None,
+                indexed=lookup is not None,
                 # A table takes more room than the rows do in their file.
                 tasks_hold=plain and self._is_held_here(name, share=4),
                 held_here=self._is_held_here(name),
                 shuffled=shuffled,
+                rows_per_key=1.0 if lookup is None else lookup.rows_per_key,
             )
         )
 
@@ -141,7 +144,7 @@ class JoiningRun(TaskedRows):
         if join.right_fields is None or not self.options.index:
             return None
         keys = KeySet(join.right_fields.names, ())
-        proven, counts = list[Proven](), Counts()
+        proven, counts, many, keys_of_many = list[Proven](), Counts(), 0, 0
         for file in self._files[join.right.source]:
             found = file.by_key(keys, self.options.max_depth, prove=True)
             # Whether numbers that are equal have one key must not depend on the rows.
@@ -150,7 +153,10 @@ class JoiningRun(TaskedRows):
             proven.append(found.proven)
             lines, blank = found.lines()
             counts += Counts(rows=lines, emitted=lines - blank, blank=blank)
-        return _Lookup(tuple(proven), counts)
+            meta = found.stored.whole
+            many += meta.records
+            keys_of_many += meta.records if meta.keys is None else meta.keys
+        return _Lookup(tuple(proven), counts, many / max(keys_of_many, 1))
 
     def _looks_up(self, plan: StreamPlan, join: JoinPlan) -> bool:
         """Whether tasks can look up all keys of a join; raises what is wrong with left rows.

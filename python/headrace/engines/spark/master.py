@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import re
+
+from headrace.errors import UsageError
+
 MASTER = "local[*,4]"
 """All cores of this machine, and four attempts for each task."""
 
@@ -13,3 +17,17 @@ def is_local(master: str) -> bool:
     (True, False)
     """
     return master == "local" or master.startswith("local[")
+
+
+_NAMES = re.compile(
+    r"yarn|local(\[(\*|\d+)(,\s*\d+)?\])?|local-cluster\[.*\]|[\w-]+://.*"
+)
+
+
+def check_master(master: str) -> None:
+    """Raise unless Spark may know such a master; Java takes long to say so, in many lines."""
+    if not _NAMES.fullmatch(master):
+        raise UsageError(
+            f"{master} is no master of Spark; there are local[*,4], spark://HOST:7077, yarn, "
+            "k8s://https://HOST:6443 and sc://HOST:15002"
+        )

@@ -25,7 +25,7 @@ from pyspark.sql import SparkSession
 
 from headrace.engines.spark.interrupts import put_off
 from headrace.engines.spark.java import ensure_java
-from headrace.engines.spark.master import is_local
+from headrace.engines.spark.master import check_master, is_local
 from headrace.engines.spark.source import source_at
 from headrace.errors import MasterUnreachableError, UsageError
 
@@ -72,6 +72,7 @@ def session(
     a server of Spark Connect has settings of its own. `tells`: whoever asks shows how far
     the work is, so that a Spark which is started here draws no bars beside that.
     """
+    check_master(master)
     if master.startswith(_CONNECT):
         return _connected(master, conf)
     # The session of another thread is found here only.
