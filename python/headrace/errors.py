@@ -664,7 +664,7 @@ class DuplicateKeyError(HeadraceError):
         key = self.key if len(self.key) <= 100 else f"{self.key[:100]}…"
         return (
             f"{self.path}: lines {self.line} and {self.other} both have the key {key!r}; "
-            "a unique index has one row for each, build it with mode multi"
+            "a unique index has one row for each; one that is not unique (--mode multi) has both"
         )
 
 

@@ -65,7 +65,10 @@ class EdgeFiles(NamedTuple):
         """Say that there is no graph index."""
         if self.only is not None:
             return store.unusable(self.only, where)
-        reason = f"edges in {len(self.sources)} files have no index"
+        reason = (
+            f"edges in {len(self.sources)} files have no index in common; one of each file "
+            "is used by --engine spark"
+        )
         return GraphIndexError(self.location, self.location, "several", reason)
 
 
