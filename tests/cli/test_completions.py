@@ -42,7 +42,7 @@ def flags(name):
         pytest.param([""], [*first_words(), "--help", "--version"], id="commands"),
         pytest.param(
             ["shard", ""],
-            ["write", "cat", "check", "stats", "publish"],
+            ["write", "cat", "check", "stats", "publish", "vacuum"],
             id="second words",
         ),
         pytest.param(["shard", "w"], ["write"], id="some second words"),

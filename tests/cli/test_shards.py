@@ -302,7 +302,7 @@ def test_stats_show_each_file_against_the_limit(headrace, data):
 
 
 def test_a_group_is_listed_and_its_words_are_asked_for(headrace, data):
-    assert headrace("shard", "--help").out.count(b"\n  shard ") == 5
+    assert headrace("shard", "--help").out.count(b"\n  shard ") == 6
     assert headrace("help", "shard").out == headrace("shard", "--help").out
     assert b"usage: headrace shard cat" in headrace("help", "shard", "cat").out
     for words in (["shard"], ["shard", "wrote"]):

@@ -104,6 +104,9 @@ def test_an_example_works(playground, on_path, line):
     )
     # What `timeout` had to end is reported as 124.
     assert done.returncode == (124 if endless else 0), done.stderr.decode()
-    index = "headrace index"
-    silent = ("source", f"{index} build", f"{index} update", f"{index} compact")
+    silent = (
+        "source",
+        *(f"headrace index {word}" for word in ("build", "update", "compact")),
+        "headrace shard vacuum",
+    )
     assert done.stdout or "later" in line or line.startswith(silent)

@@ -27,11 +27,11 @@ def run_each(_session, do, count, tell=None):
     return [do(task) for task in range(count)]
 
 
-def move(_setting, _stage, job, chosen, _read, _tell):
+def move(_setting, _stage, job, names, chosen, _read, _tell):
     """Leave the first row of each id that the set does not have yet."""
     seen = set()
     if not job.overwrite:
-        seen.update(headrace.open(job.home.names.directory).query("id").to_list())
+        seen.update(headrace.open(names.directory).query("id").to_list())
     read = 0
     with job.attempt(0) as written:
         for _input, source in chosen:

@@ -48,9 +48,9 @@ def jobs_run(monkeypatch):
     """Count how often tasks of Spark are run."""
     run, tasks_run = jobs.run_tasks, []
 
-    def noting(spark, query, tasks):
+    def noting(spark, query, tasks, tell):
         tasks_run.append(tasks)
-        return run(spark, query, tasks)
+        return run(spark, query, tasks, tell)
 
     monkeypatch.setattr(jobs, "run_tasks", noting)
     return tasks_run

@@ -29,9 +29,9 @@ def sent(monkeypatch):
     """The fragments that tasks got, each time some were run."""
     tasks_sent = []
 
-    def noting(query, tasks):
+    def noting(query, tasks, tell):
         tasks_sent.append([each for task in tasks for each in task])
-        yield from in_process(query, tasks)
+        yield from in_process(query, tasks, tell)
 
     monkeypatch.setattr("headrace.api.spark_query._start", lambda _master: noting)
     return tasks_sent
@@ -257,8 +257,8 @@ def test_a_table_that_is_wrong_is_read_in_order_if_nothing_was_asked(
     monkeypatch.setattr(FEW_ROWS, 0)
     wrong = [UnusableTableError("x", 0, "no such block")]
 
-    def failing(query, tasks):
-        for task, chunk in in_process(query, tasks):
+    def failing(query, tasks, tell):
+        for task, chunk in in_process(query, tasks, tell):
             chunk.failure = wrong.pop() if wrong else chunk.failure
             if chunk.failure is not None:
                 chunk.rows, chunk.lines, chunk.counts = 0, b"", type(chunk.counts)()
