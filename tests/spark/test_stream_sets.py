@@ -78,7 +78,5 @@ def test_one_kind_of_things_at_a_time(shards, tmp_path):
     stream = Stream(tmp_path / "log")
     stream.batch()
     other = Stream(shards, startingOffsets=str(stream.end).replace("'", '"'))
-    with pytest.raises(
-        UsageError, match="is of a stream of logs, but the path has sets"
-    ):
+    with pytest.raises(UsageError, match="is one of logs, but the path has sets"):
         other.batch()
