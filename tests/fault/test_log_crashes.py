@@ -164,6 +164,8 @@ def test_a_killed_writer_loses_nothing_that_was_acknowledged():
     assert numbers[1] > KILLS / 4, "the moments were not those that matter"
 
 
+# Each kill takes a process as long to start as the machine lets it.
+@pytest.mark.timeout(300)
 def test_acknowledging_before_writing_is_caught():
     done = killed("60", "1", "acknowledge-early")
     assert done.returncode == 1
