@@ -3,8 +3,7 @@
 from pathlib import Path
 
 import headrace
-from headrace.store.shards import job as jobs
-from headrace.store.shards.options import limits, pack_options
+from tests.reference.shard_jobs import attempt_lines, begin
 
 
 def text(ids):
@@ -34,29 +33,10 @@ def append_log(path, ids, rotate_rows=100):
 
 def append_set(directory, ids, *, overwrite=False, batch=None):
     """Add a generation, whose parts have ten rows."""
-    options = pack_options(
-        "zstd",
-        level=None,
-        options=None,
-        block_bytes="256KiB",
-        limits=limits(None, 10, None),
-        validate=True,
-        max_depth=256,
-        threads=1,
-    )
-    job = jobs.begin(
-        Path(directory),
-        "rows",
-        overwrite=overwrite,
-        job_id=None,
-        options=lambda _before: options,
-        partition_by=None,
-        token=None if batch is None else "0" * 16,
-    )
+    token = None if batch is None else "0" * 16
+    job = begin(Path(directory), overwrite=overwrite, max_records=10, token=token)
     try:
-        with job.attempt(0) as rows:
-            rows.write_many(line.decode() for line in expected(ids))
-            parts = rows.close()
+        parts = attempt_lines(job, 0, (line.decode() for line in expected(ids)))
         return job.commit([parts], batch=batch)
     finally:
         job.close()

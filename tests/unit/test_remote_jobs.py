@@ -1,6 +1,5 @@
 """Jobs that write to an object store: what is uploaded, and what commits make of it."""
 
-import json
 import multiprocessing
 import os
 import pickle
@@ -14,8 +13,6 @@ import pytest
 pytest.importorskip("fsspec")
 
 import headrace
-from headrace.api.shard_check import check_shards
-from headrace.engines.path_keys import PathKeys
 from headrace.errors import (
     BadSetError,
     SetLockedError,
@@ -27,9 +24,17 @@ from headrace.errors import (
 )
 from headrace.store.shards import job as jobs
 from headrace.store.shards import remote_commit
-from headrace.store.shards.options import limits, pack_options
 from headrace.store.shards.remote_home import RemoteHome
 from headrace.store.shards.streams import Batch
+from tests.reference.shard_jobs import (
+    attempt,
+    begin,
+    check_many_at_once,
+    commit_some,
+    is_sound,
+    rows,
+    run,
+)
 from tests.stores.shelf import Shelf, shelf, stored
 
 
@@ -50,46 +55,6 @@ def bucket(tmp_path):
 @pytest.fixture
 def url(bucket):
     return shelf(bucket)
-
-
-def begin(place, *, codec="zstd", max_records=None, overwrite=False, **more):
-    options = pack_options(
-        codec,
-        level=None,
-        options=None,
-        block_bytes="256KiB",
-        limits=limits(None, max_records, None),
-        validate=True,
-        max_depth=256,
-        threads=1,
-    )
-    more = {"job_id": None, "partition_by": None, **more}
-    return jobs.begin(
-        place, "rows", overwrite=overwrite, options=lambda _before: options, **more
-    )
-
-
-def attempt(job, task, records):
-    path = job.partition_by
-    with job.attempt(task, None if path is None else PathKeys(path, 256)) as rows:
-        rows.write_many(map(json.dumps, records))
-        return rows.close()
-
-
-def run(place, *tasks, **more):
-    """Run a job whose tasks have these records."""
-    job = begin(place, **more)
-    metadata = job.commit([attempt(job, *each) for each in enumerate(tasks)])
-    job.close()
-    return metadata
-
-
-def rows(place):
-    return list(headrace.open(place))
-
-
-def is_sound(url):
-    return not any(each.faults for each in check_shards(headrace.ShardSet(url)))
 
 
 def named(url):
@@ -294,34 +259,9 @@ def test_others_who_are_always_faster_are_given_up(url, bucket, monkeypatch):
     assert stored(bucket) == {"rows.meta-00000001.json"}
 
 
-def commit_some(url, number, overwrite):
-    for again in range(3):
-        record = [number, again]
-        run(url, [record] * 5, [record] * 5, overwrite=overwrite)
-
-
 @pytest.mark.parametrize("overwrite", [False, True])
 def test_many_jobs_at_once(url, overwrite):
-    context = multiprocessing.get_context("fork")
-    several = [
-        context.Process(target=commit_some, args=(url, number, overwrite))
-        for number in range(4)
-    ]
-    for each in several:
-        each.start()
-    for each in several:
-        each.join()
-        assert each.exitcode == 0
-    found = rows(url)
-    kinds = sorted({tuple(row) for row in found})
-    if overwrite:
-        assert len(kinds) == 1
-        assert len(found) == 10
-    else:
-        assert kinds == [(number, again) for number in range(4) for again in range(3)]
-        assert len(found) == 120
-    assert headrace.ShardSet(url).metadata.generation == 12
-    assert is_sound(url)
+    check_many_at_once(url, overwrite=overwrite)
 
 
 def test_vacuum_takes_nothing_from_jobs_that_commit(url):

@@ -1,18 +1,13 @@
 """Jobs of many tasks: what attempts put aside, and what commits make of it."""
 
-import json
-import multiprocessing
 import os
 import pickle
 import threading
 import time
-from pathlib import Path
 
 import pytest
 
 import headrace
-from headrace.api.shard_check import check_shards
-from headrace.engines.path_keys import PathKeys
 from headrace.errors import (
     BadSetError,
     SetLockedError,
@@ -22,47 +17,14 @@ from headrace.errors import (
 from headrace.store.shards import generations, leftovers
 from headrace.store.shards import job as jobs
 from headrace.store.shards.commit import Generation
-from headrace.store.shards.options import limits, pack_options
-
-
-def begin(directory, *, codec="zstd", max_records=None, overwrite=False, **more):
-    options = pack_options(
-        codec,
-        level=None,
-        options=None,
-        block_bytes=more.pop("block_bytes", "256KiB"),
-        limits=limits(None, max_records, None),
-        validate=True,
-        max_depth=256,
-        threads=1,
-    )
-    more = {"job_id": None, "partition_by": None, **more}
-    return jobs.begin(
-        Path(directory),
-        "rows",
-        overwrite=overwrite,
-        options=lambda _before: options,
-        **more,
-    )
-
-
-def attempt(job, task, records):
-    path = job.partition_by
-    with job.attempt(task, None if path is None else PathKeys(path, 256)) as rows:
-        rows.write_many(map(json.dumps, records))
-        return rows.close()
-
-
-def run(directory, *tasks, **more):
-    """Run a job whose tasks have these records."""
-    job = begin(directory, **more)
-    metadata = job.commit([attempt(job, *each) for each in enumerate(tasks)])
-    job.close()
-    return metadata
-
-
-def rows(directory):
-    return list(headrace.open(directory))
+from tests.reference.shard_jobs import (
+    attempt,
+    begin,
+    check_many_at_once,
+    is_sound,
+    rows,
+    run,
+)
 
 
 def files(directory):
@@ -71,11 +33,6 @@ def files(directory):
         for path in directory.rglob("*")
         if path.is_file()
     )
-
-
-def is_sound(directory):
-    shards = headrace.ShardSet(directory)
-    return not any(checked.faults for checked in check_shards(shards))
 
 
 def test_parts_are_in_the_order_of_their_tasks(tmp_path):
@@ -384,35 +341,10 @@ def test_a_commit_by_somebody_who_locks_nothing_is_seen(tmp_path, monkeypatch):
     assert is_sound(tmp_path)
 
 
-def commit_one(directory, number, overwrite):
-    for again in range(3):
-        record = [number, again]
-        run(Path(directory), [record] * 5, [record] * 5, overwrite=overwrite)
-
-
 @pytest.mark.parametrize("overwrite", [False, True])
 def test_many_jobs_at_once(tmp_path, overwrite):
-    context = multiprocessing.get_context("fork")
-    several = [
-        context.Process(target=commit_one, args=(tmp_path, number, overwrite))
-        for number in range(4)
-    ]
-    for each in several:
-        each.start()
-    for each in several:
-        each.join()
-        assert each.exitcode == 0
-    found = rows(tmp_path)
-    kinds = sorted({tuple(row) for row in found})
-    if overwrite:
-        assert len(kinds) == 1
-        assert len(found) == 10
-    else:
-        assert kinds == [(number, again) for number in range(4) for again in range(3)]
-        assert len(found) == 120
-    assert headrace.ShardSet(tmp_path).metadata.generation == 12
+    check_many_at_once(tmp_path, overwrite=overwrite)
     assert not list(tmp_path.glob(".*"))
-    assert is_sound(tmp_path)
 
 
 # What dead drivers leave

@@ -66,9 +66,8 @@ def explained(pipeline: Pipeline) -> str:
             ]
         )
     for index in pipeline.indexes:
-        of_all = isinstance(index, SetIndex)
-        each = "" if of_all else ": for each part of the output"
-        lines.append(f"index of {title_of(index)}{each}")
+        of_part = "" if isinstance(index, SetIndex) else ": for each part of the output"
+        lines.append(f"index of {title_of(index)}{of_part}")
         left = "what is left to do is known when the pass before is done"
         if known is not None:
             left = _left(index, [source for _input, source in known], place)

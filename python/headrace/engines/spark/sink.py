@@ -79,7 +79,7 @@ class HeadraceWriter(DataSourceArrowWriter):
         from headrace.engines.spark.column_lines import is_raw, json_lines
         from headrace.kernel.column_lines import NoJsonError
 
-        before, target = rows.records, self._job.home.text
+        before, target = rows.records, self._job.home.names.text
         skip_nulls, null_for_nan = self._options.skip_nulls, self._options.null_for_nan
         try:
             for lines in json_lines(

@@ -66,16 +66,6 @@ class DirectoryHome:
     made: tuple[Path, ...] = ()
 
     @property
-    def text(self) -> str:
-        """How messages name the set."""
-        return self.names.text
-
-    @property
-    def name(self) -> str:
-        """What the set is called."""
-        return self.names.name
-
-    @property
     def token(self) -> str:
         """What no other job has."""
         return self.staging.name

@@ -64,7 +64,7 @@ class Job:
     def attempt(self, task: int, keys: Keys | None = None) -> AttemptWriter:
         """Begin an attempt at a task; parts are ordered by the numbers of their tasks."""
         attempt = self.home.attempt(task)
-        return AttemptWriter(attempt, self.home.text, self.options, keys)
+        return AttemptWriter(attempt, self.home.names.text, self.options, keys)
 
     def commit(
         self,
@@ -130,7 +130,7 @@ class Job:
         """Whether the set has a batch; raise if that does not follow those it has."""
         # Where all is replaced, nothing need be there before.
         run = None if current is None else current.run
-        return not self.overwrite and batch.is_in(self.home.text, run)
+        return not self.overwrite and batch.is_in(self.home.names.text, run)
 
     def _metadata(
         self,
@@ -143,7 +143,9 @@ class Job:
         run: dict[str, object] = {}
         before: tuple[Part, ...] = ()
         if current is not None and not self.overwrite:
-            refuse_mixture(self.home.text, current, compression, self.partition_by)
+            refuse_mixture(
+                self.home.names.text, current, compression, self.partition_by
+            )
             before = current.parts
             run = dict(current.run or {})
             largest = max(compression.block_bytes, current.compression.block_bytes)
@@ -154,7 +156,7 @@ class Job:
             run |= {"jobId": self.job_id, "jobIds": [*_job_ids(run), self.job_id]}
         parts = tuple(numbered([*before, *taken]))
         return Metadata(
-            self.home.name, generation, compression, limits, parts, run or None
+            self.home.names.name, generation, compression, limits, parts, run or None
         )
 
     def drop(self, parts: Iterable[Part]) -> None:
@@ -190,7 +192,7 @@ def begin(
     before = None if overwrite else current
     chosen = options(before)
     if before is not None and not done:
-        refuse_mixture(home.text, before, chosen.compression, partition_by)
+        refuse_mixture(home.names.text, before, chosen.compression, partition_by)
     begun = home.begun(current, shared=token is not None)
     return Job(begun, overwrite, job_id, chosen, partition_by, done)
 

@@ -59,7 +59,7 @@ def _committed(shards: ShardSet, home: RemoteHome, parts: list[Part]) -> int:
             time.sleep(random.uniform(0.01, 0.2))  # so that two do not meet again
         else:
             return number
-    raise SetLockedError(home.text, "many others who write it")
+    raise SetLockedError(home.names.text, "many others who write it")
 
 
 def _uploaded(shards: ShardSet, attempt: RemoteAttempt) -> list[Part]:

@@ -31,16 +31,6 @@ class RemoteHome:
     since: float = field(default_factory=time.time)
     token: str = field(default_factory=lambda: os.urandom(8).hex())
 
-    @property
-    def text(self) -> str:
-        """How messages name the set."""
-        return self.names.text
-
-    @property
-    def name(self) -> str:
-        """What the set is called."""
-        return self.names.name
-
     def refuse_foreign(self) -> None:
         """Raise nothing: a set can live beside anything else."""
 
@@ -50,7 +40,7 @@ class RemoteHome:
 
     def begun(self, current: Metadata | None, *, shared: bool) -> RemoteHome:  # noqa: ARG002
         """Raise unless the store can do what a commit needs, before tasks do their work."""
-        self.names.store.refuse_unless_creating(naming.probe_name(self.name))
+        self.names.store.refuse_unless_creating(naming.probe_name(self.names.name))
         # The one that is committed has this number or a higher one.
         return replace(self, number=1 if current is None else current.generation + 1)
 
