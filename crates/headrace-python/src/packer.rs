@@ -35,7 +35,8 @@ type PyRefusedRow = (usize, &'static str, u64, String);
 /// Turns lines into the bytes of shards.
 #[pyclass(frozen, module = "headrace._native")]
 pub(crate) struct Packer {
-    packer: Mutex<pack::Packer>,
+    /// Boxed: it is aligned to 64 bytes, and Python aligns an object to no more than 16.
+    packer: Box<Mutex<pack::Packer>>,
 }
 
 #[pymethods]
@@ -62,7 +63,7 @@ impl Packer {
                 io::ErrorKind::InvalidInput => PyValueError::new_err(error.to_string()),
                 _ => error.into(),
             })?;
-        Ok(Self { packer: Mutex::new(packer) })
+        Ok(Self { packer: Box::new(Mutex::new(packer)) })
     }
 
     /// Take the lines of `data` from byte `start` on, up to one that is refused.
