@@ -682,6 +682,7 @@ class KeyIndexError(HeadraceError):
         "source_replaced": "the file is another one now",
         "source_truncated": "the file is shorter now",
         "source_grown": "the file has grown",
+        "index_newer": "it was updated after the file was opened; open the file again",
         "source_unseekable": "the file cannot be entered in the middle any more",
         "source_end_changed": "the end of the file was changed",
         "set_replaced": "the set has other parts now",

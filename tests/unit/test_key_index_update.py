@@ -3,6 +3,8 @@
 import os
 import pickle
 import shutil
+import subprocess
+import sys
 import warnings
 from dataclasses import replace
 
@@ -386,3 +388,83 @@ def test_a_delta_alone_is_no_index(updated):
     with pytest.raises(KeyIndexError, match="not a key index"):
         headrace.KeyIndex(updated, "k", index=delta, strict=True)
     assert headrace.check_lookup_index(updated, index=delta)["reason"] == "foreign"
+
+
+@pytest.mark.parametrize("change", ["compact", "update", "update and compact"])
+def test_an_index_replaced_while_it_is_opened_is_opened_again(
+    updated, monkeypatch, change
+):
+    opened = store.Stored.opened
+    waiting = [change]
+
+    def replaced_meanwhile(path, delta=None):
+        if delta is not None and waiting:
+            waiting.clear()
+            if "update" in change:
+                append(updated, b'{"k":7,"n":-3}\n')
+                headrace.update_lookup_index(updated)
+            if "compact" in change:
+                headrace.compact_lookup_index(updated)
+        return opened(path, delta)
+
+    monkeypatch.setattr(store.Stored, "opened", staticmethod(replaced_meanwhile))
+    found = store.read(updated.with_name("rows.jsonl.jnx"))
+    assert not waiting
+    assert isinstance(found, store.Stored)
+    assert found.unused is None
+    assert (found.delta is None) == ("compact" in change)
+    last = [-3] if "update" in change else []
+    assert numbers(updated, 7) == [*range(7, 1000, 100), -1, *last]
+
+
+def test_the_base_of_an_open_index_stays_that_of_its_delta(updated):
+    stored = store.read(updated.with_name("rows.jsonl.jnx"))
+    headrace.compact_lookup_index(updated)
+    base = stored.without_delta()
+    assert base.meta == stored.meta
+    assert base.index.build_id == stored.index.build_id
+
+
+def test_readers_need_no_lock_while_another_process_updates(updated):
+    writer = subprocess.Popen(
+        [sys.executable, "-c", UPDATING, str(updated)], stdin=subprocess.PIPE
+    )
+    try:
+        for _ in range(300):
+            with warnings.catch_warnings():
+                # The file may have grown since the index was updated.
+                warnings.simplefilter("ignore", HeadraceWarning)
+                rows = headrace.KeyIndex(updated, "k").get("new")
+            assert [row["n"] for row in rows][:1] == [-2]
+            assert headrace.check_lookup_index(updated, "k")["valid"]
+    finally:
+        writer.stdin.close()
+        assert writer.wait() == 0
+
+
+UPDATING = """
+import select, sys
+import headrace
+path = sys.argv[1]
+while not select.select([sys.stdin], [], [], 0)[0]:
+    with open(path, "ab") as file:
+        file.write(b'{"k":"later","n":0}\\n')
+    headrace.update_lookup_index(path)
+    headrace.compact_lookup_index(path)
+"""
+
+
+def test_an_index_that_is_newer_than_the_opened_file_is_said_to_be(updated):
+    opened = OpenedFile(one_source(str(updated)))
+    append(updated, MORE)
+    headrace.update_lookup_index(updated)
+    headrace.compact_lookup_index(updated)
+    stored = store.read(updated.with_name("rows.jsonl.jnx"))
+    _, fresh = files.fitting(stored, opened.source, opened)
+    assert (fresh.state, fresh.reason) == ("stale", "index_newer")
+
+
+def test_an_index_whose_file_is_gone_is_not_fresh(source):
+    with headrace.KeyIndex(source, "k") as index:
+        source.with_name("rows.jsonl.jnx").unlink()
+        assert not index.is_fresh()

@@ -84,7 +84,7 @@ def index_stats(
 ) -> dict[str, Any]:
     """Return what an index of so many bytes is of, which is for `describe` to say."""
     whole = found.whole
-    built = datetime.fromtimestamp(found.changed_ns() // _SECOND, UTC)
+    built = datetime.fromtimestamp(found.changed_ns(location) // _SECOND, UTC)
     return {
         "source": location,
         "index": str(found.path),

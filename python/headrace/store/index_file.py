@@ -15,7 +15,7 @@ There are kinds of indexes, each a class of `Stored`: `store/key_index.py`,
 from __future__ import annotations
 
 import stat
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -30,7 +30,12 @@ from typing import (
     TypeVar,
 )
 
-from headrace.errors import KeyIndexError, KeyIndexLockedError, UsageError
+from headrace.errors import (
+    KeyIndexError,
+    KeyIndexLockedError,
+    SourceNotFoundError,
+    UsageError,
+)
 from headrace.kernel.rows import SidecarError, reading
 from headrace.kernel.sealed import IndexMeta, SealedIndex, SourceMark
 from headrace.store.atomic import remove_temporary
@@ -57,6 +62,8 @@ _FAULTS: dict[str, Fault] = {
 State: TypeAlias = Literal["fresh", "grown", "stale"]
 
 _NEWEST = 2
+_ATTEMPTS = 8
+"""How often an index may be replaced while it is being opened."""
 _TOO_FRESH_NS = 50_000_000
 """A change this soon before an index was written may not show in the times of a file."""
 
@@ -97,6 +104,7 @@ class Stored(Generic[X, M]):
     """An index that was opened, with its delta if it has one that can be used.
 
     `path` and `meta` are those of the base. `unused` is a delta that cannot be used.
+    `alone` is the base without its delta, from the same moment.
     """
 
     NAME: ClassVar[str]
@@ -107,6 +115,7 @@ class Stored(Generic[X, M]):
     meta: M
     delta: Delta[M] | None = None
     unused: Unreadable | None = None
+    alone: X | None = None
 
     @staticmethod
     def begins(head: bytes) -> bool:
@@ -138,16 +147,19 @@ class Stored(Generic[X, M]):
         """The file that says so."""
         return self.path if self.delta is None else self.delta.path
 
-    def changed_ns(self) -> int:
-        """Return when it was written."""
-        try:
-            return self.newest_path.stat().st_mtime_ns
-        except FileNotFoundError:
-            # It became one with the base meanwhile.
-            return self.path.stat().st_mtime_ns
+    def changed_ns(self, location: str) -> int:
+        """Return when the index of a file was written; raises if it was removed since."""
+        # The delta may have become one with the base meanwhile.
+        for path in (self.newest_path, self.path):
+            with suppress(FileNotFoundError):
+                return path.stat().st_mtime_ns
+        reason = "it was removed after it was opened"
+        raise self.ERROR(location, str(self.path), "missing", reason)
 
     def without_delta(self) -> Self:
         """Return the base alone."""
+        if self.alone is not None:
+            return type(self)(self.path, self.alone, self.meta)
         with reading(str(self.path)):
             return type(self)(self.path, self.opened(self.path), self.meta)
 
@@ -165,7 +177,33 @@ class Freshness:
 
 
 def read(path: Path, kind: type[S]) -> S | Unreadable | None:
-    """Open an index, with its delta if that is one of it; None if there is nothing."""
+    """Open an index, with its delta if that is one of it; None if there is nothing.
+
+    Readers need no lock: an update that replaces a file while both are opened is noticed,
+    and both are opened again.
+    """
+    for _attempt in range(_ATTEMPTS):
+        before = _identities(path)
+        found = _read(path, kind)
+        if _identities(path) == before:
+            break
+    return found
+
+
+def _identities(path: Path) -> list[tuple[int, int, int] | None]:
+    """Tell apart the files that one name stood for at different times, of base and delta."""
+    found: list[tuple[int, int, int] | None] = []
+    for file in (path, delta_of(path)):
+        try:
+            looks = file.stat()
+        except OSError:
+            found.append(None)
+        else:
+            found.append((looks.st_ino, looks.st_size, looks.st_mtime_ns))
+    return found
+
+
+def _read(path: Path, kind: type[S]) -> S | Unreadable | None:
     base = _opened(path, kind)
     if base is None or isinstance(base, Unreadable):
         return base
@@ -176,7 +214,8 @@ def read(path: Path, kind: type[S]) -> S | Unreadable | None:
     assert both.delta is not None
     text, version, size = both.delta
     delta = Delta(place, kind.meta_of(text), version, size)
-    return kind(path, both, kind.meta_of(both.meta), delta)
+    alone = base if base.build_id == both.build_id else None
+    return kind(path, both, kind.meta_of(both.meta), delta, alone=alone)
 
 
 def _opened(
@@ -204,6 +243,9 @@ def _opened(
             files = (path,) if base is None else (base, path)
             index: SealedIndex = kind.opened(*files)
             return index
+    except SourceNotFoundError:
+        # Another process removed it after its first bytes were read.
+        return None
     except SidecarError as error:
         _path, offset, reason = error.args
         known = [fault for said, fault in _FAULTS.items() if said in reason]
@@ -269,10 +311,11 @@ def _freshness(
     plain = made.codec == "none"
     least = stored.newest.coverage_end if plain else made.size
     if now.size < least:
-        return Freshness("stale", "source_truncated")
+        grew = _size_of(source) >= least
+        return Freshness("stale", "index_newer" if grew else "source_truncated")
     if not plain and now.size > made.size:
         return Freshness("stale", "source_modified")
-    settled = now.ctime_ns + _TOO_FRESH_NS < stored.changed_ns()
+    settled = now.ctime_ns + _TOO_FRESH_NS < stored.changed_ns(source.location)
     if made == now and now.ctime_ns and settled:
         return Freshness("fresh")
     if not prove:
@@ -286,6 +329,12 @@ def _freshness(
         return Freshness("grown", "source_grown" if grown else "source_end_changed")
     shorter = now.size < made.size
     return Freshness("stale", "source_truncated" if shorter else "source_modified")
+
+
+def _size_of(source: Source) -> int:
+    """Return the size of a file as it is now; `source` has that of when it was opened."""
+    with reading(source.location):
+        return Path(source.location).stat().st_size
 
 
 @contextmanager
