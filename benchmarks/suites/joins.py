@@ -59,7 +59,8 @@ def headrace_join(left: str, right: str, index: str | None) -> Outcome:
     load_headrace()
     with output() as file:
         with Meter() as meter:
-            for lines in join(left, right, KEY, index=index or False).lines():
+            joined = join(left, right, KEY, how="left", index=index or False)
+            for lines in joined.lines():
                 file.write(lines)
         return Outcome(written(file.name), meter.figures)
 
@@ -97,7 +98,7 @@ def headrace_lookups(left: str, right: str, index: str) -> Outcome:
 
     def rows() -> tuple[bytes, dict[str, float]]:
         with Meter() as meter:
-            joined = join(left, right, KEY, index=index)
+            joined = join(left, right, KEY, how="left", index=index)
             lines = b"".join(joined.lines())
         if joined.stats.mode != "indexed":
             raise ValueError(f"{right}: too small for an index to be used")

@@ -636,7 +636,7 @@ def test_what_is_reached_is_joined(headrace, edges, on_path):
     nodes.write_bytes(b'{"id":"C456","name":"cat"}\n{"id":7,"name":"seven"}\n')
     line = (
         "headrace graph expand --edges edges.jsonl --seed C123 -q"
-        " | headrace join nodes.jsonl --on id --inner"
+        " | headrace join nodes.jsonl --on id --text-keys"
     )
     done = subprocess.run(
         ["bash", "-c", line],

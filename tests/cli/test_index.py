@@ -117,7 +117,65 @@ def test_a_match_can_be_required(headrace):
     found = get(headrace, "--eq", "7,none", "--require-match")
     assert (found.code, found.rows) == (1, SEVENS)
     assert found.events[0]["missed"] == 1
+    assert "have no row: none" in found.events[0]["message"]
     assert get(headrace, "--eq", "7", "--require-match").code == 0
+    many = get(
+        headrace, "--eq", ",".join(f"x{n}" for n in range(12)), "--require-match"
+    )
+    assert many.events[0]["missed"] == 12
+    assert many.events[0]["message"].endswith("x8, x9 and 2 more")
+
+
+@pytest.fixture
+def prices(tmp_path):
+    rows = b'{"p":2.50,"k":"a"}\n{"p":"2.50","k":"b"}\n{"p":3,"k":"c"}\n'
+    (tmp_path / "prices.jsonl").write_bytes(rows)
+
+
+@pytest.mark.usefixtures("prices")
+@pytest.mark.parametrize("indexed", [True, False])
+@pytest.mark.parametrize(
+    ("asked", "keys"),
+    [
+        (["--eq", "2.50"], ["b", "a"]),
+        (["--eq", "2.5"], ["a"]),
+        (["--eq", "25e-1,3.0"], ["a", "c"]),
+        (["--eq-raw", "3e0"], ["c"]),
+        (["--eq", "2.50", "--typed"], ["b"]),
+        (["--eq", "3.0", "--require-match"], ["c"]),
+    ],
+)
+def test_a_number_is_found_however_it_is_written(headrace, indexed, asked, keys):
+    if indexed:
+        assert headrace("index", "build", "prices.jsonl", "--on", "p").code == 0
+    found = headrace("index", "get", "prices.jsonl", "--key", "p", *asked)
+    assert found.code == 0
+    assert [json.loads(row)["k"] for row in found.rows] == keys
+
+
+@pytest.mark.usefixtures("prices")
+def test_a_part_of_a_key_that_may_be_a_text_or_a_number_is_refused(headrace):
+    key = ("index", "get", "prices.jsonl", "--key", "k,p")
+    found = headrace(*key, "--eq", "a,2.50")
+    assert found.code == 2
+    assert "--eq-json" in found.err
+    assert len(headrace(*key, "--eq-json", '["a",2.50]').rows) == 1
+    assert len(headrace(*key, "--eq", '["a",2.50]').rows) == 1
+
+
+@pytest.mark.usefixtures("index")
+def test_a_bad_key_on_standard_input_has_a_line(process):
+    asked = ("index", "get", "customers.jsonl", "--key", "customer_id", "--stdin")
+    found = process(*asked, "--json-keys", stdin=b'"7"\n\nnull\n')
+    assert found.code == 2
+    assert "standard input, line 3: null" in found.err
+
+
+def test_a_field_that_no_row_has_is_reported(headrace, customers):
+    found = headrace("index", "get", customers, "--key", "custmer_id", "--eq", "7")
+    assert found.code == 0
+    (said,) = [e for e in found.events if e["event"] == "key_not_found"]
+    assert "fields of the first rows: customer_id" in said["message"]
 
 
 def test_composite_keys(headrace, customers):

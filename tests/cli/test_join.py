@@ -31,6 +31,9 @@ JOINED = [
     b'{"id": 5, "user": "q"}',
 ]
 
+SKIP = ("--on-error", "skip")
+ALL = ("--how", "left", *SKIP)
+
 
 @pytest.fixture(autouse=True)
 def sides(tmp_path):
@@ -47,6 +50,9 @@ def no_side_is_small(monkeypatch):
 @pytest.fixture
 def join(headrace):
     def run(*arguments, left="left.jsonl"):
+        policies = {"--strict", "--errors", "--on-error"}
+        usual = () if policies & {*arguments} else ("--on-error", "skip")
+        arguments = ("--how", "left", *usual, *arguments)
         return headrace("join", "right.jsonl", "--on", "user", left, *arguments)
 
     return run
@@ -78,7 +84,7 @@ def test_there_is_a_row_for_each_match(join):
 
 
 def test_the_left_side_may_come_from_a_pipe(process):
-    done = process("join", "right.jsonl", "--on", "user", stdin=LEFT)
+    done = process("join", "right.jsonl", "--on", "user", *ALL, stdin=LEFT)
     assert (done.code, done.rows) == (0, JOINED)
     both = process("join", "-", "--on", "user", "-", stdin=LEFT)
     assert both.code == 2
@@ -86,14 +92,14 @@ def test_the_left_side_may_come_from_a_pipe(process):
 
 
 def test_the_right_side_may_come_from_a_pipe(process):
-    done = process("join", "-", "--on", "user", "left.jsonl", stdin=RIGHT)
+    done = process("join", "-", "--on", "user", *ALL, "left.jsonl", stdin=RIGHT)
     assert (done.code, done.rows) == (0, JOINED)
 
 
 @pytest.mark.parametrize(
     ("arguments", "first", "count"),
     [
-        (["--inner"], JOINED[0], 3),
+        (["--how", "inner"], JOINED[0], 3),
         (
             ["--target", "t"],
             b'{"id": 1, "user": "a","t":[{"user":"a","name":"Ada","n":1.50},'
@@ -107,8 +113,8 @@ def test_the_right_side_may_come_from_a_pipe(process):
             5,
         ),
         (
-            ["--indicator", "name", "--inner"],
-            b'{"id": 1, "user": "a","n":1.50,"name":"both"}',
+            ["--indicator", "found", "--pick", "n", "--how", "inner"],
+            b'{"id": 1, "user": "a","n":1.50,"found":"both"}',
             3,
         ),
     ],
@@ -123,24 +129,101 @@ def test_keys_may_have_two_names_and_several_fields(headrace, sides):
     (sides / "l.jsonl").write_bytes(b'{"a":1,"b":"x"}\n{"a":"1","b":"y"}\n')
     (sides / "r.jsonl").write_bytes(b'{"c":"x","d":1.0,"n":7}\n')
     both = ("--left-key", "a,b", "--right-key", "d,c")
-    done = headrace("join", "r.jsonl", *both, "l.jsonl", "--inner")
+    done = headrace("join", "r.jsonl", *both, "l.jsonl", "--how", "inner")
     assert done.rows == [b'{"a":1,"b":"x","n":7}']
 
 
-def test_types_count_if_somebody_says_so(headrace, sides):
+def test_keys_are_compared_as_values_or_as_texts(headrace, sides):
     (sides / "l.jsonl").write_bytes(b'{"a":1}\n{"a":"1"}\n')
     (sides / "r.jsonl").write_bytes(b'{"a":1.0,"n":7}\n')
-    loose = headrace("join", "r.jsonl", "--on", "a", "l.jsonl", "--inner")
-    assert loose.rows == [b'{"a":1,"n":7}', b'{"a":"1","n":7}']
-    typed = headrace("join", "r.jsonl", "--on", "a", "l.jsonl", "--inner", "--typed")
-    assert typed.rows == [b'{"a":1,"n":7}']
+    values = headrace("join", "r.jsonl", "--on", "a", "l.jsonl")
+    assert values.rows == [b'{"a":1,"n":7}']
+    texts = headrace("join", "r.jsonl", "--on", "a", "l.jsonl", "--text-keys")
+    assert texts.rows == [b'{"a":1,"n":7}', b'{"a":"1","n":7}']
+
+
+def test_a_join_is_that_of_the_language(headrace, sides):
+    """One meaning: what is joined, when keys are equal, and what a bad row does."""
+    (sides / "l.jsonl").write_bytes(b'{"a":1}\n{"a":"1"}\n{"a":2}\n{"a":null}\n')
+    (sides / "r.jsonl").write_bytes(b'{"a":1.0,"n":7}\n{"a":null,"n":8}\n')
+    command = headrace("join", "r.jsonl", "--on", "a", "l.jsonl")
+    named = ("l.jsonl", "--name", "r=r.jsonl")
+    query = headrace("query", "$.join(@r, on: a).map({a, n})", *named)
+    assert command.rows == [b'{"a":1,"n":7}']
+    assert [json.loads(row)["n"] for row in query.rows] == [7]
+    left = headrace("join", "r.jsonl", "--on", "a", "l.jsonl", "--how", "left")
+    query = headrace("query", "$.left_join(@r, on: a)", *named)
+    assert [json.loads(row).get("n") for row in left.rows] == [
+        json.loads(row).get("n") for row in query.rows
+    ]
+    for side in ("l.jsonl", "r.jsonl"):
+        whole = (sides / side).read_bytes()
+        (sides / side).write_bytes(whole + b"oops\n")
+        for done in (
+            headrace("join", "r.jsonl", "--on", "a", "l.jsonl"),
+            headrace("query", "$.join(@r, on: a)", *named),
+        ):
+            assert (done.code, side in done.err) == (1, True)
+        skipped = headrace("join", "r.jsonl", "--on", "a", "l.jsonl", *SKIP)
+        assert (skipped.code, skipped.rows) == (0, command.rows)
+        skipped = headrace("query", "$.join(@r, on: a)", *named, *SKIP)
+        assert (skipped.code, len(skipped.rows)) == (0, 1)
+        (sides / side).write_bytes(whole)
+
+
+@pytest.mark.parametrize("how", ["inner", "left"])
+def test_a_key_that_no_row_has_is_reported(headrace, how):
+    files = ("right.jsonl", "left.jsonl")
+    done = headrace("join", "--on", "usr", *files, "--how", how, *SKIP)
+    assert done.code == 0
+    reported = [e["source"] for e in done.events if e["event"] == "key_not_found"]
+    assert reported == ["left.jsonl", "right.jsonl"]
+    assert "no row has the key usr" in done.err
+    assert "fields of the first rows: id, user, name" in done.err
+    keys = ("--left-key", "user", "--right-key", "usr")
+    done = headrace("join", *keys, *files, "--how", how, *SKIP)
+    reported = [e["source"] for e in done.events if e["event"] == "key_not_found"]
+    assert reported == ["right.jsonl"]
+
+
+@pytest.mark.parametrize(
+    ("field", "side"), [("name", "right"), ("id", "left"), ("n", "right")]
+)
+def test_a_field_that_the_join_would_replace_is_an_error(join, field, side):
+    done = join("--indicator", field)
+    assert done.code == 2
+    said = f"{side}.jsonl: a {side} row has a field '{field}' itself"
+    assert said in told(done, "error")["message"]
+    renamed = join("--indicator", field, "--prefix", "r_")
+    assert renamed.code == (0 if field == "n" else 2)
+
+
+def test_the_array_of_matches_replaces_no_field(join):
+    done = join("--target", "id")
+    assert done.code == 2
+    assert "a left row has a field 'id' itself" in told(done, "error")["message"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--on", "k", "--left-key", "a"], "not both"),
+        (["--left-key", "a"], "right_on (--right-key) is missing"),
+        (["--right-key", "a"], "left_on (--left-key) is missing"),
+        ([], "on (--on) is missing"),
+    ],
+)
+def test_what_is_missing_of_a_key_is_named(headrace, arguments, said):
+    done = headrace("join", "right.jsonl", "left.jsonl", *arguments)
+    assert done.code == 2
+    assert said in done.err
 
 
 # Accounting
 
 
 def test_every_line_is_accounted_for(join):
-    done = join("--stats", "--inner")
+    done = join("--stats", "--how", "inner")
     stats = told(done, "stats")
     counts = {"rows": 6, "emitted": 2, "filtered": 2, "skipped": 1, "blank": 1}
     assert {name: stats[name] for name in counts} == counts
@@ -182,7 +265,7 @@ def test_nothing_can_be_added_to_what_is_no_object(join, sides):
     done = join("--indicator", "i")
     assert done.rows == [b'{"user":"b","name":"Bob","i":"both"}']
     assert "1 bad row" in told(done, "bad_rows")["message"]
-    assert join("--indicator", "i", "--inner", "--strict").code == 0
+    assert join("--indicator", "i", "--how", "inner", "--strict").code == 0
 
 
 # The way to right rows

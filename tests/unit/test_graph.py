@@ -543,3 +543,30 @@ def test_packages_that_are_not_installed(graph, package, monkeypatch):
     monkeypatch.setitem(sys.modules, f"{package}.sparse", None)
     with pytest.raises(MissingExtraError, match=package):
         getattr(graph, f"to_{package}")()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ({"hops": "2"}, "hops must be a whole number, not '2'"),
+        ({"hops": 1.5}, "hops must be a whole number, not 1.5"),
+        ({"limit": True}, "limit must be a whole number"),
+        ({"predicates": ["p", None]}, "None: a predicate is named by"),
+        ({"predicates": 1.5}, "1.5: a predicate is a text"),
+        ({"predicates": b"p"}, "a predicate is a text"),
+    ],
+)
+def test_what_names_nothing_is_refused(graph, arguments, said):
+    with pytest.raises(UsageError, match=said):
+        graph.expand("a", **arguments)
+
+
+def test_a_predicate_may_be_a_number(tmp_path):
+    path = tmp_path / "edges.jsonl"
+    path.write_bytes(
+        b'{"from":"a","pred":1,"to":"b"}\n{"from":"a","pred":2,"to":"c"}\n'
+    )
+    with headrace.Graph(path, "from", "pred", "to", index=False) as graph:
+        for predicates in (1, [1], "1", ["1"]):
+            found = graph.expand("a", predicates=predicates)
+            assert [step.node for step in found] == ["a", "b"]

@@ -330,3 +330,17 @@ def test_decimals_are_keys(source):
     for value in (Decimal("NaN"), Decimal("Infinity")):
         with pytest.raises(UsageError):
             index.get(value)
+
+
+def test_a_text_with_commas_names_several_fields(tmp_path):
+    path = tmp_path / "rows.jsonl"
+    path.write_bytes(b'{"a":1,"b":2,"c,d":3}\n')
+    headrace.build_lookup_index(path, "a,b")
+    assert headrace.KeyIndex(path, ["a", "b"]).get([1, 2])
+    headrace.build_lookup_index(path, ["c,d"])
+    assert headrace.KeyIndex(path, ["c,d"]).get(3)
+    with pytest.warns(HeadraceWarning, match="no row has the key a,z"):
+        headrace.build_lookup_index(path, "a,z")
+    for unnamed in ("", "a,", []):
+        with pytest.raises(UsageError):
+            headrace.build_lookup_index(path, unnamed)

@@ -142,6 +142,15 @@ impl RowJoin {
         (run.join.held_bytes(), run.join.held_rows())
     }
 
+    /// The first side, `left` or `right`, with a field whose name the join itself adds.
+    #[getter]
+    fn clash(&self) -> Option<&'static str> {
+        self.lock().join.clash().map(|clash| match clash {
+            keys::join::Clash::Left => "left",
+            keys::join::Clash::Right => "right",
+        })
+    }
+
     /// How often the right source was read for rows that the index has.
     #[getter]
     fn reads(&self) -> u64 {

@@ -36,7 +36,8 @@ use crate::{
 };
 
 /// A key to be looked up.
-#[pyclass(frozen, module = "headrace._native")]
+#[pyclass(frozen, eq, module = "headrace._native")]
+#[derive(PartialEq)]
 pub(crate) struct KeyRequest {
     request: keys::Request,
 }

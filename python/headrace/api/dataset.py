@@ -398,16 +398,16 @@ class Dataset(Closing, Sequence[T_co]):
         *,
         left_on: str | Sequence[str] | None = None,
         right_on: str | Sequence[str] | None = None,
-        how: Literal["left", "inner"] = "left",
+        how: Literal["inner", "left"] = "inner",
         target: str | None = None,
         pick: Sequence[str] | None = None,
         prefix: str = "",
         indicator: str | None = None,
         index: bool | str | os.PathLike[str] | None = None,
         fallback: Literal["hash", "error"] = "hash",
-        typed: bool = False,
+        text_keys: bool = False,
         memory: int | str = "1GiB",
-        on_error: QueryOnError = "skip",
+        on_error: QueryOnError = "abort",
         errors: Errors | None = None,
         strict: bool = False,
         tell: Callable[[KeyIndexError], object] | None = None,
@@ -415,27 +415,28 @@ class Dataset(Closing, Sequence[T_co]):
         """Add to each row the fields of those rows of `right` that have its key.
 
         The key is the field `on`, or several, or `left_on` here and `right_on` there. As in
-        a key index, 1 is ``1.0`` and ``"1"`` unless `typed`, and null, what is missing and
-        what is nested equal nothing. There is a row for each match, with the fields of the
-        right one, its key left out, laid over those of the left one; a row without a match
-        stays as it is, or with ``how="inner"`` is left out. With `target`, there is one
-        row with the array of matches in that field. Of right rows only `pick` is taken,
-        their names get a `prefix`, and the field `indicator` is ``"both"`` or
+        a query, 1 equals ``1.0`` and not ``"1"``; with `text_keys` it does. Null, what is
+        missing and what is nested equal nothing. There is a row for each match, with the
+        fields of the right one, its key left out, laid over those of the left one; a row
+        without a match is left out, or with ``how="left"`` stays as it is. With `target`,
+        there is one row with the array of matches in that field. Of right rows only `pick`
+        is taken, their names get a `prefix`, and the field `indicator` is ``"both"`` or
         ``"left_only"``. Rows come in the order of the left side.
 
         Right rows are held in up to `memory`, or a key index leads to them: if there is
         one and it saves time, always with ``index=True`` or the path of one, and never
         with ``index=False``. Where it is wanted and cannot be used, they are held after
-        all, which `tell` is told of, unless the `fallback` is ``"error"``. Left lines that
-        are bad are passed over, and go to `errors` with ``on_error="collect"``; with
-        `strict`, a bad line of either side and an index that cannot be used are errors.
+        all, which `tell` is told of, unless the `fallback` is ``"error"``. A bad line of
+        either side ends the run; with ``on_error="skip"`` such lines are left out and
+        counted, and with ``"collect"`` left ones go to `errors`. With `strict`, an index
+        that cannot be used is an error, too.
         """
         from headrace.api.join import JoinResult, Side, Wanted, keys_of
         from headrace.engines.local.join_run import JoinTerms
         from headrace.kernel.join import Form
 
         _check_choices(
-            how=(how, ("left", "inner")),
+            how=(how, ("inner", "left")),
             fallback=(fallback, ("hash", "error")),
             on_error=(on_error, ("abort", "skip", "collect")),
         )
@@ -455,7 +456,7 @@ class Dataset(Closing, Sequence[T_co]):
         terms = JoinTerms(
             *keys_of(on, left_on, right_on),
             form,
-            typed=typed,
+            typed=not text_keys,
             memory=parse_size(memory),
             max_line=self._options.max_line,
             max_depth=self._max_depth,

@@ -248,13 +248,19 @@ class Graph(Closing):
     # Edges
 
     def out(
-        self, node: str | int, *, predicates: Iterable[str] | None = None
+        self,
+        node: str | int,
+        *,
+        predicates: str | int | Iterable[str | int] | None = None,
     ) -> Iterator[Edge]:
         """Give the edges that come from a node, in file order."""
         return iter(self._edges(node, "out", predicates) or ())
 
     def in_(
-        self, node: str | int, *, predicates: Iterable[str] | None = None
+        self,
+        node: str | int,
+        *,
+        predicates: str | int | Iterable[str | int] | None = None,
     ) -> Iterator[Edge]:
         """Give the edges that go to a node, in file order."""
         return iter(self._edges(node, "in", predicates) or ())
@@ -263,7 +269,7 @@ class Graph(Closing):
         self,
         node: str | int,
         *,
-        predicates: Iterable[str] | None = None,
+        predicates: str | int | Iterable[str | int] | None = None,
         direction: Direction = "both",
     ) -> Iterator[str]:
         """Give the nodes at the other ends of the edges of a node, each once."""
@@ -294,7 +300,7 @@ class Graph(Closing):
         self,
         node: str | int,
         direction: Direction,
-        predicates: Iterable[str] | None,
+        predicates: str | int | Iterable[str | int] | None,
         most: int | None = None,
     ) -> list[Edge] | None:
         text, wanted = _text(node), texts_of(predicates)
@@ -312,7 +318,7 @@ class Graph(Closing):
         seeds: str | int | Iterable[str | int],
         hops: int | None = None,
         *,
-        predicates: Iterable[str] | None = None,
+        predicates: str | int | Iterable[str | int] | None = None,
         direction: Direction = "out",
         emit: Emit = "nodes",
         limit: int | None = None,
@@ -343,7 +349,7 @@ class Graph(Closing):
         goal: str | int,
         *,
         hops: int | None = None,
-        predicates: Iterable[str] | None = None,
+        predicates: str | int | Iterable[str | int] | None = None,
         direction: Direction = "out",
     ) -> list[Reached | Followed] | None:
         """Return the way from one node to another that has the fewest edges.
@@ -607,14 +613,14 @@ def _fields_of(
     return EdgeFields(from_, pred, to)
 
 
-def _text(node: str | int) -> str:
+def _text(node: str | int, what: str = "a node") -> str:
     if type(node) is str:
         return _encoded(node)
     if isinstance(node, bool):
         return "true" if node else "false"
     if isinstance(node, str | int):
         return str(node)
-    raise UsageError(f"{node!r}: a node is named by a text or a whole number")
+    raise UsageError(f"{node!r}: {what} is named by a text or a whole number")
 
 
 def seeds_of(seeds: str | int | Iterable[str | int]) -> list[str]:
@@ -628,18 +634,27 @@ def seeds_of(seeds: str | int | Iterable[str | int]) -> list[str]:
 
 def at_most(name: str, bound: int | None) -> int | None:
     """Return a bound of a search; None if nothing can be beyond it."""
+    if bound is not None and type(bound) is not int:
+        raise UsageError(f"{name} must be a whole number, not {bound!r}")
     if bound is not None and bound < 0:
         raise UsageError(f"{name} {bound}: it cannot be below 0")
     return None if bound is None or bound >= _ENDLESS else bound
 
 
-def texts_of(predicates: Iterable[str] | None) -> list[str] | None:
-    """Return predicates as texts, None if any is welcome."""
+def texts_of(
+    predicates: str | int | Iterable[str | int] | None,
+) -> list[str] | None:
+    """Return predicates as the texts that name them; None stands for every predicate."""
     if predicates is None:
         return None
     # The letters of a text are no predicates.
-    several = [predicates] if isinstance(predicates, str) else predicates
-    return [_encoded(text) for text in several]
+    if isinstance(predicates, str | int):
+        predicates = [predicates]
+    if isinstance(predicates, bytes | bytearray) or not isinstance(
+        predicates, Iterable
+    ):
+        raise UsageError(f"{predicates!r}: a predicate is a text or a whole number")
+    return [_text(each, "a predicate") for each in predicates]
 
 
 def _encoded(text: str) -> str:

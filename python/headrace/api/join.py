@@ -7,7 +7,14 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict, Unpack
 
 from headrace.api.bad_rows import as_line
 from headrace.api.dataset import Dataset
-from headrace.api.key_index import KeyIndex, fields_of, warn_of_index, where_of
+from headrace.api.key_index import (
+    KeyIndex,
+    fields_of,
+    no_row_has_key,
+    warn_of_index,
+    warn_of_keyless,
+    where_of,
+)
 from headrace.api.opening import open
 from headrace.api.results import Result
 from headrace.engines.local.join_run import JoinRun, JoinTerms
@@ -43,14 +50,14 @@ class JoinOptions(TypedDict, total=False):
 
     left_on: Fields | None
     right_on: Fields | None
-    how: Literal["left", "inner"]
+    how: Literal["inner", "left"]
     target: str | None
     pick: Sequence[str] | None
     prefix: str
     indicator: str | None
     index: Index
     fallback: Literal["hash", "error"]
-    typed: bool
+    text_keys: bool
     memory: int | str
     on_error: OnError
     errors: Errors | None
@@ -147,12 +154,22 @@ def keys_of(
     >>> keys_of("id", None, None), keys_of(None, ["a", "b"], ["c", "d"])
     ((('id',), ('id',)), (('a', 'b'), ('c', 'd')))
     """
-    if on is not None and (left_on, right_on) == (None, None):
+    if on is not None:
+        if (left_on, right_on) != (None, None):
+            raise UsageError(
+                "the key has one name (on, --on), or one for each side (left_on and "
+                "right_on, --left-key and --right-key), not both"
+            )
         left_on = right_on = on
-    elif on is not None or left_on is None or right_on is None:
+    if left_on is None or right_on is None:
+        missing = (
+            "left_on (--left-key)"
+            if right_on is not None
+            else ("right_on (--right-key)" if left_on is not None else "on (--on)")
+        )
         raise UsageError(
-            "name the key: on (--on), or where it has two names left_on and right_on "
-            "(--left-key, --right-key)"
+            f"name the key: {missing} is missing; on (--on) names a field that both "
+            "sides have"
         )
     left, right = fields_of(left_on), fields_of(right_on)
     if len(left) != len(right):
@@ -171,8 +188,9 @@ class JoinResult(Result):
     """The rows of a join, made while they are read.
 
     Each way of reading runs the join anew. `plan` says how it reaches right rows,
-    `stats` tells of the last run. Left rows that are passed over go to `errors`: the path
-    of a file that is there when the run is over, or a function.
+    `stats` tells of the last run. Left rows that are left out go to `errors`: the path
+    of a file that is there when the run is over, or a function. `report_keyless` is called
+    after a run with the name and the key of a side that has rows, none of them with the key.
     """
 
     def __init__(
@@ -188,6 +206,7 @@ class JoinResult(Result):
         self._left, self.right = left, right
         self._terms, self._wanted, self._errors = terms, wanted, errors
         self._tell = tell or warn_of_index
+        self.report_keyless: Callable[[str, str], object] = warn_of_keyless
         self._found: LedBy | None = None
         self.plan = self._planned()
         self.run = self._new_run()
@@ -203,16 +222,25 @@ class JoinResult(Result):
         self.notes = []
         self.run = self._new_run()
         if self._errors is None:
-            return self.run.answers(self._left.files)
+            return self._answers()
         if not callable(self._errors):
             return self._collecting(self._errors)
         self.run.tell = self._errors
-        return self.run.answers(self._left.files)
+        return self._answers()
 
     def _collecting(self, path: str | os.PathLike[str]) -> Iterator[bytes]:
         with replacing(destination(path)) as file:
             self.run.tell = lambda row: file.write(as_line(row))
-            yield from self.run.answers(self._left.files)
+            yield from self._answers()
+
+    def _answers(self) -> Iterator[bytes]:
+        yield from self.run.answers(self._left.files)
+        stats = self.stats
+        counts, right = stats.counts, stats.right
+        if counts.lookups == 0 and counts.rows > counts.blank + counts.skipped:
+            self.report_keyless(self._left.name, ",".join(self._terms.left))
+        if no_row_has_key(right):
+            self.report_keyless(self.right.name, ",".join(self._terms.right))
 
     @property
     def stats(self) -> JoinStats:
@@ -302,8 +330,8 @@ class JoinResult(Result):
         if meta.max_line > terms.max_line or meta.max_depth > terms.max_depth:
             reason = "it has rows that are longer or deeper than is wanted"
             raise KeyIndexError(location, path, "limits", reason)
-        if terms.strict and (meta.lines.bad or meta.lines.too_long):
-            # Whoever reads all lines will find the first of them.
+        if terms.on_error == "abort" and (meta.lines.bad or meta.lines.too_long):
+            # A scan of all lines finds the first of them, and ends there.
             return None
         for trouble in troubles:
             if self._refuses(trouble):

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
 
     from headrace.kernel.key_index import KeyRequest, Meta, Skipped, Written
     from headrace.kernel.rows import RowBatch
+    from headrace.kernel.sealed import Lines
     from headrace.store.key_subject import Indexed
     from headrace.store.opened import OpenedFile
     from headrace.store.source import SourceSpec
@@ -108,6 +109,8 @@ def build_lookup_index(
         progress=progress,
         skipped=skipped,
     )
+    if no_row_has_key(built.lines):
+        warn_of_keyless(subject_of(source).location, ",".join(fields_of(key)))
     return built
 
 
@@ -194,10 +197,20 @@ def as_it_was(known: store.Stored) -> KeyBuild:
 
 
 def fields_of(key: str | Sequence[str]) -> tuple[str, ...]:
-    """Return the fields of a key."""
-    fields = (key,) if isinstance(key, str) else tuple(key)
-    if not fields or not all(isinstance(field, str) for field in fields):
-        raise UsageError("a key is the name of a field, or several of them")
+    """Return the fields of a key.
+
+    A text names one field, or several with commas between them, as on the command line;
+    a list has a name in each place, which may have commas itself.
+
+    >>> fields_of("a,b"), fields_of(["a,b"])
+    (('a', 'b'), ('a,b',))
+    """
+    fields = tuple(key.split(",")) if isinstance(key, str) else tuple(key)
+    unnamed = isinstance(key, str) and not all(fields)
+    if not fields or unnamed or not all(isinstance(each, str) for each in fields):
+        raise UsageError(
+            f"{key!r}: a key is the name of a field, or several with commas between them"
+        )
     if len(set(fields)) < len(fields):
         raise UsageError(f"a key has each field once: {','.join(fields)}")
     return fields
@@ -254,7 +267,8 @@ class KeyIndex(Closing):
     for. Where the index is missing, damaged or not that of the file any more, the file is
     scanned, and a `HeadraceWarning` says so; with `auto_rebuild` the index is built anew
     first, and with `strict` it is an error. Of a file that has grown, only the new rows
-    are scanned.
+    are scanned. `report_keyless` is called with the name and the key of a file that was
+    scanned and has no row with the key; its default is a `HeadraceWarning`.
     """
 
     def __init__(
@@ -275,6 +289,7 @@ class KeyIndex(Closing):
         self._where = where_of(index, index_dir)
         self._strict, self._auto_rebuild = strict, auto_rebuild
         self._tell = tell or warn_of_index
+        self.report_keyless: Callable[[str, str], object] = warn_of_keyless
         self._max_line = None if max_line is None else parse_size(max_line)
         self._max_depth = max_depth
         self._lock = threading.Lock()
@@ -466,6 +481,8 @@ class KeyIndex(Closing):
             raise StrictRowError(
                 self.source.location, line, bad[0].offset, bad[0].reason
             )
+        if start == 0 and no_row_has_key(sought.lines):
+            self.report_keyless(self.source.location, ",".join(self.key))
         return sought.offsets
 
     def _read(
@@ -529,6 +546,17 @@ def _values(rows: RowBatch) -> list[Any]:
     # None is refused: each row was checked when its key was read.
     values, _refused = rows.values(DEEPEST)
     return values
+
+
+def no_row_has_key(lines: Lines) -> bool:
+    """Whether there are rows, none of them with the key; its name may be mistyped."""
+    return lines.records == 0 and lines.lines > lines.blank
+
+
+def warn_of_keyless(location: str, key: str) -> None:
+    """Say that no row has the key, as a Python warning."""
+    message = f"{location}: no row has the key {key}"
+    warnings.warn(message, HeadraceWarning, stacklevel=2)
 
 
 def warn_unless_missing(trouble: KeyIndexError) -> None:

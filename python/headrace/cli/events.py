@@ -30,6 +30,7 @@ EventName: TypeAlias = Literal[
     "build_complete",
     "format_upgraded",
     "no_keys_indexed",
+    "key_not_found",
     "no_edges_indexed",
     "update_mode",
     "index_revalidated",
@@ -210,6 +211,13 @@ EVENTS: tuple[Event, ...] = (
     Event(
         "no_keys_indexed",
         "no row has the key; the fields that the first rows have are in the message",
+        ("source", "key"),
+        prefix="headrace: warning: ",
+    ),
+    Event(
+        "key_not_found",
+        "no row of a file, or of one side of a join, has the key; the fields that the first "
+        "rows have are in the message",
         ("source", "key"),
         prefix="headrace: warning: ",
     ),

@@ -340,6 +340,9 @@ def check_as_asked(
 
 def fields_seen(location: str) -> list[str]:
     """List the fields of the first rows, for whoever has mistyped one."""
+    if not (Path(location).is_file() or Path(location).is_dir()):
+        # A pipe, or several sources under one name, cannot be read again.
+        return []
     rows = islice(headrace.open(location).records(on_error="skip"), 100)
     names = (name for row in rows if isinstance(row, dict) for name in row)
     return list(dict.fromkeys(names))[:20]

@@ -151,6 +151,15 @@ def say_trouble(console: Console, trouble: KeyIndexError) -> None:
     )
 
 
+def say_keyless(console: Console, location: str, key: str) -> None:
+    """Say that no row has a key, and which fields the first rows have."""
+    from headrace.cli.index_building import fields_seen
+
+    seen = ", ".join(fields_seen(location)) or "unknown"
+    message = f"{location}: no row has the key {key}; fields of the first rows: {seen}"
+    console.emit("key_not_found", message, source=location, key=key)
+
+
 def say_fallback(console: Console, trouble: KeyIndexError) -> None:
     """Say what is done about it."""
     said = "it is scanned"

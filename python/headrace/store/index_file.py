@@ -182,12 +182,15 @@ def read(path: Path, kind: type[S]) -> S | Unreadable | None:
     Readers need no lock: an update that replaces a file while both are opened is noticed,
     and both are opened again.
     """
+    before = _identities(path)
     for _attempt in range(_ATTEMPTS):
-        before = _identities(path)
         found = _read(path, kind)
-        if _identities(path) == before:
-            break
-    return found
+        after = _identities(path)
+        if after == before:
+            return found
+        before = after
+    # Both were opened whole, if not of one moment: the base answers for what it has seen.
+    return _read(path, kind)
 
 
 def _identities(path: Path) -> list[tuple[int, int, int] | None]:

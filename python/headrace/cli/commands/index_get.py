@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from headrace.cli.arguments import Argument
@@ -10,12 +11,17 @@ from headrace.cli.table import Example
 
 if TYPE_CHECKING:
     from argparse import Namespace
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from headrace.api.key_index import KeyIndex
     from headrace.cli.output import Console
     from headrace.errors import KeyIndexError
     from headrace.kernel.key_index import KeyRequest
+
+MOST_SHOWN = 10
+"""How many keys without a row are named."""
+
+_NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?")
 
 ABOUT = """\
 Prints the rows as they stand in FILE: those of the first key first, those of one key
@@ -42,9 +48,9 @@ ARGUMENTS = (
     Argument(
         "eq",
         "text",
-        "keys, with commas between them, whether they are texts or numbers (a number as "
-        "its digits: 1 also finds 1.0, but 1.0 only the text; see --eq-json); of a key of "
-        "several fields a value for each, or a JSON array of them",
+        "keys, with commas between them, whether they are texts or numbers, however those "
+        "are written: 1, 1.0 and 1e0 find the same numbers; of a key of several fields a "
+        "value for each, or a JSON array of them",
         ("--eq",),
         metavar="VALUE[,VALUE...]",
         arity="repeated",
@@ -105,6 +111,8 @@ ARGUMENTS = (
 
 def run(options: Namespace, console: Console) -> int:
     """Print the rows."""
+    from functools import partial
+
     from headrace.api.key_index import KeyIndex
     from headrace.cli import key_index_options as said
     from headrace.errors import UsageError
@@ -132,38 +140,94 @@ def run(options: Namespace, console: Console) -> int:
         max_line=options.max_line,
         tell=tell,
     )
+    index.report_keyless = partial(said.say_keyless, console)
     # Whoever asks key by key waits for each answer.
     console.live = options.stdin
-    missed = 0
-    for some in index.together(_requests(options, index)):
-        matched = set()
-        for number, rows in index.answers(some):
+    return _print(options, console, index)
+
+
+def _print(options: Namespace, console: Console, index: KeyIndex) -> int:
+    missing: dict[int, str] = {}
+    in_hand: list[int] = []
+
+    def requests() -> Iterator[KeyRequest]:
+        for number, (text, several) in enumerate(_keys(options, index)):
+            missing[number] = text
+            for asked in several:
+                in_hand.append(number)
+                yield asked
+
+    for some in index.together(requests()):
+        for position, rows in index.answers(some):
             if len(rows):
-                matched.add(number)
+                missing.pop(in_hand[position], None)
                 console.write(rows.lines())
-        missed += len(some) - len(matched)
-    if missed and options.require_match:
-        message = f"{options.file}: {missed} of the keys have no row"
-        console.emit("error", message, error="NoMatch", missed=missed)
+        in_hand.clear()
+    if missing and options.require_match:
+        _say_missing(console, options.file, list(missing.values()))
         return 1
     return 0
 
 
-def _requests(options: Namespace, index: KeyIndex) -> Iterator[KeyRequest]:
-    from headrace.kernel.key_index import request
+def _say_missing(console: Console, location: str, keys: list[str]) -> None:
+    first = ", ".join(keys[:MOST_SHOWN])
+    more = f" and {len(keys) - MOST_SHOWN} more" if len(keys) > MOST_SHOWN else ""
+    message = f"{location}: {len(keys)} of the keys have no row: {first}{more}"
+    console.emit("error", message, error="NoMatch", missed=len(keys))
 
-    def of_value(text: str) -> KeyRequest:
-        return request(_parts(text, index), index.key, typed=options.typed)
+
+def _keys(
+    options: Namespace, index: KeyIndex
+) -> Iterator[tuple[str, Iterable[KeyRequest]]]:
+    """Yield each key as it is written, with what is looked up for it."""
+    from headrace.errors import UsageError
+
+    def of_value(text: str) -> tuple[str, Iterable[KeyRequest]]:
+        return text, _of_value(text, index, typed=options.typed)
+
+    def of_json(text: str) -> tuple[str, Iterable[KeyRequest]]:
+        return text, [index.request_of_json(text)]
 
     for text in options.eq or ():
         # Several keys of one field, or the parts of one key.
         yield from map(of_value, text.split(",") if len(index.key) == 1 else [text])
     yield from map(of_value, options.eq_raw or ())
-    yield from map(index.request_of_json, options.eq_json or ())
+    yield from map(of_json, options.eq_json or ())
     if options.stdin:
-        yield from map(
-            index.request_of_json if options.json_keys else of_value, _lines()
+        for line, text in _lines():
+            try:
+                yield of_json(text) if options.json_keys else of_value(text)
+            except UsageError as error:
+                raise UsageError(f"standard input, line {line}: {error}") from None
+
+
+def _of_value(text: str, index: KeyIndex, *, typed: bool) -> list[KeyRequest]:
+    """Return what is looked up for a text: also the number, where that has another text."""
+    from headrace.errors import UsageError
+    from headrace.kernel.key_index import request, request_of_json
+
+    parts = _parts(text, index)
+    found = [request(parts, index.key, typed=typed)]
+    if typed or text.startswith("["):
+        return found
+    if isinstance(parts, str):
+        if _is_other_number(parts):
+            found.append(request_of_json(parts, index.key, typed=True))
+    elif any(map(_is_other_number, parts)):
+        raise UsageError(
+            f"{text}: a number that is not written the shortest way may be a text; write "
+            "the key as JSON (--eq-json)"
         )
+    return found
+
+
+def _is_other_number(text: str) -> bool:
+    """Whether a text is a number of JSON, but not the text that a key of it has."""
+    from headrace.kernel.key_index import request, request_of_json
+
+    if not _NUMBER.fullmatch(text):
+        return False
+    return request_of_json(text, ("",), typed=False) != request(text, ("",))
 
 
 def _parts(text: str, index: KeyIndex) -> str | list[str]:
@@ -188,17 +252,20 @@ def _parts(text: str, index: KeyIndex) -> str | list[str]:
     return parts
 
 
-def _lines() -> Iterator[str]:
+def _lines() -> Iterator[tuple[int, str]]:
+    """Yield the keys on standard input, with the numbers of their lines."""
     import sys
 
     from headrace.errors import UsageError
 
     if sys.stdin is None:
         raise UsageError("--stdin: there is no standard input")
-    for line in sys.stdin.buffer:
+    for number, line in enumerate(sys.stdin.buffer, 1):
         key = line.removesuffix(b"\n").removesuffix(b"\r")
         if key:
             try:
-                yield key.decode()
+                yield number, key.decode()
             except UnicodeDecodeError:
-                raise UsageError(f"{key!r}: a key is not UTF-8") from None
+                raise UsageError(
+                    f"standard input, line {number}: {key!r} is not UTF-8"
+                ) from None

@@ -20,20 +20,21 @@ if TYPE_CHECKING:
 
 ABOUT = """\
 For each row of FILE, and each row of RIGHT with its key, prints the left row with the
-fields of the right one added. Those that both have are the right one's, at the place of
-the left one; the key of the right one is left out, unless it is picked. A left row
-without a right one is printed as it is. Rows come in the order of FILE, right ones in
-that of RIGHT, and keep their bytes: numbers their digits.
+fields of the right one added. Of fields that both have, the right value counts, at the
+place of the left one; the key of the right row is left out, unless --pick names it. A
+left row without a right one is left out; with --how left it is printed as it is. Rows
+come in the order of FILE, right ones in that of RIGHT, and keep their bytes: numbers
+their digits.
 
-Keys are equal as those of `index build` are: 1 is 1.0 and "1", and with --typed not "1".
+Keys are equal as values are in a query: 1 is 1.0, and not "1"; with --text-keys it is.
 Null, a field that is missing, an array and an object are equal to nothing.
 
 RIGHT is held in memory, up to --memory. If it is larger than 8MiB and has an index of the
-key, that is used instead where it is faster, or where RIGHT is too large; it takes little
-memory however large RIGHT is. --explain says which, and why. The rows are the same.
+key, the index is used instead where it is faster, or where RIGHT is too large; it takes
+little memory however large RIGHT is. --explain says which, and why. The rows are the same.
 
-Left lines that are not JSON are passed over and counted, unless --on-error or --strict
-says otherwise; blank ones are."""
+A line of either side that is not JSON ends the run; --on-error skip leaves such lines out
+and counts them. Blank lines are left out."""
 
 EXAMPLES = (
     Example(
@@ -41,8 +42,8 @@ EXAMPLES = (
         "with the fields of the user",
     ),
     Example(
-        "headrace head app.jsonl | headrace join users.jsonl --on id --inner",
-        "only rows that have a user",
+        "headrace head app.jsonl | headrace join users.jsonl --on id --how left",
+        "also rows that have no user",
     ),
     Example(
         "headrace join app.jsonl --on id --target events --pick level,ms users.jsonl",
@@ -82,7 +83,15 @@ ARGUMENTS = (
         ("--right-key",),
         metavar="FIELD[,FIELD...]",
     ),
-    Argument("inner", "switch", "leave out rows without a match", ("--inner",)),
+    Argument(
+        "how",
+        "choice",
+        "left rows without a match: leave them out (inner), or print them as they are "
+        "(left) [default: inner]",
+        ("--how",),
+        choices=("inner", "left"),
+        default="inner",
+    ),
     Argument(
         "target",
         "text",
@@ -114,12 +123,15 @@ ARGUMENTS = (
         metavar="FIELD",
     ),
     Argument(
-        "typed", "switch", 'the number 1 is not equal to the text "1"', ("--typed",)
+        "text_keys",
+        "switch",
+        'compare keys as texts: the number 1 equals the text "1"',
+        ("--text-keys",),
     ),
     Argument(
         "right_index",
         "file",
-        "reach right rows by their key index, which lies beside RIGHT unless told",
+        "reach right rows by their key index [default: the one beside RIGHT]",
         ("--right-index",),
         metavar="PATH",
         arity="optional",
@@ -128,7 +140,7 @@ ARGUMENTS = (
         "fallback",
         "choice",
         "what to do without the index that --right-index asks for: hold RIGHT in memory, "
-        "or fail (hash unless told)",
+        "or fail [default: hash]",
         ("--fallback",),
         choices=("hash", "error"),
         default="hash",
@@ -136,13 +148,12 @@ ARGUMENTS = (
     Argument(
         "memory",
         "size",
-        "how much of RIGHT may be held (1GiB unless told)",
+        "how much of RIGHT may be held [default: 1GiB]",
         ("--memory",),
         metavar="SIZE",
         default=1 << 30,
     ),
-    BAD_ROWS[0]._replace(help="what a bad left row does (skip unless told)"),
-    BAD_ROWS[1],
+    *BAD_ROWS,
     Argument(
         "explain",
         "choice",
@@ -177,9 +188,10 @@ ARGUMENTS = (
 def run(options: Namespace, console: Console) -> int:
     """Print the joined rows."""
     import time
+    from functools import partial
 
     from headrace.cli.delivery import errors_to, policy
-    from headrace.cli.key_index_options import fields
+    from headrace.cli.key_index_options import fields, say_keyless
     from headrace.cli.reading import open_dataset
 
     names = [name for text in options.pick or () for name in fields(text)]
@@ -194,20 +206,21 @@ def run(options: Namespace, console: Console) -> int:
             key(options.on),
             left_on=key(options.left_key),
             right_on=key(options.right_key),
-            how="inner" if options.inner else "left",
+            how=options.how,
             target=options.target,
             pick=names or None,
             prefix=options.prefix,
             indicator=options.indicator,
             index=_index(options),
             fallback=options.fallback,
-            typed=options.typed,
+            text_keys=options.text_keys,
             memory=options.memory,
-            on_error=policy(options, "skip"),
-            errors=errors_to(options, console, "skip"),
+            on_error=policy(options),
+            errors=errors_to(options, console),
             strict=options.strict,
             tell=lambda trouble: _say_trouble(console, trouble),
         )
+        joined.report_keyless = partial(say_keyless, console)
         if options.explain is not None:
             _say_plan(console, joined.plan)
         if options.explain == "plan":

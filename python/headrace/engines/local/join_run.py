@@ -16,6 +16,7 @@ from headrace.errors import (
     JoinTooLargeError,
     KeyIndexError,
     StrictRowError,
+    UsageError,
 )
 from headrace.kernel.join import Form, JoinCounts, RowJoin
 from headrace.kernel.key_index import KeyScan, skipped_by
@@ -45,11 +46,11 @@ class JoinTerms:
     left: tuple[str, ...]
     right: tuple[str, ...]
     form: Form = Form()  # noqa: RUF009, frozen
-    typed: bool = False
+    typed: bool = True
     memory: int = 1 << 30
     max_line: int = 64 << 20
     max_depth: int = 256
-    on_error: OnError = "skip"
+    on_error: OnError = "abort"
     strict: bool = False
 
 
@@ -126,6 +127,7 @@ class JoinRun:
                 led_by.opened.check()
             if taken is None:
                 return
+            self._refuse_clash(right, file)
             lines, refused = taken
             yield lines
             if refused is not None:
@@ -175,11 +177,26 @@ class JoinRun:
         for batch in batches:
             if not self._running.hold(batch, scan):
                 raise JoinTooLargeError(path, ",".join(terms.right), terms.memory)
+            self._refuse_clash(path, None)
         self.lines = self.lines.plus(Lines(*scan.lines))
         bad = [row for row in skipped_by(scan) if row.cause in ("bad", "too_long")]
-        if bad and terms.strict:
-            raise StrictRowError(path, bad[0].line, bad[0].offset, bad[0].reason)
+        if bad and terms.on_error == "abort":
+            raise self._error(path, bad[0].line, bad[0].offset, bad[0].reason)
         self.skipped = [*self.skipped, *((path, row) for row in bad)][:FIRST_BAD]
+
+    def _refuse_clash(self, right: str, left: Rows | None) -> None:
+        """Raise if a row has a field whose name the join itself adds: it would be lost."""
+        side, form = self._running.clash, self.terms.form
+        if side is None:
+            return
+        path = right if side == "right" or left is None else left.source.location
+        names = " or ".join(
+            repr(name) for name in (form.target, form.indicator) if name is not None
+        )
+        raise UsageError(
+            f"{path}: a {side} row has a field {names} itself; name another field for "
+            "target (--target) and indicator (--indicator)"
+        )
 
     def _go_on_without_index(self, error: SidecarError) -> int:
         """Hold all right rows, and return the position of the left row to go on with."""
@@ -203,7 +220,13 @@ class JoinRun:
         self._begin()
         return position
 
-    # Left rows that are bad
+    # Rows that are bad
+
+    def _error(
+        self, path: str, line: int | None, offset: int, reason: str
+    ) -> BadRowError:
+        kind = StrictRowError if self.terms.strict else BadRowError
+        return kind(path, line, offset, reason)
 
     def _refuse(
         self, file: Rows, batch: RowBatch, row: int, at: int, reason: str
@@ -211,8 +234,7 @@ class JoinRun:
         """Raise what is wrong with a left row, or pass over it, and remember or tell it."""
         on_error = self.terms.on_error
         line, offset = file.place(row, at, reverse=False)
-        kind = StrictRowError if self.terms.strict else BadRowError
-        error = kind(file.source.location, line, offset, reason)
+        error = self._error(file.source.location, line, offset, reason)
         if on_error == "abort":
             raise error
         self.bad += 1

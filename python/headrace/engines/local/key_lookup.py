@@ -16,6 +16,7 @@ from headrace.kernel.key_index import (
     skipped_by,
 )
 from headrace.kernel.rows import END, SidecarError, reading
+from headrace.kernel.sealed import Lines
 from headrace.store.opened import rows_from
 from headrace.store.row_file import BATCH_ROWS
 
@@ -52,9 +53,10 @@ class LedBy(NamedTuple):
 
 
 class Sought(NamedTuple):
-    """Where the rows of each request begin, and the first lines without a key."""
+    """Where the rows of each request begin, what lines there are, and the first bad ones."""
 
     offsets: list[list[int]]
+    lines: Lines
     skipped: list[Skipped]
 
 
@@ -69,7 +71,7 @@ def scan(
     while (some := rows.advance(lambda stream: keys.find(stream, wanted))) is not None:
         for number, offset in some:
             found[number].append(offset)
-    return Sought(found, skipped_by(keys))
+    return Sought(found, Lines(*keys.lines), skipped_by(keys))
 
 
 def rows_of_offsets(

@@ -49,8 +49,11 @@ impl Form {
             None => array || right_key.iter().all(|key| key != name),
         };
         let renamed = format!("{}{name}", self.prefix);
-        if !wanted || (!array && self.indicator.as_ref() == Some(&renamed)) {
+        if !wanted {
             return None;
+        }
+        if !array && self.indicator.as_ref() == Some(&renamed) {
+            added.clash.get_or_insert(Clash::Right);
         }
         if !array {
             added.add(&renamed);
@@ -73,11 +76,22 @@ const MOST_NAMES: usize = 64;
 /// Nor more ways to put them into a row.
 const MOST_SHAPES: usize = 8;
 
+/// The side whose rows have a field with a name that the join itself adds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Clash {
+    /// A left row has the name of the indicator or of the array.
+    Left,
+    /// A right row has the name of the indicator.
+    Right,
+}
+
 /// Names that were added to left rows so far; whoever has none of them need not be looked at.
 #[derive(Debug, Default)]
 pub(super) struct Added {
     names: HashSet<String>,
     many: bool,
+    /// The first clash of names; its values would be lost.
+    pub(super) clash: Option<Clash>,
 }
 
 impl Added {
@@ -279,7 +293,10 @@ impl Writer {
                     self.addition.of(addition)?
                 };
                 if let (Some(left), Some(addition)) = (left, addition) {
-                    lay_over(left, addition, &mut self.used, out);
+                    let own = [&self.form.target, &self.form.indicator];
+                    if lay_over(left, addition, own, &mut self.used, out) {
+                        self.added.clash.get_or_insert(Clash::Left);
+                    }
                 }
             }
         }
@@ -294,8 +311,16 @@ fn close(separator: u8, out: &mut Vec<u8>) {
     out.push(b'}');
 }
 
-/// Append the left object with the members of another laid over its own.
-fn lay_over(left: Object<'_>, addition: Object<'_>, used: &mut Vec<bool>, out: &mut Vec<u8>) {
+/// Append the left object with the members of another laid over its own; true if the left one
+/// has one of the names that are the join's own.
+fn lay_over(
+    left: Object<'_>,
+    addition: Object<'_>,
+    own: [&Option<String>; 2],
+    used: &mut Vec<bool>,
+    out: &mut Vec<u8>,
+) -> bool {
+    let mut clash = false;
     let (mut one, mut other) = (String::new(), String::new());
     used.clear();
     used.resize(addition.len(), false);
@@ -306,6 +331,7 @@ fn lay_over(left: Object<'_>, addition: Object<'_>, used: &mut Vec<bool>, out: &
         let (start, behind) = left.value_range(at);
         let by = (0..addition.len()).find(|&by| addition.name(by, &mut other) == name);
         if let Some(by) = by {
+            clash |= own.into_iter().flatten().any(|own| own == name);
             if used[by] {
                 // The name stands there a second time.
                 out.extend_from_slice(&left.line.as_bytes()[copied..end]);
@@ -339,6 +365,7 @@ fn lay_over(left: Object<'_>, addition: Object<'_>, used: &mut Vec<bool>, out: &
     } else {
         out.extend_from_slice(left.line.as_bytes()[copied..].trim_ascii_end());
     }
+    clash
 }
 
 #[cfg(test)]
@@ -381,8 +408,11 @@ mod tests {
             right(Form { prefix: "r\"".into(), ..form() }, line),
             r#"{"r\"n":2.0,"r\"m":{"id": [1, 2]}}"#
         );
-        let indicator = Some("n".to_owned());
-        assert_eq!(right(Form { indicator, ..form() }, line), r#"{"m":{"id": [1, 2]},"n":"both"}"#);
+        let indicator = Some("x".to_owned());
+        assert_eq!(
+            right(Form { indicator, pick: pick(&["n"]), ..form() }, line),
+            r#"{"n":2.0,"x":"both"}"#
+        );
         let target = Some("t".to_owned());
         assert_eq!(right(Form { target: target.clone(), ..form() }, line), line.trim());
         assert_eq!(
@@ -437,6 +467,24 @@ mod tests {
                 format!("{{\"t\\u000a\":[{{}},{{}}],\"a\":2{said}}}")
             );
         }
+    }
+
+    #[test]
+    fn a_field_with_a_name_that_the_join_adds_is_noticed() {
+        let indicator = Some("v".to_owned());
+        let clash = |form: Form, left: &[u8], line: &[u8]| {
+            let mut writer = writer(form);
+            let (mut addition, mut out) = (Vec::new(), Vec::new());
+            writer.write_right(line, &mut addition).unwrap();
+            writer.write_joined(left, &addition, false, &mut out).unwrap();
+            writer.added.clash
+        };
+        let form = Form { indicator, ..Form::default() };
+        assert_eq!(clash(form.clone(), br#"{"id":1}"#, br#"{"id":1,"w":2}"#), None);
+        assert_eq!(clash(form.clone(), br#"{"id":1}"#, br#"{"id":1,"v":2}"#), Some(Clash::Right));
+        assert_eq!(clash(form.clone(), br#"{"id":1,"v":2}"#, br#"{"id":1}"#), Some(Clash::Left));
+        let renamed = Form { prefix: "r_".into(), ..form };
+        assert_eq!(clash(renamed, br#"{"id":1}"#, br#"{"id":1,"v":2}"#), None);
     }
 
     #[test]

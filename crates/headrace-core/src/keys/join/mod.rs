@@ -10,7 +10,7 @@ mod indexed;
 mod members;
 mod table;
 
-pub use form::Form;
+pub use form::{Clash, Form};
 pub use indexed::Access;
 
 use self::{
@@ -262,6 +262,11 @@ impl Join {
         self.round.clear();
         (self.next, self.ready, self.behind) = (0, 0, start);
         self.cursor = None;
+    }
+
+    /// The first side that has a field with a name that the join itself adds.
+    pub fn clash(&self) -> Option<Clash> {
+        self.writer.added.clash
     }
 
     /// The position of the left row that comes next, and whether some of its right ones came
