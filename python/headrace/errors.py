@@ -84,6 +84,10 @@ class UnreadableError(_OfPathError, OSError):
         return f"{self.path}: cannot be read: {self.reason}"
 
 
+class RemoteDirectoryError(UnreadableError):
+    """A URL is that of a directory."""
+
+
 class NotNdjsonError(_OfPathError):
     """What is there is not newline-delimited JSON in UTF-8."""
 

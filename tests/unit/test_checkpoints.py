@@ -1,5 +1,6 @@
 """Kept row indexes: used when they fit, extended when the file grew, else made again."""
 
+import json
 import os
 import shutil
 import subprocess
@@ -9,6 +10,7 @@ import pytest
 
 import headrace
 from headrace.store import checkpoints
+from tests.reference.blocks import crc32c
 
 ROW = b'{"id": %7d, "text": "some text that makes the row one hundred bytes long, more or less"}\n'
 
@@ -88,6 +90,26 @@ def replaced(path):
     path.write_bytes(rows(1, COUNT))
 
 
+def _edited(path):
+    """Return the rows with two of them made one in the middle, and some more at the end."""
+    content = bytearray(path.read_bytes())
+    content[content.index(b"\n", len(content) // 2)] = ord(" ")
+    return bytes(content) + rows(COUNT, 10)
+
+
+def replaced_by_a_longer_one(path):
+    other = path.with_name("other")
+    other.write_bytes(_edited(path))
+    other.replace(path)
+
+
+def removed_and_written_longer(path):
+    """Many file systems give it the inode that has just become free."""
+    content = _edited(path)
+    path.unlink()
+    path.write_bytes(content)
+
+
 def shortened(path):
     os.truncate(path, path.stat().st_size // 2)
 
@@ -108,7 +130,15 @@ def grown_with_another_tail(path):
 
 
 @pytest.mark.parametrize(
-    "change", [replaced, shortened, edited_in_the_middle, grown_with_another_tail]
+    "change",
+    [
+        replaced,
+        replaced_by_a_longer_one,
+        removed_and_written_longer,
+        shortened,
+        edited_in_the_middle,
+        grown_with_another_tail,
+    ],
 )
 def test_a_file_that_is_another_is_scanned_again(big, change):
     keep(big)
@@ -117,6 +147,36 @@ def test_a_file_that_is_another_is_scanned_again(big, change):
     with headrace.open(big, raw=True) as ds:
         assert len(ds) == len(expected)
         assert ds[len(expected) * 3 // 4] == expected[len(expected) * 3 // 4]
+
+
+def without_the_file(content):
+    """Return a sidecar as it was before sidecars said which file they are of."""
+    end = content.index(b"\n")
+    header = json.loads(content[:end])
+    assert header.pop("file")
+    header["crc32c"] = "00000000"
+    text = json.dumps(header, separators=(",", ":")).encode().ljust(511) + b"\n"
+    seed = crc32c(text)
+    place = text.rindex(b"00000000")
+    text = text[:place] + f"{seed:08x}".encode() + text[place + 8 :]
+    entries, blank = content[512:], bytearray()
+    for at in range(0, len(entries), 48):
+        entry = entries[at : at + 44]
+        blank += entry + crc32c(entry, seed).to_bytes(4, "little")
+    return text + bytes(blank)
+
+
+def test_a_sidecar_that_does_not_say_of_which_file_it_is_fits_only_what_did_not_grow(
+    big,
+):
+    keep(big)
+    sidecar(big).write_bytes(without_the_file(sidecar(big).read_bytes()))
+    assert read_through(big)[2] < 1 << 20
+    with big.open("ab") as file:
+        file.write(rows(COUNT, 10))
+    length, row, bytes_read = read_through(big)
+    assert (length, row) == (COUNT + 10, COUNT - 5)
+    assert bytes_read > big.stat().st_size
 
 
 @pytest.mark.parametrize("at", [0, 100, 300, 511, 512, 560, 3000, -1])

@@ -26,6 +26,7 @@ from headrace.errors import (
     UnreadableError,
     UsageError,
 )
+from headrace.store.opened import OpenedFile
 
 
 @pytest.fixture
@@ -457,6 +458,26 @@ def test_a_file_rewritten_in_place_is_an_error_not_a_wrong_row(numbered):
     ):
         with pytest.raises(SourceChangedError, match="changed"):
             use()
+
+
+def test_a_file_whose_time_changes_before_its_size_has_grown(numbered, monkeypatch):
+    """A look between the two is like one at a file that was rewritten in place."""
+    ds = headrace.open(numbered)
+    before = numbered.stat()
+    with numbered.open("ab") as file:
+        file.write(b"7\n")
+    looks = []
+    look = OpenedFile.stat
+
+    def early(self):
+        looks.append(look(self))
+        size = before.st_size if len(looks) < 4 else looks[-1][0]
+        return size, *looks[-1][1:]
+
+    monkeypatch.setattr(OpenedFile, "stat", early)
+    assert ds.head(1) == [100_000]
+    assert len(looks) >= 4
+    assert len(ds) == 20_000
 
 
 def test_a_file_that_grows_keeps_the_rows_it_had(numbered):

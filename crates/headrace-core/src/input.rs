@@ -12,6 +12,7 @@ use std::{
         Arc,
         atomic::{AtomicU64, Ordering},
     },
+    time::UNIX_EPOCH,
 };
 
 use crate::Error;
@@ -43,6 +44,15 @@ pub trait ReadAt: Send + Sync {
     /// # Errors
     /// Whatever the operating system says.
     fn stat(&self) -> io::Result<Stat>;
+
+    /// What no other file of the file system has, not even one that takes the place of this
+    /// one: its inode, which is used again, with the time at which it was made. 0 if unknown.
+    ///
+    /// # Errors
+    /// Whatever the operating system says.
+    fn identity(&self) -> io::Result<u64> {
+        Ok(0)
+    }
 }
 
 impl ReadAt for File {
@@ -58,6 +68,16 @@ impl ReadAt for File {
             mtime_ns: nanoseconds(metadata.mtime(), metadata.mtime_nsec()),
             ctime_ns: nanoseconds(metadata.ctime(), metadata.ctime_nsec()),
         })
+    }
+
+    fn identity(&self) -> io::Result<u64> {
+        let metadata = self.metadata()?;
+        // Not every file system knows when a file was made.
+        let made = metadata.created().ok().and_then(|at| at.duration_since(UNIX_EPOCH).ok());
+        let nanoseconds = made.map_or(0, |since| since.as_nanos());
+        let mut bytes = metadata.ino().to_le_bytes().to_vec();
+        bytes.extend(nanoseconds.to_le_bytes());
+        Ok(xxhash_rust::xxh3::xxh3_64(&bytes))
     }
 }
 
@@ -81,6 +101,10 @@ impl<T: ReadAt> ReadAt for Arc<T> {
 
     fn stat(&self) -> io::Result<Stat> {
         T::stat(self)
+    }
+
+    fn identity(&self) -> io::Result<u64> {
+        T::identity(self)
     }
 }
 
@@ -115,6 +139,14 @@ impl DataFile {
     /// Whatever the operating system says.
     pub fn stat(&self) -> io::Result<Stat> {
         self.input.stat()
+    }
+
+    /// See [`ReadAt::identity`].
+    ///
+    /// # Errors
+    /// Whatever the operating system says.
+    pub fn identity(&self) -> io::Result<u64> {
+        self.input.identity()
     }
 
     /// One positional read, repeated when interrupted; 0 means the end.

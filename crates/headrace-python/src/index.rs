@@ -168,8 +168,8 @@ impl RowIndex {
     }
 }
 
-/// Size, times, hashes, codec: what a sidecar was made from.
-type Made = (u64, i64, i64, String, String, String);
+/// Size, times, hashes, codec, file: what a sidecar was made from.
+type Made = (u64, i64, i64, String, String, String, String);
 
 fn made_from(header: &Header) -> Made {
     (
@@ -179,6 +179,7 @@ fn made_from(header: &Header) -> Made {
         header.head_hash.clone(),
         header.tail_hash.clone(),
         header.codec.clone(),
+        header.file.clone(),
     )
 }
 

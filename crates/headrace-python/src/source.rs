@@ -70,17 +70,17 @@ impl File {
         Ok(Self::new(data))
     }
 
-    /// A file read through `read_at(offset, length) -> bytes`.
+    /// A file read through `read_at(offset, length) -> bytes`; `stat()` gives its size, the time
+    /// of its last change, and in place of the other time what stands for its version.
     #[staticmethod]
-    fn remote(read_at: Py<PyAny>, size: u64, mtime_ns: i64) -> Self {
-        let stat = Stat { size, mtime_ns, ctime_ns: 0 };
+    fn remote(read_at: Py<PyAny>, stat: Py<PyAny>) -> Self {
         let data = DataFile::new(Remote { read_at, stat });
         Self { through_python: true, ..Self::new(data) }
     }
 
     /// Size, and times of the last change of content and of metadata in nanoseconds.
     fn stat(&self, py: Python<'_>) -> PyResult<(u64, i64, i64)> {
-        let stat = py.detach(|| self.data.stat())?;
+        let stat = py.detach(|| self.data.stat()).map_err(|error| to_python(error.into()))?;
         Ok((stat.size, stat.mtime_ns, stat.ctime_ns))
     }
 
@@ -106,6 +106,13 @@ impl File {
         Ok(PyBytes::new(py, &buffer[..count]))
     }
 
+    /// What no other file of the file system has.
+    fn identity(&self, py: Python<'_>) -> PyResult<String> {
+        let identity =
+            py.detach(|| self.data.identity()).map_err(|error| to_python(error.into()))?;
+        Ok(format!("{identity:016x}"))
+    }
+
     /// Hashes of the first and the last bytes of the first `size` bytes.
     fn fingerprint(&self, py: Python<'_>, size: u64) -> PyResult<(String, String)> {
         let stat = Stat { size, mtime_ns: 0, ctime_ns: 0 };
@@ -122,7 +129,7 @@ impl File {
 
 struct Remote {
     read_at: Py<PyAny>,
-    stat: Stat,
+    stat: Py<PyAny>,
 }
 
 impl ReadAt for Remote {
@@ -132,7 +139,9 @@ impl ReadAt for Remote {
     }
 
     fn stat(&self) -> io::Result<Stat> {
-        Ok(self.stat)
+        let said: PyResult<_> = Python::attach(|py| self.stat.bind(py).call0()?.extract());
+        let (size, mtime_ns, ctime_ns) = said.map_err(io::Error::other)?;
+        Ok(Stat { size, mtime_ns, ctime_ns })
     }
 }
 

@@ -1,7 +1,7 @@
 """Keeping row indexes: which sidecar belongs to a file, and whether it fits.
 
 A sidecar is derived and may vanish at any time. It is used only if size, times
-and both ends of the data are what they were when it was made; if the data has
+and both ends of the data are what they were when it was made; if it is the same file and has
 only grown it is extended; anything else means scanning again. A table of blocks,
 written with the data, fits wherever it was brought with it: size and ends must be
 equal, it must not be older than the data, and each block has a checksum. A file that is not ours is never touched. Format: docs/formats/checkpoints.md.
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from headrace.store.opened import OpenedFile
     from headrace.store.source import Source
 
-    Made: TypeAlias = tuple[int, int, int, str, str, str]
+    Made: TypeAlias = tuple[int, int, int, str, str, str, str]
 
 SUFFIX = ".ckpt"
 SMALLEST_KEPT = 8 << 20
@@ -142,7 +142,7 @@ def _places_to_look(source: Source, keeping: Keeping) -> Iterator[Path]:
 
 def _fitting(path: Path, source: Source, opened: OpenedFile) -> Found | None:
     index, made = RowIndex.load(path)
-    size, mtime_ns, ctime_ns, head, tail, codec = made
+    size, mtime_ns, ctime_ns, head, tail, codec, file = made
     if codec != source.codec or size > source.size:
         return None
     if index.blocks is not None:
@@ -155,6 +155,8 @@ def _fitting(path: Path, source: Source, opened: OpenedFile) -> Found | None:
         now = opened.stat()
         same = now == (size, mtime_ns, ctime_ns) and source.ends == (head, tail)
         return Found(index, whole=True, file=opened.data) if same else None
+    if file != opened.file.identity():
+        return None  # one of its name has taken its place, and is no continuation of it
     if codec == "none" and opened.file.fingerprint(size) == (head, tail):
         return Found(index.resume(), whole=False, file=opened.data)
     return None
@@ -166,7 +168,7 @@ def _fitting_blocks(index: RowIndex, made: Made, source: Source) -> BlockTable |
     One end of a compressed file may be another: then it is damaged there, which shows
     when the block is read, and the others are where the table says.
     """
-    size, _mtime_ns, _ctime_ns, head, tail, codec = made
+    size, _mtime_ns, _ctime_ns, head, tail, codec, _file = made
     ends = [head == source.ends[0], tail == source.ends[1]]
     enough = all(ends) if codec == "none" else any(ends)
     same = enough and (codec, size) == (source.codec, source.size)

@@ -50,6 +50,17 @@ class ObjectDirectory:
             return []
         return [path.rstrip("/").rpartition("/")[2] for path in found]
 
+    def files(self) -> list[str]:
+        """List the names of the files in it, without directories."""
+        try:
+            with self._reading(self.url):
+                self._filesystem.invalidate_cache()
+                found = self._filesystem.ls(self._root, detail=True)
+        except FileNotFoundError:
+            return []
+        files = (each["name"] for each in found if each["type"] == "file")
+        return [path.rpartition("/")[2] for path in files]
+
     def sizes(self, below: str) -> dict[str, int]:
         """Return the names of all files below a directory in it, however deep, and their sizes."""
         try:

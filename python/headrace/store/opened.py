@@ -10,11 +10,13 @@ size it had; one that became shorter or was rewritten in place is an error.
 
 from __future__ import annotations
 
+import time
 import warnings
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
 from headrace.errors import (
+    HeadraceError,
     HeadraceWarning,
     NotNdjsonError,
     SourceChangedError,
@@ -42,6 +44,9 @@ if TYPE_CHECKING:
     from headrace.store.source import Source
 
 T = TypeVar("T")
+
+_PAUSES = (0.0, 0.001, 0.005, 0.02, 0.1)
+"""Seconds between looks at a file whose time was changed, but not its size."""
 
 _READ_BYTES = 1 << 16
 """The least that a Python reader is asked for: its answers are dear."""
@@ -75,7 +80,7 @@ class OpenedFile:
         self.path = source.location
         self.decoding = decoding
         self.file = self._opened()
-        self._seen = (source.size, source.mtime_ns)
+        self._seen = (source.size, source.mtime_ns, source.version)
         self.check()
         self.table: BlockTable | None = None
         self.data, self.codec, self.size = self.file, source.codec, source.size
@@ -132,23 +137,42 @@ class OpenedFile:
 
     def check(self) -> None:
         """Raise if the bytes that belong to us are not what they were."""
-        size, mtime_ns, _ctime_ns = self.stat()
-        if (size, mtime_ns) == self._seen:
+        seen = self._looks()
+        if seen == self._seen:
             return
+        segment = self.source.segment
+        # Of a log, what was written behind these bytes may have been taken back.
+        growing = segment is not None and segment.growing
+        if seen[0] == self._seen[0] and not growing:
+            seen = self._grown()
+        size = seen[0]
         pinned = self.source.size
         if size < pinned:
             reason = f"the file became shorter: {pinned} bytes when opened, now {size}"
             raise SourceChangedError(self.path, size, reason)
         with reading(self.path):
             ends = self.file.fingerprint(pinned)
-        segment = self.source.segment
-        # Of a log, what was written behind these bytes may have been taken back.
-        growing = segment is not None and segment.growing
         if (size == self._seen[0] and not growing) or ends != self.source.ends:
             raise SourceChangedError(
                 self.path, 0, "the file was changed since it was opened"
             )
-        self._seen = (size, mtime_ns)
+        self._seen = seen
+
+    def _looks(self) -> tuple[int, int, int]:
+        size, mtime_ns, version = self.stat()
+        return size, mtime_ns, version if self.source.kind == "remote" else 0
+
+    def _grown(self) -> tuple[int, int, int]:
+        """Return how the file looks when it has had time to become longer.
+
+        Who appends to a file changes its time first, then its size.
+        """
+        for pause in _PAUSES if self.source.kind == "file" else ():
+            time.sleep(pause)
+            seen = self._looks()
+            if seen[0] != self._seen[0]:
+                return seen
+        return self._looks()
 
 
 class Rows:
@@ -161,20 +185,21 @@ class Rows:
 
     def skip(self, count: int) -> None:
         """Pass over `count` rows."""
-        with reading(self.path):
-            self._stream.skip_rows(count)
+        self.advance(lambda stream: stream.skip_rows(count))
 
     def next_batch(self, max_rows: int, max_bytes: int) -> RowBatch | None:
         """Return the next rows, None after the last."""
-        with reading(self.path):
-            batch = self._stream.next_batch(max_rows, max_bytes)
-        self._check()
-        return batch
+        return self.advance(lambda stream: stream.next_batch(max_rows, max_bytes))
 
     def advance(self, look_at: Callable[[RowStream], T]) -> T:
         """Let somebody look at some rows, in the core, and return what they say."""
-        with reading(self.path):
-            said = look_at(self._stream)
+        try:
+            with reading(self.path):
+                said = look_at(self._stream)
+        except HeadraceError:
+            # What is wrong with a file that was replaced is that.
+            self._check()
+            raise
         self._check()
         return said
 
@@ -221,6 +246,8 @@ def open_pipe(source: Source) -> tuple[Reader, str]:
 
 
 def _reader(source: Source) -> Reader:
+    if isinstance(source.origin, remote.Stream):
+        return Reader.calling(source.origin.again().read)
     if isinstance(source.origin, Readable):
         return Reader.calling(_Reading(source.location, source.origin).read)
     return Reader.stdin() if source.kind == "stdin" else Reader(source.location)

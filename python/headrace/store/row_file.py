@@ -43,6 +43,7 @@ from headrace.store.opened import (
     read_in_order,
     rows_from,
 )
+from headrace.store.remote import Stream
 from headrace.store.row_provider import Capabilities, NoKeyRows
 
 if TYPE_CHECKING:
@@ -595,7 +596,7 @@ class RowFile:
             if self._pipe_taken:
                 reason = f"{self.source.location}: a pipe can be read only once"
                 raise UsageError(reason)
-            self._pipe_taken = True
+            self._pipe_taken = not isinstance(self.source.origin, Stream)
         return open_pipe(self.source)
 
     def _index(self) -> _Indexed:

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias, cast, runtime_ch
 
 from headrace.errors import (
     NotNdjsonError,
+    RemoteDirectoryError,
     SourceNotFoundError,
     UnreadableError,
     UsageError,
@@ -27,7 +28,7 @@ from headrace.store import remote
 from headrace.store.log.names import LOCK, is_log, is_segment, is_within_log
 from headrace.store.row_provider import RowProvider
 from headrace.store.shards.listing import is_set
-from headrace.store.shards.names import meta_file
+from headrace.store.shards.names import is_ours, meta_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -47,6 +48,8 @@ _NO_DATA_SUFFIXES = (
 )  # fmt: skip
 _KEY_INDEX = ".jnx."
 """In the name of every key index but the first of a file."""
+
+_NO_DATA = "no NDJSON in this directory; looked for *.jsonl* and *.ndjson*"
 
 _DEEPEST_LOG = 3
 """How far below a directory a log is looked for, to be named in an error."""
@@ -92,7 +95,8 @@ class Source:
     `size` is that on disk. `blocks`: it is compressed, and says that it can be entered
     in the middle. `ends` are hashes of its first and last bytes: a file that has grown since is
     the same file only if they still hold. `segment`: it is of a log, and its size is that
-    of the lines that were committed. `origin` is what rows or bytes come from that stand
+    of the lines that were committed. `version` is what the store of a remote file says of its
+    content, in short. `origin` is what rows or bytes come from that stand
     in no file.
     """
 
@@ -104,6 +108,7 @@ class Source:
     ends: tuple[str, str] = ("", "")
     blocks: bool = False
     segment: Segment | None = None
+    version: int = 0
     origin: Readable | RowProvider | None = field(
         default=None, repr=False, compare=False
     )
@@ -239,13 +244,31 @@ def _at_url(url: str) -> list[Source]:
     from headrace.store.shards.remote_set import is_remote_set, may_be_set
 
     if is_remote_set(url):
+        if url.endswith("/") and not may_be_set(url):
+            return _remote_directory(url)
         return _shards(url)
     try:
         return [remote_file(each) for each in remote.find(url)]
-    except (SourceNotFoundError, UnreadableError):
-        if not may_be_set(url):
-            raise
-        return _shards(url)
+    except (SourceNotFoundError, UnreadableError) as error:
+        if may_be_set(url):
+            return _shards(url)
+        if isinstance(error, RemoteDirectoryError):
+            return _remote_directory(url)
+        raise
+
+
+def _remote_directory(url: str) -> list[Source]:
+    from headrace.store.object_store import ObjectDirectory
+
+    directory = ObjectDirectory(url)
+    names = directory.files()
+    data = [directory.at(name) for name in sorted(names) if _is_data_name(name)]
+    if not data:
+        beside = directory.names()
+        if not beside or any(map(is_ours, beside)):
+            return _shards(url)  # which says what is missing
+        raise NotNdjsonError(url, _NO_DATA)
+    return [remote_file(each) for each in data]
 
 
 def data_files(directory: Path) -> list[str]:
@@ -265,7 +288,7 @@ def _some_data_files(directory: Path) -> list[str]:
     """List the same, and raise if there are none."""
     data = data_files(directory)
     if not data:
-        reason = "no NDJSON in this directory; looked for *.jsonl* and *.ndjson*"
+        reason = _NO_DATA
         if log := _log_below(directory):
             reason = (
                 f"no NDJSON in this directory, but logs below it: name one, such as {log}, "
@@ -326,12 +349,15 @@ def local_file(location: str) -> Source:
 
 def remote_file(url: str) -> Source:
     """Return a file at a URL as it is now."""
+    state = remote.state(url)
+    if not remote.gives_ranges(url, state.size):
+        return Source(url, "reader", origin=remote.Stream(url, state))
     with reading(url):
-        return _sniffed(url, "remote", remote.open_file(url))
+        return _sniffed(url, "remote", remote.open_file(url, state))
 
 
 def _sniffed(location: str, kind: Kind, file: File) -> Source:
-    size, mtime_ns, _ctime_ns = file.stat()
+    size, mtime_ns, ctime_ns = file.stat()
     head = file.read_at(0, _BLOCK_HEAD_BYTES)
     if head and size == 0:
         # The kernel makes such files up as they are read, and knows no size.
@@ -341,7 +367,8 @@ def _sniffed(location: str, kind: Kind, file: File) -> Source:
     codec = sniff(head)
     tail = file.read_at(max(size - _BLOCK_TAIL_BYTES, 0), _BLOCK_TAIL_BYTES)
     blocks = has_blocks(codec, head, tail)
-    return Source(location, kind, codec, size, mtime_ns, ends, blocks)
+    version = ctime_ns if kind == "remote" else 0
+    return Source(location, kind, codec, size, mtime_ns, ends, blocks, version=version)
 
 
 _MARKS = (

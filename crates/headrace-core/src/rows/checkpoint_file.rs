@@ -22,7 +22,8 @@
 //! The header's `crc32c` is that of its 512 bytes with the eight digits of the
 //! checksum itself as `0`. Every entry is checked when it is read, and belongs to
 //! its header, so that entries of another file are noticed. The file is written
-//! once and replaced whole. In blocks mode, the interval and both times are 0: the same
+//! once and replaced whole. In blocks mode, the interval and both times are 0, and it is not
+//! said which file it is: the same
 //! data gives the same sidecar wherever it is.
 
 use serde::{Deserialize, Serialize};
@@ -76,6 +77,10 @@ pub struct Header {
     pub head_hash: String,
     /// XXH3 of its last bytes, in hexadecimal.
     pub tail_hash: String,
+    /// [`ReadAt::identity`](crate::input::ReadAt::identity) of the data file, in hexadecimal; absent
+    /// in blocks mode, and in what was written before there was this field.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub file: String,
     /// How it is compressed.
     pub codec: String,
     /// Its size after decompression.
@@ -101,6 +106,8 @@ pub struct Fingerprint {
     pub head_hash: u64,
     /// Hash of the last bytes.
     pub tail_hash: u64,
+    /// Which file of its file system it is.
+    pub identity: u64,
 }
 
 /// How many bytes at each end a fingerprint covers.
@@ -117,7 +124,8 @@ impl Fingerprint {
         file.read_exact_at(&mut bytes, 0)?;
         let head_hash = xxhash_rust::xxh3::xxh3_64(&bytes);
         file.read_exact_at(&mut bytes, stat.size - length)?;
-        Ok(Self { stat, head_hash, tail_hash: xxhash_rust::xxh3::xxh3_64(&bytes) })
+        let tail_hash = xxhash_rust::xxh3::xxh3_64(&bytes);
+        Ok(Self { stat, head_hash, tail_hash, identity: file.identity()? })
     }
 }
 
@@ -143,6 +151,7 @@ impl Header {
             ctime_ns: fingerprint.stat.ctime_ns,
             head_hash: hex(fingerprint.head_hash),
             tail_hash: hex(fingerprint.tail_hash),
+            file: hex(fingerprint.identity),
             codec: codec.into(),
             logical_size: summary.logical_size,
             total_rows: summary.total_rows,
@@ -161,7 +170,7 @@ impl Header {
         summary: Summary,
     ) -> Self {
         let header = Self::new(fingerprint, codec, 0, entries, summary);
-        Self { mode: BLOCKS.into(), mtime_ns: 0, ctime_ns: 0, ..header }
+        Self { mode: BLOCKS.into(), mtime_ns: 0, ctime_ns: 0, file: String::new(), ..header }
     }
 
     /// Whether entries are blocks.
@@ -484,6 +493,7 @@ mod tests {
             stat: Stat { size: u64::MAX, mtime_ns: i64::MIN, ctime_ns: i64::MIN },
             head_hash: u64::MAX,
             tail_hash: u64::MAX,
+            identity: u64::MAX,
         };
         let summary = Summary {
             total_rows: u64::MAX,

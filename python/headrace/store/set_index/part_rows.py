@@ -63,7 +63,7 @@ class PartRows(KeyRows):
 
     def _rows(self, first: int, count: int, max_bytes: int) -> RowBatch:
         at = self.place_in_set
-        data = File.remote(_Shifted(self.opened, at).read_at, at.end, 0)
+        data = File.remote(_Shifted(self.opened, at).read_at, lambda: (at.end, 0, 0))
         return self.stored.index.rows(
             data,
             self.candidates,

@@ -40,7 +40,7 @@ class OpenedSet(OpenedFile):
         )
         self.size = self.starts.pop()
         self.source = Source(location, "file", size=self.size)
-        self.file = self.data = File.remote(self._read_at, self.size, 0)
+        self.file = self.data = File.remote(self._read_at, lambda: (self.size, 0, 0))
         self.codec, self.table, self.decoding = "none", None, Decoding(1)
         self._open: OrderedDict[int, OpenedFile] = OrderedDict()
         self._lock = Lock()
