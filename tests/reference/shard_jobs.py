@@ -41,7 +41,9 @@ def attempt_lines(job, task, lines):
     """Put lines aside; return what the attempt tells of them."""
     path = job.partition_by
     with job.attempt(task, None if path is None else PathKeys(path, 256)) as rows:
-        rows.write_many(lines)
+        rows.write_many(
+            line if isinstance(line, bytes) else line.encode() for line in lines
+        )
         return rows.close()
 
 

@@ -3,6 +3,7 @@
 import gzip
 import os
 import subprocess
+from decimal import Decimal
 
 import pytest
 
@@ -194,3 +195,61 @@ def test_options_are_those_of_a_set(tmp_path):
     with pytest.raises(UsageError):
         headrace.LineWriter(tmp_path / "rows.jsonl", max_bytes=1.5)
     assert names(tmp_path) == []
+
+
+ANY_LINES = b'"5"\n"null"\n"hello"\n"{\\"a\\": 1}"\n\n \t\nnull\n5\n1.50\n1e400\n-0\n[1, 2]\n{"c": 1e400, "c": 2}'
+
+
+@pytest.mark.parametrize("raw", [False, True], ids=["values", "raw"])
+@pytest.mark.parametrize("several", [False, True], ids=["one file", "two files"])
+@pytest.mark.parametrize("kind", ["file", "set", "partitioned set"])
+def test_a_data_set_is_copied_byte_by_byte(tmp_path, raw, several, kind):
+    source = tmp_path / "s.jsonl"
+    source.write_bytes(ANY_LINES)
+    ds = headrace.open([source, source] if several else source, raw=raw)
+    if kind == "file":
+        writer = headrace.LineWriter(tmp_path / "t.jsonl")
+    else:
+        key = "c" if kind == "partitioned set" else None
+        writer = headrace.ShardWriter(tmp_path / "t", partition_by=key)
+    with writer:
+        writer.write_many(ds)
+        assert writer.records == len(ds)
+    copied = headrace.open(tmp_path / ("t.jsonl" if kind == "file" else "t"), raw=True)
+    expected = ANY_LINES.split(b"\n") * (2 if several else 1)
+    if kind == "partitioned set":
+        assert sorted(copied) == sorted(expected)
+    else:
+        assert list(copied) == expected
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        *("5", "null", "", "hello", '{"a": 1}', 'a"b\\c\n', "\u00e9\u2028"),
+        *(None, True, 0, -1, 10**400, 1.5, [], {}, {"": {"a": [None]}}),
+        *(Decimal("1E+400"), [Decimal("-1.5"), {"c": Decimal("1E+999")}]),
+        {"text": '"', "n": [Decimal("2E+999"), '"']},
+    ],
+    ids=repr,
+)
+def test_a_value_is_written_so_that_it_is_read(tmp_path, value):
+    path = tmp_path / "v.jsonl"
+    with headrace.LineWriter(path) as writer:
+        writer.write(value)
+        writer.write_many([value])
+    with headrace.LogWriter(tmp_path / "log") as log:
+        log.append(value)
+    assert list(headrace.open(path)) == [value, value]
+    assert list(headrace.open(tmp_path / "log")) == [value]
+    assert isinstance(headrace.open(path)[0], str) == isinstance(value, str)
+
+
+@pytest.mark.parametrize("value", [Decimal("NaN"), {1, 2}, object(), float("inf")])
+def test_what_is_no_json_value_is_refused(tmp_path, value):
+    with headrace.LineWriter(tmp_path / "v.jsonl", on_error="abort") as writer:
+        with pytest.raises(BadRecordError, match="it has no JSON"):
+            writer.write(value)
+        for records in ("text", b"1\n", {"a": 1}):
+            with pytest.raises(UsageError, match="records are a list"):
+                writer.write_many(records)

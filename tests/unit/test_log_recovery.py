@@ -523,7 +523,7 @@ class TestDamage:
         self.refused(log, "were durable")
         log.recover(repair=True)
         with headrace.LogWriter(log.directory) as writer:
-            assert writer.append("[8]") == 8, "no number comes twice"
+            assert writer.append([8]) == 8, "no number comes twice"
         found = headrace.Log(log.directory)
         assert (found.get(6), found.get(8)) == (VALUES[5], [8])
         with pytest.raises(LogDamagedError, match="line 7 was given up"):

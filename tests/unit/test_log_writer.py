@@ -58,7 +58,7 @@ class Counting(System):
 def test_records_of_every_kind(tmp_path):
     with headrace.LogWriter(tmp_path / "log") as log:
         assert log.append({"a": "\u00e9"}) == 1
-        assert log.append('{"a": 2}') == 2
+        assert log.append("{}") == 2
         assert log.append(b'{"a":3}\n') == 3
         assert log.append_many([[1], b"[2]", "[3]"]) == 6
         assert log.append_many([b"1", b"2\n"]) == 8
@@ -68,7 +68,7 @@ def test_records_of_every_kind(tmp_path):
     data = (tmp_path / "log" / FIRST).read_bytes()
     assert (
         data
-        == '{"a":"\u00e9"}\n{"a": 2}\n{"a":3}\n[1]\n[2]\n[3]\n1\n2\n"x"\r\n\n7\n'.encode()
+        == '{"a":"\u00e9"}\n"{}"\n{"a":3}\n[1]\n[2]\n"[3]"\n1\n2\n"x"\r\n\n7\n'.encode()
     )
     assert list(headrace.Log(tmp_path / "log", raw=True)) == data.split(b"\n")[:-1]
 
@@ -120,16 +120,17 @@ def test_the_header_is_a_line(tmp_path):
     ("record", "offset", "reason"),
     [
         pytest.param(b'{"a":}', 5, "expected a value", id="not JSON"),
-        pytest.param("1\n2", 1, "one line", id="two lines"),
         pytest.param(b"1\n2", 1, "one line", id="two lines of bytes"),
         pytest.param(b"  ", 0, "blank", id="blank"),
         pytest.param(b"", 0, "blank", id="nothing"),
         pytest.param({"a": {1}}, 0, "no JSON", id="a set"),
         pytest.param(float("nan"), 0, "no JSON", id="NaN"),
-        pytest.param("\ud800", 0, "surrogate", id="surrogate"),
+        pytest.param("\ud800", 1, "surrogate", id="surrogate"),
         pytest.param(b'"\xff"', 1, "UTF-8", id="not UTF-8"),
         pytest.param(b'"' + b"x" * 99 + b'"', 100, "over the limit of 100", id="long"),
-        pytest.param("[" * 300 + "]" * 300, 100, "over the limit", id="deep and long"),
+        pytest.param(
+            b"[" * 300 + b"]" * 300, 100, "over the limit", id="deep and long"
+        ),
     ],
 )
 def test_what_is_no_record_is_refused(tmp_path, record, offset, reason):

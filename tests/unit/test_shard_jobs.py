@@ -70,7 +70,7 @@ def test_nothing_is_seen_before_the_commit_and_nothing_is_left_after(tmp_path):
     assert rows(tmp_path) == ["old"]
     # Nobody is kept from writing meanwhile, nor does what is aside disturb them.
     with headrace.ShardWriter(tmp_path) as writer:
-        writer.write('"between"')
+        writer.write("between")
     assert rows(tmp_path) == ["between"]
     job.commit([told])
     assert rows(tmp_path) == ["new"]
@@ -304,7 +304,7 @@ def test_a_job_waits_for_whoever_writes(tmp_path, monkeypatch):
     job = begin(tmp_path)
     told = attempt(job, 0, [1])
     writer = headrace.ShardWriter(tmp_path)
-    writer.write('"local"')
+    writer.write("local")
     with monkeypatch.context() as patched:
         patched.setattr(jobs, "PATIENCE", 0.0)
         with pytest.raises(SetLockedError, match="is writing this set"):

@@ -362,7 +362,7 @@ def test_cut_metadata_is_passed_over_and_damaged_metadata_is_not(out):
 
 def test_a_set_is_found_by_directory_name_or_metadata(out):
     with headrace.ShardWriter(out) as writer:
-        writer.write("7")
+        writer.write(7)
     for path in (out, out / "rows", str(out / "rows"), out / "rows.meta-00000002.json"):
         assert list(headrace.open(path)) == [7]
         assert headrace.ShardSet(path).metadata.generation == 2
@@ -374,7 +374,7 @@ def test_a_set_is_found_by_directory_name_or_metadata(out):
 
 def test_several_sets_in_a_directory_must_be_told_apart(out):
     with headrace.ShardWriter(out, name="others") as writer:
-        writer.write("7")
+        writer.write(7)
     with pytest.raises(HeadraceError, match="several sets: others, rows; name one"):
         headrace.open(out)
     assert list(headrace.open([out / "others", out / "rows"])) == [7, *range(35)]
@@ -418,7 +418,7 @@ def test_every_access_works_on_a_set(out):
 def test_a_generation_that_vanishes_is_followed_by_the_next(out):
     shards = headrace.ShardSet(out)
     with headrace.ShardWriter(out) as writer:
-        writer.write("7")
+        writer.write(7)
     headrace.ShardSet(out).vacuum(grace=0)
     (source,) = shards.sources()
     assert shards.metadata.generation == 2

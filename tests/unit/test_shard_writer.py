@@ -90,7 +90,7 @@ def test_every_way_of_giving_a_record_gives_the_same_files(tmp_path):
     ]
     ways = {
         "values": lambda writer: writer.write_many(RECORDS),
-        "text": lambda writer: [writer.write(text) for text in texts],
+        "text": lambda writer: [writer.write(text.encode()) for text in texts],
         "bytes": lambda writer: [writer.write(text.encode() + b"\n") for text in texts],
         "lines": lambda writer: writer.write_lines("\n".join(texts).encode()),
         "chunks": lambda writer: (
@@ -145,7 +145,8 @@ def test_lines_over_the_size_of_a_chunk_are_cut_at_newlines(tmp_path, monkeypatc
         (12345678901234567890123, "12345678901234567890123"),
         (None, "null"),
         (False, "false"),
-        (" [1 , 2]\r\n", " [1 , 2]\r"),
+        (b" [1 , 2]\r\n", " [1 , 2]\r"),
+        (" [1 , 2]\r\n", '" [1 , 2]\\r\\n"'),
         (b'"text"', '"text"'),
         (bytearray(b"1"), "1"),
     ],
@@ -158,10 +159,10 @@ def test_a_record_is_a_line(tmp_path, record, text):
 
 
 BAD = [
-    pytest.param("{", "unexpected end", id="not whole"),
-    pytest.param("1 2", "byte 2", id="two values"),
-    pytest.param('{"a":\n1}', "one line", id="a newline inside"),
-    pytest.param("", "blank", id="nothing"),
+    pytest.param(b"{", "unexpected end", id="not whole"),
+    pytest.param(b"1 2", "byte 2", id="two values"),
+    pytest.param(b'{"a":\n1}', "one line", id="a newline inside"),
+    pytest.param(b"", "blank", id="nothing"),
     pytest.param(b" \t\r\n", "blank", id="only blanks"),
     pytest.param(b'"\xff"', "byte 1", id="not UTF-8"),
     pytest.param("\ud800", "surrogate", id="half a character"),
@@ -216,7 +217,7 @@ def test_without_validation_lines_are_taken_as_they_are(tmp_path):
     with headrace.ShardWriter(tmp_path, codec="none", validate=False) as writer:
         writer.write_lines(b"{oops\n")
         with pytest.raises(BadRecordError, match="one line"):
-            writer.write("1\n2")
+            writer.write(b"1\n2")
     (part,) = writer.close().parts
     assert (tmp_path / part.path).read_bytes() == b"{oops\n"
 

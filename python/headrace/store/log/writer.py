@@ -157,7 +157,7 @@ class Writer(Closing):
     # Records
 
     def append(self, record: object) -> int:
-        """Append a record, any JSON value or its text, and return the number of its line."""
+        """Append a record, any JSON value or its text as bytes, and return the number of its line."""
         return self._append_records([record], 0)
 
     def append_many(self, records: Iterable[object]) -> int:

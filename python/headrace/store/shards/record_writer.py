@@ -10,8 +10,19 @@ from __future__ import annotations
 import os
 import threading
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Generic, Literal, Self, TypeAlias, TypeVar, cast
+from typing import (
+    TYPE_CHECKING,
+    Generic,
+    Literal,
+    Protocol,
+    Self,
+    TypeAlias,
+    TypeVar,
+    cast,
+    runtime_checkable,
+)
 
 from headrace.errors import (
     BadRecordError,
@@ -37,6 +48,20 @@ T = TypeVar("T")
 
 _CHUNK = 4 << 20
 """Lines are taken this many bytes at a time, so that what becomes of them is not held."""
+
+
+class _Batch(Protocol):
+    @property
+    def path(self) -> str: ...
+    @property
+    def rows(self) -> RowBatch: ...
+
+
+@runtime_checkable
+class _Lines(Protocol):
+    """Records that have lines: a data set."""
+
+    def batches(self) -> Iterable[_Batch]: ...
 
 
 class RecordWriter(ABC, Generic[T]):
@@ -96,7 +121,7 @@ class RecordWriter(ABC, Generic[T]):
     # Records
 
     def write(self, record: object) -> None:
-        """Write one record: any JSON value, or its text as `str` or `bytes`."""
+        """Write one record: any JSON value, a `str` too, or its text as `bytes`."""
         with self._using():
             try:
                 line = line_of(record)
@@ -106,7 +131,14 @@ class RecordWriter(ABC, Generic[T]):
                 self._take(line)
 
     def write_many(self, records: Iterable[object]) -> None:
-        """Write one record after the other."""
+        """Write one record after the other; of a data set its lines, byte by byte."""
+        if isinstance(records, (str, bytes, bytearray, memoryview, Mapping)):
+            kind = type(records).__name__
+            raise UsageError(f"records are a list or any iterable, not one {kind}")
+        if isinstance(records, _Lines):
+            for batch in records.batches():
+                self.write_rows(batch.path, batch.rows)
+            return
         for record in records:
             self.write(record)
 
