@@ -675,8 +675,9 @@ class DuplicateKeyError(HeadraceError):
 class KeyIndexError(HeadraceError):
     """A key index cannot be used; the data is not in doubt.
 
-    `kind` is ``missing``, ``stale``, ``grown``, ``limits``, ``locked``, ``corrupt``,
-    ``newer``, ``foreign`` or ``taken``; of edges in ``several`` files, there is none.
+    `kind` is ``missing``, ``stale``, ``grown``, ``limits``, ``other``, ``locked``,
+    ``corrupt``, ``newer``, ``foreign`` or ``taken``; of edges in ``several`` files, there is
+    none. `build` has the options with which one is built that can be used.
     """
 
     _NAME: ClassVar = "key index"
@@ -692,17 +693,20 @@ class KeyIndexError(HeadraceError):
         "set_replaced": "the set has other parts now",
         "set_grown": "the set has more parts now",
         "part_modified": "a part of the set was changed since it was made",
-        "no_incoming_edges": "it has no incoming edges; they come with --reverse",
+        "no_incoming_edges": "it has no incoming edges",
         "older_index": "it does not say how the file ended, as older ones do not",
         "buckets_full": "it has too many rows for the size that it was made for",
     }
 
-    def __init__(self, path: str, index: str, kind: str, reason: str) -> None:
-        super().__init__(path, index, kind, reason)
+    def __init__(
+        self, path: str, index: str, kind: str, reason: str, build: str | None = None
+    ) -> None:
+        super().__init__(path, index, kind, reason, build)
         self.path = path
         self.index = index
         self.kind = kind
         self.reason = reason
+        self.build = build or self._BUILD
 
     @property
     def what(self) -> str:
@@ -719,7 +723,7 @@ class KeyIndexError(HeadraceError):
             "foreign": f"it is no {self._NAME}, name another place",
             "taken": "replace it with --force, or name another place",
             "locked": "wait until it is done",
-        }.get(self.kind, f"run `headrace index build {self.path} {self._BUILD}`")
+        }.get(self.kind, f"run `headrace index build {self.path} {self.build}`")
         return f"{self.what}; {advice}"
 
 

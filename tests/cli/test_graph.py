@@ -1,6 +1,7 @@
 """``headrace graph``: what it prints, says and ends with."""
 
 import json
+import re
 import signal
 import subprocess
 import sys
@@ -628,6 +629,55 @@ def test_stats_of_nothing(graph, edges):
     assert graph("stats").code == 0
 
 
+# Indexes that are whole, and not what is wanted
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason", "build"),
+    [
+        (
+            ["--from", "from", "--to", "pred"],
+            "it is of the fields from, pred, to",
+            "--graph --from from --to pred --force",
+        ),
+        (
+            ["--direction", "in"],
+            "it has no incoming edges",
+            "--graph --from from --pred pred --to to --reverse",
+        ),
+    ],
+)
+def test_a_good_index_that_does_not_fit_the_question_is_not_called_damaged(
+    graph, index, arguments, reason, build
+):
+    index()
+    done = from_c123(graph, *arguments)
+    assert done.code == 0
+    assert "index_unfit" in names(done)
+    assert not {"index_corrupt", "index_stale"} & {*names(done)}
+    assert told(done, "index_fallback")["reason"] == "other"
+    assert reason in told(done, "index_unfit")["message"]
+    strict = from_c123(graph, *arguments, "--strict")
+    assert strict.code == 1
+    advice = f"run `headrace index build edges.jsonl {build}`"
+    assert advice in told(strict, "error")["message"]
+
+
+def test_the_advised_command_builds_the_index_that_is_wanted(headrace, graph, index):
+    index()
+    strict = from_c123(graph, "--direction", "in", "--strict")
+    command = re.search("`headrace (.*)`", told(strict, "error")["message"])[1]
+    assert headrace(*command.split()).code == 0
+    assert from_c123(graph, "--direction", "in", "--strict").code == 0
+
+
+def test_both_ends_named_as_in_the_index_are_the_edges_of_the_index(graph, index):
+    index()
+    ends = ("--from", "from", "--to", "to")
+    done = from_c123(graph, *ends, "--strict")
+    assert (done.code, done.rows) == (0, [*NODES, SEVEN])
+
+
 # With others
 
 
@@ -671,7 +721,7 @@ def test_edges_in_several_shards(headrace, edges):
     assert told(done, "index_fallback")["reason"] == "several"
     strict = headrace("graph", "expand", "--edges", "set", "--seed", "1", "--strict")
     assert strict.code == 1
-    assert "set: edges in" in strict.err
+    assert "set: a graph index is of one file" in strict.err
     assert "headrace query '$' set > edges.jsonl" in strict.err
     plan = headrace(
         "graph", "expand", "--edges", "set", "--seed", "1", "--explain=plan"

@@ -198,3 +198,26 @@ def test_without_an_index_there_is_nothing_to_update(headrace, tmp_path):
         assert done.code == 1
         assert "headrace index build" in done.err
         assert headrace("index", command, "none.jsonl").code == 1
+
+
+def test_the_advised_command_names_the_key_and_the_place(headrace, source):
+    assert headrace("index", "build", "app.jsonl", "--on", "n").code == 0
+    source.write_bytes(ROWS.replace(b'"n":3', b'"n":4'))
+    for named in (["--key", "n"], ["--index", "app.jsonl.jnx.n"]):
+        done = headrace("index", "update", "app.jsonl", *named)
+        advice = f"headrace index update app.jsonl {' '.join(named)} --full"
+        assert (done.code, advice in done.events[0]["message"]) == (1, True)
+    assert headrace(*advice.split()[1:]).code == 0
+
+
+def test_the_index_that_was_named_is_the_one_that_is_missing(headrace, source):
+    done = headrace("index", "check", "app.jsonl", "--index", "nofile.idx")
+    assert done.code == 1
+    assert json.loads(done.out)["index"] == "nofile.idx"
+    joined = headrace(
+        *("join", "app.jsonl", "--on", "id", "app.jsonl"),
+        *("--right-index=nofile.idx", "--fallback", "error"),
+    )
+    assert joined.code == 1
+    assert "nofile.idx: there is no key index for id" in joined.err
+    assert "--on id --out nofile.idx" in joined.err

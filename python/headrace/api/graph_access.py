@@ -61,13 +61,14 @@ class EdgeFiles(NamedTuple):
         """The file, if it is one."""
         return self.sources[0] if len(self.sources) == 1 else None
 
-    def no_index(self, where: files.Where) -> GraphIndexError:
+    def no_index(self, wanted: Wanted, fields: EdgeFields) -> GraphIndexError:
         """Say that there is no graph index."""
         if self.only is not None:
-            return store.unusable(self.only, where)
+            reverse = wanted.direction != "out"
+            return store.unusable(self.only, wanted.where, fields, reverse=reverse)
         reason = (
-            f"edges in {len(self.sources)} files have no index in common; one of each file "
-            "is used by --engine spark"
+            f"a graph index is of one file, and the edges are in {len(self.sources)}; "
+            "--engine spark uses the index of each"
         )
         return GraphIndexError(self.location, self.location, "several", reason)
 
@@ -110,8 +111,8 @@ class Wanted(NamedTuple):
 
 def reach_edges(edges: EdgeFiles, wanted: Wanted) -> Reach:
     """Find the best way to edges."""
-    fields = wanted.fields or known_fields(edges.sources, wanted.where) or USUAL
-    troubles: list[KeyIndexError] = [edges.no_index(wanted.where)]
+    fields = fields_of(edges.sources, wanted)
+    troubles: list[KeyIndexError] = [edges.no_index(wanted, fields)]
     if edges.only is not None:
         found = _by_index(edges.only, wanted)
         if isinstance(found, Reach):
@@ -129,6 +130,19 @@ def reach_edges(edges: EdgeFiles, wanted: Wanted) -> Reach:
         threads=wanted.threads,
     )
     return scan_edges(edges, asked)
+
+
+def fields_of(sources: Sequence[Source], wanted: Wanted) -> EdgeFields:
+    """Return the fields of edges: those that are named, the others those of the graph index.
+
+    Where both ends are named as in the index, what is not named is the predicate of the index.
+    """
+    named, known = wanted.fields, known_fields(sources, wanted.where)
+    if named is None:
+        return known or USUAL
+    if known is not None and named == known._replace(pred=None):
+        return known
+    return named
 
 
 def known_fields(sources: Sequence[Source], where: files.Where) -> EdgeFields | None:
@@ -170,9 +184,10 @@ def _by_graph(
     An index that is brought up to date meanwhile is looked at again.
     """
     found = store.find(source, wanted.where)
-    fields = wanted.fields or USUAL
+    fields, reverse = fields_of([source], wanted), wanted.direction != "out"
+    build = store.build_options(fields, wanted.where, reverse=reverse)
     if found is None:
-        return fields, store.unusable(source, wanted.where)
+        return fields, store.unusable(source, wanted.where, fields, reverse=reverse)
     place = (source.location, str(found.path))
     if isinstance(found, files.Unreadable):
         reason = found.reason
@@ -180,13 +195,12 @@ def _by_graph(
             # What it was of, nobody knows.
             named = ", ".join(fields.names)
             reason += f"; edges are taken to be of {named}: name the fields if they are others"
-        return fields, GraphIndexError(*place, found.fault, reason)
-    fields = wanted.fields or found.meta.fields
+        return fields, GraphIndexError(*place, found.fault, reason, build)
     if fields != found.meta.fields:
-        reason = f"it is of other edges: {', '.join(found.meta.fields.names)}"
-        return fields, GraphIndexError(*place, "foreign", reason)
-    if wanted.direction != "out" and not found.meta.reverse:
-        return fields, GraphIndexError(*place, "limits", "no_incoming_edges")
+        reason = f"it is of the fields {', '.join(found.meta.fields.names)}"
+        return fields, GraphIndexError(*place, "other", reason, f"{build} --force")
+    if reverse and not found.meta.reverse:
+        return fields, GraphIndexError(*place, "other", "no_incoming_edges", build)
     try:
         return _if_it_fits(source, opened, wanted, found)
     except SidecarError as error:
@@ -194,7 +208,7 @@ def _by_graph(
             return _by_graph(source, opened, wanted, tries - 1)
         _path, offset, reason = error.args
         reason = f"{reason} (byte {offset})"
-        return fields, GraphIndexError(*place, "corrupt", reason)
+        return fields, GraphIndexError(*place, "corrupt", reason, build)
 
 
 def _if_it_fits(

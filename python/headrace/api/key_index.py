@@ -39,6 +39,7 @@ from headrace.store.source import Source
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
+    from pathlib import Path
 
     from headrace.kernel.key_index import KeyRequest, Meta, Skipped, Written
     from headrace.kernel.rows import RowBatch
@@ -341,39 +342,44 @@ class KeyIndex(Closing):
 
     def _look(self, fields: tuple[str, ...] | None) -> _Usable | KeyIndexError:
         """Find an index that can be used, or say why there is none."""
-        location = self.source.location
         match self._subject.find(fields, self._where):
             case None:
-                return self._subject.missing(fields)
+                return self._subject.missing(fields, self._where)
             case files.Unreadable(path, fault, reason):
-                return KeyIndexError(location, str(path), fault, reason)
+                return self._trouble(path, fault, reason, fields)
             case store.Stored() as stored:
                 self._fields = stored.meta.key
                 return self._judge(stored)
 
     def _judge(self, stored: store.Stored) -> _Usable | KeyIndexError:
-        location, path = self.source.location, str(stored.path)
+        key, path = stored.meta.key, stored.path
         if not self._file.source.seekable:
-            return KeyIndexError(location, path, "stale", "source_unseekable")
+            return self._trouble(path, "stale", "source_unseekable", key)
         if self._wants_more_than(stored):
             reason = (
                 "rows that it left out are wanted: max_line or max_depth was smaller"
             )
-            return KeyIndexError(location, path, "limits", reason)
+            return self._trouble(path, "limits", reason, key)
         try:
             fitting, fresh = self._subject.fitting(stored, self._file)
         except KeyIndexError as error:
             return error
         if fresh.state == "fresh":
             return _Usable(fitting, self._file.size, grown=False)
-        trouble = KeyIndexError(location, path, fresh.state, fresh.reason)
+        trouble = self._trouble(path, fresh.state, fresh.reason, key)
         if fresh.state == "grown" and not (self._strict or self._auto_rebuild):
             if (unused := fitting.unused) is not None and unused.fault == "corrupt":
-                delta = str(unused.path)
-                self._tell(KeyIndexError(location, delta, "corrupt", unused.reason))
+                damage = unused.reason
+                self._tell(self._trouble(unused.path, "corrupt", damage, key))
             self._tell(trouble)
             return _Usable(fitting, fitting.newest.coverage_end, grown=True)
         return trouble
+
+    def _trouble(
+        self, path: Path, kind: str, reason: str, key: Sequence[str] | None
+    ) -> KeyIndexError:
+        build = None if key is None else store.build_options(key, self._where)
+        return KeyIndexError(self.source.location, str(path), kind, reason, build)
 
     def _wants_more_than(self, stored: store.Stored) -> bool:
         """Whether rows may be wanted that were too long or too deep for an index."""

@@ -102,5 +102,5 @@ def _found(
     fields = None if key is None else list(fields_of(key))
     found = store.find(source, fields, where)
     if found is None:
-        raise store.unusable(source, fields)
+        raise store.unusable(source, fields, where)
     return found

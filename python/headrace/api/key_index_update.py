@@ -146,7 +146,7 @@ def _kind(
     return Kind(
         store.Stored,
         lambda: store.find(source, None if fields is None else list(fields), where),
-        lambda: store.unusable(source, fields),
+        lambda: store.unusable(source, fields, where),
         lambda found: build(source, found.path, again(found)),
         lambda stored: key_update.update(source, stored, again(stored)),
         lambda stored: key_update.compact(source, stored),

@@ -74,7 +74,7 @@ def found(
     """Return the index of a set, or what is in its place; raises if there is nothing."""
     stored = store.find(shards.path, None if fields is None else list(fields), where)
     if stored is None:
-        raise store.unusable(shards.path, fields)
+        raise store.unusable(shards.path, fields, where)
     return stored
 
 

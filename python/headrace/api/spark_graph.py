@@ -15,7 +15,7 @@ from headrace.api.graph import at_most, seeds_of, texts_of, way_of
 from headrace.api.graph_access import (
     USUAL,
     Reach,
-    known_fields,
+    fields_of,
     only_file,
     reach_edges,
 )
@@ -128,7 +128,7 @@ class SparkGraph:
         wanted = self._wanted(direction)
         if wanted is None or not self.sources:
             return SparkReach(self._fields or USUAL, ())
-        fields = self._fields or known_fields(self.sources, wanted.where)
+        fields = fields_of(self.sources, wanted._replace(fields=self._fields))
         troubles, found = list[KeyIndexError](), list[Reach]()
         wanted = wanted._replace(
             fields=fields,

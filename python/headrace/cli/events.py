@@ -36,6 +36,7 @@ EventName: TypeAlias = Literal[
     "index_revalidated",
     "index_compacted",
     "index_stale",
+    "index_unfit",
     "index_corrupt",
     "index_fallback",
     "join_plan",
@@ -258,6 +259,13 @@ EVENTS: tuple[Event, ...] = (
     Event(
         "index_stale",
         "an index is not that of the file as it is now",
+        ("source", "index", "kind", "reason"),
+        prefix="headrace: warning: ",
+    ),
+    Event(
+        "index_unfit",
+        "an index is whole, but not what is wanted: it is of other fields, has no incoming "
+        "edges, leaves out rows that are wanted, or another process is writing it",
         ("source", "index", "kind", "reason"),
         prefix="headrace: warning: ",
     ),

@@ -6,6 +6,7 @@ Imported when a command runs, not when its help is shown.
 from __future__ import annotations
 
 import json
+import shlex
 import time
 from contextlib import contextmanager
 from itertools import islice
@@ -14,12 +15,13 @@ from typing import TYPE_CHECKING, Any
 
 import headrace
 from headrace.api.index_report import invalid
+from headrace.api.key_index import where_of
 from headrace.cli.ending import ending_cleanly
 from headrace.cli.wording import counted
 from headrace.errors import KeyIndexError, UsageError
 from headrace.kernel.graph import GraphWritten
 from headrace.store.atomic import destination, replacing
-from headrace.store.index_file import Unreadable
+from headrace.store.index_file import Unreadable, place_options
 from headrace.store.key_subject import subject_of
 
 if TYPE_CHECKING:
@@ -307,10 +309,14 @@ def _say_full_required(
     options: Namespace, console: Console, location: str, reason: str
 ) -> None:
     graph = " --graph" if options.graph else ""
+    if options.key is not None:
+        graph += f" --key {shlex.quote(options.key)}"
+    where = where_of(options.index, options.index_dir)
+    place = place_options(where).replace("--out", "--index")
     console.emit(
         "update_mode",
         f"{location}: the index has to be built anew ({reason}): "
-        f"run `headrace index update {location}{graph} --full`",
+        f"run `headrace index update {location}{graph}{place} --full`",
         mode="full_required",
         reason=reason,
     )

@@ -110,7 +110,10 @@ EVENTS = (
 NO_INDEX = ("missing", "several")
 """There is nothing that could be wrong."""
 
-STALE = ("stale", "grown", "limits", "locked")
+STALE = ("stale", "grown")
+"""An index that is whole, but not that of the file as it is now."""
+
+UNFIT = ("limits", "other", "locked")
 """An index that is whole, but not what is wanted."""
 
 
@@ -142,7 +145,11 @@ def say_trouble(console: Console, trouble: KeyIndexError) -> None:
     if trouble.kind in NO_INDEX:
         return
     console.emit(
-        "index_stale" if trouble.kind in STALE else "index_corrupt",
+        "index_stale"
+        if trouble.kind in STALE
+        else "index_unfit"
+        if trouble.kind in UNFIT
+        else "index_corrupt",
         trouble.what,
         source=trouble.path,
         index=trouble.index,

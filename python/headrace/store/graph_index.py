@@ -5,6 +5,7 @@ Whether it fits is said by `store/index_file.py`.
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING, ClassVar
 from headrace.errors import GraphIndexError
 from headrace.kernel.graph import EdgeFields, GraphIndex, GraphMeta, meta_of
 from headrace.store import index_file
-from headrace.store.index_file import Unreadable, Where
+from headrace.store.index_file import Unreadable, Where, place_options
 from headrace.store.sidecars import sidecar_places
 
 if TYPE_CHECKING:
@@ -112,14 +113,31 @@ def taken(source: Source, where: Where) -> GraphIndexError:
     path = next(_places(source, where))
     known = read(path)
     if isinstance(known, StoredGraph):
-        reason = f"it is of other edges: {', '.join(known.meta.fields.names)}"
+        reason = f"it is of the fields {', '.join(known.meta.fields.names)}"
         return GraphIndexError(source.location, str(path), "taken", reason)
     reason = "something else is in its place, which is not replaced; remove it"
     return GraphIndexError(source.location, str(path), "foreign", reason)
 
 
-def unusable(source: Source, where: Where) -> GraphIndexError:
-    """Say that there is no index."""
+def unusable(
+    source: Source,
+    where: Where,
+    fields: EdgeFields | None = None,
+    *,
+    reverse: bool = False,
+) -> GraphIndexError:
+    """Say that there is no index; `fields` are those of the edges, if they are known."""
     path = next(_places(source, where))
     reason = "there is no graph index"
-    return GraphIndexError(source.location, str(path), "missing", reason)
+    build = None if fields is None else build_options(fields, where, reverse=reverse)
+    return GraphIndexError(source.location, str(path), "missing", reason, build)
+
+
+def build_options(fields: EdgeFields, where: Where, *, reverse: bool = False) -> str:
+    """Return the options of `headrace index build` for an index of such edges."""
+    named = (("--from", fields.from_), ("--pred", fields.pred), ("--to", fields.to))
+    ends = [
+        f"{flag} {shlex.quote(field)}" for flag, field in named if field is not None
+    ]
+    extra = " --reverse" if reverse else ""
+    return f"--graph {' '.join(ends)}{extra}{place_options(where)}"

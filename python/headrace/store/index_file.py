@@ -14,6 +14,7 @@ There are kinds of indexes, each a class of `Stored`: `store/key_index.py`,
 
 from __future__ import annotations
 
+import shlex
 import stat
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
@@ -78,6 +79,12 @@ class Where:
 
     path: str | None = None
     directory: str | None = None
+
+
+def place_options(where: Where) -> str:
+    """Return the options of `headrace index build` for an index in such a place."""
+    named = (("--out", where.path), ("--index-dir", where.directory))
+    return "".join(f" {flag} {shlex.quote(to)}" for flag, to in named if to is not None)
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ Whether it fits is said by `store/index_file.py`.
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING, ClassVar
 from headrace.errors import KeyIndexError
 from headrace.kernel.key_index import KeyIndex, Meta, meta_of
 from headrace.store import index_file
-from headrace.store.index_file import Unreadable, Where
+from headrace.store.index_file import Unreadable, Where, place_options
 from headrace.store.key_names import SUFFIX, is_index_name, only_one, suffix_of
 from headrace.store.sidecars import sidecar_places
 
@@ -151,9 +152,21 @@ def _may_replace(path: Path, fields: Sequence[str]) -> bool:
             return fault == "corrupt"
 
 
-def unusable(source: Source, fields: Sequence[str] | None) -> KeyIndexError:
+def unusable(
+    source: Source, fields: Sequence[str] | None, where: Where
+) -> KeyIndexError:
     """Say that there is no index."""
-    path = next(sidecar_places(source.location, SUFFIX))
+    path = where.path or next(sidecar_places(source.location, SUFFIX, where.directory))
     of_key = f" for {','.join(fields)}" if fields else ""
     reason = f"there is no key index{of_key}"
-    return KeyIndexError(source.location, str(path), "missing", reason)
+    build = None if fields is None else build_options(fields, where)
+    return KeyIndexError(source.location, str(path), "missing", reason, build)
+
+
+def build_options(fields: Sequence[str], where: Where) -> str:
+    """Return the options of `headrace index build` for an index of a key.
+
+    >>> build_options(["id"], Where()), build_options(["a b", "c"], Where(path="x.jnx"))
+    ('--on id', "--on 'a b,c' --out x.jnx")
+    """
+    return f"--on {shlex.quote(','.join(fields))}{place_options(where)}"

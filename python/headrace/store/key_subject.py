@@ -68,9 +68,9 @@ class FileSubject:
             self.source, None if fields is None else list(fields), where
         )
 
-    def missing(self, fields: tuple[str, ...] | None) -> KeyIndexError:
+    def missing(self, fields: tuple[str, ...] | None, where: Where) -> KeyIndexError:
         """Say that there is no index."""
-        return key_index.unusable(self.source, fields)
+        return key_index.unusable(self.source, fields, where)
 
     def fitting(self, stored: Stored, opened: OpenedFile) -> tuple[Stored, Freshness]:
         """Compare it with what its index was made of."""
@@ -114,9 +114,9 @@ class SetSubject:
             self.location, None if fields is None else list(fields), where
         )
 
-    def missing(self, fields: tuple[str, ...] | None) -> KeyIndexError:
+    def missing(self, fields: tuple[str, ...] | None, where: Where) -> KeyIndexError:
         """Say that there is no index."""
-        return set_index.unusable(self.location, fields)
+        return set_index.unusable(self.location, fields, where)
 
     def fitting(self, stored: Stored, opened: OpenedFile) -> tuple[Stored, Freshness]:
         """Compare it with what its index was made of."""

@@ -69,7 +69,7 @@ EXAMPLES = (
     ),
     Example(
         """headrace query --matches 'level == "error"' app.jsonl.gz""",
-        "whole rows, byte for byte",
+        "whole rows, byte for byte but for space around them",
     ),
     Example("headrace query '$.rows().count_by(level)' app.jsonl", "about all rows"),
     Example("headrace query --stream '$.sum(ms)' app.jsonl", "the same, another way"),

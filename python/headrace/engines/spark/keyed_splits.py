@@ -92,11 +92,12 @@ def _found(
     """Return where rows begin that may have a key, and up to which byte that is all of them."""
     keys = options.keys
     assert keys is not None
+    where = Where(directory=options.index_dir)
     if not opened.source.seekable:
-        return subject.missing(keys.fields)
-    match subject.find(keys.fields, Where(directory=options.index_dir)):
+        return subject.missing(keys.fields, where)
+    match subject.find(keys.fields, where):
         case None:
-            return subject.missing(keys.fields)
+            return subject.missing(keys.fields, where)
         case Unreadable(path, fault, reason):
             return KeyIndexError(subject.location, str(path), fault, reason)
         case stored:

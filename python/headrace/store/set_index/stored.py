@@ -18,7 +18,7 @@ from headrace.kernel.key_index import KeyIndex, Meta
 from headrace.kernel.rows import File, SidecarError, reading
 from headrace.kernel.sealed import SourceMark
 from headrace.store.index_file import Delta, Freshness, Unreadable, Where
-from headrace.store.key_index import Stored
+from headrace.store.key_index import Stored, build_options
 from headrace.store.key_names import SUFFIX, is_index_name, only_one, suffix_of
 from headrace.store.set_index.manifest import (
     FILE_NAME,
@@ -221,12 +221,16 @@ def taken(location: str, fields: Sequence[str], where: Where) -> KeyIndexError:
     return KeyIndexError(location, str(place), "foreign", reason)
 
 
-def unusable(location: str, fields: Sequence[str] | None) -> KeyIndexError:
+def unusable(
+    location: str, fields: Sequence[str] | None, where: Where
+) -> KeyIndexError:
     """Say that there is no index."""
     suffix = SUFFIX if fields is None else suffix_of(fields)
-    path = next(sidecar_places(location, suffix))
+    path = where.path or next(sidecar_places(location, suffix, where.directory))
     of_key = f" for {','.join(fields)}" if fields else ""
-    return KeyIndexError(location, str(path), "missing", f"there is no index{of_key}")
+    reason = f"there is no index{of_key}"
+    build = None if fields is None else build_options(fields, where)
+    return KeyIndexError(location, str(path), "missing", reason, build)
 
 
 def fitting(
