@@ -450,8 +450,8 @@ class DamagedLineError(LogDamagedError):
 
     def __str__(self) -> str:
         return (
-            f"{self.what}; bring the file back from a backup, or pass over the line with "
-            "on_error='skip' (`headrace log cat --on-error skip`)"
+            f"{self.what}; bring the file back from a backup, or read past the line: "
+            "`headrace log cat --on-error skip`, Log.range(on_error='skip')"
         )
 
 
@@ -464,11 +464,23 @@ class DamagedEntryError(LogDamagedError):
         )
 
 
+class LineGivenUpError(LogDamagedError):
+    """A line of a log was given up in a repair; no line has its number any more."""
+
+    def __init__(self, path: str, offset: int, line: int) -> None:
+        super().__init__(path, offset, f"line {line} was given up in a repair")
+        self.args = (path, offset, line)
+        self.line = line
+
+    def __str__(self) -> str:
+        return f"{self.what}; what was left of it is in quarantine/ beside the file"
+
+
 class LogFileMissingError(LogDamagedError):
     """A file of a log is gone that follows from the others."""
 
     def __str__(self) -> str:
-        return f"{self.what}; `headrace log recover` makes it again, as whoever writes the log does"
+        return f"{self.what}; `headrace log recover` makes it again, as the next writer does"
 
 
 class TornTailError(HeadraceError):

@@ -8,6 +8,7 @@ import pytest
 
 import headrace
 from headrace.errors import (
+    DamagedLineError,
     LogDamagedError,
     RowFailedError,
     SourceChangedError,
@@ -184,5 +185,5 @@ class TestRefused:
         content = path.read_bytes()
         path.write_bytes(content.replace(b'\n{"n":2100,', b' {"n":2100,'))
         os.utime(path)
-        with pytest.raises(LogDamagedError, match="it has 999 lines, but 1000 entries"):
+        with pytest.raises(DamagedLineError, match="line 2100: the line is not what"):
             list(headrace.open(log, since=25_000))

@@ -40,6 +40,20 @@ pub enum Error {
     },
     /// One block cannot be decoded; the others can.
     DamagedBlock(Box<DamagedBlock>),
+    /// A line of a log is not what was written.
+    Line {
+        /// Its first byte, after decompression.
+        offset: u64,
+        /// Which line, and what is wrong.
+        reason: String,
+    },
+    /// An index entry of a log cannot be used; its line may be good.
+    Entry {
+        /// Its first byte in the index.
+        offset: u64,
+        /// Of which line, and what is wrong.
+        reason: String,
+    },
     /// Compressed bytes stand for more than whoever reads them allows.
     TooLarge {
         /// How much of the compressed input had been taken.
@@ -72,6 +86,8 @@ impl fmt::Display for Error {
             | Self::Changed { offset, reason }
             | Self::Sidecar { offset, reason }
             | Self::Table { offset, reason }
+            | Self::Line { offset, reason }
+            | Self::Entry { offset, reason }
             | Self::TooLarge { offset, reason } => write!(f, "{reason} (byte {offset})"),
             Self::DamagedBlock(damaged) => {
                 write!(f, "{} (block {}, byte {})", damaged.reason, damaged.block, damaged.offset)

@@ -29,6 +29,8 @@ pub(crate) fn to_python(error: Error) -> PyErr {
         Error::Changed { offset, reason } => ("changed", offset, reason),
         Error::Sidecar { offset, reason } => ("sidecar", offset, reason),
         Error::Table { offset, reason } => ("table", offset, reason),
+        Error::Line { offset, reason } => ("line", offset, reason),
+        Error::Entry { offset, reason } => ("entry", offset, reason),
         Error::TooLarge { offset, reason } => ("too_large", offset, reason),
         Error::DamagedBlock(damaged) => {
             let DamagedBlock { offset, block, rows, next, reason } = *damaged;

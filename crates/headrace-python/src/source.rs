@@ -12,6 +12,7 @@ use headrace_core::{
     codec::{self, CODECS, Codec, Input},
     decode::{self, DecodeLimits},
     input::{DataFile, RangeReader, ReadAt, Stat},
+    log::{CheckedFile, CheckedRead, Place, SegmentEntries},
     rows::checkpoint_file::Fingerprint,
 };
 use pyo3::{
@@ -44,6 +45,8 @@ pub(crate) struct File {
     pub(crate) data: Arc<DataFile>,
     /// What `data` decodes, if it is made of blocks.
     blocks: Option<Arc<BlockFile>>,
+    /// The entries of its lines, and what `data` checks, if it is a segment of a log.
+    segment: Option<(Arc<SegmentEntries>, Arc<DataFile>)>,
     /// Whether it is read through Python: a thread of ours that waits for the GIL would wait
     /// for ever if whoever waits for the thread has it.
     through_python: bool,
@@ -51,14 +54,14 @@ pub(crate) struct File {
 
 impl File {
     pub(crate) fn new(data: DataFile) -> Self {
-        Self { data: Arc::new(data), blocks: None, through_python: false }
+        Self { data: Arc::new(data), blocks: None, segment: None, through_python: false }
     }
 
     /// What this file decodes to, which is made of blocks.
     pub(crate) fn decoded(&self, table: &Arc<BlockTable>) -> Self {
         let blocks = Arc::new(BlockFile::new(Arc::clone(&self.data), Arc::clone(table)));
         let data = Arc::new(DataFile::new(Arc::clone(&blocks)));
-        Self { data, blocks: Some(blocks), through_python: self.through_python }
+        Self { data, blocks: Some(blocks), segment: None, through_python: self.through_python }
     }
 }
 
@@ -118,6 +121,38 @@ impl File {
         let stat = Stat { size, mtime_ns: 0, ctime_ns: 0 };
         let taken = py.detach(|| Fingerprint::take(&self.data, stat)).map_err(to_python)?;
         Ok((format!("{:016x}", taken.head_hash), format!("{:016x}", taken.tail_hash)))
+    }
+
+    /// This file, every line of which is compared with its entry when it is read: a segment of a
+    /// log with `rows` lines, whose `index` has the salt, the number and the base of `place`.
+    /// With `positions`, bytes are those of the lines; without, they are still compressed, and
+    /// only read in order.
+    fn checked(
+        &self,
+        py: Python<'_>,
+        index: &Self,
+        place: (u32, u32, u64),
+        rows: u32,
+        positions: bool,
+    ) -> PyResult<Self> {
+        let (salt, file_number, base) = place;
+        let begin = Place { salt, file_number, base, rows: 0, end: 0 };
+        let index = Arc::clone(&index.data);
+        let entries = py.detach(|| SegmentEntries::open(index, begin, rows)).map_err(to_python)?;
+        let (entries, file) = (Arc::new(entries), Arc::clone(&self.data));
+        let data = if positions {
+            Arc::new(DataFile::new(CheckedFile::new(Arc::clone(&file), Arc::clone(&entries))))
+        } else {
+            Arc::clone(&file)
+        };
+        let segment = Some((entries, file));
+        Ok(Self { data, blocks: self.blocks.clone(), segment, through_python: false })
+    }
+
+    /// Bytes of the lines that are checked, as their entries say.
+    #[getter]
+    fn checked_size(&self) -> Option<u64> {
+        self.segment.as_ref().map(|(entries, _file)| entries.size())
     }
 
     /// All bytes ever read through this object.
@@ -261,16 +296,26 @@ impl Source<'_> {
         decoding: Decoding,
     ) -> PyResult<Input> {
         let raw: Input = match self {
-            Self::File(file) => match &file.blocks {
-                Some(blocks) => {
+            Self::File(file) => match (&file.blocks, &file.segment) {
+                (Some(blocks), _) => {
                     let threads = if file.through_python { 1 } else { decoding.threads() };
                     Box::new(Ahead::new(Arc::clone(blocks), offset, end, threads))
                 }
-                None => Box::new(RangeReader::new(Arc::clone(&file.data), offset, end)),
+                (None, Some((_entries, data))) => {
+                    Box::new(RangeReader::new(Arc::clone(data), offset, end))
+                }
+                (None, None) => Box::new(RangeReader::new(Arc::clone(&file.data), offset, end)),
             },
             Self::Reader(reader) => reader.take()?,
         };
-        Ok(decode::decode(codec_named(codec)?, raw, decoding.limits())?)
+        let codec = codec_named(codec)?;
+        let input = decode::decode(codec, raw, decoding.limits())?;
+        let Self::File(file) = self else { return Ok(input) };
+        let Some((entries, data)) = &file.segment else { return Ok(input) };
+        // Where bytes are compressed, `end` is not one of the lines.
+        let end = if codec.name == "none" { end } else { u64::MAX };
+        let (entries, data) = (Arc::clone(entries), Arc::clone(data));
+        Ok(Box::new(CheckedRead::new(input, data, entries, offset, end)))
     }
 }
 

@@ -38,6 +38,7 @@ from headrace.store.log.reader import LogReader
 from headrace.store.log.recovery import recover
 from headrace.store.log.retention import retention
 from headrace.store.log.rotation import Rotation
+from headrace.store.log.uncommitted import warn_of_uncommitted
 from headrace.store.log.writer import Writer, WriterOptions
 from headrace.store.sizes import parse_size
 from headrace.store.times import between
@@ -257,7 +258,8 @@ class Log(Generic[R]):
     """The committed lines of a log, also while it is written.
 
     As a sequence it has the lines that are there, from position 0 on; `get` and `range` go
-    by the numbers of lines, which begin with 1 and stay when old segments are removed.
+    by the numbers of lines, which begin with 1 and stay when old segments are removed, or
+    lines are given up in a repair.
     """
 
     @overload
@@ -272,6 +274,7 @@ class Log(Generic[R]):
     ) -> None: ...
     def __init__(self, directory: str | os.PathLike[str], *, raw: bool = False) -> None:
         self._reader = LogReader(directory)
+        warn_of_uncommitted(LogNames(directory), self._reader.manifest.mark)
         self._raw = raw
 
     @property
@@ -285,12 +288,14 @@ class Log(Generic[R]):
         return self._reader.last_line
 
     def __len__(self) -> int:
-        return self._reader.last_line - self._reader.first_line + 1
+        return self._reader.count()
 
     def __getitem__(self, position: int) -> R:
-        if position >= 0:
+        if position < 0:
+            position += len(self)
+        if position < 0:
             return self.get(self.first_line + position)
-        return self.get(self.last_line + 1 + position)
+        return self.get(self._reader.number_at(position))
 
     def __iter__(self) -> Iterator[R]:
         return self.range()
@@ -313,7 +318,8 @@ class Log(Generic[R]):
         With `since` and `until` only those with times from one to before the other, in
         the order of lines whatever that of times is. A time is in milliseconds since 1970,
         a `datetime`, or text such as ``"2026-01-31T12:00:00Z"``, ``"now"`` or ``"-15m"``.
-        Damaged lines are an error, or with ``on_error="skip"`` a warning at the end.
+        Damaged lines are an error, or with ``on_error="skip"`` a warning at the end. Lines
+        that were given up in a repair are a warning.
         """
         if on_error not in ("abort", "skip"):
             raise UsageError(f"on_error is 'abort' or 'skip', not {on_error!r}")
@@ -322,6 +328,10 @@ class Log(Generic[R]):
         end = self.last_line
         begin = self.first_line if first is None else max(first, self.first_line)
         end = end if last is None else min(last, end)
+        for gap in self._reader.given_up(begin, end):
+            warnings.warn(
+                told_given_up(self._reader.path, gap), HeadraceWarning, stacklevel=2
+            )
         for block in blocks_between(self._reader, begin, end, times, passed=passed):
             yield from map(self._value, block.lines())
         if passed is not None and passed.lines:
@@ -376,6 +386,15 @@ class Log(Generic[R]):
 
     def _value(self, line: bytes) -> R:
         return cast("R", line if self._raw else parse(line))
+
+
+def told_given_up(path: str, gap: tuple[int, int]) -> str:
+    """Say which lines were given up.
+
+    >>> told_given_up("trades", (14, 20))
+    'trades: lines 14 to 20 were given up in a repair, and are not there'
+    """
+    return f"{path}: lines {gap[0]} to {gap[1]} were given up in a repair, and are not there"
 
 
 def _size(name: str, value: int | str, most: int | None = None) -> int:

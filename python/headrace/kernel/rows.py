@@ -28,6 +28,8 @@ from headrace._native import (
 )
 from headrace.errors import (
     DamagedBlockError,
+    DamagedEntryError,
+    DamagedLineError,
     DamagedSourceError,
     DecompressionLimitError,
     HeadraceError,
@@ -132,11 +134,24 @@ def _in_our_words(path: str, error: KernelError) -> HeadraceError:
         offset, reason, block, rows, _next = facts
         lost = None if rows is None else range(*rows)
         return DamagedBlockError(path, offset, reason, block, lost)
+    if kind == "entry":
+        return DamagedEntryError(_index_of(path), *facts)
     return _KINDS[kind](path, *facts)
+
+
+def _index_of(segment: str) -> str:
+    """Return the index of a segment of a log, compressed or not.
+
+    >>> _index_of("log/00000000000000000000.jsonl.zst")
+    'log/00000000000000000000.jsonl.idx'
+    """
+    name, ending, _codec = segment.rpartition(".jsonl")
+    return f"{name}{ending}.idx"
 
 
 _KINDS: dict[str, type[HeadraceError]] = {
     "damaged": DamagedSourceError,
+    "line": DamagedLineError,
     "changed": SourceChangedError,
     "sidecar": SidecarError,
     "table": UnusableTableError,

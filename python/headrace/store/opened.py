@@ -13,6 +13,7 @@ from __future__ import annotations
 import time
 import warnings
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from headrace.errors import (
@@ -89,6 +90,11 @@ class OpenedFile:
                 self._enter(keeping)
             except UnusableTableError as error:
                 self.source = read_in_order(source, error if warn else None)
+        if source.segment is not None and source.segment.rows:
+            from headrace.store.log.checked_lines import checked
+
+            size = self.size if self.codec == "none" else None
+            self.data = checked(self.source, source.segment, self.data, size)
 
     def _opened(self) -> File:
         source = self.source
@@ -96,6 +102,10 @@ class OpenedFile:
             with reading(self.path):
                 if source.kind == "remote":
                     return remote.open_file(self.path)
+                if source.segment is not None:
+                    from headrace.store.log.files import open_file
+
+                    return open_file(Path(self.path))
                 return File(self.path)
         except SourceNotFoundError:
             if source.segment is None:

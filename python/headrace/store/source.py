@@ -25,7 +25,13 @@ from headrace.errors import (
 )
 from headrace.kernel.rows import END, File, has_blocks, reading, sniff
 from headrace.store import remote
-from headrace.store.log.names import LOCK, is_log, is_segment, is_within_log
+from headrace.store.log.names import (
+    LOCK,
+    is_log,
+    is_segment,
+    is_within_log,
+    lost_manifest,
+)
 from headrace.store.row_provider import RowProvider
 from headrace.store.shards.listing import is_set
 from headrace.store.shards.names import is_ours, meta_file
@@ -80,6 +86,7 @@ class Segment:
     these are meant; `outside`: it is known that none has one, and nobody has looked at it.
     """
 
+    file_number: int
     base: int
     rows: int
     salt: int
@@ -227,7 +234,7 @@ def _named(location: str, times: Between | None) -> Iterator[Source]:
 
 
 def _directory(location: str, times: Between | None) -> Iterable[Source]:
-    if is_log(Path(location)):
+    if is_log(Path(location)) or lost_manifest(Path(location)):
         from headrace.store.log.sources import log_sources  # it needs us
 
         return log_sources(location, times)

@@ -4,11 +4,13 @@
 //! checked once, when they are given ([`Lines`]); entries are made when they are written, since
 //! only then is their place ([`Place`]) and their time ([`Clock`]) known. After a crash, lines
 //! that have no entry are read again ([`TailScan`]), and entries are compared with what they
-//! say of themselves and of the data ([`verify`]). Lines are read by their times ([`span`],
+//! say of themselves and of the data ([`verify`]). Readers compare every line with its entry
+//! ([`CheckedFile`], [`CheckedRead`]). Lines are read by their times ([`span`],
 //! [`select`]), and those of several logs in the order of their times ([`Merge`]). Which file is what, and when anything is
 //! written, is decided in Python (`store/log/`). Format: `docs/formats/log.md`.
 
 mod by_time;
+mod checked;
 mod clock;
 mod entry;
 mod lines;
@@ -17,11 +19,14 @@ mod scan;
 mod verify;
 
 #[cfg(test)]
+mod checked_tests;
+#[cfg(test)]
 mod merge_tests;
 #[cfg(test)]
 mod tests;
 
 pub use by_time::{select, span};
+pub use checked::{CheckedFile, CheckedRead, SegmentEntries};
 pub use clock::{Clock, Late, Told};
 pub use entry::{ENTRY_BYTES, Entry, HEADER_BYTES, Place, flag};
 pub use lines::{Checking, Lines, Refusal};

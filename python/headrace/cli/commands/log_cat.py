@@ -94,7 +94,7 @@ def run(options: Namespace, console: Console) -> int:
     console.live = options.follow or options.consumer is not None
     if options.consumer is None:
         passed = PassedOver() if options.on_error == "skip" else None
-        _print(_blocks(reader, options, passed), options, console)
+        _print(_blocks(reader, options, console, passed), options, console)
         if passed is not None and passed.lines:
             console.emit("warning", str(passed))
         return 0
@@ -145,9 +145,12 @@ def _opened(options: Namespace, console: Console) -> LogReader | None:
 
 
 def _blocks(
-    reader: LogReader, options: Namespace, passed: PassedOver | None
+    reader: LogReader,
+    options: Namespace,
+    console: Console,
+    passed: PassedOver | None,
 ) -> Iterator[Block]:
-    from headrace.api.log import followed
+    from headrace.api.log import followed, told_given_up
     from headrace.errors import LineOutOfRangeError
     from headrace.store.log.by_time import blocks_between
     from headrace.store.log.follow import again_and_again
@@ -164,7 +167,9 @@ def _blocks(
         raise LineOutOfRangeError(options.directory, first, reader.first_line, last)
     lasts = [last] if options.last is None else [last, options.last]
     if options.rows is not None and times.everything:
-        lasts.append(first + options.rows - 1)
+        lasts.append(reader.nth_from(first, options.rows))
+    for gap in reader.given_up(first, min(lasts)):
+        console.emit("warning", told_given_up(options.directory, gap))
     return blocks_between(reader, first, min(lasts), times, passed=passed)
 
 

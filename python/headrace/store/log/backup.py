@@ -23,7 +23,7 @@ from headrace.errors import (
 )
 from headrace.kernel.checksum import digest
 from headrace.kernel.log import Place, verify
-from headrace.kernel.rows import File, reading
+from headrace.kernel.rows import reading
 from headrace.store.lock import FileLock
 from headrace.store.log import backup_file, files
 from headrace.store.log import manifest as manifests
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
+    from headrace.kernel.rows import File
     from headrace.store.log.backup_file import Backup
     from headrace.store.log.manifest import Active, Manifest
 
@@ -187,7 +188,7 @@ class _Copying:
         )
         path = self._log.directory / segment.name
         with reading(str(path)):
-            there = path.stat().st_size
+            there = files.size_of(path)
         if there != segment.bytes_on_disk:
             reason = f"it has {there} bytes, but should have {segment.bytes_on_disk}"
             raise LogDamagedError(str(path), there, reason)
@@ -220,7 +221,7 @@ class _Copying:
             return known
         path = self._log.directory / name
         with reading(str(path)):
-            source = File(path)
+            source = files.open_file(path)
             there = source.stat()[0]
             if there < size or (final and there != size):
                 reason = f"it has {there} bytes, but should have {size}"
@@ -262,7 +263,7 @@ class _Copying:
                 files.system.unlink(stored)  # it was begun, and never finished
             descriptor = files.system.create(stored)
         else:
-            descriptor = files.system.open(stored)
+            descriptor = files.open_to_write(stored)
         try:
             files.system.truncate(descriptor, start)
             for offset in range(start, kept.bytes, _PIECE):
@@ -344,7 +345,7 @@ def refuse_damaged(path: Path, kept: Kept) -> None:
     """Raise if a file does not begin with what was to be kept."""
     try:
         with reading(str(path)):
-            file = File(path)
+            file = files.open_file(path)
             there = file.stat()[0]
             found = digest(file, kept.bytes) if there >= kept.bytes else None
     except SourceNotFoundError:
@@ -363,8 +364,10 @@ def _fault(
     packed = segment.packed if isinstance(segment, Sealed) else None
     begin = place._replace(rows=0, end=0)
     with reading_lines(str(data)):
-        lines = File(data) if packed is None else open_packed(data, packed.codec)
-        files_of = File(index), lines
+        lines = (
+            files.open_file(data) if packed is None else open_packed(data, packed.codec)
+        )
+        files_of = files.open_file(index), lines
         reached, fault = verify(*files_of, place.end, begin, place.rows, fresh_clock())
     if fault is not None:
         return reached, f"line {reached.last_line + 1}: {fault.reason}"

@@ -106,7 +106,7 @@ def _told(kept: Kept) -> dict[str, object]:
 def load(names: BackupNames) -> Backup | None:
     """Return the backup in a directory, None if there is none; raise if it is damaged."""
     try:
-        content = names.contents.read_bytes()
+        content = files.read_content(names.contents)
     except (FileNotFoundError, NotADirectoryError):
         return None
     with suppress(InvalidJsonError, LogDamagedError, KeyError, TypeError, ValueError):

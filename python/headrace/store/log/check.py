@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 from headrace.errors import HeadraceError, LogFileMissingError, SourceNotFoundError
 from headrace.kernel.checksum import digest
 from headrace.kernel.log import Place, verify
-from headrace.kernel.rows import File, reading
+from headrace.kernel.rows import reading
+from headrace.store.log import files
 from headrace.store.log import manifest as manifests
 from headrace.store.log.data_file import data_path, open_data, reading_lines
 from headrace.store.log.index_file import Header, decode_header, rows_in
@@ -115,7 +116,7 @@ def _check(
     with reading(str(path)):
         size = data.stat()[0]
     with reading(str(index_path)):
-        index = File(index_path)
+        index = files.open_file(index_path)
         index_size = index.stat()[0]
         header = Header(segment.file_number, segment.base, manifest.salt)
         if decode_header(index.read_at(0, 256)) != header:
@@ -148,7 +149,7 @@ def _check_stored(
     if packed is None:
         return
     with reading(str(path)):
-        file = File(path)
+        file = files.open_file(path)
         size = file.stat()[0]
         if size != packed.bytes:
             checked.faults.append(

@@ -110,7 +110,7 @@ class Checkpoints:
         """Return the checkpoint of a consumer, None if it has none."""
         path = self.path(consumer)
         try:
-            content = path.read_bytes()
+            content = files.read_content(path)
         except FileNotFoundError:
             return None
         checkpoint = _decoded(content, str(path))

@@ -10,13 +10,15 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from headrace.errors import DamagedSourceError, LogDamagedError, UnusableTableError
-from headrace.kernel.rows import END, BlockTable, Decoding, File, reading
+from headrace.kernel.rows import END, BlockTable, Decoding, reading
+from headrace.store.log import files
 from headrace.store.log.names import codec_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    from headrace.kernel.rows import File
     from headrace.store.log.manifest import Active, Sealed
     from headrace.store.log.names import LogNames
 
@@ -35,13 +37,13 @@ def open_data(path: Path) -> File:
     if codec is not None:
         return open_packed(path, codec)
     with reading(str(path)):
-        return File(path)
+        return files.open_file(path)
 
 
 def open_packed(path: Path, codec: str) -> File:
     """Open lines that are compressed."""
     with reading_lines(str(path)):
-        file = File(path)
+        file = files.open_file(path)
         size = file.stat()[0]
         table = BlockTable.find(file, codec, size)
         if table is None:

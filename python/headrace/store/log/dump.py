@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from headrace.errors import LogDamagedError, SourceNotFoundError
 from headrace.kernel.log import ENTRY_BYTES, FLAGS, HEADER_BYTES, decode_entry
-from headrace.kernel.rows import File, reading
+from headrace.kernel.rows import reading
+from headrace.store.log import files
 from headrace.store.log import manifest as manifests
 from headrace.store.log.index_file import committed_now, decode_header, rows_in
 from headrace.store.log.names import LogNames
@@ -14,7 +16,6 @@ from headrace.store.log.names import LogNames
 if TYPE_CHECKING:
     import os
     from collections.abc import Iterator
-    from pathlib import Path
 
 _ROWS_AT_ONCE = 4096
 
@@ -42,7 +43,7 @@ def dumped_index(
     """Yield the header of an index, then each entry, or the first `rows` of them."""
     name = str(path)
     with reading(name):
-        file = File(path)
+        file = files.open_file(Path(path))
         size, _mtime, _ctime = file.stat()
         header = decode_header(file.read_at(0, HEADER_BYTES))
     if header is None:

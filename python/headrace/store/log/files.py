@@ -1,17 +1,28 @@
-"""The system calls that change a log, all of them.
+"""Opening the files of a log, and the system calls that change it, all of them.
 
-They go through `system`, one object with one method a call. A test puts another in its
+Changes go through `system`, one object with one method a call. A test puts another in its
 place and so fails any call, or records them all and pulls the plug between any two.
+
+A log has regular files only. A symbolic link, a FIFO or a device in the place of one is an
+error at once, wherever it is opened: none is followed out of the directory or waited for.
 """
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
-from contextlib import suppress
+import stat
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from headrace.errors import LogDamagedError
+from headrace.kernel.rows import File
 from headrace.store.atomic import temporary_name
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 
 class System:
@@ -63,6 +74,66 @@ class System:
 
 system = System()
 """Whoever changes a log asks this."""
+
+
+def open_to_read(path: Path) -> int:
+    """Open a file of a log, which must be regular."""
+    with _refusing_links(path):
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    return _regular(path, descriptor)
+
+
+def open_to_write(path: Path) -> int:
+    """Open a file of a log, which must be regular, for reading and writing."""
+    with _refusing_links(path):
+        descriptor = system.open(path)
+    return _regular(path, descriptor)
+
+
+def open_file(path: Path) -> File:
+    """Open a file of a log, which must be regular, for the core."""
+    size_of(path)
+    return File(path)
+
+
+def read_content(path: Path) -> bytes:
+    """Return all bytes of a file of a log, which must be regular."""
+    with open(open_to_read(path), "rb") as file:
+        return file.read()
+
+
+def size_of(path: Path) -> int:
+    """Return the size of a file of a log, which must be regular."""
+    found = path.lstat()
+    refuse_irregular(path, found.st_mode)
+    return found.st_size
+
+
+def refuse_irregular(path: Path, mode: int) -> None:
+    """Raise unless a file of a log is a regular one, by its mode."""
+    if stat.S_ISREG(mode):
+        return
+    kind = "a symbolic link" if stat.S_ISLNK(mode) else "no regular file"
+    raise LogDamagedError(str(path), 0, f"it is {kind}, and a log has regular files")
+
+
+def _regular(path: Path, descriptor: int) -> int:
+    try:
+        refuse_irregular(path, os.fstat(descriptor).st_mode)
+    except BaseException:
+        os.close(descriptor)
+        raise
+    return descriptor
+
+
+@contextmanager
+def _refusing_links(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        if error.errno == errno.ELOOP:
+            refuse_irregular(path, stat.S_IFLNK)
+        raise
 
 
 def write_at(descriptor: int, data: bytes, offset: int) -> None:

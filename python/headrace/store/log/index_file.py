@@ -126,8 +126,12 @@ def committed(descriptor: int, place: Place) -> Place:
 def committed_now(names: LogNames, place: Place) -> Place:
     """Look the same up in the index of a segment that nobody has open here."""
     path = names.index(place.base)
-    with reading(str(path)), path.open("rb") as file:
-        return committed(file.fileno(), place)
+    with reading(str(path)):
+        descriptor = files.open_to_read(path)
+        try:
+            return committed(descriptor, place)
+        finally:
+            os.close(descriptor)
 
 
 def entry_at(descriptor: int, row: int, salt: int) -> Entry | None:

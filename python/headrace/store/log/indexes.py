@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from headrace.errors import LogDamagedError
 from headrace.kernel.log import HEADER_BYTES, Place, verify
-from headrace.kernel.rows import File, reading
+from headrace.kernel.rows import reading
 from headrace.store.atomic import temporary_name
 from headrace.store.log import files
 from headrace.store.log.data_file import open_data, reading_lines
@@ -58,24 +58,27 @@ class Indexes:
     def header(self, base: int) -> Header | None:
         """Return the good header of a segment, if it has one."""
         try:
-            with self.names.index(base).open("rb") as file:
-                header = decode_header(file.read(HEADER_BYTES))
+            descriptor = files.open_to_read(self.names.index(base))
         except FileNotFoundError:
             return None
+        try:
+            header = decode_header(files.read_at(descriptor, HEADER_BYTES, 0))
+        finally:
+            os.close(descriptor)
         return header if header is not None and header.base == base else None
 
     def ensure(self, header: Header) -> int:
         """Return the size of a segment's index, which has this header now."""
         path = self.names.index(header.base)
         try:
-            size = path.stat().st_size
+            size = files.size_of(path)
         except FileNotFoundError:
             create_index(self.names, header)
             files.system.sync_directory(self.names.directory)
             self.report.add("index_rebuilt", str(path), "it was missing")
             return HEADER_BYTES
         if self.header(header.base) != header:
-            descriptor = files.system.open(path)
+            descriptor = files.open_to_write(path)
             try:
                 files.write_at(descriptor, header.encode(), 0)
                 files.system.sync(descriptor)
@@ -151,7 +154,7 @@ class Indexes:
         """Go through the entries of a segment up to row `rows`, and its lines in `path`."""
         index_path = self.names.index(place.base)
         with reading(str(index_path)):
-            index = File(index_path)
+            index = files.open_file(index_path)
         data = None if path is None else open_data(path)
         with reading_lines(str(path or index_path)):
             return verify(index, data, size, place, rows, clock)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from headrace.kernel.checksum import digest
-from headrace.kernel.rows import File, reading
+from headrace.kernel.rows import reading
 from headrace.store.log import files
 from headrace.store.log.data_file import data_path
 from headrace.store.log.index_file import rows_in
@@ -72,7 +72,7 @@ class Leftovers:
         path, packed = data_path(self.names, segment), segment.packed
         assert packed is not None
         with reading(str(path)):
-            return digest(File(path), packed.bytes) == packed.digest
+            return digest(files.open_file(path), packed.bytes) == packed.digest
 
     def indexes(self) -> None:
         """Remove empty indexes whose segments were never begun."""

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 
 from headrace.errors import LogLockedError
 from headrace.kernel.values import InvalidJsonError, parse
+from headrace.store.log import files
 
 if TYPE_CHECKING:
     from headrace.store.log.names import LogNames
@@ -34,6 +35,7 @@ class LogLock:
         self._file = FileIO(names.lock, "r+", opener=opener)
         _held.add(self)
         try:
+            files.refuse_irregular(names.lock, os.fstat(self._file.fileno()).st_mode)
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             holder = self._told().get("holder")

@@ -329,7 +329,7 @@ def _sealed(segment: Sealed) -> dict[str, object]:
 def load(names: LogNames) -> Manifest | None:
     """Return the manifest of a log, None if there is none; raise if it is damaged."""
     try:
-        content = names.manifest.read_bytes()
+        content = files.read_content(names.manifest)
     except FileNotFoundError:
         return None
     return decode(content, str(names.manifest))

@@ -57,7 +57,7 @@ class Mending:
     def look(self, until: Place, late: int | None) -> Looked:
         """Go through all entries, and make those again that are not good."""
         found, clock, place = Looked(), fresh_clock(late), self._header.place
-        descriptor = os.open(self._index_path, os.O_RDONLY)
+        descriptor = files.open_to_read(self._index_path)
         try:
             while place.rows < until.rows:
                 place, fault = self._verified(place, until, clock, self._compared)
@@ -127,7 +127,7 @@ class Mending:
         if not found.entries:
             return
         announce(found.times)
-        descriptor = files.system.open(self._index_path)
+        descriptor = files.open_to_write(self._index_path)
         try:
             for place, entries in found.entries:
                 files.write_at(descriptor, entries, place.index_end)

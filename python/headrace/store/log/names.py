@@ -7,6 +7,7 @@ the lines do, and the number of its first line needs no other file to be known.
 from __future__ import annotations
 
 import re
+import stat
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -155,7 +156,22 @@ def codec_of(path: Path) -> str | None:
 
 def is_log(directory: Path) -> bool:
     """Whether a log lives in a directory."""
-    return (directory / MANIFEST).is_file() and (directory / LOCK).is_file()
+    return _is_there(directory / MANIFEST) and _is_there(directory / LOCK)
+
+
+def lost_manifest(directory: Path) -> bool:
+    """Whether a log lives in a directory that has no manifest any more."""
+    if _is_there(directory / MANIFEST) or not _is_there(directory / LOCK):
+        return False
+    return bool(LogNames(directory).bases())
+
+
+def _is_there(path: Path) -> bool:
+    """Whether there is a file, regular or not: what is in its place is refused when it is read."""
+    try:
+        return not stat.S_ISDIR(path.lstat().st_mode)
+    except OSError:
+        return False
 
 
 def is_segment(path: Path) -> bool:

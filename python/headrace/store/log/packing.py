@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from headrace.errors import DamagedLineError, LogDamagedError, UsageError
 from headrace.kernel.checksum import digest
 from headrace.kernel.log import verify
-from headrace.kernel.rows import File, reading
+from headrace.kernel.rows import reading
 from headrace.kernel.values import MAX_DEPTH
 from headrace.store.atomic import temporary_name
 from headrace.store.log import files
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from headrace.kernel.blocks import Shard
+    from headrace.kernel.rows import File
     from headrace.store.log.manifest import Manifest, Sealed
     from headrace.store.log.names import LogNames
     from headrace.store.shards.options import PackOptions
@@ -135,7 +136,7 @@ def _write(
 ) -> Shard:
     packer, end = options.packer(), 0
     with reading(str(plain)):
-        file = File(plain)
+        file = files.open_file(plain)
     for lines in _whole_lines(str(plain), file, segment.bytes):
         pieces, refusal = packer.add(lines)
         if refusal is not None:
@@ -180,12 +181,12 @@ def _refuse_other_lines(
     """Raise unless a compressed file decodes to the lines of its segment, all of them."""
     plain, index_path = names.data(segment.base), names.index(segment.base)
     with reading(str(index_path)):
-        index = File(index_path)
+        index = files.open_file(index_path)
     decoded = open_packed(written, codec)
     with reading_lines(str(written)):
         size = decoded.stat()[0]
-        same = digest(decoded, size) == digest(File(plain), size)
-        stored = File(written)
+        same = digest(decoded, size) == digest(files.open_file(plain), size)
+        stored = files.open_file(written)
         same = same and digest(stored, shard.bytes) == shard.digest
         header = Header(segment.file_number, segment.base, salt)
         place, fault = verify(

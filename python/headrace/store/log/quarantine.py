@@ -59,7 +59,7 @@ def _is_copy(target: Path, descriptor: int, start: int, end: int) -> bool:
     """Whether a file has these bytes, all of them; one that is cut short was never finished."""
     if target.is_symlink() or target.stat().st_size != end - start:
         return False
-    copy = files.system.open(target)
+    copy = files.open_to_write(target)
     try:
         same = all(
             files.read_at(copy, _PIECE, offset - start)

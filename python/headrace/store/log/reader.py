@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING
 from headrace.errors import (
     DamagedEntryError,
     DamagedLineError,
+    LineGivenUpError,
     LineOutOfRangeError,
     LogDamagedError,
     LogFileMissingError,
@@ -100,10 +101,11 @@ class _Files:
         path = data_path(names, segment)
         self.name = segment.name
         self.path = str(path)
-        self.index_path = str(names.index(segment.base))
+        index_path = names.index(segment.base)
+        self.index_path = str(index_path)
         self.data = open_data(path)
         with reading(self.index_path):
-            self.index = os.open(self.index_path, os.O_RDONLY)
+            self.index = files.open_to_read(index_path)
 
     def entry(self, row: int, salt: int) -> Entry:
         """Return the entry of a row of the segment, counted from 0."""
@@ -136,6 +138,12 @@ class _Seen:
     @property
     def last_line(self) -> int:
         return self.manifest.active.base + self.committed
+
+    def counts(self) -> Iterator[tuple[Sealed | Active, int]]:
+        """Yield the segments, and how many lines each has."""
+        for segment in self.manifest.segments:
+            yield segment, segment.rows
+        yield self.manifest.active, self.committed
 
     def segment(self, line: int) -> tuple[Sealed | Active, int]:
         """Return the segment of a line that is there, and how many lines it has."""
@@ -182,7 +190,8 @@ class LogReader:
                 if newer is not seen:
                     seen = newer
                     continue
-                # It is lost; whoever reads its lines says so.
+                # It is lost, and a reader of its lines is told.
+                self._refuse_unknown_rows(seen.manifest.active)
                 rows = seen.manifest.active.rows
             self._seen = replace(seen, committed=rows)
             return
@@ -213,6 +222,14 @@ class LogReader:
                 if names.get(base) != files_of.name:
                     del self._open[base]
 
+    def _refuse_unknown_rows(self, active: Active) -> None:
+        """Raise if the last segment may have lines that only its index could count."""
+        index, path = self._names.index(active.base), self._names.data(active.base)
+        if index.exists() or not path.exists():
+            return
+        if files.size_of(path) > active.bytes:
+            raise LogFileMissingError(str(index), 0, "it is missing")
+
     def _active_rows(self, manifest: Manifest) -> int:
         """Return how many good entries the last segment has, but for holes."""
         index = self._files(manifest.active).index
@@ -228,6 +245,37 @@ class LogReader:
         """The number of the last line that is committed now, 0 if there is none."""
         self._refresh()
         return self._seen.last_line
+
+    def count(self) -> int:
+        """Return how many lines are there: without those that were given up."""
+        self._refresh()
+        return sum(rows for _segment, rows in self._seen.counts())
+
+    def number_at(self, position: int) -> int:
+        """Return the number of the line at a position, from 0, among those that are there.
+
+        Behind the last one it is a number that no line has.
+        """
+        for segment, rows in self._seen.counts():
+            if position < rows:
+                return segment.base + position + 1
+            position -= rows
+        return self._seen.last_line + position + 1
+
+    def nth_from(self, first: int, count: int) -> int:
+        """Return the number of the last of `count` lines that are there from `first` on."""
+        before = 0
+        for segment, rows in self._seen.counts():
+            before += max(min(first - 1 - segment.base, rows), 0)
+        return self.number_at(before + count - 1)
+
+    def given_up(self, first: int, last: int) -> Iterator[tuple[int, int]]:
+        """Yield the runs of numbers from `first` to `last` whose lines were given up."""
+        for segment, rows in self._seen.counts():
+            start = max(first, segment.base + rows + 1)
+            end = min(last, _end(segment, rows))
+            if start <= end:
+                yield start, end
 
     def _files(self, segment: Sealed | Active) -> _Files:
         with self._mutex:
@@ -277,7 +325,7 @@ class LogReader:
         segment, _rows, at = self._reach(number)
         if at is None:
             path = str(data_path(self._names, segment))
-            raise LogDamagedError(path, segment.bytes, f"line {number} was given up")
+            raise LineGivenUpError(path, segment.bytes, number)
         return segment, at
 
     def _reach(self, number: int) -> tuple[Sealed | Active, int, _Files | None]:

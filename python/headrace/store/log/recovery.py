@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 from headrace.errors import LogDamagedError, SourceNotFoundError
 from headrace.kernel.checksum import digest
-from headrace.kernel.rows import File, reading
+from headrace.kernel.rows import reading
 from headrace.store.log import files
 from headrace.store.log import manifest as manifests
 from headrace.store.log.data_file import data_path, open_data
@@ -85,12 +85,12 @@ class _Recovery:
         try:
             self._saved = manifests.load(self._names)
         except LogDamagedError as error:
-            if not self._repair or FORMAT.encode() not in path.read_bytes():
+            if not self._repair or FORMAT.encode() not in files.read_content(path):
                 raise
             reason = error.reason
         else:
             return self._saved
-        descriptor = files.system.open(path)
+        descriptor = files.open_to_write(path)
         try:
             size = os.fstat(descriptor).st_size
             move_aside(self._names, path, descriptor, 0, size)
@@ -171,7 +171,7 @@ class _Recovery:
             path = self._names.packed(base, codec)
             if path.exists():
                 with reading(str(path)):
-                    file = File(path)
+                    file = files.open_file(path)
                     size = file.stat()[0]
                     return Packed(codec, size, digest(file, size))
         raise SourceNotFoundError(str(self._names.data(base)))
@@ -194,7 +194,7 @@ class _Recovery:
         path = data_path(self._names, segment)
         header = Header(segment.file_number, segment.base, manifest.salt)
         try:
-            size = path.stat().st_size
+            size = files.size_of(path)
         except FileNotFoundError:
             given_up = segment.damaged and segment.rows == 0
             return segment if given_up else self._lost(segment, "the file is gone")
@@ -291,7 +291,7 @@ class _Recovery:
         path = self._names.data(active.base)
         header = Header(active.file_number, active.base, manifest.salt)
         try:
-            size = path.stat().st_size
+            size = files.size_of(path)
         except FileNotFoundError:
             if active.rows:
                 return self._behind(manifest, self._lost(active.sealed(), "it is gone"))

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from headrace.errors import HeadraceError, UnwritableError, UsageError
-from headrace.kernel.rows import File, reading
+from headrace.kernel.rows import reading
 from headrace.store.atomic import temporary_name
 from headrace.store.log import backup_file, files
 from headrace.store.log import manifest as manifests
@@ -82,7 +82,7 @@ def _copy(path: Path, size: int, target: Path) -> None:
     descriptor = files.system.create(target)
     try:
         with reading(str(path)):
-            source = File(path)
+            source = files.open_file(path)
         for offset in range(0, size, _PIECE):
             length = min(_PIECE, size - offset)
             with reading(str(path)):

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from headrace.kernel.rows import RowIndex
+from headrace.store.log import files
 from headrace.store.log.index_file import entry_at
 from headrace.store.log.names import LogNames
 
@@ -53,7 +54,7 @@ def _fitting(opened: OpenedFile) -> Iterator[tuple[int, Segment] | None]:
         return
     names = LogNames(Path(source.location).parent)
     try:
-        descriptor = os.open(names.index(segment.base), os.O_RDONLY)
+        descriptor = files.open_to_read(names.index(segment.base))
     except OSError:
         yield None
         return

@@ -29,9 +29,9 @@ class OpenSegment:
         self.header = header
         self.path = names.data(header.base)
         self.index_path = names.index(header.base)
-        self.data = files.system.open(self.path)
+        self.data = files.open_to_write(self.path)
         try:
-            self.index = files.system.open(self.index_path)
+            self.index = files.open_to_write(self.index_path)
         except BaseException:
             os.close(self.data)
             raise

@@ -10,13 +10,20 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from headrace.errors import LogDamagedError, SourceChangedError, SourceNotFoundError
-from headrace.kernel.rows import File, reading
+from headrace.errors import (
+    LogDamagedError,
+    LogFileMissingError,
+    SourceChangedError,
+    SourceNotFoundError,
+)
+from headrace.kernel.rows import reading
+from headrace.store.log import files
 from headrace.store.log import manifest as manifests
 from headrace.store.log.by_time import known_span
 from headrace.store.log.index_file import committed_now
 from headrace.store.log.manifest import Sealed
-from headrace.store.log.names import LogNames
+from headrace.store.log.names import LogNames, lost_manifest
+from headrace.store.log.uncommitted import warn_of_uncommitted
 from headrace.store.source import Segment, Source, local_file
 
 if TYPE_CHECKING:
@@ -42,7 +49,9 @@ def log_sources(directory: str, times: Between | None = None) -> list[Source]:
         except SourceNotFoundError as error:
             # Whoever compresses or removes a segment replaces the manifest first.
             if _manifest(names).generation == manifest.generation:
-                raise LogDamagedError(error.path, 0, "it is missing") from None
+                index = error.path.endswith(".idx")
+                kind = LogFileMissingError if index else LogDamagedError
+                raise kind(error.path, 0, "it is missing") from None
 
 
 def segment_source(path: Path, times: Between | None = None) -> Source | None:
@@ -81,6 +90,15 @@ def full_by_now(source: Source) -> Source | None:
     return None
 
 
+def is_still_there(source: Source) -> bool:
+    """Whether the log has the lines of a source."""
+    pinned = source.segment
+    assert pinned is not None
+    manifest = _manifest(LogNames(Path(source.location).parent))
+    bases = {segment.base for segment in manifest.all_segments}
+    return manifest.salt == pinned.salt and pinned.base in bases
+
+
 def gone(source: Source) -> SourceChangedError:
     """Return what is wrong with a source whose file is not there any more."""
     segment = source.segment
@@ -93,6 +111,8 @@ def gone(source: Source) -> SourceChangedError:
 def _manifest(names: LogNames) -> Manifest:
     with reading(names.text):
         manifest = manifests.load(names)
+    if manifest is None and lost_manifest(names.directory):
+        raise LogFileMissingError(str(names.manifest), 0, "it is gone")
     if manifest is None:
         raise SourceNotFoundError(names.text)
     return manifest
@@ -109,19 +129,28 @@ def _source(
         return _last(names, path, manifest, times)
     if times is not None and (span := known_span(segment)) is not None:
         if not times.has_some(*span):
-            known = Segment(
-                segment.base, segment.rows, manifest.salt, times=times, outside=True
-            )
+            known = replace(_known(manifest, segment, times), outside=True)
             return Source(path, "file", size=0, segment=known)
         if times.has_all(*span):
             times = None
+    with reading(path):
+        files.size_of(Path(path))
     source = local_file(path)
     size = segment.bytes_on_disk
     if source.size != size:
         reason = f"it has {source.size} bytes, but should have {size}"
         raise LogDamagedError(path, min(source.size, size), reason)
-    known = Segment(segment.base, segment.rows, manifest.salt, times=times)
-    return replace(source, segment=known)
+    codec = "none" if segment.packed is None else segment.packed.codec
+    if segment.packed is not None and source.codec != codec:
+        raise LogDamagedError(path, 0, f"it does not begin as {codec} does")
+    # The lines of a plain one may begin as compressed bytes do, if they are damaged.
+    return replace(source, codec=codec, segment=_known(manifest, segment, times))
+
+
+def _known(manifest: Manifest, segment: Sealed, times: Between | None) -> Segment:
+    return Segment(
+        segment.file_number, segment.base, segment.rows, manifest.salt, times=times
+    )
 
 
 def _last(
@@ -129,11 +158,20 @@ def _last(
 ) -> Source:
     place = committed_now(names, manifest.mark)
     with reading(path):
-        file = File(path)
+        file = files.open_file(Path(path))
         size, mtime_ns, _ctime_ns = file.stat()
         if size < place.end:
             reason = f"it has {size} bytes, but {place.end} are committed"
             raise LogDamagedError(path, size, reason)
         ends = file.fingerprint(place.end)
-    known = Segment(place.base, place.rows, place.salt, growing=True, times=times)
+    if size > place.end:
+        warn_of_uncommitted(names, manifest.mark)
+    known = Segment(
+        place.file_number,
+        place.base,
+        place.rows,
+        place.salt,
+        growing=True,
+        times=times,
+    )
     return Source(path, "file", "none", place.end, mtime_ns, ends, segment=known)

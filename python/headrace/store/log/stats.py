@@ -12,8 +12,9 @@ from headrace.errors import (
     SourceNotFoundError,
 )
 from headrace.kernel.log import verify
-from headrace.kernel.rows import File, reading
+from headrace.kernel.rows import reading
 from headrace.kernel.values import InvalidJsonError, parse
+from headrace.store.log import files
 from headrace.store.log import manifest as manifests
 from headrace.store.log.consumers import Checkpoints
 from headrace.store.log.index_file import committed_now
@@ -121,7 +122,9 @@ def _reached(names: LogNames, manifest: Manifest) -> tuple[Active, Place]:
     place = committed_now(names, mark)
     path = names.index(active.base)
     with reading(str(path)):
-        verify(File(path), None, place.end, mark, place.rows, clock)  # for the times
+        verify(
+            files.open_file(path), None, place.end, mark, place.rows, clock
+        )  # for the times
     return active.reached(place, clock), place
 
 
@@ -162,7 +165,7 @@ def _consumers(checkpoints: Checkpoints, last: int) -> tuple[ConsumerLag, ...]:
 
 def _recovery(names: LogNames) -> dict[str, object] | None:
     try:
-        told = parse(names.report.read_bytes())
+        told = parse(files.read_content(names.report))
     except (FileNotFoundError, InvalidJsonError):
         return None
     return told if isinstance(told, dict) else None

@@ -10,7 +10,7 @@ import threading
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from headrace.errors import LineOutOfRangeError, LogDamagedError
+from headrace.errors import LineOutOfRangeError
 from headrace.kernel.rows import RowBatch
 from headrace.store.log.by_time import ranges_between
 from headrace.store.log.chosen_rows import ChosenRows
@@ -62,19 +62,14 @@ class TimedRows:
         if segment.outside or segment.rows == 0:
             return
         first, last = segment.base + 1, segment.base + segment.rows
-        some = False
         try:
             reader = LogReader(Path(self.source.location).parent, most_open=1)
             if reader.manifest.salt != segment.salt or reader.first_line > first:
                 raise gone(self.source)
             for start, end in ranges_between(reader, first, last, segment.times):
-                some = True
                 yield start - first, end - first
         except LineOutOfRangeError:
             raise gone(self.source) from None
-        if some and (rows := self._file.total()) != segment.rows:
-            reason = f"it has {rows} lines, but {segment.rows} entries"
-            raise LogDamagedError(self.source.location, 0, reason)
 
     # In order, by number and from the end
 

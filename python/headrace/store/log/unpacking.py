@@ -7,7 +7,7 @@ from itertools import count
 from typing import TYPE_CHECKING
 
 from headrace.errors import HeadraceError
-from headrace.kernel.rows import END, Decoded, Decoding, File, reading
+from headrace.kernel.rows import END, Decoded, Decoding, reading
 from headrace.store.atomic import temporary_name
 from headrace.store.log import files
 
@@ -49,7 +49,7 @@ def unpack(names: LogNames, base: int, codec: str) -> Path:
 
 def _decodable(path: Path, codec: str) -> Iterator[bytes]:
     with reading(str(path)):
-        file = File(path)
+        file = files.open_file(path)
         size = file.stat()[0]
     decoding = Decoding(1, END, END)
     try:

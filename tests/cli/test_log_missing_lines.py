@@ -1,0 +1,117 @@
+"""Lines that are not there are said to be missing: after crashes, repairs and lost indexes."""
+
+import pytest
+
+from headrace import Log, LogWriter, recover_log
+from headrace import open as open_rows
+from headrace.api.log import open_recovered
+from headrace.errors import HeadraceWarning, LineGivenUpError, LogFileMissingError
+
+
+def written(path, count, **options):
+    with LogWriter(path, **options) as writer:
+        writer.append_many([{"i": i} for i in range(count)])
+    return path
+
+
+class TestAfterAPowerFailure:
+    @pytest.fixture
+    def log(self, tmp_path):
+        """Written, and then the power failed: the entries of the last lines are gone."""
+        writer = LogWriter(tmp_path / "log")
+        writer.append_many([1, 2, 3])
+        index = next((tmp_path / "log").glob("*.idx"))
+        content = index.read_bytes()
+        writer._lock.release()
+        index.write_bytes(content[: 256 + 56])
+        return tmp_path / "log"
+
+    @pytest.mark.parametrize(
+        "question",
+        [
+            pytest.param(lambda log: len(open_rows(log)), id="open"),
+            pytest.param(lambda log: len(Log(log)), id="Log"),
+        ],
+    )
+    def test_lines_without_entries_are_said_to_be_missing(self, log, question):
+        with pytest.warns(HeadraceWarning, match="the last 4 bytes are not committed"):
+            assert question(log) == 1
+        recover_log(log)
+        assert question(log) == 3
+
+    def test_a_writer_at_work_is_no_crash(self, tmp_path):
+        with LogWriter(tmp_path / "log") as writer:
+            writer.append(1)
+            data = next((tmp_path / "log").glob("*.jsonl"))
+            with data.open("ab") as file:
+                file.write(b"2\n")
+            assert len(open_rows(tmp_path / "log")) == 1
+            data.write_bytes(b"1\n")
+
+    def test_the_command_line_says_it(self, log, process):
+        assert log.is_dir()
+        outcome = process("count", "log")
+        assert outcome.out == b"1\n"
+        assert "the last 4 bytes are not committed" in outcome.err
+
+
+class TestALostIndex:
+    def test_under_a_live_writer(self, tmp_path):
+        """The lock is taken, so nothing is recovered; the lines are not just left out."""
+        with LogWriter(tmp_path / "log") as writer:
+            writer.append_many([1, 2, 3])
+            index = next((tmp_path / "log").glob("*.idx"))
+            content = index.read_bytes()
+            index.unlink()
+            with pytest.raises(LogFileMissingError) as caught:
+                open_recovered(tmp_path / "log")
+            assert caught.value.path == str(index)
+            with pytest.raises(LogFileMissingError):
+                Log(tmp_path / "log")
+            index.write_bytes(content)
+        assert list(Log(tmp_path / "log")) == [1, 2, 3]
+
+
+class TestLinesThatWereGivenUp:
+    @pytest.fixture
+    def log(self, tmp_path):
+        log = written(tmp_path / "log", 25, rotate_rows=10)
+        path = log / f"{10:020d}.jsonl"
+        path.write_bytes(path.read_bytes()[:35])
+        recover_log(log, repair=True)
+        return log
+
+    def test_as_a_sequence_it_has_the_lines_that_are_there(self, log):
+        there = Log(log)
+        with pytest.warns(HeadraceWarning, match="lines 14 to 20 were given up"):
+            found = list(there)
+        assert (len(there), len(found), len(open_rows(log))) == (18, 18, 18)
+        assert [there[position] for position in range(18)] == found
+        assert [there[position - 18] for position in range(18)] == found
+        assert list(reversed(there)) == found[::-1]
+        for position in (18, -19, 99, -99):
+            with pytest.raises(IndexError):
+                there[position]
+        assert there.last_line == 25
+
+    def test_one_of_them_is_an_error_without_advice_to_repair(self, log):
+        with pytest.raises(LineGivenUpError, match="line 14 was given up") as caught:
+            Log(log).get(14)
+        assert "--repair" not in str(caught.value)
+        assert caught.value.line == 14
+
+    @pytest.mark.parametrize(
+        ("options", "expected"),
+        [
+            ("--from 12 -n 5", [11, 12, 20, 21, 22]),
+            ("--from 14 -n 1", [20]),
+            ("--from 13 -n 1", [12]),
+            ("-n 14", [*range(13), 20]),
+            ("--from 9 --to 15 -n 9", [*range(8, 13)]),
+        ],
+    )
+    def test_lines_are_counted_not_numbers(self, log, headrace, options, expected):
+        outcome = headrace("log", "cat", log, *options.split())
+        assert outcome.out == "".join(f'{{"i":{i}}}\n' for i in expected).encode()
+        gap = "lines 14 to" in outcome.err
+        assert gap == (options != "--from 13 -n 1")
