@@ -264,6 +264,7 @@ class RowStream:
         max_line: int,
         at_row: bool = False,
         decoding: tuple[int, int, int] | None = None,
+        ends_at_long_row: bool = False,
     ) -> RowStream: ...
     @property
     def offset(self) -> int: ...

@@ -80,7 +80,7 @@ def test_csv_and_table(headrace, people):
 
 @pytest.mark.parametrize("form", FORMATS)
 def test_no_answers(headrace, people, form):
-    done = headrace("query", "$.nothing", "--format", form, people)
+    done = headrace("query", "-q", "$.nothing", "--format", form, people)
     assert (done.code, done.err) == (0, "")
     expected = {"ndjson": b"", "json": b"[]\n", "table": b"", "csv": b""}
     if form == "parquet":

@@ -1,6 +1,9 @@
 //! Rows in order.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::{
+    io::{self, Read},
+    sync::{Arc, Mutex, PoisonError},
+};
 
 use headrace_core::{codec::Input, rows};
 use pyo3::prelude::*;
@@ -10,6 +13,25 @@ use crate::{
     error::to_python,
     source::{Decoding, File, Source},
 };
+
+/// Hears Ctrl-C while a long line is read.
+struct Interruptible {
+    input: Input,
+    reads: u32,
+}
+
+/// Reads from one look for signals to the next: some MiB.
+const READS: u32 = 64;
+
+impl Read for Interruptible {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.reads += 1;
+        if self.reads.is_multiple_of(READS) {
+            Python::attach(|py| py.check_signals().map_err(io::Error::other))?;
+        }
+        self.input.read(buffer)
+    }
+}
 
 /// The rows of a source whose first byte lies in `[start, end)`.
 #[pyclass(frozen, module = "headrace._native")]
@@ -22,12 +44,14 @@ pub(crate) struct RowStream {
 impl RowStream {
     /// `size` is how far a file may be read; `start` and `end` cut files into fragments. With
     /// `at_row`, a row is known to begin at `start`. `decoding` is threads,
-    /// greatest ratio and greatest size.
+    /// greatest ratio and greatest size. With `ends_at_long_row`, nothing behind the limit of a
+    /// row is read.
     #[new]
     #[pyo3(signature = (
         source, codec, *, size, start = 0, end = u64::MAX, first_row = 0, max_line,
-        at_row = false, decoding = None
+        at_row = false, decoding = None, ends_at_long_row = false
     ))]
+    #[allow(clippy::fn_params_excessive_bools, reason = "they have names in Python")]
     fn new(
         py: Python<'_>,
         source: Source<'_>,
@@ -39,10 +63,15 @@ impl RowStream {
         max_line: usize,
         at_row: bool,
         decoding: Option<Decoding>,
+        ends_at_long_row: bool,
     ) -> PyResult<Self> {
         let from = if at_row { start } else { start.saturating_sub(1) };
         let input = source.input(codec, from, size, decoding.unwrap_or_default())?;
+        let input: Input = Box::new(Interruptible { input, reads: 0 });
         let mut rows = rows::RowStream::new(input, from, first_row, end, max_line);
+        if ends_at_long_row {
+            rows = rows.ending_at_long_row();
+        }
         if matches!(source, Source::Reader(_)) {
             rows = rows.live();
         }
@@ -54,8 +83,8 @@ impl RowStream {
 
     /// Where the next row begins.
     #[getter]
-    fn offset(&self) -> u64 {
-        self.lock().offset()
+    fn offset(&self, py: Python<'_>) -> u64 {
+        py.detach(|| self.lock().offset())
     }
 
     /// Pass over `count` rows, or all there are.

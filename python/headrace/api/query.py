@@ -11,15 +11,25 @@ from headrace.api.formats.layout import Layout
 from headrace.api.results import Result, whole_lines
 from headrace.engines.query_options import warn_of_memory
 from headrace.engines.query_run import QueryRun
+from headrace.errors import HeadraceError
+from headrace.kernel import values
 from headrace.kernel.programs import Program
 from headrace.kernel.values import MAX_DEPTH
 from headrace.language import parser
 from headrace.language.routine import deep
+from headrace.logical.absent_fields import (
+    MOST_ROWS,
+    absent_fields,
+    reads_called_fields,
+    sampled_fields,
+)
 from headrace.logical.columns import columns_of
 from headrace.logical.compiler import compile_query
+from headrace.logical.demand import union
 from headrace.logical.stream import plan_stream
 from headrace.physical.distribution import described, described_joins
 from headrace.physical.explain import explain, explain_files
+from headrace.physical.query_plan import RowPlan, StreamPlan
 from headrace.store.atomic import destination, replacing
 
 if TYPE_CHECKING:
@@ -28,8 +38,9 @@ if TYPE_CHECKING:
 
     from headrace.engines.query_options import BadRow, QueryOptions
     from headrace.engines.row_passes import Rows
-    from headrace.errors import HeadraceError
     from headrace.kernel.programs import Counts
+    from headrace.language.ast import Node
+    from headrace.logical.demand import Fields
     from headrace.physical.query_plan import QueryPlan
 
     Errors: TypeAlias = str | os.PathLike[str] | Callable[[BadRow], object]
@@ -109,6 +120,8 @@ class QueryResult(Result):
         self._errors = errors
         self._start = start
         self.run = start(plan, options)
+        # Whether the last run that came to its end gave any answer.
+        self._printed: bool | None = None
 
     def lines(self) -> Iterator[bytes]:
         """Yield the answers as lines of JSON, many at a time."""
@@ -117,19 +130,27 @@ class QueryResult(Result):
     def pieces(self) -> Iterator[bytes]:
         """Yield the bytes of `lines`; where a line is long, a piece is a part of it."""
         self.notes = []
+        self._printed = None
         self.run = self._start(self.plan, self._options)
         self.run.warn = self.warn
         if self._errors is None:
-            return self.run.answers(self._files, self._named)
+            return self._answers()
         if not callable(self._errors):
             return self._collecting(self._errors)
         self.run.tell = self._errors
-        return self.run.answers(self._files, self._named)
+        return self._answers()
+
+    def _answers(self) -> Iterator[bytes]:
+        printed = False
+        for piece in self.run.answers(self._files, self._named):
+            printed = True
+            yield piece
+        self._printed = printed
 
     def _collecting(self, path: str | os.PathLike[str]) -> Iterator[bytes]:
         with replacing(destination(path)) as file:
             self.run.tell = lambda row: file.write(as_line(row))
-            yield from self.run.answers(self._files, self._named)
+            yield from self._answers()
 
     # What it does and did
 
@@ -169,6 +190,66 @@ class QueryResult(Result):
             tuple(run.readings),
             counts.outside,
         )
+
+    @property
+    def hint(self) -> str:
+        """Why the last run gave no answers, with the fields that no row has; else empty.
+
+        Null is no answer, so a misspelt field or forgotten parentheses give none. The first
+        1000 rows are read again for that.
+        """
+        counts = self.run.counts
+        if self._printed is None or not counts.rows or self._options.limit == 0:
+            return ""
+        tree = parser.parse(self._question.query)
+        if self._printed:
+            return self._absent(tree) if reads_called_fields(tree) else ""
+        absent = self._absent(tree)
+        main = self.plan.main
+        filters = self._options.output == "match" or (
+            isinstance(main, StreamPlan) and main.reduction == "lines"
+        )
+        if filters or self._options.nulls or not counts.filtered + counts.emitted:
+            return absent and f"nothing was printed: {absent}"
+        null = "nothing was printed: the answer is null"
+        if isinstance(main, RowPlan) and counts.rows > 1:
+            null = f"{null} for each of {counts.filtered:,} rows"
+        return f"{null}; {absent}" if absent else null
+
+    def _absent(self, tree: Node) -> str:
+        """Say which fields of the query none of the first rows has."""
+        if self._named:
+            return ""
+        try:
+            contents = list(self.run.sample(MOST_ROWS))
+        except HeadraceError:
+            return ""
+        rows = [row for row in map(self._decoded, contents) if row is not None]
+        if not rows:
+            return ""
+        complete = self.run.counts.rows <= len(contents)
+        sample = sampled_fields(rows, complete=complete)
+        return absent_fields(tree, self._fields(), sample, printed=bool(self._printed))
+
+    def _decoded(self, row: bytes) -> object:
+        if self._options.frame is not None:
+            row = row.partition(self._options.frame.separator.encode())[2]
+        try:
+            return values.parse(row, self._options.max_depth)
+        except ValueError:
+            return None
+
+    def _fields(self) -> Fields:
+        """Return the fields that are read of the row itself."""
+        main = self.plan.main
+        if isinstance(main, RowPlan):
+            return main.fields
+        streams = [
+            each
+            for each in (main, *self.plan.questions)
+            if isinstance(each, StreamPlan) and each.source is None
+        ]
+        return union(each.lanes.fields for each in streams)
 
     def _layout(self) -> Layout:
         columns = None

@@ -112,17 +112,9 @@ def deliver(
             asked.write(options.out, chosen.name)
     for note in asked.notes:
         console.emit("output", note, format=chosen.name)
-    _report_bad(asked, options, console)
-
-
-def _report_bad(asked: QueryResult, options: Namespace, console: Console) -> None:
-    bad = asked.run.bad
-    others = asked.run.asked.skipped - bad
-    if others and not options.stats:
-        lines = "1 line" if others == 1 else f"{others} lines"
-        message = f"{lines} without a record: no separator, or no JSON behind it"
-        console.emit("bad_rows", message, bad=others, errors=None)
-    say_bad(bad, options, console)
+    say_bad(asked.run.bad, options, console)
+    if not console.quiet and (hint := asked.hint):
+        console.emit("no_answers", hint)
 
 
 def say_bad(bad: int, options: Namespace, console: Console) -> None:

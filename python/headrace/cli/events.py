@@ -19,6 +19,8 @@ EventName: TypeAlias = Literal[
     "unread",
     "bad_row",
     "bad_rows",
+    "no_answers",
+    "unused_names",
     "output",
     "written",
     "appended",
@@ -127,6 +129,19 @@ EVENTS: tuple[Event, ...] = (
         "bad_rows",
         "how many rows a query passed over, and the file that has them",
         ("bad", "errors"),
+        prefix="headrace: warning: ",
+    ),
+    Event(
+        "no_answers",
+        "a query printed nothing because every answer was null, or reads a field that no row "
+        "has where a function was meant",
+        (),
+        prefix="headrace: note: ",
+    ),
+    Event(
+        "unused_names",
+        "sources that `--name` gives and the query does not use",
+        ("names",),
         prefix="headrace: warning: ",
     ),
     Event(

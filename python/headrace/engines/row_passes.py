@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import TYPE_CHECKING, TypeAlias, cast
 
 from headrace.engines.passed_over import OutsideTimes, PassedOver
@@ -61,6 +62,10 @@ _WATERMARK = 0.8
 """The part of the memory from which on it is said that little is left."""
 
 
+SAMPLE_BATCHES = 4
+"""Batches of a pipe that are kept; the first ones are small."""
+
+
 @dataclass(frozen=True, slots=True)
 class Pass:
     """One way through the rows of a source.
@@ -99,6 +104,7 @@ class RowPasses:
     asked: Counts = field(default_factory=Counts)
     _files: dict[str | None, Sequence[Rows]] = field(default_factory=dict)
     _partners: list[Partners] = field(default_factory=list)
+    _sample: list[RowBatch] = field(default_factory=list)
     _warned: bool = False
     _passed_over: list[Uncounted] = field(default_factory=list)
     _readings: list[tuple[str, Counts, Sequence[Uncounted]]] = field(
@@ -117,6 +123,16 @@ class RowPasses:
             (name, _counted(asked, passed_over))
             for name, asked, passed_over in self._readings
         ]
+
+    def sample(self, rows: int) -> Iterator[bytes]:
+        """Yield the first rows of the main source: of files read again, of pipes what is kept."""
+        files = [file for file in self._files.get(None, ()) if not file.source.is_pipe]
+        read = chain.from_iterable(file.batches(0, rows) for file in files)
+        for batch in chain(self._sample, read):
+            if rows <= 0:
+                return
+            yield from filter(None, batch.contents())
+            rows -= len(batch)
 
     def bytes_done(self) -> int:
         """Return how many bytes of the main source were read so far."""
@@ -253,7 +269,14 @@ class RowPasses:
         queries: Sequence[RowQuery | StreamQuery],
         way: Pass,
     ) -> Iterator[bytes]:
-        for batch in rows.backwards() if way.reverse else rows.batches():
+        is_pipe = way.source is None and rows.source.is_pipe
+        ends = self.options.on_error == "abort"
+        batches = (
+            rows.backwards() if way.reverse else rows.batches(ends_at_long_row=ends)
+        )
+        for batch in batches:
+            if is_pipe and len(self._sample) < SAMPLE_BATCHES:
+                self._sample.append(batch)
             for lines, refused in self.answers_of(queries, batch, reverse=way.reverse):
                 yield lines
                 if refused is not None:

@@ -109,7 +109,7 @@ class KeyRows:
     def __len__(self) -> int:
         return len(self.candidates)
 
-    def batches(self) -> Iterator[RowBatch]:
+    def batches(self, *, ends_at_long_row: bool = False) -> Iterator[RowBatch]:  # noqa: ARG002, an index is of rows within the limit
         """Yield them in order."""
         at, count = 0, _FIRST_ROWS
         while at < len(self):

@@ -226,10 +226,12 @@ def rows_from(
     end: int = END,
     first_row: int = 0,
     at_row: bool = False,
+    ends_at_long_row: bool = False,
 ) -> Rows:
     """Return the rows of a file that begin in ``[start, end)``.
 
-    `at_row`: rows are known to begin at `start` and, if it is in the file, at `end`.
+    `at_row`: rows are known to begin at `start` and, if it is in the file, at `end`. With
+    `ends_at_long_row`, nothing behind the limit of a row is read.
     """
     with reading(opened.path):
         stream = RowStream(
@@ -242,6 +244,7 @@ def rows_from(
             max_line=max_line,
             at_row=at_row,
             decoding=opened.decoding,
+            ends_at_long_row=ends_at_long_row,
         )
     return Rows(opened.path, stream, opened)
 

@@ -167,24 +167,36 @@ class RowFile:
 
     # In order
 
-    def batches(self, start: int = 0, stop: int | None = None) -> Iterator[RowBatch]:
-        """Yield the rows from number `start` up to `stop`."""
+    def batches(
+        self,
+        start: int = 0,
+        stop: int | None = None,
+        *,
+        ends_at_long_row: bool = False,
+    ) -> Iterator[RowBatch]:
+        """Yield the rows from number `start` up to `stop`.
+
+        With `ends_at_long_row`, the first row over the limit is the last, and its length is
+        that of what was read: it may have no end.
+        """
         try:
-            for batch in self._batches(start, stop):
+            for batch in self._batches(start, stop, ends_at_long_row=ends_at_long_row):
                 start += len(batch)
                 yield batch
         except UnusableTableError as error:
             # Rows of blocks that could be decoded are as good as any.
             self._distrust(error)
-            yield from self._batches(start, stop)
+            yield from self._batches(start, stop, ends_at_long_row=ends_at_long_row)
         if stop is None and self._indexed is None:
             # There may be many others to read.
             self.rest()
 
-    def _batches(self, start: int, stop: int | None) -> Iterator[RowBatch]:
+    def _batches(
+        self, start: int, stop: int | None, *, ends_at_long_row: bool
+    ) -> Iterator[RowBatch]:
         rows = None
         if self._in_order(start):
-            rows = self._rows(start, stop)
+            rows = self._rows(start, stop, ends_at_long_row=ends_at_long_row)
         size, length = FIRST_BATCH_ROWS, FIRST_BATCH_BYTES
         while stop is None or start < stop:
             count = size if stop is None else min(stop - start, size)
@@ -207,12 +219,14 @@ class RowFile:
             return True
         return self._open().counted_table is not None
 
-    def _rows(self, start: int, stop: int | None) -> Rows:
+    def _rows(self, start: int, stop: int | None, *, ends_at_long_row: bool) -> Rows:
         """Return the rows from number `start` on; those behind `stop` may be missing."""
         if self.source.is_pipe:
-            rows, first = self._pipe_rows(), 0
+            rows, first = self._pipe_rows(ends_at_long_row=ends_at_long_row), 0
         elif (table := self._open().counted_table) is None:
-            rows, first = rows_from(self._open(), self._options.max_line), 0
+            opened, max_line = self._open(), self._options.max_line
+            rows = rows_from(opened, max_line, ends_at_long_row=ends_at_long_row)
+            first = 0
         else:
             begin, _end, first = table.at_row(start)
             last = start if stop is None else max(stop - 1, start)
@@ -224,11 +238,12 @@ class RowFile:
                 end=END if stop is None else end,
                 first_row=first,
                 at_row=True,
+                ends_at_long_row=ends_at_long_row,
             )
         rows.skip(start - first)
         return rows
 
-    def _pipe_rows(self) -> Rows:
+    def _pipe_rows(self, *, ends_at_long_row: bool) -> Rows:
         reader, codec = self._take_pipe()
         with reading(self.source.location):
             stream = RowStream(
@@ -237,6 +252,7 @@ class RowFile:
                 size=END,
                 max_line=self._options.max_line,
                 decoding=self._options.decoding,
+                ends_at_long_row=ends_at_long_row,
             )
         return Rows(self.source.location, stream, None)
 

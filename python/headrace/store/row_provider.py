@@ -185,7 +185,13 @@ class ProviderRows:
         """Tell the provider which fields are read."""
         self._provider.request_lanes(lanes)
 
-    def batches(self, start: int = 0, stop: int | None = None) -> Iterator[RowBatch]:
+    def batches(
+        self,
+        start: int = 0,
+        stop: int | None = None,
+        *,
+        ends_at_long_row: bool = False,  # noqa: ARG002, it gives whole rows
+    ) -> Iterator[RowBatch]:
         """Yield the rows from number `start` up to `stop`; in the end the provider ends."""
         for batch in self._batches(self._provider):
             first, end = batch.first_row, batch.first_row + len(batch)

@@ -25,25 +25,25 @@ pub struct Frame {
 pub(super) enum Payload<'l> {
     /// JSON, and where it begins in the line.
     Record(&'l [u8], usize),
-    /// Nothing that is meant to be a record.
-    None,
     /// The end of what the key stood for.
     Deleted,
-    /// Something that may not be there.
-    Refused(&'static str),
+    /// What is wrong with the line, and at which byte of it.
+    Refused(&'static str, usize),
 }
 
 impl Frame {
     pub(super) fn payload<'l>(&self, line: &'l [u8]) -> Payload<'l> {
-        let Some(at) = memchr::memmem::find(line, &self.separator) else { return Payload::None };
+        let Some(at) = memchr::memmem::find(line, &self.separator) else {
+            return Payload::Refused("the line has no separator", 0);
+        };
         let start = at + self.separator.len();
         let payload = &line[start..];
         match payload.trim_ascii() {
-            b"" => Payload::None,
+            b"" => Payload::Refused("there is no JSON behind the separator", start),
             b"null" => match self.null_payload {
                 NullPayload::Skip => Payload::Deleted,
                 NullPayload::Keep => Payload::Record(payload, start),
-                NullPayload::Refuse => Payload::Refused("the payload is null"),
+                NullPayload::Refuse => Payload::Refused("the payload is null", start),
             },
             _ => Payload::Record(payload, start),
         }
@@ -58,14 +58,15 @@ mod tests {
     fn a_payload_is_what_stands_behind_the_first_separator() {
         let frame = Frame { separator: b"|".to_vec(), null_payload: NullPayload::Skip };
         assert_eq!(frame.payload(b"k|{\"a\": \"|\"}"), Payload::Record(b"{\"a\": \"|\"}", 2));
-        for line in [&b"no separator"[..], b"k|", b"k| "] {
-            assert_eq!(frame.payload(line), Payload::None, "{line:?}");
+        for (line, byte) in [(&b"no separator"[..], 0), (b"k|", 2), (b"k| ", 2)] {
+            let payload = frame.payload(line);
+            assert!(matches!(payload, Payload::Refused(_, at) if at == byte), "{payload:?}");
         }
         for line in [&b"k|null"[..], b"k| null "] {
             assert_eq!(frame.payload(line), Payload::Deleted, "{line:?}");
         }
         let strict = Frame { null_payload: NullPayload::Refuse, ..frame.clone() };
-        assert!(matches!(strict.payload(b"k|null"), Payload::Refused(_)));
+        assert!(matches!(strict.payload(b"k|null"), Payload::Refused(_, 2)));
         let kept = Frame { null_payload: NullPayload::Keep, ..frame };
         assert_eq!(kept.payload(b"k|null"), Payload::Record(b"null", 2));
     }

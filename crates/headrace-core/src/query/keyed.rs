@@ -117,7 +117,6 @@ impl KeyedRows {
             Ok(Came::Elements) => self.counts.used += 1,
             Ok(Came::Nothing) => self.counts.filtered += 1,
             Ok(Came::Blank) => self.counts.blank += 1,
-            Ok(Came::NoRecord) => self.counts.skipped += 1,
             Err((refusal, late)) => {
                 self.keyed.truncate(before);
                 self.keyed.refusals.push((refusal, late));
@@ -142,7 +141,6 @@ impl KeyedRows {
         let (document, start) = match parsed {
             Parsed::Document(document, start) => (document, start),
             Parsed::Blank => return Ok(Came::Blank),
-            Parsed::NoRecord => return Ok(Came::NoRecord),
             Parsed::Deleted => return Ok(Came::Nothing),
         };
         let sources = values_of(&self.sources, arena);
@@ -217,7 +215,6 @@ enum Came {
     Elements,
     Nothing,
     Blank,
-    NoRecord,
 }
 
 impl Keyed {

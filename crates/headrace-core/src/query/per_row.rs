@@ -117,7 +117,6 @@ impl PerRow {
         emptied(&mut self.arena);
         match result {
             Ok(Written::Blank) => self.counts.blank += 1,
-            Ok(Written::NoRecord) => self.counts.skipped += 1,
             Ok(Written::Lines(0)) => self.counts.filtered += 1,
             Ok(Written::Lines(lines)) => {
                 self.counts.emitted += 1;
@@ -136,7 +135,6 @@ impl PerRow {
         let (document, start) = match self.parser.parse(row, &self.arena)? {
             Parsed::Document(document, start) => (document, start),
             Parsed::Blank => return Ok(Written::Blank),
-            Parsed::NoRecord => return Ok(Written::NoRecord),
             Parsed::Deleted => return Ok(Written::Lines(0)),
         };
         let Writing { output, nulls, limit } = self.writing;
@@ -176,7 +174,6 @@ impl PerRow {
 enum Written {
     Lines(u64),
     Blank,
-    NoRecord,
 }
 
 /// Use the memory of a row again, unless it was more than rows mostly take.

@@ -27,8 +27,6 @@ pub(super) enum Parsed<'r> {
     Document(&'r Document<'r>, u64),
     /// Nothing.
     Blank,
-    /// A framed line without a record.
-    NoRecord,
     /// A framed line that ends what its key stood for.
     Deleted,
 }
@@ -61,32 +59,29 @@ impl RowParser {
             span: None,
             reason,
         };
-        if let Some(length) = row.too_long {
-            return Err(refusal(
-                row.offset,
-                format!("{length} bytes long, over the limit that max_line (--max-line) sets"),
-            ));
+        if row.too_long.is_some() {
+            let reason = "the line is longer than max_line (--max-line) allows";
+            return Err(refusal(row.offset, reason.to_owned()));
         }
         if json::is_blank(row.content) {
             return Ok(Parsed::Blank);
         }
         let start = row.content_offset();
         let limits = &self.reading.limits;
-        let Some(frame) = &self.reading.frame else {
-            return match self.tape.parse_in(row.content, limits, arena) {
-                Ok(document) => Ok(Parsed::Document(document, start)),
-                Err(error) => Err(refusal(start + error.offset as u64, error.reason.to_string())),
-            };
-        };
-        match frame.payload(row.content) {
-            // Framed lines come from logs of other things; what is no JSON there is no record.
-            Payload::Record(payload, at) => match self.tape.parse_in(payload, limits, arena) {
-                Ok(document) => Ok(Parsed::Document(document, start + at as u64)),
-                Err(_) => Ok(Parsed::NoRecord),
+        let (content, at) = match &self.reading.frame {
+            None => (row.content, 0),
+            Some(frame) => match frame.payload(row.content) {
+                Payload::Record(payload, at) => (payload, at),
+                Payload::Deleted => return Ok(Parsed::Deleted),
+                Payload::Refused(reason, at) => {
+                    return Err(refusal(start + at as u64, reason.to_owned()));
+                }
             },
-            Payload::None => Ok(Parsed::NoRecord),
-            Payload::Deleted => Ok(Parsed::Deleted),
-            Payload::Refused(reason) => Err(refusal(start, reason.to_owned())),
+        };
+        let start = start + at as u64;
+        match self.tape.parse_in(content, limits, arena) {
+            Ok(document) => Ok(Parsed::Document(document, start)),
+            Err(error) => Err(refusal(start + error.offset as u64, error.reason.to_string())),
         }
     }
 }

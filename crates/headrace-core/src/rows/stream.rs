@@ -47,6 +47,7 @@ pub struct RowStream<R> {
     max_line: usize,
     read_size: usize,
     live: bool,
+    ends_at_long_row: bool,
     input_ended: bool,
     failure: Option<Error>,
 }
@@ -66,6 +67,7 @@ impl<R: Read> RowStream<R> {
             max_line,
             read_size: FIRST_READ,
             live: false,
+            ends_at_long_row: false,
             input_ended: false,
             failure: None,
         }
@@ -80,6 +82,14 @@ impl<R: Read> RowStream<R> {
     #[must_use]
     pub fn live(mut self) -> Self {
         self.live = true;
+        self
+    }
+
+    /// End with the first row over the limit, as soon as it is: the rest of it may have no end.
+    /// Its length is that of what was read.
+    #[must_use]
+    pub fn ending_at_long_row(mut self) -> Self {
+        self.ends_at_long_row = true;
         self
     }
 
@@ -176,6 +186,11 @@ impl<R: Read> RowStream<R> {
     /// Pass over the rest of a row that does not fit, keeping nothing of it.
     fn take_too_long(&mut self) -> Result<Row<'_>> {
         let marked = self.offset == 0 && self.buffer[self.begin..self.filled].starts_with(BOM);
+        if self.ends_at_long_row {
+            self.input_ended = true;
+            self.end = self.offset;
+            return Ok(self.take(self.filled - self.begin, 0, 0));
+        }
         let mut dropped = 0;
         let (length, ending) = loop {
             let ahead = &self.buffer[self.begin..self.filled];
@@ -431,6 +446,28 @@ mod tests {
         assert_eq!(found[0].2, b"1");
         assert_eq!(found[1], (1, 2, vec![], Some(3_000_000)));
         assert_eq!(found[2], (2, 3_000_004, b"2".to_vec(), None));
+    }
+
+    /// A line without end, of which little may be read.
+    struct Endless(usize);
+
+    impl Read for Endless {
+        fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+            self.0 = self.0.checked_sub(buffer.len()).expect("no more is read");
+            buffer.fill(0);
+            Ok(buffer.len())
+        }
+    }
+
+    #[test]
+    fn an_endless_row_ends_the_stream_behind_its_limit() {
+        let input = (&b"1\n"[..]).chain(Endless(3 << 20));
+        let mut stream = RowStream::new(input, 0, 0, u64::MAX, 1 << 20).ending_at_long_row();
+        let found = rows(&mut stream);
+        assert_eq!((found.len(), found[0].2.as_slice(), found[1].1), (2, &b"1"[..], 2));
+        assert!(found[1].3.unwrap() > 1 << 20);
+        let mut stream = RowStream::new(&b"long\n2\n"[..], 0, 0, u64::MAX, 1).ending_at_long_row();
+        assert_eq!(rows(&mut stream)[0].3, Some(4));
     }
 
     /// Fails after its bytes are out.

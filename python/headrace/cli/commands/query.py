@@ -13,9 +13,10 @@ from headrace.cli.table import Example
 
 if TYPE_CHECKING:
     from argparse import Namespace
+    from collections.abc import Set
 
     from headrace.api.dataset import Dataset
-    from headrace.api.query import QueryStats
+    from headrace.api.query import QueryResult, QueryStats
     from headrace.cli.output import Console
     from headrace.kernel.programs import Counts
     from headrace.store.source import SourceSpec
@@ -259,6 +260,7 @@ def run(options: Namespace, console: Console) -> int:
             master=options.master,
             partition_bytes=options.partition_bytes,
         )
+        _warn_of_unused(asked, named.keys() - {main}, console)
         if options.explain:
             console.text(f"{asked.explain()}\n")
             return 0
@@ -297,6 +299,17 @@ def _names(options: Namespace) -> dict[str, list[str]]:
 
 def _main(names: dict[str, list[str]]) -> str:
     return "main" if "main" in names else next(iter(names))
+
+
+def _warn_of_unused(asked: QueryResult, names: Set[str], console: Console) -> None:
+    """Say which named sources the query does not use: they change what ``$`` is."""
+    unused = sorted(names - {name for name, _place in asked.plan.names})
+    if unused:
+        of = ", ".join(f"@{name}" for name in unused)
+        message = (
+            f"the query does not use {of}; with --name, $ is the array of all rows"
+        )
+        console.emit("unused_names", message, names=unused)
 
 
 def _report(counts: QueryStats, console: Console) -> None:

@@ -73,7 +73,13 @@ class TimedRows:
 
     # In order, by number and from the end
 
-    def batches(self, start: int = 0, stop: int | None = None) -> Iterator[RowBatch]:
+    def batches(
+        self,
+        start: int = 0,
+        stop: int | None = None,
+        *,
+        ends_at_long_row: bool = False,  # noqa: ARG002, lines of a log have a limit
+    ) -> Iterator[RowBatch]:
         """Yield those at positions `start` up to `stop`, with their numbers in the file."""
         chosen = self._rows()
         stop = len(chosen) if stop is None else min(stop, len(chosen))

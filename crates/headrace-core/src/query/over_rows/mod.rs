@@ -265,10 +265,6 @@ impl OverRows {
                 self.counts.filtered += 1;
                 return Ok(());
             }
-            Parsed::NoRecord => {
-                self.counts.skipped += 1;
-                return Ok(());
-            }
         };
         let (state, arena) = (&mut self.state, &self.arena);
         let refusal = |span, reason| {
