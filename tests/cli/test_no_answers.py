@@ -58,6 +58,7 @@ def test_a_query_without_answers_says_which_field_no_row_has(
         ["$.rows().sort(-id).map(id).first()"],
         ["--limit", "0", "idd"],
         ["--null", "emit", "id if id > 9 else null"],
+        ["--null", "emit", "tags.first"],
     ],
 )
 def test_nothing_is_said_of_a_query_that_found_what_it_reads(headrace, rows, arguments):

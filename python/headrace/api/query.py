@@ -203,7 +203,8 @@ class QueryResult(Result):
             return ""
         tree = parser.parse(self._question.query)
         if self._printed:
-            return self._absent(tree) if reads_called_fields(tree) else ""
+            meant = reads_called_fields(tree) and not self._options.nulls
+            return self._absent(tree) if meant else ""
         absent = self._absent(tree)
         main = self.plan.main
         filters = self._options.output == "match" or (
