@@ -22,6 +22,7 @@ from headrace.language.ast import (
     CompareOperator,
     Computed,
     ComputedEntry,
+    Conditional,
     Contains,
     ContainsAll,
     Current,
@@ -119,7 +120,9 @@ def test_leaves(query, tree):
     [
         (".a", [Field("a")]),
         (".if", [Field("if")]),
-        (".a-b", [Field("a-b")]),
+        ('."a-b"', [Field("a-b")]),
+        ('."a b".c', [Field("a b"), Field("c")]),
+        ('.."a-b"', [Descend("a-b")]),
         (" . a", [Field("a")]),
         ('["a b"]', [Field("a b")]),
         ("['a']", [Field("a")]),
@@ -223,6 +226,19 @@ def test_two_spellings(query, same):
         ("a -> [b, c]", Pipe(A, (Bind(Items(("b", "c"))),))),
         ("let a = 1 in b", Let((Binding(Variable("a"), ONE),), B)),
         ("let (a, b) = xs in c", Let((Binding(Items(("a", "b")), XS),), C)),
+        (
+            "def f(x) = a in b",
+            Let((Binding(Variable("f"), Lambda((Variable("x"),), A)),), B),
+        ),
+        ("def", Name("def")),
+        ("a if b", Conditional(B, A, Literal(None))),
+        ("a where b", Conditional(B, A, Literal(None))),
+        ("a if b else c where x", Conditional(X, Conditional(B, A, C), Literal(None))),
+        ("where", Name("where")),
+        (
+            "[x if a for x in xs]",
+            ArrayComprehension(Conditional(A, X, Literal(None)), (for_("x"),)),
+        ),
         ("x => a", Lambda((Variable("x"),), A)),
         ("() => a", Lambda((), A)),
         ("([a, ...b]) => c", Lambda((Items(("a",), "b"),), C)),
@@ -280,7 +296,7 @@ def test_calls_pipes_and_names(query, tree):
         ("patch a {b: 1}", Patch(A, (Write((Field("b"),), ONE),))),
         ("patch a {b: 1 when c}", Patch(A, (Write((Field("b"),), ONE, C),))),
         (
-            'patch a { kind.b-c..d[-1][*][* if x]["e f"]: DELETE }',
+            'patch a { kind."b-c"..d[-1][*][* if x]["e f"]: DELETE }',
             Patch(
                 A,
                 (

@@ -60,6 +60,12 @@ def test_samples(query):
         ('f"{ {a} }{{"', 'f"{ {a}}{{"'),
         ("{'a':1,'b c':2,kind?,d?:e}", '{a: 1, "b c": 2, kind?, d?: e}'),
         ("1e21 + 0.10", "1e+21 + 0.1"),
+        ("$.a-1", "$.a - 1"),
+        ('$."a-b"', '$["a-b"]'),
+        ('$.."a-b"', '$.."a-b"'),
+        ("{a} where b > 1", "{a} if b > 1 else null"),
+        ("def f(x) = x in f(1)", "let f = x => x in f(1)"),
+        ("1 + # one\n2", "1 + 2"),
     ],
 )
 def test_written_with_no_more_parentheses_than_needed(query, written):
@@ -74,7 +80,7 @@ def test_written_with_no_more_parentheses_than_needed(query, written):
         ast.Name("kind"),
         ast.FString((ast.Text('"'),)),
         ast.FString((ast.Interpolation(ast.FString(())),)),
-        ast.Path(ast.Root(), (ast.Descend("a b"),)),
+        ast.Path(ast.Root(), (ast.Method("a b"),)),
     ],
 )
 def test_what_no_query_can_say_is_refused(tree):

@@ -1,9 +1,10 @@
 """The words and signs of a query.
 
 Every token knows where it stands. Words come in two kinds: after ``.`` and ``..``
-a *field*, to which hyphens belong and keywords mean nothing; elsewhere a *word*,
-which the parser may take for a keyword. An f-string becomes a run of tokens of its
-own, with the tokens of the expressions inside it, so nothing is read twice.
+a *field*, where keywords mean nothing; elsewhere a *word*, which the parser may take
+for a keyword. A ``#`` begins a comment that ends with the line. An f-string becomes a
+run of tokens of its own, with the tokens of the expressions inside it, so nothing is
+read twice.
 """
 
 from __future__ import annotations
@@ -83,8 +84,8 @@ _SIGNS = (
     *("%", "(", ")", "[", "]", "{", "}", ",", ":", "$", "@"),
 )
 
-_SPACE = re.compile(r"[ \t\r\n]*")
-_FIELD = re.compile(r"[A-Za-z_](?:[A-Za-z0-9_]|-(?!>))*")
+_SPACE = re.compile(r"(?:[ \t\r\n]++|\#[^\n]*+)*+")
+_FIELD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _TOKEN = re.compile(
     r"""
       (?P<F_START> f" )
@@ -102,7 +103,10 @@ _ESCAPE = re.compile(
 )
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
-_ESCAPES = {"n": "\n", "r": "\r", "t": "\t", "0": "\0", "\\": "\\", '"': '"', "'": "'"}
+_ESCAPES = {
+    **{"n": "\n", "r": "\r", "t": "\t", "0": "\0"},
+    **{"\\": "\\", '"': '"', "'": "'", "/": "/"},
+}
 
 _OPENING = {")": "(", "]": "[", "}": "{"}
 
@@ -110,8 +114,8 @@ _OPENING = {")": "(", "]": "[", "}": "{"}
 def tokenize(text: str) -> list[Token]:
     """Return the tokens of `text`, the last one of kind `END`.
 
-    >>> [token.text for token in tokenize("@.a-b - c")]
-    ['@', '.', 'a-b', '-', 'c', '']
+    >>> [token.text for token in tokenize("@.a-1 # the rest is a comment")]
+    ['@', '.', 'a', '-', '1', '']
     """
     if stray := _SURROGATE.search(text):
         reason = "half a character: the query is not valid Unicode"
@@ -282,7 +286,6 @@ class _Lexer:
 _QUOTES = "write strings as \"…\" or '…'"
 _SIGN_HINTS = {
     "&": "write `and`",
-    "#": "there are no comments",
     ";": "a query is one expression; use `|` or `let … in …`",
     "`": _QUOTES,
     **dict.fromkeys("\u2018\u2019\u201c\u201d", _QUOTES),

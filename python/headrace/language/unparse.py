@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from headrace.language.ast import Node
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-_FIELD = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
 _CALL = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\(")
 _SPECIAL = re.compile(r"[\\\"'\x00-\x1f\x7f]")
 
@@ -116,7 +115,7 @@ class _Writer:
         return value if arg.name is None else f"{_word(arg.name)}: {value}"
 
     def field(self, step: ast.Field) -> str:
-        plain = _FIELD.fullmatch(step.name)
+        plain = _NAME.fullmatch(step.name)
         text = f".{step.name}" if plain else f"[{self.quoted(step.name)}]"
         return text + "?" * step.optional
 
@@ -146,15 +145,16 @@ class _Writer:
 
     def descend(self, step: ast.Descend) -> str:
         # Without the mark, which means nothing here, a brace could follow `match`.
-        return f"..{_field(step.key or '')}" + "?" * (step.key == "match")
+        key = "" if step.key is None else self.key(step.key)
+        return f"..{key}" + "?" * (step.key == "match")
 
     def method(self, step: ast.Method) -> Routine[str]:
-        _field(step.name)
+        _word(step.name)
         call: str = yield self.call(step)
         return f".{call}" + "?" * step.optional
 
     def deep_method(self, step: ast.DeepMethod) -> Routine[str]:
-        _field(step.name)
+        _word(step.name)
         call: str = yield self.call(step)
         return f"..{call}"
 
@@ -368,7 +368,7 @@ class _Writer:
         path = _word(first.name)
         for step in others:
             if isinstance(step, ast.Descend):
-                path += f"..{_field(step.key or '')}"
+                path += self.descend(step)
             else:
                 path += yield _STEPS[type(step)](self, step)
         text: str = yield self.keyed(path, write)
@@ -468,12 +468,6 @@ def _word(word: str) -> str:
     if not _NAME.fullmatch(word):
         raise ValueError(f"not a word: {word!r}")
     return word
-
-
-def _field(field: str) -> str:
-    if field and not _FIELD.fullmatch(field):
-        raise ValueError(f"not a field: {field!r}")
-    return field
 
 
 _WORDS = {None: "null", True: "true", False: "false"}

@@ -44,20 +44,44 @@ class ExpressionParser(Parser):
 
 def _expression(parser: Parser) -> Routine[Node]:
     cursor = parser.cursor
+    start = cursor.token
+    found: Node = yield _choice(parser)
+    while cursor.at_word("where"):
+        word = cursor.advance()
+        if parser.context.loop:
+            hint = "write: [x for x in xs if test]"
+            raise cursor.error(word, "a comprehension has no where", hint)
+        test: Node = yield _choice(parser)
+        otherwise = ast.Literal(None, span=ast.Span(word.start, word.end))
+        found = ast.Conditional(test, found, otherwise, span=cursor.since(start))
+    return found
+
+
+def _choice(parser: Parser) -> Routine[Node]:
+    """Parse a pipe, perhaps with ``if`` behind it or ``try`` before it."""
+    cursor = parser.cursor
     cursor.enter()
     start = cursor.token
+    test: Node
+    otherwise: Node
     if cursor.take_word("try"):
         body: Node = yield parser.enclosed(_pipe(parser))
         cursor.expect_word("else", "after the expression to try")
-        otherwise: Node = yield _expression(parser)
+        otherwise = yield _choice(parser)
         found: Node = ast.Try(body, otherwise, span=cursor.since(start))
     else:
         found = yield _pipe(parser)
         if cursor.at_conditional():
             cursor.advance()
-            test: Node = yield parser.enclosed(_pipe(parser))
+            test = yield parser.enclosed(_pipe(parser))
             cursor.expect_word("else", "after the test of if")
-            otherwise = yield _expression(parser)
+            otherwise = yield _choice(parser)
+            span = cursor.since(start)
+            found = ast.Conditional(test, found, otherwise, span=span)
+        elif cursor.at_word("if") and not parser.context.loop:
+            word = cursor.advance()
+            test = yield _pipe(parser)
+            otherwise = ast.Literal(None, span=ast.Span(word.start, word.end))
             span = cursor.since(start)
             found = ast.Conditional(test, found, otherwise, span=span)
     cursor.leave()

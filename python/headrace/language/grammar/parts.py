@@ -97,13 +97,16 @@ def loops(parser: Parser) -> Routine[tuple[ast.For, ...]]:
         start = cursor.advance()
         variables = _loop_variables(cursor)
         cursor.expect_word("in", "after the names of for")
-        source: Node = yield parser.enclosed()
+        source: Node = yield parser.enclosed(context=_LOOP)
         conditions: list[Node] = []
         while cursor.take_word("if"):
-            conditions.append((yield parser.enclosed()))
+            conditions.append((yield parser.enclosed(context=_LOOP)))
         span = cursor.since(start)
         found.append(ast.For(variables, source, tuple(conditions), span=span))
     return tuple(found)
+
+
+_LOOP = Context(loop=True)
 
 
 def _loop_variables(cursor: Cursor) -> tuple[str, ...]:

@@ -58,9 +58,10 @@ def _write(parser: Parser) -> Routine[ast.Write]:
 
 def _key(cursor: Cursor) -> _WriteStep:
     dots = cursor.advance()
-    if cursor.token.kind is not TokenKind.FIELD:
+    if cursor.token.kind not in {TokenKind.FIELD, TokenKind.STRING}:
         raise cursor.unexpected(f"expected a key after {dots.text}", _HINT)
-    key = cursor.advance().text
+    token = cursor.advance()
+    key = token.text if token.kind is TokenKind.FIELD else str(token.value)
     step = ast.Field if dots.text == "." else ast.Descend
     return step(key, span=cursor.since(dots))
 

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from headrace.language.ast import Node
+    from headrace.language.grammar.cursor import Cursor
     from headrace.language.grammar.state import Parser
     from headrace.language.routine import Routine
 
@@ -64,6 +65,8 @@ def _word(parser: Parser) -> Routine[Node]:
         found = yield _KEYWORDS[token.text](parser)
     elif cursor.ahead(1).is_sign("=>"):
         found = yield _arrow(parser)
+    elif token.text == "def" and cursor.ahead(1).kind is TokenKind.WORD:
+        found = yield _definition(parser)
     elif parser.at_call():
         cursor.advance()
         given: tuple[ast.Arg, ...] = yield arguments(parser)
@@ -103,18 +106,21 @@ def _parenthesis(parser: Parser) -> Routine[Node]:
 def _arrow(parser: Parser) -> Routine[Node]:
     cursor = parser.cursor
     start = cursor.token
-    params: list[ast.Variable | ast.Items] = []
-    if cursor.take("("):
-        while not cursor.at(")"):
-            params.append(parameter(cursor))
-            if not cursor.take(","):
-                break
-        cursor.close(start, ",")
-    else:
-        params.append(parameter(cursor))
+    params = _parameters(cursor) if cursor.at("(") else (parameter(cursor),)
     cursor.expect("=>", "after the parameters")
     body: Node = yield parser.expression()
-    return ast.Lambda(tuple(params), body, span=cursor.since(start))
+    return ast.Lambda(params, body, span=cursor.since(start))
+
+
+def _parameters(cursor: Cursor) -> tuple[ast.Variable | ast.Items, ...]:
+    opening = cursor.advance()
+    params: list[ast.Variable | ast.Items] = []
+    while not cursor.at(")"):
+        params.append(parameter(cursor))
+        if not cursor.take(","):
+            break
+    cursor.close(opening, ",")
+    return tuple(params)
 
 
 def _lambda(parser: Parser) -> Routine[Node]:
@@ -137,6 +143,31 @@ def _let(parser: Parser) -> Routine[Node]:
     cursor.expect_word("in", "after the names of let")
     body: Node = yield parser.expression()
     return ast.Let(tuple(bindings), body, span=cursor.since(start))
+
+
+def _definition(parser: Parser) -> Routine[Node]:
+    """Parse ``def f(x) = … in …``, which is ``let f = x => … in …``."""
+    cursor = parser.cursor
+    start = cursor.advance()
+    named = cursor.token
+    name = cursor.name("a name after def")
+    target = ast.Variable(name, span=cursor.since(named))
+    if not cursor.at("("):
+        raise cursor.unexpected("expected the parameters in parentheses", _DEF_HINT)
+    params = _parameters(cursor)
+    if not cursor.take("="):
+        raise cursor.unexpected("expected = after the parameters", _DEF_HINT)
+    context = replace(parser.context, let_value=True)
+    body: Node = yield parser.enclosed(context=context)
+    function = ast.Lambda(params, body, span=cursor.since(named))
+    binding = ast.Binding(target, function, span=cursor.since(named))
+    if not cursor.take_word("in"):
+        raise cursor.unexpected("expected in after the definition", _DEF_HINT)
+    rest: Node = yield parser.expression()
+    return ast.Let((binding,), rest, span=cursor.since(start))
+
+
+_DEF_HINT = "write: def f(x, y) = x + y in f(1, 2)"
 
 
 def _binding(parser: Parser) -> Routine[ast.Binding]:

@@ -30,6 +30,9 @@ class Context:
     patch_target: bool = False
     """``{`` ends the target of a patch, if writes follow."""
 
+    loop: bool = False
+    """An ``if`` without ``else`` is a condition of the comprehension."""
+
 
 OPEN = Context()
 

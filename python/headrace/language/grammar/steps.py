@@ -69,11 +69,19 @@ def _at_writes(parser: Parser) -> bool:
         if token.is_sign("["):
             closing = cursor.closing(index)
             index = None if closing is None else closing + 1
-        elif token.is_sign(".", "..") or token.kind is TokenKind.FIELD:
+        elif token.is_sign(".", "..") or _is_after_dot(cursor, index):
             index += 1
         else:
             return token.is_sign(":", "=")
     return False
+
+
+def _is_after_dot(cursor: Cursor, index: int) -> bool:
+    """Tell whether a token is the field of a path."""
+    quoted = cursor.tokens[index].kind is TokenKind.STRING
+    return cursor.tokens[index].kind is TokenKind.FIELD or (
+        quoted and cursor.tokens[index - 1].is_sign(".", "..")
+    )
 
 
 def _dot(parser: Parser) -> Routine[Step]:
@@ -84,6 +92,9 @@ def _dot(parser: Parser) -> Routine[Step]:
         key: Node = yield parser.enclosed()
         cursor.close(opening)
         return _keyed(key, cursor.since(dot))
+    if cursor.token.kind is TokenKind.STRING:
+        quoted = str(cursor.advance().value)
+        return ast.Field(quoted, span=cursor.since(dot))
     if cursor.token.kind is not TokenKind.FIELD:
         raise _no_field(cursor)
     name = cursor.advance()
@@ -95,7 +106,7 @@ def _dot(parser: Parser) -> Routine[Step]:
 
 def _no_field(cursor: Cursor) -> QuerySyntaxError:
     hint = "write $ or @ for the value itself, @.name for a field of it"
-    if cursor.at("[") or cursor.token.kind is TokenKind.STRING:
+    if cursor.at("["):
         hint = 'write @[0], @[*] or @["key"], without a dot before the bracket'
     return cursor.unexpected("expected a field after .", hint)
 
@@ -108,6 +119,9 @@ def _method(parser: Parser, name: Token, start: Token) -> Routine[Step]:
 def _descend(parser: Parser) -> Routine[Step]:
     cursor = parser.cursor
     dots = cursor.advance()
+    if cursor.token.kind is TokenKind.STRING:
+        quoted = str(cursor.advance().value)
+        return ast.Descend(quoted, span=cursor.since(dots))
     if cursor.token.kind is not TokenKind.FIELD:
         return ast.Descend(span=cursor.since(dots))
     key = cursor.advance().text
