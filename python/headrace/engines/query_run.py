@@ -163,8 +163,8 @@ class QueryRun(RowPasses):
     def _printed(
         self, value: bytes, *, spread: bool, nulls: bool, limit: int | None
     ) -> Iterator[bytes]:
-        """Yield a value as a line, or its elements as lines."""
-        if spread:
+        """Yield a value as a line, or the elements of an array as lines."""
+        if spread and value.startswith(b"["):
             yield self._elements(value, nulls=nulls, limit=limit)
         elif nulls or value != b"null":
             yield value + b"\n"

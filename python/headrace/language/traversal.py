@@ -36,8 +36,8 @@ def children(part: ast.Located) -> Iterator[ast.Node]:
             waiting.extend(reversed(values))
 
 
-def names_given(node: ast.Node) -> Iterator[str]:
-    """Yield the names that an expression itself gives to values.
+def names_given(node: ast.Located) -> Iterator[str]:
+    """Yield the names that an expression, or a part of one, itself gives to values.
 
     >>> list(names_given(ast.Lambda((ast.Variable("x"),), ast.Name("y"))))
     ['x']
@@ -101,3 +101,27 @@ def walk(part: ast.Located) -> Iterator[ast.Node]:
         node = waiting.pop()
         yield node
         waiting.extend([*children(node)][::-1])
+
+
+def names_in(part: ast.Located) -> frozenset[str]:
+    """Return the names that an expression mentions, be they values or fields.
+
+    >>> sorted(
+    ...     names_in(
+    ...         ast.ObjectLiteral((ast.Shorthand("a"), ast.Entry("b", ast.Name("c"))))
+    ...     )
+    ... )
+    ['a', 'c']
+    """
+    found = set()
+    for node in walk(part):
+        match node:
+            case ast.Name(name):
+                found.add(name)
+            case ast.ObjectLiteral(entries):
+                found.update(
+                    entry.name for entry in entries if isinstance(entry, ast.Shorthand)
+                )
+            case _:
+                pass
+    return frozenset(found)

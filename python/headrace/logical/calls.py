@@ -179,8 +179,6 @@ def _is_per_element(node: ast.Node, scope: Scope) -> bool:
         return True
     if isinstance(node, ast.Name) and isinstance(scope.names.get(node.name), Macro):
         return True
-    return any(
-        isinstance(part, ast.Current)
-        or (isinstance(part, ast.Name) and part.name not in scope.names)
-        for part in traversal.walk(node)
+    return any(isinstance(part, ast.Current) for part in traversal.walk(node)) or any(
+        name not in scope.names for name in traversal.names_in(node)
     )

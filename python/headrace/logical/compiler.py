@@ -30,7 +30,8 @@ from headrace.logical.program import (
     text,
 )
 from headrace.logical.scope import Macro, Scope
-from headrace.logical.stream import GIVES_ELEMENTS
+from headrace.logical.scopes import is_rows
+from headrace.logical.shape import GIVES_ELEMENTS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -261,7 +262,7 @@ class Compiler:
             and (written := writes.chain(self, node, scope)) is not None
         ):
             return written
-        if isinstance(node.base, ast.Root) and self._begins_with_rows(node):
+        if is_rows(node):
             return self._rows(node, scope)
         return self.steps(self.expression(node.base, scope), node.steps, scope)
 
@@ -329,12 +330,16 @@ class Compiler:
             return of
         return self.builtin("map", of, [body], step.span)
 
-    def _begins_with_rows(self, node: ast.Path) -> bool:
-        first = node.steps[0]
-        return isinstance(first, ast.Method) and first.name == "rows" and not first.args
-
     def _rows(self, node: ast.Path, scope: Scope) -> Id:
         """Add ``$.rows()``: its elements, or the document itself as the only row."""
+        if scope.row is not None:
+            reason = "$.rows() inside a stage of $.rows(), where $ is the row"
+            hint = (
+                "name its answer before: $.rows().max(v) -> m | "
+                "$.rows().filter(v == m); or use --stream, where $ is the array of all "
+                "rows everywhere"
+            )
+            raise self.error(node, reason, hint)
         root = self.root(scope, node.span)
         every = self.writer.add(Tag.CURRENT, node.span)
         rows = self.builtin(

@@ -41,7 +41,7 @@ def lifted(tree: ast.Node) -> tuple[ast.Node, dict[str, ast.Node]]:
             case ast.Source():
                 return ask(tree)
             case ast.Path(ast.Source() as source, steps):
-                count = _closed_steps(steps, given)
+                count = closed_steps(steps, given)
                 asked = ast.Path(source, steps[:count], span=tree.span)
                 answer = ask(asked if count else source)
                 rest = tuple(traversal.rebuilt(step, inside) for step in steps[count:])
@@ -65,7 +65,7 @@ def is_closed(tree: ast.Node, given: frozenset[str] = frozenset()) -> bool:
         case ast.Source():
             return True
         case ast.Path(ast.Source(), steps):
-            return _closed_steps(steps, given) == len(steps)
+            return closed_steps(steps, given) == len(steps)
         case _:
             return False
 
@@ -81,10 +81,10 @@ def begins_with_rows(steps: Sequence[ast.Step]) -> bool:
 
 def are_closed(steps: Sequence[ast.Step]) -> bool:
     """Whether all steps are about the value before them and nothing else."""
-    return _closed_steps(steps, frozenset()) == len(steps)
+    return closed_steps(steps, frozenset()) == len(steps)
 
 
-def _closed_steps(steps: Sequence[ast.Step], given: frozenset[str]) -> int:
+def closed_steps(steps: Sequence[ast.Step], given: frozenset[str]) -> int:
     """Count the first steps that are about the value before them and nothing else."""
     around = _Around(given, begins_with_rows(steps))
     first_each = len(steps)
@@ -106,10 +106,9 @@ class _Around:
 
     def is_unused(self, tree: ast.Node) -> bool:
         """Whether an argument about elements uses nothing of it."""
-        return not any(
-            (isinstance(node, ast.Root) and not self.row_is_root)
-            or (isinstance(node, ast.Name) and node.name in self.given)
-            for node in traversal.walk(tree)
+        roots = any(isinstance(node, ast.Root) for node in traversal.walk(tree))
+        return (self.row_is_root or not roots) and not (
+            traversal.names_in(tree) & self.given
         )
 
 

@@ -14,8 +14,13 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from headrace.language import ast, traversal
 from headrace.logical.joins import is_join, join_call
+from headrace.logical.row_scope import checked
+from headrace.logical.scopes import is_rows
+from headrace.logical.shape import ROW_LOCAL, gives_elements, stream_steps
+from headrace.logical.simplified import simplified
 from headrace.logical.sources import begins_with_rows, is_closed, lifted
-from headrace.logical.spelling import one_path, with_streams_in_place
+from headrace.logical.spelling import one_path
+from headrace.logical.writes import is_chain
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -31,7 +36,6 @@ how many there are of each.
 ``last_from_end`` is ``last`` for rows that come from the last to the first.
 """
 
-_ROW_LOCAL = frozenset({"filter", "find_all", "map", "flat_map", "compact"})
 _NUMBERS: dict[str, Reduction] = {
     "sum": "sum",
     "avg": "avg",
@@ -40,16 +44,6 @@ _NUMBERS: dict[str, Reduction] = {
 }
 _OF_ENTRIES = ("entries", "keys", "to_pairs", "values")
 _OF_ONE_VALUE = frozenset({"count_by", "approx_count_distinct"})
-GIVES_ELEMENTS = _ROW_LOCAL | {
-    "accumulate", "batch", "chunk", "cummax", "cummin", "diff", "diff_window", "distinct",
-    "distinct_by", "drop", "drop_while", "dropwhile", "enumerate", "explode",
-    "flatten", "implode", "intersect", "lag", "lead", "pairwise", "pct_change", "remove",
-    "reverse", "rolling_avg", "rolling_max", "rolling_min", "rolling_sum", "skip",
-    "sort", "sort_by", "take", "take_while", "takewhile", "unique", "unique_by",
-    "left_join", "lookup", "window", "zip_streams", "zscore",
-}  # fmt: skip
-"""Methods that give elements whatever they are called on, none of null."""
-
 
 _MAIN = ast.Source("$")
 """The main source, where it stands beside named ones."""
@@ -162,33 +156,33 @@ class ValuePlan:
     spread: bool
 
 
-def plan_stream(tree: ast.Node, *, whole: bool) -> StreamPlan | ValuePlan | None:
+def plan_stream(
+    tree: ast.Node, *, whole: bool, query: str = ""
+) -> StreamPlan | ValuePlan | None:
     """Plan a query over all rows; None if it is about each row by itself.
 
     `whole`: ``$`` is the array of all rows. Otherwise only a query with
-    ``$.rows()`` is about the stream.
+    ``$.rows()`` is about the stream. `query` is its text, for errors.
     """
-    tree = one_path(with_streams_in_place(tree))
-    if not whole and not _mentions_rows(tree):
+    if not whole and not any(map(is_rows, traversal.walk(tree))):
+        tree = one_path(tree)
         return plan_source(tree) if is_closed(tree) else None
+    spread = gives_elements(tree, whole=whole)
+    tree = one_path(checked(simplified(tree, whole=whole), whole=whole, query=query))
+    plan = _planned(tree, whole=whole)
+    lines = isinstance(plan, StreamPlan) and plan.reduction == "lines"
+    return plan if lines else replace(plan, spread=spread)
+
+
+def _planned(tree: ast.Node, *, whole: bool) -> StreamPlan | ValuePlan:
     named = _main_by_name(tree, whole=whole)
     roots = sum(node == _MAIN for node in traversal.walk(named))
     # A source that is asked twice, once for the other question, is read twice.
     if roots <= 1 and (is_closed(named) or _is_about_rows(named)):
         return plan_source(named)
-    spread = isinstance(tree, ast.Path) and _gives_stream(tree.steps)
     if _is_asked_beforehand(named):
-        return ValuePlan(named, spread)
-    return StreamPlan((), "collect", rest=tree, spread=spread)
-
-
-def _mentions_rows(tree: ast.Node) -> bool:
-    return any(
-        isinstance(node, ast.Path)
-        and isinstance(node.base, ast.Root)
-        and begins_with_rows(node.steps)
-        for node in traversal.walk(tree)
-    )
+        return ValuePlan(named, spread=False)
+    return StreamPlan((), "collect", rest=tree)
 
 
 def _main_by_name(tree: ast.Node, *, whole: bool) -> ast.Node:
@@ -196,6 +190,9 @@ def _main_by_name(tree: ast.Node, *, whole: bool) -> ast.Node:
 
     def by_name(node: ast.Node) -> ast.Node:
         match node:
+            case ast.Path() if is_chain(node):
+                # Of the document as a whole.
+                return node
             case ast.Path(ast.Root() as root, steps) if begins_with_rows(steps):
                 # In its steps, ``$`` is the row.
                 return ast.Path(replace(_MAIN, span=root.span), steps, span=node.span)
@@ -210,7 +207,8 @@ def _main_by_name(tree: ast.Node, *, whole: bool) -> ast.Node:
 def _is_asked_beforehand(named: ast.Node) -> bool:
     """Whether nothing is left of a query once its questions to sources are answered.
 
-    Those to the main source must not need each other: it is read once for all.
+    Those to the main source must not need each other: it is read once for all. Nor may one
+    fail where ``try`` would go on.
     """
     rest, questions = lifted(named)
     to_main = [tree for tree in questions.values() if _source_of(tree) == _MAIN]
@@ -223,11 +221,15 @@ def _is_asked_beforehand(named: ast.Node) -> bool:
     return (
         alone
         and len(orders) == 1
-        and not any(
-            isinstance(node, ast.Root | ast.Current)
-            or (isinstance(node, ast.Call) and not node.args)
-            for node in traversal.walk(rest)
-        )
+        and not any(isinstance(node, ast.Root) for node in traversal.walk(rest))
+        and not any(map(_may_go_on, traversal.walk(named)))
+    )
+
+
+def _may_go_on(node: ast.Node) -> bool:
+    """Whether an expression goes on where a question to the main source fails."""
+    return isinstance(node, ast.Try) and any(
+        part == _MAIN for part in traversal.walk(node.body)
     )
 
 
@@ -297,7 +299,7 @@ class _Planner:
         match step:
             case ast.InlineFilter() | ast.Each():
                 self._local.append(step)
-            case ast.Method() if step.name in _ROW_LOCAL:
+            case ast.Method() if step.name in ROW_LOCAL:
                 self._local.append(step)
             case ast.Method(
                 "take" | "skip" | "drop", (ast.Arg(ast.Literal(int(count))),)
@@ -354,7 +356,7 @@ class _Planner:
 
     def _collect(self, rest: Sequence[ast.Step]) -> StreamPlan:
         plan = replace(self._finish("collect"), rest=self._rest(rest))
-        return replace(plan, spread=_gives_stream(rest))
+        return replace(plan, spread=stream_steps(rest))
 
     def _rest(self, steps: Sequence[ast.Step]) -> ast.Node:
         # Behind rows(), ``$`` in the arguments still is the element.
@@ -483,7 +485,7 @@ class _Planner:
         # Behind an object, ``$`` would be that.
         if step.name == "count_by" and not any(map(_mentions_root, rest)):
             further = ast.Path(ast.Root(), tuple(rest)) if rest else None
-            spread = bool(rest) and _gives_stream(rest)
+            spread = bool(rest) and stream_steps(rest)
             return replace(self._finish("count_by"), rest=further, spread=spread)
         whole = replace(step, args=(ast.Arg(ast.Current()),))
         return self._collect([whole, *rest])
@@ -536,7 +538,7 @@ def _group(step: ast.Method, rest: Sequence[ast.Step]) -> Group | None:
     left: ast.Node | None = None
     if rest[behind:]:
         left = ast.Path(ast.Root(), tuple(rest[behind:]))
-    elif gives == "elements" and not _gives_stream(rest):
+    elif gives == "elements" and not stream_steps(rest):
         left = ast.Root()
     # As the builtin itself makes names of keys.
     name = (ast.Method("group_by", (ast.Arg(ast.Current()),)), ast.Method("keys"))
@@ -601,7 +603,7 @@ def _are_about_each(steps: Sequence[ast.Step]) -> bool:
                 return True
             case ast.InlineFilter() | ast.Each():
                 pass
-            case ast.Method(name) if name in _ROW_LOCAL:
+            case ast.Method(name) if name in ROW_LOCAL:
                 pass
             case _:
                 return False
@@ -645,24 +647,3 @@ def _is_longest(options: Sequence[ast.Arg]) -> bool | None:
 
 def _mentions_root(step: ast.Step) -> bool:
     return any(isinstance(node, ast.Root) for node in traversal.walk(step))
-
-
-def _gives_stream(steps: Sequence[ast.Step]) -> bool:
-    """Whether steps give a stream: behind ``[*]`` all is about each element."""
-    each = any(isinstance(step, ast.Each) and step.body is None for step in steps)
-    return each or _gives_elements(steps[-1])
-
-
-def _gives_elements(step: ast.Step) -> bool:
-    """Whether a step gives a stream and not one value."""
-    match step:
-        case ast.Method("first" | "last", args):
-            return bool(args)
-        case ast.Method("join"):
-            return is_join(step)
-        case ast.Method():
-            return step.name in GIVES_ELEMENTS
-        case ast.Slice() | ast.InlineFilter() | ast.Each():
-            return True
-        case _:
-            return False

@@ -106,14 +106,16 @@ def _first_write(
     """Return the first write and the path before it, if there is only a path."""
     for position, step in enumerate(steps):
         if isinstance(step, ast.Method):
-            return (steps[:position], step) if _is_write(step) else None
+            return (steps[:position], step) if is_write(step) else None
         if not _leads_somewhere(step):
             return None
     return None
 
 
-def _is_write(step: ast.Method) -> bool:
+def is_write(step: ast.Step) -> TypeGuard[ast.Method]:
     """Whether a method writes to the document; ``update(f)`` is an ordinary one."""
+    if not isinstance(step, ast.Method):
+        return False
     if step.name != "update":
         return step.name in WRITES
     return bool(step.args) and isinstance(

@@ -170,7 +170,14 @@ def row_program(query: str) -> Program:
 
 def _planned(query: str, *, stream: bool, distinct_by: str | None) -> QueryPlan:
     tree = parse(query)
-    plan = logical.plan_stream(tree, whole=stream)
+    sources = {
+        node.name: node.span.start
+        for node in traversal.walk(tree)
+        if isinstance(node, ast.Source)
+    }
+    # What means nothing is refused as a whole, however it is cut below.
+    compile_query(query, tree, dict.fromkeys(sources, 0))
+    plan = logical.plan_stream(tree, whole=stream, query=query)
     planner = _Planner(query)
     main: RowPlan | StreamPlan | ValuePlan
     if distinct_by is not None:
@@ -190,12 +197,7 @@ def _planned(query: str, *, stream: bool, distinct_by: str | None) -> QueryPlan:
         main = ValuePlan(planner.program(plan.tree), plan.spread)
     else:
         main = planner.stream(plan)
-    names = {
-        node.name: node.span.start
-        for node in traversal.walk(tree)
-        if isinstance(node, ast.Source)
-    }
-    return QueryPlan(main, tuple(planner.questions), tuple(names.items()))
+    return QueryPlan(main, tuple(planner.questions), tuple(sources.items()))
 
 
 def lanes(plan: logical.StreamPlan) -> Lanes:

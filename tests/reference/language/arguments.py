@@ -120,4 +120,4 @@ class Arguments:
 
     def _about(self, scope, element):
         inner = scope.at(element)
-        return replace(inner, root=element) if self.of_rows else inner
+        return replace(inner, root=element, in_stage=True) if self.of_rows else inner

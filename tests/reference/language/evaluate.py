@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from headrace.language import ast, parser
+from headrace.language.traversal import names_given
 from tests.reference.language import operators
 from tests.reference.language.arguments import Arguments
 from tests.reference.language.comprehensions import turns
@@ -12,7 +13,14 @@ from tests.reference.language.methods.functions import FUNCTIONS
 from tests.reference.language.methods.membership import includes
 from tests.reference.language.names import is_builtin
 from tests.reference.language.patterns import fit
-from tests.reference.language.scope import Closure, Scope, bound
+from tests.reference.language.scope import (
+    NO_ROW,
+    Closure,
+    Later,
+    RowsOnly,
+    Scope,
+    bound,
+)
 from tests.reference.language.steps import follow
 from tests.reference.language.values import (
     NotInSubset,
@@ -39,6 +47,32 @@ def evaluate(node, scope):
     if rule is None:
         raise NotInSubset(type(node).__name__)
     return rule(node, scope)
+
+
+def _root(_node, scope):
+    if isinstance(scope.root, RowsOnly):
+        raise QueryError("no row")
+    return scope.root
+
+
+def _current(_node, scope):
+    if scope.current is NO_ROW:
+        raise QueryError("no row")
+    return scope.current
+
+
+def _name(node, scope):
+    value = scope.variables.get(node.name)
+    if isinstance(value, Later):
+        return evaluate(value.node, value.scope)
+    return scope.value_of(node.name)
+
+
+def _all(nodes, scope):
+    """Compute what may not be needed, in that manner."""
+    if scope.manner == "eager":
+        for node in nodes:
+            evaluate(node, scope)
 
 
 def _literal(node, _scope):
@@ -89,10 +123,12 @@ def _compare(node, scope):
 
 
 def _and(node, scope):
+    _all(node.operands, scope)
     return all(truthy(evaluate(operand, scope)) for operand in node.operands)
 
 
 def _or(node, scope):
+    _all(node.operands, scope)
     value = None
     for operand in node.operands:
         value = evaluate(operand, scope)
@@ -102,6 +138,7 @@ def _or(node, scope):
 
 
 def _coalesce(node, scope):
+    _all(node.operands, scope)
     for operand in node.operands:
         value = evaluate(operand, scope)
         if value is not None:
@@ -129,6 +166,7 @@ def _cast(node, scope):
 
 
 def _conditional(node, scope):
+    _all((node.then, node.otherwise), scope)
     chosen = node.then if truthy(evaluate(node.test, scope)) else node.otherwise
     return evaluate(chosen, scope)
 
@@ -178,6 +216,9 @@ def _let(node, scope):
                 bound(binding.target, None)
                 | {binding.target.name: Closure(binding.value, scope)}
             )
+        elif scope.manner == "lazy" and isinstance(binding.target, ast.Variable):
+            later = Later(binding.value, scope)
+            scope = scope.knowing({binding.target.name: later})
         else:
             value = evaluate(binding.value, scope)
             scope = scope.knowing(bound(binding.target, value))
@@ -186,6 +227,9 @@ def _let(node, scope):
 
 def _match(node, scope):
     subject = evaluate(node.subject, scope)
+    for arm in node.arms:
+        names = dict.fromkeys(names_given(arm))
+        _all([arm.body], scope.knowing(names))
     for arm in node.arms:
         names = fit(arm.pattern, subject)
         if names is None:
@@ -218,7 +262,7 @@ def _entry(entry, scope):
     """Return what one entry adds to an object."""
     match entry:
         case ast.Shorthand(name):
-            value = scope.value_of(name)
+            value = evaluate(ast.Name(name), scope)
             return {} if value is None else {name: value}
         case ast.Entry(key, node, optional, condition):
             if condition is not None and not truthy(evaluate(condition, scope)):
@@ -265,9 +309,9 @@ def _f_string(node, scope):
 
 RULES = {
     ast.Literal: _literal,
-    ast.Root: lambda _node, scope: scope.root,
-    ast.Current: lambda _node, scope: scope.current,
-    ast.Name: lambda node, scope: scope.value_of(node.name),
+    ast.Root: _root,
+    ast.Current: _current,
+    ast.Name: _name,
     ast.Path: _path,
     ast.Call: _call,
     ast.Negate: _negate,

@@ -18,7 +18,7 @@ from tests.reference.language.methods.streams import (
     first_of_each,
     settled,
 )
-from tests.reference.language.scope import Scope
+from tests.reference.language.scope import NO_ROW, RowsOnly, Scope
 from tests.reference.language.steps import Walk
 from tests.reference.language.values import (
     NotInSubset,
@@ -143,6 +143,19 @@ def ask_all(query, files, *, skip, reverse=False):
     rest = stream.through(steps, of_rows=of_rows)
     value = settled(Walk(NOTHING, evaluate, of_rows).through(stream.value, rest))
     return (value if gives_lines(steps) else [value]), stream.failed
+
+
+def ask_whole(query, rows, *, of_rows, manner="plain"):
+    """Return the answer to any query about all rows, which are all at hand.
+
+    `of_rows`: only ``$.rows()`` reaches them, else ``$`` is the array of them.
+    """
+    scope = (
+        Scope(RowsOnly(rows), NO_ROW, manner=manner)
+        if of_rows
+        else Scope(rows, rows, manner=manner)
+    )
+    return settled(evaluate(parser.parse(query), scope))
 
 
 MADE_OF = {"sum", "avg", "min", "max"}

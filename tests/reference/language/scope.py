@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from headrace.language import ast
-from tests.reference.language.values import NotInSubset
+from tests.reference.language.values import NotInSubset, QueryError
 
 
 @dataclass(frozen=True)
@@ -18,12 +18,34 @@ class Closure:
 
 
 @dataclass(frozen=True)
+class Later:
+    """A value under a name that is computed where it is used."""
+
+    node: ast.Node
+    scope: Scope
+
+
+class RowsOnly(list):
+    """All rows, which only ``$.rows()`` reaches: ``$`` by itself is no row."""
+
+
+NO_ROW = object()
+"""What ``@`` is where no row is meant."""
+
+
+@dataclass(frozen=True)
 class Scope:
-    """All that is in sight; a name that is no variable is a field of `current`."""
+    """All that is in sight; a name that is no variable is a field of `current`.
+
+    `manner`: ``eager`` also computes the branches that are not chosen, ``lazy`` computes what
+    has a name only where it is used; an engine may do either. `in_stage`: of ``$.rows()``.
+    """
 
     root: Any
     current: Any
     variables: dict[str, Any] = field(default_factory=dict)
+    manner: str = "plain"
+    in_stage: bool = False
 
     def at(self, value):
         """Return the same scope, about another value."""
@@ -39,6 +61,8 @@ class Scope:
             if isinstance(value, Closure):
                 raise NotInSubset("a lambda as a value")
             return value
+        if self.current is NO_ROW:
+            raise QueryError("a field of no row")
         return self.current.get(name) if isinstance(self.current, dict) else None
 
 

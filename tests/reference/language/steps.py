@@ -10,6 +10,7 @@ from headrace.language import ast
 from tests.reference.language.arguments import Arguments
 from tests.reference.language.methods import METHODS
 from tests.reference.language.methods.streams import elements, settled
+from tests.reference.language.scope import Later, RowsOnly
 from tests.reference.language.values import NotInSubset, QueryError, truthy
 from tests.reference.language.writes import is_write
 
@@ -20,16 +21,34 @@ def follow(path, scope, evaluate):
 
 
 def _followed(path, scope, evaluate):
-    if isinstance(path.base, ast.Path) and not is_write(path.base):
-        value = _followed(path.base, scope, evaluate)
+    base, steps = path.base, path.steps
+    of_rows = isinstance(base, ast.Root) and steps[0] == ast.Method("rows")
+    if isinstance(base, ast.Name):
+        base, scope_of_base = later(base, scope)
     else:
-        value = evaluate(path.base, scope)
-    steps = path.steps
-    of_rows = isinstance(path.base, ast.Root) and steps[0] == ast.Method("rows")
+        scope_of_base = scope
+    if of_rows:
+        if scope.in_stage:
+            raise QueryError("all rows in a stage about one")
+        value = list(scope.root) if isinstance(scope.root, RowsOnly) else scope.root
+    elif isinstance(base, ast.Path) and not is_write(base):
+        value = _followed(base, scope_of_base, evaluate)
+    else:
+        value = evaluate(base, scope_of_base)
     if of_rows:
         value = value if isinstance(value, list) else [value]
         steps = steps[1:]
     return Walk(scope, evaluate, of_rows).through(value, steps)
+
+
+def later(node, scope):
+    """Return what stands under a name that is computed where it is used, else the name."""
+    while isinstance(node, ast.Name):
+        value = scope.variables.get(node.name)
+        if not isinstance(value, Later):
+            break
+        node, scope = value.node, value.scope
+    return node, scope
 
 
 class Walk:

@@ -1,0 +1,317 @@
+"""Names put in their place: what is known before any row is read, and streams.
+
+``let t = 9 in $.rows().filter(v > t).count()`` is the path over the rows that it would be
+without the name, and so is what stands in a branch that is chosen beforehand. What is left
+under a name is a value.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from headrace.errors import HeadraceError
+from headrace.kernel.programs import Program
+from headrace.kernel.values import parse
+from headrace.language import ast, traversal
+from headrace.logical import scopes
+from headrace.logical.compiler import compile_query
+from headrace.logical.scopes import Around, is_rows
+from headrace.logical.shape import stream_steps
+from headrace.logical.sources import closed_steps, is_closed
+from headrace.logical.spelling import one_path
+from headrace.logical.totality import cannot_fail
+from headrace.logical.writes import is_write
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+_CHANGING = frozenset({"env", "now"})
+"""Functions whose value may be another one when the query runs."""
+
+_LARGEST = 100
+"""Parts of a constant that is computed anew wherever its name stands."""
+
+_DEEPEST = 256
+
+_NESTING = (ast.Pipe, ast.Let, ast.Conditional, ast.Try, ast.Coalesce, ast.Match)
+
+
+def simplified(tree: ast.Node, *, whole: bool) -> ast.Node:
+    """Return a query that means the same, with names put in their place.
+
+    `whole`: ``$`` is the array of all rows.
+
+    >>> from headrace.language.parser import parse
+    >>> from headrace.language.unparse import unparse
+    >>> for query in (
+    ...     "let s = $.rows().filter(a) in {n: s.count(), first: s.map($.b).first()}",
+    ...     "9 -> t | $.rows().filter(a > t)",
+    ...     "$.rows().take(3) if 2 > 1 else null",
+    ... ):
+    ...     print(unparse(simplified(parse(query), whole=False)))
+    {n: $.rows().filter(a).count(), first: $.rows().filter(a).map($.b).first()}
+    $.rows().filter(a > 9)
+    $.rows().take(3)
+    """
+    return _Simplifier(whole=whole).of(tree, Around())
+
+
+class _Simplifier:
+    def __init__(self, *, whole: bool) -> None:
+        self._whole = whole
+        self._used: Counter[str] = Counter()
+
+    def of(self, node: ast.Node, around: Around) -> ast.Node:
+        """Return an expression with all inside it simplified."""
+        match node:
+            case ast.Name(name):
+                return self._in_place(name, around) or node
+            case ast.Path(ast.Name(name) as base, steps):
+                known = self._in_place(name, around)
+                return self._path(node, base if known is None else known, steps, around)
+            case ast.ObjectLiteral(entries):
+                spelled = tuple(self._spelled(entry, around) for entry in entries)
+                return scopes.rebuilt(replace(node, entries=spelled), around, self.of)
+            case ast.Let(bindings, body):
+                values = (
+                    lambda around, each=each: self.of(each.value, around)
+                    for each in bindings
+                )
+                return self._let(node, bindings, values, body, around)
+            case ast.Pipe() if (found := self._named_first(node, around)) is not None:
+                return found
+            case _:
+                return self._chosen(scopes.rebuilt(node, around, self.of), around)
+
+    def _chosen(self, node: ast.Node, around: Around) -> ast.Node:
+        """Return the part of an expression that is its value whatever the rows are."""
+        match node:
+            case ast.Pipe(first, (ast.Path() | ast.Root() as stage, *rest)) if (
+                self._known(stage, around) is not None and constant(first) is not None
+            ):
+                # It begins anew.
+                pipe = replace(node, first=stage, stages=tuple(rest))
+                return self._chosen(pipe, around) if rest else stage
+            case ast.Conditional(test, then, otherwise):
+                value = constant(test)
+                if value is not None:
+                    return then if value.value else otherwise
+            case ast.Coalesce((first, *_)) if self._is_never_null(first):
+                return first
+            case ast.Try(body) if self._is_never_null(body) and cannot_fail(body):
+                return body
+        return node
+
+    def _spelled(
+        self, entry: ast.Located, around: Around
+    ) -> ast.Entry | ast.ComputedEntry | ast.Shorthand | ast.Spread:
+        """Return an entry as one with a value, if it is a name with a known one."""
+        match entry:
+            case ast.Shorthand(name) if name in around.known:
+                value = ast.Name(name, span=entry.span)
+                return ast.Entry(name, value, optional=True, span=entry.span)
+            case _:
+                return entry  # type: ignore[return-value]
+
+    def _in_place(self, name: str, around: Around) -> ast.Node | None:
+        """Return what may stand in the place of a name."""
+        known = around.known.get(name)
+        if known is None:
+            return None
+        # A stream in a stage of another one is answered before, under its name.
+        if around.stage != "none" and _is_about_main(known):
+            return None
+        # Its fields would become values.
+        if traversal.names_in(known) & around.names:
+            return None
+        self._used[name] += 1
+        return known
+
+    def _path(
+        self,
+        node: ast.Path,
+        base: ast.Node,
+        steps: Sequence[ast.Step],
+        around: Around,
+    ) -> ast.Path:
+        before: tuple[ast.Step, ...] = ()
+        match base:
+            # Behind [*], all would be about each element.
+            case ast.Path(root, first) if not any(map(_maps_rest, first)):
+                base, before = root, first
+        of_rows = is_rows(ast.Path(base, (*before, *steps)))
+        further = scopes.steps(steps, around, self.of, of_rows=of_rows)
+        return ast.Path(base, (*before, *further), span=node.span)
+
+    def _let(
+        self,
+        node: ast.Let,
+        bindings: Sequence[ast.Binding],
+        values: Iterable[Callable[[Around], ast.Node]],
+        body: ast.Node,
+        around: Around,
+    ) -> ast.Node:
+        kept: list[tuple[ast.Binding, str | None]] = []
+        before = Counter(self._used)
+        for binding, of in zip(bindings, values, strict=True):
+            value = of(around)
+            match binding.target, self._known(value, around):
+                case ast.Variable(name), ast.Located() as known:
+                    kept.append((replace(binding, value=value), name))
+                    around = around.knowing(name, known)
+                case _:
+                    kept.append((replace(binding, value=value), None))
+                    around = around.giving(traversal.names_given(binding))
+        body = self.of(body, around)
+        # From the last: what only unneeded values used is not needed either.
+        left: list[ast.Binding] = []
+        needed = traversal.names_in(body)
+        for binding, in_place in reversed(kept):
+            used = in_place is not None and (
+                self._used[in_place] > before[in_place]
+                or constant(binding.value) is not None
+            )
+            if used and in_place not in needed:
+                continue
+            left.insert(0, binding)
+            needed |= traversal.names_in(binding.value)
+        return replace(node, bindings=tuple(left), body=body) if left else body
+
+    def _named_first(self, node: ast.Pipe, around: Around) -> ast.Node | None:
+        """Return a pipe that names a known value as the ``let`` that means the same."""
+        at = next(
+            (at for at, each in enumerate(node.stages) if isinstance(each, ast.Bind)),
+            None,
+        )
+        if at is None or any(map(_writes, (node.first, *node.stages))):
+            return None
+        bind = node.stages[at]
+        if not isinstance(bind, ast.Bind) or not isinstance(bind.target, ast.Variable):
+            return None
+        before, after = node.stages[:at], node.stages[at + 1 :]
+        first = replace(node, stages=before) if before else node.first
+        if any(isinstance(part, _NESTING) for part in traversal.walk(node.first)):
+            return None
+        value = one_path(self.of(first, around))
+        if self._known(value, around) is None:
+            return None
+        name = ast.Name(bind.target.name, span=bind.span)
+        body = ast.Pipe(name, after, span=node.span) if after else name
+        binding = ast.Binding(bind.target, first, span=bind.span)
+        let = ast.Let((binding,), body, span=node.span)
+        return self._let(let, [binding], [lambda _: value], body, around)
+
+    def _known(self, value: ast.Node, around: Around) -> ast.Node | None:
+        """Return what a name stands for, if that may be put in its place."""
+        match value:
+            case ast.Root() if self._whole and around.stage == "none":
+                return value
+            case ast.Path(ast.Root(), steps) if self._whole or is_rows(value):
+                closed = closed_steps(steps, around.names) == len(steps)
+                writes = any(map(is_write, steps))
+                if closed and stream_steps(steps) and not writes:
+                    return value
+                return None
+            case _:
+                if is_closed(value, around.names):
+                    return value
+                return _inlined(value)
+
+    def _is_never_null(self, node: ast.Node) -> bool:
+        """Whether an expression over the rows has a value that is not null."""
+        match node:
+            case ast.Path(ast.Root(), (*_, last) as steps) if self._whole or is_rows(
+                node
+            ):
+                counts = isinstance(last, ast.Method) and last.name == "count"
+                return stream_steps(steps) or counts
+            case ast.Root():
+                return self._whole
+            case _:
+                value = constant(node)
+                return value is not None and value.value is not None
+
+
+def constant(node: ast.Node) -> ast.Literal | None:
+    """Return the value of an expression that is the same whatever the rows are.
+
+    Only what is neither array nor object, and no computed decimal, has such a literal.
+    """
+    match node:
+        case ast.Literal():
+            return node
+        case ast.Negate(ast.Literal(int(number))) if not isinstance(number, bool):
+            return ast.Literal(-number, span=node.span)
+    text = _computed(node)
+    match text:
+        case None:
+            return None
+        case b"null":
+            return ast.Literal(None, span=node.span)
+        case b"true" | b"false":
+            return ast.Literal(text == b"true", span=node.span)
+        case _ if text.startswith(b'"'):
+            return ast.Literal(str(parse(text)), span=node.span)
+        case _ if text.removeprefix(b"-").isdigit() and text != b"-0":
+            return ast.Literal(int(text), span=node.span)
+        case _:
+            return None
+
+
+def _inlined(node: ast.Node) -> ast.Node | None:
+    """Return a constant as it stands in place of its name."""
+    match constant(node):
+        case ast.Literal(int(number)) as value if number < 0:
+            return ast.Negate(replace(value, value=-number), span=value.span)
+        case ast.Literal() as value:
+            return value
+        case None:
+            pass
+    parts = list(traversal.walk(node))
+    plain = (
+        ast.Literal, ast.Negate, ast.Binary, ast.ArrayLiteral, ast.ObjectLiteral, ast.Cast,
+    )  # fmt: skip
+    if len(parts) > _LARGEST or not all(isinstance(part, plain) for part in parts):
+        return None
+    return None if _computed(node) is None else node
+
+
+def _computed(node: ast.Node) -> bytes | None:
+    """Return the value of an expression, if it has one and needs nothing around it."""
+    for part in traversal.walk(node):
+        match part:
+            case ast.Root() | ast.Current() | ast.Source() | ast.Name() | ast.Delete():
+                return None
+            case ast.Lambda() | ast.Call(args=()):
+                return None
+            case ast.Call(name) if name in _CHANGING:
+                return None
+            case ast.Path(_, steps) if any(
+                isinstance(step, ast.Method) and step.name in _CHANGING
+                for step in steps
+            ):
+                return None
+            case ast.ObjectLiteral(entries) if any(
+                isinstance(entry, ast.Shorthand) for entry in entries
+            ):
+                return None
+    try:
+        program = Program("", compile_query("", node))
+        return program.evaluate(b"null", _DEEPEST)
+    except HeadraceError:
+        # It fails when the query runs, if it is needed then.
+        return None
+
+
+def _maps_rest(step: ast.Step) -> bool:
+    return isinstance(step, ast.Each) and step.body is None
+
+
+def _writes(node: ast.Node | ast.Bind) -> bool:
+    return isinstance(node, ast.Path) and any(map(is_write, node.steps))
+
+
+def _is_about_main(node: ast.Node) -> bool:
+    return any(isinstance(part, ast.Root) for part in traversal.walk(node))
