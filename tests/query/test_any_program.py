@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from headrace.errors import HeadraceError
 from headrace.kernel.programs import Program
-from headrace.language.parser import parse
 from headrace.logical.compiler import compile_query
+from headrace.logical.resolution import read_query
 from tests.examples import often
 
 MANUAL = (Path(__file__).parents[2] / "docs/language.md").read_text()
@@ -19,7 +19,9 @@ QUERIES = [
         r"^- `(.+?)` on `(.+?)` gives", MANUAL, re.MULTILINE
     )
 ]
-CODES = [(compile_query(query, parse(query)), document) for query, document in QUERIES]
+CODES = [
+    (compile_query(query, read_query(query)), document) for query, document in QUERIES
+]
 
 
 def ask(code, document):

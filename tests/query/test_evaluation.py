@@ -38,6 +38,9 @@ ROWS = [{"id": 0, "us": [7]}, {"id": 1, "us": []}]
         pytest.param("$.map(1 / @).first()?", [1, 0], "1.0", id="? evaluates nothing more"),
         pytest.param("$.rows().map([id]).map(@.map($))", ROWS, "[[[0]],[[1]]]", id="$ is the element of a stage"),
         pytest.param("$.rows()[*].nope.or($.id)", ROWS, "[0,1]", id="$ behind [*]"),
+        pytest.param("$.intersect($, on: k)", [{"k": [None]}, {"k": [[None]]}, {"k": [1]}], '[{"k":[1]}]', id="an array with a null equals nothing"),
+        pytest.param("$.intersect($, on: [k, j])", [{"k": [None], "j": 1}, {"k": 1, "j": 1}], '[{"k":1,"j":1}]', id="nor one of several keys"),
+        pytest.param("[{a: 1, b: 2}].join([{c: 1, d: 2, y: 5}, {c: 1, d: 3}], on: a == c and b == d)", None, '[{"a":1,"b":2,"c":1,"d":2,"y":5}]', id="two keys with and"),
     ],
 )  # fmt: skip
 def test_an_answer(query, document, answer):

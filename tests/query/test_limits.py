@@ -30,7 +30,7 @@ TOO_LARGE = {
     "text that is escaped": TEXT + "[s, s, s]",
     "text in many places": TEXT + "range(100).map(s) as string",
     "elements on their way": "let x = range(1e5) in range(1e4).map(x).window(1e4).min()",
-    "groups": "let x = range(1e5) in range(1e4).map(x).group_shape(1, @ as string)",
+    "groups": "let x = range(1e5) in range(1e4).map(x).group_shape(true, @ as string)",
     "loops": "[1 for x in range(1e6) for y in range(1e6) if false]",
     "folded": "range(100).fold(1, (a, x) => [a, a])",
     "accumulated": "range(100).accumulate(1, (a, x) => [a, a]).last()",

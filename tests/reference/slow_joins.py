@@ -6,11 +6,16 @@ import json
 def key_of(row, fields):
     """The key of a row so that equal ones are equal here; None if it equals nothing."""
     parts = [row.get(field) for field in fields]
-    if any(part is None for part in parts):
-        return None
-    if len(parts) == 1 and isinstance(parts[0], list) and None in parts[0]:
+    if _has_null(parts):
         return None
     return json.dumps([_plain(part) for part in parts], sort_keys=True)
+
+
+def _has_null(parts):
+    """Tell whether a null is in a list, or in a list inside of it."""
+    return any(
+        part is None or (isinstance(part, list) and _has_null(part)) for part in parts
+    )
 
 
 def _plain(value):

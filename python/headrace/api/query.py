@@ -15,7 +15,6 @@ from headrace.errors import HeadraceError
 from headrace.kernel import values
 from headrace.kernel.programs import Program
 from headrace.kernel.values import MAX_DEPTH
-from headrace.language import parser
 from headrace.language.routine import deep
 from headrace.logical.absent_fields import (
     MOST_ROWS,
@@ -26,6 +25,7 @@ from headrace.logical.absent_fields import (
 from headrace.logical.columns import columns_of
 from headrace.logical.compiler import compile_query
 from headrace.logical.demand import union
+from headrace.logical.resolution import read_query
 from headrace.logical.stream import plan_stream
 from headrace.physical.distribution import described, described_joins
 from headrace.physical.explain import explain, explain_files
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 def prepare(query: str) -> Program:
     """Compile a query about one document."""
     with deep():
-        return Program(query, compile_query(query, parser.parse(query)))
+        return Program(query, compile_query(query, read_query(query)))
 
 
 def evaluate(query: str, document: bytes, max_depth: int = MAX_DEPTH) -> bytes:
@@ -255,7 +255,8 @@ class QueryResult(Result):
     def _layout(self) -> Layout:
         columns = None
         if self._options.output == "answer":
-            tree = parser.parse(self._question.query)
-            stream = plan_stream(tree, whole=self._question.stream) is not None
-            columns = columns_of(tree, stream=stream)
+            with deep():
+                tree = read_query(self._question.query)
+                stream = plan_stream(tree, whole=self._question.stream) is not None
+                columns = columns_of(tree, stream=stream)
         return Layout(self._note, columns)

@@ -368,7 +368,7 @@ class _Writer:
         path = _word(first.name)
         for step in others:
             if isinstance(step, ast.Descend):
-                path += self.descend(step)
+                path += f"..{self.key(step.key or '')}"
             else:
                 path += yield _STEPS[type(step)](self, step)
         text: str = yield self.keyed(path, write)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from headrace.kernel.builtins import Builtin, builtins
 from headrace.language import ast, traversal
 from headrace.logical import joins
+from headrace.logical.arguments import DEEP
 from headrace.logical.program import KINDS, Id, Tag, constant, number
 from headrace.logical.scope import Macro
 
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from headrace.logical.compiler import Compiler
+    from headrace.logical.errors import QueryMeaningError
     from headrace.logical.scope import Scope
 
 _ELSEWHERE = {
@@ -28,11 +30,13 @@ _ELSEWHERE = {
 }  # fmt: skip
 """What people who know another language look for, and how it is called here."""
 
-_DEEP = {"find": "deep_find", "shape": "deep_shape", "like": "deep_like"}
-
 
 def call(compiler: Compiler, node: ast.Call, scope: Scope) -> Id:
     """Add a call without a receiver: its first argument is one, or ``@``."""
+    if isinstance(macro := scope.names.get(node.name), Macro):
+        return _defined(compiler, node, macro, scope)
+    if node.name in scope.defining:
+        raise recursion(compiler, node.name, node)
     if joins.is_join(node) and node.args:
         first, *rest = node.args
         joined = ast.Method(node.name, tuple(rest), span=node.span)
@@ -49,6 +53,69 @@ def call(compiler: Compiler, node: ast.Call, scope: Scope) -> Id:
         raise compiler.error(first, "the first argument cannot have a name")
     receiver = compiler.expression(first.value, scope)
     return _call_builtin(compiler, builtin, receiver, tuple(rest), scope, node)
+
+
+def recursion(compiler: Compiler, name: str, at: ast.Located) -> QueryMeaningError:
+    """Return the error for a function that calls itself."""
+    hint = "write .rec(step), .walk(change) or .fold(0, (total, x) => …)"
+    return compiler.error(at, f"{name} calls itself, which no function can", hint)
+
+
+_MOST_CALLS = 10_000
+"""How many calls of its own functions a query may unfold to."""
+
+
+def _defined(compiler: Compiler, node: ast.Call, macro: Macro, scope: Scope) -> Id:
+    """Add a call of a function that the query defines: its body, with the arguments."""
+    compiler.unfolded += 1
+    if compiler.unfolded > _MOST_CALLS:
+        reason = f"the functions of this query call each other over {_MOST_CALLS} times"
+        raise compiler.error(node, reason, "name results with `let`")
+    params = macro.function.params
+    values = [
+        compiler.expression(value, scope)
+        for value in _given_to(compiler, node, macro.name, params)
+    ]
+    variables = [compiler.writer.variable() for _ in params]
+    body = compiler.destructured(
+        list(zip(params, variables, strict=True)),
+        macro.inside(),
+        lambda inner: compiler.expression(macro.function.body, inner),
+    )
+    for variable, value in reversed(list(zip(variables, values, strict=True))):
+        body = compiler.let(variable, value, body, node.span)
+    return body
+
+
+def _given_to(
+    compiler: Compiler,
+    node: ast.Call,
+    name: str,
+    params: Sequence[ast.Variable | ast.Items],
+) -> list[ast.Node]:
+    """Return what each parameter of a function is given."""
+    names = [each.name if isinstance(each, ast.Variable) else "[…]" for each in params]
+    shown = f"{name}({', '.join(names)})"
+    given: dict[int, ast.Node] = {}
+    for position, arg in enumerate(node.args):
+        place = position
+        if arg.name is not None:
+            if arg.name not in names:
+                raise compiler.error(arg, f"{shown} has no parameter {arg.name}")
+            place = names.index(arg.name)
+        elif position and node.args[position - 1].name is not None:
+            reason = "an argument without a name follows one with a name"
+            raise compiler.error(arg, reason, "put it in front of the others")
+        elif position >= len(names):
+            many = "1 argument" if len(names) == 1 else f"{len(names)} arguments"
+            raise compiler.error(node, f"{shown} takes {many}, not {len(node.args)}")
+        if place in given:
+            raise compiler.error(arg, f"{shown} is given {names[place]} twice")
+        given[place] = arg.value
+    if sorted(given) != list(range(len(params))):
+        many = "1 argument" if len(params) == 1 else f"{len(params)} arguments"
+        raise compiler.error(node, f"{shown} takes {many}, not {len(node.args)}")
+    return [given[place] for place in range(len(params))]
 
 
 def method(compiler: Compiler, of: Id, step: ast.Method, scope: Scope) -> Id:
@@ -81,7 +148,9 @@ def _join(compiler: Compiler, step: ast.Method) -> tuple[str, Sequence[ast.Arg]]
     """Return how the core calls a join, and its arguments in the core's order."""
     call = joins.join_call(step.name, step.args)
     if isinstance(call, str):
-        raise compiler.error(step, call)
+        named = [arg for arg in step.args if arg.name == "on"]
+        at = named[0] if named and call.startswith("on: is") else step
+        raise compiler.error(at, call)
     args = [call.other, call.on, call.right_on]
     if call.name is not None:
         args.append(ast.Literal(call.name))
@@ -90,9 +159,9 @@ def _join(compiler: Compiler, step: ast.Method) -> tuple[str, Sequence[ast.Arg]]
 
 def deep_method(compiler: Compiler, of: Id, step: ast.DeepMethod, scope: Scope) -> Id:
     """Add a search through all nodes."""
-    name = _DEEP.get(step.name)
+    name = DEEP.get(step.name)
     if name is None:
-        hint = f"there are ..{', ..'.join(_DEEP)} and ..match"
+        hint = f"there are ..{', ..'.join(DEEP)} and ..match"
         raise compiler.error(step, f"there is no deep method ..{step.name}", hint)
     args = _shape(step) if name == "deep_shape" else step.args
     return _call_builtin(compiler, find(compiler, name, step), of, args, scope, step)

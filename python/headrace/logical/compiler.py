@@ -61,6 +61,7 @@ class Compiler:
     def __init__(self, source: str, sources: Mapping[str, int]) -> None:
         self.source = source
         self._sources = sources
+        self.unfolded = 0
         self.writer = ProgramWriter()
 
     # Expressions
@@ -135,7 +136,8 @@ class Compiler:
             case ast.Let():
                 return self._let(node.bindings, node.body, scope)
             case ast.Lambda():
-                raise self.error(node, "a lambda can only be an argument")
+                hint = "give it a name to call it: let f = x => … in f(1)"
+                raise self.error(node, "a lambda can only be an argument", hint)
             case ast.Match():
                 subject = self.part(node.subject, scope)
                 return self.writer.add(
@@ -217,10 +219,13 @@ class Compiler:
             case int() as variable:
                 return self.variable(variable, node.span)
             case Macro():
-                raise self.error(
-                    node, f"{node.name} is a lambda: it can only be an argument"
+                hint = (
+                    f"write {node.name}(…), or use it as an argument: .map({node.name})"
                 )
+                raise self.error(node, f"{node.name} is a function", hint)
             case None:
+                if node.name in scope.defining:
+                    raise calls.recursion(self, node.name, node)
                 current = self.writer.add(Tag.CURRENT, node.span)
                 return self.field(current, node.name, node.span)
 
@@ -380,7 +385,7 @@ class Compiler:
         if isinstance(node, ast.Name) and isinstance(
             macro := scope.names.get(node.name), Macro
         ):
-            node, scope = macro.function, macro.scope
+            node, scope = macro.function, macro.inside()
         if not isinstance(node, ast.Lambda):
             body = self._field_or_method(node, scope)
             if body is None:
@@ -480,8 +485,9 @@ class Compiler:
         if isinstance(binding.value, ast.Lambda):
             if not isinstance(binding.target, ast.Variable):
                 raise self.error(binding, "a lambda has no elements to name")
-            macro = Macro(binding.value, scope)
-            return self._let(rest, body, scope.binding(**{binding.target.name: macro}))
+            name = binding.target.name
+            macro = Macro(name, binding.value, scope)
+            return self._let(rest, body, scope.binding(**{name: macro}))
         value = self.expression(binding.value, scope)
         variable = self.writer.variable()
         if writes.is_chain(binding.value):

@@ -13,6 +13,8 @@ JoinKind: TypeAlias = Literal["join", "left_join", "lookup", "diff", "intersect"
 _KINDS: frozenset[str] = frozenset(get_args(JoinKind))
 _NAMES = ("on", "right_on", "as")
 _FILTERS = ("diff", "intersect")
+_NO_JOIN = (None, "separator", "other")
+"""Names of arguments that methods of these names have without a key as well."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +36,8 @@ class JoinCall:
 def is_join(step: ast.Method | ast.Call) -> bool:
     """Whether a call is a join: some are so only with ``on:``."""
     return step.name in _KINDS and (
-        step.name in ("left_join", "lookup") or any(arg.name for arg in step.args)
+        step.name in ("left_join", "lookup")
+        or any(arg.name not in _NO_JOIN for arg in step.args)
     )
 
 
@@ -49,8 +52,14 @@ def lacks_key(step: ast.Method) -> bool:
 
 def join_call(kind: str, args: tuple[ast.Arg, ...]) -> JoinCall | str:
     """Return the join that a call is, or what is wrong with it."""
-    named = {arg.name: arg.value for arg in args if arg.name is not None}
-    others = [arg.value for arg in args if arg.name is None]
+    others = [arg.value for arg in args if arg.name in (None, "other")]
+    names = [arg.name for arg in args if arg.name not in (None, "other")]
+    named = {arg.name: arg.value for arg in args if arg.name in names}
+    if any(arg.name not in (None, "other") for arg in args[: len(others)]):
+        return "an argument without a name follows one with a name"
+    if len(named) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        return f"{kind} is given {twice}: twice"
     if unknown := next((name for name in named if name not in _NAMES), None):
         return f"{kind} has no argument {unknown}; there are on:, right_on: and as:"
     if len(others) != 1:
@@ -63,8 +72,8 @@ def join_call(kind: str, args: tuple[ast.Arg, ...]) -> JoinCall | str:
         if name is None or kind in _FILTERS:
             return f"as: names the field for the other side, which {kind} has not"
     sides = _sides(named["on"], named.get("right_on"))
-    if sides is None:
-        return "on: says both sides already with ==; leave out right_on:"
+    if isinstance(sides, str):
+        return sides
     return JoinCall(cast("JoinKind", kind), others[0], *sides, name)
 
 
@@ -76,13 +85,43 @@ def _field_name(node: ast.Node) -> str | None:
             return None
 
 
-def _sides(on: ast.Node, right_on: ast.Node | None) -> tuple[ast.Node, ast.Node] | None:
-    """Return the key of a left and of a right element."""
-    match on:
-        case ast.Compare(ast.CompareOperator.EQUAL, left, right):
-            return None if right_on is not None else (_key(left), _key(right))
-        case _:
-            return _key(on), _key(on if right_on is None else right_on)
+def _sides(on: ast.Node, right_on: ast.Node | None) -> tuple[ast.Node, ast.Node] | str:
+    """Return the key of a left and of a right element, or why `on` gives none."""
+    equal = _equalities(on)
+    if equal and right_on is not None:
+        return "on: says both sides already with ==; leave out right_on:"
+    if len(equal) == 1:
+        ((left, right),) = equal
+        return _key(left), _key(right)
+    if equal:
+        lefts, rights = (tuple(map(_key, side)) for side in zip(*equal, strict=True))
+        return (
+            ast.ArrayLiteral(lefts, span=on.span),
+            ast.ArrayLiteral(rights, span=on.span),
+        )
+    for key in (on, right_on):
+        if isinstance(key, _TESTS) or (
+            isinstance(key, ast.Literal) and not isinstance(key.value, str)
+        ):
+            return "on: is a key or left == right, as in on: id == user_id"
+    return _key(on), _key(on if right_on is None else right_on)
+
+
+def _equalities(on: ast.Node) -> list[tuple[ast.Node, ast.Node]]:
+    """Return both sides of ``a == b``, or of several with ``and`` between them."""
+    operands = on.operands if isinstance(on, ast.And) else (on,)
+    found = [
+        (each.left, each.right)
+        for each in operands
+        if isinstance(each, ast.Compare) and each.operator is ast.CompareOperator.EQUAL
+    ]
+    return found if len(found) == len(operands) else []
+
+
+_TESTS = (
+    *(ast.Compare, ast.And, ast.Or, ast.Not),
+    *(ast.IsKind, ast.Contains, ast.ContainsAll),
+)
 
 
 def _key(node: ast.Node) -> ast.Node:

@@ -13,10 +13,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Macro:
-    """A lambda under a name: usable only as an argument, with the scope it was made in."""
+    """A lambda under a name, with the scope it was made in."""
 
+    name: str
     function: Lambda
     scope: Scope
+
+    def inside(self) -> Scope:
+        """Return what the lambda's body sees, without its parameters."""
+        return replace(self.scope, defining=self.scope.defining | {self.name})
 
 
 Meaning: TypeAlias = int | Macro
@@ -33,9 +38,12 @@ class Scope:
 
     `written`: the variable that holds the document after earlier writes, which
     further writes to the document go on with.
+
+    `defining`: the lambdas whose bodies this is inside of; none can call itself.
     """
 
     names: Mapping[str, Meaning] = field(default_factory=dict)
+    defining: frozenset[str] = frozenset()
     row: int | None = None
     in_row: bool = False
     written: int | None = None

@@ -7,11 +7,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from headrace.language import ast
-from headrace.language.parser import parse
 from headrace.language.routine import deep
 from headrace.language.unparse import unparse
 from headrace.logical import key_filter
 from headrace.logical.demand import fields_of
+from headrace.logical.resolution import read_query
 from headrace.logical.sources import lifted
 from headrace.logical.stream import (
     JoinStage,
@@ -73,7 +73,7 @@ def explain(query: str, *, stream: bool = False, indexes: bool = True) -> str:
     └─ each element of the answer is a line of output
     """
     with deep():
-        return _explained(parse(query), stream=stream, indexes=indexes)
+        return _explained(read_query(query), stream=stream, indexes=indexes)
 
 
 def _explained(tree: ast.Node, *, stream: bool, indexes: bool) -> str:

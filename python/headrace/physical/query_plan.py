@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 from headrace.errors import UsageError
 from headrace.kernel.programs import Program
 from headrace.language import ast, traversal
-from headrace.language.parser import parse
 from headrace.language.routine import deep
 from headrace.logical import key_filter
 from headrace.logical import stream as logical
 from headrace.logical.compiler import compile_query
 from headrace.logical.demand import NOTHING, fields_of, of_elements, union
+from headrace.logical.resolution import read_query
 from headrace.logical.sources import lifted
 from headrace.store.row_provider import Lanes
 
@@ -169,7 +169,7 @@ def row_program(query: str) -> Program:
 
 
 def _planned(query: str, *, stream: bool, distinct_by: str | None) -> QueryPlan:
-    tree = parse(query)
+    tree = read_query(query)
     sources = {
         node.name: node.span.start
         for node in traversal.walk(tree)
@@ -267,9 +267,9 @@ class _Planner:
         return self._code(prune.program), prune.keep
 
     def distinct(self, tree: ast.Node, key: str) -> StreamPlan:
-        once = PlainStage("distinct", compile_query(key, parse(key)))
+        once = PlainStage("distinct", compile_query(key, read_query(key)))
         each = PlainStage("each", self._code(ast.ArrayLiteral((tree,))))
-        read = Lanes(fields_of(parse(key)), fields_of(tree), selective=True)
+        read = Lanes(fields_of(read_query(key)), fields_of(tree), selective=True)
         return StreamPlan(None, (once, each), "lines", lanes=read)
 
     def program(self, tree: ast.Node) -> Program:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from headrace.engines import row_steps
 from headrace.engines.row_steps import Ask, Check, Condition, row_by_row
 from headrace.errors import UsageError
-from headrace.language.parser import parse
 from headrace.language.unparse import unparse
+from headrace.logical.resolution import read_query
 from headrace.logical.stream import JoinStage, StreamPlan, plan_stream
 from headrace.physical import query_plan
 from headrace.physical.query_plan import JoinPlan, row_program
@@ -110,7 +110,7 @@ def mover_keys(stage: Mover) -> tuple[str, ...]:
         case Sort(by=by):
             return texts(by)
         case Join():
-            plan = plan_stream(parse(join_query(stage)), whole=False)
+            plan = plan_stream(read_query(join_query(stage)), whole=False)
             assert isinstance(plan, StreamPlan)
             (joined,) = plan.stages
             assert isinstance(joined, JoinStage)

@@ -12,6 +12,9 @@ from dataclasses import dataclass
 
 from hypothesis import strategies as st
 
+from headrace.language import ast, traversal
+from headrace.language.parser import parse
+
 FIELDS = {
     "row": {
         "number": ["id", "x", "y", "o.a", "us[0].v", "t[0]", "t[-1]", "o.b.c"],
@@ -59,6 +62,12 @@ KIND_WORDS = ["number", "string", "array", "object", "bool", "null"]
 CASTS = ["int", "float", "number", "string", "bool", "array", "object", "null"]
 
 
+def is_constant(text):
+    """Tell whether an expression is made of literals only."""
+    kinds = ast.Literal | ast.Negate | ast.ArrayLiteral
+    return all(isinstance(node, kinds) for node in traversal.walk(parse(text)))
+
+
 @dataclass(frozen=True)
 class Here:
     """What ``@`` is, and what stands before its fields."""
@@ -73,6 +82,7 @@ class Maker:
     def __init__(self, draw, here, *, rooted=True):
         self.draw = draw
         self.here = here
+        self.outer = []
         self.rooted = rooted
         self.variables = []
         self.quoted = False
@@ -91,6 +101,10 @@ class Maker:
         """Make a path to something that is likely of a kind."""
         if self.rooted and self.draw(st.integers(0, 5)) == 5:
             return "$." + self.one_of(*FIELDS["row"][kind])
+        if self.outer and self.draw(st.integers(0, 4)) == 4:
+            # What a lambda or a loop leaves alone.
+            here = self.draw(st.sampled_from(self.outer))
+            return here.before + self.one_of(*FIELDS[here.shape][kind])
         names = [name for name, of in self.variables if of == kind]
         if names and self.maybe():
             return self.one_of(*names)
@@ -99,24 +113,32 @@ class Maker:
         return self.here.before + self.one_of(*FIELDS[self.here.shape][kind])
 
     @contextmanager
-    def inside(self, shape, before):
-        """Be about something else for a while."""
-        outer, self.here = self.here, Here(shape, before)
+    def inside(self, shape, before, *, named=False):
+        """Be about something else for a while; `named`: what was there is in sight."""
+        here, outer = self.here, self.outer
+        seen = [] if here.shape == "scalar" else [here]
+        self.outer = [*seen, *outer] if named else []
+        self.here = Here(shape, before)
         yield
-        self.here = outer
+        self.here, self.outer = here, outer
 
-    def each(self, shape, make):
+    def each(self, shape, make, *, outer=True):
         """Make an argument for each element, in one of its forms."""
         form = self.draw(st.sampled_from(["@", "bare", "dot", "arrow", "lambda"]))
         name = f"e{len(self.variables)}"
         if form in {"arrow", "lambda"}:
             before = name if shape == "scalar" else name + "."
-            with self.inside(shape, before), self.knowing(name, "any"):
+            with (
+                self.inside(shape, before, named=outer),
+                self.knowing(name, "any"),
+            ):
                 body = make()
             return f"{name} => {body}" if form == "arrow" else f"lambda {name}: {body}"
         before = {"@": "@.", "bare": "", "dot": "."}[form]
         with self.inside(shape, "@" if shape == "scalar" else before):
-            return make()
+            body = make()
+        # A constant that says nothing of the element is refused, unless in a lambda.
+        return f"{name} => {body}" if is_constant(body) else body
 
     @contextmanager
     def knowing(self, name, kind):
@@ -286,15 +308,28 @@ class Maker:
         def of_entries():
             key, value = f"k{len(self.variables)}", f"v{len(self.variables)}"
             source = self.part("record", depth)
-            with self.inside("scalar", value), self.knowing(key, "text"):
+            with (
+                self.inside("scalar", value, named=True),
+                self.knowing(key, "text"),
+            ):
                 body = self.anything(depth - 1)
             return f"{source}.entries().map(([{key}, {value}]) => {body})"
 
         def by_name():
             name = f"f{len(self.variables)}"
-            with self.inside("scalar", "@"), self.knowing("q", "any"):
+            with (
+                self.inside("scalar", "q", named=True),
+                self.knowing("q", "any"),
+            ):
                 body = self.anything(depth - 1)
-            return f"(let {name} = q => {body} in {part()}.map({name}))"
+            definition = self.one_of(
+                f"let {name} = q => {body}", f"def {name}(q) = {body}"
+            )
+            use = self.one_of(
+                lambda: f"{part()}.map({name})",
+                lambda: f"[{name}({self.anything(depth - 1)})]",
+            )
+            return f"({definition} in {use})"
 
         def shaped():
             condition = (
@@ -334,7 +369,7 @@ class Maker:
             lambda: f"{self.part('text', depth)}.split({self.one_of(*TEXTS)})",
             lambda: f"{self.part('text', depth)}.captures({self.one_of(*PATTERNS)})",
             lambda: (
-                f"{self.part('users', depth)}.{self.one_of('pick', 'omit')}({self.one_of('id', 'g, v', 'w: v')})"
+                f"{self.part('users', depth)}.{self.one_of('pick(w: v)', 'pick(id)', 'pick(g, v)', 'omit(id)', 'omit(g, v)')}"
             ),
             lambda: f"({self.anything(depth)} as array)",
             lambda: f"$..{self.one_of('id', 'v', 'b', 'c')}" if self.rooted else "[1]",
@@ -346,7 +381,10 @@ class Maker:
         def made():
             name = f"c{len(self.variables)}"
             source = self.part("array", depth)
-            with self.inside("scalar", name), self.knowing(name, "any"):
+            with (
+                self.inside("scalar", name, named=True),
+                self.knowing(name, "any"),
+            ):
                 item = self.anything(depth - 1)
                 test = f" if {self.part('truth', depth - 1)}" if self.maybe() else ""
             opened, closed = ("{", "}") if self.maybe() else ("[", "]")
@@ -362,6 +400,8 @@ class Maker:
         def inline():
             with self.inside("user", ""):
                 test = self.part("truth", depth - 1)
+            if is_constant(test):
+                test = "id is number"
             return f"{self.part('users', depth)}{{{test}}}"
 
         def sorted_by():
@@ -416,7 +456,10 @@ class Maker:
         def from_loop():
             name = f"c{len(self.variables)}"
             source = part()
-            with self.inside("scalar", name), self.knowing(name, "any"):
+            with (
+                self.inside("scalar", name, named=True),
+                self.knowing(name, "any"),
+            ):
                 value = self.anything(depth - 1)
             return f"{{k{name}: {value} for k{name}, {name} in {source}}}"
 

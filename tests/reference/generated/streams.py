@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-from tests.reference.generated.queries import KINDS, Here, Maker
+from tests.reference.generated.queries import KINDS, Here, Maker, is_constant
 
 COUNTS = ["0", "1", "2", "3", "7", "2000"]
 
@@ -25,11 +25,14 @@ class StreamMaker:
         if self.maker.rooted and self.draw(st.integers(0, 4)) == 4:
             # Behind ``$.rows()``, ``$`` is the element.
             return self.about("$." if self.shape == "row" else "$", kind)
-        return self.maker.each(self.shape, lambda: self.maker.part(kind, 1))
+        return self.maker.each(
+            self.shape, lambda: self.maker.part(kind, 1), outer=False
+        )
 
     def about(self, before, kind):
         with self.maker.inside(self.shape, before):
-            return self.maker.part(kind, 1)
+            made = self.maker.part(kind, 1)
+        return f"e => {made}" if is_constant(made) else made
 
     def row_by_row(self):
         """Make a stage that one row after the other passes through."""

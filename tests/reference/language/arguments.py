@@ -73,7 +73,8 @@ class Arguments:
             raise NotInSubset("a lambda of several values")
 
         def apply(element):
-            inner = self._about(scope, element)
+            # What a lambda names leaves ``@`` alone; a row of a source is ``$`` as well.
+            inner = self._about(scope, element) if self.of_rows else scope
             return self.evaluate(
                 function.body, inner.knowing(bound(function.params[0], element))
             )

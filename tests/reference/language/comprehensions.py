@@ -12,7 +12,7 @@ def turns(loops, scope, evaluate):
         return
     loop, *inner_loops = loops
     for item in elements(evaluate(loop.source, scope)):
-        inner = scope.at(item).knowing(_names(loop.names, item))
+        inner = scope.knowing(_names(loop.names, item))
         if all(truthy(evaluate(test, inner)) for test in loop.conditions):
             yield from turns(inner_loops, inner, evaluate)
 

@@ -94,6 +94,8 @@ def _path(node, scope):
 
 def _call(node, scope):
     arguments = Arguments(node.args, scope, evaluate)
+    if isinstance(function := scope.variables.get(node.name), Closure):
+        return _defined(node, function, scope)
     if node.name in FUNCTIONS:
         return FUNCTIONS[node.name](arguments)
     if node.name not in METHODS:
@@ -103,6 +105,17 @@ def _call(node, scope):
         raise NotInSubset("a receiver by name")
     method = ast.Method(node.name, tuple(others))
     return follow(ast.Path(receiver.value, (method,)), scope, evaluate)
+
+
+def _defined(node, function, scope):
+    """Return what a function of the query gives for its arguments."""
+    params = function.function.params
+    if any(arg.name is not None for arg in node.args) or len(params) != len(node.args):
+        raise NotInSubset("arguments by name")
+    names = {}
+    for param, arg in zip(params, node.args, strict=True):
+        names |= bound(param, evaluate(arg.value, scope))
+    return evaluate(function.function.body, function.scope.knowing(names))
 
 
 def _negate(node, scope):

@@ -158,7 +158,7 @@ pub(super) fn is_key<'r>(value: Value<'r>, arena: &'r Bump) -> bool {
     match value.kind() {
         Kind::Null => false,
         Kind::Array => {
-            value.as_array(arena).is_none_or(|parts| parts.iter().all(|part| !part.is_null()))
+            value.as_array(arena).is_none_or(|parts| parts.iter().all(|part| is_key(*part, arena)))
         }
         _ => true,
     }

@@ -141,6 +141,8 @@ impl PerRow {
         let program = &*self.program;
         let (arena, left) = (&self.arena, limit - self.lines);
         let mut lines = 0;
+        // A row that matches is one, even if it is null itself.
+        let nulls = nulls || output == Output::Match;
         let mut write = |value: Value<'_>, out: &mut Vec<u8>| {
             if nulls || !value.is_null() {
                 lines += 1;

@@ -1,0 +1,340 @@
+"""``@`` and bare names inside lambdas and comprehensions mean what they mean outside.
+
+A lambda or a loop names the element, so it leaves ``@`` alone: in ``xs.filter(x => x > k)``
+``k`` is the field that it is in front of the call. The core evaluates both with the
+element as ``@``; here what comes from outside gets another name: in the query itself
+``$``, elsewhere a variable of its own. Behind this module nothing inside a lambda or
+a loop refers to the ``@`` of the core.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from itertools import count
+from typing import TYPE_CHECKING
+
+from headrace.kernel.builtins import builtins
+from headrace.language import ast, traversal
+from headrace.logical import joins
+from headrace.logical.arguments import DEEP
+from headrace.logical.sources import begins_with_rows
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+    from typing import TypeAlias
+
+    _Change: TypeAlias = Callable[[ast.Node], ast.Node]
+    _Entry: TypeAlias = ast.Entry | ast.ComputedEntry | ast.Shorthand | ast.Spread
+
+_OWN_SCOPE = frozenset({"modify", "update"})
+"""Methods whose argument is about the old value, in a lambda as well."""
+
+_NO_RECEIVER = frozenset({"now"})
+
+
+def with_outer_names(tree: ast.Node) -> ast.Node:
+    """Return a query whose lambdas and loops say what they take from outside.
+
+    >>> from headrace.language.parser import parse
+    >>> from headrace.language.unparse import unparse
+    >>> unparse(with_outer_names(parse("xs.filter(x => x > k)")))
+    'xs.filter(x => x > $.k)'
+    >>> unparse(with_outer_names(parse("us.map([x + k for x in xs])")))
+    'us.map(let _k = k in [x + _k for x in xs])'
+    """
+    used = {node.name for node in traversal.walk(tree) if isinstance(node, ast.Name)}
+    used |= {
+        name for node in traversal.walk(tree) for name in traversal.names_given(node)
+    }
+    region = _Region(used, is_root=True)
+    return _Inside(region, frozenset()).node(tree)
+
+
+@dataclass(slots=True)
+class _Region:
+    """A part of the query with one ``@``; `taken` are the names for what is used of it.
+
+    `is_root`: ``$`` is this ``@`` as well.
+    """
+
+    used: set[str]
+    is_root: bool
+    taken: dict[str | None, str] = field(default_factory=dict)
+
+    def outer(self, name: str | None, span: ast.Span) -> ast.Node:
+        """Return what stands for a field of the region's ``@``, or for all of it."""
+        if self.is_root:
+            root = ast.Root(span=span)
+            if name is None:
+                return root
+            return ast.Path(root, (ast.Field(name, span=span),), span=span)
+        if name not in self.taken:
+            wanted = f"_{name or 'at'}"
+            several = (f"{wanted}{number or ''}" for number in count())
+            self.taken[name] = next(each for each in several if each not in self.used)
+            self.used.add(self.taken[name])
+        return ast.Name(self.taken[name], span=span)
+
+    def around(self, body: ast.Node) -> ast.Node:
+        """Return the body of the region with the names that it uses."""
+        if not self.taken:
+            return body
+        bindings = [
+            ast.Binding(
+                ast.Variable(variable),
+                ast.Current() if name is None else ast.Name(name),
+                span=body.span,
+            )
+            for name, variable in self.taken.items()
+        ]
+        return ast.Let(tuple(bindings), body, span=body.span)
+
+
+@dataclass(frozen=True, slots=True)
+class _Inside:
+    """Goes through one region; `named`: inside a lambda or a loop of it."""
+
+    region: _Region
+    names: frozenset[str]
+    named: bool = False
+
+    def node(self, node: ast.Node) -> ast.Node:  # noqa: C901, a table of kinds
+        match node:
+            case ast.Current() if self.named:
+                return self.region.outer(None, node.span)
+            case ast.Name(name) if self.named and name not in self.names:
+                return self.region.outer(name, node.span)
+            case ast.Path(base, steps):
+                rows = isinstance(base, ast.Root) and begins_with_rows(steps)
+                made = [*self._steps(steps, row_is_root=rows and self.region.is_root)]
+                return replace(node, base=self.node(base), steps=tuple(made))
+            case ast.Call():
+                return self._call(node)
+            case ast.Lambda():
+                return self._lambda(node)
+            case ast.Let():
+                return self._let(node)
+            case ast.Pipe():
+                return self._pipe(node)
+            case ast.Match(subject, arms):
+                found = tuple(self._arm(arm) for arm in arms)
+                return replace(node, subject=self.node(subject), arms=found)
+            case ast.ObjectLiteral(entries):
+                made_entries = tuple(self._entry(entry) for entry in entries)
+                return replace(node, entries=made_entries)
+            case ast.ArrayComprehension(item, loops):
+                inner, loops = self._loops(loops)
+                return replace(node, item=inner.node(item), loops=loops)
+            case ast.ObjectComprehension(key, value, loops):
+                inner, loops = self._loops(loops)
+                key, value = inner.node(key), inner.node(value)
+                return replace(node, key=key, value=value, loops=loops)
+            case ast.Patch(target, writes):
+                changed = tuple(traversal.rebuilt(each, self._apart) for each in writes)
+                return replace(node, target=self.node(target), writes=changed)
+            case _:
+                return traversal.rebuilt(node, self.node)
+
+    def _knowing(self, names: Sequence[str], *, named: bool | None = None) -> _Inside:
+        inside = self.named if named is None else named
+        return _Inside(self.region, self.names.union(names), inside)
+
+    def _apart(self, node: ast.Node, *, row_is_root: bool = False) -> ast.Node:
+        """Return a part that has an ``@`` of its own."""
+        if isinstance(node, ast.Negate):
+            # As a key of `sort`, it has to stay one.
+            operand = self._apart(node.operand, row_is_root=row_is_root)
+            return replace(node, operand=operand)
+        region = _Region(self.region.used, is_root=row_is_root)
+        return region.around(_Inside(region, self.names).node(node))
+
+    # Steps and arguments
+
+    def _steps(
+        self, steps: Sequence[ast.Step], *, row_is_root: bool
+    ) -> Iterator[ast.Step]:
+        mapped = False
+        for step in steps:
+            yield self._step(step, mapped=mapped, row_is_root=row_is_root)
+            mapped = mapped or isinstance(step, ast.Each)
+
+    def _step(self, step: ast.Step, *, mapped: bool, row_is_root: bool) -> ast.Step:
+        def each(node: ast.Node) -> ast.Node:
+            return self._each(node, row_is_root=row_is_root)
+
+        # Behind ``[*]``, ``@`` is the element.
+        value = self._apart if mapped else self.node
+        match step:
+            case ast.Method(name, args) if name in _OWN_SCOPE:
+                own = [replace(arg, value=self._own(arg.value)) for arg in args]
+                return replace(step, args=tuple(own))
+            case ast.Method() if joins.is_join(step):
+                made = [
+                    replace(
+                        arg,
+                        value=value(arg.value)
+                        if arg.name in (None, "as")
+                        else self._key(arg.value),
+                    )
+                    for arg in step.args
+                ]
+                return replace(step, args=tuple(made))
+            case ast.Method(name, args) | ast.DeepMethod(name, args):
+                core = (
+                    DEEP.get(name, name) if isinstance(step, ast.DeepMethod) else name
+                )
+                several = self._args(core, args, value, each)
+                return replace(step, args=several)
+            case ast.InlineFilter() | ast.Each():
+                return traversal.rebuilt(step, each)
+            case ast.DeepMatch(arms):
+                found = [
+                    traversal.rebuilt(arm, self._around_arm(arm)._apart) for arm in arms
+                ]
+                return replace(step, arms=tuple(found))
+            case _:
+                return traversal.rebuilt(step, value)
+
+    def _args(
+        self,
+        name: str,
+        args: Sequence[ast.Arg],
+        value: _Change,
+        each: _Change,
+        first: int = 0,
+    ) -> tuple[ast.Arg, ...]:
+        """Return arguments; those before `first` are a receiver."""
+        builtin = None if name in self.names else builtins().get(name)
+        made = []
+        for position, arg in enumerate(args):
+            place = position - first
+            parameter = (
+                builtin.parameter(place) if builtin is not None and place >= 0 else None
+            )
+            kind = "value" if parameter is None else parameter.kind
+            change = value
+            if kind == "each" or (
+                kind == "either" and self._is_about_element(arg.value)
+            ):
+                change = each
+            itself = kind == "name" and isinstance(arg.value, ast.Name)
+            made.append(arg if itself else replace(arg, value=change(arg.value)))
+        return tuple(made)
+
+    def _is_about_element(self, node: ast.Node) -> bool:
+        return isinstance(node, ast.Lambda) or any(
+            isinstance(part, ast.Current)
+            or (isinstance(part, ast.Name) and part.name not in self.names)
+            for part in traversal.walk(node)
+        )
+
+    def _each(self, node: ast.Node, *, row_is_root: bool) -> ast.Node:
+        """Return an argument that is evaluated for each element."""
+        if isinstance(node, ast.Lambda):
+            return self._lambda(node)
+        if isinstance(node, ast.Name):
+            return node
+        return self._apart(node, row_is_root=row_is_root)
+
+    def _key(self, node: ast.Node) -> ast.Node:
+        """Return the key of a join, each side about an element of its own."""
+        match node:
+            case ast.Compare() | ast.And() | ast.ArrayLiteral():
+                return traversal.rebuilt(node, self._key)
+            case _:
+                return self._each(node, row_is_root=False)
+
+    def _own(self, node: ast.Node) -> ast.Node:
+        """Return the argument of a write, with what it makes for each field."""
+        match node:
+            case ast.Lambda(params, body):
+                return replace(node, body=self._knowing(_given(params))._apart(body))
+            case ast.ObjectLiteral():
+                return traversal.rebuilt(node, self._apart)
+            case _:
+                return self._apart(node)
+
+    def _call(self, node: ast.Call) -> ast.Node:
+        name, args = node.name, node.args
+        if not args:
+            known = name in builtins() and name not in self.names
+            if not (self.named and known) or name in _NO_RECEIVER:
+                return node
+            receiver = ast.Arg(self.region.outer(None, node.span), span=node.span)
+            return replace(node, args=(receiver,))
+        if joins.is_join(node):
+            first, *rest = args
+            step = self._step(
+                ast.Method(name, tuple(rest)), mapped=False, row_is_root=False
+            )
+            assert isinstance(step, ast.Method)
+            receiver = replace(first, value=self.node(first.value))
+            return replace(node, args=(receiver, *step.args))
+
+        def each(argument: ast.Node) -> ast.Node:
+            return self._each(argument, row_is_root=False)
+
+        return replace(node, args=self._args(name, args, self.node, each, first=1))
+
+    # Names
+
+    def _lambda(self, node: ast.Lambda) -> ast.Lambda:
+        inner = self._knowing(_given(node.params), named=True)
+        return replace(node, body=inner.node(node.body))
+
+    def _let(self, node: ast.Let) -> ast.Node:
+        inner = self
+        bindings = []
+        for binding in node.bindings:
+            bindings.append(replace(binding, value=inner.node(binding.value)))
+            inner = inner._knowing(_given((binding.target,)))
+        return replace(node, bindings=tuple(bindings), body=inner.node(node.body))
+
+    def _pipe(self, node: ast.Pipe) -> ast.Node:
+        inner = self
+        stages: list[ast.Node | ast.Bind] = []
+        for stage in node.stages:
+            if isinstance(stage, ast.Bind):
+                inner = inner._knowing(_given((stage.target,)))
+                stages.append(stage)
+            elif isinstance(stage, ast.Name):
+                stages.append(stage)
+            else:
+                stages.append(inner._apart(stage))
+        return replace(node, first=self.node(node.first), stages=tuple(stages))
+
+    def _around_arm(self, arm: ast.Arm) -> _Inside:
+        return self._knowing([*traversal.names_given(arm)])
+
+    def _arm(self, arm: ast.Arm) -> ast.Arm:
+        return traversal.rebuilt(arm, self._around_arm(arm).node)
+
+    def _entry(self, entry: _Entry) -> _Entry:
+        match entry:
+            case ast.Shorthand(name) if self.named and name not in self.names:
+                value = self.region.outer(name, entry.span)
+                return ast.Entry(name, value, optional=True, span=entry.span)
+            case _:
+                return traversal.rebuilt(entry, self.node)
+
+    def _loops(self, loops: Sequence[ast.For]) -> tuple[_Inside, tuple[ast.For, ...]]:
+        inner = self
+        made = []
+        for loop in loops:
+            source = inner.node(loop.source)
+            inner = inner._knowing(loop.names, named=True)
+            conditions = tuple(inner.node(each) for each in loop.conditions)
+            made.append(replace(loop, source=source, conditions=conditions))
+        return inner, tuple(made)
+
+
+def _given(targets: Sequence[ast.Variable | ast.Items | ast.Fields]) -> list[str]:
+    """Return the names that targets give to values."""
+    names: list[str] = []
+    for target in targets:
+        match target:
+            case ast.Variable(name):
+                names.append(name)
+            case ast.Items(several, rest) | ast.Fields(several, rest):
+                names += [*several, *([] if rest is None else [rest])]
+    return names
