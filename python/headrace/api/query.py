@@ -15,6 +15,7 @@ from headrace.errors import HeadraceError
 from headrace.kernel import values
 from headrace.kernel.programs import Program
 from headrace.kernel.values import MAX_DEPTH
+from headrace.language import ast
 from headrace.language.routine import deep
 from headrace.logical.absent_fields import (
     MOST_ROWS,
@@ -201,14 +202,21 @@ class QueryResult(Result):
         counts = self.run.counts
         if self._printed is None or not counts.rows or self._options.limit == 0:
             return ""
-        tree = parser.parse(self._question.query)
+        with deep():
+            tree = read_query(self._question.query)
         if self._printed:
             meant = reads_called_fields(tree) and not self._options.nulls
             return self._absent(tree) if meant else ""
         absent = self._absent(tree)
         main = self.plan.main
-        filters = self._options.output == "match" or (
-            isinstance(main, StreamPlan) and main.reduction == "lines"
+        filters = (
+            self._options.output == "match"
+            or (isinstance(main, StreamPlan) and main.reduction == "lines")
+            # As ``where`` has it.
+            or (
+                isinstance(tree, ast.Conditional)
+                and tree.otherwise == ast.Literal(None)
+            )
         )
         if filters or self._options.nulls or not counts.filtered + counts.emitted:
             return absent and f"nothing was printed: {absent}"
