@@ -18,7 +18,7 @@ def refusal(query):
         ("us.sort(v, reverse: true)", 12, "sort has no argument reverse; there is key", "write sort(-key)"),
         ("us.filter(k: 'y')", 11, "filter has no argument k; there is condition", "k == …"),
         ("xs.len(a: 1)", 8, "len has no argument a; it takes none by name", ""),
-        ("xs.zip_streams(ys, long: true)", 20, "zip_streams has no argument longst; there are other and longest", ""),
+        ("xs.zip_streams(ys, long: true)", 20, "zip_streams has no argument long; there are other and longest", ""),
         ("s.replace(with: 'x', 'a')", 22, "an argument without a name follows one with a name", "in front"),
         ("s.replace('a', part: 'b')", 16, "replace is given part twice", ""),
         ("s.replace(with: 'a', with: 'b')", 22, "replace is given with twice", ""),
