@@ -122,7 +122,7 @@ def _operators(nodes):
         st.builds(ast.And, chain),
         st.builds(ast.Or, chain),
         st.builds(ast.Coalesce, chain),
-        st.builds(ast.Contains, nodes, nodes),
+        st.builds(ast.Contains, nodes, nodes, st.booleans()),
         st.builds(ast.ContainsAll, nodes, several(SIGNED_LITERALS)),
         st.builds(ast.IsKind, nodes, st.sampled_from(ast.Kind), st.booleans()),
         st.builds(ast.Cast, nodes, st.sampled_from(ast.CastType)),

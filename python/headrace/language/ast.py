@@ -324,10 +324,15 @@ class Coalesce(Located):
 
 @dataclass(frozen=True, slots=True)
 class Contains(Located):
-    """Whether `container` includes `item`: an element, a key, a part of a string."""
+    """Whether `container` includes `item`: an element, a key, a part of a string.
+
+    Of an array behind `has`, it must include every element; with `single`, as `in` is
+    written, the array is one element itself.
+    """
 
     container: Node
     item: Node
+    single: bool = False
 
 
 @dataclass(frozen=True, slots=True)

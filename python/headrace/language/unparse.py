@@ -193,7 +193,10 @@ class _Writer:
 
     def contains(self, node: ast.Contains) -> Routine[str]:
         container: str = yield self.before_word(node.container, Level.COMPARE)
-        item: str = yield self.expression(node.item, Level.COMPARE)
+        item: str = yield self.before_word(node.item, Level.COMPARE)
+        if node.single:
+            # In parentheses: behind `let name = value`, `in` is another word.
+            return f"({item} in {container})"
         # A bare list after `has` means all of its items.
         bare = isinstance(node.item, ast.ArrayLiteral)
         return f"{container} has ({item})" if bare else f"{container} has {item}"

@@ -101,7 +101,8 @@ class Compiler:
             case ast.Contains():
                 container = self.expression(node.container, scope)
                 item = self.argument(self.expression(node.item, scope))
-                return self.builtin("includes", container, [item], span)
+                name = "includes" if node.single else "has"
+                return self.builtin(name, container, [item], span)
             case ast.ContainsAll():
                 return self._contains_all(node, scope)
             case ast.IsKind():
@@ -345,10 +346,13 @@ class Compiler:
                 "rows everywhere"
             )
             raise self.error(node, reason, hint)
-        root = self.root(scope, node.span)
-        every = self.writer.add(Tag.CURRENT, node.span)
-        rows = self.builtin(
-            "map", root, [self.argument(every, per_element=True)], node.span
+        span = node.span
+        root = self.root(scope, span)
+        kind = bytes([KINDS.index("array")])
+        is_array = self.writer.add(Tag.IS, span, number(root), kind)
+        alone = self.writer.add(Tag.ARRAY, span, many([number(root) + flag(0)]))
+        rows = self.writer.add(
+            Tag.CONDITIONAL, span, number(is_array), number(root), number(alone)
         )
         return self.steps(
             rows, node.steps[1:], Scope(scope.names, row=self.writer.variable())

@@ -209,6 +209,8 @@ class Maker:
             ),
             lambda: f"({part()}).{self.one_of('round', 'floor', 'ceil', 'abs')}()",
             lambda: f"{self.part('text', depth)}.{self.one_of('len', 'to_number')}()",
+            lambda: f"({self.anything(depth)}).{self.one_of('len', 'to_number')}()",
+            lambda: f"{self.part('array', depth)}[{part()}]",
             lambda: (
                 f"{self.part('users', depth)}.count({self.each('user', lambda: self.part('truth', depth - 1))})"
             ),
@@ -242,6 +244,9 @@ class Maker:
             ),
             lambda: f"{part()}.slice({self.place()}, {self.place()})",
             lambda: f"{part()}[{self.place()}:]",
+            lambda: f"{part()}[{self.place()}]",
+            lambda: f"{part()}[{self.part('number', depth)}]",
+            lambda: f"{self.part('users', depth)}.{self.one_of('min', 'max')}(g)",
             lambda: f"({self.anything(depth)} as string)",
             lambda: f"{self.part('array', depth)}.join({self.one_of(*TEXTS)})",
             lambda: (

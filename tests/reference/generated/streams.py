@@ -73,6 +73,8 @@ class StreamMaker:
             lambda: (
                 f"{self.choose('sum', 'avg', 'min', 'max')}({self.argument('number')})"
             ),
+            lambda: f"{self.choose('min', 'max')}({self.argument('text')})",
+            lambda: self.choose("sum()", "avg()", "min()", "max()"),
             lambda: f"{self.choose('find', 'any', 'all')}({self.argument('truth')})",
             lambda: (
                 f"{self.choose('group_by', 'count_by', 'index_by')}({self.argument('text')})"

@@ -11,8 +11,8 @@ from tests.reference.language.scope import Closure, bound
 from tests.reference.language.values import (
     NotInSubset,
     QueryError,
-    is_number,
     truthy,
+    whole,
 )
 
 if TYPE_CHECKING:
@@ -52,10 +52,10 @@ class Arguments:
 
     def whole(self, place):
         """Evaluate an argument that counts something."""
-        number = self.value(place)
-        if not is_number(number):
-            raise QueryError("a count must be a number")
-        return int(number)
+        number = whole(self.value(place))
+        if number is None:
+            raise QueryError("a count must be a whole number")
+        return number
 
     def text(self, place):
         """Evaluate an argument that must be a text."""

@@ -10,7 +10,7 @@ from tests.reference.language.comprehensions import turns
 from tests.reference.language.formatting import formatted
 from tests.reference.language.methods import METHODS
 from tests.reference.language.methods.functions import FUNCTIONS
-from tests.reference.language.methods.membership import includes
+from tests.reference.language.methods.membership import has, includes
 from tests.reference.language.names import is_builtin
 from tests.reference.language.patterns import fit
 from tests.reference.language.scope import (
@@ -160,7 +160,8 @@ def _coalesce(node, scope):
 
 
 def _contains(node, scope):
-    return includes(evaluate(node.container, scope), evaluate(node.item, scope))
+    test = includes if node.single else has
+    return test(evaluate(node.container, scope), evaluate(node.item, scope))
 
 
 def _contains_all(node, scope):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
@@ -11,12 +10,12 @@ from headrace.language import ast, parser
 from tests.reference.language.arguments import Arguments
 from tests.reference.language.evaluate import evaluate
 from tests.reference.language.methods import METHODS
-from tests.reference.language.methods.grouping import key_text
+from tests.reference.language.methods.reducers import addend
 from tests.reference.language.methods.streams import (
     Lazy,
-    elements,
     first_of_each,
     settled,
+    spread,
 )
 from tests.reference.language.scope import NO_ROW, RowsOnly, Scope
 from tests.reference.language.steps import Walk
@@ -250,7 +249,7 @@ class Stream:
 
     def flat_mapped(self, source, arguments):
         for line, _value, made in self.each(source, arguments.each(0)):
-            found = list(elements(made))
+            found = list(spread(made))
             if len(found) > 1:
                 self.several.add(line)
             for inner in found:
@@ -266,9 +265,22 @@ class Stream:
     def compacted(self, source, _arguments):
         return ((line, value) for line, value in source if value is not None)
 
+    def _added(self, arguments):
+        """Yield what is added: a row with an element that cannot be fails."""
+        arguments.check(0, 1)
+        made = arguments.each(0) if arguments else (lambda value: value)
+
+        def checked(value):
+            term = made(value)
+            return term if term is None else addend(term)
+
+        return (term for _line, _value, term in self.each(self.value, checked))
+
     def _reduced(self, step, of_rows):
         """Make one value of the stream: what its method makes of plain elements."""
         arguments = Arguments(step.args, NOTHING, evaluate, of_rows)
+        if step.name in {"sum", "avg"}:
+            return METHODS[step.name](Lazy(self._added(arguments)), NO_ARGUMENTS)
         if not step.args or step.name in {"first", "last"}:
             plain = (value for _line, value in self.value)
             return METHODS[step.name](Lazy(plain), arguments)
@@ -277,7 +289,8 @@ class Stream:
                 made for _line, _value, made in self.each(self.value, arguments.each(0))
             )
             if step.name == "count_by":
-                return dict(Counter(map(key_text, made)))
+                groups = METHODS["group_by"](Lazy(made), ITSELF)
+                return {key: len(group) for key, group in groups.items()}
             return METHODS[step.name](Lazy(made), NO_ARGUMENTS)
         tested = self.each(self.value, arguments.condition())
         if step.name == "count":
@@ -289,6 +302,7 @@ class Stream:
 
 NOTHING = Scope(None, None)
 NO_ARGUMENTS = Arguments((), NOTHING, evaluate)
+ITSELF = Arguments((ast.Arg(ast.Current()),), NOTHING, evaluate)
 
 STAGES = {
     "filter": Stream.filtered,

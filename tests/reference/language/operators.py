@@ -7,8 +7,6 @@ import re
 
 from headrace.language.ast import BinaryOperator, CastType, CompareOperator
 from tests.reference.language.values import (
-    GREATEST,
-    LEAST,
     QueryError,
     Written,
     compare,
@@ -80,8 +78,7 @@ def compared(operator, left, right) -> bool:
     if operator is CompareOperator.NOT_EQUAL:
         return not equal(left, right)
     if operator is CompareOperator.RESEMBLES:
-        one, other = text_of(left).lower(), text_of(right).lower()
-        return one in other or other in one
+        return text_of(right).lower() in text_of(left).lower()
     if kind_of(left) != kind_of(right) or kind_of(left) in {"null", "array", "object"}:
         return False
     difference = compare(left, right)
@@ -113,9 +110,10 @@ def _to_int(value):
         value = _number_in(value)
     if isinstance(value, bool | int):
         return int(value)
+    if isinstance(value, Written) and value.is_whole:
+        return read_number(str(int(value.text)))
     if isinstance(value, float):
-        # What is too large becomes the largest integer there is.
-        return max(LEAST, min(GREATEST, math.trunc(finite(value))))
+        return read_number(str(math.trunc(finite(value))))
     raise QueryError(f"{kind_of(value)} as int")
 
 

@@ -11,7 +11,13 @@ from tests.reference.language.arguments import Arguments
 from tests.reference.language.methods import METHODS
 from tests.reference.language.methods.streams import elements, settled
 from tests.reference.language.scope import Later, RowsOnly
-from tests.reference.language.values import NotInSubset, QueryError, truthy
+from tests.reference.language.values import (
+    NotInSubset,
+    QueryError,
+    kind_of,
+    truthy,
+    whole,
+)
 from tests.reference.language.writes import is_write
 
 
@@ -51,6 +57,17 @@ def later(node, scope):
     return node, scope
 
 
+FIRST = ast.Method("first")
+ONE = {"find", "find_first", "find_one", "first", "last", "nth"}
+
+
+def gives_one(step):
+    """Tell whether a step gives one of the elements before it."""
+    if not isinstance(step, ast.Method) or step.name not in ONE:
+        return False
+    return not (step.name in {"first", "last"} and step.args)
+
+
 class Walk:
     """One way through the steps of a path."""
 
@@ -64,6 +81,14 @@ class Walk:
             if isinstance(step, ast.Each):
                 return self.each(settled(value), step, steps[place + 1 :])
             if isinstance(step, ast.Method):
+                if (
+                    step == FIRST
+                    and place
+                    and gives_one(steps[place - 1])
+                    and kind_of(value) not in {"null", "array"}
+                ):
+                    # It is what the step before gave already.
+                    continue
                 value = self.method(value, step)
             else:
                 value = self.step(settled(value), step)
@@ -122,17 +147,20 @@ class Walk:
 
 
 def element_at(value, index):
-    if not isinstance(value, list) or not -len(value) <= index < len(value):
+    if not isinstance(value, list | str) or not -len(value) <= index < len(value):
         return None
     return value[index]
 
 
 def at_key(value, key):
+    if key is None:
+        return None
     if isinstance(key, str):
         return value.get(key) if isinstance(value, dict) else None
-    if isinstance(key, int) and not isinstance(key, bool):
-        return element_at(value, key)
-    return None
+    place = whole(key)
+    if place is None:
+        raise QueryError("no position")
+    return element_at(value, place)
 
 
 def sliced(value, step):

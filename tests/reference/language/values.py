@@ -124,6 +124,17 @@ def is_number(value):
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
+def whole(value):
+    """Return a number without a fraction as an integer; None for anything else."""
+    if not is_number(value):
+        return None
+    number = exact(value)
+    if isinstance(number, float) and not number.is_integer():
+        return None
+    # What is beyond all positions is as good as the last one.
+    return max(LEAST, min(GREATEST, int(number)))
+
+
 def kind_of(value) -> str:
     if value is None:
         return "null"

@@ -5,7 +5,7 @@
 
 use bumpalo::Bump;
 
-use super::{Fault, program::Operator};
+use super::{Fault, Sum, program::Operator};
 use crate::value::{Kind, Value, text_of};
 
 pub(super) fn arithmetic<'r>(
@@ -73,6 +73,74 @@ pub(super) fn double(value: Value<'_>) -> Option<f64> {
     }
 }
 
+/// A whole number, however it is written: `2.0` is 2. One beyond i64 becomes its end, which is
+/// beyond all positions and counts.
+pub(super) fn whole_number(value: Value<'_>) -> Option<i64> {
+    match value {
+        Value::Int(number) => Some(number),
+        #[allow(clippy::cast_possible_truncation, reason = "saturates, as it should")]
+        Value::Float(number) if number.fract() == 0.0 => Some(number as i64),
+        // A number is held as text only where it is beyond i64, and then it has no fraction.
+        Value::Big(text) => Some(if text.starts_with('-') { i64::MIN } else { i64::MAX }),
+        _ => None,
+    }
+}
+
+/// Add an element to a total; false for null, which does not count.
+pub(super) fn add_to<'r>(
+    sum: &mut Sum,
+    element: Value<'r>,
+    builtin: &str,
+    arena: &'r Bump,
+) -> Result<bool, Fault> {
+    match element.resolved(arena) {
+        Value::Null => return Ok(false),
+        Value::Int(number) => sum.add_integer(number),
+        value => sum.add_double(addend(value, builtin, arena)?),
+    }
+    Ok(true)
+}
+
+/// An element that is not null as a number to compute with.
+pub(super) fn addend<'r>(element: Value<'r>, builtin: &str, arena: &'r Bump) -> Result<f64, Fault> {
+    let value = element.resolved(arena);
+    if let Some(number) = double(value) {
+        return Ok(number);
+    }
+    let shown = shown(value, arena);
+    if value.kind() == Kind::Number {
+        return Err(Fault::new(format!("{shown} is too large for {builtin}")));
+    }
+    let cure = match value.kind() {
+        Kind::String => "; make numbers of texts first, as in sum(price as float)",
+        Kind::Bool => "; count(...) counts what is true",
+        _ => "",
+    };
+    Err(Fault::new(format!("{builtin} takes numbers and null, not {shown}{cure}")))
+}
+
+/// What is said of values of two kinds where the least or the greatest is wanted.
+pub(super) fn unlike(one: Kind, other: Kind, builtin: &str) -> Fault {
+    let (low, high) = if one < other { (one, other) } else { (other, one) };
+    let (low, high) = (low.name(), high.name());
+    Fault::new(format!(
+        "{builtin} compares values of one kind, not a {low} and a {high}; cast them, as in \
+         max(price as float), or keep one kind, as in filter(price is number)"
+    ))
+}
+
+/// What is said of keys of two kinds that would be one key of an object.
+pub(super) fn colliding(key: &str, one: Kind, other: Kind) -> Fault {
+    const LONGEST: usize = 40;
+    let (low, high) = if one < other { (one, other) } else { (other, one) };
+    let (low, high) = (low.name(), high.name());
+    let key = if key.chars().count() > LONGEST { "a long one" } else { key };
+    Fault::new(format!(
+        "the keys of an object are texts, which cannot tell {low} {key} from {high} {key}; make \
+         the keys one kind, as in count_by(id as string) or filter(id is number).count_by(id)"
+    ))
+}
+
 /// How many there are of something.
 pub(super) fn count<'r>(count: usize) -> Value<'r> {
     Value::Int(i64::try_from(count).unwrap_or(i64::MAX))
@@ -113,4 +181,18 @@ pub(super) fn shown<'r>(value: Value<'r>, arena: &'r Bump) -> String {
     }
     let text = text_of(value, arena);
     if text.chars().count() > LONGEST { format!("{kind} value") } else { format!("{kind} {text}") }
+}
+
+/// What is said of a value that is no array where elements are needed.
+pub(super) fn no_elements<'r>(value: Value<'r>, arena: &'r Bump) -> Fault {
+    let cure = match value.kind() {
+        Kind::Object => "; write .entries(), .values() or .transform_values(...)",
+        Kind::String => "; write .len(), .chars() or .split(...)",
+        _ => "",
+    };
+    let what = match value.kind() {
+        Kind::Object => "an object".to_owned(),
+        _ => shown(value, arena),
+    };
+    Fault::new(format!("{what} has no elements{cure}"))
 }

@@ -52,11 +52,12 @@ fn resolved<'s, 'r: 's>(
         Step::Descend(key) => PathStep::Descend(key),
         Step::Dynamic(index) => {
             let root = machine.root();
-            match machine.with(root, *index)?.resolved(machine.arena) {
-                Value::Str(key) => PathStep::Field(key),
-                Value::Int(at) => PathStep::Index(at),
-                other => {
-                    let shown = numbers::shown(other, machine.arena);
+            let index = machine.with(root, *index)?.resolved(machine.arena);
+            match (index, numbers::whole_number(index)) {
+                (Value::Str(key), _) => PathStep::Field(key),
+                (_, Some(at)) => PathStep::Index(at),
+                _ => {
+                    let shown = numbers::shown(index, machine.arena);
                     return Err(Fault::new(format!("{shown} is neither a key nor an index")));
                 }
             }

@@ -36,6 +36,20 @@ pub enum Stage {
     Zip(Partners),
 }
 
+impl Stage {
+    fn program(&self) -> Option<&Program> {
+        match self {
+            Self::Each(program)
+            | Self::Distinct(program, _)
+            | Self::TakeWhile(program)
+            | Self::DropWhile(program, _)
+            | Self::Table(program, _) => Some(program),
+            Self::Join(join) => Some(&join.key),
+            Self::Take(_) | Self::Skip(_) | Self::Zip(_) => None,
+        }
+    }
+}
+
 /// What a join needs.
 pub struct Join {
     /// What comes out.
@@ -85,17 +99,14 @@ impl Stages {
         self.held_bytes
     }
 
-    /// The query text that belongs to a fault.
+    /// The query text that belongs to a fault. What comes behind all stages has none of its own:
+    /// the last program made what it failed on.
     pub fn span(&self, failed: &Failed) -> Option<(u32, u32)> {
-        let program = match self.chain.get(failed.0)? {
-            Stage::Each(program)
-            | Stage::Distinct(program, _)
-            | Stage::TakeWhile(program)
-            | Stage::DropWhile(program, _)
-            | Stage::Table(program, _) => program,
-            Stage::Join(join) => &join.key,
-            Stage::Take(_) | Stage::Skip(_) | Stage::Zip(_) => return None,
+        let Some(stage) = self.chain.get(failed.0) else {
+            let last = self.chain.iter().rev().find_map(Stage::program);
+            return Some(last.map_or((0, 0), |program| program.span(program.root())));
         };
+        let program = stage.program()?;
         failed.1.expr.map(|expr| program.span(expr))
     }
 

@@ -6,25 +6,39 @@ use bumpalo::{Bump, collections::String as BumpString};
 
 use crate::value::{Value, text_of};
 
-/// `~=`: one contains the other, whatever the case.
+/// `~=`: the left text contains the right one, whatever the case.
 pub(super) fn alike<'r>(left: Value<'r>, right: Value<'r>, arena: &'r Bump) -> bool {
     let (left, right) = (text_of(left, arena).to_lowercase(), text_of(right, arena).to_lowercase());
-    left.contains(&right) || right.contains(&left)
+    left.contains(&right)
 }
 
-/// What `as int` makes of a value; `None` where it cannot. Digits are exact.
-pub(super) fn cast_integer(value: Value<'_>) -> Option<i64> {
-    match value {
-        Value::Int(value) => return Some(value),
-        Value::Str(text) => {
-            if let Ok(value) = text.parse() {
-                return Some(value);
-            }
-        }
-        _ => {}
+/// What `as int` makes of a value; `None` where it cannot. No digit is lost, whatever their
+/// number; a fraction is cut off.
+pub(super) fn cast_integer<'r>(value: Value<'r>, arena: &'r Bump) -> Option<Value<'r>> {
+    let (Value::Str(text) | Value::Big(text)) = value else {
+        return match value {
+            Value::Int(_) => Some(value),
+            _ => cast_number(value).map(|number| without_fraction(number, arena)),
+        };
+    };
+    let (sign, digits) = match text.strip_prefix('-') {
+        Some(digits) => ("-", digits),
+        None => ("", text.strip_prefix('+').unwrap_or(text)),
+    };
+    if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
+        return cast_number(value).map(|number| without_fraction(number, arena));
     }
-    #[allow(clippy::cast_possible_truncation, reason = "what is beyond i64 becomes its end")]
-    cast_number(value).map(|number| number as i64)
+    let digits = digits.trim_start_matches('0');
+    let written = arena.alloc_str(&[sign, if digits.is_empty() { "0" } else { digits }].concat());
+    Some(written.parse().map_or(Value::Big(written), Value::Int))
+}
+
+fn without_fraction<'r>(number: f64, arena: &'r Bump) -> Value<'r> {
+    match super::numbers::whole(number.trunc()) {
+        // All digits of a double this large are before its point.
+        Value::Float(number) => Value::Big(arena.alloc_str(&format!("{number:.0}"))),
+        whole => whole,
+    }
 }
 
 /// What `as float` makes of a value; `None` where it cannot.

@@ -25,6 +25,11 @@ impl Sum {
         self.integers += i128::from(value);
     }
 
+    /// Add an integer with the other sign.
+    pub fn subtract_integer(&mut self, value: i64) {
+        self.integers -= i128::from(value);
+    }
+
     /// Add a double; it must be finite.
     pub fn add_double(&mut self, value: f64) {
         debug_assert!(value.is_finite());
@@ -70,6 +75,11 @@ impl Sum {
     /// The total, if only integers came and it is one that fits.
     pub fn integer(&self) -> Option<i64> {
         if self.doubles.is_some() { None } else { i64::try_from(self.integers).ok() }
+    }
+
+    /// The total of the integers that came, if it is one that fits.
+    pub fn integers(&self) -> Option<i64> {
+        i64::try_from(self.integers).ok()
     }
 
     /// The double nearest to the total; infinite if the total is beyond all of them.

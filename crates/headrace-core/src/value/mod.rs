@@ -69,6 +69,10 @@ pub enum Kind {
 }
 
 impl Kind {
+    /// All of them, in their order.
+    pub const ALL: [Self; 6] =
+        [Self::Null, Self::Bool, Self::Number, Self::String, Self::Array, Self::Object];
+
     /// As `type()` says it.
     pub fn name(self) -> &'static str {
         match self {

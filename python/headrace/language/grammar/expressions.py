@@ -203,7 +203,7 @@ def _member(parser: Parser, left: Node, start: Token) -> Routine[Node]:
     right: Node = yield _operand(parser, Level.COMPARE)
     span = cursor.since(start)
     if operator.text == "in":
-        return ast.Contains(right, left, span=span)
+        return ast.Contains(right, left, single=True, span=span)
     if isinstance(right, ast.ArrayLiteral) and opening.is_sign("["):
         items = tuple(_listed(cursor, item) for item in right.items)
         return ast.ContainsAll(left, items, span=span)

@@ -64,7 +64,11 @@ def _abs(number):
 
 
 def _to_number(value):
-    return number_of(value) if isinstance(value, str) else value
+    if isinstance(value, bool):
+        return int(value)
+    if is_number(value):
+        return value
+    return number_of(value) if isinstance(value, str) else None
 
 
 def _from_json(value):

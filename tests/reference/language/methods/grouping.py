@@ -9,7 +9,9 @@ from headrace.language import ast
 from tests.reference.language.methods.streams import elements
 from tests.reference.language.values import (
     NotInSubset,
+    QueryError,
     in_order,
+    kind_of,
     text_of,
     truthy,
 )
@@ -71,8 +73,13 @@ def _group_by(receiver, arguments):
     arguments.check(1)
     key = arguments.each(0)
     groups = {}
+    kinds = {}
     for element in elements(receiver):
-        groups.setdefault(key_text(key(element)), []).append(element)
+        value = key(element)
+        text = key_text(value)
+        if kinds.setdefault(text, kind_of(value)) != kind_of(value):
+            raise QueryError(f"keys of two kinds: {text}")
+        groups.setdefault(text, []).append(element)
     return groups
 
 

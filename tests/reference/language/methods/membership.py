@@ -17,6 +17,14 @@ def includes(container, item):
     return False
 
 
+def has(container, wanted):
+    """Tell the same of every element of an array."""
+    if container is None:
+        return None
+    several = wanted if isinstance(wanted, list) else [wanted]
+    return all(includes(container, item) for item in several)
+
+
 def _includes(receiver, arguments):
     arguments.check(1)
     return includes(receiver, arguments.value(0))
@@ -27,7 +35,7 @@ def _has(receiver, arguments):
     names = arguments.names()
     if receiver is None:
         return None
-    return all(includes(receiver, name) for name in names)
+    return all(has(receiver, name) for name in names)
 
 
 def _missing(receiver, arguments):

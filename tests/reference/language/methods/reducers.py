@@ -8,10 +8,11 @@ from tests.reference.language.methods.streams import elements, settled
 from tests.reference.language.values import (
     QueryError,
     compare,
-    exact,
     finite,
+    in_order,
     integer,
     is_number,
+    kind_of,
 )
 
 
@@ -24,18 +25,30 @@ def _len(receiver, arguments):
     arguments.check(0)
     value = settled(receiver)
     if value is None:
-        return None
+        return 0
     if not isinstance(value, list | dict | str):
         raise QueryError("a number or bool has no length")
     return len(value)
 
 
-def _numbers(receiver, arguments):
+def _values(receiver, arguments):
+    """Return what is reduced, without null."""
     arguments.check(0, 1)
     found = elements(receiver)
     if arguments:
         found = map(arguments.each(0), found)
-    return [value for value in found if is_number(value)]
+    return [value for value in found if value is not None]
+
+
+def addend(value):
+    """Return a value to add; only numbers can be."""
+    if not is_number(value):
+        raise QueryError(f"a total with {value!r}")
+    return finite(value) if isinstance(value, float) else value
+
+
+def _numbers(receiver, arguments):
+    return list(map(addend, _values(receiver, arguments)))
 
 
 def total(numbers):
@@ -72,12 +85,18 @@ def _avg(receiver, arguments):
     return average_of(_numbers(receiver, arguments))
 
 
+def _of_one_kind(found):
+    if len(set(map(kind_of, found))) > 1:
+        raise QueryError("values of several kinds")
+    return found
+
+
 def least(found):
-    return min(found, default=None, key=exact)
+    return min(_of_one_kind(found), default=None, key=in_order)
 
 
 def greatest(found):
-    return max(found, default=None, key=exact)
+    return max(_of_one_kind(found), default=None, key=in_order)
 
 
 def _by(receiver, arguments, sign):
@@ -96,8 +115,8 @@ REDUCERS = {
     "len": _len,
     "sum": _sum,
     "avg": _avg,
-    "min": lambda receiver, arguments: least(_numbers(receiver, arguments)),
-    "max": lambda receiver, arguments: greatest(_numbers(receiver, arguments)),
+    "min": lambda receiver, arguments: least(_values(receiver, arguments)),
+    "max": lambda receiver, arguments: greatest(_values(receiver, arguments)),
     "min_by": lambda receiver, arguments: _by(receiver, arguments, -1),
     "max_by": lambda receiver, arguments: _by(receiver, arguments, 1),
 }

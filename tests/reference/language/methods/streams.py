@@ -4,7 +4,12 @@ from __future__ import annotations
 
 from itertools import islice
 
-from tests.reference.language.values import identity, truthy
+from tests.reference.language.values import (
+    QueryError,
+    identity,
+    kind_of,
+    truthy,
+)
 
 
 class Lazy:
@@ -15,12 +20,23 @@ class Lazy:
 
 
 def elements(value):
-    """Return what a method goes over: null is nothing, a single value one element."""
+    """Return what a method goes over: null has no elements."""
     if isinstance(value, Lazy):
         return value.source
     if isinstance(value, list):
         return iter(value)
-    return iter([] if value is None else [value])
+    return iter([]) if value is None else _no_elements()
+
+
+def _no_elements():
+    """Fail once the first element is taken."""
+    raise QueryError("no elements")
+    yield
+
+
+def spread(value):
+    """Return the elements of an array, none of null, or a single value."""
+    return iter([value]) if kind_of(value) not in {"null", "array"} else elements(value)
 
 
 def settled(value):
@@ -42,7 +58,7 @@ def _flat_map(receiver, arguments):
     arguments.check(1)
     function = arguments.each(0)
     return Lazy(
-        inner for element in elements(receiver) for inner in elements(function(element))
+        inner for element in elements(receiver) for inner in spread(function(element))
     )
 
 

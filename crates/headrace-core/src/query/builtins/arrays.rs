@@ -5,13 +5,18 @@ use bumpalo::{
     collections::{String as BumpString, Vec as BumpVec},
 };
 
-use super::{Builtin, Parameter, Run, Size, barriers::field_of, limited};
+use super::{
+    Builtin, Parameter, Run, Size,
+    barriers::field_of,
+    limited,
+    search::{Place, place_of},
+};
 use crate::{
     query::{
         Arg, ExprId, Fault, Machine,
         deep::{Fields, Seen},
         machine::{Evaluated, Flow, Sink},
-        numbers::shown,
+        numbers::{count, no_elements, shown},
     },
     value::{Entry, Kind, Value, equal, text_of},
 };
@@ -105,11 +110,12 @@ pub(super) static BUILTINS: &[Builtin] = &[
         group: "Arrays",
         parameters: &[Parameter::ValueRest("other")],
         required: 1,
-        doc: "Arrays of the elements that stand at one place in all arrays, as far as the shortest goes.",
+        doc: "Arrays of the elements that stand at one place in all arrays, as far as the shortest goes. Null is an array without elements.",
         examples: &[
             [r#"[1, 2, 3].zip(["a", "b"])"#, "null", r#"[[1, "a"], [2, "b"]]"#],
             ["zip([1, 2], [3, 4], [5])", "null", "[[1, 3, 5]]"],
             ["null.zip([1])", "null", "[]"],
+            ["[1].zip(2)", "null", "error"],
         ],
         run: Run::Stage(zip),
     },
@@ -123,6 +129,7 @@ pub(super) static BUILTINS: &[Builtin] = &[
         examples: &[
             ["[1, 2].zip_longest([9])", "null", "[[1, 9], [2, null]]"],
             ["zip_longest([1], [2, 3], fill: 0)", "null", "[[1, 2], [0, 3]]"],
+            ["[1, 2].zip_longest([3], 0)", "null", "error"],
         ],
         run: Run::Stage(zip_longest),
     },
@@ -164,8 +171,12 @@ pub(super) static BUILTINS: &[Builtin] = &[
         group: "Arrays",
         parameters: &[Parameter::Value("value")],
         required: 1,
-        doc: "The position of the first element that is equal to a value, or null.",
-        examples: &[["[3, 1, 2].index(2)", "null", "2"], ["[3, 1, 2].index(9)", "null", "null"]],
+        doc: "The position of the first element of an array that is equal to a value, or of the first occurrence of a part in a text; null if there is none.",
+        examples: &[
+            ["[3, 1, 2].index(2)", "null", "2"],
+            ["[3, 1, 2].index(9)", "null", "null"],
+            [r#""banana".index("n")"#, "null", "2"],
+        ],
         run: Run::Reduce(index),
     },
     Builtin {
@@ -238,7 +249,7 @@ fn prepend<'r, 'p>(
 }
 
 /// The elements of a value: those of an array, nothing of null, else the value itself.
-fn elements_of<'r>(value: Value<'r>, arena: &'r Bump) -> &'r [Value<'r>] {
+pub(super) fn elements_of<'r>(value: Value<'r>, arena: &'r Bump) -> &'r [Value<'r>] {
     match value.as_array(arena) {
         Some(elements) => elements,
         None if value.is_null() => &[],
@@ -350,7 +361,23 @@ fn columns<'r, 'p>(
     machine: &mut Machine<'p, 'r>,
     args: &'p [Arg],
 ) -> Evaluated<'r, Vec<&'r [Value<'r>]>> {
-    args.iter().filter(|arg| arg.name.is_none()).map(|arg| others(machine, arg)).collect()
+    let mut columns = Vec::with_capacity(args.len());
+    for arg in args.iter().filter(|arg| arg.name.is_none()) {
+        let value = machine.value_of(arg)?;
+        let column = match value.as_array(machine.arena) {
+            Some(column) => column,
+            None if value.is_null() => &[],
+            None => {
+                let shown = shown(value, machine.arena);
+                return Err(Fault::new(format!(
+                    "it zips arrays, not {shown}; what zip_longest fills with is fill: {}",
+                    text_of(value, machine.arena)
+                )));
+            }
+        };
+        columns.push(column);
+    }
+    Ok(columns)
 }
 
 /// What stands in one place in all columns, behind the element of the receiver.
@@ -481,12 +508,15 @@ fn index<'r, 'p>(
     receiver: ExprId,
     args: &'p [Arg],
 ) -> Evaluated<'r> {
-    let mut found = Value::Null;
-    indices_of(machine, receiver, args, &mut |_, index| {
-        found = index;
-        Ok(Flow::Stop)
-    })?;
-    Ok(found)
+    let value = machine.eval(receiver)?;
+    match value.kind() {
+        Kind::Null => Ok(Value::Null),
+        Kind::Array | Kind::String => {
+            let place = place_of(machine, value, &args[0], Place::First)?;
+            Ok(place.map_or(Value::Null, count))
+        }
+        _ => Err(no_elements(value, machine.arena)),
+    }
 }
 
 fn indices_of<'r, 'p>(

@@ -20,7 +20,7 @@ use crate::{
         Arg, ExprId, Fault, Machine,
         deep::{Fields, Seen},
         machine::{Evaluated, Flow, Sink},
-        numbers::shown,
+        numbers::{colliding, no_elements, shown},
     },
     value::{Entry, Kind, Value, compare, key_of},
 };
@@ -93,10 +93,12 @@ pub(super) static BUILTINS: &[Builtin] = &[
         group: "Sorting and grouping",
         parameters: &[Parameter::Each("key")],
         required: 1,
-        doc: "An object with an array of elements for each key, in the order the keys first come. Keys that are no texts become texts.",
+        doc: "An object with an array of elements for each key, in the order the keys first come. Keys that are no texts become texts; that keys of two kinds become the same text, as 1 and \"1\" do, is an error.",
         examples: &[
             ["[1, 2, 3].group_by(@ % 2)", "null", r#"{"1": [1, 3], "0": [2]}"#],
             ["$.group_by(a)", r#"[{"a": "x"}, {}]"#, r#"{"x": [{"a": "x"}], "null": [{}]}"#],
+            [r#"[1, "1"].group_by(@)"#, "null", "error"],
+            [r#"[1, "1"].group_by(@ as string)"#, "null", r#"{"1": [1, "1"]}"#],
             ["null.group_by(@)", "null", "{}"],
         ],
         run: Run::Reduce(group_by),
@@ -107,7 +109,7 @@ pub(super) static BUILTINS: &[Builtin] = &[
         group: "Sorting and grouping",
         parameters: &[Parameter::Each("key")],
         required: 1,
-        doc: "An object with the number of elements for each key, in the order the keys first come.",
+        doc: "An object with the number of elements for each key, in the order the keys first come; see group_by.",
         examples: &[
             ["$.count_by(a)", r#"[{"a": "x"}, {"a": "y"}, {"a": "x"}]"#, r#"{"x": 2, "y": 1}"#],
             ["[].count_by(@)", "null", "{}"],
@@ -120,7 +122,7 @@ pub(super) static BUILTINS: &[Builtin] = &[
         group: "Sorting and grouping",
         parameters: &[Parameter::Each("key")],
         required: 1,
-        doc: "An object with the last element for each key, in the order the keys first come.",
+        doc: "An object with the last element for each key, in the order the keys first come; see group_by.",
         examples: &[[
             "$.index_by(id)",
             r#"[{"id": 1}, {"id": 2}, {"id": 1, "n": 5}]"#,
@@ -377,7 +379,7 @@ fn reverse<'r, 'p>(machine: &mut Machine<'p, 'r>, receiver: ExprId, _: &'p [Arg]
     match receiver.as_array(arena) {
         Some(values) => elements.extend(values.iter().rev().copied()),
         None if receiver.is_null() => {}
-        None => elements.push(receiver),
+        None => return Err(no_elements(receiver, arena)),
     }
     Ok(Value::Array(elements.into_bump_slice()))
 }
@@ -407,36 +409,51 @@ fn unique_by<'r, 'p>(
     })
 }
 
+/// The key of an object, and the kind of the value it was made of.
+type Key<'r> = (&'r str, Kind);
+
 /// What is kept for each key, once all elements with their keys were handed to `note`.
-fn by_key<'r, 'p, T>(
+///
+/// # Errors
+/// A fault on the way, or keys of two kinds have one text.
+fn by_key<'r, 'p, T: 'r>(
     machine: &mut Machine<'p, 'r>,
     receiver: ExprId,
-    key: &mut dyn FnMut(&mut Machine<'p, 'r>, Value<'r>) -> Evaluated<'r, &'r str>,
+    key: &mut dyn FnMut(&mut Machine<'p, 'r>, Value<'r>) -> Evaluated<'r, Key<'r>>,
     note: &mut dyn FnMut(Option<&mut T>, Value<'r>) -> Option<T>,
-) -> Evaluated<'r, BumpVec<'r, (&'r str, T)>> {
-    let mut kept = Fields::new(machine.arena);
+) -> Evaluated<'r, Vec<(&'r str, T)>> {
+    let mut kept: Fields<'r, (Kind, T)> = Fields::new(machine.arena);
     machine.each(receiver, &mut |machine, element| {
-        let key = key(machine, element)?;
-        if let Some(first) = note(kept.get_mut(key), element) {
-            kept.put(key, first);
+        let (key, kind) = key(machine, element)?;
+        let there = kept.get_mut(key);
+        if let Some((other, _)) = &there
+            && *other != kind
+        {
+            return Err(colliding(key, *other, kind));
+        }
+        if let Some(first) = note(there.map(|(_, noted)| noted), element) {
+            kept.put(key, (kind, first));
         }
         Ok(Flow::Continue)
     })?;
-    Ok(kept.into_entries())
+    Ok(kept.into_entries().into_iter().map(|(key, (_, noted))| (key, noted)).collect())
 }
 
 /// The key that an argument gives, as the key of an object.
 fn key_text<'r, 'p>(
     arg: &'p Arg,
-) -> impl FnMut(&mut Machine<'p, 'r>, Value<'r>) -> Evaluated<'r, &'r str> {
-    |machine, element| Ok(key_of(machine.apply(arg, element)?, machine.arena))
+) -> impl FnMut(&mut Machine<'p, 'r>, Value<'r>) -> Evaluated<'r, Key<'r>> {
+    |machine, element| {
+        let key = machine.apply(arg, element)?;
+        Ok((key_of(key, machine.arena), key.kind()))
+    }
 }
 
 /// The elements of each key.
 fn grouped<'r, 'p>(
     machine: &mut Machine<'p, 'r>,
     receiver: ExprId,
-    key: &mut dyn FnMut(&mut Machine<'p, 'r>, Value<'r>) -> Evaluated<'r, &'r str>,
+    key: &mut dyn FnMut(&mut Machine<'p, 'r>, Value<'r>) -> Evaluated<'r, Key<'r>>,
 ) -> Evaluated<'r, Vec<Entry<'r>>> {
     let arena = machine.arena;
     let groups = by_key(machine, receiver, key, &mut |group, element| match group {
@@ -485,7 +502,7 @@ fn index_by<'r, 'p>(
 ) -> Evaluated<'r> {
     let entries =
         by_key(machine, receiver, &mut key_text(&args[0]), &mut |_, element| Some(element))?;
-    Ok(Value::Object(entries.into_bump_slice()))
+    Ok(Value::Object(machine.arena.alloc_slice_copy(&entries)))
 }
 
 fn partition<'r, 'p>(
@@ -624,7 +641,7 @@ fn group_shape<'r, 'p>(
     let mut groups = match by {
         Some(arg) => grouped(machine, receiver, &mut key_text(arg))?,
         None => grouped(machine, receiver, &mut |machine, element| {
-            Ok(shape_of(element, machine.arena))
+            Ok((shape_of(element, machine.arena), Kind::String))
         })?,
     };
     if let Some(shape) = shape {

@@ -6,7 +6,7 @@ use crate::{
     query::{
         Arg, Fault, Machine,
         machine::Evaluated,
-        numbers::{shown, whole},
+        numbers::{shown, whole, whole_number},
         strings::parse_number,
     },
     value::{Value, json_text, parse_text, text_of},
@@ -86,14 +86,22 @@ pub(super) static BUILTINS: &[Builtin] = &[
         group: "Conversion",
         parameters: &[],
         required: 0,
-        doc: "The number that the text is; null if it is none. What is no text stays as it is.",
+        doc: "The number that the text is; null if it is none. A number stays as it is, true is 1, false is 0, and what else there is is null.",
         examples: &[
             [r#""42".to_number()"#, "null", "42"],
             [r#""4.5".to_number()"#, "null", "4.5"],
             [r#""x".to_number()"#, "null", "null"],
-            ["true.to_number()", "null", "true"],
+            ["true.to_number()", "null", "1"],
+            ["[1].to_number()", "null", "null"],
         ],
-        run: Run::Value(|machine, receiver, _| Ok(read(machine, receiver, number))),
+        run: Run::Value(|machine, receiver, _| {
+            Ok(match receiver.resolved(machine.arena) {
+                Value::Str(text) => number(text).unwrap_or(Value::Null),
+                Value::Bool(value) => Value::Int(i64::from(value)),
+                Value::Int(_) | Value::Float(_) | Value::Big(_) => receiver,
+                _ => Value::Null,
+            })
+        }),
     },
     Builtin {
         name: "to_bool",
@@ -281,14 +289,12 @@ fn parse_int<'p, 'r>(
     let radix = match args.first() {
         None => Some(10),
         Some(arg) => {
-            let value = machine.value_of(arg)?;
-            let radix = value.as_f64(machine.arena).ok_or_else(|| no_number(machine, value))?;
-            #[allow(
-                clippy::cast_possible_truncation,
-                clippy::cast_sign_loss,
-                reason = "saturates, and is checked"
-            )]
-            Some(radix as u32).filter(|radix| (2..=36).contains(radix))
+            let value = machine.value_of(arg)?.resolved(machine.arena);
+            let radix = whole_number(value).ok_or_else(|| {
+                let shown = shown(value, machine.arena);
+                Fault::new(format!("a radix must be a whole number, not {shown}"))
+            })?;
+            u32::try_from(radix).ok().filter(|radix| (2..=36).contains(radix))
         }
     };
     let arena = machine.arena;

@@ -9,9 +9,9 @@ use crate::{
     query::{
         Arg, ExprId, Fault, Machine,
         machine::{Evaluated, Flow, Sink},
-        numbers::{double, shown},
+        numbers::{shown, whole_number},
     },
-    value::{Value, equal},
+    value::{Kind, Value, equal},
 };
 
 pub(super) static BUILTINS: &[Builtin] = &[
@@ -24,7 +24,7 @@ pub(super) static BUILTINS: &[Builtin] = &[
         doc: "The elements for which every condition is truthy.",
         examples: &[
             ["[3, 1, 2].filter(@ > 1)", "null", "[3, 2]"],
-            ["$.a.filter(b)", r#"{"a": {"b": true}}"#, r#"[{"b": true}]"#],
+            ["$.a.filter(b)", r#"{"a": {"b": true}}"#, "error"],
             ["$.a.filter(b)", "{}", "[]"],
             [
                 "$.filter(age > 30).map(name)",
@@ -44,7 +44,7 @@ pub(super) static BUILTINS: &[Builtin] = &[
         examples: &[
             ["[1, 2].map(@ * 2)", "null", "[2, 4]"],
             ["$.map(name)", r#"[{"name": "Ada"}, {}]"#, r#"["Ada", null]"#],
-            ["5.map(@ + 1)", "null", "[6]"],
+            ["5.map(@ + 1)", "null", "error"],
             ["null.map(@)", "null", "[]"],
         ],
         run: Run::Map,
@@ -56,7 +56,12 @@ pub(super) static BUILTINS: &[Builtin] = &[
         parameters: &[Parameter::Value("count")],
         required: 1,
         doc: "The first elements, as many as asked for; nothing behind them is evaluated.",
-        examples: &[["[3, 1, 2].take(2)", "null", "[3, 1]"], ["[1].take(-1)", "null", "[]"]],
+        examples: &[
+            ["[3, 1, 2].take(2)", "null", "[3, 1]"],
+            ["[3, 1, 2].take(4 / 2)", "null", "[3, 1]"],
+            ["[1].take(-1)", "null", "[]"],
+            ["[3, 1, 2].take(1.5)", "null", "error"],
+        ],
         run: Run::Stage(take),
     },
     Builtin {
@@ -200,7 +205,7 @@ pub(super) static BUILTINS: &[Builtin] = &[
         group: "Elements",
         parameters: &[Parameter::Value("count")],
         required: 0,
-        doc: "The first element, or null; with a count, an array of so many. Nothing behind is evaluated.",
+        doc: "The first element, or null; with a count, an array of so many. Nothing behind is evaluated. Behind `find` and others that give one element, it is that element.",
         examples: &[
             ["[3, 1, 2].first()", "null", "3"],
             ["[3, 1, 2].first(2)", "null", "[3, 1]"],
@@ -233,6 +238,7 @@ pub(super) static BUILTINS: &[Builtin] = &[
             ["[3, 1, 2].nth(1)", "null", "1"],
             ["[3, 1, 2].nth(-1)", "null", "2"],
             ["[3, 1, 2].nth(-9)", "null", "null"],
+            ["[3, 1, 2].nth(1.5)", "null", "error"],
         ],
         run: Run::Reduce(nth),
     },
@@ -337,23 +343,17 @@ fn take<'r, 'p>(
     Ok(stopped)
 }
 
-/// A number of elements: not negative, without fraction.
+/// A number of elements; one below zero is none.
 pub(super) fn count_of<'r, 'p>(
     machine: &mut Machine<'p, 'r>,
     arg: &'p Arg,
 ) -> Evaluated<'r, usize> {
     let value = machine.value_of(arg)?.resolved(machine.arena);
-    match double(value) {
-        #[allow(
-            clippy::cast_possible_truncation,
-            clippy::cast_sign_loss,
-            reason = "saturates, as it should"
-        )]
-        Some(count) => Ok(count.max(0.0) as usize),
-        None => {
-            Err(Fault::new(format!("how many must be a number, not a {}", value.kind().name())))
-        }
-    }
+    let Some(count) = whole_number(value) else {
+        let shown = shown(value, machine.arena);
+        return Err(Fault::new(format!("a count must be a whole number, not {shown}")));
+    };
+    Ok(usize::try_from(count.max(0)).unwrap_or(usize::MAX))
 }
 
 fn find<'r, 'p>(machine: &mut Machine<'p, 'r>, receiver: ExprId, args: &'p [Arg]) -> Evaluated<'r> {
@@ -376,7 +376,7 @@ fn flat_map<'r, 'p>(
 ) -> Evaluated<'r, Flow> {
     machine.each(receiver, &mut |machine, element| {
         let mapped = machine.apply(&args[0], element)?;
-        machine.each_of(mapped, sink)
+        machine.each_or_itself(mapped, sink)
     })
 }
 
@@ -500,6 +500,14 @@ fn first<'r, 'p>(
         })?;
         return Ok(Value::Array(elements.into_bump_slice()));
     }
+    if machine.gives_one(receiver) {
+        let one = machine.eval(receiver)?;
+        if !matches!(one.kind(), Kind::Array | Kind::Null) {
+            return Ok(one);
+        }
+        let elements = one.as_array(machine.arena).unwrap_or_default();
+        return Ok(elements.first().copied().unwrap_or(Value::Null));
+    }
     let mut first = Value::Null;
     machine.each(receiver, &mut |_, element| {
         first = element;
@@ -510,6 +518,9 @@ fn first<'r, 'p>(
 
 fn last<'r, 'p>(machine: &mut Machine<'p, 'r>, receiver: ExprId, args: &'p [Arg]) -> Evaluated<'r> {
     let count = args.first().map(|arg| count_of(machine, arg)).transpose()?;
+    if count == Some(0) {
+        return Ok(Value::Array(&[]));
+    }
     let elements = ending(machine, receiver, count.unwrap_or(1))?;
     match count {
         None => Ok(elements.front().copied().unwrap_or(Value::Null)),
@@ -538,17 +549,12 @@ fn ending<'r>(
 
 fn nth<'r, 'p>(machine: &mut Machine<'p, 'r>, receiver: ExprId, args: &'p [Arg]) -> Evaluated<'r> {
     let position = machine.value_of(&args[0])?.resolved(machine.arena);
-    let Some(position) = double(position) else {
+    let Some(position) = whole_number(position) else {
         let shown = shown(position, machine.arena);
-        return Err(Fault::new(format!("nth takes a number as the position, not {shown}")));
+        return Err(Fault::new(format!("a position must be a whole number, not {shown}")));
     };
-    #[allow(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "saturates, beyond the end of anything"
-    )]
-    let distance = position.trunc().abs() as usize;
-    if position <= -1.0 {
+    let distance = usize::try_from(position.unsigned_abs()).unwrap_or(usize::MAX);
+    if position < 0 {
         let elements = ending(machine, receiver, distance)?;
         let found = if elements.len() == distance { elements.front() } else { None };
         return Ok(found.copied().unwrap_or(Value::Null));
@@ -600,5 +606,9 @@ fn collect<'r, 'p>(
     _: &'p [Arg],
     sink: &mut Sink<'_, 'p, 'r>,
 ) -> Evaluated<'r, Flow> {
-    machine.each(receiver, sink)
+    if machine.is_stream(receiver) {
+        return machine.each(receiver, sink);
+    }
+    let value = machine.eval(receiver)?;
+    machine.each_or_itself(value, sink)
 }

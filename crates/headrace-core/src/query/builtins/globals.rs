@@ -6,7 +6,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use bumpalo::collections::Vec as BumpVec;
 
-use super::{Builtin, Parameter, Run, Size, limited};
+use super::{Builtin, Parameter, Run, Size, arrays::elements_of, limited};
 use crate::{
     query::{
         Arg, ExprId, Fault, Machine,
@@ -70,12 +70,15 @@ pub(super) static BUILTINS: &[Builtin] = &[
         parameters: &[Parameter::Value("end"), Parameter::Value("step")],
         required: 0,
         doc: "Integers: `range(n)` from 0 to before n, `range(a, b)` from a to before b, \
-              `range(a, b, step)` in steps, downwards if the step is negative.",
+              `range(a, b, step)` in steps, downwards if the step is negative. For fractions, \
+              compute with these: `range(4).map(@ * 0.25)`.",
         examples: &[
             ["range(3)", "null", "[0, 1, 2]"],
             ["range(1, 6, 2)", "null", "[1, 3, 5]"],
             ["range(3, 0, -1)", "null", "[3, 2, 1]"],
             ["range(0, 5, 0)", "null", "[]"],
+            ["range(6 / 2)", "null", "[0, 1, 2]"],
+            ["range(0, 1, 0.25)", "null", "error"],
             [r#"range("a")"#, "null", "error"],
             ["range(100000000000)", "null", "error"],
         ],
@@ -115,8 +118,14 @@ fn chain<'r, 'p>(
     sink: &mut Sink<'_, 'p, 'r>,
 ) -> Evaluated<'r, Flow> {
     for source in std::iter::once(receiver).chain(args.iter().map(|arg| arg.body)) {
-        if machine.each(source, sink)? == Flow::Stop {
-            return Ok(Flow::Stop);
+        let flow = if machine.is_stream(source) {
+            machine.each(source, sink)?
+        } else {
+            let value = machine.eval(source)?;
+            machine.each_or_itself(value, sink)?
+        };
+        if flow == Flow::Stop {
+            return Ok(flow);
         }
     }
     Ok(Flow::Continue)
@@ -130,7 +139,8 @@ fn product<'r, 'p>(
 ) -> Evaluated<'r, Flow> {
     let mut sources = Vec::with_capacity(1 + args.len());
     for source in std::iter::once(receiver).chain(args.iter().map(|arg| arg.body)) {
-        sources.push(machine.elements(source)?);
+        let value = machine.eval(source)?;
+        sources.push(elements_of(value, machine.arena));
     }
     let tuples =
         sources.iter().try_fold(1_usize, |tuples, source| tuples.checked_mul(source.len()));
@@ -182,18 +192,17 @@ fn range<'r, 'p>(
     Ok(Flow::Continue)
 }
 
-/// A number without its fraction.
+/// A bound or a step.
 fn integer<'r>(machine: &mut Machine<'_, 'r>, id: ExprId) -> Evaluated<'r, i64> {
     let value = machine.eval(id)?.resolved(machine.arena);
-    match (value, numbers::double(value)) {
-        (Value::Int(number), _) => Ok(number),
-        #[allow(clippy::cast_possible_truncation, reason = "saturates, as it should")]
-        (_, Some(number)) => Ok(number as i64),
-        _ => {
-            let shown = numbers::shown(value, machine.arena);
-            Err(Fault::new(format!("range takes numbers, not {shown}")))
-        }
-    }
+    numbers::whole_number(value).ok_or_else(|| {
+        let shown = numbers::shown(value, machine.arena);
+        let cure = match numbers::double(value) {
+            Some(_) => "; for fractions write range(4).map(@ * 0.25)",
+            None => "",
+        };
+        Fault::new(format!("range takes whole numbers, not {shown}{cure}"))
+    })
 }
 
 #[allow(clippy::unnecessary_wraps, reason = "the table has one type of function")]

@@ -8,10 +8,11 @@ use super::{Builtin, Parameter, Run, draft::Draft};
 use crate::{
     query::{
         Arg, ExprId, Fault, Machine,
-        machine::{Evaluated, Flow},
+        deep::Fields,
+        machine::Evaluated,
         numbers::{count, shown},
     },
-    value::{Entry, Value, text_of},
+    value::{Entry, Kind, Value, text_of},
 };
 
 pub(super) static BUILTINS: &[Builtin] = &[
@@ -22,12 +23,14 @@ pub(super) static BUILTINS: &[Builtin] = &[
         parameters: &[Parameter::Value("columns")],
         required: 0,
         doc: "The elements as lines of comma-separated values: the elements of an array, the \
-              values of an object, or with a list of columns a header and the values under \
-              these keys. A cell is in quotes where it must be, and empty for null.",
+              values of an object under the keys that any of the objects has, in the order these \
+              first come, or with a list of columns a header and the values under these keys. A \
+              cell is in quotes where it must be, and empty for null.",
         examples: &[
             [r#"[[1, "a,b"], [2, 'c"d']].to_csv()"#, "null", r#""1,\"a,b\"\n2,\"c\"\"d\"""#],
             [r#"$.to_csv(["b", "a"])"#, r#"[{"a": 1, "b": 2}, {"a": null}]"#, r#""b,a\n2,1\n,""#],
             ["$.to_csv()", r#"[{"a": 1, "b": [2]}]"#, r#""1,[2]""#],
+            ["[{a: 1, b: 2}, {b: 3}].to_csv()", "null", r#""1,2\n,3""#],
         ],
         run: Run::Reduce(|machine, receiver, args| table(machine, receiver, args, ',')),
     },
@@ -82,32 +85,40 @@ fn table<'p, 'r>(
         Some(arg) => columns(machine, arg)?,
         None => None,
     };
-    let mut table = Table { draft: Draft::new(machine.arena), separator, is_empty: true };
+    let arena = machine.arena;
+    let mut table = Table { draft: Draft::new(arena), separator, is_empty: true };
     if let Some(columns) = columns {
-        table.line(columns.iter().copied(), machine.arena)?;
+        table.line(columns.iter().copied(), arena)?;
     }
-    machine.each(receiver, &mut |machine, row| {
-        let arena = machine.arena;
+    let rows = machine.elements(receiver)?;
+    let keys = if columns.is_none() { keys_of(&rows, arena) } else { Vec::new() };
+    for row in rows {
         let lone = [row];
-        let cells = row.as_array(arena);
-        match (columns, row.as_object(arena)) {
-            (Some(columns), Some(_)) => {
-                let cell = |column: &Value<'r>| row.get(text_of(*column, arena));
-                table.line(columns.iter().map(|at| cell(at).unwrap_or(Value::Null)), arena)?;
-            }
-            (None, Some(entries)) => {
-                table.line(entries.iter().map(|entry| entry.1), arena)?;
-            }
-            (Some(columns), None) => {
-                let cells = cells.unwrap_or(&lone).iter().copied();
+        if row.kind() == Kind::Object {
+            let keys = columns.unwrap_or(&keys).iter();
+            let cells = keys.map(|key| row.get(text_of(*key, arena)).unwrap_or(Value::Null));
+            table.line(cells, arena)?;
+            continue;
+        }
+        let cells = row.as_array(arena).unwrap_or(&lone).iter().copied();
+        match columns {
+            Some(columns) => {
                 let filled = cells.chain(std::iter::repeat(Value::Null));
                 table.line(filled.take(columns.len()), arena)?;
             }
-            (None, None) => table.line(cells.unwrap_or(&lone).iter().copied(), arena)?,
+            None => table.line(cells, arena)?,
         }
-        Ok(Flow::Continue)
-    })?;
+    }
     Ok(table.draft.finish())
+}
+
+/// The keys of all objects among the rows, in the order in which they first come.
+fn keys_of<'r>(rows: &[Value<'r>], arena: &'r Bump) -> Vec<Value<'r>> {
+    let mut keys = Fields::new(arena);
+    for (key, _) in rows.iter().flat_map(|row| row.as_object(arena).unwrap_or_default()) {
+        keys.put(key, ());
+    }
+    keys.into_entries().iter().map(|(key, ())| Value::Str(key)).collect()
 }
 
 /// The names of the columns, if any are given.

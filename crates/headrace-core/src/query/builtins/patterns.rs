@@ -61,9 +61,11 @@ pub(super) static BUILTINS: &[Builtin] = &[
         group: "Patterns",
         parameters: &[Parameter::Value("pattern")],
         required: 1,
-        doc: "Every part of the text that the pattern matches.",
+        doc: "Every part of the text that the pattern matches; where it matches nothing at all, \
+              there is no part.",
         examples: &[
             [r#""a12b3".match_all("\d+")"#, "null", r#"["12", "3"]"#],
+            [r#""a12b".match_all("\d*")"#, "null", r#"["12"]"#],
             [r#"$.match_all("\d+")"#, "123", "null"],
         ],
         run: Run::Value(match_all),
@@ -163,7 +165,8 @@ fn match_all<'p, 'r>(
 ) -> Evaluated<'r> {
     let Some(text) = receiver.as_str(machine.arena) else { return Ok(Value::Null) };
     let regex = pattern(machine, &args[0])?;
-    texts(regex.find_iter(text).map(|found| found.as_str()), machine.arena)
+    let parts = regex.find_iter(text).map(|found| found.as_str());
+    texts(parts.filter(|part| !part.is_empty()), machine.arena)
 }
 
 fn captures<'p, 'r>(

@@ -16,16 +16,18 @@ pub(super) static BUILTINS: &[Builtin] = &[
         parameters: &[Parameter::NameRest("wanted")],
         required: 1,
         doc: "Whether an object has a key, an array an element or a text a part; of several, \
-              whether it has all of them. A key counts even if its value is null.",
+              in an array or not, whether it has all of them. A key counts even if its value is \
+              null. `includes` asks for an element that is an array.",
         examples: &[
             ["$.has(a)", r#"{"a": null}"#, "true"],
             [r#"$.has("a", "b")"#, r#"{"a": 1}"#, "false"],
             ["$.has(2)", "[1, 2]", "true"],
+            ["$.has([1, 2])", "[1, 2, 3]", "true"],
             [r#"$.has("ell")"#, r#""hello""#, "true"],
             ["$.has(a)", "5", "false"],
             ["$.has(a)", "null", "null"],
         ],
-        run: Run::Value(has),
+        run: Run::Value(has_all),
     },
     Builtin {
         name: "includes",
@@ -41,7 +43,7 @@ pub(super) static BUILTINS: &[Builtin] = &[
             [r#"$.includes("a")"#, r#"{"a": null}"#, "true"],
             ["$.includes(1)", "null", "null"],
         ],
-        run: Run::Value(has),
+        run: Run::Value(includes),
     },
     Builtin {
         name: "has_all",
@@ -101,17 +103,14 @@ pub(super) static BUILTINS: &[Builtin] = &[
     },
 ];
 
-fn has<'r, 'p>(
+fn includes<'r, 'p>(
     machine: &mut Machine<'p, 'r>,
     receiver: Value<'r>,
     args: &'p [Arg],
 ) -> Evaluated<'r> {
-    let mut all = true;
-    for arg in args {
-        let wanted = machine.value_of(arg)?;
-        all = all && holds(receiver, wanted, machine.arena);
-    }
-    Ok(if receiver.is_null() { Value::Null } else { Value::Bool(all) })
+    let wanted = machine.value_of(&args[0])?;
+    let found = holds(receiver, wanted, machine.arena);
+    Ok(if receiver.is_null() { Value::Null } else { Value::Bool(found) })
 }
 
 fn has_all<'r, 'p>(

@@ -7,7 +7,7 @@ use crate::{
     query::{
         Arg, Distinct, ExprId, Fault, Machine, Sum,
         machine::{Evaluated, Flow, Sink},
-        numbers::{double, finite, shown},
+        numbers::{add_to, finite, shown, unlike},
     },
     value::{Kind, Value, compare},
 };
@@ -23,7 +23,7 @@ pub(super) static BUILTINS: &[Builtin] = &[
         examples: &[
             ["[3, 1, 2].count()", "null", "3"],
             ["[3, 1, 2].count(@ > 1)", "null", "2"],
-            [r#""abc".count()"#, "null", "1"],
+            [r#""abc".count()"#, "null", "error"],
             ["null.count()", "null", "0"],
         ],
         run: Run::Reduce(count),
@@ -34,12 +34,12 @@ pub(super) static BUILTINS: &[Builtin] = &[
         group: "Reducers",
         parameters: &[],
         required: 0,
-        doc: "The elements of an array, the keys of an object or the characters of a text, counted; null for null.",
+        doc: "The elements of an array, the keys of an object or the characters of a text, counted; 0 for null.",
         examples: &[
             ["[3, 1, 2].len()", "null", "3"],
             [r#""häß".len()"#, "null", "3"],
             ["$.len()", r#"{"a": 1, "b": 2}"#, "2"],
-            ["null.len()", "null", "null"],
+            ["null.len()", "null", "0"],
             ["5.len()", "null", "error"],
         ],
         run: Run::Reduce(len),
@@ -50,11 +50,13 @@ pub(super) static BUILTINS: &[Builtin] = &[
         group: "Reducers",
         parameters: &[Parameter::Each("expression")],
         required: 0,
-        doc: "The total of all numbers, exact and rounded once at the end; an integer if all of them are and it fits. What is no number does not count.",
+        doc: "The total of all numbers, exact and rounded once at the end; an integer if all of them are and it fits. Null does not count; anything else that is no number is an error.",
         examples: &[
             ["[3, 1, 2].sum()", "null", "6"],
             ["$.sum(price)", r#"[{"price": 0.1}, {"price": 0.2}, {}]"#, "0.30000000000000004"],
-            [r#"[1, "a", null, 2.5].sum()"#, "null", "3.5"],
+            ["[1, null, 2.5].sum()", "null", "3.5"],
+            [r#"[1, "2"].sum()"#, "null", "error"],
+            [r#"[1, "2"].sum(@ as int)"#, "null", "3"],
             ["[].sum()", "null", "0"],
         ],
         run: Run::Reduce(sum),
@@ -65,7 +67,7 @@ pub(super) static BUILTINS: &[Builtin] = &[
         group: "Reducers",
         parameters: &[Parameter::Each("expression")],
         required: 0,
-        doc: "The mean of all numbers, or null if there are none. What is no number does not count.",
+        doc: "The mean of all numbers, or null if there are none. Null does not count; anything else that is no number is an error.",
         examples: &[
             ["[3, 1, null].avg()", "null", "2.0"],
             ["$.avg(price)", r#"[{"price": 1}, {"price": 2}]"#, "1.5"],
@@ -79,11 +81,12 @@ pub(super) static BUILTINS: &[Builtin] = &[
         group: "Reducers",
         parameters: &[Parameter::Each("expression")],
         required: 0,
-        doc: "The smallest number, as it is written, or null if there is none.",
+        doc: "The smallest of the elements that are not null, in the order of `sort`, as it is written; null if there are none. They must be of one kind.",
         examples: &[
             ["[3, 1, 2.5].min()", "null", "1"],
-            ["$.min(price)", r#"[{"price": 4.50}, {"price": "free"}]"#, "4.50"],
-            [r#"["a"].min()"#, "null", "null"],
+            ["$.min(price)", r#"[{"price": 4.50}, {"price": null}]"#, "4.50"],
+            [r#"["b", "a"].min()"#, "null", r#""a""#],
+            [r#"[1, "a"].min()"#, "null", "error"],
         ],
         run: Run::Reduce(min),
     },
@@ -93,10 +96,11 @@ pub(super) static BUILTINS: &[Builtin] = &[
         group: "Reducers",
         parameters: &[Parameter::Each("expression")],
         required: 0,
-        doc: "The largest number, as it is written, or null if there is none.",
+        doc: "The largest of the elements that are not null, in the order of `sort`, as it is written; null if there are none. They must be of one kind.",
         examples: &[
             ["[3, 1, 2.5].max()", "null", "3"],
             ["$.max(price)", r#"[{"price": 4}, {"price": 5}]"#, "5"],
+            [r#"["2026-01-02", "2026-01-10"].max()"#, "null", r#""2026-01-10""#],
             ["null.max()", "null", "null"],
         ],
         run: Run::Reduce(max),
@@ -197,7 +201,7 @@ fn len<'r, 'p>(machine: &mut Machine<'p, 'r>, receiver: ExprId, args: &'p [Arg])
     let arena = machine.arena;
     let value = machine.eval(receiver)?;
     let length = match value.kind() {
-        Kind::Null => return Ok(Value::Null),
+        Kind::Null => Some(0),
         Kind::String => value.as_str(arena).map(|text| text.chars().count()),
         Kind::Array => match value {
             // An array of the row knows how long it is; its elements need not be looked up.
@@ -225,42 +229,30 @@ fn taken<'r, 'p>(
     args.first().map_or(Ok(element), |arg| machine.apply(arg, element))
 }
 
-/// Add a number of the data; true if it is one.
-pub(super) fn add(sum: &mut Sum, value: Value<'_>) -> Result<bool, Fault> {
-    match value {
-        Value::Int(number) => sum.add_integer(number),
-        Value::Float(_) | Value::Big(_) => match double(value) {
-            Some(number) => sum.add_double(number),
-            None => return Err(Fault::new("a number is too large to be added")),
-        },
-        _ => return Ok(false),
-    }
-    Ok(true)
-}
-
 /// The total of all numbers, and how many there are.
 fn total<'r, 'p>(
     machine: &mut Machine<'p, 'r>,
     receiver: ExprId,
     args: &'p [Arg],
+    builtin: &str,
 ) -> Evaluated<'r, (Sum, u64)> {
     let mut sum = Sum::new();
     let mut count = 0;
     machine.each(receiver, &mut |machine, element| {
-        let value = taken(machine, args, element)?.resolved(machine.arena);
-        count += u64::from(add(&mut sum, value)?);
+        let value = taken(machine, args, element)?;
+        count += u64::from(add_to(&mut sum, value, builtin, machine.arena)?);
         Ok(Flow::Continue)
     })?;
     Ok((sum, count))
 }
 
 fn sum<'r, 'p>(machine: &mut Machine<'p, 'r>, receiver: ExprId, args: &'p [Arg]) -> Evaluated<'r> {
-    let (sum, _) = total(machine, receiver, args)?;
+    let (sum, _) = total(machine, receiver, args, "sum")?;
     sum.integer().map_or_else(|| finite(sum.double()), |total| Ok(Value::Int(total)))
 }
 
 fn avg<'r, 'p>(machine: &mut Machine<'p, 'r>, receiver: ExprId, args: &'p [Arg]) -> Evaluated<'r> {
-    let (sum, count) = total(machine, receiver, args)?;
+    let (sum, count) = total(machine, receiver, args, "avg")?;
     if count == 0 {
         return Ok(Value::Null);
     }
@@ -276,7 +268,7 @@ fn max<'r, 'p>(machine: &mut Machine<'p, 'r>, receiver: ExprId, args: &'p [Arg])
     extreme(machine, receiver, args, Ordering::Greater)
 }
 
-/// The first number that no other is `beyond`.
+/// The first element that no other is `beyond`, of those that are not null.
 fn extreme<'r, 'p>(
     machine: &mut Machine<'p, 'r>,
     receiver: ExprId,
@@ -286,9 +278,16 @@ fn extreme<'r, 'p>(
     let mut best = Best::new(beyond);
     machine.each(receiver, &mut |machine, element| {
         let value = taken(machine, args, element)?;
-        if value.kind() == Kind::Number {
-            best.consider(machine, value, value);
+        if value.is_null() {
+            return Ok(Flow::Continue);
         }
+        if let Some(other) = best.key.map(Value::kind)
+            && other != value.kind()
+        {
+            let builtin = if beyond == Ordering::Less { "min" } else { "max" };
+            return Err(unlike(other, value.kind(), builtin));
+        }
+        best.consider(machine, value, value);
         Ok(Flow::Continue)
     })?;
     Ok(best.value)

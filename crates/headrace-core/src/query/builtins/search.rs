@@ -12,7 +12,7 @@ use crate::{
         machine::Evaluated,
         numbers::{count, shown},
     },
-    value::{Kind, Value},
+    value::{Kind, Value, equal},
 };
 
 pub(super) static BUILTINS: &[Builtin] = &[
@@ -94,15 +94,17 @@ pub(super) static BUILTINS: &[Builtin] = &[
         group: "Text",
         parameters: &[Parameter::Value("part")],
         required: 1,
-        doc: "Before how many characters the first occurrence of `part` begins; -1 if there is \
-              none.",
+        doc: "Where the first occurrence of `part` begins in the text, counted in characters, or \
+              at which position an array has its first element that is equal to it; -1 if there \
+              is none. `index` says the same, but null for none.",
         examples: &[
             [r#""banana".index_of("an")"#, "null", "1"],
             [r#""éa".index_of("a")"#, "null", "1"],
             [r#""banana".index_of("x")"#, "null", "-1"],
+            [r#"["a", "b"].index_of("b")"#, "null", "1"],
         ],
         run: Run::Value(|machine, receiver, args| {
-            position(machine, receiver, &args[0], |text, part| text.find(part))
+            position(machine, receiver, &args[0], Place::First)
         }),
     },
     Builtin {
@@ -111,11 +113,13 @@ pub(super) static BUILTINS: &[Builtin] = &[
         group: "Text",
         parameters: &[Parameter::Value("part")],
         required: 1,
-        doc: "Where the last occurrence of `part` begins, counted in characters; -1 if there is \
-              none.",
-        examples: &[[r#""banana".last_index_of("an")"#, "null", "3"]],
+        doc: "As index_of, of the last occurrence.",
+        examples: &[
+            [r#""banana".last_index_of("an")"#, "null", "3"],
+            ["[1, 2, 1].last_index_of(1)", "null", "2"],
+        ],
         run: Run::Value(|machine, receiver, args| {
-            position(machine, receiver, &args[0], |text, part| text.rfind(part))
+            position(machine, receiver, &args[0], Place::Last)
         }),
     },
     Builtin {
@@ -230,17 +234,47 @@ fn compared<'p, 'r>(
     Ok(tested(machine, receiver, |text| test(text, with)))
 }
 
-/// Before how many characters a part begins; -1 if there is no such part.
+/// Which of several places is wanted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Place {
+    First,
+    Last,
+}
+
+/// Where an array has an element or a text a part; -1 if it has none.
 fn position<'p, 'r>(
     machine: &mut Machine<'p, 'r>,
     receiver: Value<'r>,
     arg: &'p Arg,
-    find: fn(&str, &str) -> Option<usize>,
+    place: Place,
 ) -> Evaluated<'r> {
-    let Some(text) = receiver.as_str(machine.arena) else { return Ok(Value::Null) };
+    if !matches!(receiver.kind(), Kind::Array | Kind::String) {
+        return Ok(Value::Null);
+    }
+    Ok(place_of(machine, receiver, arg, place)?.map_or(Value::Int(-1), count))
+}
+
+/// Where an array has an element, or before how many characters a text has a part.
+pub(super) fn place_of<'p, 'r>(
+    machine: &mut Machine<'p, 'r>,
+    receiver: Value<'r>,
+    arg: &'p Arg,
+    place: Place,
+) -> Evaluated<'r, Option<usize>> {
+    let arena = machine.arena;
+    if let Some(elements) = receiver.as_array(arena) {
+        let wanted = machine.value_of(arg)?;
+        let mut places = elements.iter();
+        let is_wanted = |element: &Value<'r>| equal(*element, wanted, arena);
+        return Ok(match place {
+            Place::First => places.position(is_wanted),
+            Place::Last => places.rposition(is_wanted),
+        });
+    }
+    let Some(text) = receiver.as_str(arena) else { return Ok(None) };
     let part = text_argument(machine, arg)?;
-    let before = find(text, part).and_then(|at| text.get(..at));
-    Ok(before.map_or(Value::Int(-1), |before| count(before.chars().count())))
+    let found = if place == Place::First { text.find(part) } else { text.rfind(part) };
+    Ok(found.and_then(|at| text.get(..at)).map(|before| before.chars().count()))
 }
 
 /// The parts to look for, if there is text to look in.

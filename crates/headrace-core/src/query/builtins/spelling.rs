@@ -76,9 +76,11 @@ pub(super) static BUILTINS: &[Builtin] = &[
         parameters: &[],
         required: 0,
         doc: "The words of a name in lower case with `_` between them. A word ends at white \
-              space, `_` or `-`, and where an upper case letter follows a lower case one.",
+              space, `_` or `-`, and where an upper case letter follows a lower case one or a \
+              digit.",
         examples: &[
             [r#""fooBarBaz".snake_case()"#, "null", r#""foo_bar_baz""#],
+            [r#""user2Name".snake_case()"#, "null", r#""user2_name""#],
             [r#""HTTPServer".snake_case()"#, "null", r#""httpserver""#],
         ],
         run: Run::Value(|machine, receiver, _| {
@@ -235,13 +237,15 @@ fn words(name: &str) -> impl Iterator<Item = &str> {
     name.split(is_gap).flat_map(humps).filter(|word| !word.is_empty())
 }
 
-/// What begins with the upper case letters that follow lower case ones.
+/// What begins with the upper case letters that follow lower case ones or digits.
 fn humps(word: &str) -> impl Iterator<Item = &str> {
     let mut rest = word;
     std::iter::from_fn(move || {
         let follows = rest.char_indices().skip(1).zip(rest.chars());
         let next = follows
-            .filter(|((_, here), before)| before.is_lowercase() && here.is_uppercase())
+            .filter(|((_, here), before)| {
+                (before.is_lowercase() || before.is_numeric()) && here.is_uppercase()
+            })
             .map(|((at, _), _)| at)
             .next();
         let (word, others) = rest.split_at(next.unwrap_or(rest.len()));
@@ -414,7 +418,7 @@ mod tests {
             ("Foo Bar-baz", &["Foo", "Bar", "baz"]),
             ("HTTPServer", &["HTTPServer"]),
             ("_éÉ_", &["é", "É"]),
-            ("a1B", &["a1B"]),
+            ("a1B", &["a1", "B"]),
         ];
         for (name, expected) in cases {
             assert_eq!(words(name).collect::<Vec<_>>(), expected, "{name:?}");

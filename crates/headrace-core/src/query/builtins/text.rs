@@ -14,7 +14,11 @@ use super::{
     limited,
 };
 use crate::{
-    query::{Arg, Fault, Machine, machine::Evaluated, numbers::shown},
+    query::{
+        Arg, Fault, Machine,
+        machine::Evaluated,
+        numbers::{shown, whole_number},
+    },
     value::{Kind, Value},
 };
 
@@ -293,16 +297,13 @@ fn slice<'p, 'r>(
 
 /// A position; null is none.
 fn position<'p, 'r>(machine: &mut Machine<'p, 'r>, arg: &'p Arg) -> Evaluated<'r, Option<i64>> {
-    match machine.value_of(arg)?.resolved(machine.arena) {
-        Value::Null => Ok(None),
-        Value::Int(at) => Ok(Some(at)),
-        #[allow(clippy::cast_possible_truncation, reason = "saturates, as it should")]
-        Value::Float(at) => Ok(Some(at as i64)),
-        other => {
-            let shown = shown(other, machine.arena);
-            Err(Fault::new(format!("a position must be a number, not {shown}")))
-        }
+    let value = machine.value_of(arg)?.resolved(machine.arena);
+    let position = whole_number(value);
+    if position.is_none() && !value.is_null() {
+        let shown = shown(value, machine.arena);
+        return Err(Fault::new(format!("a position must be a whole number, not {shown}")));
     }
+    Ok(position)
 }
 
 /// The range between two positions that may count from the end; empty if they are reversed.

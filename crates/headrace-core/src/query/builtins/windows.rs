@@ -1,18 +1,20 @@
-//! Numbers in their order: running and neighbouring values.
+//! Running and neighbouring values.
 //!
-//! All of them give a double or null for each element. What is no number is a gap: it has
-//! its place, but no value.
+//! Each gives a value for every element. Null is a gap: it has its place, but no value. What is
+//! computed takes numbers only; an element that is passed on may be of any kind and stays as it
+//! is.
 
-use std::collections::VecDeque;
+use std::{cmp::Ordering, collections::VecDeque};
 
 use super::{Builtin, Parameter, Run, elements::count_of};
 use crate::{
     query::{
         Arg, ExprId, Fault, Machine, Sum,
         machine::{Evaluated, Flow, Sink},
-        numbers::{double, finite},
+        numbers::{addend, arithmetic, finite, unlike},
+        program::Operator,
     },
-    value::Value,
+    value::{Kind, Value, compare},
 };
 
 pub(super) static BUILTINS: &[Builtin] = &[
@@ -22,10 +24,11 @@ pub(super) static BUILTINS: &[Builtin] = &[
         group: "Windows",
         parameters: &[Parameter::Value("size")],
         required: 1,
-        doc: "For each element, the sum of the last so many numbers up to it; null until there are that many.",
+        doc: "For each element, the sum of the last so many elements up to it, exact and an integer if all of them are; null until there are that many. Null does not count.",
         examples: &[
-            ["[3, 1, 2].rolling_sum(2)", "null", "[null, 4.0, 3.0]"],
-            ["[3, null, 2].rolling_sum(2)", "null", "[null, 3.0, 2.0]"],
+            ["[3, 1, 2].rolling_sum(2)", "null", "[null, 4, 3]"],
+            ["[3, null, 2.5].rolling_sum(2)", "null", "[null, 3, 2.5]"],
+            [r#"[3, "1"].rolling_sum(2)"#, "null", "error"],
             ["[3, 1, 2].rolling_sum(0)", "null", "error"],
         ],
         run: Run::Stage(rolling_sum),
@@ -36,7 +39,7 @@ pub(super) static BUILTINS: &[Builtin] = &[
         group: "Windows",
         parameters: &[Parameter::Value("size")],
         required: 1,
-        doc: "For each element, the mean of the last so many numbers up to it; null until there are that many.",
+        doc: "For each element, the mean of the last so many elements up to it; null until there are that many. Null does not count.",
         examples: &[
             ["[3, 1, 2].rolling_avg(2)", "null", "[null, 2.0, 1.5]"],
             ["[3, null, null].rolling_avg(2)", "null", "[null, 3.0, null]"],
@@ -49,10 +52,10 @@ pub(super) static BUILTINS: &[Builtin] = &[
         group: "Windows",
         parameters: &[Parameter::Value("size")],
         required: 1,
-        doc: "For each element, the smallest of the last so many numbers up to it; null until there are that many.",
+        doc: "For each element, the smallest of the last so many elements up to it, as `min` has it; null until there are that many.",
         examples: &[
-            ["[3, 1, 2].rolling_min(2)", "null", "[null, 1.0, 1.0]"],
-            ["[null, null, 2].rolling_min(2)", "null", "[null, null, 2.0]"],
+            ["[3, 1, 2].rolling_min(2)", "null", "[null, 1, 1]"],
+            ["[null, null, 2].rolling_min(2)", "null", "[null, null, 2]"],
         ],
         run: Run::Stage(rolling_min),
     },
@@ -62,8 +65,11 @@ pub(super) static BUILTINS: &[Builtin] = &[
         group: "Windows",
         parameters: &[Parameter::Value("size")],
         required: 1,
-        doc: "For each element, the largest of the last so many numbers up to it; null until there are that many.",
-        examples: &[["[3, 1, 2].rolling_max(2)", "null", "[null, 3.0, 2.0]"]],
+        doc: "For each element, the largest of the last so many elements up to it, as `max` has it; null until there are that many.",
+        examples: &[
+            ["[3, 1, 2].rolling_max(2)", "null", "[null, 3, 2]"],
+            [r#"["a", "c", "b"].rolling_max(2)"#, "null", r#"[null, "c", "c"]"#],
+        ],
         run: Run::Stage(rolling_max),
     },
     Builtin {
@@ -72,11 +78,11 @@ pub(super) static BUILTINS: &[Builtin] = &[
         group: "Windows",
         parameters: &[Parameter::Value("distance")],
         required: 0,
-        doc: "For each element, the number before it, or the one at a greater distance.",
+        doc: "For each element, the one before it, or the one at a greater distance, as it is; null where there is none.",
         examples: &[
-            ["[3, 1, 2].lag()", "null", "[null, 3.0, 1.0]"],
-            ["[3, 1, 2].lag(2)", "null", "[null, null, 3.0]"],
-            [r#"["a", 1].lag()"#, "null", "[null, null]"],
+            ["[3, 1, 2].lag()", "null", "[null, 3, 1]"],
+            ["[3, 1, 2].lag(2)", "null", "[null, null, 3]"],
+            [r#"["a", 1].lag()"#, "null", r#"[null, "a"]"#],
         ],
         run: Run::Stage(lag),
     },
@@ -86,9 +92,9 @@ pub(super) static BUILTINS: &[Builtin] = &[
         group: "Windows",
         parameters: &[Parameter::Value("distance")],
         required: 0,
-        doc: "For each element, the number behind it, or the one at a greater distance.",
+        doc: "For each element, the one behind it, or the one at a greater distance, as it is; null where there is none.",
         examples: &[
-            ["[3, 1, 2].lead()", "null", "[1.0, 2.0, null]"],
+            ["[3, 1, 2].lead()", "null", "[1, 2, null]"],
             ["[3, 1].lead(5)", "null", "[null, null]"],
         ],
         run: Run::Stage(lead),
@@ -101,7 +107,7 @@ pub(super) static BUILTINS: &[Builtin] = &[
         required: 0,
         doc: "Each number minus the one before it.",
         examples: &[
-            ["[3, 1, 2].diff_window()", "null", "[null, -2.0, 1.0]"],
+            ["[3, 1, 2].diff_window()", "null", "[null, -2, 1]"],
             ["[3, null, 2].diff_window()", "null", "[null, null, null]"],
         ],
         run: Run::Stage(diff_window),
@@ -125,8 +131,8 @@ pub(super) static BUILTINS: &[Builtin] = &[
         group: "Windows",
         parameters: &[],
         required: 0,
-        doc: "For each element, the largest number so far.",
-        examples: &[["[null, 1, 3, 2].cummax()", "null", "[null, 1.0, 3.0, 3.0]"]],
+        doc: "For each element, the largest so far, as `max` has it.",
+        examples: &[["[null, 1, 3, 2].cummax()", "null", "[null, 1, 3, 3]"]],
         run: Run::Stage(cummax),
     },
     Builtin {
@@ -135,8 +141,8 @@ pub(super) static BUILTINS: &[Builtin] = &[
         group: "Windows",
         parameters: &[],
         required: 0,
-        doc: "For each element, the smallest number so far.",
-        examples: &[["[3, 1, null, 2].cummin()", "null", "[3.0, 1.0, 1.0, 1.0]"]],
+        doc: "For each element, the smallest so far, as `min` has it.",
+        examples: &[["[3, 1, null, 2].cummin()", "null", "[3, 1, 1, 1]"]],
         run: Run::Stage(cummin),
     },
     Builtin {
@@ -157,45 +163,97 @@ pub(super) static BUILTINS: &[Builtin] = &[
 /// A number of the data, or a gap.
 type Reading = Option<f64>;
 
-/// Push what `next` makes of each reading.
-fn each_reading<'r, 'p>(
+/// Push what `next` makes of each element.
+fn each_element<'r, 'p>(
     machine: &mut Machine<'p, 'r>,
     receiver: ExprId,
     sink: &mut Sink<'_, 'p, 'r>,
-    next: &mut dyn FnMut(Reading) -> Reading,
+    next: &mut dyn FnMut(&Machine<'p, 'r>, Value<'r>) -> Evaluated<'r>,
 ) -> Evaluated<'r, Flow> {
     machine.each(receiver, &mut |machine, element| {
-        let value = shown(next(double(element.resolved(machine.arena))))?;
+        let value = next(machine, element)?;
         sink(machine, value)
     })
+}
+
+/// An element as a number; null is a gap.
+fn reading<'r>(
+    machine: &Machine<'_, 'r>,
+    element: Value<'r>,
+    builtin: &str,
+) -> Result<Reading, Fault> {
+    if element.is_null() { Ok(None) } else { addend(element, builtin, machine.arena).map(Some) }
 }
 
 fn shown<'r>(reading: Reading) -> Evaluated<'r> {
     reading.map_or(Ok(Value::Null), finite)
 }
 
-/// The last `size` readings.
-struct Window {
+/// The last `size` of something.
+struct Window<T> {
     size: usize,
-    readings: VecDeque<Reading>,
+    held: VecDeque<T>,
 }
 
-impl Window {
+impl<T> Window<T> {
     fn new<'p>(machine: &mut Machine<'p, '_>, arg: &'p Arg) -> Result<Self, Fault> {
         match count_of(machine, arg)? {
-            0 => Err(Fault::new("a window must be of 1 element at least")),
-            size => Ok(Self { size, readings: VecDeque::new() }),
+            0 => Err(Fault::new("a window must have at least 1 element")),
+            size => Ok(Self { size, held: VecDeque::new() }),
         }
     }
 
-    /// Take in a reading; what falls out.
-    fn shift(&mut self, reading: Reading) -> Reading {
-        self.readings.push_back(reading);
-        if self.readings.len() > self.size { self.readings.pop_front().flatten() } else { None }
+    /// Take in one more; what falls out.
+    fn shift(&mut self, added: T) -> Option<T> {
+        self.held.push_back(added);
+        if self.held.len() > self.size { self.held.pop_front() } else { None }
     }
 
     fn is_full(&self) -> bool {
-        self.readings.len() == self.size
+        self.held.len() == self.size
+    }
+}
+
+/// The total of the numbers in a window.
+#[derive(Default)]
+struct Total {
+    /// Exact, so that what has left the window leaves no error behind.
+    sum: Sum,
+    /// How many decimals there are.
+    fractional: usize,
+    count: usize,
+}
+
+impl Total {
+    fn add(&mut self, number: Value<'_>) {
+        self.change(number, 1);
+    }
+
+    fn remove(&mut self, number: Value<'_>) {
+        self.change(number, -1);
+    }
+
+    /// Count a number in, or out with a `sign` of -1; null is none.
+    fn change(&mut self, number: Value<'_>, sign: i8) {
+        let into = |count: usize| if sign > 0 { count + 1 } else { count - 1 };
+        match number {
+            Value::Int(number) if sign > 0 => self.sum.add_integer(number),
+            Value::Int(number) => self.sum.subtract_integer(number),
+            Value::Float(number) => {
+                self.sum.add_double(number * f64::from(sign));
+                self.fractional = into(self.fractional);
+            }
+            _ => return,
+        }
+        self.count = into(self.count);
+    }
+
+    fn value<'r>(&self) -> Evaluated<'r> {
+        // Once all decimals have left, what they added is 0.
+        match self.sum.integers() {
+            Some(total) if self.fractional == 0 => Ok(Value::Int(total)),
+            _ => finite(self.sum.double()),
+        }
     }
 }
 
@@ -205,7 +263,7 @@ fn rolling_sum<'r, 'p>(
     args: &'p [Arg],
     sink: &mut Sink<'_, 'p, 'r>,
 ) -> Evaluated<'r, Flow> {
-    rolling_total(machine, receiver, args, sink, |total, _| Some(total))
+    rolling_total(machine, receiver, args, sink, "rolling_sum", Total::value)
 }
 
 fn rolling_avg<'r, 'p>(
@@ -214,35 +272,54 @@ fn rolling_avg<'r, 'p>(
     args: &'p [Arg],
     sink: &mut Sink<'_, 'p, 'r>,
 ) -> Evaluated<'r, Flow> {
-    rolling_total(machine, receiver, args, sink, |total, count| {
+    rolling_total(machine, receiver, args, sink, "rolling_avg", |total| {
         #[allow(clippy::cast_precision_loss, reason = "nobody has 2^53 elements")]
-        (count > 0).then(|| total / count as f64)
+        shown((total.count > 0).then(|| total.sum.double() / total.count as f64))
     })
 }
 
-/// `result` of the total of the numbers in a window, and of how many they are.
+/// `result` of the total of each window.
 fn rolling_total<'r, 'p>(
     machine: &mut Machine<'p, 'r>,
     receiver: ExprId,
     args: &'p [Arg],
     sink: &mut Sink<'_, 'p, 'r>,
-    result: fn(f64, usize) -> Reading,
+    builtin: &str,
+    result: fn(&Total) -> Evaluated<'r>,
 ) -> Evaluated<'r, Flow> {
     let mut window = Window::new(machine, &args[0])?;
-    // Exact, so that what has left the window leaves no error behind.
-    let mut sum = Sum::new();
-    let mut count = 0;
-    each_reading(machine, receiver, sink, &mut |reading| {
-        if let Some(number) = reading {
-            sum.add_double(number);
-            count += 1;
+    let mut total = Total::default();
+    each_element(machine, receiver, sink, &mut |machine, element| {
+        let number = match element.resolved(machine.arena) {
+            number @ (Value::Int(_) | Value::Null) => number,
+            other => Value::Float(addend(other, builtin, machine.arena)?),
+        };
+        total.add(number);
+        if let Some(gone) = window.shift(number) {
+            total.remove(gone);
         }
-        if let Some(number) = window.shift(reading) {
-            sum.add_double(-number);
-            count -= 1;
-        }
-        if window.is_full() { result(sum.double(), count) } else { None }
+        if window.is_full() { result(&total) } else { Ok(Value::Null) }
     })
+}
+
+/// Refuses elements of two kinds where the least or the greatest is wanted.
+struct OneKind {
+    builtin: &'static str,
+    kind: Option<Kind>,
+}
+
+impl OneKind {
+    fn new(builtin: &'static str) -> Self {
+        Self { builtin, kind: None }
+    }
+
+    fn check(&mut self, element: Value<'_>) -> Result<(), Fault> {
+        let kind = element.kind();
+        match *self.kind.get_or_insert(kind) {
+            other if other == kind => Ok(()),
+            other => Err(unlike(other, kind, self.builtin)),
+        }
+    }
 }
 
 fn rolling_min<'r, 'p>(
@@ -251,7 +328,8 @@ fn rolling_min<'r, 'p>(
     args: &'p [Arg],
     sink: &mut Sink<'_, 'p, 'r>,
 ) -> Evaluated<'r, Flow> {
-    rolling_extreme(machine, receiver, args, sink, |left, right| left < right)
+    let kinds = OneKind::new("rolling_min");
+    rolling_extreme(machine, receiver, args, sink, kinds, Ordering::Less)
 }
 
 fn rolling_max<'r, 'p>(
@@ -260,7 +338,8 @@ fn rolling_max<'r, 'p>(
     args: &'p [Arg],
     sink: &mut Sink<'_, 'p, 'r>,
 ) -> Evaluated<'r, Flow> {
-    rolling_extreme(machine, receiver, args, sink, |left, right| left > right)
+    let kinds = OneKind::new("rolling_max");
+    rolling_extreme(machine, receiver, args, sink, kinds, Ordering::Greater)
 }
 
 fn rolling_extreme<'r, 'p>(
@@ -268,24 +347,32 @@ fn rolling_extreme<'r, 'p>(
     receiver: ExprId,
     args: &'p [Arg],
     sink: &mut Sink<'_, 'p, 'r>,
-    beyond: fn(f64, f64) -> bool,
+    mut kinds: OneKind,
+    beyond: Ordering,
 ) -> Evaluated<'r, Flow> {
     let mut window = Window::new(machine, &args[0])?;
-    // The numbers of the window that nothing behind them is beyond: the first is the result.
-    let mut best: VecDeque<f64> = VecDeque::new();
-    each_reading(machine, receiver, sink, &mut |reading| {
-        if let Some(number) = reading {
-            while best.back().is_some_and(|last| beyond(number, *last)) {
+    // The elements of the window that nothing behind them is beyond, with their places: the
+    // first is the result.
+    let mut best: VecDeque<(usize, Value<'r>)> = VecDeque::new();
+    let mut place = 0;
+    each_element(machine, receiver, sink, &mut |machine, element| {
+        if !element.is_null() {
+            kinds.check(element)?;
+            while best
+                .back()
+                .is_some_and(|(_, last)| compare(element, *last, machine.arena) == beyond)
+            {
                 best.pop_back();
             }
-            best.push_back(number);
+            best.push_back((place, element));
         }
-        let gone = window.shift(reading);
-        #[allow(clippy::float_cmp, reason = "whether it is the same number, not one nearby")]
-        if gone.is_some() && gone == best.front().copied() {
+        let gone = window.shift(place);
+        if gone.is_some() && gone == best.front().map(|(place, _)| *place) {
             best.pop_front();
         }
-        if window.is_full() { best.front().copied() } else { None }
+        place += 1;
+        let first = best.front().filter(|_| window.is_full());
+        Ok(first.map_or(Value::Null, |(_, element)| *element))
     })
 }
 
@@ -302,9 +389,10 @@ fn lag<'r, 'p>(
 ) -> Evaluated<'r, Flow> {
     let distance = distance(machine, args)?;
     let mut waiting = VecDeque::new();
-    each_reading(machine, receiver, sink, &mut |reading| {
-        waiting.push_back(reading);
-        if waiting.len() > distance { waiting.pop_front().flatten() } else { None }
+    each_element(machine, receiver, sink, &mut |_, element| {
+        waiting.push_back(element);
+        let before = if waiting.len() > distance { waiting.pop_front() } else { None };
+        Ok(before.unwrap_or(Value::Null))
     })
 }
 
@@ -322,8 +410,7 @@ fn lead<'r, 'p>(
             waiting += 1;
             return Ok(Flow::Continue);
         }
-        let value = shown(double(element.resolved(machine.arena)))?;
-        sink(machine, value)
+        sink(machine, element)
     })?;
     if flow == Flow::Stop {
         return Ok(flow);
@@ -342,7 +429,9 @@ fn diff_window<'r, 'p>(
     _: &'p [Arg],
     sink: &mut Sink<'_, 'p, 'r>,
 ) -> Evaluated<'r, Flow> {
-    with_previous(machine, receiver, sink, |previous, number| Some(number - previous))
+    with_previous(machine, receiver, sink, "diff_window", |machine, previous, number| {
+        arithmetic(Operator::Subtract, number, previous, machine.arena)
+    })
 }
 
 fn pct_change<'r, 'p>(
@@ -351,21 +440,32 @@ fn pct_change<'r, 'p>(
     _: &'p [Arg],
     sink: &mut Sink<'_, 'p, 'r>,
 ) -> Evaluated<'r, Flow> {
-    with_previous(machine, receiver, sink, |previous, number| {
-        (previous != 0.0).then(|| (number - previous) / previous)
+    with_previous(machine, receiver, sink, "pct_change", |machine, previous, number| {
+        let change = arithmetic(Operator::Subtract, number, previous, machine.arena)?;
+        if previous.truthy(machine.arena) {
+            arithmetic(Operator::Divide, change, previous, machine.arena)
+        } else {
+            Ok(Value::Null)
+        }
     })
 }
 
+/// `result` of each number and the one before it, where neither is a gap.
 fn with_previous<'r, 'p>(
     machine: &mut Machine<'p, 'r>,
     receiver: ExprId,
     sink: &mut Sink<'_, 'p, 'r>,
-    result: fn(f64, f64) -> Reading,
+    builtin: &str,
+    result: fn(&Machine<'p, 'r>, Value<'r>, Value<'r>) -> Evaluated<'r>,
 ) -> Evaluated<'r, Flow> {
-    let mut previous = None;
-    each_reading(machine, receiver, sink, &mut |reading| {
-        let both = std::mem::replace(&mut previous, reading).zip(reading);
-        both.and_then(|(previous, number)| result(previous, number))
+    let mut previous = Value::Null;
+    each_element(machine, receiver, sink, &mut |machine, element| {
+        reading(machine, element, builtin)?;
+        let previous = std::mem::replace(&mut previous, element);
+        if previous.is_null() || element.is_null() {
+            return Ok(Value::Null);
+        }
+        result(machine, previous, element)
     })
 }
 
@@ -375,7 +475,7 @@ fn cummax<'r, 'p>(
     _: &'p [Arg],
     sink: &mut Sink<'_, 'p, 'r>,
 ) -> Evaluated<'r, Flow> {
-    so_far(machine, receiver, sink, f64::max)
+    so_far(machine, receiver, sink, OneKind::new("cummax"), Ordering::Greater)
 }
 
 fn cummin<'r, 'p>(
@@ -384,21 +484,25 @@ fn cummin<'r, 'p>(
     _: &'p [Arg],
     sink: &mut Sink<'_, 'p, 'r>,
 ) -> Evaluated<'r, Flow> {
-    so_far(machine, receiver, sink, f64::min)
+    so_far(machine, receiver, sink, OneKind::new("cummin"), Ordering::Less)
 }
 
 fn so_far<'r, 'p>(
     machine: &mut Machine<'p, 'r>,
     receiver: ExprId,
     sink: &mut Sink<'_, 'p, 'r>,
-    better: fn(f64, f64) -> f64,
+    mut kinds: OneKind,
+    beyond: Ordering,
 ) -> Evaluated<'r, Flow> {
-    let mut best: Reading = None;
-    each_reading(machine, receiver, sink, &mut |reading| {
-        if let Some(number) = reading {
-            best = Some(best.map_or(number, |best| better(best, number)));
+    let mut best = Value::Null;
+    each_element(machine, receiver, sink, &mut |machine, element| {
+        if !element.is_null() {
+            kinds.check(element)?;
+            if best.is_null() || compare(element, best, machine.arena) == beyond {
+                best = element;
+            }
         }
-        best
+        Ok(best)
     })
 }
 
@@ -410,7 +514,7 @@ fn zscore<'r, 'p>(
 ) -> Evaluated<'r, Flow> {
     let mut readings: Vec<Reading> = Vec::new();
     machine.each(receiver, &mut |machine, element| {
-        readings.push(double(element.resolved(machine.arena)));
+        readings.push(reading(machine, element, "zscore")?);
         Ok(Flow::Continue)
     })?;
     let mean = mean(readings.iter().flatten().copied())?;

@@ -6,9 +6,10 @@ use super::{Evaluated, Flow, Machine, Single, Sink};
 use crate::query::{
     Arg, ExprId,
     builtins::{Builtin, Run, elements},
+    numbers::no_elements,
     program::{Expr, Item},
 };
-use crate::value::{Node, Value};
+use crate::value::{Kind, Node, Value};
 
 impl<'p, 'r> Machine<'p, 'r> {
     /// Push each element of an expression into `sink`, through the stages it consists of.
@@ -100,17 +101,20 @@ impl<'p, 'r> Machine<'p, 'r> {
         result
     }
 
-    /// Push each element of a value: those of an array, nothing of null, else the value itself.
+    /// Push each element of a value: those of an array, none of null.
     ///
     /// # Errors
-    /// What the sink says.
+    /// The value has no elements, or what the sink says.
     pub fn each_of(
         &mut self,
         value: Value<'r>,
         sink: &mut Sink<'_, 'p, 'r>,
     ) -> Evaluated<'r, Flow> {
         let Some(elements) = value.as_array(self.arena) else {
-            return if value.is_null() { Ok(Flow::Continue) } else { sink(self, value) };
+            return match value.kind() {
+                Kind::Null => Ok(Flow::Continue),
+                _ => Err(no_elements(value, self.arena)),
+            };
         };
         for element in elements {
             if sink(self, *element)? == Flow::Stop {
@@ -118,6 +122,21 @@ impl<'p, 'r> Machine<'p, 'r> {
             }
         }
         Ok(Flow::Continue)
+    }
+
+    /// Push each element of a value as [`Self::each_of`] does, or a value that has none itself.
+    ///
+    /// # Errors
+    /// What the sink says.
+    pub fn each_or_itself(
+        &mut self,
+        value: Value<'r>,
+        sink: &mut Sink<'_, 'p, 'r>,
+    ) -> Evaluated<'r, Flow> {
+        match value.kind() {
+            Kind::Array | Kind::Null => self.each_of(value, sink),
+            _ => sink(self, value),
+        }
     }
 
     /// All elements of an expression.

@@ -162,7 +162,7 @@ impl<'p, 'r> Machine<'p, 'r> {
             Expr::Field(of, name) => Ok(self.eval(*of)?.get(name).unwrap_or(Value::Null)),
             Expr::Index(of, index) => {
                 let (of, index) = (self.eval(*of)?, self.eval(*index)?);
-                Ok(self.index(of, index))
+                self.index(of, index)
             }
             Expr::Slice { of, start, end, step } => self.slice(*of, [*start, *end, *step]),
             Expr::Descend(of, key) => {
@@ -407,6 +407,16 @@ impl<'p, 'r> Machine<'p, 'r> {
         matches!(
             &self.program.exprs[id as usize],
             Expr::Call { builtin, .. } if builtin.run.is_stage()
+        )
+    }
+
+    /// Whether an expression is a call that gives one of the elements before it.
+    pub(super) fn gives_one(&self, id: ExprId) -> bool {
+        const ONE: [&str; 5] = ["find", "find_one", "first", "last", "nth"];
+        matches!(
+            &self.program.exprs[id as usize],
+            Expr::Call { builtin, args, .. } if ONE.contains(&builtin.name)
+                && (args.is_empty() || !matches!(builtin.name, "first" | "last"))
         )
     }
 

@@ -18,21 +18,35 @@ use crate::query::{
 use crate::value::{Kind, Node, NodeKind, Value, compare, compare_numbers, equal, number, text_of};
 
 impl<'r> Machine<'_, 'r> {
-    /// `of[index]`: a field for a string, an element for an integer.
-    pub(in crate::query) fn index(&self, of: Value<'r>, index: Value<'r>) -> Value<'r> {
-        match index.resolved(self.arena) {
-            Value::Str(key) => of.get(key).unwrap_or(Value::Null),
-            Value::Int(at) => self.element(of, at),
-            _ => Value::Null,
+    /// `of[index]`: a field for a string, an element or a character for a whole number; null
+    /// for null.
+    pub(in crate::query) fn index(&self, of: Value<'r>, index: Value<'r>) -> Evaluated<'r> {
+        let index = index.resolved(self.arena);
+        match (index, numbers::whole_number(index)) {
+            (Value::Str(key), _) => Ok(of.get(key).unwrap_or(Value::Null)),
+            (Value::Null, _) => Ok(Value::Null),
+            (_, Some(at)) => Ok(self.element(of, at)),
+            _ => {
+                let shown = numbers::shown(index, self.arena);
+                Err(Fault::new(format!("a position must be a whole number, not {shown}")))
+            }
         }
     }
 
-    /// An element, counted from the end if negative.
+    /// An element of an array or a character of a text, counted from the end if negative.
     pub(in crate::query) fn element(&self, of: Value<'r>, at: i64) -> Value<'r> {
-        let Some(elements) = of.as_array(self.arena) else { return Value::Null };
-        let length = i64::try_from(elements.len()).unwrap_or(i64::MAX);
-        let at = if at < 0 { at.saturating_add(length) } else { at };
-        usize::try_from(at).ok().and_then(|at| elements.get(at)).copied().unwrap_or(Value::Null)
+        let back = at < 0;
+        let distance = usize::try_from(if back { !at } else { at }).unwrap_or(usize::MAX);
+        if let Some(elements) = of.as_array(self.arena) {
+            let found =
+                if back { elements.iter().nth_back(distance) } else { elements.get(distance) };
+            return found.copied().unwrap_or(Value::Null);
+        }
+        let Some(text) = of.as_str(self.arena) else { return Value::Null };
+        let mut characters = text.char_indices();
+        let found = if back { characters.nth_back(distance) } else { characters.nth(distance) };
+        let character = found.and_then(|(at, found)| text.get(at..at + found.len_utf8()));
+        character.map_or(Value::Null, Value::Str)
     }
 
     pub(super) fn slice(&mut self, of: ExprId, bounds: [Option<ExprId>; 3]) -> Evaluated<'r> {
@@ -40,13 +54,11 @@ impl<'r> Machine<'_, 'r> {
         let mut values = [None; 3];
         for (value, bound) in values.iter_mut().zip(bounds) {
             if let Some(bound) = bound {
-                match self.eval(bound)?.resolved(self.arena) {
-                    Value::Int(number) => *value = Some(number),
-                    Value::Null => {}
-                    other => {
-                        let shown = numbers::shown(other, self.arena);
-                        return Err(Fault::new(format!("a slice takes integers, not {shown}")));
-                    }
+                let given = self.eval(bound)?.resolved(self.arena);
+                *value = numbers::whole_number(given);
+                if value.is_none() && !given.is_null() {
+                    let shown = numbers::shown(given, self.arena);
+                    return Err(Fault::new(format!("a slice takes whole numbers, not {shown}")));
                 }
             }
         }
@@ -139,8 +151,8 @@ impl<'r> Machine<'_, 'r> {
             Err(Fault::new(format!("{} cannot be cast to {to}", numbers::shown(value, arena))))
         };
         match target {
-            Target::Int => match strings::cast_integer(value) {
-                Some(number) => Ok(Value::Int(number)),
+            Target::Int => match strings::cast_integer(value, arena) {
+                Some(number) => Ok(number),
                 None => impossible("int"),
             },
             Target::Float => match strings::cast_number(value) {

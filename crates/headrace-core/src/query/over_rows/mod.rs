@@ -5,12 +5,14 @@
 //! number of rows. Only what truly needs all elements at once collects them, as JSON
 //! text, up to a limit of memory; the rest of the query is then asked of that array.
 
+mod extreme;
 mod key_counts;
 mod parts;
 
-use std::{collections::VecDeque, sync::Arc};
+use std::{cmp::Ordering, collections::VecDeque, sync::Arc};
 
 use bumpalo::{Bump, collections::Vec as BumpVec};
+use extreme::Extreme;
 use key_counts::KeyCounts;
 
 use super::{
@@ -20,7 +22,7 @@ use super::{
 };
 use crate::{
     rows::Row,
-    value::{Document, Kept, Kind, Value, compare, values_of, write_json},
+    value::{Document, Kept, Value, values_of, write_json},
 };
 
 /// What becomes of the elements.
@@ -42,9 +44,9 @@ pub enum Reduction {
     Sum,
     /// Their mean.
     Average,
-    /// The smallest number among them.
+    /// The smallest of them that is not null.
     Min,
-    /// The largest number among them.
+    /// The largest of them that is not null.
     Max,
 }
 
@@ -112,8 +114,7 @@ enum State {
     CountBy(KeyCounts),
     Sum(Box<Sum>),
     Average(Box<Sum>, u64),
-    /// The best number so far, as JSON, and whether a smaller one is better.
-    Extreme(Option<Vec<u8>>, bool),
+    Extreme(Extreme),
 }
 
 impl OverRows {
@@ -138,8 +139,8 @@ impl OverRows {
             Reduction::CountBy => State::CountBy(KeyCounts::default()),
             Reduction::Sum => State::Sum(Box::new(Sum::new())),
             Reduction::Average => State::Average(Box::new(Sum::new()), 0),
-            Reduction::Min => State::Extreme(None, true),
-            Reduction::Max => State::Extreme(None, false),
+            Reduction::Min => State::Extreme(Extreme::new(Ordering::Less)),
+            Reduction::Max => State::Extreme(Extreme::new(Ordering::Greater)),
         };
         let done = matches!(
             state,
@@ -225,6 +226,7 @@ impl OverRows {
                 State::Collect { text, .. } => text.len() as u64,
                 State::Last { bytes, .. } | State::LastFromEnd { bytes, .. } => *bytes,
                 State::CountBy(counts) => counts.bytes(),
+                State::Extreme(best) => best.bytes(),
                 _ => 0,
             }
     }
@@ -279,6 +281,7 @@ impl OverRows {
             if state.passes_over(element) {
                 return Ok(Flow::Continue);
             }
+            state.check(element, arena)?;
             match first {
                 None => first = Some(element),
                 Some(_) => more.push(element),
@@ -310,7 +313,7 @@ impl OverRows {
     /// The result, as JSON.
     ///
     /// # Errors
-    /// When the total is no finite number.
+    /// When the total is no finite number, or the elements are of kinds that do not go together.
     pub fn finish(self) -> Result<Vec<u8>, Fault> {
         let arena = Bump::new();
         let value = match self.state {
@@ -323,8 +326,8 @@ impl OverRows {
                 let texts: Vec<_> = texts.into_iter().collect();
                 return Ok([b"[", texts.join(&b","[..]).as_slice(), b"]"].concat());
             }
-            State::Extreme(best, _) => return Ok(best.unwrap_or_else(|| b"null".to_vec())),
-            State::CountBy(counts) => return Ok(counts.to_json()),
+            State::Extreme(best) => return best.into_json(),
+            State::CountBy(counts) => return counts.to_json(),
             State::Count(count) => Value::Int(i64::try_from(count).unwrap_or(i64::MAX)),
             State::Sum(sum) => total(&sum)?,
             State::Average(_, 0) => Value::Null,
@@ -357,6 +360,19 @@ impl State {
     /// Whether an element is no answer.
     fn passes_over(&self, element: Value<'_>) -> bool {
         matches!(self, Self::Lines { nulls: false, .. }) && element.is_null()
+    }
+
+    /// Refuse an element that cannot be taken, before another one of its row is.
+    fn check<'r>(&self, element: Value<'r>, arena: &'r Bump) -> Result<(), Fault> {
+        let builtin = match self {
+            Self::Sum(_) => "sum",
+            Self::Average(..) => "avg",
+            _ => return Ok(()),
+        };
+        if element.is_null() {
+            return Ok(());
+        }
+        numbers::addend(element, builtin, arena).map(|_| ())
     }
 
     /// Whether the last element comes first.
@@ -427,40 +443,13 @@ impl State {
             Self::Count(count) => *count += 1,
             Self::CountBy(counts) => counts.add(element, arena),
             Self::Sum(sum) => {
-                add(sum, element, arena)?;
+                numbers::add_to(sum, element, "sum", arena)?;
             }
-            Self::Average(sum, count) => *count += u64::from(add(sum, element, arena)?),
-            Self::Extreme(best, smaller) => {
-                if element.kind() == Kind::Number
-                    && better(element, best.as_deref(), *smaller, arena)
-                {
-                    let text = best.get_or_insert_default();
-                    text.clear();
-                    write_json(element, text, arena);
-                }
+            Self::Average(sum, count) => {
+                *count += u64::from(numbers::add_to(sum, element, "avg", arena)?);
             }
+            Self::Extreme(best) => best.consider(element, arena),
         }
         Ok(false)
     }
-}
-
-/// Add a number; false if it is none.
-fn add<'r>(sum: &mut Sum, element: Value<'r>, arena: &'r Bump) -> Result<bool, Fault> {
-    match element.resolved(arena) {
-        Value::Int(value) => sum.add_integer(value),
-        Value::Float(value) => sum.add_double(value),
-        Value::Big(text) => match numbers::double(Value::Big(text)) {
-            Some(value) => sum.add_double(value),
-            None => return Err(Fault::new(format!("{text} is too large to add"))),
-        },
-        _ => return Ok(false),
-    }
-    Ok(true)
-}
-
-fn better<'r>(element: Value<'r>, best: Option<&[u8]>, smaller: bool, arena: &'r Bump) -> bool {
-    let Some(best) = best.and_then(|text| std::str::from_utf8(text).ok()) else { return true };
-    let is_integer = !best.contains(['.', 'e', 'E']);
-    let order = compare(element, crate::value::number(arena.alloc_str(best), is_integer), arena);
-    if smaller { order.is_lt() } else { order.is_gt() }
 }

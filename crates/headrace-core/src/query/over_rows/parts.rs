@@ -6,10 +6,10 @@
 
 use bumpalo::Bump;
 
-use super::{Fault, OverRows, State, Sum, better};
+use super::{Fault, OverRows, State, Sum};
 use crate::{
     json::{Limits, MAX_DEPTH},
-    value::{Document, Tape, number},
+    value::{Document, Tape},
 };
 
 impl OverRows {
@@ -28,7 +28,7 @@ impl OverRows {
             State::CountBy(counts) => counts.to_bytes(),
             State::Sum(sum) => sum.to_bytes(),
             State::Average(sum, count) => [&count.to_le_bytes()[..], &sum.to_bytes()].concat(),
-            State::Extreme(best, _) => best.unwrap_or_default(),
+            State::Extreme(best) => best.to_bytes(),
         }
     }
 
@@ -81,14 +81,7 @@ impl State {
                 sum.merge(&Sum::from_bytes(bytes).ok_or_else(malformed)?);
                 *count += further;
             }
-            Self::Extreme(..) if part.is_empty() => {}
-            Self::Extreme(best, smaller) => {
-                let text = std::str::from_utf8(part).map_err(|_| malformed())?;
-                let other = number(text, !text.contains(['.', 'e', 'E']));
-                if better(other, best.as_deref(), *smaller, &Bump::new()) {
-                    *best = Some(part.to_vec());
-                }
-            }
+            Self::Extreme(best) => best.merge(part).ok_or_else(malformed)?,
         }
         Ok(false)
     }
@@ -141,7 +134,9 @@ mod tests {
     };
 
     const ROWS: &[&str] =
-        &["3", "0.1", "-7", "\"x\"", "0.2", "9007199254740993", "1e+16", "1.50", "3.0"];
+        &["3", "0.1", "-7", "null", "0.2", "9007199254740993", "1e+16", "1.50", "3.0"];
+    const TEXTS: &[&str] = &["\"b\"", "null", "\"a\\u00e9\"", "\"ab\"", "\"b\""];
+    const KINDS: &[&str] = &["1", "\"1\"", "[2]", "null", "\"null\"", "1.0", "{}", "true"];
 
     fn run(reduction: Reduction, rows: &[&str]) -> OverRows {
         let reading = Reading { limits: Limits { max_depth: 9 }, frame: None, whole: true };
@@ -170,17 +165,28 @@ mod tests {
             Reduction::Max,
         ];
         for reduction in reductions {
-            let whole = run(reduction, ROWS).finish().unwrap();
-            for cut in 0..=ROWS.len() {
-                for second in cut..=ROWS.len() {
-                    let mut merged = run(reduction, &[]);
-                    for rows in [&ROWS[..cut], &ROWS[cut..second], &ROWS[second..]] {
-                        merged.merge(&run(reduction, rows).into_part()).unwrap();
+            let adds = matches!(reduction, Reduction::Sum | Reduction::Average);
+            for all in if adds { &[ROWS][..] } else { &[ROWS, TEXTS, KINDS] } {
+                let whole = run(reduction, all).finish();
+                for cut in 0..=all.len() {
+                    for second in cut..=all.len() {
+                        let mut merged = run(reduction, &[]);
+                        for rows in [&all[..cut], &all[cut..second], &all[second..]] {
+                            merged.merge(&run(reduction, rows).into_part()).unwrap();
+                        }
+                        let merged = merged.finish();
+                        assert_eq!(merged, whole, "{reduction:?} cut at {cut} and {second}");
                     }
-                    let merged = merged.finish().unwrap();
-                    assert_eq!(merged, whole, "{reduction:?} cut at {cut} and {second}");
                 }
             }
+        }
+    }
+
+    #[test]
+    fn kinds_that_do_not_go_together_are_refused() {
+        for reduction in [Reduction::Min, Reduction::Max, Reduction::CountBy] {
+            assert!(run(reduction, KINDS).finish().is_err(), "{reduction:?}");
+            assert!(run(reduction, TEXTS).finish().is_ok(), "{reduction:?}");
         }
     }
 
