@@ -292,6 +292,9 @@ class Dataset(Closing, Sequence[T_co]):
         mode: Literal["row", "stream"] | None = None,
         names: Mapping[str, SourceSpec | Dataset[Any]] | None = None,
         size_hints: Mapping[str, int] | None = None,
+        args: Mapping[str, object] | None = None,
+        where: str | None = None,
+        allow_env: bool = False,
         output: Literal["answer", "match"] = "answer",
         nulls: bool = False,
         on_error: QueryOnError = "abort",
@@ -317,6 +320,9 @@ class Dataset(Closing, Sequence[T_co]):
         rows, and ``$`` that of ours unless the mode is ``"row"``. Of two that are
         joined the smaller is held in memory; `size_hints` are their numbers of rows,
         by name, where the sizes of the files would say something wrong.
+        The value of ``$name`` in the query is that of `args`; an argument that is not used is
+        refused. With `where`, another query, only rows for which it is truthy are asked. With
+        `allow_env`, ``env("NAME")`` is a variable of the environment, null if it is not set.
         Answers that are null are none unless `nulls`. The output ``"match"`` gives the
         rows whose answer is truthy, as they are. With `reverse` the last row is first;
         with `distinct_by`, a query too, only the first row of each key is asked. With
@@ -334,6 +340,7 @@ class Dataset(Closing, Sequence[T_co]):
         from headrace.engines.query_options import QueryOptions
         from headrace.engines.query_run import QueryRun
         from headrace.kernel.programs import Frame
+        from headrace.language.bindings import bindings_of, refuse_unused
         from headrace.physical.query_plan import RowPlan, StreamPlan, plan_query
 
         depth = self._max_depth if max_depth is None else max_depth
@@ -349,7 +356,16 @@ class Dataset(Closing, Sequence[T_co]):
             engine=(engine, ("local", "spark")),
         )
         stream = mode == "stream" or (mode is None and bool(names))
-        plan = plan_query(query, stream=stream, distinct_by=distinct_by)
+        bindings = bindings_of(args or {}, os.environ if allow_env else None)
+        refuse_unused(bindings, tuple(filter(None, (query, where, distinct_by))))
+        plan = plan_query(
+            query,
+            stream=stream,
+            distinct_by=distinct_by,
+            where=where,
+            matches=output == "match",
+            bindings=bindings,
+        )
         main = plan.main
         if output == "match" and not isinstance(main, RowPlan):
             raise UsageError("matches are about each row, not about all rows")
@@ -388,7 +404,7 @@ class Dataset(Closing, Sequence[T_co]):
                     "Spark's tasks read all lines of a log",
                     "use engine='local' (--engine local)",
                 )
-        question = Question(query, stream, engine)
+        question = Question(query, stream, engine, where, bindings)
         return QueryResult(plan, self._open(), named, options, question, errors, start)
 
     def join(

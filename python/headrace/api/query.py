@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
@@ -16,6 +16,7 @@ from headrace.kernel import values
 from headrace.kernel.programs import Program
 from headrace.kernel.values import MAX_DEPTH
 from headrace.language import ast
+from headrace.language.bindings import UNBOUND
 from headrace.language.routine import deep
 from headrace.logical.absent_fields import (
     MOST_ROWS,
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
     from headrace.engines.query_options import BadRow, QueryOptions
     from headrace.engines.row_passes import Rows
     from headrace.kernel.programs import Counts
-    from headrace.language.ast import Node
+    from headrace.language.bindings import Bindings
     from headrace.logical.demand import Fields
     from headrace.physical.query_plan import QueryPlan
 
@@ -90,6 +91,13 @@ class Question:
     query: str
     stream: bool
     engine: Literal["local", "spark"] = "local"
+    where: str | None = None
+    bindings: Bindings = UNBOUND
+
+    @property
+    def tree(self) -> ast.Node:
+        """The tree of the query, with the values that were given to it."""
+        return read_query(self.query, self.bindings)
 
 
 class QueryResult(Result):
@@ -157,12 +165,20 @@ class QueryResult(Result):
 
     def explain(self) -> str:
         """Return what the query does, one step on a line."""
-        query, stream, engine = astuple(self._question)
-        told = [explain(query, stream=stream, indexes=self._options.index)]
+        asked = self._question
+        told = [] if asked.where is None else [f"only rows for which {asked.where}"]
+        told.append(
+            explain(
+                asked.query,
+                stream=asked.stream,
+                indexes=self._options.index,
+                bindings=asked.bindings,
+            )
+        )
         keys, reached = self.run.reached(self._files, self._named)
         if keys is not None:
             told.append(explain_files(keys, reached))
-        if engine == "spark":
+        if asked.engine == "spark":
             told += self._on_spark()
         return "\n".join(filter(None, told))
 
@@ -203,7 +219,10 @@ class QueryResult(Result):
         if self._printed is None or not counts.rows or self._options.limit == 0:
             return ""
         with deep():
-            tree = read_query(self._question.query)
+            tree = self._question.tree
+            if self._question.where is not None:
+                condition = replace(self._question, query=self._question.where).tree
+                tree = ast.And((condition, tree))
         if self._printed:
             meant = reads_called_fields(tree) and not self._options.nulls
             return self._absent(tree) if meant else ""
@@ -225,7 +244,7 @@ class QueryResult(Result):
             null = f"{null} for each of {counts.filtered:,} rows"
         return f"{null}; {absent}" if absent else null
 
-    def _absent(self, tree: Node) -> str:
+    def _absent(self, tree: ast.Node) -> str:
         """Say which fields of the query none of the first rows has."""
         if self._named:
             return ""
@@ -264,7 +283,7 @@ class QueryResult(Result):
         columns = None
         if self._options.output == "answer":
             with deep():
-                tree = read_query(self._question.query)
+                tree = self._question.tree
                 stream = plan_stream(tree, whole=self._question.stream) is not None
                 columns = columns_of(tree, stream=stream)
         return Layout(self._note, columns)

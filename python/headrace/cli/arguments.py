@@ -39,6 +39,7 @@ Kind: TypeAlias = Literal[
     "time",
     "duration",
     "named",
+    "assigned",
 ]
 """What stands for an argument: nothing, or a value of this kind."""
 
@@ -195,6 +196,18 @@ def named(text: str) -> tuple[str, str]:
     return name, file
 
 
+def assigned(text: str) -> tuple[str, str]:
+    """Read ``NAME=VALUE``.
+
+    >>> assigned("min=5"), assigned("text=a=b")
+    (('min', '5'), ('text', 'a=b'))
+    """
+    name, sign, value = text.partition("=")
+    if not (name.isidentifier() and name.isascii() and sign):
+        raise ArgumentTypeError(f"{text!r} is not NAME=VALUE, such as min=5")
+    return name, value
+
+
 READ: dict[Kind, Callable[[str], object]] = {
     "rows": rows,
     "number": number,
@@ -204,6 +217,7 @@ READ: dict[Kind, Callable[[str], object]] = {
     "time": moment,
     "duration": duration,
     "named": named,
+    "assigned": assigned,
 }
 
 

@@ -134,6 +134,7 @@ def _bash_value(option: Argument) -> str | None:
             | "time"
             | "duration"
             | "named"
+            | "assigned"
         ):
             return "compopt +o bashdefault +o default 2>/dev/null"
 
@@ -255,6 +256,7 @@ def _zsh_action(argument: Argument) -> str:
             | "time"
             | "duration"
             | "named"
+            | "assigned"
         ):
             return ""
         case "choice":
@@ -338,6 +340,7 @@ def _fish_argument(argument: Argument) -> str:
             | "time"
             | "duration"
             | "named"
+            | "assigned"
         ):
             if argument.flags:
                 words.append("-x")

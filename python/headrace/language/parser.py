@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from headrace.errors import UsageError
 from headrace.language import traversal
+from headrace.language.bindings import UNBOUND
 from headrace.language.grammar.cursor import DEEPEST, Cursor
 from headrace.language.grammar.expressions import ExpressionParser
 from headrace.language.routine import Routine, run
@@ -13,13 +14,18 @@ from headrace.language.tokens import TokenKind
 
 if TYPE_CHECKING:
     from headrace.language.ast import Node
+    from headrace.language.bindings import Bindings
 
 MAX_DEPTH = 256
 """How deep a query may be nested, unless told otherwise."""
 
 
-def parse(text: str, *, max_depth: int = MAX_DEPTH) -> Node:
+def parse(
+    text: str, *, max_depth: int = MAX_DEPTH, bindings: Bindings = UNBOUND
+) -> Node:
     """Return the tree of a query; a text that is none raises `QuerySyntaxError`.
+
+    `bindings` are the values of ``$name``.
 
     `max_depth` limits how many expressions stand inside each other, so whoever walks
     a tree knows how deep it can be.
@@ -29,7 +35,7 @@ def parse(text: str, *, max_depth: int = MAX_DEPTH) -> Node:
     """
     if not 1 <= max_depth <= DEEPEST:
         raise UsageError(f"max_depth is {max_depth}; it must be from 1 to {DEEPEST}")
-    cursor = Cursor(text, max_depth)
+    cursor = Cursor(text, max_depth, bindings)
     tree = run(_query(ExpressionParser(cursor)))
     _check_depth(tree, cursor)
     return tree

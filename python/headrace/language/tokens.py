@@ -39,6 +39,7 @@ class TokenKind(Enum):
     WORD = auto()
     FIELD = auto()
     SOURCE = auto()
+    ARGUMENT = auto()
     NUMBER = auto()
     STRING = auto()
     SIGN = auto()
@@ -91,6 +92,7 @@ _TOKEN = re.compile(
       (?P<F_START> f" )
     | (?P<WORD> [A-Za-z_][A-Za-z0-9_]* )
     | @ (?P<SOURCE> [A-Za-z_][A-Za-z0-9_]* )
+    | \$ (?P<ARGUMENT> [A-Za-z_][A-Za-z0-9_]* )
     | (?P<NUMBER> [0-9]+ (?: \.[0-9]+ )? (?: [eE][+-]?[0-9]+ )? )
     | (?P<STRING> "[^"\\]*+(?:\\.[^"\\]*+)*+" | '[^'\\]*+(?:\\.[^'\\]*+)*+' )
     | (?P<SIGN> """
@@ -161,7 +163,8 @@ class _Lexer:
         kind = TokenKind[found.lastgroup]
         if kind is TokenKind.F_START:
             return self._f_string(at)
-        if kind is TokenKind.SOURCE and found[kind.name] in KEYWORDS:
+        is_prefixed = kind in {TokenKind.SOURCE, TokenKind.ARGUMENT}
+        if is_prefixed and found[kind.name] in KEYWORDS:
             self.add(TokenKind.SIGN, at, at + 1)
             return at + 1
 

@@ -9,19 +9,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from headrace.language.bindings import UNBOUND
 from headrace.language.parser import parse
 from headrace.logical.arguments import in_order
 from headrace.logical.outer_names import with_outer_names
 
 if TYPE_CHECKING:
     from headrace.language.ast import Node
+    from headrace.language.bindings import Bindings
 
 
-def read_query(query: str) -> Node:
+def read_query(query: str, bindings: Bindings = UNBOUND) -> Node:
     """Return the tree of a query, to plan and compile it.
 
     >>> from headrace.language.unparse import unparse
     >>> unparse(read_query("s.replace(with: '-', part: ' ') where s"))
     's.replace(" ", "-") if s else null'
     """
-    return with_outer_names(in_order(query, parse(query)))
+    return with_outer_names(in_order(query, parse(query, bindings=bindings)))

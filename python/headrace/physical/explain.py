@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from headrace.language import ast
+from headrace.language.bindings import UNBOUND
 from headrace.language.routine import deep
 from headrace.language.unparse import unparse
 from headrace.logical import key_filter
@@ -27,6 +28,7 @@ from headrace.physical.query_plan import lanes
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
+    from headrace.language.bindings import Bindings
     from headrace.logical.demand import Fields
     from headrace.logical.stream import Stage
     from headrace.store.row_provider import KeyFilter, KeyValue
@@ -49,7 +51,13 @@ _REDUCTIONS = {
 _SPREAD = "each element of the answer is a line of output"
 
 
-def explain(query: str, *, stream: bool = False, indexes: bool = True) -> str:
+def explain(
+    query: str,
+    *,
+    stream: bool = False,
+    indexes: bool = True,
+    bindings: Bindings = UNBOUND,
+) -> str:
     """Return the plan of a query, one step on a line; `indexes`: key indexes may be used.
 
     >>> print(explain("$.rows().filter(id == 7).map(x)"))
@@ -73,7 +81,8 @@ def explain(query: str, *, stream: bool = False, indexes: bool = True) -> str:
     └─ each element of the answer is a line of output
     """
     with deep():
-        return _explained(read_query(query), stream=stream, indexes=indexes)
+        tree = read_query(query, bindings)
+        return _explained(tree, stream=stream, indexes=indexes)
 
 
 def _explained(tree: ast.Node, *, stream: bool, indexes: bool) -> str:

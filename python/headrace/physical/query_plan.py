@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from headrace.errors import UsageError
 from headrace.kernel.programs import Program
 from headrace.language import ast, traversal
+from headrace.language.bindings import UNBOUND
 from headrace.language.routine import deep
 from headrace.logical import key_filter
 from headrace.logical import stream as logical
@@ -20,6 +21,7 @@ from headrace.store.row_provider import Lanes
 
 if TYPE_CHECKING:
     from headrace.kernel.programs import PruneCode
+    from headrace.language.bindings import Bindings
     from headrace.logical.demand import Fields
     from headrace.logical.joins import JoinKind
     from headrace.logical.key_filter import JoinKey
@@ -149,15 +151,29 @@ class QueryPlan:
 
 @lru_cache(maxsize=256)
 def plan_query(
-    query: str, *, stream: bool = False, distinct_by: str | None = None
+    query: str,
+    *,
+    stream: bool = False,
+    distinct_by: str | None = None,
+    where: str | None = None,
+    matches: bool = False,
+    bindings: Bindings = UNBOUND,
 ) -> QueryPlan:
     """Plan a query; one that was asked before is not planned again.
 
     Neither the sources nor the rows are part of the question, so one plan serves
-    them all. With `distinct_by`, only the first row of each key is asked.
+    them all. With `where`, only rows for which it is truthy are asked, whole rows if the
+    query `matches`; with `distinct_by`, only the first row of each key is asked.
     """
     with deep():
-        return _planned(query, stream=stream, distinct_by=distinct_by)
+        return _planned(
+            query,
+            stream=stream,
+            distinct_by=distinct_by,
+            where=where,
+            matches=matches,
+            bindings=bindings,
+        )
 
 
 def row_program(query: str) -> Program:
@@ -168,24 +184,37 @@ def row_program(query: str) -> Program:
     return plan.main.program
 
 
-def _planned(query: str, *, stream: bool, distinct_by: str | None) -> QueryPlan:
-    tree = read_query(query)
-    sources = {
-        node.name: node.span.start
-        for node in traversal.walk(tree)
-        if isinstance(node, ast.Source)
-    }
+def _planned(
+    query: str,
+    *,
+    stream: bool,
+    distinct_by: str | None,
+    where: str | None,
+    matches: bool,
+    bindings: Bindings,
+) -> QueryPlan:
+    tree = read_query(query, bindings)
+    sources = _sources(tree)
     # What means nothing is refused as a whole, however it is cut below.
     compile_query(query, tree, dict.fromkeys(sources, 0))
     plan = logical.plan_stream(tree, whole=stream, query=query)
-    planner = _Planner(query)
+    condition = None
+    if where is not None:
+        condition = _condition(where, bindings)
+        sources.update(_sources(condition))
+        if matches:
+            tree = ast.And((condition, tree))
+            condition = None
+    planner = _Planner(query, condition)
     main: RowPlan | StreamPlan | ValuePlan
     if distinct_by is not None:
         if plan is not None:
             raise UsageError(
                 "distinct_by is about each row; write .unique_by(key) here"
             )
-        main = planner.distinct(tree, distinct_by)
+        main = planner.distinct(tree, distinct_by, read_query(distinct_by, bindings))
+    elif plan is None and condition is not None:
+        main = planner.each_chosen(tree)
     elif plan is None:
         main = RowPlan(
             planner.program(tree),
@@ -228,15 +257,47 @@ def whole_row() -> Program:
     return Program("$", compile_query("$", ast.Root()))
 
 
+def _sources(tree: ast.Node) -> dict[str, int]:
+    """Return the other sources that a query names, each with its place."""
+    return {
+        node.name: node.span.start
+        for node in traversal.walk(tree)
+        if isinstance(node, ast.Source)
+    }
+
+
+def _condition(where: str, bindings: Bindings) -> ast.Node:
+    """Return a condition on rows; what is wrong with it is said with its own text."""
+    condition = read_query(where, bindings)
+    inner, questions = lifted(condition)
+    asked = [logical.plan_source(each).source for each in questions.values()]
+    if None in asked or logical.plan_stream(condition, whole=False) is not None:
+        raise UsageError(
+            f"where: {where}: it is about each row by itself; leave out $.rows()"
+        )
+    compile_query(where, inner, {name: at for at, name in enumerate(questions)})
+    return condition
+
+
+def _chosen_by(condition: ast.Node) -> logical.StreamStage:
+    """Return the stage that rows pass for which a condition is truthy."""
+    rows = ast.ArrayLiteral((ast.Root(),))
+    filtered = ast.Method("filter", (ast.Arg(condition),))
+    return logical.StreamStage("each", ast.Path(rows, (filtered,)))
+
+
 class _Planner:
     """Plans the parts of one query, and with each what it asks of named sources."""
 
-    def __init__(self, query: str) -> None:
+    def __init__(self, query: str, where: ast.Node | None = None) -> None:
         self._query = query
+        self._where = where
         self._numbers: dict[str, int] = {}
         self.questions: list[StreamPlan] = []
 
     def stream(self, plan: logical.StreamPlan) -> StreamPlan:
+        if self._where is not None and plan.source is None:
+            plan = replace(plan, stages=(_chosen_by(self._where), *plan.stages))
         stages = tuple(self._stage(stage) for stage in plan.stages)
         rest = None if plan.rest is None else self.program(plan.rest)
         return StreamPlan(
@@ -266,11 +327,26 @@ class _Planner:
     def _prune(self, prune: logical.Prune) -> PruneCode:
         return self._code(prune.program), prune.keep
 
-    def distinct(self, tree: ast.Node, key: str) -> StreamPlan:
-        once = PlainStage("distinct", compile_query(key, read_query(key)))
+    def distinct(self, tree: ast.Node, query: str, key: ast.Node) -> StreamPlan:
+        once = PlainStage("distinct", compile_query(query, key))
+        return self._each_of(tree, (once,), fields_of(key))
+
+    def each_chosen(self, tree: ast.Node) -> StreamPlan:
+        """Plan a query about each row for which the condition holds."""
+        return self._each_of(tree, (), NOTHING)
+
+    def _each_of(
+        self, tree: ast.Node, stages: tuple[StagePlan, ...], read: Fields
+    ) -> StreamPlan:
+        """Plan a query about each row that passes the condition, if any, and stages."""
+        keys = None
+        if self._where is not None:
+            stages = (self._stage(_chosen_by(self._where)), *stages)
+            read = union([read, fields_of(self._where)])
+            keys = key_filter.of_condition(self._where)
         each = PlainStage("each", self._code(ast.ArrayLiteral((tree,))))
-        read = Lanes(fields_of(read_query(key)), fields_of(tree), selective=True)
-        return StreamPlan(None, (once, each), "lines", lanes=read)
+        lanes = Lanes(read, fields_of(tree), selective=True)
+        return StreamPlan(None, (*stages, each), "lines", lanes=lanes, keys=keys)
 
     def program(self, tree: ast.Node) -> Program:
         return Program(self._query, self._code(tree))

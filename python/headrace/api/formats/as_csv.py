@@ -6,16 +6,10 @@ one column null is ``""`` as well. Numbers keep their text; arrays and objects a
 
 from __future__ import annotations
 
-from itertools import chain
 from typing import TYPE_CHECKING
 
-from headrace.api.formats.layout import (
-    FIRST_BYTES,
-    FIRST_ROWS,
-    LateColumnError,
-    take,
-)
-from headrace.kernel.table import VALUE, csv_header, csv_records, new_columns
+from headrace.api.formats.delimited import delimited
+from headrace.kernel.table import csv_header, csv_records
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -25,18 +19,4 @@ if TYPE_CHECKING:
 
 def write(answers: Iterator[bytes], layout: Layout) -> Iterator[bytes]:
     """Write the header and a record for each answer; none of them loses a field."""
-    columns = layout.columns
-    if columns is None:
-        first, others = take(answers, FIRST_ROWS, FIRST_BYTES)
-        if not first:
-            return
-        columns = tuple(new_columns(first)) or (VALUE,)
-        answers = chain([first], others)
-    yield csv_header(columns)
-    written = 0
-    for lines in answers:
-        records, count, stranger = csv_records(lines, columns)
-        yield records
-        written += count
-        if stranger is not None:
-            raise LateColumnError(written + 1, stranger, columns)
+    return delimited(answers, layout, csv_header, csv_records)

@@ -13,7 +13,9 @@ if TYPE_CHECKING:
 
     from headrace.api.formats.layout import Layout
 
-FormatName: TypeAlias = Literal["ndjson", "json", "table", "csv", "parquet"]
+FormatName: TypeAlias = Literal[
+    "ndjson", "json", "raw", "table", "csv", "tsv", "parquet"
+]
 
 
 class Format(NamedTuple):
@@ -34,11 +36,18 @@ class Format(NamedTuple):
 FORMATS: tuple[Format, ...] = (
     Format("ndjson", "one answer on a line", (".jsonl", ".ndjson")),
     Format("json", "one array of all answers", (".json",)),
+    Format("raw", "strings without quotes, all else as JSON"),
     Format("table", "aligned columns for people; long values are cut", live=False),
     Format(
         "csv",
         "comma-separated values with a header (RFC 4180); nested values as JSON",
         (".csv",),
+        live=False,
+    ),
+    Format(
+        "tsv",
+        r"tab-separated values with a header; \t, \n, \r, \\ stand for what they name",
+        (".tsv",),
         live=False,
     ),
     Format(

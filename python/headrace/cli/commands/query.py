@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, Any
 
 from headrace.api.formats.kinds import FORMATS
@@ -100,8 +101,50 @@ EXAMPLES = (
 )
 
 ARGUMENTS = (
-    Argument("query", "text", "the question", metavar="QUERY"),
+    Argument(
+        "query",
+        "text",
+        "the query; with -f there is none, and all that stands here is FILEs",
+        metavar="QUERY",
+        arity="optional",
+    ),
     FILES,
+    Argument(
+        "query_file",
+        "file",
+        "read the query from this file, UTF-8 text",
+        ("-f", "--file"),
+        metavar="FILE",
+    ),
+    Argument(
+        "arg",
+        "assigned",
+        "make $NAME this text in the query; may be repeated",
+        ("--arg",),
+        metavar="NAME=TEXT",
+        arity="repeated",
+    ),
+    Argument(
+        "argjson",
+        "assigned",
+        "make $NAME this JSON value in the query; may be repeated",
+        ("--argjson",),
+        metavar="NAME=JSON",
+        arity="repeated",
+    ),
+    Argument(
+        "allow_env",
+        "switch",
+        'let the query read the environment: env("HOME") is a variable',
+        ("--allow-env",),
+    ),
+    Argument(
+        "where",
+        "text",
+        "run the query only over rows for which this expression is truthy",
+        ("--where",),
+        metavar="EXPR",
+    ),
     Argument(
         "matches",
         "switch",
@@ -155,6 +198,13 @@ ARGUMENTS = (
         ("--format",),
         choices=tuple(each.name for each in FORMATS),
     ),
+    Argument(
+        "raw",
+        "switch",
+        "the same as --format raw: strings without quotes",
+        ("-r", "--raw"),
+    ),
+    Argument("tsv", "switch", "the same as --format tsv", ("--tsv",)),
     Argument(
         "out",
         "file",
@@ -217,9 +267,12 @@ ARGUMENTS = (
 def run(options: Namespace, console: Console) -> int:
     """Print the answers."""
     from headrace.cli.delivery import deliver, errors_to, format_of, policy
+    from headrace.cli.query_text import args_of, choose_format, take_query
     from headrace.cli.reading import files, open_dataset, stdin_waits
     from headrace.errors import UsageError
 
+    take_query(options)
+    choose_format(options)
     if options.explain and not options.files:
         _explain(options, console)
         return 0
@@ -243,6 +296,9 @@ def run(options: Namespace, console: Console) -> int:
             options.query,
             mode="stream" if options.stream else None,
             names=names,
+            args=args_of(options),
+            where=options.where,
+            allow_env=options.allow_env,
             output="match" if options.matches else "answer",
             nulls=options.null == "emit",
             memory=options.memory,
@@ -274,15 +330,24 @@ def run(options: Namespace, console: Console) -> int:
 
 
 def _explain(options: Namespace, console: Console) -> None:
+    from headrace.cli.query_text import args_of
+    from headrace.language.bindings import bindings_of
     from headrace.physical.distribution import described
     from headrace.physical.explain import explain
     from headrace.physical.query_plan import plan_query
 
     stream = options.stream or bool(options.names)
-    told = explain(options.query, stream=stream, indexes=_uses_indexes(options))
+    bindings = bindings_of(args_of(options), os.environ if options.allow_env else None)
+    told = explain(
+        options.query,
+        stream=stream,
+        indexes=_uses_indexes(options),
+        bindings=bindings,
+    )
     console.text(f"{told}\n")
     if options.engine == "spark":
-        console.text(f"{described(plan_query(options.query, stream=stream))}\n")
+        plan = plan_query(options.query, stream=stream, bindings=bindings)
+        console.text(f"{described(plan)}\n")
 
 
 def _uses_indexes(options: Namespace) -> bool:

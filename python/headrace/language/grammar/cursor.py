@@ -10,12 +10,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from headrace.language.ast import Span
+from headrace.language.ast import Arg, Literal, Span
+from headrace.language.bindings import UNBOUND
 from headrace.language.errors import QuerySyntaxError
 from headrace.language.tokens import KEYWORDS, Token, TokenKind, tokenize
 
 if TYPE_CHECKING:
-    from headrace.language.ast import Located
+    from headrace.language.ast import Call, Located, Node
+    from headrace.language.bindings import Bindings
 
 DEEPEST = 1000
 """The most that may be asked for as a limit of depth."""
@@ -26,9 +28,10 @@ _CLOSING = {"(": ")", "[": "]", "{": "}"}
 class Cursor:
     """The tokens of one query, a position in them, and how deep it is nested."""
 
-    def __init__(self, text: str, max_depth: int) -> None:
+    def __init__(self, text: str, max_depth: int, bindings: Bindings = UNBOUND) -> None:
         self.text = text
         self.max_depth = max_depth
+        self._bindings = bindings
         self.tokens = tokenize(text)
         self.index = 0
         self._depth = 0
@@ -100,6 +103,35 @@ class Cursor:
         if not self.token.is_name:
             raise self.unexpected(f"expected {what}")
         return self.advance().text
+
+    def argument(self, token: Token) -> Node:
+        """Return the value that was given to the name of a token."""
+        name = token.text[1:]
+        found = self._bindings.arg(name, Span(token.start, token.end))
+        if found is None:
+            hint = (
+                f"give it a value: --arg {name}=TEXT or --argjson {name}=JSON, args in "
+                f"Python; write $.{name} for the field"
+            )
+            raise self.error(token, f"${name} has no value", hint)
+        return found
+
+    def environment(self, token: Token, call: Call) -> Node:
+        """Return the value of the variable that a call of ``env`` names."""
+        match call.args:
+            case (Arg(Literal(str(name)), None),):
+                pass
+            case _:
+                reason = "env takes the name of a variable in quotes"
+                raise self.error(token, reason, 'write env("HOME")')
+        if self._bindings.env is None:
+            hint = "allow it: --allow-env, or allow_env=True in Python"
+            reason = "the query may not read the environment"
+            raise self.error(token, reason, hint)
+        value = dict(self._bindings.env).get(name)
+        if value is not None and _is_bytes(value):
+            raise self.error(token, f"the variable {name} is not UTF-8")
+        return Literal(value, span=call.span)
 
     def close(self, opening: Token, or_else: str = "") -> None:
         """Go past the bracket that closes `opening`, which has to come next."""
@@ -175,6 +207,11 @@ class Cursor:
         if token.is_word(*KEYWORDS):
             return f"for a field of this name write @.{token.text}"
         return ""
+
+
+def _is_bytes(text: str) -> bool:
+    """Whether a text of the system has bytes that are no characters."""
+    return any("\ud800" <= sign <= "\udfff" for sign in text)
 
 
 def _shown(token: Token) -> str:

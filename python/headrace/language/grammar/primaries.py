@@ -45,6 +45,8 @@ def _leaf(parser: Parser) -> Node:
         found = ast.Literal(token.value, span=span)
     elif token.kind is TokenKind.SOURCE:
         found = ast.Source(token.text[1:], span=span)
+    elif token.kind is TokenKind.ARGUMENT:
+        found = cursor.argument(token)
     elif token.is_sign("$"):
         found = ast.Root(span=span)
     elif token.is_sign("@"):
@@ -71,6 +73,8 @@ def _word(parser: Parser) -> Routine[Node]:
         cursor.advance()
         given: tuple[ast.Arg, ...] = yield arguments(parser)
         found = ast.Call(token.text, given, span=cursor.since(token))
+        if token.text == "env":
+            found = cursor.environment(token, found)
     else:
         cursor.advance()
         found = ast.Name(token.text, span=cursor.since(token))
