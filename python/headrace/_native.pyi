@@ -458,6 +458,7 @@ class StreamQuery:
         frame: tuple[bytes, str] | None = None,
         whole: bool = False,
         prune: tuple[bytes, int] | None = None,
+        slots: list[str] = ...,
         sources: Sources | None = None,
     ) -> StreamQuery: ...
     def take(

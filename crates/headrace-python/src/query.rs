@@ -7,7 +7,7 @@ use headrace_core::{
     json::Limits,
     query::{
         self, BUILTINS, Frame, Machine, NullPayload, Obstacle, Output, OverRows, Parameter, PerRow,
-        Prune, Reading, Reduction, Refusal, StreamCounts, Watch, Writing,
+        Prune, Reading, Reduction, Refusal, Slot, StreamCounts, Watch, Writing,
     },
     value::{Kept, Tape, values_of, write_json},
 };
@@ -250,6 +250,19 @@ impl RowQuery {
     }
 }
 
+fn slot_of(name: &str) -> PyResult<Slot> {
+    match name {
+        "count" => Ok(Slot::Count),
+        "sum" => Ok(Slot::Sum),
+        "avg" => Ok(Slot::Average),
+        "min" => Ok(Slot::Min),
+        "max" => Ok(Slot::Max),
+        "numbers" => Ok(Slot::Numbers),
+        "collect" => Ok(Slot::Collect),
+        _ => Err(PyValueError::new_err(format!("no slot {name:?}"))),
+    }
+}
+
 /// Lines, the position behind the last row, its refusal, and how much memory was too much.
 type Taken<'py> = (Bound<'py, PyBytes>, usize, Option<Refused>, Option<u64>);
 
@@ -268,12 +281,13 @@ pub(crate) struct StreamQuery {
 #[pymethods]
 impl StreamQuery {
     /// `reduction` is one of `lines`, `collect`, `last`, `last_from_end`, `count`, `count_by`, `sum`,
-    /// `avg`, `min` and `max`; `limit` is how many elements the first four are about. `prune` is a program that
-    /// leaves so many elements of those that are collected.
+    /// `avg`, `min`, `max`, `group` and `aggregate`; `limit` is how many elements the first four are about.
+    /// `prune` is a program that leaves so many elements of those that are collected. `slots` are those of
+    /// groups: each one of `count`, `sum`, `avg`, `min`, `max`, `numbers` and `collect`.
     #[new]
     #[pyo3(signature = (
         stages, *, reduction, limit, nulls, max_memory, max_depth, frame = None, whole = false,
-        prune = None, sources = None
+        prune = None, slots = Vec::new(), sources = None
     ))]
     #[allow(clippy::too_many_arguments, reason = "they have names in Python")]
     fn new(
@@ -286,8 +300,10 @@ impl StreamQuery {
         frame: Option<FrameCode>,
         whole: bool,
         prune: Option<(Vec<u8>, u64)>,
+        slots: Vec<String>,
         sources: Option<&Sources>,
     ) -> PyResult<Self> {
+        let slots = slots.iter().map(|slot| slot_of(slot)).collect::<PyResult<_>>()?;
         let reduction = match reduction {
             "lines" => Reduction::Lines(limit, nulls),
             "collect" => Reduction::Collect(limit),
@@ -299,12 +315,15 @@ impl StreamQuery {
             "avg" => Reduction::Average,
             "min" => Reduction::Min,
             "max" => Reduction::Max,
+            "group" => Reduction::Group,
+            "aggregate" => Reduction::Aggregate,
             _ => return Err(PyValueError::new_err(format!("no reduction {reduction:?}"))),
         };
         let stages = stages.iter().map(|stage| stage.get().take()).collect::<PyResult<_>>()?;
         let reading = reading(max_depth, frame, whole)?;
         let watch = || Watch::new(signals::caught);
-        let mut run = OverRows::new(stages, reduction, max_memory, reading, watch());
+        let run = OverRows::new(stages, reduction, max_memory, reading, watch());
+        let mut run = run.in_slots(slots);
         if let Some((code, keep)) = prune {
             run = run.pruned(Prune::new(decoded(&code)?, keep, watch()));
         }

@@ -195,12 +195,11 @@ class QueryRun(RowPasses):
         self, plans: Sequence[StreamPlan], queries: Sequence[StreamQuery]
     ) -> list[bytes]:
         """Ask the rest of the plans, now that all rows have been taken in."""
-        # An array of rows is one level deeper than they are.
-        depth = self.options.max_depth + 1
+        depth = self.options.max_depth
         return [
             result
             if plan.rest is None
-            else plan.rest.evaluate(result, depth, self._values)
+            else plan.rest.evaluate(result, depth + plan.result_depth, self._values)
             for plan, result in zip(plans, [q.finish() for q in queries], strict=True)
         ]
 
@@ -255,6 +254,7 @@ class QueryRun(RowPasses):
             frame=self.options.frame if plan.source is None else None,
             whole=not self.options.lanes,
             prune=plan.prune if last is None else None,
+            slots=plan.slots,
             sources=self._values,
         )
 

@@ -216,6 +216,7 @@ class StreamQuery:
         frame: Frame | None = None,
         whole: bool = False,
         prune: PruneCode | None = None,
+        slots: Sequence[str] = (),
         sources: Sources | None = None,
     ) -> None:
         self.max_memory = max_memory
@@ -230,6 +231,7 @@ class StreamQuery:
             frame=None if frame is None else frame.code,
             whole=whole,
             prune=prune,
+            slots=list(slots),
             sources=sources,
         )
 

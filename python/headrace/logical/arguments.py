@@ -19,12 +19,13 @@ from headrace.language.parser import parse
 from headrace.language.unparse import unparse
 from headrace.logical import joins
 from headrace.logical.errors import QueryMeaningError
+from headrace.logical.grouping import RANKS
 
 Functions: TypeAlias = Mapping[str, ast.Lambda]
 """The functions that the query itself defines, by name."""
 
-_ANY_NAME = frozenset({"pick", "zip_shape"})
-"""Builtins that give a field the name of the argument."""
+_ANY_NAME = frozenset({"pick", "zip_shape", "group", "aggregate", *RANKS})
+"""Builtins that give a field the name of the argument, or check the names themselves."""
 
 _KEPT = {"zip_longest": ("fill",), "group_shape": ("by", "shape")}
 """Arguments that the core looks up by name."""
@@ -136,6 +137,8 @@ class _Arguments:
             self._check_step(written, args, node, functions)
         for position, arg in enumerate(args):
             parameter = builtin.parameter(position)
+            if arg.name == "as":
+                continue  # It names a field.
             if parameter is not None and parameter.kind == "each":
                 self._check_each(builtin, written, parameter, arg)
         return args

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from headrace.kernel.builtins import Builtin, builtins
 from headrace.language import ast, traversal
-from headrace.logical import joins
+from headrace.logical import grouping, joins
 from headrace.logical.arguments import DEEP
 from headrace.logical.program import KINDS, Id, Tag, constant, number
 from headrace.logical.scope import Macro
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 _ELSEWHERE = {
     "add": "sum", "ascii_downcase": "lower", "ascii_upcase": "upper", "endswith": "ends_with",
-    "from_entries": "from_pairs", "group": "group_by", "ilike": "~=",
+    "from_entries": "from_pairs", "ilike": "~=",
     "length": "len", "like": "~=", "limit": "take", "ltrimstr": "strip_prefix",
     "map_values": "transform_values", "mean": "avg", "order_by": "sort", "orderby": "sort",
     "rtrimstr": "strip_suffix", "select": "filter", "size": "len", "startswith": "starts_with",
@@ -200,6 +200,12 @@ def _call_builtin(
     scope: Scope,
     node: ast.Located,
 ) -> Id:
+    if builtin.name in grouping.NAMES:
+        encoded = _grouped(compiler, builtin, args, scope, node)
+        return compiler.builtin(builtin.name, receiver, encoded, node.span)
+    if builtin.name in grouping.RANKS:
+        encoded = _ranked(compiler, builtin, args, scope, node)
+        return compiler.builtin(builtin.name, receiver, encoded, node.span)
     if len(args) < builtin.required:
         wanted = ", ".join(parameter.name for parameter in builtin.parameters)
         reason = f"{builtin.name} takes {builtin.required} or more arguments: {wanted}"
@@ -210,6 +216,57 @@ def _call_builtin(
         for position, arg in enumerate(args)
     ]
     return compiler.builtin(builtin.name, receiver, encoded, node.span)
+
+
+def _grouped(
+    compiler: Compiler,
+    builtin: Builtin,
+    args: Sequence[ast.Arg],
+    scope: Scope,
+    node: ast.Located,
+) -> list[bytes]:
+    """Encode keys with their names, and the aggregates of each group."""
+    meant = grouping.grouping_of(builtin.name, args, node)
+    if isinstance(meant, grouping.Grouping):
+        problem = grouping.stray_name(meant, scope.names)
+    else:
+        problem = meant
+    if problem is not None or isinstance(meant, grouping.Problem):
+        assert problem is not None
+        raise compiler.error(*problem)
+    keys = [compiler.each_argument(key, scope, name=name) for name, key in meant.keys]
+    return [*keys, compiler.each_argument(meant.aggregates, scope)]
+
+
+def _ranked(
+    compiler: Compiler,
+    builtin: Builtin,
+    args: Sequence[ast.Arg],
+    scope: Scope,
+    node: ast.Located,
+) -> list[bytes]:
+    """Encode the keys of an order, the key of groups, and the name of the field."""
+    encoded = []
+    for arg in args:
+        if arg.name in (None, "by"):
+            encoded.append(compiler.each_argument(arg.value, scope, name=arg.name))
+            continue
+        name = joins.field_name(arg.value) if arg.name == "as" else None
+        if name is None:
+            reason = (
+                "as: names the field for the place"
+                if arg.name == "as"
+                else f"{builtin.name} has no argument {arg.name}; there are by: and as:"
+            )
+            raise compiler.error(
+                arg, reason, f'write {builtin.name}(v, by: k, as: "n")'
+            )
+        body = compiler.constant(name, arg.span)
+        encoded.append(compiler.argument(body, name=arg.name))
+    if sum(arg.name is None for arg in args) < builtin.required:
+        hint = f"write {builtin.name}(v), or {builtin.name}(-v) from the largest on"
+        raise compiler.error(node, f"{builtin.name} takes the keys of an order", hint)
+    return encoded
 
 
 def _builtin_argument(

@@ -68,7 +68,7 @@ def join_call(kind: str, args: tuple[ast.Arg, ...]) -> JoinCall | str:
         return f"{kind} needs a key, as in .{kind}(@other, on: id)"
     name = None
     if (nest := named.get("as")) is not None:
-        name = _field_name(nest)
+        name = field_name(nest)
         if name is None or kind in _FILTERS:
             return f"as: names the field for the other side, which {kind} has not"
     sides = _sides(named["on"], named.get("right_on"))
@@ -77,7 +77,8 @@ def join_call(kind: str, args: tuple[ast.Arg, ...]) -> JoinCall | str:
     return JoinCall(cast("JoinKind", kind), others[0], *sides, name)
 
 
-def _field_name(node: ast.Node) -> str | None:
+def field_name(node: ast.Node) -> str | None:
+    """Return the name of a field that an argument is, with quotes or without."""
     match node:
         case ast.Literal(str(name)) | ast.Name(name):
             return name

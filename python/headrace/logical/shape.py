@@ -19,10 +19,10 @@ ROW_LOCAL = frozenset({"filter", "find_all", "map", "flat_map", "compact"})
 """Methods that go over one element after the other."""
 
 GIVES_ELEMENTS = ROW_LOCAL | {
-    "accumulate", "batch", "chunk", "cummax", "cummin", "diff", "diff_window", "distinct",
+    "accumulate", "batch", "chunk", "cummax", "cummin", "dense_rank", "diff", "diff_window", "distinct",
     "distinct_by", "drop", "drop_while", "dropwhile", "enumerate", "explode",
-    "flatten", "implode", "intersect", "lag", "lead", "pairwise", "pct_change", "remove",
-    "reverse", "rolling_avg", "rolling_max", "rolling_min", "rolling_sum", "skip",
+    "flatten", "group", "implode", "intersect", "lag", "lead", "pairwise", "pct_change", "rank", "remove",
+    "reverse", "rolling_avg", "rolling_max", "rolling_min", "rolling_sum", "row_number", "skip",
     "sort", "sort_by", "take", "take_while", "takewhile", "unique", "unique_by",
     "left_join", "lookup", "window", "zip_streams", "zscore",
 }  # fmt: skip

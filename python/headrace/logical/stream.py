@@ -13,6 +13,14 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from headrace.language import ast, traversal
+from headrace.logical.grouping import (
+    OF_NUMBERS,
+    Grouping,
+    elements_of,
+    grouping_of,
+    slots_of,
+    slots_of_numbers,
+)
 from headrace.logical.joins import is_join, join_call
 from headrace.logical.row_scope import checked
 from headrace.logical.scopes import is_rows
@@ -25,13 +33,16 @@ from headrace.logical.writes import is_chain
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from headrace.logical.grouping import SlotKind
     from headrace.logical.joins import JoinCall, JoinKind
 
 Reduction: TypeAlias = Literal[
     "lines", "collect", "last", "last_from_end", "count", "count_by", "sum", "avg", "min", "max",
+    "group", "aggregate",
 ]  # fmt: skip
-"""What becomes of the elements: each a line of output, an array, a number, or an object with
-how many there are of each.
+"""What becomes of the elements: each a line of output, an array, a number, an object with
+how many there are of each, or an array of groups, each an array of its keys and one of its slots
+(`headrace.logical.grouping`); of an `aggregate` there is one group, whether there are elements or not.
 
 ``last_from_end`` is ``last`` for rows that come from the last to the first.
 """
@@ -43,7 +54,10 @@ _NUMBERS: dict[str, Reduction] = {
     "max": "max",
 }
 _OF_ENTRIES = ("entries", "keys", "to_pairs", "values")
-_OF_ONE_VALUE = frozenset({"count_by", "approx_count_distinct"})
+_OF_ONE_VALUE = frozenset({
+    "approx_count_distinct", "approx_distinct", "count_by", "count_distinct", "mode", "nunique",
+})  # fmt: skip
+
 
 _MAIN = ast.Source("$")
 """The main source, where it stands beside named ones."""
@@ -129,8 +143,8 @@ class StreamPlan:
     `limit` is how many elements are needed. With `prune`, those that cannot be part of
     the answer are not held. `rest` is asked of what the reduction
     gives, None if that is the answer. `order` says the same as `rest`, if that is a sort by
-    keys, `group` if it begins with groups. `spread`: the answer is an array whose
-    elements are lines of output. `reverse`: rows come from the last to the first.
+    keys, `group` if it begins with groups. `slots` are those of the reductions to groups.
+    `spread`: the answer is an array whose elements are lines of output. `reverse`: rows come from the last to the first.
     """
 
     stages: tuple[Stage, ...]
@@ -143,6 +157,7 @@ class StreamPlan:
     prune: Prune | None = None
     order: Order | None = None
     group: Group | None = None
+    slots: tuple[SlotKind, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -371,7 +386,14 @@ class _Planner:
             return found
         if isinstance(step, ast.Method):
             arguments = tuple(arg.value for arg in step.args)
-            for plan in (self._bounded, self._counted, self._projected):
+            plans = (
+                self._bounded,
+                self._counted,
+                self._projected,
+                self._grouped,
+                self._of_numbers,
+            )
+            for plan in plans:
                 if found := plan(step, arguments, rest):
                     return found
             return replace(
@@ -489,6 +511,56 @@ class _Planner:
             return replace(self._finish("count_by"), rest=further, spread=spread)
         whole = replace(step, args=(ast.Arg(ast.Current()),))
         return self._collect([whole, *rest])
+
+    def _grouped(
+        self,
+        step: ast.Method,
+        _arguments: tuple[ast.Node, ...],
+        rest: Sequence[ast.Step],
+    ) -> StreamPlan | None:
+        """Plan groups that become rows, each held as its keys and its slots."""
+        if step.name not in ("group", "aggregate") or any(map(_mentions_root, rest)):
+            return None
+        meant = grouping_of(step.name, step.args, step)
+        cut = slots_of(meant) if isinstance(meant, Grouping) else None
+        if not isinstance(meant, Grouping) or cut is None:
+            return None
+        slots, row = cut
+        taken = ast.Arg(elements_of(meant, slots))
+        self._local.append(ast.Method("map", (taken,), span=step.span))
+        reduction: Reduction = "group" if step.name == "group" else "aggregate"
+        rows: tuple[ast.Step, ...] = (ast.Method("map", (ast.Arg(row),)),)
+        if reduction == "aggregate":
+            rows = (*rows, ast.Index(0))
+        return replace(
+            self._finish(reduction),
+            rest=ast.Path(ast.Root(), (*rows, *rest), span=step.span),
+            spread=stream_steps([step, *rest]),
+            slots=tuple(slot.kind for slot in slots),
+        )
+
+    def _of_numbers(
+        self,
+        step: ast.Method,
+        _arguments: tuple[ast.Node, ...],
+        rest: Sequence[ast.Step],
+    ) -> StreamPlan | None:
+        """Plan what needs all numbers at once, and nothing else."""
+        if step.name not in OF_NUMBERS or any(map(_mentions_root, rest)):
+            return None
+        cut = slots_of_numbers(step)
+        if cut is None:
+            return None
+        slot, asked = cut
+        taken = ast.Arg(elements_of(Grouping((), ast.ObjectLiteral(())), [slot]))
+        self._local.append(ast.Method("map", (taken,), span=step.span))
+        of_group = (ast.Index(0), ast.Index(1), ast.Index(0))
+        return replace(
+            self._finish("aggregate"),
+            rest=ast.Path(ast.Root(), (*of_group, asked, *rest), span=step.span),
+            spread=bool(rest) and stream_steps(rest),
+            slots=(slot.kind,),
+        )
 
     def _counted(
         self,

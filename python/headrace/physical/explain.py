@@ -45,6 +45,8 @@ _REDUCTIONS = {
     "avg": "averaged, exactly",
     "min": "the smallest is kept",
     "max": "the largest is kept",
+    "group": "grouped by their keys; the aggregates of each group are held",
+    "aggregate": "aggregated; one group is held",
 }
 
 

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from headrace.kernel.programs import PruneCode
     from headrace.language.bindings import Bindings
     from headrace.logical.demand import Fields
+    from headrace.logical.grouping import SlotKind
     from headrace.logical.joins import JoinKind
     from headrace.logical.key_filter import JoinKey
     from headrace.store.row_provider import KeyFilter
@@ -109,7 +110,7 @@ class StreamPlan:
     The rows go through the stages and are reduced; `rest` is asked of the result,
     and if there is `spread`, the answer is an array whose elements are lines. With
     `prune`, only elements that can be part of the answer are held. `order` says the same
-    as `rest`, if that is a sort by keys, and `group` if it begins with groups. `keys` is what rows must have for the first stage
+    as `rest`, if that is a sort by keys, and `group` if it begins with groups. `slots` are those of reductions to groups. `keys` is what rows must have for the first stage
     not to pass over them.
     """
 
@@ -125,6 +126,12 @@ class StreamPlan:
     order: OrderPlan | None = None
     keys: KeyFilter | None = None
     group: GroupPlan | None = None
+    slots: tuple[SlotKind, ...] = ()
+
+    @property
+    def result_depth(self) -> int:
+        """How much deeper than the elements the result may be, of which `rest` is asked."""
+        return 4 if self.slots else 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -313,6 +320,7 @@ class _Planner:
             None if plan.order is None else self._order(plan.order),
             key_filter.of_stream(plan),
             None if plan.group is None else self._group(plan.group),
+            plan.slots,
         )
 
     def _group(self, group: logical.Group) -> GroupPlan:

@@ -35,7 +35,7 @@ pub use frame::{Frame, NullPayload};
 pub use join::{JoinKind, JoinTable, Keep};
 pub use keyed::{Asked, Keyed, KeyedRows, Texts};
 pub use machine::{Evaluated, Flow, Machine, Sink};
-pub use over_rows::{Obstacle, OverRows, Reduction, StreamCounts};
+pub use over_rows::{Obstacle, OverRows, Reduction, Slot, StreamCounts};
 pub use per_row::{Counts, Output, PerRow, Refusal, Writing};
 pub use program::{Arg, ExprId, MAX_DEPTH, Malformed, Program, VERSION, decode};
 pub use prune::Prune;

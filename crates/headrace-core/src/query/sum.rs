@@ -44,6 +44,12 @@ impl Sum {
         }
     }
 
+    /// How much memory it takes.
+    pub fn bytes(&self) -> u64 {
+        let doubles = self.doubles.as_ref().map_or(0, |_| size_of::<FixedPoint>());
+        (size_of::<Self>() + doubles) as u64
+    }
+
     /// All that was added, for [`Self::from_bytes`].
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut bytes = self.integers.to_le_bytes().to_vec();

@@ -6,6 +6,7 @@ is not computed yet.
 
 from __future__ import annotations
 
+from tests.reference.language.methods.aggregates import AGGREGATES
 from tests.reference.language.methods.conversion import CONVERSION
 from tests.reference.language.methods.grouping import GROUPING
 from tests.reference.language.methods.membership import MEMBERSHIP
@@ -26,7 +27,15 @@ METHODS = {
     **REDUCERS,
     **{
         name: _on_values(method)
-        for table in (GROUPING, MEMBERSHIP, OBJECTS, TEXTS, CONVERSION, PLAIN_WRITES)
+        for table in (
+            AGGREGATES,
+            GROUPING,
+            MEMBERSHIP,
+            OBJECTS,
+            TEXTS,
+            CONVERSION,
+            PLAIN_WRITES,
+        )
         for name, method in table.items()
     },
 }

@@ -701,7 +701,7 @@ fn explode<'r, 'p>(
 }
 
 /// An object with another value in a field, which goes to the end if it was not there.
-fn with_field<'r>(
+pub(super) fn with_field<'r>(
     entries: &[Entry<'r>],
     field: &'r str,
     value: Value<'r>,

@@ -9,6 +9,7 @@ mod convert;
 mod draft;
 pub(in crate::query) mod elements;
 mod globals;
+mod grouping;
 mod joins;
 mod objects;
 mod output;
@@ -19,6 +20,7 @@ mod recursive;
 mod reducers;
 mod search;
 mod spelling;
+mod statistics;
 mod text;
 mod windows;
 mod writes;
@@ -108,6 +110,8 @@ pub static BUILTINS: &[&[Builtin]] = &[
     elements::BUILTINS,
     reducers::BUILTINS,
     barriers::BUILTINS,
+    grouping::BUILTINS,
+    statistics::BUILTINS,
     windows::BUILTINS,
     arrays::BUILTINS,
     joins::BUILTINS,

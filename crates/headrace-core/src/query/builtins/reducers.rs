@@ -166,7 +166,7 @@ pub(super) static BUILTINS: &[Builtin] = &[
     },
     Builtin {
         name: "approx_count_distinct",
-        aliases: &[],
+        aliases: &["approx_distinct"],
         group: "Reducers",
         parameters: &[Parameter::Each("expression")],
         required: 0,

@@ -6,6 +6,7 @@
 //! text, up to a limit of memory; the rest of the query is then asked of that array.
 
 mod extreme;
+mod groups;
 mod key_counts;
 mod parts;
 
@@ -13,6 +14,7 @@ use std::{cmp::Ordering, collections::VecDeque, sync::Arc};
 
 use bumpalo::{Bump, collections::Vec as BumpVec};
 use extreme::Extreme;
+use groups::Groups;
 use key_counts::KeyCounts;
 
 use super::{
@@ -48,6 +50,30 @@ pub enum Reduction {
     Min,
     /// The largest of them that is not null.
     Max,
+    /// Groups of elements, each an array of keys and one of parts in slots: an array of such
+    /// arrays. What the slots are is said by [`OverRows::in_slots`].
+    Group,
+    /// The same with one group, whether there are elements or not.
+    Aggregate,
+}
+
+/// What becomes of the part that elements of a group have in a slot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Slot {
+    /// How many are truthy.
+    Count,
+    /// The total of the numbers among them.
+    Sum,
+    /// Their mean.
+    Average,
+    /// The smallest.
+    Min,
+    /// The largest.
+    Max,
+    /// An array of those that are not null; each must be a number.
+    Numbers,
+    /// An array of them all.
+    Collect,
 }
 
 /// Counts of rows; `rows` is the sum of all others.
@@ -115,6 +141,7 @@ enum State {
     Sum(Box<Sum>),
     Average(Box<Sum>, u64),
     Extreme(Extreme),
+    Groups(Groups),
 }
 
 impl OverRows {
@@ -141,6 +168,8 @@ impl OverRows {
             Reduction::Average => State::Average(Box::new(Sum::new()), 0),
             Reduction::Min => State::Extreme(Extreme::new(Ordering::Less)),
             Reduction::Max => State::Extreme(Extreme::new(Ordering::Greater)),
+            Reduction::Group => State::Groups(Groups::default()),
+            Reduction::Aggregate => State::Groups(Groups::of_one()),
         };
         let done = matches!(
             state,
@@ -177,6 +206,15 @@ impl OverRows {
     pub fn pruned(mut self, pruning: Prune) -> Self {
         if let State::Collect { prune, .. } = &mut self.state {
             *prune = Some(pruning);
+        }
+        self
+    }
+
+    /// Reduce the parts of the elements of groups as these slots say.
+    #[must_use]
+    pub fn in_slots(mut self, slots: Vec<Slot>) -> Self {
+        if let State::Groups(groups) = &mut self.state {
+            groups.reduce(slots);
         }
         self
     }
@@ -221,14 +259,7 @@ impl OverRows {
 
     /// How many bytes of keys and elements are held.
     pub fn held_bytes(&self) -> u64 {
-        self.stages.held_bytes()
-            + match &self.state {
-                State::Collect { text, .. } => text.len() as u64,
-                State::Last { bytes, .. } | State::LastFromEnd { bytes, .. } => *bytes,
-                State::CountBy(counts) => counts.bytes(),
-                State::Extreme(best) => best.bytes(),
-                _ => 0,
-            }
+        self.stages.held_bytes() + self.state.held_bytes()
     }
 
     /// Take in what the stages still have when all rows have been.
@@ -315,28 +346,7 @@ impl OverRows {
     /// # Errors
     /// When the total is no finite number, or the elements are of kinds that do not go together.
     pub fn finish(self) -> Result<Vec<u8>, Fault> {
-        let arena = Bump::new();
-        let value = match self.state {
-            State::Lines { text, .. } => return Ok(text),
-            State::Collect { mut text, .. } => {
-                text.push(b']');
-                return Ok(text);
-            }
-            State::Last { texts, .. } | State::LastFromEnd { texts, .. } => {
-                let texts: Vec<_> = texts.into_iter().collect();
-                return Ok([b"[", texts.join(&b","[..]).as_slice(), b"]"].concat());
-            }
-            State::Extreme(best) => return best.into_json(),
-            State::CountBy(counts) => return counts.to_json(),
-            State::Count(count) => Value::Int(i64::try_from(count).unwrap_or(i64::MAX)),
-            State::Sum(sum) => total(&sum)?,
-            State::Average(_, 0) => Value::Null,
-            #[allow(clippy::cast_precision_loss, reason = "a mean is a double")]
-            State::Average(sum, count) => numbers::finite(sum.double() / count as f64)?,
-        };
-        let mut text = Vec::new();
-        write_json(value, &mut text, &arena);
-        Ok(text)
+        self.state.finish()
     }
 }
 
@@ -348,6 +358,45 @@ fn total<'r>(sum: &Sum) -> Result<Value<'r>, Fault> {
 }
 
 impl State {
+    /// How many bytes of keys and elements are held.
+    fn held_bytes(&self) -> u64 {
+        match self {
+            Self::Collect { text, .. } => text.len() as u64,
+            Self::Last { bytes, .. } | Self::LastFromEnd { bytes, .. } => *bytes,
+            Self::CountBy(counts) => counts.bytes(),
+            Self::Groups(groups) => groups.bytes(),
+            Self::Extreme(best) => best.bytes(),
+            _ => 0,
+        }
+    }
+
+    /// The result, as JSON.
+    fn finish(self) -> Result<Vec<u8>, Fault> {
+        let arena = Bump::new();
+        let value = match self {
+            Self::Lines { text, .. } => return Ok(text),
+            Self::Collect { mut text, .. } => {
+                text.push(b']');
+                return Ok(text);
+            }
+            Self::Last { texts, .. } | Self::LastFromEnd { texts, .. } => {
+                let texts: Vec<_> = texts.into_iter().collect();
+                return Ok([b"[", texts.join(&b","[..]).as_slice(), b"]"].concat());
+            }
+            Self::Extreme(best) => return best.into_json(),
+            Self::CountBy(counts) => return counts.to_json(),
+            Self::Groups(groups) => return groups.into_json(),
+            Self::Count(count) => Value::Int(i64::try_from(count).unwrap_or(i64::MAX)),
+            Self::Sum(sum) => total(&sum)?,
+            Self::Average(_, 0) => Value::Null,
+            #[allow(clippy::cast_precision_loss, reason = "a mean is a double")]
+            Self::Average(sum, count) => numbers::finite(sum.double() / count as f64)?,
+        };
+        let mut text = Vec::new();
+        write_json(value, &mut text, &arena);
+        Ok(text)
+    }
+
     /// How many more elements can change the result, of those that are answers.
     fn wanted(&self) -> u64 {
         match self {
@@ -367,6 +416,7 @@ impl State {
         let builtin = match self {
             Self::Sum(_) => "sum",
             Self::Average(..) => "avg",
+            Self::Groups(groups) => return groups.check(element, arena),
             _ => return Ok(()),
         };
         if element.is_null() {
@@ -442,6 +492,9 @@ impl State {
             }
             Self::Count(count) => *count += 1,
             Self::CountBy(counts) => counts.add(element, arena),
+            Self::Groups(groups) => {
+                groups.add(element, row, arena)?;
+            }
             Self::Sum(sum) => {
                 numbers::add_to(sum, element, "sum", arena)?;
             }

@@ -15,21 +15,7 @@ use crate::{
 impl OverRows {
     /// What the rows so far were reduced to, for [`Self::merge`]. Lines of output are no part.
     pub fn into_part(self) -> Vec<u8> {
-        match self.state {
-            State::Lines { .. } => Vec::new(),
-            State::Collect { text, elements, .. } => {
-                [&elements.to_le_bytes()[..], text.get(1..).unwrap_or_default()].concat()
-            }
-            State::Last { texts, .. } | State::LastFromEnd { texts, .. } => {
-                let texts: Vec<_> = texts.into_iter().collect();
-                texts.join(&b'\n')
-            }
-            State::Count(count) => count.to_le_bytes().to_vec(),
-            State::CountBy(counts) => counts.to_bytes(),
-            State::Sum(sum) => sum.to_bytes(),
-            State::Average(sum, count) => [&count.to_le_bytes()[..], &sum.to_bytes()].concat(),
-            State::Extreme(best) => best.to_bytes(),
-        }
+        self.state.into_part()
     }
 
     /// How many elements are held in order.
@@ -54,8 +40,27 @@ impl OverRows {
 }
 
 impl State {
+    pub(super) fn into_part(self) -> Vec<u8> {
+        match self {
+            Self::Lines { .. } => Vec::new(),
+            Self::Collect { text, elements, .. } => {
+                [&elements.to_le_bytes()[..], text.get(1..).unwrap_or_default()].concat()
+            }
+            Self::Last { texts, .. } | Self::LastFromEnd { texts, .. } => {
+                let texts: Vec<_> = texts.into_iter().collect();
+                texts.join(&b'\n')
+            }
+            Self::Count(count) => count.to_le_bytes().to_vec(),
+            Self::CountBy(counts) => counts.to_bytes(),
+            Self::Groups(groups) => groups.into_bytes(),
+            Self::Sum(sum) => sum.to_bytes(),
+            Self::Average(sum, count) => [&count.to_le_bytes()[..], &sum.to_bytes()].concat(),
+            Self::Extreme(best) => best.to_bytes(),
+        }
+    }
+
     /// Take in a part; true if no further one can change the result.
-    fn merge(&mut self, part: &[u8]) -> Result<bool, Fault> {
+    pub(super) fn merge(&mut self, part: &[u8]) -> Result<bool, Fault> {
         let malformed = || Fault::new("the result of a part of the rows is damaged".to_owned());
         match self {
             Self::Lines { .. } | Self::LastFromEnd { .. } => return Err(malformed()),
@@ -75,6 +80,7 @@ impl State {
             }
             Self::Count(count) => *count += split_count(part).ok_or_else(malformed)?.0,
             Self::CountBy(counts) => counts.merge(part).ok_or_else(malformed)?,
+            Self::Groups(groups) => groups.merge(part).ok_or_else(malformed)??,
             Self::Sum(sum) => sum.merge(&Sum::from_bytes(part).ok_or_else(malformed)?),
             Self::Average(sum, count) => {
                 let (further, bytes) = split_count(part).ok_or_else(malformed)?;
@@ -129,7 +135,7 @@ fn split_count(part: &[u8]) -> Option<(u64, &[u8])> {
 mod tests {
     use crate::{
         json::Limits,
-        query::{OverRows, Reading, Reduction, Watch},
+        query::{OverRows, Reading, Reduction, Slot, Watch},
         rows::Row,
     };
 
@@ -198,5 +204,58 @@ mod tests {
             assert!(run(reduction, &[]).merge(&part[..7]).is_err(), "{reduction:?}");
         }
         assert!(run(Reduction::Lines(9, true), &[]).merge(b"").is_err());
+    }
+
+    const ELEMENTS: &[&str] = &[
+        r#"[["a"],[true,3,1,null]]"#,
+        r#"[[1],[false,0.1,2,{"x":[1]}]]"#,
+        r#"[["a"],[true,0.2,0.5,"x"]]"#,
+        "[[1.0],[1,-0.1,7,1.50]]",
+        r#"[["1"],["",9007199254740993,-1,[]]]"#,
+    ];
+
+    fn in_groups(reduction: Reduction, rows: &[&str]) -> OverRows {
+        let slots = vec![Slot::Count, Slot::Sum, Slot::Max, Slot::Collect];
+        let mut run = run(reduction, &[]).in_slots(slots);
+        for (number, content) in (0..).zip(rows) {
+            let content = content.as_bytes();
+            run.row(Row { number, offset: 0, content, too_long: None, marked: false }).unwrap();
+        }
+        run
+    }
+
+    #[test]
+    fn groups_of_parts_are_those_of_all_rows() {
+        let whole = in_groups(Reduction::Group, ELEMENTS).finish().unwrap();
+        assert_eq!(
+            String::from_utf8(whole.clone()).unwrap(),
+            r#"[[["a"],[2,3.2,1,[null,"x"]]],[[1],[1,0.0,7,[{"x":[1]},1.50]]],[["1"],[0,9007199254740993,-1,[[]]]]]"#
+        );
+        for cut in 0..=ELEMENTS.len() {
+            let mut merged = in_groups(Reduction::Group, &[]);
+            for rows in [&ELEMENTS[..cut], &ELEMENTS[cut..]] {
+                merged.merge(&in_groups(Reduction::Group, rows).into_part()).unwrap();
+            }
+            assert_eq!(merged.finish().unwrap(), whole, "cut at {cut}");
+        }
+    }
+
+    #[test]
+    fn an_aggregate_of_no_elements_has_a_group() {
+        let none = in_groups(Reduction::Aggregate, &[]);
+        let mut merged = in_groups(Reduction::Aggregate, &[]);
+        merged.merge(&none.into_part()).unwrap();
+        assert_eq!(merged.finish().unwrap(), b"[[[],[0,0,null,[]]]]");
+        assert_eq!(in_groups(Reduction::Group, &[]).finish().unwrap(), b"[]");
+    }
+
+    #[test]
+    fn other_bytes_are_no_groups() {
+        let part = in_groups(Reduction::Group, ELEMENTS).into_part();
+        for length in 1..part.len() {
+            let merged = in_groups(Reduction::Group, &[]).merge(&part[..length]);
+            // What ends between two groups is a shorter part.
+            assert!(merged.is_err() || length > 8, "{length}");
+        }
     }
 }
