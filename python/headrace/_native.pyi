@@ -211,7 +211,12 @@ class BlockTable:
     @staticmethod
     def find(file: File, codec: str, size: int) -> BlockTable | None: ...
     def decoded(
-        self, file: File, size: int, decoding: tuple[int, int, int] | None = None
+        self,
+        file: File,
+        size: int,
+        decoding: tuple[int, int, int] | None = None,
+        *,
+        strict: bool = False,
     ) -> File: ...
     def index(self) -> RowIndex | None: ...
     def at_physical(self, physical: int) -> tuple[int, int]: ...

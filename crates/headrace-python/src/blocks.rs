@@ -53,20 +53,22 @@ impl BlockTable {
     }
 
     /// `file`, which has `size` bytes, as it is after decompression, if it may be that long.
-    #[pyo3(signature = (file, size, decoding = None))]
+    /// `strict`: it is never changed, so a block that is not what the table says is damaged.
+    #[pyo3(signature = (file, size, decoding = None, *, strict = false))]
     fn decoded(
         &self,
         py: Python<'_>,
         file: &File,
         size: u64,
         decoding: Option<Decoding>,
+        strict: bool,
     ) -> PyResult<File> {
         py.detach(|| {
             self.table.check_end(&file.data, size)?;
             decoding.unwrap_or_default().limits().check(self.table.logical_size(), size)
         })
         .map_err(to_python)?;
-        Ok(file.decoded(&self.table))
+        Ok(file.decoded(&self.table, strict))
     }
 
     /// The index of its rows, if they have been counted.

@@ -58,8 +58,9 @@ impl File {
     }
 
     /// What this file decodes to, which is made of blocks.
-    pub(crate) fn decoded(&self, table: &Arc<BlockTable>) -> Self {
-        let blocks = Arc::new(BlockFile::new(Arc::clone(&self.data), Arc::clone(table)));
+    pub(crate) fn decoded(&self, table: &Arc<BlockTable>, strict: bool) -> Self {
+        let blocks = BlockFile::new(Arc::clone(&self.data), Arc::clone(table));
+        let blocks = Arc::new(if strict { blocks.strict() } else { blocks });
         let data = Arc::new(DataFile::new(Arc::clone(&blocks)));
         Self { data, blocks: Some(blocks), segment: None, through_python: self.through_python }
     }

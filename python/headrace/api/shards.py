@@ -144,9 +144,12 @@ def shard_lines(shards: ShardSet, *, on_damage: OnDamage = "abort") -> Iterator[
 
 
 def _refuse_other_digest(source: Source, part: Part) -> None:
-    """Raise if a part that has no checksums of its own is not what was written."""
+    """Raise if a part that has no checksums of blocks is not what was written."""
+    opened = OpenedFile(source)
+    if opened.is_checked:
+        return
     with reading(source.location):
-        found = digest(OpenedFile(source).file, part.bytes)
+        found = digest(opened.file, part.bytes)
     if found != part.digest:
         reason = f"its digest is {found}, but the metadata says {part.digest}"
         raise BadSetError(source.location, reason)
@@ -186,6 +189,8 @@ def _batches(
         if reached != part.records:
             reason = f"it has {reached} rows, but the metadata says {part.records}"
             raise BadSetError(source.location, reason)
+        if source.codec == "none":
+            _refuse_other_digest(source, part)
 
 
 def _parts(shards: ShardSet, on_damage: OnDamage) -> Iterator[tuple[Part, Source]]:

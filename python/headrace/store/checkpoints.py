@@ -17,6 +17,7 @@ from headrace.errors import HeadraceError
 from headrace.kernel.rows import BlockTable, File, RowIndex, reading
 from headrace.store import remote
 from headrace.store.atomic import write_atomically
+from headrace.store.shards.names import is_part_of_set
 from headrace.store.sidecars import sidecar_places
 
 if TYPE_CHECKING:
@@ -86,9 +87,17 @@ def load_blocks(
 def _is_older(path: Path, source: Source) -> bool:
     """Whether a table may be that of another file, which had this name before.
 
-    Only members of gzip say themselves how many rows are before them.
+    Only members of gzip say themselves how many rows are before them. A part of a set is
+    written once, so copies may have any times.
     """
-    return source.codec != "gzip" and path.stat().st_mtime_ns < source.mtime_ns
+    if source.codec == "gzip" or is_part(source):
+        return False
+    return path.stat().st_mtime_ns < source.mtime_ns
+
+
+def is_part(source: Source) -> bool:
+    """Whether a file is a part of a set, by its name: such a one is never changed."""
+    return is_part_of_set(source.location)
 
 
 def _fetched(url: str) -> tuple[RowIndex, Made]:
@@ -150,7 +159,8 @@ def _fitting(path: Path, source: Source, opened: OpenedFile) -> Found | None:
         table = _fitting_blocks(index, made, source) if codec == "none" else None
         if table is None or _is_older(path, source):
             return None
-        return Found(index, whole=True, file=table.decoded(opened.file, size))
+        file_of_blocks = table.decoded(opened.file, size, strict=is_part(source))
+        return Found(index, whole=True, file=file_of_blocks)
     if size == source.size:
         now = opened.stat()
         same = now == (size, mtime_ns, ctime_ns) and source.ends == (head, tail)

@@ -90,6 +90,12 @@ class OpenedFile:
                 self._enter(keeping)
             except UnusableTableError as error:
                 self.source = read_in_order(source, error if warn else None)
+        elif source.codec == "none" and checkpoints.is_part(source):
+            # Its blocks have checksums beside it, and none of their own.
+            if table := checkpoints.load_blocks(source, self, keeping):
+                with reading(self.path):
+                    how = self.decoding
+                    self.data = table.decoded(self.file, self.size, how, strict=True)
         if source.segment is not None and source.segment.rows:
             from headrace.store.log.checked_lines import checked
 
@@ -118,6 +124,11 @@ class OpenedFile:
     def is_hopped_over(self) -> bool:
         """Whether its blocks say where the next one is, each of them in a request of its own."""
         return (self.source.kind, self.source.codec) == ("remote", "gzip")
+
+    @property
+    def is_checked(self) -> bool:
+        """Whether each block that is read is compared with a checksum."""
+        return self.data is not self.file
 
     @property
     def counted_table(self) -> BlockTable | None:

@@ -32,6 +32,7 @@ const KEPT_INPUT: usize = 4 << 20;
 pub struct BlockFile {
     file: Arc<DataFile>,
     table: Arc<BlockTable>,
+    strict: bool,
     kept: Mutex<Kept>,
 }
 
@@ -66,7 +67,14 @@ impl Kept {
 impl BlockFile {
     /// `file`, whose blocks are those of `table`.
     pub fn new(file: Arc<DataFile>, table: Arc<BlockTable>) -> Self {
-        Self { file, table, kept: Mutex::default() }
+        Self { file, table, strict: false, kept: Mutex::default() }
+    }
+
+    /// The same of a file that is never changed once it was written: a plain block that
+    /// does not match its checksum is damaged, not another one.
+    #[must_use]
+    pub fn strict(self) -> Self {
+        Self { strict: true, ..self }
     }
 
     /// Its blocks.
@@ -108,6 +116,7 @@ impl BlockFile {
         DECODERS.set(decoders);
         match decoded? {
             Ok(()) if self.has_its_rows(block, content) => Ok(()),
+            Ok(()) if self.is_plain_and_strict() => Err(self.lost(at, "it has other rows".into())),
             Ok(()) => Err(self.not_as_said(block, "it has other rows")),
             Err(Fault::NotAsSaid(reason)) => Err(self.not_as_said(block, reason)),
             Err(Fault::Damaged(reason)) => self.damaged(at, reason),
@@ -152,6 +161,9 @@ impl BlockFile {
 
     fn damaged(&self, at: usize, reason: String) -> Result<()> {
         let block = &self.table.blocks()[at];
+        if self.is_plain_and_strict() {
+            return Err(self.lost(at, reason));
+        }
         if self.table.coding() == Coding::Plain {
             return Err(self.not_as_said(block, &reason));
         }
@@ -161,14 +173,23 @@ impl BlockFile {
         if !self.table.checked() && !self.frame_follows(block)? {
             return Err(self.not_as_said(block, "it does not end where it should"));
         }
+        Err(self.lost(at, reason))
+    }
+
+    fn is_plain_and_strict(&self) -> bool {
+        self.strict && self.table.coding() == Coding::Plain
+    }
+
+    fn lost(&self, at: usize, reason: String) -> Error {
+        let block = &self.table.blocks()[at];
         let behind = block.first_row + u64::from(block.rows);
-        Err(Error::DamagedBlock(Box::new(DamagedBlock {
+        Error::DamagedBlock(Box::new(DamagedBlock {
             offset: block.physical,
             block: at as u64,
             rows: self.table.counted().then_some((block.first_row, behind)),
             next: block.logical + u64::from(block.raw_len),
             reason,
-        })))
+        }))
     }
 
     /// Whether the file is as good as ever, and not the one that the sidecar was made of: it has

@@ -93,6 +93,19 @@ def part_of_set(location: str) -> tuple[SetNames, str] | None:
     return None
 
 
+def is_part_of_set(location: str) -> bool:
+    """Whether a file is a part of a set, by its path.
+
+    >>> is_part_of_set("out/rows.parts-00000001/k=v/part-00000000.jsonl")
+    True
+    >>> is_part_of_set("out/part-00000000.jsonl")
+    False
+    """
+    return bool(_PART_FILE.fullmatch(Path(location).name)) and bool(
+        part_of_set(location)
+    )
+
+
 def check_name(name: object) -> str:
     """Return `name` if a set can have it."""
     if not isinstance(name, str) or not _VALID.fullmatch(name):
