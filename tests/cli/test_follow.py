@@ -20,6 +20,12 @@ def path(tmp_path):
     return tmp_path / "app.jsonl"
 
 
+@pytest.fixture(autouse=True)
+def at_once(monkeypatch):
+    """Nobody finishes a row of a rotated file, unless a test says so."""
+    monkeypatch.setattr(following, "LINGER", 0.0)
+
+
 def seen(follower):
     """What one look gives: rows as a list, other changes as they are."""
     return [
@@ -94,10 +100,10 @@ def test_a_rotated_file_is_drained_before_the_new_one(path):
     path.write_bytes(b"1\n")
     follower = start(path)
     assert seen(follower) == [[b"1"]]
-    append(path, b"2\nrest")
+    append(path, b"2\n[4]")
     path.rename(path.with_suffix(".1"))
     path.write_bytes(b"3\n")
-    assert seen(follower) == [[b"2"], [b"rest"], Rotated(), [b"3"]]
+    assert seen(follower) == [[b"2"], [b"[4]"], Rotated(), [b"3"]]
 
 
 def test_what_came_before_the_new_file_was_seen_is_not_lost(path, monkeypatch):
@@ -110,11 +116,11 @@ def test_what_came_before_the_new_file_was_seen_is_not_lost(path, monkeypatch):
 
     def late():
         monkeypatch.undo()
-        append(old, b"2\nrest")
+        append(old, b"2\n[4]")
         return superseded()
 
     monkeypatch.setattr(follower, "_superseded", late)
-    assert seen(follower) == [[b"2"], [b"rest"], Rotated(), [b"3"]]
+    assert seen(follower) == [[b"2"], [b"[4]"], Rotated(), [b"3"]]
 
 
 def test_the_old_file_is_read_on_until_the_new_one_has_content(path):
@@ -138,10 +144,10 @@ def test_a_file_seen_empty_is_read_though_its_name_is_gone(path):
     path.rename(path.with_suffix(".1"))
     path.touch()
     assert seen(follower) == []
-    append(path, b"2\nrest")
+    append(path, b"2\n[4]")
     path.rename(path.with_suffix(".2"))
     path.write_bytes(b"3\n")
-    assert seen(follower) == [Rotated(), [b"2"], [b"rest"], Rotated(), [b"3"]]
+    assert seen(follower) == [Rotated(), [b"2"], [b"[4]"], Rotated(), [b"3"]]
 
 
 def test_a_name_that_comes_back_is_read_on(path):
@@ -274,7 +280,7 @@ def test_a_file_that_was_shorter_for_a_moment_loses_no_row(path):
             return b"" if next(reads) == at else content[offset : offset + length]
 
         follower = start(path)
-        follower._files[0]._file = File.remote(read_at, len(content), 0)
+        follower._files[0]._file = File.remote(read_at, lambda: (len(content), 0, 0))
         given = []
         for change in [*seen(follower), *seen(follower)]:
             # Where it was shorter than what we had read, all comes again.
@@ -382,10 +388,10 @@ def pieces(content, size):
     [
         pytest.param(b"", [], [], id="nothing"),
         pytest.param(b"\n", [b""], [0], id="a blank row"),
-        pytest.param(b"a\nb", [b"a", b"b"], [0, 2], id="no last line end"),
+        pytest.param(b'a\n"b"', [b"a", b'"b"'], [0, 2], id="no last line end"),
         pytest.param(b"a\r\nb\r\n", [b"a", b"b"], [0, 3], id="CRLF"),
         pytest.param(b"a\rb\r\r\n", [b"a\rb\r"], [0], id="a lone CR is content"),
-        pytest.param(b"a\r", [b"a\r"], [0], id="a CR that ends no line"),
+        pytest.param(b'"a"\r', [b'"a"\r'], [0], id="a CR that ends no line"),
         pytest.param(b"\xef\xbb\xbfa\nb\n", [b"a", b"b"], [0, 5], id="a BOM"),
         pytest.param(
             b"a\n\xef\xbb\xbfb\n", [b"a", b"\xef\xbb\xbfb"], [0, 2], id="late"
@@ -465,3 +471,85 @@ def test_follow_gives_rows_for_ever(path):
     append(path, b"3\n")
     assert next(rows) == b"3"
     rows.close()
+
+
+def test_a_row_that_is_finished_after_rotation_is_given_whole(path, monkeypatch):
+    monkeypatch.setattr(following, "LINGER", 60.0)
+    path.write_bytes(b"1\n")
+    follower = start(path)
+    assert seen(follower) == [[b"1"]]
+    append(path, b'{"half":')
+    old = path.rename(path.with_name(path.name + ".1"))
+    path.write_bytes(b"3\n")
+    assert seen(follower) == []
+    append(old, b"2}\n")
+    assert seen(follower) == [[b'{"half":2}'], Rotated(), [b"3"]]
+
+
+@pytest.mark.parametrize(
+    ("rest", "given", "dropped"),
+    [
+        (b'{"half":', [], 8),
+        (b"12", [], 2),
+        (b'"te', [], 3),
+        (b'{"a": 1}', [[b'{"a": 1}']], 0),
+        (b"[1]\r", [[b"[1]\r"]], 0),
+        (b"null", [[b"null"]], 0),
+    ],
+)
+def test_a_row_that_nobody_finishes_is_given_only_if_it_is_whole(
+    path, rest, given, dropped
+):
+    path.write_bytes(b"1\n")
+    follower = start(path)
+    seen(follower)
+    append(path, rest)
+    path.rename(path.with_name(path.name + ".1"))
+    path.write_bytes(b"3\n")
+    assert seen(follower) == [*given, Rotated(dropped), [b"3"]]
+
+
+@pytest.mark.parametrize("scheme", ["numbers", "dates"])
+@pytest.mark.parametrize("times", [1, 2, 7])
+def test_files_that_had_the_name_between_two_looks_are_read(path, scheme, times):
+    """As with rotation that is faster than the follower looks."""
+    before = path.with_name(path.name + ".9")
+    before.write_bytes(b'"was there before"\n')
+    path.write_bytes(b'"first"\n')
+    follower = start(path)
+    assert seen(follower) == [[b'"first"']]
+    for number in range(times):
+        if scheme == "dates":
+            path.rename(path.with_name(f"{path.name}-2026010{number}"))
+        else:
+            for old in range(number, 0, -1):
+                of = path.with_name(f"{path.name}.{old}")
+                of.rename(path.with_name(f"{path.name}.{old + 1}"))
+            path.rename(path.with_name(f"{path.name}.1"))
+        path.write_bytes(b"%d\n" % number)
+        # What is written at one tick of a clock could be in any order.
+        os.utime(path, ns=(0, path.stat().st_mtime_ns + number * 50_000_000))
+    path.with_name(path.name + ".bak").write_bytes(b'"a copy"\n')
+    expected = []
+    for number in range(times):
+        expected += [Rotated(), [b"%d" % number]]
+    assert seen(follower) == expected
+    assert seen(follower) == []
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"last": -1},
+        {"start_offset": -1},
+        {"start_offset": 1.5},
+        {"poll": -1},
+        {"poll": 0},
+        {"poll": float("nan")},
+        {"poll": "1"},
+    ],
+)
+def test_what_makes_no_sense_is_refused(path, wrong):
+    path.write_bytes(b"1\n")
+    with pytest.raises(UsageError, match=next(iter(wrong))):
+        follow(path, **wrong)

@@ -479,3 +479,41 @@ def test_a_set_is_published(headrace, tmp_path):
     wrong = headrace("shard", "publish", "shards", "nothing://bucket")
     assert wrong.code == 1
     assert "nothing" in wrong.err
+
+
+@pytest.mark.parametrize(
+    ("out", "arguments", "reason"),
+    [
+        ("y.jsonl.xz", [], "files are not written as xz"),
+        ("y.jsonl.bz2", [], "files are not written as bzip2"),
+        ("y.jsonl.lz4", [], "files are written as"),
+        ("y.jsonl", [], "compressed how?"),
+        ("y.jsonl.gz", ["--codec", "zstd"], "its name says gzip, not zstd"),
+        ("y.jsonl.ZST", ["--codec", "gzip"], "its name says zstd, not gzip"),
+    ],
+)
+def test_a_name_that_says_another_codec_is_refused(
+    headrace, foreign, out, arguments, reason
+):
+    path, _text = foreign
+    done = headrace("recompress", path, "--out", path.with_name(out), *arguments)
+    assert done.code == 2
+    assert reason in done.err
+    assert not path.with_name(out).exists()
+
+
+@pytest.mark.parametrize(
+    ("out", "arguments", "magic"),
+    [
+        ("y.jsonl.zstd", [], b"\x28\xb5\x2f\xfd"),
+        ("y.jsonl.GZ", [], b"\x1f\x8b"),
+        ("y.jsonl", ["--codec", "gzip"], b"\x1f\x8b"),
+    ],
+)
+def test_the_name_says_how_it_is_compressed(headrace, foreign, out, arguments, magic):
+    path, text = foreign
+    made = path.with_name(out)
+    assert headrace("recompress", path, "--out", made, *arguments).code == 0
+    assert made.read_bytes().startswith(magic)
+    suffix = ".gz" if magic == b"\x1f\x8b" else ".zst"
+    assert decoded(made.rename(made.with_name(f"z{suffix}"))) == text

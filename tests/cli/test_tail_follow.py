@@ -47,14 +47,14 @@ def test_rows_come_as_they_are_written(tail, path):
 def test_rotation_is_said_and_nothing_is_lost(tail, path):
     child = tail("-f", path)
     assert child.stdout.read(100) == b"1\n2\n3\n"
-    append(path, b"4\nrest")
+    append(path, b"4\n[0]")
     path.rename(path.with_suffix(".1"))
     path.write_bytes(b"5\n")
     assert (
         child.stderr.readline().decode()
         == f"headrace: {path}: rotated; going on with the new file\n"
     )
-    assert read_exactly(child.stdout, b"4\nrest\n5\n")
+    assert read_exactly(child.stdout, b"4\n[0]\n5\n")
     assert stop(child) == ""
 
 

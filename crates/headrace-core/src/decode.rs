@@ -11,6 +11,7 @@ use std::{
 use crate::{
     Error,
     codec::{self, Codec, Input},
+    foreign,
 };
 
 /// What compressed bytes may stand for.
@@ -58,7 +59,18 @@ pub fn decode(codec: &'static Codec, input: Input, limits: DecodeLimits) -> io::
     }
     let taken = Arc::new(AtomicU64::new(0));
     let input = Box::new(Counted { input, taken: Arc::clone(&taken) });
-    Ok(Box::new(Limited { decoder: codec::decode(codec, input)?, decoded: 0, taken, limits }))
+    let decoder = codec::decode(codec, input)?;
+    Ok(Box::new(Limited { decoder, codec: codec.name, decoded: 0, taken, limits }))
+}
+
+/// Look whether the first decoded bytes show that they are no text.
+fn refuse_no_text(codec: &str, head: &[u8]) -> Result<(), Error> {
+    let reason = match (codec::sniff(head).name, foreign::recognise(head)) {
+        ("none", None) => return Ok(()),
+        ("none", Some(what)) => format!("behind {codec}, {what}"),
+        (inner, _) => format!("behind {codec}, it is {inner} again; decompress it once"),
+    };
+    Err(Error::NoText { reason })
 }
 
 struct Counted {
@@ -76,6 +88,7 @@ impl Read for Counted {
 
 struct Limited {
     decoder: Input,
+    codec: &'static str,
     decoded: u64,
     taken: Arc<AtomicU64>,
     limits: DecodeLimits,
@@ -86,6 +99,9 @@ impl Read for Limited {
         // Asked before reading as well: whoever reads again is told again.
         self.limits.check(self.decoded, self.taken.load(Ordering::Relaxed))?;
         let count = self.decoder.read(buffer)?;
+        if self.decoded == 0 {
+            refuse_no_text(self.codec, &buffer[..count])?;
+        }
         self.decoded += count as u64;
         self.limits.check(self.decoded, self.taken.load(Ordering::Relaxed))?;
         Ok(count)

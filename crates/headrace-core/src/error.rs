@@ -54,6 +54,11 @@ pub enum Error {
         /// Of which line, and what is wrong.
         reason: String,
     },
+    /// The data is no text, so it has no rows.
+    NoText {
+        /// What it is, and what helps.
+        reason: String,
+    },
     /// Compressed bytes stand for more than whoever reads them allows.
     TooLarge {
         /// How much of the compressed input had been taken.
@@ -89,6 +94,7 @@ impl fmt::Display for Error {
             | Self::Line { offset, reason }
             | Self::Entry { offset, reason }
             | Self::TooLarge { offset, reason } => write!(f, "{reason} (byte {offset})"),
+            Self::NoText { reason } => f.write_str(reason),
             Self::DamagedBlock(damaged) => {
                 write!(f, "{} (block {}, byte {})", damaged.reason, damaged.block, damaged.offset)
             }

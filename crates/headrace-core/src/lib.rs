@@ -11,6 +11,7 @@ pub mod codec;
 pub mod columns;
 pub mod decode;
 pub mod error;
+pub mod foreign;
 pub mod graph;
 pub mod input;
 pub mod json;

@@ -31,6 +31,7 @@ pub(crate) fn to_python(error: Error) -> PyErr {
         Error::Table { offset, reason } => ("table", offset, reason),
         Error::Line { offset, reason } => ("line", offset, reason),
         Error::Entry { offset, reason } => ("entry", offset, reason),
+        Error::NoText { reason } => ("no_text", 0, reason),
         Error::TooLarge { offset, reason } => ("too_large", offset, reason),
         Error::DamagedBlock(damaged) => {
             let DamagedBlock { offset, block, rows, next, reason } = *damaged;

@@ -83,7 +83,7 @@ mod _native {
     #[pymodule_export]
     use crate::sealed_index::{SealedIndex, hash_all, hash_blocks};
     #[pymodule_export]
-    use crate::source::{Decoded, File, Reader, codecs, sniff};
+    use crate::source::{Decoded, File, Reader, codecs, foreign_format, sniff};
     #[pymodule_export]
     use crate::stage::{JoinTable, Stage};
     #[pymodule_export]

@@ -11,6 +11,7 @@ use headrace_core::{
     blocks::{BlockFile, BlockTable, ahead::Ahead},
     codec::{self, CODECS, Codec, Input},
     decode::{self, DecodeLimits},
+    foreign,
     input::{DataFile, RangeReader, ReadAt, Stat},
     log::{CheckedFile, CheckedRead, Place, SegmentEntries},
     rows::checkpoint_file::Fingerprint,
@@ -27,6 +28,12 @@ use crate::error::to_python;
 #[pyfunction]
 pub(crate) fn sniff(head: &[u8]) -> &'static str {
     codec::sniff(head).name
+}
+
+/// What data is that begins with `head`, and what helps, if it is no text.
+#[pyfunction]
+pub(crate) fn foreign_format(head: &[u8]) -> Option<&'static str> {
+    foreign::recognise(head)
 }
 
 /// The names of all codecs.

@@ -4,22 +4,28 @@
 played through in a test; `watch` looks again and again. A row is given out when
 its line end has come, so nobody sees half a row; until then nothing of it is
 kept, it is read when it is whole. Only the name is followed: when it stands for
-another file (*rotation*), the old one is read to its end first. A file that lost
-bytes we had already looked at (*truncation*) is read again from its start.
+another file (*rotation*), the old one is read to its end first, and after it files that
+had the name between two looks, which are those that have its name with a number or date
+behind it, and were not there before. A row that is not finished when its file is rotated has
+some time to be. A file that lost bytes we had already looked at (*truncation*) is read again
+from its start.
 """
 
 from __future__ import annotations
 
 import os
+import re
 import stat
 import time
 from collections import deque
 from contextlib import suppress
 from dataclasses import dataclass
+from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 from headrace.errors import (
+    NotNdjsonError,
     SourceChangedError,
     SourceNotFoundError,
     UnreadableError,
@@ -34,12 +40,16 @@ from headrace.kernel.rows import (
     reading,
     sniff,
 )
+from headrace.kernel.values import DEEPEST
 from headrace.store.log.names import is_log
 from headrace.store.sizes import parse_size
 from headrace.store.source import HEAD_BYTES, refuse_what_is_no_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+LINGER = 2.0
+"""Seconds that the last row of a rotated file has to be finished by who still writes it."""
 
 STEP = 1 << 18
 """Bytes looked at before asking again whether the file is still the same."""
@@ -52,7 +62,12 @@ class Waiting:
 
 @dataclass(frozen=True, slots=True)
 class Rotated:
-    """The name stands for another file; its rows come next."""
+    """The name stands for another file; its rows come next.
+
+    `dropped` bytes of a row that was never finished are no row.
+    """
+
+    dropped: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +109,8 @@ class _OpenFile:
         self._path = path
         self._max_line = max_line
         self._file, self._identity = _open(path)
+        with reading(path):
+            self.identity = self._file.identity()
         self._offset = self._looked = 0
         self._ends: tuple[str, str] | None = None
         self._seen: tuple[int, int, int] | None = None
@@ -117,6 +134,10 @@ class _OpenFile:
         """Whether its name still stands for this file."""
         with reading(self._path):
             return self._identity == _identity(Path(self._path).stat())
+
+    def changed_ns(self) -> int:
+        """Return when it was written to last."""
+        return self._state()[1]
 
     def is_empty(self) -> bool:
         """Whether nothing has been written to it yet."""
@@ -143,11 +164,18 @@ class _OpenFile:
                 if step.rows:
                     yield step.rows
 
-    def finish(self) -> RowBatch | None:
-        """Give the unfinished row at the end: nobody will finish it."""
+    @property
+    def unfinished(self) -> int:
+        """How many bytes there are of a row that has no line end yet."""
+        return self._looked - self._offset
+
+    def finish(self) -> RowBatch | int:
+        """Give the last row if it lacks nothing but its line end, else how long it is."""
         with suppress(SourceChangedError), reading(self._path):
-            return self._rows(self._looked)
-        return None
+            row = self._rows(self._looked)
+            if row is not None and _is_whole(row):
+                return row
+        return self.unfinished
 
     def _go_to(self, offset: int) -> None:
         self._offset = self._looked = offset
@@ -228,6 +256,8 @@ class Follower:
         self._waiting_said = False
         # The file being read, and those that have taken its name since.
         self._files: deque[_OpenFile] = deque()
+        self._known: set[str] = set()
+        self._superseded_since: float | None = None
         self._look()
         if self._files:
             self._files[0].begin(start_offset, last)
@@ -246,10 +276,12 @@ class Follower:
         while self._superseded():
             # It may have grown until the moment we saw its successor.
             yield from self._files[0].read()
-            if rest := self._files[0].finish():
+            rest = self._files[0].finish()
+            if isinstance(rest, RowBatch):
                 yield rest
             self._files.popleft()
-            yield Rotated()
+            self._superseded_since = None
+            yield Rotated(rest if isinstance(rest, int) else 0)
             yield from self._files[0].read()
 
     def close(self) -> None:
@@ -260,12 +292,39 @@ class Follower:
         """Open the file that has the name now, so that it cannot get away."""
         with suppress(SourceNotFoundError):
             if not self._files or not self._files[-1].has_name():
-                self._files.append(_OpenFile(self._path, self._max_line))
+                newest = _OpenFile(self._path, self._max_line)
+                self._known.add(newest.identity)
+                missed = self._others()
+                if self._files:
+                    self._files.extend(missed)
+                self._files.append(newest)
+
+    def _others(self) -> list[_OpenFile]:
+        """Open files that had the name since the last time, in the order in which they had it."""
+        found: list[tuple[int, _OpenFile]] = []
+        for _ in range(_LOOKS):
+            before = len(found)
+            for path in _rotated(self._path):
+                # Renamed once more, or removed: the next look finds it if it is there.
+                with suppress(SourceNotFoundError, UsageError, NotNdjsonError):
+                    file = _OpenFile(path, self._max_line)
+                    if file.identity not in self._known:
+                        self._known.add(file.identity)
+                        found.append((file.changed_ns(), file))
+            if len(found) == before:
+                break
+        return [file for _changed, file in sorted(found, key=lambda each: each[0])]
 
     def _superseded(self) -> bool:
         # While its successor is empty, a writer may still hold the old file.
         successors = len(self._files) - 1
-        return successors > 1 or (successors == 1 and not self._files[1].is_empty())
+        if successors < 1 or (successors == 1 and self._files[1].is_empty()):
+            return False
+        if not self._files[0].unfinished:
+            return True
+        if self._superseded_since is None:
+            self._superseded_since = time.monotonic()
+        return time.monotonic() - self._superseded_since >= LINGER
 
 
 def watch(
@@ -282,6 +341,7 @@ def watch(
     Begins like `Follower`; looks every `poll` seconds. With `wait`, the file
     need not be there yet.
     """
+    _refuse_nonsense(poll, start_offset=start_offset, last=last)
     follower = Follower(
         os.fspath(path),
         start_offset=start_offset,
@@ -290,6 +350,14 @@ def watch(
         wait=wait,
     )
     return _look_for_ever(follower, poll)
+
+
+def _refuse_nonsense(poll: object, **counts: object) -> None:
+    for name, count in counts.items():
+        if count is not None and not (isinstance(count, int) and count >= 0):
+            raise UsageError(f"{name} {count!r}: must be 0 or a positive integer")
+    if not (isinstance(poll, (int, float)) and isfinite(poll) and poll > 0):
+        raise UsageError(f"poll {poll!r}: must be a number of seconds above 0")
 
 
 def _look_for_ever(follower: Follower, poll: float) -> Iterator[Change]:
@@ -321,9 +389,44 @@ def follow(
     changes = watch(
         path, start_offset, last=last, max_line=max_line, poll=poll, wait=wait
     )
-    for change in changes:
-        if isinstance(change, RowBatch):
-            yield from (row for row in change.contents() if row is not None)
+    return (
+        row
+        for change in changes
+        if isinstance(change, RowBatch)
+        for row in change.contents()
+        if row is not None
+    )
+
+
+_LOOKS = 5
+"""How often files are looked for that had the name, while more of them are found."""
+
+_ROTATED = re.compile(r"[.-][0-9][0-9.:T_-]*")
+"""What rotation adds to a name: a number or a time."""
+
+
+def _rotated(path: str) -> list[str]:
+    """List the files beside a file that rotation has given names like its own."""
+    directory, name = os.path.split(path)
+    with reading(path), os.scandir(directory or ".") as entries:
+        return [
+            os.path.join(directory, entry.name)  # noqa: PTH118, as the path is written
+            for entry in entries
+            if entry.name.startswith(name)
+            and _ROTATED.fullmatch(entry.name, len(name))
+            and entry.is_file(follow_symlinks=False)
+        ]
+
+
+def _is_whole(row: RowBatch) -> bool:
+    """Whether a row that has no line end is all of a value; of a number nobody knows.
+
+    A row that is too long is counted as one whatever it is.
+    """
+    (content,) = row.contents()
+    if content is None or content.strip()[-1:].isdigit():
+        return content is None
+    return row.values(DEEPEST)[1] is None
 
 
 def _open(path: str) -> tuple[File, tuple[int, int]]:

@@ -21,6 +21,7 @@ from headrace.store.decoded import decoded
 from headrace.store.log.names import is_segment
 from headrace.store.shards.line_writer import LineWriter
 from headrace.store.shards.names import is_part_or_beside, parts_directory
+from headrace.store.shards.options import codec_of
 from headrace.store.source import expand
 
 if TYPE_CHECKING:
@@ -133,10 +134,8 @@ def _codec(
     source: Source, out: str | os.PathLike[str] | None, codec: str | None
 ) -> str:
     """Choose how the new file is compressed: as asked, as its name says, or as it was."""
-    if codec is None and out is not None:
-        name = os.fspath(out)
-        endings = {each.suffix: each.name for each in codecs().values() if each.suffix}
-        codec = next((endings[end] for end in endings if name.endswith(end)), None)
+    if out is not None:
+        codec = _codec_of_name(os.fspath(out), codec)
     if out is None and codec not in (None, source.codec):
         raise UsageError(
             f"{source.location}: it is {source.codec}; to make it {codec}, give another "
@@ -144,17 +143,30 @@ def _codec(
         )
     chosen = codec or source.codec
     if chosen not in codecs() or chosen == "none":
-        if out is not None:
-            raise UsageError(
-                f"{os.fspath(out)}: compressed how? let its name end in .gz or .zst, or "
-                "say it (--codec)"
-            )
         known = ", ".join(name for name in codecs() if name != "none")
         raise UsageError(
-            f"{source.location}: {chosen} has no blocks; write {known} to another file "
-            "(--out)"
+            f"{source.location}: files of codec {chosen} are not made of blocks; write another "
+            f"file (--out) as {known}"
         )
     return chosen
+
+
+def _codec_of_name(out: str, codec: str | None) -> str:
+    """Return the codec that the name of a file says; one that was chosen must not differ."""
+    named = codec_of(out)
+    if named not in codecs():
+        raise UsageError(
+            f"{out}: files are not written as {named}; let its name end in .gz or .zst"
+        )
+    if named == "none" and codec is None:
+        raise UsageError(
+            f"{out}: compressed how? let its name end in .gz or .zst, or say it (--codec)"
+        )
+    if "none" not in (named, codec or named) and codec not in (None, named):
+        raise UsageError(
+            f"{out}: its name says {named}, not {codec}; give another name or --codec {named}"
+        )
+    return codec or named
 
 
 def _whole_lines(pieces: Iterator[bytes]) -> Iterator[bytes]:

@@ -90,8 +90,9 @@ EVENTS: tuple[Event, ...] = (
     Event("waiting", "a file to follow is not there yet", ("path",)),
     Event(
         "rotated",
-        "a followed file was replaced by another; its last rows were printed",
-        ("path",),
+        "a followed file was replaced by another; its last rows were printed, but for "
+        "`dropped` bytes of a row that was never finished",
+        ("path", "dropped"),
     ),
     Event(
         "truncated",

@@ -22,6 +22,7 @@ from headrace._native import (
     RowStream,
     codecs,
     count_rows,
+    foreign_format,
     has_blocks,
     reach_back,
     sniff,
@@ -33,6 +34,7 @@ from headrace.errors import (
     DamagedSourceError,
     DecompressionLimitError,
     HeadraceError,
+    NotNdjsonError,
     SourceChangedError,
     SourceNotFoundError,
     UnreadableError,
@@ -58,6 +60,7 @@ __all__ = [
     "codecs",
     "count_rows",
     "explaining",
+    "foreign_format",
     "has_blocks",
     "reach_back",
     "reading",
@@ -130,6 +133,9 @@ def explaining(path: str) -> Iterator[None]:
 
 def _in_our_words(path: str, error: KernelError) -> HeadraceError:
     kind, *facts = error.args
+    if kind == "no_text":
+        _offset, reason = facts
+        return NotNdjsonError(path, reason)
     if kind == "block":
         offset, reason, block, rows, _next = facts
         lost = None if rows is None else range(*rows)

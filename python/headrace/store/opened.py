@@ -37,7 +37,7 @@ from headrace.kernel.rows import (
 )
 from headrace.store import checkpoints, remote
 from headrace.store.checkpoints import Keeping
-from headrace.store.source import HEAD_BYTES, Readable, refuse_what_is_no_text
+from headrace.store.source import Readable, refuse_what_is_no_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -48,6 +48,9 @@ T = TypeVar("T")
 
 _PAUSES = (0.0, 0.001, 0.005, 0.02, 0.1)
 """Seconds between looks at a file whose time was changed, but not its size."""
+
+_PIPE_HEAD_BYTES = 16
+"""How many first bytes of a pipe tell what comes out of it; more may take long to come."""
 
 _READ_BYTES = 1 << 16
 """The least that a Python reader is asked for: its answers are dear."""
@@ -91,11 +94,7 @@ class OpenedFile:
             except UnusableTableError as error:
                 self.source = read_in_order(source, error if warn else None)
         elif source.codec == "none" and checkpoints.is_part(source):
-            # Its blocks have checksums beside it, and none of their own.
-            if table := checkpoints.load_blocks(source, self, keeping):
-                with reading(self.path):
-                    how = self.decoding
-                    self.data = table.decoded(self.file, self.size, how, strict=True)
+            self._compare_blocks(keeping)
         if source.segment is not None and source.segment.rows:
             from headrace.store.log.checked_lines import checked
 
@@ -150,6 +149,15 @@ class OpenedFile:
                 )
             self.data = table.decoded(self.file, source.size, self.decoding)
         self.table, self.codec, self.size = table, "none", table.logical_size
+
+    def _compare_blocks(self, keeping: Keeping) -> None:
+        """Compare blocks with the checksums beside them; they have none of their own."""
+        table = checkpoints.load_blocks(self.source, self, keeping)
+        if table is not None:
+            with reading(self.path):
+                self.data = table.decoded(
+                    self.file, self.size, self.decoding, strict=True
+                )
 
     def stat(self) -> tuple[int, int, int]:
         """Return size, mtime and ctime, in nanoseconds, as they are now."""
@@ -264,7 +272,7 @@ def open_pipe(source: Source) -> tuple[Reader, str]:
     """Open a pipe; what comes out of it tells its codec."""
     with reading(source.location):
         reader = _reader(source)
-        head = reader.peek(HEAD_BYTES)
+        head = reader.peek(_PIPE_HEAD_BYTES)
     refuse_what_is_no_text(source.location, head)
     return reader, sniff(head)
 

@@ -9,21 +9,23 @@ from __future__ import annotations
 
 import glob
 import os
+import re
 import stat
+import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias, cast, runtime_checkable
 
 from headrace.errors import (
+    HeadraceWarning,
     NotNdjsonError,
     RemoteDirectoryError,
     SourceNotFoundError,
     UnreadableError,
     UsageError,
 )
-from headrace.kernel.rows import END, File, has_blocks, reading, sniff
+from headrace.kernel.rows import END, File, foreign_format, has_blocks, reading, sniff
 from headrace.store import remote
 from headrace.store.log.names import (
     LOCK,
@@ -32,6 +34,7 @@ from headrace.store.log.names import (
     is_within_log,
     lost_manifest,
 )
+from headrace.store.patterns import matches
 from headrace.store.row_provider import RowProvider
 from headrace.store.shards.listing import is_set
 from headrace.store.shards.names import is_ours, meta_file
@@ -47,10 +50,11 @@ SourceSpec: TypeAlias = "OneSource | Sequence[OneSource]"
 
 STDIN = "-"
 
-_DATA_NAMES = ("*.jsonl*", "*.ndjson*")
+_DATA_NAME = re.compile(r"\.(?:jsonl|ndjson)(?![A-Za-z])")
 _SIDECAR_SUFFIXES = (".ckpt", ".idx", ".jnx", ".graph")
 _NO_DATA_SUFFIXES = (
-    *_SIDECAR_SUFFIXES, "~", ".bak", ".crc", ".md5", ".part", ".sha256", ".swp", ".tmp",
+    *_SIDECAR_SUFFIXES, "~", ".bak", ".crc", ".crdownload", ".csv", ".download", ".lock", ".md5",
+    ".old", ".orig", ".parquet", ".part", ".partial", ".rej", ".sha256", ".swp", ".tmp",
 )  # fmt: skip
 _KEY_INDEX = ".jnx."
 """In the name of every key index but the first of a file."""
@@ -60,12 +64,11 @@ _NO_DATA = "no NDJSON in this directory; looked for *.jsonl* and *.ndjson*"
 _DEEPEST_LOG = 3
 """How far below a directory a log is looked for, to be named in an error."""
 
-HEAD_BYTES = 16
-"""How many first bytes tell what a file is."""
+HEAD_BYTES = 262
+"""How many first bytes tell what a file is, also whether it is made of blocks."""
 
-_BLOCK_HEAD_BYTES = 36
 _BLOCK_TAIL_BYTES = 9
-"""How many first and last bytes tell whether it is made of blocks."""
+"""How many last bytes tell whether it is made of blocks."""
 
 
 @runtime_checkable
@@ -214,16 +217,17 @@ def _named(location: str, times: Between | None) -> Iterator[Source]:
     elif remote.is_url(location):
         yield from _at_url(location)
     elif is_set(Path(location)):
+        _warn_of_files_beside(Path(location))
         yield from _shards(location)
     elif Path(location).is_dir():
         yield from _directory(location, times)
     elif os.path.lexists(location) or not glob.has_magic(location):
         yield _local(location, times)
     else:
-        matches = sorted(glob.iglob(location, recursive=True))  # noqa: PTH207, a Path has no globs that begin at the root
-        logs = [match for match in matches if is_log(Path(match))]
+        found = matches(location)
+        logs = [match for match in found if is_log(Path(match))]
         read = {Path(log) for log in logs}
-        files = [match for match in matches if _is_data(match, read)]
+        files = [match for match in found if _is_data(match, read)]
         if not logs and not files:
             raise SourceNotFoundError(location)
         for match in sorted(logs + files):
@@ -245,6 +249,18 @@ def _shards(location: str) -> list[Source]:
     from headrace.store.shards.shard_set import ShardSet  # it needs us
 
     return ShardSet(location).sources()
+
+
+def _warn_of_files_beside(directory: Path) -> None:
+    """Say that a directory with a set has data that is not of the set."""
+    beside = data_files(directory) if directory.is_dir() else []
+    if beside:
+        more = f" and {len(beside) - 1} more" if len(beside) > 1 else ""
+        message = (
+            f"{directory}: the set of shards in it is read, {Path(beside[0]).name}{more} "
+            "beside it is not; name files to read them"
+        )
+        warnings.warn(message, HeadraceWarning, stacklevel=2)
 
 
 def _at_url(url: str) -> list[Source]:
@@ -281,14 +297,15 @@ def _remote_directory(url: str) -> list[Source]:
 def data_files(directory: Path) -> list[str]:
     """List the data files of a directory, by name; not those of directories in it."""
     with reading(str(directory)):
-        names = sorted(path.name for path in directory.iterdir() if path.is_file())
-    return [str(directory / name) for name in names if _is_data_name(name)]
+        names = sorted(path.name for path in directory.iterdir())
+    paths = [directory / name for name in names if _is_data_name(name)]
+    # A link that leads nowhere is named in the error of whoever opens it.
+    return [str(path) for path in paths if path.is_file() or path.is_symlink()]
 
 
 def matching_files(pattern: str) -> list[str]:
     """List the data files that a glob matches, by name."""
-    matches = sorted(glob.iglob(pattern, recursive=True))  # noqa: PTH207, a Path has no globs that begin at the root
-    return [match for match in matches if _is_data(match, set())]
+    return [match for match in matches(pattern) if _is_data(match, set())]
 
 
 def _some_data_files(directory: Path) -> list[str]:
@@ -318,7 +335,7 @@ def _is_data_name(name: str) -> bool:
         not name.startswith((".", "_"))
         and not name.endswith(_NO_DATA_SUFFIXES)
         and _KEY_INDEX not in name
-        and any(fnmatchcase(name, pattern) for pattern in _DATA_NAMES)
+        and bool(_DATA_NAME.search(name))
     )
 
 
@@ -365,7 +382,7 @@ def remote_file(url: str) -> Source:
 
 def _sniffed(location: str, kind: Kind, file: File) -> Source:
     size, mtime_ns, ctime_ns = file.stat()
-    head = file.read_at(0, _BLOCK_HEAD_BYTES)
+    head = file.read_at(0, HEAD_BYTES)
     if head and size == 0:
         # The kernel makes such files up as they are read, and knows no size.
         return Source(location, "pipe")
@@ -391,6 +408,8 @@ _INDEXES = (b"JNX\x01", b"JNX\x02")
 
 def refuse_what_is_no_text(location: str, head: bytes) -> None:
     """Raise if a file that begins with `head` is not in UTF-8, or is an index of ours."""
+    if what := foreign_format(head):
+        raise NotNdjsonError(location, what)
     if head.startswith(_INDEXES):
         reason = "it is a key index; name the file that it is of"
         raise NotNdjsonError(location, reason)

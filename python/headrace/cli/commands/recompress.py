@@ -83,6 +83,11 @@ def run(options: Namespace, console: Console) -> int:
         f"{counted(made.records, 'row')}, {format_size(made.logical_bytes)}: "
         f"{format_size(made.bytes_before)} before, {format_size(made.bytes_after)} now"
     )
+    if made.bytes_after > made.bytes_before and (options.out, options.level) == (
+        None,
+        None,
+    ):
+        message += "; it was compressed harder before, see --level"
     console.emit(
         "written",
         message,

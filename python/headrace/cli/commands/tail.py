@@ -25,9 +25,10 @@ Several files are one sequence of rows: these are the last of all. Of a plain fi
 only the end is read.
 
 With -f the file is followed by name: through rotation, where the rest of the old
-file is printed before the new one, and through truncation, where the file is read
-again from its start. Only complete rows are printed, each as it comes. One plain
-file can be followed; of standard input, every row is passed on as it comes."""
+file, and files that had the name between two looks, are printed before the new one,
+and through truncation, where the file is read again from its start. Only complete
+rows are printed, each as it comes. One plain file can be followed; of standard
+input, every row is passed on as it comes."""
 
 EXAMPLES = (
     Example("headrace tail app.jsonl", "the last 10 rows"),
@@ -136,13 +137,16 @@ def _show(
             console.write(change.rows.lines())
         case Waiting():
             console.emit("waiting", f"{path}: not there yet; waiting for it", path=path)
-        case Rotated():
-            said = f"{path}: rotated; going on with the new file"
-            console.emit("rotated", said, path=path)
+        case Rotated(dropped):
+            said = f"{path}: rotated; going on with the new file{_rest(dropped)}"
+            console.emit("rotated", said, path=path, dropped=dropped)
         case Truncated(dropped):
-            rest = f", {dropped} bytes of an unfinished row dropped" if dropped else ""
-            said = f"{path}: truncated; reading it again from its start{rest}"
+            said = f"{path}: truncated; reading it again from its start{_rest(dropped)}"
             console.emit("truncated", said, path=path, dropped=dropped)
+
+
+def _rest(dropped: int) -> str:
+    return f", {dropped} bytes of an unfinished row dropped" if dropped else ""
 
 
 def _only(files: Sequence[str]) -> str:

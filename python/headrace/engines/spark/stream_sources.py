@@ -11,6 +11,7 @@ from headrace.errors import SourceNotFoundError, UsageError
 from headrace.store import remote
 from headrace.store.log.names import is_log
 from headrace.store.log.partitions import has_logs
+from headrace.store.patterns import matches
 from headrace.store.shards.listing import is_set
 from headrace.store.source import data_files
 
@@ -87,8 +88,9 @@ def _kind(path: str) -> str:
         )
         return "logs" if logs else "files"
     if glob.has_magic(path):
-        matches = glob.iglob(path, recursive=True)  # noqa: PTH207, a Path has no globs that begin at the root
-        return "logs" if any(is_log(Path(match)) for match in matches) else "files"
+        return (
+            "logs" if any(is_log(Path(match)) for match in matches(path)) else "files"
+        )
     if not Path(path).exists():
         raise SourceNotFoundError(path)
     return "files"

@@ -24,6 +24,22 @@ LARGEST_BLOCK = 256 << 20
 """The longest block that the core enters, and so the longest line."""
 _MOST_THREADS = 1 << 10
 
+_SPELLED_OUT = {".gzip": "gzip", ".zstd": "zstd"}
+
+_UNKNOWN_ENDINGS = (
+    ".7z",
+    ".br",
+    ".lz4",
+    ".lzma",
+    ".lzo",
+    ".rar",
+    ".snappy",
+    ".sz",
+    ".z",
+    ".zip",
+)
+"""Of compressed files that are none of ours."""
+
 
 @dataclass(frozen=True, slots=True)
 class PackOptions:
@@ -115,11 +131,17 @@ def run_facts(run: object) -> Mapping[str, object] | None:
 def codec_of(path: str) -> str:
     """Return the codec that the ending of a file name asks for.
 
-    >>> codec_of("rows.jsonl.gz"), codec_of("rows.jsonl")
-    ('gzip', 'none')
+    >>> codec_of("rows.jsonl.gz"), codec_of("rows.jsonl.zstd"), codec_of("rows.jsonl")
+    ('gzip', 'zstd', 'none')
     """
-    endings = suffixes().items()
-    return next((name for name, end in endings if path.lower().endswith(end)), "none")
+    known = {end: name for name, end in suffixes().items()} | _SPELLED_OUT
+    name = path.lower()
+    if any(map(name.endswith, _UNKNOWN_ENDINGS)):
+        ends = " or ".join(end for end in known if known[end] in codecs())
+        raise UsageError(
+            f"{path}: files are written as {', '.join(codecs())}; let its name end in {ends}"
+        )
+    return next((codec for end, codec in known.items() if name.endswith(end)), "none")
 
 
 def whole_number(name: str, value: object, most: int = _LARGEST) -> int:

@@ -1,0 +1,64 @@
+"""What a pattern of paths matches.
+
+As `glob.glob(pattern, recursive=True)` has it, but ``**`` does not go through links to
+directories, as in shells: a link to a directory above would give its files again and again.
+"""
+
+from __future__ import annotations
+
+import glob
+import os
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_DEEP = "**"
+
+
+def matches(pattern: str) -> list[str]:
+    """List what a pattern matches, in order, each once."""
+    return sorted(set(_matches(pattern)))
+
+
+def _matches(pattern: str) -> Iterator[str]:
+    parts = pattern.split("/")
+    if _DEEP not in parts:
+        yield from glob.iglob(pattern)  # noqa: PTH207, a Path has no globs that begin at the root
+        return
+    at = parts.index(_DEEP)
+    above, below = "/".join(parts[:at]), "/".join(parts[at + 1 :])
+    if at + 1 == len(parts):
+        below = "*"  # directories are walked through, and this is what is in them
+    for top in _tops(above, at):
+        if at + 1 == len(parts) and os.path.isdir(top):  # noqa: PTH112, a Path loses the slash
+            yield top
+        for directory in _directories(top):
+            yield from _matches(f"{glob.escape(directory)}{below}")
+
+
+def _tops(above: str, at: int) -> Iterator[str]:
+    """Yield the directories to begin in, with a slash at the end, or nothing for this one."""
+    if at == 0:
+        yield ""
+    elif not above:
+        yield "/"
+    else:
+        yield from (f"{top.rstrip('/')}/" for top in matches(above))
+
+
+def _directories(top: str) -> Iterator[str]:
+    """Yield a directory and all those below it that are not hidden, without links."""
+    yield top
+    try:
+        with os.scandir(top or ".") as entries:
+            below = sorted(
+                entry.name
+                for entry in entries
+                if entry.is_dir(follow_symlinks=False)
+                and not entry.name.startswith(".")
+            )
+    except OSError:
+        return  # no directory, or none that can be read: `glob` takes both for empty
+    for name in below:
+        yield from _directories(f"{top}{name}/")
