@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from headrace.engines.spark.extra import needing_pyspark
 from headrace.engines.spark.java import ensure_java
-from headrace.engines.spark.master import MASTER
+from headrace.engines.spark.master import chosen_master
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -23,17 +23,18 @@ __all__ = ["ensure_java", "register", "session"]
 
 
 def session(
-    master: str = MASTER, app_name: str = "headrace", **conf: object
+    master: str | None = None, app_name: str = "headrace", **conf: object
 ) -> SparkSession:
     """Start a quiet Spark session that knows the format "headrace".
 
-    The default master runs in this machine's cores and tries a task four times;
-    a cluster is another URL and nothing else. `conf` holds Spark's own settings,
+    The default master is that of the session that runs in this process already, else
+    ``local[*,4]``: this machine's cores, and four attempts for each task. A cluster is
+    another URL and nothing else. `conf` holds Spark's own settings,
     ``**{"spark.driver.memory": "4g"}``.
     """
     with needing_pyspark():
         from headrace.engines.spark.session import session as start
-    return start(master, app_name, conf)
+    return start(chosen_master(master), app_name, conf)
 
 
 def register(spark: SparkSession) -> None:

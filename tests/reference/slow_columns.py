@@ -181,7 +181,6 @@ class Reader:
         found = TIMESTAMP.fullmatch(value)
         require(found)
         fraction = found["fraction"] or ""
-        require(not fraction[6:].strip("0"))
         instant = calendar(
             lambda: datetime.combine(
                 date.fromisoformat(found["date"]), datetime.min.time()

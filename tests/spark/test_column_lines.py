@@ -110,8 +110,9 @@ def read(line):
     return json.loads(line, parse_float=Decimal)
 
 
-def shown(batch, *, skip=True):
-    lines = b"".join(json_lines(batch, skip_nulls=skip, null_for_nan=False))
+def shown(batch, *, skip=True, raw=None):
+    found = json_lines(batch, skip_nulls=skip, null_for_nan=False, raw=raw)
+    lines = b"".join(found)
     assert lines.count(b"\n") == batch.num_rows
     return lines.splitlines()
 
@@ -160,15 +161,34 @@ def test_keys_are_in_the_order_of_the_columns():
     assert shown(batch) == [b'{"z":1,"a\\"":2}']
 
 
-@pytest.mark.parametrize("name", ["_raw", "value"])
+@pytest.mark.parametrize(("name", "raw"), [("_raw", None), ("value", True)])
 @pytest.mark.parametrize("arrow_type", [pa.string(), pa.binary(), pa.large_string()])
-def test_the_only_column_can_have_lines(name, arrow_type):
+def test_the_only_column_can_have_lines(name, raw, arrow_type):
     lines = pa.array(["0", '{"b": 1}', " 2"], arrow_type).slice(1)
-    assert shown(pa.record_batch([lines], names=[name])) == [b'{"b": 1}', b" 2"]
+    batch = pa.record_batch([lines], names=[name])
+    assert shown(batch, raw=raw) == [b'{"b": 1}', b" 2"]
+    nulls = pa.record_batch([pa.array(["1", None], arrow_type)], names=[name])
     with pytest.raises(NoJsonError, match=f"row 1, column {name}: it is null"):
-        shown(pa.record_batch([pa.array(["1", None], arrow_type)], names=[name]))
+        shown(nulls, raw=raw)
     more = pa.record_batch([lines, pa.array([1, 2])], names=[name, "n"])
     assert [read(line)["n"] for line in shown(more)] == [1, 2]
+
+
+@pytest.mark.parametrize(("name", "raw"), [("_raw", False), ("value", None)])
+def test_a_column_is_a_field_unless_it_has_lines(name, raw):
+    batch = pa.record_batch([pa.array(["0", "x"])], names=[name])
+    assert [read(line)[name] for line in shown(batch, raw=raw)] == ["0", "x"]
+
+
+def test_lines_are_in_one_column_of_text():
+    for columns in ({"n": [1]}, {"a": ["1"], "b": ["2"]}):
+        with pytest.raises(UsageError, match="one column of type string or binary"):
+            shown(pa.RecordBatch.from_pydict(columns), raw=True)
+
+
+def test_a_frame_without_columns_is_refused():
+    with pytest.raises(UsageError, match="its rows would be lost"):
+        check_schema(pa.schema([]))
 
 
 def test_text_that_is_not_utf8_is_named():
@@ -206,7 +226,9 @@ def test_what_columns_are_made_into_is_checked_only_where_it_may_be_bad():
     )
     plain = pa.struct([("a", pa.list_(pa.string()))])
     assert not may_be_bad(pa.schema([("a", plain), ("b", pa.map_("string", "double"))]))
-    assert may_be_bad(pa.schema([("value", pa.string())]))
+    assert may_be_bad(pa.schema([("_raw", pa.string())]))
+    assert may_be_bad(pa.schema([("value", pa.string())]), lines=True)
+    assert not may_be_bad(pa.schema([("value", pa.string())]))
     assert may_be_bad(pa.schema([("a", pa.struct([("v", variant)]))]))
     assert may_be_bad(pa.schema([("a", deep)]))
     assert not may_be_bad(pa.schema([("a", deep.value_type)]))

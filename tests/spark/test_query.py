@@ -306,6 +306,27 @@ def test_answers_come_in_the_order_of_the_rows_however_many_chunks(
         assert ask("spark") == ask("local")
 
 
+def test_answers_do_not_stay_in_the_heap_of_the_driver(spark, tmp_path):
+    path = tmp_path / "a.jsonl"
+    path.write_bytes(b'{"id": 12345, "text": "%s"}\n' % (b"x" * 960) * 70_000)
+    heap = spark._jvm.java.lang.Runtime.getRuntime()
+
+    def used():
+        for _ in range(3):
+            spark._jvm.java.lang.System.gc()
+        return heap.totalMemory() - heap.freeMemory()
+
+    with headrace.open(path, persist=False) as dataset:
+        ask = asking(dataset, "{id, text, again: id}", "8MiB")
+        ask("spark")
+        size = path.stat().st_size
+        before = used()
+        for _ in range(3):
+            ask("spark")
+        # Each of them would stay whole.
+        assert used() - before < size
+
+
 def test_rows_that_are_left_end_their_job(spark):
     tracker = spark.sparkContext.statusTracker()
 

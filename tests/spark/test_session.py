@@ -239,3 +239,42 @@ def test_settings_of_the_caller_win():
 def test_only_an_embedded_spark_is_tied_to_this_machine():
     assert settings("local[*,4]", {})["spark.driver.host"] == "127.0.0.1"
     assert "spark.driver.host" not in settings("spark://example.org:7077", {})
+
+
+def test_queries_run_in_the_session_that_is_there(tmp_path):
+    path = tmp_path / "a.jsonl"
+    path.write_bytes(b'{"a": 1}\n{"a": 2}\n')
+    run(
+        """
+        import sys
+        from pyspark.sql import SparkSession
+        import headrace, headrace.spark
+
+        spark = SparkSession.builder.master("local[1]").getOrCreate()
+        found = headrace.open(sys.argv[1]).query("$.rows().sum(a)", engine="spark")
+        assert found.to_list() == [3], found.to_list()
+        assert headrace.spark.session().sparkContext.master == "local[1]"
+        """,
+        path,
+    )
+
+
+def test_a_session_of_another_python_reads_with_this_one(tmp_path):
+    (tmp_path / "a.jsonl").write_bytes(b'{"a": 1}\n')
+    (tmp_path / "python3").write_text("#!/bin/sh\nexit 1\n")
+    (tmp_path / "python3").chmod(0o755)
+    run(
+        """
+        import os, sys
+        os.environ.pop("PYSPARK_PYTHON", None)
+        os.environ["PATH"] = sys.argv[1] + os.pathsep + os.environ["PATH"]
+        from pyspark.sql import SparkSession
+        import headrace.spark
+
+        spark = SparkSession.builder.master("local[1]").getOrCreate()
+        headrace.spark.register(spark)
+        read = spark.read.format("headrace").schema("a long")
+        assert read.load(sys.argv[1] + "/a.jsonl").count() == 1
+        """,
+        tmp_path,
+    )

@@ -3,8 +3,10 @@
 from pathlib import Path
 
 import pytest
+from pyspark.sql.types import ArrayType, LongType, NullType, StructType
 
 import headrace
+from headrace.engines.spark.sink import HeadraceWriter
 from headrace.engines.spark.sink_options import (
     SINK_OPTIONS,
     WriteOptions,
@@ -32,6 +34,7 @@ def test_defaults():
         skip_nulls=True,
         null_for_nan=False,
         partition_by=None,
+        lines=None,
         job_id=None,
     )
 
@@ -120,3 +123,22 @@ def test_the_manual_has_every_option_with_its_meaning():
     for option in SINK_OPTIONS:
         assert f"| `{option.name}` | " in manual
         assert f"{option.doc} |" in manual
+
+
+@pytest.mark.parametrize("path", ["zzz", "u, v", "nested.id", ""])
+def test_a_partition_begins_with_a_column(tmp_path, path):
+    schema = StructType().add("id", LongType()).add("u", LongType())
+    options = write_options({"path": str(tmp_path), "partitionBy": path})
+    with pytest.raises(UsageError, match="there are id, u"):
+        HeadraceWriter(options, schema, overwrite=False)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_codecs_may_be_written_in_capitals():
+    assert write_options({"path": "/out", "codec": "GZIP"}).codec == "gzip"
+
+
+def test_columns_without_a_type_are_refused(tmp_path):
+    schema = StructType().add("x", ArrayType(NullType(), containsNull=False))
+    with pytest.raises(UsageError, match="cast columns without a type"):
+        HeadraceWriter(write_options({"path": str(tmp_path)}), schema, overwrite=False)

@@ -1,8 +1,9 @@
 """Typed columns without Spark's JVM in between: what tasks make of their splits."""
 
 import json
+import re
 import warnings
-from decimal import localcontext
+from decimal import Decimal, localcontext
 
 import pytest
 from hypothesis import given
@@ -211,15 +212,6 @@ def test_a_file_that_is_gone_is_named(data):
 @pytest.mark.parametrize(
     ("columns", "message"),
     [
-        (StructType().add("a", LongType(), False), "column a cannot be NOT NULL"),
-        (
-            StructType().add("a", StructType().add("b", LongType(), False)),
-            "column a.b cannot be NOT NULL",
-        ),
-        (
-            StructType().add("a", ArrayType(LongType(), containsNull=False)),
-            r"column a\[\] cannot be NOT NULL",
-        ),
         (
             StructType().add("a", MapType(LongType(), LongType())),
             "a cannot be map<int64",
@@ -237,6 +229,57 @@ def test_a_schema_that_no_row_can_give_is_refused(data, columns, message):
         source(data).reader(schema=columns)
 
 
+ROWS_WITH_NULLS = b"""\
+{"a":1,"o":{"b":1},"xs":[1,2],"m":{"k":1}}
+
+{"a":2,"xs":[3]}
+{"a":3,"o":{"b":null},"xs":[4,null],"m":{"k":null}}
+{"o":null}
+"""
+
+
+@pytest.mark.parametrize(
+    ("columns", "path", "line"),
+    [
+        (StructType().add("a", LongType(), False), "a", 5),
+        (
+            StructType().add("o", StructType().add("b", LongType(), False)),
+            "o.b",
+            4,
+        ),
+        (
+            StructType().add("xs", ArrayType(LongType(), containsNull=False)),
+            "xs[]",
+            4,
+        ),
+        (
+            StructType().add("m", MapType(StringType(), LongType(), False)),
+            "m{}",
+            4,
+        ),
+        (
+            StructType().add(
+                "o", StructType().add("b", LongType(), False), nullable=False
+            ),
+            "o",
+            3,
+        ),
+    ],
+)
+def test_a_column_that_is_not_null_is_held_to_it(tmp_path, columns, path, line):
+    data = tmp_path / "nulls.jsonl"
+    data.write_bytes(ROWS_WITH_NULLS)
+    reader = source(data).reader(schema=columns)
+    (partition,) = reader.partitions()
+    with pytest.raises(FaultyRowError, match=re.escape(f"column {path} is")) as raised:
+        list(reader.read(partition))
+    assert raised.value.line == line
+    data.write_bytes(ROWS_WITH_NULLS.split(b"\n")[0])
+    reader = source(data).reader(schema=columns)
+    (partition,) = reader.partitions()
+    assert sum(batch.num_rows for batch in reader.read(partition)) == 1
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -251,6 +294,62 @@ def test_a_schema_that_no_row_can_give_is_refused(data, columns, message):
 def test_wrong_options_are_refused(data, options, message):
     with pytest.raises(UsageError, match=message):
         source(data, **options)
+
+
+@pytest.mark.parametrize(
+    ("options", "columns", "message"),
+    [
+        ({"columns": "id"}, schema("id", "name"), "leave it out beside a schema"),
+        (
+            {"query": "{id}"},
+            schema("_file", "_offset", "_row", "_raw"),
+            "the schema names none of them",
+        ),
+    ],
+)
+def test_options_that_would_be_ignored_are_refused(data, options, columns, message):
+    with pytest.raises(UsageError, match=message):
+        source(data, **options).reader(schema=columns)
+
+
+def test_rows_without_columns_are_counted(data):
+    reader = source(data).reader(schema=schema())
+    every = source(data).reader(schema=schema("id"))
+    (partition,) = reader.partitions()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        counts = [
+            [batch.num_rows for batch in each.read(partition)]
+            for each in (reader, every)
+        ]
+    assert sum(counts[0]) == sum(counts[1]) > 0
+
+
+@pytest.mark.parametrize("digits", range(1, 38))
+def test_small_decimals_are_variants_that_can_be_read(tmp_path, digits):
+    path = tmp_path / "v.jsonl"
+    texts = [f"0.{'0' * (digits - 1)}1", f"0.{'1' * digits}", f"0.{'0' * digits}"]
+    path.write_text("".join(f'{{"v":{text}}}\n' for text in texts))
+    reader = source(path).reader(schema=schema("v", v=VariantType()))
+    (partition,) = reader.partitions()
+    (batch,) = reader.read(partition)
+    for row, text in zip(batch.column(0).to_pylist(), texts, strict=True):
+        value, keys = row["value"], row["metadata"]
+        # A width has room for 9, 18 or 38 digits behind the point.
+        widths = {8: 9, 9: 18, 10: 38}
+        assert value[1] <= widths[value[0] >> 2]
+        with localcontext() as context:
+            context.prec = 50
+            assert VariantUtils.to_python(value, keys) == Decimal(text)
+
+
+def test_files_that_the_glob_leaves_out_are_not_opened(tmp_path):
+    (tmp_path / "a.jsonl").write_bytes(b'{"id":1}\n')
+    (tmp_path / "b.jsonl").write_text('{"id":2}\n', encoding="utf-16")
+    for path in (tmp_path, f"{tmp_path}/*.jsonl"):
+        reader = source(path, pathGlobFilter="a*").reader(schema=schema("id"))
+        (partition,) = reader.partitions()
+        assert sum(batch.num_rows for batch in reader.read(partition)) == 1
 
 
 def inferred(path, **options):

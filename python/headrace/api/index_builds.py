@@ -85,7 +85,7 @@ def _by_tasks(
     # Whoever looks keys up need not wait for what only this needs.
     from headrace.api.spark_query import task_bytes, tasks_at
     from headrace.engines.index_jobs import MOST_TOGETHER, Target, build_together
-    from headrace.engines.spark.master import MASTER
+    from headrace.engines.spark.master import chosen_master
     from headrace.engines.spark.shared import refuse_unshared
 
     size = task_bytes(engine.partition_bytes)
@@ -95,7 +95,7 @@ def _by_tasks(
         for source in some:
             try:
                 path = place_of(source, asked, where, force=force)
-                refuse_unshared(path.parent, engine.master or MASTER)
+                refuse_unshared(path.parent, chosen_master(engine.master))
             except (HeadraceError, OSError) as error:
                 # As of threads: it comes behind the indexes before it.
                 failure = error

@@ -57,10 +57,10 @@ def _made_by(
     # Whoever looks keys up need not wait for what only this needs.
     from headrace.api.spark_query import task_bytes
     from headrace.engines.spark.extra import needing_pyspark
-    from headrace.engines.spark.master import MASTER
+    from headrace.engines.spark.master import chosen_master
     from headrace.engines.spark.shared import refuse_unshared
 
-    size, master = task_bytes(engine.partition_bytes), engine.master or MASTER
+    size, master = task_bytes(engine.partition_bytes), chosen_master(engine.master)
     refuse_unshared(path.parent, master)
     with needing_pyspark():
         from headrace.engines.spark.set_build import by_tasks

@@ -21,7 +21,7 @@ from headrace.api.graph_access import (
 )
 from headrace.engines.spark.edges import Doubts, EdgeIndex, EdgesWanted, IndexFile
 from headrace.engines.spark.extra import needing_pyspark
-from headrace.engines.spark.master import MASTER
+from headrace.engines.spark.master import chosen_master
 from headrace.engines.spark.splits import absolute
 from headrace.engines.spark.tasked_rows import PARTITION_BYTES
 from headrace.engines.spark.walk import EdgeFinder, Walk
@@ -94,7 +94,7 @@ class SparkGraph:
         self._strict = strict
         self._tell = tell
         self._partition_bytes = size
-        self._start = partial(_start, master or MASTER)
+        self._start = partial(_start, chosen_master(master))
         self._tell_hop = tell_hop or _say_nothing
         self._ways: dict[Direction, SparkReach] = {}
 

@@ -6,7 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 from headrace.engines.spark.extra import needing_pyspark
-from headrace.engines.spark.master import MASTER
+from headrace.engines.spark.master import chosen_master
 from headrace.engines.spark.query import SparkRun
 from headrace.engines.spark.tasked_rows import PARTITION_BYTES
 from headrace.errors import UsageError
@@ -47,7 +47,7 @@ def starting(
     size = task_bytes(partition_bytes)
     return partial(
         SparkRun,
-        start=partial(_start, master or MASTER),
+        start=partial(_start, chosen_master(master)),
         reading=reading,
         partition_bytes=size,
     )
@@ -66,7 +66,7 @@ def tasks_at(master: str | None) -> RunEach:
     with needing_pyspark():
         from headrace.engines.spark.session import session
         from headrace.engines.spark.tasks import run_each
-    return partial(run_each, session(master or MASTER, "headrace", {}, tells=True))
+    return partial(run_each, session(chosen_master(master), "headrace", {}, tells=True))
 
 
 def count_with_spark(

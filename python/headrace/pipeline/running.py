@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING
 
-from headrace.engines.spark.master import MASTER
+from headrace.engines.spark.master import chosen_master
 from headrace.errors import HeadraceError
 from headrace.pipeline import indexing, set_indexing
 from headrace.pipeline.inputs import check_named, main_inputs, named_inputs, part_inputs
@@ -69,7 +69,9 @@ def run(
     """Do what is left to do, write a report, and return it."""
     place = Place(pipeline)
     started, clock = datetime.now(UTC), time.monotonic()
-    session = Session(pipeline.name, master or MASTER, spark, tells=tell is not None)
+    session = Session(
+        pipeline.name, chosen_master(master), spark, tells=tell is not None
+    )
     session.refuse_unshared(place.root)
     with place.locked():
         # Not before: a run that has just ended may have read files that came later.

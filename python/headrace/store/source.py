@@ -14,8 +14,17 @@ import stat
 import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from pathlib import Path
-from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias, cast, runtime_checkable
+from fnmatch import fnmatchcase
+from pathlib import Path, PurePath
+from typing import (
+    TYPE_CHECKING,
+    Literal,
+    NamedTuple,
+    Protocol,
+    TypeAlias,
+    cast,
+    runtime_checkable,
+)
 
 from headrace.errors import (
     HeadraceWarning,
@@ -141,12 +150,17 @@ class Source:
 
 
 def expand(
-    spec: SourceSpec, *, blocks: bool = True, times: Between | None = None
+    spec: SourceSpec,
+    *,
+    blocks: bool = True,
+    times: Between | None = None,
+    name_glob: str | None = None,
 ) -> list[Source]:
     """List the sources that `spec` names, in order; a source may come twice.
 
     Without `blocks`, compressed files are taken as if they had none. With `times`, all are
-    logs, and only their lines with these are meant.
+    logs, and only their lines with these are meant. With `name_glob`, only files with such
+    names; others are not opened.
     """
     several = [spec] if _is_one(spec) else list(cast("Iterable[object]", spec))
     if not several:
@@ -158,7 +172,7 @@ def expand(
         source
         for one in several
         if str(one) not in sidecars
-        for source in _expand_one(one, times)
+        for source in _expand_one(one, _Chosen(times, name_glob))
     ]
     if sum(source.kind == "stdin" for source in sources) > 1:
         raise UsageError("standard input can be read only once")
@@ -202,27 +216,43 @@ def _location(one: object) -> str:
     raise UsageError(f"a source is a path, not {type(one).__name__}")
 
 
-def _expand_one(one: object, times: Between | None) -> Iterator[Source]:
+class _Chosen(NamedTuple):
+    """Which of the sources that are named are meant."""
+
+    times: Between | None
+    name_glob: str | None
+
+    def has(self, location: str) -> bool:
+        """Whether a file with this name is meant."""
+        name = PurePath(location).name
+        return self.name_glob is None or fnmatchcase(name, self.name_glob)
+
+    def of(self, sources: Iterable[Source]) -> Iterator[Source]:
+        """Yield those of some sources that are meant."""
+        return (source for source in sources if self.has(source.location))
+
+
+def _expand_one(one: object, chosen: _Chosen) -> Iterator[Source]:
     if isinstance(one, RowProvider):
         yield Source(one.location, "provider", origin=one)
     elif isinstance(one, Readable):
         yield Source(f"<{type(one).__name__}>", "reader", origin=one)
     else:
-        yield from _named(_location(one), times)
+        yield from _named(_location(one), chosen)
 
 
-def _named(location: str, times: Between | None) -> Iterator[Source]:
+def _named(location: str, chosen: _Chosen) -> Iterator[Source]:
     if location == STDIN:
         yield Source(STDIN, "stdin")
     elif remote.is_url(location):
-        yield from _at_url(location)
+        yield from _at_url(location, chosen)
     elif is_set(Path(location)):
         _warn_of_files_beside(Path(location))
-        yield from _shards(location)
+        yield from chosen.of(_shards(location))
     elif Path(location).is_dir():
-        yield from _directory(location, times)
+        yield from _directory(location, chosen)
     elif os.path.lexists(location) or not glob.has_magic(location):
-        yield _local(location, times)
+        yield from _local(location, chosen)
     else:
         found = matches(location)
         logs = [match for match in found if is_log(Path(match))]
@@ -232,17 +262,18 @@ def _named(location: str, times: Between | None) -> Iterator[Source]:
             raise SourceNotFoundError(location)
         for match in sorted(logs + files):
             if Path(match) in read:
-                yield from _directory(match, times)
+                yield from _directory(match, chosen)
             else:
-                yield _local(match, times)
+                yield from _local(match, chosen)
 
 
-def _directory(location: str, times: Between | None) -> Iterable[Source]:
+def _directory(location: str, chosen: _Chosen) -> Iterable[Source]:
     if is_log(Path(location)) or lost_manifest(Path(location)):
         from headrace.store.log.sources import log_sources  # it needs us
 
-        return log_sources(location, times)
-    return (_local(path, times) for path in _some_data_files(Path(location)))
+        return chosen.of(log_sources(location, chosen.times))
+    paths = _some_data_files(Path(location))
+    return (source for path in paths for source in _local(path, chosen))
 
 
 def _shards(location: str) -> list[Source]:
@@ -263,24 +294,24 @@ def _warn_of_files_beside(directory: Path) -> None:
         warnings.warn(message, HeadraceWarning, stacklevel=2)
 
 
-def _at_url(url: str) -> list[Source]:
+def _at_url(url: str, chosen: _Chosen) -> Iterable[Source]:
     from headrace.store.shards.remote_set import is_remote_set, may_be_set
 
     if is_remote_set(url):
         if url.endswith("/") and not may_be_set(url):
-            return _remote_directory(url)
-        return _shards(url)
+            return _remote_directory(url, chosen)
+        return chosen.of(_shards(url))
     try:
-        return [remote_file(each) for each in remote.find(url)]
+        return [remote_file(each) for each in filter(chosen.has, remote.find(url))]
     except (SourceNotFoundError, UnreadableError) as error:
         if may_be_set(url):
-            return _shards(url)
+            return chosen.of(_shards(url))
         if isinstance(error, RemoteDirectoryError):
-            return _remote_directory(url)
+            return _remote_directory(url, chosen)
         raise
 
 
-def _remote_directory(url: str) -> list[Source]:
+def _remote_directory(url: str, chosen: _Chosen) -> list[Source]:
     from headrace.store.object_store import ObjectDirectory
 
     directory = ObjectDirectory(url)
@@ -291,7 +322,7 @@ def _remote_directory(url: str) -> list[Source]:
         if not beside or any(map(is_ours, beside)):
             return _shards(url)  # which says what is missing
         raise NotNdjsonError(url, _NO_DATA)
-    return [remote_file(each) for each in data]
+    return [remote_file(each) for each in filter(chosen.has, data)]
 
 
 def data_files(directory: Path) -> list[str]:
@@ -354,13 +385,16 @@ def _is_data(path: str, logs: set[Path]) -> bool:
     return True
 
 
-def _local(location: str, times: Between | None) -> Source:
+def _local(location: str, chosen: _Chosen) -> Iterator[Source]:
+    if not chosen.has(location):
+        return
     if is_segment(Path(location)):
         from headrace.store.log.sources import segment_source  # it needs us
 
-        if (source := segment_source(Path(location), times)) is not None:
-            return source
-    return local_file(location)
+        if (source := segment_source(Path(location), chosen.times)) is not None:
+            yield source
+            return
+    yield local_file(location)
 
 
 def local_file(location: str) -> Source:

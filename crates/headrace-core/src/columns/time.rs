@@ -12,8 +12,8 @@ pub(super) fn date(text: &str) -> Option<i32> {
 
 /// Microseconds since 1970-01-01T00:00 of a date, alone or with a time of day behind `T` or a space.
 ///
-/// A time without an offset is UTC. With `local` there must be no offset. More than six
-/// digits of a second are refused, unless the others are 0.
+/// A time without an offset is UTC. With `local` there must be no offset. Of the digits of a
+/// second, those behind the sixth are left out, as Spark does.
 pub(super) fn timestamp(text: &str, local: bool) -> Option<i64> {
     let mut reader = Reader(text.as_bytes());
     let day = i64::from(reader.date()?) * DAY;
@@ -89,9 +89,6 @@ impl Reader<'_> {
         while let Some((&digit @ b'0'..=b'9', rest)) = self.0.split_first() {
             (self.0, any) = (rest, true);
             unit /= 10;
-            if unit == 0 && digit != b'0' {
-                return None;
-            }
             micros += unit * i64::from(digit - b'0');
         }
         any.then_some(micros)
@@ -173,7 +170,9 @@ mod tests {
             ("1970-01-01T00:00:00.5+00", Some(SECOND / 2)),
             ("1970-01-01T00:00:00.000001000Z", Some(1)),
             ("1969-12-31T23:59:59.999999Z", Some(-1)),
-            ("1970-01-01T00:00:00.0000001Z", None),
+            ("1970-01-01T00:00:00.0000001Z", Some(0)),
+            ("1970-01-01T00:00:00.123456789Z", Some(123_456)),
+            ("1969-12-31T23:59:59.9999999Z", Some(-1)),
             ("1970-01-01T00:00:00.", None),
             ("1970-01-01T24:00:00Z", None),
             ("1970-01-01T00:00:60Z", None),

@@ -113,10 +113,11 @@ impl Variants {
         self.values.extend_from_slice(&value.to_le_bytes()[..bytes]);
     }
 
+    /// A decimal of the least width that has room for its digits and for its scale.
     fn decimal(&mut self, value: i128, scale: u8) {
-        let (kind, bytes) = match value.unsigned_abs() {
-            0..1_000_000_000 => (8, 4),
-            1_000_000_000..1_000_000_000_000_000_000 => (9, 8),
+        let (kind, bytes) = match (value.unsigned_abs(), scale) {
+            (0..1_000_000_000, 0..=9) => (8, 4),
+            (0..1_000_000_000_000_000_000, 0..=18) => (9, 8),
             _ => (10, 16),
         };
         self.values.extend_from_slice(&[primitive(kind), scale]);
@@ -349,6 +350,14 @@ mod tests {
             ("-1", true, &[0x0C, 0xFF][..]),
             ("300", true, &[0x10, 0x2C, 0x01]),
             ("1.50", false, &[0x20, 2, 150, 0, 0, 0]),
+            ("0.123456789", false, &[0x20, 9, 0x15, 0xCD, 0x5B, 0x07]),
+            ("0.0123456789", false, &[0x24, 10, 0x15, 0xCD, 0x5B, 0x07, 0, 0, 0, 0]),
+            ("0.00000000000", false, &[0x24, 11, 0, 0, 0, 0, 0, 0, 0, 0]),
+            (
+                "0.0000000000000000001",
+                false,
+                &[0x28, 19, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0],
+            ),
             ("1e0", false, &[0x1C, 0, 0, 0, 0, 0, 0, 0xF0, 0x3F]),
             (
                 "10000000000000000000",

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from headrace.kernel.column_lines import Kind
 
-RAW = ("_raw", "value")
+RAW = "_raw"
 """What the only column of a frame is called whose values are lines already."""
 
 
@@ -61,10 +61,14 @@ _NO_KEYS = ("null", "struct", "list", "map", "variant")
 
 
 def json_lines(
-    batch: pa.RecordBatch, *, skip_nulls: bool, null_for_nan: bool
+    batch: pa.RecordBatch,
+    *,
+    skip_nulls: bool,
+    null_for_nan: bool,
+    raw: bool | None = None,
 ) -> Iterator[bytes]:
-    """Yield the rows of a batch as lines, many at a time."""
-    if is_raw(batch.schema):
+    """Yield the rows of a batch as lines, many at a time; see `is_raw`."""
+    if is_raw(batch.schema, lines=raw):
         lines = ColumnLines.as_they_are(_column(batch.column(0)))
         return lines_of(lines, batch.schema.names[0])
     columns = [_column(each) for each in batch.columns]
@@ -73,18 +77,25 @@ def json_lines(
     return lines_of(ColumnLines.objects(whole, skip_nulls, null_for_nan))
 
 
-def is_raw(schema: pa.Schema) -> bool:
-    """Whether the only column of a frame has lines, which are written as they are."""
-    return (
-        len(schema) == 1
-        and schema.names[0] in RAW
-        and _kind(schema.types[0])[0] in ("text", "binary")
-    )
+def is_raw(schema: pa.Schema, *, lines: bool | None = None) -> bool:
+    """Whether the only column of a frame has lines, which are written as they are.
+
+    That is so if it is called `_raw`, unless `lines` says otherwise.
+    """
+    may_be = len(schema) == 1 and _kind(schema.types[0])[0] in ("text", "binary")
+    if lines and not may_be:
+        raise UsageError(
+            "option lines writes a frame of one column of type string or binary; this one "
+            f"has {', '.join(schema.names)}"
+        )
+    return may_be and (schema.names[0] == RAW if lines is None else lines)
 
 
-def may_be_bad(schema: pa.Schema) -> bool:
+def may_be_bad(schema: pa.Schema, *, lines: bool | None = None) -> bool:
     """Whether a line of this schema may be no JSON, or deeper than rows may be."""
-    return is_raw(schema) or any(_may_be_deep(each.type, MAX_DEPTH) for each in schema)
+    return is_raw(schema, lines=lines) or any(
+        _may_be_deep(each.type, MAX_DEPTH) for each in schema
+    )
 
 
 def _may_be_deep(arrow_type: pa.DataType, levels: int) -> bool:
@@ -97,6 +108,11 @@ def _may_be_deep(arrow_type: pa.DataType, levels: int) -> bool:
 
 def check_schema(schema: pa.Schema) -> None:
     """Raise unless every value of this schema can be written."""
+    if len(schema) == 0:
+        raise UsageError(
+            "a frame without columns has nothing to write, and its rows would be lost; "
+            "select a column"
+        )
     _check_fields(schema, "")
 
 

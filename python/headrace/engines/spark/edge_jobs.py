@@ -27,7 +27,7 @@ from headrace.engines.spark.failures import in_one_line
 from headrace.engines.spark.same_version import SameVersion
 from headrace.engines.spark.session import session
 from headrace.engines.spark.shuffled import numbered
-from headrace.engines.spark.tasks import run_each
+from headrace.engines.spark.tasks import rows_by_partition, run_each
 from headrace.engines.spark.walk import EdgeTasks
 from headrace.errors import KeyIndexError, SparkFailedError
 from headrace.kernel.edge_sift import EdgeSift
@@ -77,7 +77,7 @@ def _find(spark: SparkSession, hop: Hop) -> Iterator[Sequence[FoundEdge]]:
 
 def _fetched(spark: SparkSession, hop: Hop) -> Iterator[bytes]:
     def chunks() -> Iterator[bytes]:
-        for (chunk,) in _chunks(spark, hop).select("chunk").toLocalIterator():
+        for (chunk,) in rows_by_partition(spark, _chunks(spark, hop).select("chunk")):
             yield chunk
 
     try:

@@ -18,6 +18,7 @@ from headrace.engines.spark.failures import in_one_line
 from headrace.engines.spark.same_version import SameVersion
 from headrace.engines.spark.session import session
 from headrace.engines.spark.shuffled import numbered, shuffled, task_run
+from headrace.engines.spark.tasks import rows_by_partition
 from headrace.engines.spark.telling import telling
 from headrace.errors import SparkFailedError
 
@@ -36,7 +37,7 @@ _ARROW_SCHEMA = pa.schema(
     [("task", "int64"), ("number", "int64"), ("part", "int32"), ("chunk", "binary")]
 )
 
-_PART_BYTES = 64 << 20
+_PART_BYTES = 32 << 20
 """How many bytes of files the answers are about that the driver fetches together."""
 
 
@@ -62,7 +63,7 @@ def run_tasks(
         if query.shuffle is None:
             yield from _answered(spark, query, prepared)
         else:
-            yield from shuffled(spark, query, prepared).toLocalIterator()
+            yield from rows_by_partition(spark, shuffled(spark, query, prepared))
 
     try:
         with telling(spark, tell):
@@ -86,7 +87,7 @@ def _answered(
         return
     ordered = chunks.repartitionById(parts, "part")
     ordered = ordered.sortWithinPartitions("task", "number")
-    yield from ordered.select("task", "chunk").toLocalIterator()
+    yield from rows_by_partition(spark, ordered.select("task", "chunk"))
 
 
 class Asking:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 
 from headrace.errors import UsageError
 
@@ -17,6 +18,16 @@ def is_local(master: str) -> bool:
     (True, False)
     """
     return master == "local" or master.startswith("local[")
+
+
+def chosen_master(named: str | None) -> str:
+    """Return the master that is named, else that of the session of this process, else `MASTER`."""
+    if named is not None:
+        return named
+    pyspark = sys.modules.get("pyspark")
+    # The session of another thread is found here only.
+    running = None if pyspark is None else pyspark.SparkContext._active_spark_context
+    return MASTER if running is None else str(running.master)
 
 
 _NAMES = re.compile(

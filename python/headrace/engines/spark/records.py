@@ -8,6 +8,7 @@ task.
 
 from __future__ import annotations
 
+import struct
 import warnings
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -22,7 +23,13 @@ from headrace.engines.spark.batches import (
     wanted_rows,
 )
 from headrace.engines.spark.columns import COLUMNS
-from headrace.engines.spark.typed import arrays, is_variant, shape_of, struct_shape
+from headrace.engines.spark.typed import (
+    arrays,
+    first_null,
+    is_variant,
+    shape_of,
+    struct_shape,
+)
 from headrace.errors import FaultyRowError, UsageError
 from headrace.kernel.columns import ColumnBuilder
 from headrace.physical.query_plan import row_program
@@ -141,7 +148,35 @@ class FragmentReader:
             ours[field.name] if field.name in ours else next(fields)
             for field in columns.schema
         ]
+        if not every:
+            # Rows have a number even if no column of them is read.
+            rows = pa.nulls(filled.columns[0][0])
+            return pa.RecordBatch.from_arrays([rows], [""]).select([])
+        self._refuse_nulls(every, batch, fragment, filled)
         return pa.RecordBatch.from_arrays(every, schema=columns.schema)
+
+    def _refuse_nulls(
+        self,
+        every: list[pa.Array],
+        batch: RowBatch,
+        fragment: Fragment,
+        filled: Filled,
+    ) -> None:
+        """Raise where a column of a row is null that the schema says is not."""
+        pairs = zip(every, self._columns.schema, strict=True)
+        found = (first_null(array, field, field.name) for array, field in pairs)
+        missing = min(filter(None, found), default=None)
+        if missing is None:
+            return
+        row, path = missing
+        if filled.positions is not None:
+            (row,) = struct.unpack_from("=I", filled.positions, 4 * row)
+        raise FaultyRowError(
+            fragment.source.location,
+            rows_before(fragment) + batch.first_row + row + 1,
+            batch.offsets[row],
+            f"column {path} is NOT NULL in the schema, and the row has no such value there",
+        )
 
     def _ours(
         self, column: Column, batch: RowBatch, fragment: Fragment, filled: Filled

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 from py4j.protocol import Py4JError
 from pyspark import SparkConf, SparkContext
 from pyspark.errors import PySparkException, PySparkRuntimeError
-from pyspark.sql import SparkSession
+from pyspark.sql import SparkSession, is_remote
 
 from headrace.engines.spark.interrupts import put_off
 from headrace.engines.spark.java import ensure_java
@@ -48,7 +48,18 @@ _ECHOING_LOGGERS = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
 
 def register(spark: SparkSession) -> None:
     """Make ``spark.read.format("headrace")`` known to `spark`."""
+    _use_this_python(spark)
     spark.dataSource.register(source_at(tasks_at(spark)))
+
+
+def _use_this_python(spark: SparkSession) -> None:
+    """Have tasks on this machine run with this interpreter, which has headrace.
+
+    Without a word from the user, Spark starts the `python3` of the PATH.
+    """
+    named = "PYSPARK_PYTHON" in os.environ
+    if not named and is_local(tasks_at(spark)) and not is_remote():
+        spark.sparkContext.pythonExec = sys.executable
 
 
 def tasks_at(spark: SparkSession) -> str:

@@ -15,8 +15,8 @@ from pyspark import TaskContext
 from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 
 from headrace.engines.spark.same_version import SameVersion
-from headrace.engines.spark.sink_options import begin_job, path_keys
-from headrace.errors import BadRecordError, UnwritableRecordError
+from headrace.engines.spark.sink_options import begin_job, check_partition, path_keys
+from headrace.errors import BadRecordError, UnwritableRecordError, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -53,16 +53,29 @@ class HeadraceWriter(DataSourceArrowWriter):
     ) -> None:
         from pyspark.sql.pandas.types import to_arrow_schema
 
-        from headrace.engines.spark.column_lines import check_schema, may_be_bad
+        from headrace.engines.spark.column_lines import (
+            check_schema,
+            is_raw,
+            may_be_bad,
+        )
 
-        arrow_schema = to_arrow_schema(schema, timezone="UTC")
+        try:
+            arrow_schema = to_arrow_schema(schema, timezone="UTC")
+        except ValueError as error:
+            # PySpark has no Arrow type for the elements of `array()`.
+            raise UsageError(
+                f"the frame cannot be written: {error}; cast columns without a type, such "
+                "as array() or null, to one"
+            ) from error
         check_schema(arrow_schema)
+        if not is_raw(arrow_schema, lines=options.lines):
+            check_partition(options.partition_by, arrow_schema.names)
         self._version = SameVersion()  # the first that is unpickled
         self._options = options
         self._job = begin_job(
             options,
             overwrite=overwrite,
-            validate=may_be_bad(arrow_schema),
+            validate=may_be_bad(arrow_schema, lines=options.lines),
             token=token,
         )
 
@@ -83,7 +96,10 @@ class HeadraceWriter(DataSourceArrowWriter):
         skip_nulls, null_for_nan = self._options.skip_nulls, self._options.null_for_nan
         try:
             for lines in json_lines(
-                batch, skip_nulls=skip_nulls, null_for_nan=null_for_nan
+                batch,
+                skip_nulls=skip_nulls,
+                null_for_nan=null_for_nan,
+                raw=self._options.lines,
             ):
                 rows.write_lines(lines)
         except (NoJsonError, BadRecordError) as error:
@@ -91,7 +107,7 @@ class HeadraceWriter(DataSourceArrowWriter):
                 row, what = before + error.row, f"column {error.path}: {error.reason}"
             else:
                 row, what = error.record - 1, f"byte {error.offset}: {error.reason}"
-            if is_raw(batch.schema):
+            if is_raw(batch.schema, lines=self._options.lines):
                 what += f" ({_LEFT_OUT})"
             raise UnwritableRecordError(target, task, row, what) from None
 

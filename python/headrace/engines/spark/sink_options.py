@@ -15,7 +15,7 @@ from headrace.errors import UsageError
 from headrace.store.remote import is_url
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from headrace.engines.path_keys import PathKeys
     from headrace.store.shards.job import Job
@@ -39,6 +39,10 @@ SINK_OPTIONS = (
         "nonFinite", "`error`: NaN and infinities fail the job; `null`: they are null"
     ),
     Option("partitionBy", "records go to a directory for each value at this path"),
+    Option(
+        "lines",
+        "`true`: the only column has lines of JSON, which are written as they are",
+    ),
     Option("jobId", "a job that has this id and is in the set is not run again"),
 )
 
@@ -70,6 +74,7 @@ class WriteOptions:
     skip_nulls: bool
     null_for_nan: bool
     partition_by: str | None
+    lines: bool | None
     job_id: str | None
 
 
@@ -109,7 +114,7 @@ def write_options(given: Mapping[str, str]) -> WriteOptions:
     return WriteOptions(
         place=_place(values["path"]),
         name=values.get("name", "rows"),
-        codec=values.get("codec"),
+        codec=_lower(values.get("codec")),
         level=_integer("level", values),
         block_bytes=values.get("blockbytes"),
         max_bytes=values.get("maxbytes"),
@@ -118,6 +123,9 @@ def write_options(given: Mapping[str, str]) -> WriteOptions:
         skip_nulls=_choice("ignoreNullFields", values, ("true", "false")) == "true",
         null_for_nan=_choice("nonFinite", values, ("error", "null")) == "null",
         partition_by=values.get("partitionby"),
+        lines=None
+        if "lines" not in values
+        else _choice("lines", values, ("true", "false")) == "true",
         job_id=values.get("jobid"),
     )
 
@@ -154,6 +162,10 @@ def _place(path: str) -> Path | str:
     return Path(local).absolute()
 
 
+def _lower(text: str | None) -> str | None:
+    return None if text is None else text.lower()
+
+
 def _integer(name: str, values: Mapping[str, str]) -> int | None:
     text = values.get(name.lower())
     try:
@@ -185,6 +197,19 @@ def begin_job(
         partition_by=options.partition_by,
         token=token,
     )
+
+
+def check_partition(path: str | None, columns: Sequence[str]) -> None:
+    """Raise unless the path by which rows are partitioned begins with a column."""
+    if path is None:
+        return
+    column = path.partition(".")[0]
+    if column not in columns:
+        raise UsageError(
+            f"option partitionBy is {path!r}; it is the path of one value, such as `day` or "
+            f"`user.country`, and the frame has no column {column!r}; there are "
+            f"{', '.join(columns)}"
+        )
 
 
 def path_keys(path: str | None) -> PathKeys | None:

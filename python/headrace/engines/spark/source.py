@@ -24,6 +24,7 @@ from pyspark.sql.types import StructType
 from headrace.engines.spark.columns import (
     DEFAULT_SCHEMA,
     NUMBERED,
+    RAW,
     Column,
     checked,
     of_lines,
@@ -41,7 +42,7 @@ from headrace.engines.spark.stream_options import stream_options
 from headrace.errors import UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
     from contextlib import AbstractContextManager
 
     import pyarrow as pa
@@ -95,7 +96,9 @@ class HeadraceSource(DataSource):
             ),
             options.corrupt,
         )
-        if of_lines(schema.names) and not options.looks_inside:
+        _refuse_ignored(options, schema.names)
+        # Without columns, rows are counted as a schema of fields has them.
+        if schema.names and of_lines(schema.names) and not options.looks_inside:
             return LineReader(options, columns)
         from pyspark.sql.pandas.types import to_arrow_schema
 
@@ -136,6 +139,20 @@ class HeadraceSource(DataSource):
         options = stream_write_options(self._given)
         self._refuse_unshared(options.write.place)
         return StreamWriter(options, schema, overwrite=overwrite)
+
+
+def _refuse_ignored(options: ReadOptions, names: Sequence[str]) -> None:
+    """Raise if an option says something about columns that the schema has not."""
+    if options.columns is not None and tuple(names) != options.columns:
+        raise UsageError(
+            "option columns chooses among columns that are found: leave it out beside a "
+            "schema, which names them itself"
+        )
+    if options.query is not None and tuple(names) == RAW:
+        raise UsageError(
+            "option query makes the columns, and the schema names none of them: give "
+            ".schema(...) with its fields, or inferSchema"
+        )
 
 
 def source_at(master: str) -> type[HeadraceSource]:

@@ -13,10 +13,9 @@ from __future__ import annotations
 import os
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from fnmatch import fnmatchcase
 from functools import partial
 from itertools import accumulate
-from pathlib import Path, PurePath
+from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 from headrace.engines.fragment_rows import count_rows_of
@@ -84,12 +83,9 @@ def _sources(options: ReadOptions) -> Iterator[Source]:
     paths = [local_path(path) for path in options.paths]
     # How long a file is in all is known only to who reads all of it.
     blocks = options.blocks and options.max_decoded is None
-    for source in expand(paths, blocks=blocks):
+    for source in expand(paths, blocks=blocks, name_glob=options.name_glob):
         if source.is_pipe:
             raise UsageError(f"{source.location}: Spark cannot read a pipe; use a file")
-        name = PurePath(source.location).name
-        if options.name_glob is not None and not fnmatchcase(name, options.name_glob):
-            continue
         yield absolute(source)
 
 

@@ -11,6 +11,7 @@ import pickle
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import pyarrow as pa
+from pyspark.sql import is_remote
 
 from headrace.engines.spark.cancelling import cancellable
 from headrace.engines.spark.failures import in_one_line
@@ -70,6 +71,21 @@ def results_of(
     if sorted(found) != list(range(count)):
         raise SparkFailedError(f"of {count} tasks only {len(found)} have answered")
     return [found[task] for task in range(count)]
+
+
+def rows_by_partition(spark: SparkSession, frame: DataFrame) -> Iterator[Row]:
+    """Yield the rows of a frame in order; the driver holds those of one partition.
+
+    `DataFrame.toLocalIterator` of PySpark 4.3 keeps all of them in the driver's Java, for as
+    long as that runs.
+    """
+    if is_remote():
+        # What a server of Spark Connect sends is held by no Java here.
+        yield from frame.toLocalIterator()
+        return
+    rows = frame.rdd
+    for partition in range(rows.getNumPartitions()):
+        yield from spark.sparkContext.runJob(rows, iter, [partition])
 
 
 class Doing:

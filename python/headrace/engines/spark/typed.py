@@ -5,9 +5,11 @@ Nothing is converted here: the core has laid the values out, and Arrow is told w
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from typing import TYPE_CHECKING, cast
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from headrace.errors import UsageError
 
@@ -40,18 +42,10 @@ def struct_shape(fields: Iterable[pa.Field], path: str = "") -> Shape:
         raise UsageError(f"the schema names {', '.join(repeated)} more than once")
     return {
         "struct": [
-            [field.name, _nullable_shape(field, f"{path}{field.name}")]
+            [field.name, shape_of(field.type, f"{path}{field.name}")]
             for field in fields
         ]
     }
-
-
-def _nullable_shape(field: pa.Field, path: str) -> Shape:
-    if not field.nullable:
-        raise UsageError(
-            f"column {path} cannot be NOT NULL: a row may have null there, or nothing"
-        )
-    return shape_of(field.type, path)
 
 
 def shape_of(arrow_type: pa.DataType, path: str) -> Shape:
@@ -65,9 +59,9 @@ def shape_of(arrow_type: pa.DataType, path: str) -> Shape:
     if pa.types.is_struct(arrow_type):
         return struct_shape(arrow_type, f"{path}.")
     if pa.types.is_list(arrow_type):
-        return {"array": _nullable_shape(arrow_type.value_field, f"{path}[]")}
+        return {"array": shape_of(arrow_type.value_type, f"{path}[]")}
     if pa.types.is_map(arrow_type) and arrow_type.key_type == pa.string():
-        return {"map": _nullable_shape(arrow_type.item_field, f"{path}{{}}")}
+        return {"map": shape_of(arrow_type.item_type, f"{path}{{}}")}
     raise UsageError(
         f"column {path} cannot be {arrow_type}: no value of JSON is read as that; "
         "read it as a string, and cast it"
@@ -118,6 +112,47 @@ def _entries(arrow_type: pa.MapType, rest: Iterator[Buffers]) -> pa.Array:
     entry = pa.struct([arrow_type.key_field, arrow_type.item_field])
     both = [_array(arrow_type.key_type, rest), _array(arrow_type.item_type, rest)]
     return pa.Array.from_buffers(entry, len(both[0]), [None], children=both)
+
+
+def first_null(
+    array: pa.Array, field: pa.Field, path: str, there: pa.Array | None = None
+) -> tuple[int, str] | None:
+    """Return the first row with null where its field is NOT NULL, and the path of that.
+
+    `there` says which rows have what the field is a part of.
+    """
+    if not field.nullable and array.null_count:
+        missing = array.is_null() if there is None else pc.and_(array.is_null(), there)
+        row = pc.index(missing, value=True).as_py()
+        if row >= 0:
+            return row, path
+    if pa.types.is_struct(field.type) and not is_variant(field.type):
+        valid = array.is_valid() if there is None else pc.and_(array.is_valid(), there)
+        found = [
+            first_null(array.field(child.name), child, f"{path}.{child.name}", valid)
+            for child in field.type
+        ]
+    elif pa.types.is_list(field.type):
+        found = [
+            _first_inside(array, array.values, field.type.value_field, f"{path}[]")
+        ]
+    elif pa.types.is_map(field.type):
+        found = [
+            _first_inside(array, array.items, field.type.item_field, f"{path}{{}}")
+        ]
+    else:
+        return None
+    return min(filter(None, found), default=None)
+
+
+def _first_inside(
+    array: pa.Array, elements: pa.Array, field: pa.Field, path: str
+) -> tuple[int, str] | None:
+    found = first_null(elements, field, path)
+    if found is None:
+        return None
+    index, where = found
+    return bisect_right(array.offsets.to_pylist(), index) - 1, where
 
 
 def spark_type(shape: Shape) -> object:
