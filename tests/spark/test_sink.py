@@ -137,7 +137,8 @@ def test_lines_are_written_as_they_are(spark, load, tmp_path, column):
     frame = load(source, "_raw binary", maxPartitionBytes="4KiB")
     frame = frame.select(col("_raw").cast(_type).alias(name))
     assert frame.rdd.getNumPartitions() > 10
-    save(frame, tmp_path / "out")
+    options = {} if name == "_raw" else {"lines": "true"}
+    save(frame, tmp_path / "out", **options)
     assert lines(tmp_path / "out") == given
     again = load(tmp_path / "out", "_raw binary")
     assert [row._raw for row in again.collect()] == given
@@ -155,7 +156,7 @@ def test_lines_are_written_as_they_are(spark, load, tmp_path, column):
     ],
 )
 def test_lines_that_are_no_json_fail_the_job(spark, tmp_path, values, reason):
-    frame = spark.createDataFrame([(value,) for value in values], "value string")
+    frame = spark.createDataFrame([(value,) for value in values], "_raw string")
     with pytest.raises(Exception, match=rf"(?s)UnwritableRecordError.*{reason}"):
         save(frame.coalesce(1), tmp_path / "out")
     assert not (tmp_path / "out").exists()
