@@ -6,8 +6,8 @@ use bumpalo::Bump;
 use headrace_core::{
     json::Limits,
     query::{
-        self, BUILTINS, Frame, Machine, NullPayload, Obstacle, Output, OverRows, Parameter, PerRow,
-        Prune, Reading, Reduction, Refusal, Slot, StreamCounts, Watch, Writing,
+        self, BUILTINS, Frame, Input, Known, Machine, NullPayload, Obstacle, Output, OverRows,
+        Parameter, PerRow, Prune, Reading, Reduction, Refusal, Slot, StreamCounts, Watch, Writing,
     },
     value::{Kept, Tape, values_of, write_json},
 };
@@ -87,9 +87,10 @@ impl Program {
                 .parse(document, &Limits { max_depth })
                 .map_err(|error| ("json", error.offset as u64, error.reason.to_string()))?;
             let sources = sources.map_or(&[][..], |sources| values_of(&sources.values, &arena));
+            let known = Known { sources, place: None };
             let watch = Watch::new(signals::caught);
             let mut machine =
-                Machine::new(&self.program, &arena, document.root(), &watch).knowing(sources);
+                Machine::new(&self.program, &arena, document.root(), &watch).knowing(known);
             let value = machine.run().map_err(|fault| {
                 let (start, _) = fault.expr.map_or((0, 0), |expr| self.program.span(expr));
                 ("query", u64::from(start), fault.reason)
@@ -230,6 +231,11 @@ impl RowQuery {
         Ok((PyBytes::new(py, &self.lock().out), asked, refusal.map(refused)))
     }
 
+    /// Let the program know where the rows stand that come from now on.
+    fn stand_in(&self, file: String, lines_before: u64, rows_before: u64) {
+        self.lock().rows.stand_in(Input { file: file.into(), lines_before, rows_before });
+    }
+
     /// Whether all lines have been given that were asked for.
     #[getter]
     fn done(&self) -> bool {
@@ -351,6 +357,16 @@ impl StreamQuery {
             Some(Obstacle::Row(refusal)) => (lines, asked, Some(refused(refusal)), None),
             Some(Obstacle::Memory(most)) => (lines, asked, None, Some(most)),
         })
+    }
+
+    /// Let the stages know where the rows stand that come from now on.
+    fn stand_in(&self, py: Python<'_>, file: String, lines_before: u64, rows_before: u64) {
+        let input = Input { file: file.into(), lines_before, rows_before };
+        py.detach(|| {
+            if let Some(run) = self.lock().as_mut() {
+                run.stand_in(input);
+            }
+        });
     }
 
     /// Take in what the stages still have when all rows have been; lines of output.

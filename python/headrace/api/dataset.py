@@ -387,7 +387,7 @@ class Dataset(Closing, Sequence[T_co]):
             None if frame is None else Frame(frame, null_payload),
             size_hints or {},
             lanes,
-            index,
+            index and not plan.places,
         )
         start: Callable[[QueryPlan, QueryOptions], QueryRun] = QueryRun
         if engine == "spark":
@@ -397,6 +397,7 @@ class Dataset(Closing, Sequence[T_co]):
         else:
             refuse_for_local(master=master, partition_bytes=partition_bytes)
         named = self._opened_names(query, plan, names or {})
+        self._refuse_places(plan, engine)
         if engine == "spark":
             for files in (self._open(), *named.values()):
                 _refuse_times(
@@ -406,6 +407,20 @@ class Dataset(Closing, Sequence[T_co]):
                 )
         question = Question(query, stream, engine, where, bindings)
         return QueryResult(plan, self._open(), named, options, question, errors, start)
+
+    def _refuse_places(
+        self, plan: QueryPlan, engine: Literal["local", "spark"]
+    ) -> None:
+        """Refuse to say where rows stand, where they have no numbers."""
+        if not plan.places:
+            return
+        names = "input_file, input_line and input_row"
+        if engine == "spark":
+            raise UsageError(
+                f"{names} need engine='local' (--engine local): Spark's tasks read parts of "
+                "files, whose rows have no numbers yet"
+            )
+        _refuse_times(self._open(), f"{names} count all lines", "leave out these")
 
     def join(
         self,

@@ -42,6 +42,9 @@ class QueryKeywords(TypedDict, total=False):
     mode: Literal["row", "stream"] | None
     names: Mapping[str, SourceSpec | Dataset[Any]] | None
     size_hints: Mapping[str, int] | None
+    args: Mapping[str, object] | None
+    where: str | None
+    allow_env: bool
     output: Literal["answer", "match"]
     nulls: bool
     on_error: OnError

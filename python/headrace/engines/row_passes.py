@@ -7,9 +7,10 @@ wrong is counted and said here, whatever is asked.
 
 from __future__ import annotations
 
+import os
 import warnings
 from dataclasses import dataclass, field
-from itertools import chain
+from itertools import chain, takewhile
 from typing import TYPE_CHECKING, TypeAlias, cast
 
 from headrace.engines.passed_over import OutsideTimes, PassedOver
@@ -105,6 +106,7 @@ class RowPasses:
     _files: dict[str | None, Sequence[Rows]] = field(default_factory=dict)
     _partners: list[Partners] = field(default_factory=list)
     _sample: list[RowBatch] = field(default_factory=list)
+    _totals: dict[int, int] = field(default_factory=dict)
     _warned: bool = False
     _passed_over: list[Uncounted] = field(default_factory=list)
     _readings: list[tuple[str, Counts, Sequence[Uncounted]]] = field(
@@ -274,6 +276,8 @@ class RowPasses:
         batches = (
             rows.backwards() if way.reverse else rows.batches(ends_at_long_row=ends)
         )
+        if self.plan.places and way.source is None:
+            batches = self._placed(rows, batches, queries, reverse=way.reverse)
         for batch in batches:
             if is_pipe and len(self._sample) < SAMPLE_BATCHES:
                 self._sample.append(batch)
@@ -283,6 +287,34 @@ class RowPasses:
                     self._refuse(rows, batch, refused, way)
             if all(query.done for query in queries):
                 return
+
+    def _placed(
+        self,
+        rows: Rows | KeyRows,
+        batches: Iterable[RowBatch],
+        queries: Sequence[RowQuery | StreamQuery],
+        *,
+        reverse: bool,
+    ) -> Iterator[RowBatch]:
+        """Let queries know where the rows of each batch stand, before it is asked."""
+        file = os.fsencode(rows.source.location).decode(errors="replace")
+        others = takewhile(lambda other: other is not rows, self._files[None])
+        rows_before = sum(self._total(other) for other in others)
+        end = self._total(cast("Rows", rows)) if reverse else 0
+        for batch in batches:
+            # From the end, the numbers in a batch count from its run of rows.
+            end = end - len(batch) if reverse else batch.first_row + len(batch)
+            lines_before = end - batch.first_row if reverse else 0
+            for query in queries:
+                query.stand_in(file, lines_before, rows_before)
+            yield batch
+        if not reverse:
+            self._totals[id(rows)] = end
+
+    def _total(self, rows: Rows) -> int:
+        """Return how many rows a file has; of a pipe that is known when it has been read."""
+        known = self._totals.get(id(rows))
+        return rows.total() if known is None else known
 
     def _count(
         self, asked: Counts, way: Pass, passed_over: Sequence[Uncounted] = ()

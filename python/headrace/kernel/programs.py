@@ -179,6 +179,10 @@ class RowQuery:
         lines, asked, refused = self._native.answer(batch, start, reverse)
         return Answers(lines, asked, None if refused is None else refused_row(*refused))
 
+    def stand_in(self, file: str, lines_before: int, rows_before: int) -> None:
+        """Let the program know where the rows stand that come from now on."""
+        self._native.stand_in(file, lines_before, rows_before)
+
     @property
     def done(self) -> bool:
         """Whether all lines have been given that were asked for."""
@@ -280,6 +284,10 @@ class StreamQuery:
     def table(self) -> JoinTable:
         """Return the table that the last stage has filled."""
         return self._native.table()
+
+    def stand_in(self, file: str, lines_before: int, rows_before: int) -> None:
+        """Let the stages know where the rows stand that come from now on."""
+        self._native.stand_in(file, lines_before, rows_before)
 
     @property
     def held(self) -> int:

@@ -154,6 +154,8 @@ class QueryPlan:
     main: RowPlan | StreamPlan | ValuePlan
     questions: tuple[StreamPlan, ...]
     names: tuple[tuple[str, int], ...]
+    places: bool = False
+    """Whether the query reads where its rows stand."""
 
 
 @lru_cache(maxsize=256)
@@ -233,7 +235,9 @@ def _planned(
         main = ValuePlan(planner.program(plan.tree), plan.spread)
     else:
         main = planner.stream(plan)
-    return QueryPlan(main, tuple(planner.questions), tuple(sources.items()))
+    texts = [query, *filter(None, (where, distinct_by))]
+    places = any(_reads_place(read_query(text, bindings)) for text in texts)
+    return QueryPlan(main, tuple(planner.questions), tuple(sources.items()), places)
 
 
 def lanes(plan: logical.StreamPlan) -> Lanes:
@@ -262,6 +266,25 @@ def lanes(plan: logical.StreamPlan) -> Lanes:
 def whole_row() -> Program:
     """Return the program that asks for the row as it is."""
     return Program("$", compile_query("$", ast.Root()))
+
+
+PLACES = frozenset({"input_file", "input_line", "input_row"})
+"""Functions of where a row stands."""
+
+
+def _reads_place(tree: ast.Node) -> bool:
+    """Whether a query reads where its rows stand."""
+    for node in traversal.walk(tree):
+        match node:
+            case ast.Call(name) | ast.Name(name) if name in PLACES:
+                return True
+            case ast.Path(_, steps):
+                names = {step.name for step in steps if isinstance(step, ast.Method)}
+                if names & PLACES:
+                    return True
+            case _:
+                pass
+    return False
 
 
 def _sources(tree: ast.Node) -> dict[str, int]:

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use bumpalo::Bump;
 
 use super::{
-    Flow, Machine, Program, Reading, Refusal, Stage, Stages, StreamCounts, Watch, demand,
+    Flow, Known, Machine, Program, Reading, Refusal, Stage, Stages, StreamCounts, Watch, demand,
     join::is_key,
     per_row::emptied,
     row_parser::{Parsed, RowParser},
@@ -143,19 +143,19 @@ impl KeyedRows {
             Parsed::Blank => return Ok(Came::Blank),
             Parsed::Deleted => return Ok(Came::Nothing),
         };
-        let sources = values_of(&self.sources, arena);
+        let known = Known { sources: values_of(&self.sources, arena), place: None };
         let (key, then, watch) = (&self.key, &mut self.then, &self.watch);
         let (keyed, joins, compact) = (&mut self.keyed, self.joins, self.compact);
         let falling = &self.falling;
         let place = (position, start);
         let (mut came, mut late) = (Came::Nothing, None);
-        let pushed = self.stages.push(document.root(), sources, arena, &mut |element| {
+        let pushed = self.stages.push(document.root(), known, arena, &mut |element| {
             came = Came::Elements;
             if late.is_some() {
                 // The query fails, but whether the row does depends on the stages alone.
                 return Ok(Flow::Continue);
             }
-            let found = match key.as_ref().map(|key| asked(key, element, sources, arena, watch)) {
+            let found = match key.as_ref().map(|key| asked(key, element, known, arena, watch)) {
                 Some(Err(failed)) => {
                     late = Some(failed);
                     return Ok(Flow::Continue);
@@ -163,7 +163,7 @@ impl KeyedRows {
                 Some(Ok(found)) => (!joins || is_key(found, arena)).then_some(found),
                 None => None,
             };
-            let pushed = then.push(element, sources, arena, &mut |element| {
+            let pushed = then.push(element, known, arena, &mut |element| {
                 let key = found.map(|key| (key, falling.as_slice()));
                 keyed.push(place, key, element, (!compact).then_some(document), arena);
                 Ok(Flow::Continue)
@@ -202,11 +202,11 @@ type Late = (Option<(u32, u32)>, String);
 fn asked<'r>(
     key: &Program,
     element: Value<'r>,
-    sources: &'r [Value<'r>],
+    known: Known<'r>,
     arena: &'r Bump,
     watch: &Watch,
 ) -> Result<Value<'r>, Late> {
-    let found = Machine::new(key, arena, element, watch).knowing(sources).run();
+    let found = Machine::new(key, arena, element, watch).knowing(known).run();
     found.map_err(|fault| (fault.expr.map(|at| key.span(at)), fault.reason))
 }
 

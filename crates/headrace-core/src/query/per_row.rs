@@ -7,7 +7,7 @@ use std::sync::Arc;
 use bumpalo::Bump;
 
 use super::{
-    Flow, Machine, Program, Reading, Watch, demand,
+    Flow, Input, Known, Machine, Program, Reading, Watch, demand,
     row_parser::{Parsed, RowParser},
 };
 use crate::{
@@ -70,6 +70,7 @@ pub struct PerRow {
     program: Arc<Program>,
     writing: Writing,
     sources: Arc<[Kept]>,
+    input: Option<Input>,
     parser: RowParser,
     watch: Watch,
     arena: Bump,
@@ -86,6 +87,7 @@ impl PerRow {
             program,
             writing,
             sources: Arc::new([]),
+            input: None,
             parser: RowParser::new(reading, lanes),
             watch,
             arena: Bump::new(),
@@ -99,6 +101,11 @@ impl PerRow {
     pub fn knowing(mut self, sources: Arc<[Kept]>) -> Self {
         self.sources = sources;
         self
+    }
+
+    /// Let the program know where the rows stand that come from now on.
+    pub fn stand_in(&mut self, input: Input) {
+        self.input = Some(input);
     }
 
     /// Whether all lines have been written that were asked for.
@@ -150,9 +157,11 @@ impl PerRow {
             }
             if lines < left { Flow::Continue } else { Flow::Stop }
         };
-        let sources = values_of(&self.sources, arena);
-        let mut machine =
-            Machine::new(program, arena, document.root(), &self.watch).knowing(sources);
+        let known = Known {
+            sources: values_of(&self.sources, arena),
+            place: self.input.as_ref().map(|input| input.place(row.number)),
+        };
+        let mut machine = Machine::new(program, arena, document.root(), &self.watch).knowing(known);
         let written = match output {
             Output::Elements => machine.each(program.root(), &mut |_, value| Ok(write(value, out))),
             Output::Answer => machine.run().map(|value| write(value, out)),

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use bumpalo::Bump;
 
-use super::{Machine, Program, Watch};
+use super::{Known, Machine, Program, Watch};
 use crate::{
     json::{Limits, MAX_DEPTH},
     value::{Kept, Tape, values_of, write_json},
@@ -61,9 +61,9 @@ impl Prune {
     fn best(&self, text: &[u8]) -> Option<(Vec<u8>, u64)> {
         let (arena, mut tape) = (Bump::new(), Tape::once());
         let document = tape.parse(text, &Limits { max_depth: MAX_DEPTH }).ok()?;
-        let sources = values_of(&self.sources, &arena);
+        let known = Known { sources: values_of(&self.sources, &arena), place: None };
         let best = Machine::new(&self.program, &arena, document.root(), &self.watch)
-            .knowing(sources)
+            .knowing(known)
             .run()
             .ok()?;
         let mut kept = Vec::new();

@@ -8,7 +8,7 @@ use std::{collections::HashSet, sync::Arc};
 use bumpalo::Bump;
 
 use super::{
-    Evaluated, Fault, Flow, JoinKind, JoinTable, Machine, Program, Watch,
+    Evaluated, Fault, Flow, JoinKind, JoinTable, Known, Machine, Program, Watch,
     join::{combined, write_key},
     zip::Partners,
 };
@@ -118,20 +118,19 @@ impl Stages {
         }
     }
 
-    /// Push an element through all stages; what comes out goes to `sink`. `sources` are the
-    /// values that programs know by number.
+    /// Push an element through all stages; what comes out goes to `sink`. `known` is what
+    /// programs know beside it.
     ///
     /// # Errors
     /// The first fault, and the stage it is in.
     pub fn push<'r>(
         &mut self,
         element: Value<'r>,
-        sources: &'r [Value<'r>],
+        known: Known<'r>,
         arena: &'r Bump,
         sink: &mut Out<'_, 'r>,
     ) -> Result<Flow, Failed> {
-        let mut passing =
-            Passing { watch: &self.watch, ended: false, held_bytes: 0, sources, arena };
+        let mut passing = Passing { watch: &self.watch, ended: false, held_bytes: 0, known, arena };
         let flow = passing.push(&mut self.chain, 0, element, sink);
         self.ended |= passing.ended;
         self.held_bytes += passing.held_bytes;
@@ -144,12 +143,11 @@ impl Stages {
     /// See [`Self::push`].
     pub fn end<'r>(
         &mut self,
-        sources: &'r [Value<'r>],
+        known: Known<'r>,
         arena: &'r Bump,
         sink: &mut Out<'_, 'r>,
     ) -> Result<Flow, Failed> {
-        let mut passing =
-            Passing { watch: &self.watch, ended: false, held_bytes: 0, sources, arena };
+        let mut passing = Passing { watch: &self.watch, ended: false, held_bytes: 0, known, arena };
         for at in 0..self.chain.len() {
             let Some((Stage::Zip(partners), rest)) = self.chain[at..].split_first_mut() else {
                 continue;
@@ -171,7 +169,7 @@ struct Passing<'w, 'r> {
     watch: &'w Watch,
     ended: bool,
     held_bytes: u64,
-    sources: &'r [Value<'r>],
+    known: Known<'r>,
     arena: &'r Bump,
 }
 
@@ -261,7 +259,7 @@ impl<'r> Passing<'_, 'r> {
     ) -> Result<Flow, Failed> {
         let mut failed = None;
         let mut machine =
-            Machine::new(program, self.arena, element, self.watch).knowing(self.sources);
+            Machine::new(program, self.arena, element, self.watch).knowing(self.known);
         let flow = machine.each(program.root(), &mut |_, value| {
             let flow = self.push(rest, at + 1, value, sink);
             flow.or_else(|failure| {
@@ -312,7 +310,7 @@ impl<'r> Passing<'_, 'r> {
     }
 
     fn asked(&self, program: &Program, element: Value<'r>) -> Evaluated<'r> {
-        Machine::new(program, self.arena, element, self.watch).knowing(self.sources).run()
+        Machine::new(program, self.arena, element, self.watch).knowing(self.known).run()
     }
 
     fn holds(&self, program: &Program, element: Value<'r>) -> Result<bool, Fault> {

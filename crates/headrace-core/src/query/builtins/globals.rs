@@ -94,7 +94,86 @@ pub(super) static BUILTINS: &[Builtin] = &[
         examples: &[["now() > 1700000000000", "null", "true"]],
         run: Run::Value(now),
     },
+    Builtin {
+        name: "input_file",
+        aliases: &[],
+        group: "Functions",
+        parameters: &[],
+        required: 0,
+        doc: "The name of the file that the row is in. An error where no row of a file is asked.",
+        examples: &[["input_file()", "null", "error"]],
+        run: Run::Value(input_file),
+    },
+    Builtin {
+        name: "input_line",
+        aliases: &[],
+        group: "Functions",
+        parameters: &[],
+        required: 0,
+        doc: "The line of its file that the row is; the first is 1.",
+        examples: &[["input_line()", "null", "error"]],
+        run: Run::Value(input_line),
+    },
+    Builtin {
+        name: "input_row",
+        aliases: &[],
+        group: "Functions",
+        parameters: &[],
+        required: 0,
+        doc: "The number of the row among those of all files, blank lines included; the first is \
+              0, as in `headrace row`.",
+        examples: &[["input_row()", "null", "error"]],
+        run: Run::Value(input_row),
+    },
+    Builtin {
+        name: "env",
+        aliases: &[],
+        group: "Functions",
+        parameters: &[Parameter::Value("name")],
+        required: 1,
+        doc: "The variable of the environment with this name, which stands in quotes; null if it \
+              is not set. Only with `--allow-env`.",
+        examples: &[[r#"env("HOME")"#, "null", "error"]],
+        run: Run::Value(env),
+    },
 ];
+
+fn input_file<'r, 'p>(
+    machine: &mut Machine<'p, 'r>,
+    _receiver: Value<'r>,
+    _args: &'p [Arg],
+) -> Evaluated<'r> {
+    Ok(Value::Str(machine.place()?.file))
+}
+
+fn input_line<'r, 'p>(
+    machine: &mut Machine<'p, 'r>,
+    _receiver: Value<'r>,
+    _args: &'p [Arg],
+) -> Evaluated<'r> {
+    machine.place().map(|place| counted(place.line))
+}
+
+fn input_row<'r, 'p>(
+    machine: &mut Machine<'p, 'r>,
+    _receiver: Value<'r>,
+    _args: &'p [Arg],
+) -> Evaluated<'r> {
+    machine.place().map(|place| counted(place.row))
+}
+
+fn counted<'r>(number: u64) -> Value<'r> {
+    Value::Int(i64::try_from(number).unwrap_or(i64::MAX))
+}
+
+/// The compiler puts the value in place of the call, where that is allowed.
+fn env<'r, 'p>(
+    _machine: &mut Machine<'p, 'r>,
+    _receiver: Value<'r>,
+    _args: &'p [Arg],
+) -> Evaluated<'r> {
+    Err(Fault::new("the name of a variable stands in quotes: env(\"HOME\")"))
+}
 
 fn coalesce<'r, 'p>(
     machine: &mut Machine<'p, 'r>,

@@ -12,7 +12,7 @@ use bumpalo::{Bump, collections::Vec as BumpVec};
 
 use self::operators::{compared, order_of};
 use super::{
-    Arg, ExprId, Fault, Program,
+    Arg, ExprId, Fault, Known, Place, Program,
     builtins::Run,
     deep, numbers, patch, pattern,
     program::{Const, Expr, Operator},
@@ -51,7 +51,7 @@ pub struct Machine<'p, 'r> {
     pub arena: &'r Bump,
     root: Value<'r>,
     current: Value<'r>,
-    sources: &'r [Value<'r>],
+    known: Known<'r>,
     variables: &'r mut [Value<'r>],
     watch: &'p Watch,
     scales: Scales,
@@ -62,14 +62,33 @@ impl<'p, 'r> Machine<'p, 'r> {
     pub fn new(program: &'p Program, arena: &'r Bump, row: Value<'r>, watch: &'p Watch) -> Self {
         let variables = arena.alloc_slice_fill_copy(program.variables, Value::Null);
         let scales = Scales::new(row);
-        Self { program, arena, root: row, current: row, sources: &[], variables, watch, scales }
+        Self {
+            program,
+            arena,
+            root: row,
+            current: row,
+            known: Known::default(),
+            variables,
+            watch,
+            scales,
+        }
     }
 
-    /// The machine, knowing the values that the program has by number.
+    /// The machine, knowing the values that the program has by number, and where the row stands.
     #[must_use]
-    pub fn knowing(mut self, sources: &'r [Value<'r>]) -> Self {
-        self.sources = sources;
+    pub fn knowing(mut self, known: Known<'r>) -> Self {
+        self.known = known;
         self
+    }
+
+    /// Where the row stands.
+    ///
+    /// # Errors
+    /// What is asked is no row of a file, or no longer.
+    pub(super) fn place(&self) -> Result<Place<'r>, Fault> {
+        self.known.place.ok_or_else(|| {
+            Fault::new("only of a row of a file it is known where it stands, while it is read")
+        })
     }
 
     /// The value of the query over the row.
@@ -135,7 +154,7 @@ impl<'p, 'r> Machine<'p, 'r> {
             Expr::Current => Some(self.current),
             Expr::Variable(variable) => Some(self.variables[*variable as usize]),
             Expr::Source(number) => {
-                Some(self.sources.get(*number as usize).copied().unwrap_or(Value::Null))
+                Some(self.known.sources.get(*number as usize).copied().unwrap_or(Value::Null))
             }
             _ => self.part(id).map(Value::Node),
         }

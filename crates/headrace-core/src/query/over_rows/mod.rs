@@ -18,7 +18,8 @@ use groups::Groups;
 use key_counts::KeyCounts;
 
 use super::{
-    Fault, Flow, JoinTable, Prune, Reading, Refusal, Stage, Stages, Sum, Watch, demand, numbers,
+    Fault, Flow, Input, JoinTable, Known, Prune, Reading, Refusal, Stage, Stages, Sum, Watch,
+    demand, numbers,
     per_row::{emptied, write_line},
     row_parser::{Parsed, RowParser},
 };
@@ -104,6 +105,7 @@ pub enum Obstacle {
 pub struct OverRows {
     stages: Stages,
     sources: Arc<[Kept]>,
+    input: Option<Input>,
     state: State,
     max_memory: u64,
     parser: RowParser,
@@ -182,6 +184,7 @@ impl OverRows {
         Self {
             stages: Stages::new(stages, watch),
             sources: Arc::new([]),
+            input: None,
             state,
             max_memory,
             parser: RowParser::new(reading, lanes),
@@ -217,6 +220,11 @@ impl OverRows {
             groups.reduce(slots);
         }
         self
+    }
+
+    /// Let the stages know where the rows stand that come from now on.
+    pub fn stand_in(&mut self, input: Input) {
+        self.input = Some(input);
     }
 
     /// Whether no further row can change the result.
@@ -272,9 +280,9 @@ impl OverRows {
         }
         // No element is the row: there is none.
         let (no_row, arena) = (Document::default(), Bump::new());
-        let sources = values_of(&self.sources, &arena);
+        let known = Known { sources: values_of(&self.sources, &arena), place: None };
         let (state, done) = (&mut self.state, &mut self.done);
-        let ended = self.stages.end(sources, &arena, &mut |element| {
+        let ended = self.stages.end(known, &arena, &mut |element| {
             *done = state.take(element, &no_row, &arena)?;
             Ok(if *done { Flow::Stop } else { Flow::Continue })
         });
@@ -307,8 +315,11 @@ impl OverRows {
         // Mostly there is one, which takes no memory.
         let (mut first, mut more) = (None, BumpVec::new_in(arena));
         let mut wanted = state.wanted();
-        let sources = values_of(&self.sources, arena);
-        let pushed = self.stages.push(document.root(), sources, arena, &mut |element| {
+        let known = Known {
+            sources: values_of(&self.sources, arena),
+            place: self.input.as_ref().map(|input| input.place(row.number)),
+        };
+        let pushed = self.stages.push(document.root(), known, arena, &mut |element| {
             if state.passes_over(element) {
                 return Ok(Flow::Continue);
             }
