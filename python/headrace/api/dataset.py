@@ -307,6 +307,7 @@ class Dataset(Closing, Sequence[T_co]):
         null_payload: Literal["skip", "keep", "error"] = "skip",
         lanes: bool = True,
         index: bool = True,
+        shape: Literal["lines", "array"] | None = None,
         errors: Errors | None = None,
         engine: Literal["local", "spark"] = "local",
         master: str | None = None,
@@ -328,6 +329,9 @@ class Dataset(Closing, Sequence[T_co]):
         with `distinct_by`, a query too, only the first row of each key is asked. With
         `frame`, lines are a key, this separator and JSON, which may be null. With
         `errors`, rows that are passed over go there: to a file, or to a function.
+        An answer about all rows is a line for each element or one value, as the query says
+        (docs/language.md, "All rows"); with the `shape` ``"lines"`` an array is a line for each
+        element, with ``"array"`` it is one line.
         Without `lanes`, fields that nobody reads are recorded too; the answers are the
         same. So are they without `index`, with which a filter such as ``id == 7`` reads only
         the rows that a key index of ``id`` leads to, where a file has one. They are the same
@@ -354,6 +358,7 @@ class Dataset(Closing, Sequence[T_co]):
             on_error=(on_error, ("abort", "skip", "collect")),
             null_payload=(null_payload, ("skip", "keep", "error")),
             engine=(engine, ("local", "spark")),
+            shape=(shape, (None, "lines", "array")),
         )
         stream = mode == "stream" or (mode is None and bool(names))
         bindings = bindings_of(args or {}, os.environ if allow_env else None)
@@ -369,6 +374,11 @@ class Dataset(Closing, Sequence[T_co]):
         main = plan.main
         if output == "match" and not isinstance(main, RowPlan):
             raise UsageError("matches are about each row, not about all rows")
+        if shape is not None and isinstance(main, RowPlan):
+            raise UsageError(
+                f"shape={shape!r} (--{shape}) is about the answer of all rows; "
+                "the query is about each row: write $.rows().map(...)"
+            )
         backwards = reverse != (isinstance(main, StreamPlan) and main.reverse)
         if backwards and not all(file.capabilities.reverse for file in self._open()):
             raise UsageError("a pipe has no end to begin from; save it to a file first")
@@ -388,6 +398,7 @@ class Dataset(Closing, Sequence[T_co]):
             size_hints or {},
             lanes,
             index and not plan.places,
+            shape,
         )
         start: Callable[[QueryPlan, QueryOptions], QueryRun] = QueryRun
         if engine == "spark":

@@ -2,12 +2,31 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from headrace.kernel.builtins import Builtin, Example, builtins
 
-from headrace.kernel.builtins import builtins
-
-if TYPE_CHECKING:
-    from headrace.kernel.builtins import Builtin
+ROWS = Builtin(
+    name="rows",
+    aliases=(),
+    group="All rows",
+    parameters=(),
+    required=0,
+    doc="All rows, where `$.rows()` begins a chain: the query is about all of them, and in its stages "
+    "`$`, `@` and names are the row. Of one document: its elements, or it as the only row. Inside a stage it is "
+    "refused; there `$.rows().max(v) -> m | $.rows().filter(v == m)` names the answer first.",
+    examples=(
+        Example(
+            "$.rows().filter(v > 1).map(id)",
+            '[{"id": 1, "v": 2}, {"id": 2, "v": 1}]',
+            "[1]",
+        ),
+        Example(
+            "$.rows().max(v) -> m | $.rows().find(v == m).id",
+            '[{"id": 1, "v": 2}, {"id": 2, "v": 3}]',
+            "2",
+        ),
+    ),
+)
+"""What begins a query about all rows; the compiler knows it, not the table of the core."""
 
 _INTRODUCTION = """\
 # Functions
@@ -23,7 +42,22 @@ it needs one, and its answer.
 
 def all_functions() -> list[Builtin]:
     """Return every builtin once, in the order of the table."""
-    return list(dict.fromkeys(builtins().values()))
+    return [ROWS, *dict.fromkeys(builtins().values())]
+
+
+def explained(name: str) -> str | None:
+    """Return what a function of this name does, also with ``on:``; None if there is none.
+
+    >>> print((explained("rows") or "").partition("\\n")[0], explained("nope"))
+    rows() None
+    """
+    table = {**builtins(), ROWS.name: ROWS}
+    if name not in table:
+        return None
+    meanings = [table[name]]
+    if (joining := table.get(f"{name} on")) is not None:
+        meanings.append(joining)
+    return "\n".join(map(described, meanings))
 
 
 def signature(builtin: Builtin) -> str:

@@ -41,13 +41,14 @@ def files(options: Namespace) -> list[str]:
 
 
 def stdin_waits() -> bool:
-    """Whether standard input is a pipe that somebody may have meant us to read."""
+    """Whether standard input is a pipe or a file, which the caller may mean to be read."""
     try:
-        return sys.stdin is not None and stat.S_ISFIFO(
-            os.fstat(sys.stdin.fileno()).st_mode
-        )
+        if sys.stdin is None:
+            return False
+        mode = os.fstat(sys.stdin.fileno()).st_mode
     except (OSError, ValueError):
         return False
+    return stat.S_ISFIFO(mode) or stat.S_ISREG(mode)
 
 
 def open_dataset(options: Namespace, files: str | Sequence[str]) -> Dataset[bytes]:

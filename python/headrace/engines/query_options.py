@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from headrace.kernel.programs import Frame, Output
 
 OnError: TypeAlias = Literal["abort", "skip", "collect"]
+Shape: TypeAlias = Literal["lines", "array"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +29,8 @@ class BadRow:
 class QueryOptions:
     """How a query runs.
 
-    `size_hints` are rows of named sources, for who knows them. Without `lanes`, rows
+    `shape`: whether the answer about all rows is a line for each element or one array,
+    whatever the query itself gives. `size_hints` are rows of named sources, for who knows them. Without `lanes`, rows
     are recorded as a whole, whatever is read of them. Without `index`, all rows are read,
     whatever key indexes there are.
     """
@@ -44,6 +46,7 @@ class QueryOptions:
     size_hints: Mapping[str, int] = field(default_factory=dict)
     lanes: bool = True
     index: bool = True
+    shape: Shape | None = None
 
 
 def warn_of_memory(message: str) -> None:

@@ -33,6 +33,7 @@ from headrace.store.row_provider import KeySet, Lanes
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    from headrace.engines.query_options import Shape
     from headrace.engines.row_passes import Rows
     from headrace.kernel.programs import JoinTable
 
@@ -66,7 +67,7 @@ class QueryRun(RowPasses):
         yield from (lines for lines in self._main_lines() if lines)
 
     def _main_lines(self) -> Iterator[bytes]:
-        main, options = self.plan.main, self.options
+        main, options = _shaped(self.plan.main, self.options.shape), self.options
         if isinstance(main, ValuePlan):
             answer = main.program.evaluate(b"null", options.max_depth, self._values)
             yield from self._printed(
@@ -370,3 +371,20 @@ class QueryRun(RowPasses):
                 raise AssertionError("what is reduced has no lines")
         for query in queries:
             query.end()
+
+
+def _shaped(
+    main: RowPlan | StreamPlan | ValuePlan, shape: Shape | None
+) -> RowPlan | StreamPlan | ValuePlan:
+    """Return a plan whose answer has the shape that the options ask for."""
+    if shape is None or isinstance(main, RowPlan):
+        return main
+    spread = shape == "lines"
+    if isinstance(main, ValuePlan):
+        return replace(main, spread=spread)
+    if main.reduction == "lines":
+        return main if spread else replace(main, reduction="collect")
+    if main.spread == spread:
+        return main
+    # Without what says the same in another shape.
+    return replace(main, spread=spread, order=None, group=None)

@@ -28,6 +28,7 @@ from headrace.logical.shape import ROW_LOCAL, gives_elements, stream_steps
 from headrace.logical.simplified import simplified
 from headrace.logical.sources import begins_with_rows, is_closed, lifted
 from headrace.logical.spelling import one_path
+from headrace.logical.totality import cannot_fail
 from headrace.logical.writes import is_chain
 
 if TYPE_CHECKING:
@@ -53,6 +54,9 @@ _NUMBERS: dict[str, Reduction] = {
     "min": "min",
     "max": "max",
 }
+_KEYED = frozenset(
+    {"group_by", "index_by", "max_by", "min_by", "partition", "sort", "sort_by"}
+)
 _OF_ENTRIES = ("entries", "keys", "to_pairs", "values")
 _OF_ONE_VALUE = frozenset({
     "approx_count_distinct", "approx_distinct", "count_by", "count_distinct", "mode", "nunique",
@@ -385,6 +389,7 @@ class _Planner:
         ):
             return found
         if isinstance(step, ast.Method):
+            self._check_keys(step)
             arguments = tuple(arg.value for arg in step.args)
             plans = (
                 self._bounded,
@@ -403,6 +408,19 @@ class _Planner:
                 group=_group(step, rest),
             )
         return self._collect([step, *rest])
+
+    def _check_keys(self, step: ast.Method) -> None:
+        """Let a row whose keys cannot be computed fail by itself, before all are held."""
+        if step.name not in _KEYED:
+            return
+        keys = [arg.value for arg in step.args if not _compares(arg.value)]
+        if len(keys) > 1 and step.name == "partition":
+            # What is behind a condition that does not hold is not computed.
+            keys = [ast.And(tuple(keys))]
+        for key in keys:
+            checked = _computable(key)
+            if checked is not None:
+                self._local.append(ast.Method("filter", (ast.Arg(checked),)))
 
     def _placed(
         self, step: ast.Index | ast.Slice, rest: Sequence[ast.Step]
@@ -590,6 +608,17 @@ class _Planner:
         if rest:
             test = ast.Path(test, tuple(rest))
         return replace(self._finish("collect"), limit=1, rest=test)
+
+
+def _computable(key: ast.Node) -> ast.Node | None:
+    """Return what is true of an element, and fails where its key does; None if none can."""
+    if isinstance(key, ast.Lambda):
+        body = _computable(key.body)
+        return None if body is None else replace(key, body=body)
+    value = key.operand if isinstance(key, ast.Negate) else key
+    if cannot_fail(value):
+        return None
+    return ast.IsKind(ast.ArrayLiteral((value,)), ast.Kind.ARRAY, span=key.span)
 
 
 def _group(step: ast.Method, rest: Sequence[ast.Step]) -> Group | None:

@@ -15,7 +15,9 @@ from headrace.logical import key_filter
 from headrace.logical import stream as logical
 from headrace.logical.compiler import compile_query
 from headrace.logical.demand import NOTHING, fields_of, of_elements, union
+from headrace.logical.errors import QueryMeaningError
 from headrace.logical.resolution import read_query
+from headrace.logical.scopes import is_rows
 from headrace.logical.sources import lifted
 from headrace.store.row_provider import Lanes
 
@@ -221,7 +223,9 @@ def _planned(
             raise UsageError(
                 "distinct_by is about each row; write .unique_by(key) here"
             )
-        main = planner.distinct(tree, distinct_by, read_query(distinct_by, bindings))
+        key = read_query(distinct_by, bindings)
+        _refuse_rows(distinct_by, key)
+        main = planner.distinct(tree, distinct_by, key)
     elif plan is None and condition is not None:
         main = planner.each_chosen(tree)
     elif plan is None:
@@ -238,6 +242,18 @@ def _planned(
     texts = [query, *filter(None, (where, distinct_by))]
     places = any(_reads_place(read_query(text, bindings)) for text in texts)
     return QueryPlan(main, tuple(planner.questions), tuple(sources.items()), places)
+
+
+def _refuse_rows(text: str, key: ast.Node) -> None:
+    """Refuse a key that is about all rows: it is the key of one."""
+    for node in traversal.walk(key):
+        if is_rows(node):
+            raise QueryMeaningError(
+                text,
+                node.span.start,
+                "distinct_by is a key of each row, and $.rows() is about all rows",
+                "name a field of the row: --distinct-by id, distinct_by='id'",
+            )
 
 
 def lanes(plan: logical.StreamPlan) -> Lanes:

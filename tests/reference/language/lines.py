@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Any
 
@@ -159,6 +159,7 @@ def ask_whole(query, rows, *, of_rows, manner="plain"):
 
 MADE_OF = {"sum", "avg", "min", "max"}
 REDUCING = MADE_OF | {"count", "count_by", "first", "last", "find", "any"}
+KEYED = {"group_by", "index_by", "max_by", "min_by", "partition", "sort", "sort_by"}
 COUNTING = {"take", "skip", "drop"}
 WHOLE = {"sort", "sort_by", "reverse", "flatten"}
 
@@ -211,6 +212,8 @@ class Stream:
             if step.name in REDUCING:
                 self.value = self._reduced(step, of_rows)
                 return steps[place + 1 :]
+            if step.name in KEYED:
+                self.value = self._with_keys(step, of_rows)
             if step.name not in STAGES.keys() | COUNTING:
                 break
             self.value = self._stage(step, of_rows)
@@ -218,6 +221,25 @@ class Stream:
             place = len(steps)
         self.value = [value for _line, value in self.value]
         return steps[place:]
+
+    def _with_keys(self, step, of_rows):
+        """Yield the elements whose keys can be computed."""
+        keys = tuple(arg.value for arg in step.args)
+        if any(isinstance(key, ast.Lambda) and len(key.params) > 1 for key in keys):
+            return self.value
+        args = tuple(ast.Arg(without_sign(key)) for key in keys)
+        arguments = Arguments(args, NOTHING, evaluate, of_rows)
+        if step.name == "partition":
+            keyed = [arguments.condition()]
+        else:
+            keyed = [arguments.each(place) for place in range(len(keys))]
+        return self._keyed(self.value, keyed)
+
+    def _keyed(self, source, keyed):
+        # Every row has all its keys computed before the next one has.
+        together = self.each(source, lambda value: [key(value) for key in keyed])
+        for line, value, _keys in together:
+            yield line, value
 
     def _stage(self, step, of_rows):
         arguments = Arguments(step.args, NOTHING, evaluate, of_rows)
@@ -298,6 +320,13 @@ class Stream:
         if step.name == "any":
             return any(holds for _line, _value, holds in tested)
         return next((value for _line, value, holds in tested if holds), None)
+
+
+def without_sign(key):
+    """Return a key without the minus that turns its order round."""
+    if isinstance(key, ast.Lambda):
+        return replace(key, body=without_sign(key.body))
+    return key.operand if isinstance(key, ast.Negate) else key
 
 
 NOTHING = Scope(None, None)

@@ -32,7 +32,7 @@ def run(options: Namespace, console: Console) -> int:
     """Print the functions."""
     from difflib import get_close_matches
 
-    from headrace.api.functions import all_functions, described
+    from headrace.api.functions import all_functions, explained
     from headrace.errors import UsageError
     from headrace.kernel.builtins import builtins
 
@@ -42,10 +42,10 @@ def run(options: Namespace, console: Console) -> int:
         for builtin in functions:
             console.text(f"{builtin.name:{width}}  {builtin.doc}\n")
         return 0
-    found = builtins().get(options.name)
+    found = explained(options.name)
     if found is None:
         near = get_close_matches(options.name, builtins(), n=1)
         hint = f"; did you mean {near[0]}?" if near else ""
         raise UsageError(f"there is no function {options.name}{hint}")
-    console.text(described(found))
+    console.text(found)
     return 0

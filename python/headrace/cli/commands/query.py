@@ -61,7 +61,8 @@ key indexes lead to are asked without tasks if they are few.
 
 Other files can be asked in the same query: --name users=users.jsonl makes @users the
 array of their rows, to join with or to look up in, and $ the array of all rows of
-FILE. Without a FILE, $ is the source called main, or the first one."""
+FILE. Without a FILE, $ is the source called main, or the first one. Where standard
+input is a pipe or a file, it could be $ too: write - for it, or call a source main."""
 
 EXAMPLES = (
     Example("headrace query '$.id' app.jsonl", "one field of each row"),
@@ -182,6 +183,18 @@ ARGUMENTS = (
         metavar="N",
     ),
     Argument(
+        "lines",
+        "switch",
+        "print each element of an array about all rows on a line",
+        ("--lines",),
+    ),
+    Argument(
+        "array",
+        "switch",
+        "print the elements about all rows as one array",
+        ("--array",),
+    ),
+    Argument(
         "null",
         "choice",
         "what becomes of an answer that is null (skip unless told)",
@@ -278,6 +291,8 @@ def run(options: Namespace, console: Console) -> int:
         return 0
     if options.matches and options.null == "emit":
         raise UsageError("--matches prints rows; it has no null to --null emit")
+    if options.lines and options.array:
+        raise UsageError("--lines and --array are two shapes of the answer; choose one")
     if options.threads == 0:
         raise UsageError("--threads 0: at least one must do the work")
     if not options.explain:
@@ -285,6 +300,11 @@ def run(options: Namespace, console: Console) -> int:
     named = _names(options)
     main = None if options.files or not named else _main(named)
     if main is not None and stdin_waits():
+        if main != "main" and _reads_main(options):
+            raise UsageError(
+                f"$ could be standard input or @{main}, and there is no FILE: add - for "
+                f"standard input, or name the rows of $: --name main={named[main][0]}"
+            )
         console.emit("unread", f"standard input is not read: $ is @{main}; - names it")
     dataset = open_dataset(options, files(options) if main is None else named[main])
     names: dict[str, SourceSpec | Dataset[Any]] = {**named}
@@ -312,6 +332,7 @@ def run(options: Namespace, console: Console) -> int:
             null_payload=options.null_payload,
             lanes=not options.no_lanes,
             index=_uses_indexes(options),
+            shape="lines" if options.lines else "array" if options.array else None,
             engine=options.engine,
             master=options.master,
             partition_bytes=options.partition_bytes,
@@ -355,11 +376,28 @@ def _uses_indexes(options: Namespace) -> bool:
 
 
 def _names(options: Namespace) -> dict[str, list[str]]:
-    """Return the files of each name, in the order they were given."""
+    """Return the file of each name, in the order they were given."""
+    from headrace.errors import UsageError
+
     names: dict[str, list[str]] = {}
     for name, file in options.names or ():
-        names.setdefault(name, []).append(file)
+        if name in names:
+            raise UsageError(
+                f"--name {name} is given twice, for {names[name][0]} and {file}; choose "
+                f"another name, or one pattern for both: --name '{name}=*.jsonl'"
+            )
+        names[name] = [file]
     return names
+
+
+def _reads_main(options: Namespace) -> bool:
+    """Whether a query beside named sources reads the rows of ``$``."""
+    from headrace.physical.query_plan import ValuePlan, plan_query
+
+    plan = plan_query(options.query, stream=True, distinct_by=options.distinct_by)
+    if isinstance(plan.main, ValuePlan):
+        return any(question.source is None for question in plan.questions)
+    return getattr(plan.main, "source", None) is None
 
 
 def _main(names: dict[str, list[str]]) -> str:
