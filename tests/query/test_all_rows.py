@@ -5,7 +5,9 @@ import json
 import pytest
 
 import headrace
+from headrace.errors import RowFailedError, UsageError
 from headrace.logical.errors import QueryMeaningError
+from tests.reference.engines import in_process
 
 ROWS = [{"id": 0, "v": 32}, {"id": 1, "v": 14}, {"id": 2, "v": 73}]
 
@@ -95,3 +97,122 @@ def test_what_no_row_has_is_refused(rows, query, mode, column, cure):
 )  # fmt: skip
 def test_a_write_over_a_stream_is_all_rows_with_a_change(rows, query, expected):
     assert rows.query(query, mode="stream").to_list() == expected
+
+
+# Lines or one value
+
+LINES = [
+    "$.rows().map(id)",
+    "$.rows()[*].id",
+    "$.rows(){id >= 0}[*].id",
+    "let t = 9 in $.rows().map(id)",
+    "let t = $.rows().count() in $.rows().map(id)",
+    "let t = $.rows().count() in $.rows().filter(id < t).map(id)",
+    "9 -> t | $.rows().map(id)",
+    "$.rows() -> s | s.map(id)",
+    "$.rows().map(id) | @",
+    "$.rows() | @.map(id)",
+    "($.rows().map(id))",
+    "$.rows().map(id) if 1 < 2 else null",
+    "null if $.rows().count() == 0 else $.rows().map(id)",
+    "$.rows().map(id) ?? []",
+    "null ?? $.rows().map(id)",
+    "try $.rows().map(id) else []",
+    "try $.rows().map(id + 0) else []",
+    "match $.rows().count() with {0 -> 0, _ -> $.rows().map(id)}",
+    "$.rows().map(id) + []",
+    "[] + $.rows().map(id)",
+    "[x for x in $.rows().map(id)]",
+    "$.rows().take(2).map(id).append(2)",
+    "$.rows().map(id).union([0])",
+    "union($.rows().map(id), [0])",
+]
+VALUES = [
+    ("$.rows().count()", 3),
+    ("let t = 9 in $.rows().count()", 3),
+    ("[...$.rows().map(id)]", [0, 1, 2]),
+    ("$.rows().group_by(v).values().len()", 3),
+    ("$.rows().map(id).fold([], (all, x) => all + [x])", [0, 1, 2]),
+    ("[1, 2].map(@) == $.rows().map(id)", False),
+    ("$.rows().count() if 1 < 2 else $.rows().count()", 3),
+]
+
+
+@pytest.mark.parametrize("query", LINES)
+def test_a_tail_that_gives_elements_gives_lines(rows, query):
+    assert rows.query(query).to_list() == [0, 1, 2]
+    whole = rows.query(query.replace("$.rows()", "$"), mode="stream")
+    assert whole.to_list() == [0, 1, 2]
+    (array,) = rows.query(query, shape="array").lines()
+    assert json.loads(array) == [0, 1, 2]
+
+
+@pytest.mark.parametrize(("query", "value"), VALUES)
+def test_any_other_tail_gives_one_value(rows, query, value):
+    assert rows.query(query).to_list() == [value]
+    lines = rows.query(query, shape="lines").to_list()
+    assert lines == (value if isinstance(value, list) else [value])
+
+
+def test_a_shape_is_that_of_all_rows(rows):
+    with pytest.raises(UsageError, match=r"write \$\.rows\(\)\.map"):
+        rows.query("id", shape="array")
+    with pytest.raises(UsageError, match="shape"):
+        rows.query("$.rows()", shape="table")
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "let t = 2 in $.rows().filter(id > t).count()",
+        "let t = 1 + 1, u = t in $.rows().filter(id > u).count()",
+        "let f = x => x + 1 in $.rows().filter(f(id) > 3).count()",
+        "let t = 'a'.len() + 1 in try $.rows().filter(id > t).count() else 0",
+        "2 -> t | $.rows().filter(id > t) | count",
+        "$.rows().filter(id > 2) -> s | s.count()",
+        "$.rows() -> s | {n: s.count(), m: s.max(id)} | n - 3",
+        "($.rows().filter(id > 2).count() if 2 > 1 else null) ?? 0",
+        "let s = $.rows().filter(id > 2) in s.count()",
+        "let n = $.rows().count() in n - 3",
+    ],
+)
+def test_what_is_known_beforehand_holds_no_rows(tmp_path, query):
+    path = tmp_path / "many.jsonl"
+    path.write_bytes(b"".join(b'{"id": %d}\n' % number for number in range(5000)))
+    with headrace.open(path, persist=False) as dataset:
+        assert dataset.query(query, memory="10KiB").to_list() == [4997]
+
+
+# Keys that cannot be computed
+
+
+@pytest.mark.parametrize(
+    ("query", "kept"),
+    [
+        ("$.rows().sort(v / (id - 1)).map(id)", [0, 2]),
+        ("$.rows().sort(-(v / (id - 1))).map(id)", [2, 0]),
+        ("$.rows().sort(r => r.v / (r.id - 1)).take(2).map(id)", [0, 2]),
+        ("$.rows().group_by(v / (id - 1)).values().flat_map(@).map(id)", [0, 2]),
+        ("$.rows().index_by(v / (id - 1)).values().map(id)", [0, 2]),
+        ("$.rows().min_by(v / (id - 1)).id", [0]),
+        ("$.rows().max_by(v / (id - 1)).id", [2]),
+        ("$.rows().partition(v / (id - 1) > 0).map(@.map(id))", [[2], [0]]),
+    ],
+)
+@pytest.mark.parametrize("engine", ["local", "spark"])
+def test_a_row_whose_key_fails_is_one_bad_row(rows, monkeypatch, query, kept, engine):
+    monkeypatch.setattr("headrace.api.spark_query._start", lambda _master: in_process)
+    divided = {"partition_bytes": 20} if engine == "spark" else {}
+    options = {"engine": engine, **divided}
+    with pytest.raises(RowFailedError) as failed:
+        rows.query(query, **options).to_list()
+    assert (failed.value.line, failed.value.offset) == (2, 19)
+    assert "division by zero" in failed.value.reason
+    result = rows.query(query, on_error="skip", **options)
+    assert result.to_list() == kept
+    assert result.stats.bad == 1
+
+
+def test_a_key_of_all_rows_is_no_key_of_each(rows):
+    with pytest.raises(QueryMeaningError, match="distinct_by is a key of each row"):
+        rows.query("id", distinct_by="$.rows()")

@@ -374,11 +374,7 @@ class Dataset(Closing, Sequence[T_co]):
         main = plan.main
         if output == "match" and not isinstance(main, RowPlan):
             raise UsageError("matches are about each row, not about all rows")
-        if shape is not None and isinstance(main, RowPlan):
-            raise UsageError(
-                f"shape={shape!r} (--{shape}) is about the answer of all rows; "
-                "the query is about each row: write $.rows().map(...)"
-            )
+        _check_shape(shape, is_row=isinstance(main, RowPlan))
         backwards = reverse != (isinstance(main, StreamPlan) and main.reverse)
         if backwards and not all(file.capabilities.reverse for file in self._open()):
             raise UsageError("a pipe has no end to begin from; save it to a file first")
@@ -756,6 +752,14 @@ def _refuse_times(files: Iterable[Rows], reason: str, instead: str) -> None:
             raise UsageError(
                 f"{rows.source.location}: {reason}; leave out since and until, or {instead}"
             )
+
+
+def _check_shape(shape: str | None, *, is_row: bool) -> None:
+    if shape is not None and is_row:
+        raise UsageError(
+            f"shape={shape!r} (--{shape}) is about the answer of all rows; the query is "
+            "about each row: write $.rows().map(...)"
+        )
 
 
 def _check_choices(**options: tuple[str | None, tuple[str | None, ...]]) -> None:

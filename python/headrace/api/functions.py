@@ -48,7 +48,7 @@ def all_functions() -> list[Builtin]:
 def explained(name: str) -> str | None:
     """Return what a function of this name does, also with ``on:``; None if there is none.
 
-    >>> print((explained("rows") or "").partition("\\n")[0], explained("nope"))
+    >>> print((explained("rows") or "").splitlines()[0], explained("nope"))
     rows() None
     """
     table = {**builtins(), ROWS.name: ROWS}

@@ -125,3 +125,13 @@ def names_in(part: ast.Located) -> frozenset[str]:
             case _:
                 pass
     return frozenset(found)
+
+
+def names_used(part: ast.Located) -> frozenset[str]:
+    """Return the names that an expression mentions, also those of functions it calls.
+
+    >>> sorted(names_used(ast.Call("f", (ast.Arg(ast.Name("a")),))))
+    ['a', 'f']
+    """
+    calls = {node.name for node in walk(part) if isinstance(node, ast.Call)}
+    return names_in(part) | calls

@@ -45,7 +45,9 @@ class _Check:
                 return ast.Root(span=node.span)
             case ast.Name(name) if around.is_top and name not in around.names:
                 raise self._no_field(node, name)
-            case ast.Call(name, ()) if around.is_top and name not in _WITHOUT_RECEIVER:
+            case ast.Call(name, ()) if (
+                around.is_top and name not in around.names | _WITHOUT_RECEIVER
+            ):
                 if not self.whole:
                     raise self._no_row(node, f"{name}() of @")
                 return ast.Call(

@@ -109,7 +109,7 @@ def rebuilt(node: ast.Node, around: Around, change: Change) -> ast.Node:  # noqa
                 base=base if of_rows else change(base, around),
                 steps=steps(path_steps, around, change, of_rows=of_rows),
             )
-        case ast.Call(name, (receiver, *others)):
+        case ast.Call(name, (receiver, *others)) if name not in around.names:
             first_arg = replace(receiver, value=change(receiver.value, around))
             method = ast.Method(name, tuple(others))
             rest = _arguments(method, around, around.about_part(), change)
@@ -210,3 +210,61 @@ def _loops(
         conditions = tuple(change(each, around) for each in loop.conditions)
         changed.append(replace(loop, source=source, conditions=conditions))
     return tuple(changed), around
+
+
+def free_names(node: ast.Node) -> frozenset[str]:
+    """Return the names in an expression that it does not give to values itself.
+
+    >>> from headrace.language.parser import parse
+    >>> sorted(free_names(parse("let a = b in [a, f(c), {d}]")))
+    ['b', 'c', 'd', 'f']
+    """
+    found: set[str] = set()
+
+    def visit(part: ast.Node, around: Around) -> ast.Node:
+        found.update(_own_names(part) - around.names)
+        return rebuilt(part, around, visit)
+
+    visit(node, Around())
+    return frozenset(found)
+
+
+def uses_current(node: ast.Node, names: frozenset[str]) -> bool:
+    """Whether an expression is about the ``@`` around it; `names` stand for values.
+
+    >>> from headrace.language.parser import parse
+    >>> for query in ("[n, @]", "k", "$.rows().map(k + n)", "n | len()"):
+    ...     print(uses_current(parse(query), frozenset({"n"})))
+    True
+    True
+    False
+    False
+    """
+    found = False
+
+    def visit(part: ast.Node, around: Around) -> ast.Node:
+        nonlocal found
+        if around.is_top:
+            is_current = isinstance(part, ast.Current) or (
+                isinstance(part, ast.Call) and not part.args
+            )
+            found = found or is_current or bool(_own_names(part) - around.names)
+        return rebuilt(part, around, visit)
+
+    visit(node, Around(names))
+    return found
+
+
+def _own_names(node: ast.Node) -> frozenset[str]:
+    """Return the names that an expression mentions itself, not in a part of it."""
+    match node:
+        case ast.Name(name):
+            return frozenset({name})
+        case ast.Call(name) if name not in builtins():
+            return frozenset({name})
+        case ast.ObjectLiteral(entries):
+            return frozenset(
+                entry.name for entry in entries if isinstance(entry, ast.Shorthand)
+            )
+        case _:
+            return frozenset()

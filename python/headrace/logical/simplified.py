@@ -9,14 +9,12 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import replace
+from itertools import chain
 from typing import TYPE_CHECKING
 
-from headrace.errors import HeadraceError
-from headrace.kernel.programs import Program
-from headrace.kernel.values import parse
 from headrace.language import ast, traversal
 from headrace.logical import scopes
-from headrace.logical.compiler import compile_query
+from headrace.logical.constants import Constants
 from headrace.logical.scopes import Around, is_rows
 from headrace.logical.shape import stream_steps
 from headrace.logical.sources import closed_steps, is_closed
@@ -26,14 +24,6 @@ from headrace.logical.writes import is_write
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
-
-_CHANGING = frozenset({"env", "now"})
-"""Functions whose value may be another one when the query runs."""
-
-_LARGEST = 100
-"""Parts of a constant that is computed anew wherever its name stands."""
-
-_DEEPEST = 256
 
 _NESTING = (ast.Pipe, ast.Let, ast.Conditional, ast.Try, ast.Coalesce, ast.Match)
 
@@ -55,13 +45,15 @@ def simplified(tree: ast.Node, *, whole: bool) -> ast.Node:
     $.rows().filter(a > 9)
     $.rows().take(3)
     """
-    return _Simplifier(whole=whole).of(tree, Around())
+    return _Simplifier(tree, whole=whole).of(tree, Around())
 
 
 class _Simplifier:
-    def __init__(self, *, whole: bool) -> None:
+    def __init__(self, tree: ast.Node, *, whole: bool) -> None:
         self._whole = whole
         self._used: Counter[str] = Counter()
+        given = (traversal.names_given(node) for node in traversal.walk(tree))
+        self._constants = Constants(frozenset(chain.from_iterable(given)))
 
     def of(self, node: ast.Node, around: Around) -> ast.Node:
         """Return an expression with all inside it simplified."""
@@ -80,6 +72,14 @@ class _Simplifier:
                     for each in bindings
                 )
                 return self._let(node, bindings, values, body, around)
+            case ast.Call(name, args) if isinstance(
+                function := around.known.get(name), ast.Lambda
+            ):
+                self._used[name] += 1
+                given = [replace(arg, value=self.of(arg.value, around)) for arg in args]
+                define = ast.Binding(ast.Variable(name), function, span=node.span)
+                call = replace(node, args=tuple(given))
+                return ast.Let((define,), call, span=node.span)
             case ast.Pipe() if (found := self._named_first(node, around)) is not None:
                 return found
             case _:
@@ -89,13 +89,14 @@ class _Simplifier:
         """Return the part of an expression that is its value whatever the rows are."""
         match node:
             case ast.Pipe(first, (ast.Path() | ast.Root() as stage, *rest)) if (
-                self._known(stage, around) is not None and constant(first) is not None
+                self._known(stage, around) is not None
+                and self._constants.value(first) is not None
             ):
                 # It begins anew.
                 pipe = replace(node, first=stage, stages=tuple(rest))
                 return self._chosen(pipe, around) if rest else stage
             case ast.Conditional(test, then, otherwise):
-                value = constant(test)
+                value = self._constants.value(test)
                 if value is not None:
                     return then if value.value else otherwise
             case ast.Coalesce((first, *_)) if self._is_never_null(first):
@@ -124,7 +125,7 @@ class _Simplifier:
         if around.stage != "none" and _is_about_main(known):
             return None
         # Its fields would become values.
-        if traversal.names_in(known) & around.names:
+        if traversal.names_used(known) & around.names:
             return None
         self._used[name] += 1
         return known
@@ -167,16 +168,16 @@ class _Simplifier:
         body = self.of(body, around)
         # From the last: what only unneeded values used is not needed either.
         left: list[ast.Binding] = []
-        needed = traversal.names_in(body)
+        needed = scopes.free_names(body)
         for binding, in_place in reversed(kept):
             used = in_place is not None and (
                 self._used[in_place] > before[in_place]
-                or constant(binding.value) is not None
+                or self._constants.value(binding.value) is not None
             )
             if used and in_place not in needed:
                 continue
             left.insert(0, binding)
-            needed |= traversal.names_in(binding.value)
+            needed |= scopes.free_names(binding.value)
         return replace(node, bindings=tuple(left), body=body) if left else body
 
     def _named_first(self, node: ast.Pipe, around: Around) -> ast.Node | None:
@@ -198,7 +199,12 @@ class _Simplifier:
         if self._known(value, around) is None:
             return None
         name = ast.Name(bind.target.name, span=bind.span)
-        body = ast.Pipe(name, after, span=node.span) if after else name
+        stages: tuple[ast.Node | ast.Bind, ...] = (name, *after)
+        names = around.names | {name.name}
+        if after and ast.is_node(after[0]) and not scopes.uses_current(after[0], names):
+            # It is not handed on.
+            stages = after
+        body = _piped(stages, node.span)
         binding = ast.Binding(bind.target, first, span=bind.span)
         let = ast.Let((binding,), body, span=node.span)
         return self._let(let, [binding], [lambda _: value], body, around)
@@ -214,10 +220,13 @@ class _Simplifier:
                 if closed and stream_steps(steps) and not writes:
                     return value
                 return None
+            case ast.Lambda():
+                alone = not traversal.names_used(value) & around.names
+                return value if alone and not _is_about_main(value) else None
             case _:
                 if is_closed(value, around.names):
                     return value
-                return _inlined(value)
+                return self._constants.inlined(value)
 
     def _is_never_null(self, node: ast.Node) -> bool:
         """Whether an expression over the rows has a value that is not null."""
@@ -230,79 +239,15 @@ class _Simplifier:
             case ast.Root():
                 return self._whole
             case _:
-                value = constant(node)
+                value = self._constants.value(node)
                 return value is not None and value.value is not None
 
 
-def constant(node: ast.Node) -> ast.Literal | None:
-    """Return the value of an expression that is the same whatever the rows are.
-
-    Only what is neither array nor object, and no computed decimal, has such a literal.
-    """
-    match node:
-        case ast.Literal():
-            return node
-        case ast.Negate(ast.Literal(int(number))) if not isinstance(number, bool):
-            return ast.Literal(-number, span=node.span)
-    text = _computed(node)
-    match text:
-        case None:
-            return None
-        case b"null":
-            return ast.Literal(None, span=node.span)
-        case b"true" | b"false":
-            return ast.Literal(text == b"true", span=node.span)
-        case _ if text.startswith(b'"'):
-            return ast.Literal(str(parse(text)), span=node.span)
-        case _ if text.removeprefix(b"-").isdigit() and text != b"-0":
-            return ast.Literal(int(text), span=node.span)
-        case _:
-            return None
-
-
-def _inlined(node: ast.Node) -> ast.Node | None:
-    """Return a constant as it stands in place of its name."""
-    match constant(node):
-        case ast.Literal(int(number)) as value if number < 0:
-            return ast.Negate(replace(value, value=-number), span=value.span)
-        case ast.Literal() as value:
-            return value
-        case None:
-            pass
-    parts = list(traversal.walk(node))
-    plain = (
-        ast.Literal, ast.Negate, ast.Binary, ast.ArrayLiteral, ast.ObjectLiteral, ast.Cast,
-    )  # fmt: skip
-    if len(parts) > _LARGEST or not all(isinstance(part, plain) for part in parts):
-        return None
-    return None if _computed(node) is None else node
-
-
-def _computed(node: ast.Node) -> bytes | None:
-    """Return the value of an expression, if it has one and needs nothing around it."""
-    for part in traversal.walk(node):
-        match part:
-            case ast.Root() | ast.Current() | ast.Source() | ast.Name() | ast.Delete():
-                return None
-            case ast.Lambda() | ast.Call(args=()):
-                return None
-            case ast.Call(name) if name in _CHANGING:
-                return None
-            case ast.Path(_, steps) if any(
-                isinstance(step, ast.Method) and step.name in _CHANGING
-                for step in steps
-            ):
-                return None
-            case ast.ObjectLiteral(entries) if any(
-                isinstance(entry, ast.Shorthand) for entry in entries
-            ):
-                return None
-    try:
-        program = Program("", compile_query("", node))
-        return program.evaluate(b"null", _DEEPEST)
-    except HeadraceError:
-        # It fails when the query runs, if it is needed then.
-        return None
+def _piped(stages: Sequence[ast.Node | ast.Bind], span: ast.Span) -> ast.Node:
+    first, *rest = stages
+    if not ast.is_node(first):
+        raise AssertionError(first)
+    return ast.Pipe(first, tuple(rest), span=span) if rest else first
 
 
 def _maps_rest(step: ast.Step) -> bool:

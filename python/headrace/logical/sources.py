@@ -108,7 +108,7 @@ class _Around:
         """Whether an argument about elements uses nothing of it."""
         roots = any(isinstance(node, ast.Root) for node in traversal.walk(tree))
         return (self.row_is_root or not roots) and not (
-            traversal.names_in(tree) & self.given
+            traversal.names_used(tree) & self.given
         )
 
 

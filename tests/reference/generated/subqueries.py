@@ -104,12 +104,17 @@ class SubqueryMaker:
             lambda: f"({some()} ?? 0)",
             lambda: f"({some()} if {self.one_of(*fields)} > 1 else 0)",
             lambda: f"try ({self.one_of(*fields)} / {some()}) else -1",
-            lambda: f"e => e.id == {some()}",
+            lambda: self.by_name(some()),
             lambda: (
                 f"(match {some()} with {{1 -> 'one', null -> 'none', _ -> {some()}}})"
             ),
             self.question_inside,
         )
+
+    def by_name(self, other):
+        # Of the array of all rows, a field in a lambda is one of all rows.
+        self.may_be_refused = self.may_be_refused or not self.of_rows
+        return f"e => e.id == {other}"
 
     def question_inside(self):
         # It is refused behind rows().

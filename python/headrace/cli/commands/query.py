@@ -300,12 +300,7 @@ def run(options: Namespace, console: Console) -> int:
     named = _names(options)
     main = None if options.files or not named else _main(named)
     if main is not None and stdin_waits():
-        if main != "main" and _reads_main(options):
-            raise UsageError(
-                f"$ could be standard input or @{main}, and there is no FILE: add - for "
-                f"standard input, or name the rows of $: --name main={named[main][0]}"
-            )
-        console.emit("unread", f"standard input is not read: $ is @{main}; - names it")
+        _pass_over_stdin(main, named[main][0], options, console)
     dataset = open_dataset(options, files(options) if main is None else named[main])
     names: dict[str, SourceSpec | Dataset[Any]] = {**named}
     if main is not None:
@@ -388,6 +383,20 @@ def _names(options: Namespace) -> dict[str, list[str]]:
             )
         names[name] = [file]
     return names
+
+
+def _pass_over_stdin(
+    main: str, file: str, options: Namespace, console: Console
+) -> None:
+    """Say that standard input is not read, or refuse where it may be meant as ``$``."""
+    from headrace.errors import UsageError
+
+    if main != "main" and _reads_main(options):
+        raise UsageError(
+            f"$ could be standard input or @{main}, and there is no FILE: add - for "
+            f"standard input, or name the rows of $: --name main={file}"
+        )
+    console.emit("unread", f"standard input is not read: $ is @{main}; - names it")
 
 
 def _reads_main(options: Namespace) -> bool:
