@@ -8,7 +8,7 @@ means a value at one place and a field at another.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Literal, TypeAlias, TypeGuard
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias, TypeGuard
 
 from headrace.kernel.builtins import builtins
 from headrace.language import ast, traversal
@@ -25,30 +25,38 @@ _WRITES = frozenset(
 )
 
 
+class Known(NamedTuple):
+    """A value that may be put in place of its name, and a name for it that no field has."""
+
+    value: ast.Node
+    name: str
+
+
 @dataclass(frozen=True, slots=True)
 class Around:
     """What is in sight of an expression.
 
-    `names` stand for values, and those in `known` for a value that may be put in their
-    place. `is_top`: ``@`` is what it is for the query as a whole. `stage`: ``row`` inside a
+    `names` stand for values, and so do those in `known`. `is_key`: it is the key of a join,
+    where a string names a field. `is_top`: ``@`` is what it is for the query as a whole. `stage`: ``row`` inside a
     stage of ``$.rows()``, where ``$`` is the row; ``beside`` in an argument of such a stage
     that is not about a row; else ``none``.
     """
 
     names: frozenset[str] = frozenset()
-    known: Mapping[str, ast.Node] = field(default_factory=dict)
+    known: Mapping[str, Known] = field(default_factory=dict)
     is_top: bool = True
+    is_key: bool = False
     stage: Literal["none", "beside", "row"] = "none"
 
     def giving(self, names: Iterable[str]) -> Around:
         """Return what is in sight once names stand for values."""
         given = frozenset(names)
-        known = {name: node for name, node in self.known.items() if name not in given}
+        known = {name: each for name, each in self.known.items() if name not in given}
         return replace(self, names=self.names | given, known=known)
 
-    def knowing(self, name: str, value: ast.Node) -> Around:
+    def knowing(self, name: str, value: Known) -> Around:
         """Return what is in sight once a name stands for a known value."""
-        given = self.giving([name])
+        given = self.giving([value.name])
         return replace(given, known={**given.known, name: value})
 
     def about_part(self) -> Around:
@@ -172,6 +180,8 @@ def _arguments(
             continue
         about_element = kind in ("each", "either") or step.name in _WRITES
         inner = element if about_element else beside
+        if is_join(step):
+            inner = replace(inner, is_key=about_element)
         changed.append(replace(arg, value=change(arg.value, inner)))
     return tuple(changed)
 

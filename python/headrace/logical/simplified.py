@@ -7,7 +7,6 @@ under a name is a value.
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import replace
 from itertools import chain
 from typing import TYPE_CHECKING
@@ -15,7 +14,7 @@ from typing import TYPE_CHECKING
 from headrace.language import ast, traversal
 from headrace.logical import scopes
 from headrace.logical.constants import Constants
-from headrace.logical.scopes import Around, is_rows
+from headrace.logical.scopes import Around, Known, is_rows
 from headrace.logical.shape import stream_steps
 from headrace.logical.sources import closed_steps, is_closed
 from headrace.logical.spelling import one_path
@@ -51,18 +50,18 @@ def simplified(tree: ast.Node, *, whole: bool) -> ast.Node:
 class _Simplifier:
     def __init__(self, tree: ast.Node, *, whole: bool) -> None:
         self._whole = whole
-        self._used: Counter[str] = Counter()
+        self._used: set[str] = set()
+        self._fresh = 0
         given = (traversal.names_given(node) for node in traversal.walk(tree))
         self._constants = Constants(frozenset(chain.from_iterable(given)))
 
     def of(self, node: ast.Node, around: Around) -> ast.Node:
         """Return an expression with all inside it simplified."""
         match node:
-            case ast.Name(name):
-                return self._in_place(name, around) or node
-            case ast.Path(ast.Name(name) as base, steps):
-                known = self._in_place(name, around)
-                return self._path(node, base if known is None else known, steps, around)
+            case ast.Name():
+                return self._in_place(node, around)
+            case ast.Path(ast.Name() as name, steps):
+                return self._path(node, self._in_place(name, around), steps, around)
             case ast.ObjectLiteral(entries):
                 spelled = tuple(self._spelled(entry, around) for entry in entries)
                 return scopes.rebuilt(replace(node, entries=spelled), around, self.of)
@@ -72,13 +71,12 @@ class _Simplifier:
                     for each in bindings
                 )
                 return self._let(node, bindings, values, body, around)
-            case ast.Call(name, args) if isinstance(
-                function := around.known.get(name), ast.Lambda
-            ):
-                self._used[name] += 1
+            case ast.Call(name, args) if name in around.known:
+                function, own_name = around.known[name]
+                self._used.add(own_name)
                 given = [replace(arg, value=self.of(arg.value, around)) for arg in args]
-                define = ast.Binding(ast.Variable(name), function, span=node.span)
-                call = replace(node, args=tuple(given))
+                define = ast.Binding(ast.Variable(own_name), function, span=node.span)
+                call = replace(node, name=own_name, args=tuple(given))
                 return ast.Let((define,), call, span=node.span)
             case ast.Pipe() if (found := self._named_first(node, around)) is not None:
                 return found
@@ -116,19 +114,19 @@ class _Simplifier:
             case _:
                 return entry  # type: ignore[return-value]
 
-    def _in_place(self, name: str, around: Around) -> ast.Node | None:
-        """Return what may stand in the place of a name."""
-        known = around.known.get(name)
-        if known is None:
-            return None
+    def _in_place(self, node: ast.Name, around: Around) -> ast.Node:
+        """Return what stands in the place of a name: its value, if it can, or a name."""
+        if node.name not in around.known:
+            return node
+        value, own_name = around.known[node.name]
         # A stream in a stage of another one is answered before, under its name.
-        if around.stage != "none" and _is_about_main(known):
-            return None
-        # Its fields would become values.
-        if traversal.names_used(known) & around.names:
-            return None
-        self._used[name] += 1
-        return known
+        inside = around.stage != "none" and _is_about_main(value)
+        # Its fields would become values at this place.
+        captured = scopes.free_names(value) & around.names
+        if inside or captured or (around.is_key and isinstance(value, ast.Literal)):
+            return ast.Name(own_name, span=node.span)
+        self._used.add(own_name)
+        return value
 
     def _path(
         self,
@@ -155,12 +153,15 @@ class _Simplifier:
         around: Around,
     ) -> ast.Node:
         kept: list[tuple[ast.Binding, str | None]] = []
-        before = Counter(self._used)
         for binding, of in zip(bindings, values, strict=True):
             value = of(around)
             match binding.target, self._known(value, around):
-                case ast.Variable(name), ast.Located() as known:
-                    kept.append((replace(binding, value=value), name))
+                case ast.Variable(name), ast.Located() as found:
+                    self._fresh += 1
+                    known = Known(found, f"{name}'{self._fresh}")
+                    target = ast.Variable(known.name, span=binding.target.span)
+                    new = replace(binding, target=target, value=value)
+                    kept.append((new, known.name))
                     around = around.knowing(name, known)
                 case _:
                     kept.append((replace(binding, value=value), None))
@@ -171,7 +172,7 @@ class _Simplifier:
         needed = scopes.free_names(body)
         for binding, in_place in reversed(kept):
             used = in_place is not None and (
-                self._used[in_place] > before[in_place]
+                in_place in self._used
                 or self._constants.value(binding.value) is not None
             )
             if used and in_place not in needed:
