@@ -28,6 +28,7 @@ class SubqueryMaker:
         self.of_rows = of_rows
         self.named = []
         self.quoted = False
+        self.rooted = False
         self.may_be_refused = False
 
     def one_of(self, *choices):
@@ -44,6 +45,8 @@ class SubqueryMaker:
         root = self.one_of("$", "$", *self.streams()) if self.named else "$"
         if root == "$" and self.of_rows:
             root = "$.rows().reverse()" if self.rarely() else "$.rows()"
+        # Behind a name, ``$`` is beyond the reference.
+        self.rooted = self.of_rows and root.startswith("$")
         for _ in range(self.draw(st.integers(0, 2))):
             root += "." + self.stage()
         return root
@@ -64,6 +67,7 @@ class SubqueryMaker:
 
     def value(self):
         """Make a question that gives one value."""
+        stream = self.stream()
         reduced = self.one_of(
             "count()",
             "first()",
@@ -77,14 +81,13 @@ class SubqueryMaker:
             lambda: f"{self.one_of('count_by', 'group_by')}({self.one_of('s', 'id')})",
             "map(id)",
         )
-        stream = self.stream()
-        return f"{stream}.{reduced}" if stream != "$" else f"$.{reduced}"
+        return f"{stream}.{reduced}"
 
     def of_row(self):
         """Make an argument about an element: its fields, and names of values."""
         names = [name for name, _kind in self.named]
         fields = ["id", "v", "n", "id", "@.id", "@.v"]
-        if self.of_rows:
+        if self.rooted:
             fields += ["$.id", "$.v"]
 
         def some():
