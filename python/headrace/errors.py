@@ -399,6 +399,21 @@ class BadSetError(_OfPathError):
         return f"{self.what}; fetch or write the set again"
 
 
+class EmptySetError(HeadraceError):
+    """A set that has rows would be replaced by one that has none."""
+
+    def __init__(self, path: str, records: int) -> None:
+        super().__init__(path, records)
+        self.path = path
+        self.records = records
+
+    def __str__(self) -> str:
+        return (
+            f"{self.path}: nothing was written, and the set that is there has {self.records} "
+            "rows; it stays. To replace it by nothing, give allow_empty=True (--allow-empty)"
+        )
+
+
 class SetLockedError(_HeldError):
     """Somebody else is writing the set."""
 

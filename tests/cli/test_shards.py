@@ -517,3 +517,26 @@ def test_the_name_says_how_it_is_compressed(headrace, foreign, out, arguments, m
     assert made.read_bytes().startswith(magic)
     suffix = ".gz" if magic == b"\x1f\x8b" else ".zst"
     assert decoded(made.rename(made.with_name(f"z{suffix}"))) == text
+
+
+def test_a_producer_that_fails_does_not_empty_a_set(headrace, process, data):
+    assert (
+        headrace(
+            "shard", "write", "app.jsonl", "--out", "set", "--on-error", "skip"
+        ).code
+        == 0
+    )
+    before = list(hr.open("set", raw=True))
+    done = process("shard", "write", "--out", "set", stdin=b"")
+    assert (done.code, done.out) == (1, b"")
+    assert "nothing was written" in done.err
+    assert "--allow-empty" in done.err
+    assert list(hr.open("set", raw=True)) == before
+    done = process(
+        "shard", "write", "--out", "set", "--allow-empty", "--grace", "0s", stdin=b""
+    )
+    assert done.code == 0
+    assert list(hr.open("set")) == []
+    assert [path.name for path in (data / "set").iterdir()] == [
+        "rows.meta-00000002.json"
+    ]

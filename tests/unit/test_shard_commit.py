@@ -28,7 +28,7 @@ def names(directory):
 
 
 def test_a_new_set_replaces_the_old_when_it_is_whole(tmp_path):
-    write(tmp_path, ["1"])
+    write(tmp_path, [1])
     with headrace.ShardWriter(tmp_path, codec="none", max_bytes=20) as writer:
         writer.write_many(range(100))
         assert writer.bytes_written > 100
@@ -44,7 +44,7 @@ def test_a_new_set_replaces_the_old_when_it_is_whole(tmp_path):
 )
 @pytest.mark.parametrize("partition_by", [None, "k"])
 def test_a_failure_leaves_the_old_set_and_nothing_else(tmp_path, error, partition_by):
-    write(tmp_path, ["1"])
+    write(tmp_path, [1])
     before = names(tmp_path)
 
     def fail():
@@ -219,9 +219,9 @@ def test_leftovers_of_dead_writers_are_removed_by_the_next(tmp_path):
     assert list(headrace.open(tmp_path / "rows")) == [2]
     assert names(tmp_path) == [
         other.name,
+        ".rows.superseded",
         "rows.meta-00000001.json",
         "rows.meta-00000002.json",
-        "rows.parts-00000001",
         "rows.parts-00000002",
     ]
 
@@ -248,15 +248,16 @@ def test_old_generations_are_removed_after_their_grace(tmp_path):
     os.utime(tmp_path / "rows.meta-00000002.json", (long_ago, long_ago))
     assert shards.vacuum() == [1]
     assert names(tmp_path) == [
+        ".rows.superseded",
         "rows.meta-00000002.json",
         "rows.meta-00000003.json",
-        "rows.parts-00000002",
         "rows.parts-00000003",
     ]
     os.utime(tmp_path / "rows.meta-00000003.json", (long_ago, long_ago))
     write(tmp_path, [3])  # which looks as well
-    assert names(tmp_path)[0] == "rows.meta-00000003.json"
+    assert names(tmp_path)[1] == "rows.meta-00000003.json"
     assert shards.vacuum(grace=0) == [3]
+    assert names(tmp_path) == ["rows.meta-00000004.json", "rows.parts-00000004"]
     assert list(headrace.open(tmp_path)) == [3]
 
 
@@ -305,8 +306,10 @@ def test_without_links_the_metadata_is_created_exclusively(tmp_path, monkeypatch
     write(tmp_path, [1])
     write(tmp_path, [2])
     assert list(headrace.open(tmp_path)) == [2]
-    assert not [name for name in names(tmp_path) if name.startswith(".")]
+    hidden = [name for name in names(tmp_path) if name.startswith(".")]
+    assert hidden == [".rows.superseded"]
     writer = headrace.ShardWriter(tmp_path)
+    writer.write(3)
     (tmp_path / "rows.meta-00000003.json").touch()
     with pytest.raises(SetLockedError):
         writer.close()
@@ -418,7 +421,8 @@ def test_an_interrupt_at_any_moment_leaves_one_whole_set_and_no_lock(tmp_path):
             found = list(headrace.open(tmp_path))
             assert found in ([number] * 30, [number + 1] * 30)
             number = found[0]
-            assert not [name for name in names(tmp_path) if name.startswith(".")]
+            hidden = {name for name in names(tmp_path) if name.startswith(".")}
+            assert hidden <= {".rows.superseded"}
     finally:
         signal.signal(signal.SIGALRM, before)
     assert interrupted > 20

@@ -23,6 +23,7 @@ from headrace.store.checkpoints import Keeping
 from headrace.store.decoded import decoded
 from headrace.store.opened import OpenedFile
 from headrace.store.row_file import RowOptions
+from headrace.store.shards.leftovers import GRACE
 from headrace.store.shards.options import LARGEST_BLOCK, limits, pack_options
 from headrace.store.shards.shard_set import ShardSet
 from headrace.store.shards.writer import SetWriter
@@ -50,7 +51,8 @@ class ShardWriter(SetWriter):
     ``"user.country"``, records go to a directory for each value. Lines are checked
     to be JSON unless `validate` is off; those that are not raise, or are left out
     and counted with ``on_error="skip"``, or told to a function. More `threads`
-    change no byte. `run` is kept in the metadata.
+    change no byte. `run` is kept in the metadata. A set that has rows is replaced by one
+    without any only with `allow_empty`. Readers of what is replaced have `grace` seconds.
     """
 
     def __init__(
@@ -71,6 +73,8 @@ class ShardWriter(SetWriter):
         max_depth: int = MAX_DEPTH,
         partition_by: str | None = None,
         run: Mapping[str, object] | None = None,
+        allow_empty: bool = False,
+        grace: float = GRACE,
     ) -> None:
         chosen = pack_options(
             codec,
@@ -88,8 +92,16 @@ class ShardWriter(SetWriter):
             chosen,
             on_error=on_error,
             run=run,
-            keys=None if partition_by is None else PathKeys(partition_by, max_depth),
+            keys=None if partition_by is None else _keys(partition_by, max_depth),
+            allow_empty=allow_empty,
+            grace=grace,
         )
+
+
+def _keys(partition_by: object, max_depth: int) -> PathKeys:
+    if not isinstance(partition_by, str):
+        raise UsageError(f"partition_by {partition_by!r}: must be a path such as 'a.b'")
+    return PathKeys(partition_by, max_depth)
 
 
 def read_shards(

@@ -37,6 +37,8 @@ from headrace.kernel.rows import (
 )
 from headrace.store import checkpoints, remote
 from headrace.store.checkpoints import Keeping
+from headrace.store.shards.listing import is_superseded
+from headrace.store.shards.names import superseded_path
 from headrace.store.source import Readable, refuse_what_is_no_text
 
 if TYPE_CHECKING:
@@ -84,6 +86,7 @@ class OpenedFile:
         self.path = source.location
         self.decoding = decoding
         self.file = self._opened()
+        source = self.source  # it may be elsewhere by now
         self._seen = (source.size, source.mtime_ns, source.version)
         self.check()
         self.table: BlockTable | None = None
@@ -114,10 +117,28 @@ class OpenedFile:
                 return File(self.path)
         except SourceNotFoundError:
             if source.segment is None:
-                raise
+                return self._superseded()
             from headrace.store.log.sources import gone
 
             raise gone(source) from None
+
+    def _superseded(self) -> File:
+        """Open a part of a set that another generation has taken the place of."""
+        location = self.path
+        aside = superseded_path(location) if self.source.kind == "file" else None
+        if aside is None:
+            raise SourceNotFoundError(location)
+        try:
+            with reading(str(aside)):
+                file = File(aside)
+        except SourceNotFoundError:
+            if not is_superseded(location):
+                raise SourceNotFoundError(location) from None
+            reason = "the set was replaced, and this part of the old one is removed"
+            raise SourceChangedError(location, 0, reason) from None
+        self.path = str(aside)
+        self.source = replace(self.source, location=self.path)
+        return file
 
     @property
     def is_hopped_over(self) -> bool:

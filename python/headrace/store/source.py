@@ -247,8 +247,8 @@ def _named(location: str, chosen: _Chosen) -> Iterator[Source]:
     elif remote.is_url(location):
         yield from _at_url(location, chosen)
     elif is_set(Path(location)):
-        _warn_of_files_beside(Path(location))
         yield from chosen.of(_shards(location))
+        _warn_of_files_beside(Path(location))
     elif Path(location).is_dir():
         yield from _directory(location, chosen)
     elif os.path.lexists(location) or not glob.has_magic(location):

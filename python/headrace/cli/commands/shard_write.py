@@ -26,7 +26,11 @@ zcat and zstdcat read them as ever, and headrace enters them anywhere.
 
 The set appears in one instant when all of it is written, and replaces an earlier one
 of that name; whoever reads sees the one or the other. Prints the file that committed
-it. Rows must be JSON: the first that is not ends it all, unless --on-error says
+it. What was replaced is put out of sight, into .NAME.superseded, and removed after
+--grace by the next writer or `headrace shard vacuum`. A set that has rows is not
+replaced by nothing, as from a command in front that failed, without --allow-empty.
+
+Rows must be JSON: the first that is not ends it all, unless --on-error says
 otherwise; --trusted does not look."""
 
 EXAMPLES = (
@@ -106,6 +110,19 @@ ARGUMENTS = (
         metavar="KEY",
     ),
     THREADS,
+    Argument(
+        "grace",
+        "duration",
+        "how long what is replaced stays for those who read it [default: 10m]",
+        ("--grace",),
+        metavar="AGE",
+    ),
+    Argument(
+        "allow_empty",
+        "switch",
+        "replace a set that has rows by one that has none",
+        ("--allow-empty",),
+    ),
     *BAD_ROWS,
     Argument(
         "trusted",
@@ -126,6 +143,7 @@ def run(options: Namespace, console: Console) -> int:
     from headrace.cli.refused import collecting
     from headrace.cli.write_options import threads_of
     from headrace.errors import UsageError
+    from headrace.store.shards.leftovers import GRACE
 
     if options.out is None:
         raise UsageError("say where to write: --out DIR")
@@ -151,6 +169,8 @@ def run(options: Namespace, console: Console) -> int:
             on_error="abort" if chosen == "abort" else refused or "skip",
             threads=threads_of(options.threads),
             partition_by=options.partition_by,
+            allow_empty=options.allow_empty,
+            grace=GRACE if options.grace is None else options.grace / 1000,
         )
         with writer:
             for batch in dataset.batches():

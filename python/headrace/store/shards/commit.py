@@ -15,6 +15,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from headrace.errors import (
+    BadSetError,
+    EmptySetError,
     HeadraceError,
     SetLockedError,
     UnwritableError,
@@ -43,7 +45,13 @@ TRIES = 100
 class Generation:
     """The next generation of a set, which is locked until it is committed or discarded."""
 
-    def __init__(self, directory: str | os.PathLike[str], name: str) -> None:
+    def __init__(
+        self,
+        directory: str | os.PathLike[str],
+        name: str,
+        grace: float = leftovers.GRACE,
+    ) -> None:
+        self.grace = grace
         self.names = SetNames(Path(directory).absolute(), naming.check_name(name))
         self.number = 0
         self._pid = os.getpid()
@@ -75,7 +83,7 @@ class Generation:
         numbers = self._numbers()
         self._had_set = bool(numbers)
         self.number = max(numbers, default=0) + 1
-        while os.path.lexists(self.names.parts(self.number)):
+        while any(map(os.path.lexists, self.names.places(self.number))):
             self.number += 1  # somebody else's files are in there
 
     def _numbers(self) -> list[int]:
@@ -124,6 +132,14 @@ class Generation:
         write_block_table(path, shard)
         return path.relative_to(self.root).as_posix()
 
+    def refuse_emptying(self) -> None:
+        """Raise if readers would find no rows where there are some."""
+        newest = None
+        with suppress(BadSetError):
+            newest = generations.newest(self.names) if self._had_set else None
+        if newest is not None and newest.total_records:
+            raise EmptySetError(self.names.text, newest.total_records)
+
     def commit(self, metadata: Metadata) -> None:
         """Make everything durable, then let readers see it; remove what is long superseded."""
         meta = self.names.meta(self.number)
@@ -139,7 +155,9 @@ class Generation:
             sync_directory(self.names.directory)
         with suppress(OSError, HeadraceError):
             # It is committed; what cannot be removed now is removed another time.
-            leftovers.remove_superseded(self.names)
+            leftovers.remove_superseded(self.names, self.grace)
+        with suppress(OSError, HeadraceError):
+            leftovers.hide_superseded(self.names)
         self._made = []
         self._release()
 

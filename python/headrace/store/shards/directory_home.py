@@ -36,8 +36,8 @@ if TYPE_CHECKING:
 class TakingGeneration(Generation):
     """The next generation of a set, which takes what attempts have put aside."""
 
-    def __init__(self, names: SetNames, staging: Path) -> None:
-        super().__init__(names.directory, names.name)
+    def __init__(self, names: SetNames, staging: Path, grace: float) -> None:
+        super().__init__(names.directory, names.name, grace)
         self._staging = staging
 
     def take(self, parts: Iterable[Part]) -> list[Part]:
@@ -64,6 +64,7 @@ class DirectoryHome:
     names: SetNames
     staging: Path
     made: tuple[Path, ...] = ()
+    grace: float = leftovers.GRACE
 
     @property
     def token(self) -> str:
@@ -90,7 +91,7 @@ class DirectoryHome:
 
     def generation(self) -> TakingGeneration:
         """Begin the next generation; nobody else does until it is committed or discarded."""
-        return TakingGeneration(self.names, self.staging)
+        return TakingGeneration(self.names, self.staging, self.grace)
 
     def drop(self, parts: Iterable[Part]) -> None:
         """Leave parts that will not be committed to `close`."""

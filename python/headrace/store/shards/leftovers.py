@@ -16,7 +16,7 @@ from itertools import pairwise, takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from headrace.errors import BadSetError
+from headrace.errors import BadSetError, UsageError
 from headrace.store.shards import generations
 from headrace.store.shards import names as naming
 from headrace.store.shards.listing import names_in
@@ -24,6 +24,7 @@ from headrace.store.shards.listing import names_in
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
 
+    from headrace.store.shards.metadata import Metadata
     from headrace.store.shards.names import SetNames
 
 GRACE = 600.0
@@ -31,6 +32,13 @@ GRACE = 600.0
 
 ORPHAN_AGE = 86_400.0
 """Seconds after which a job that has put nothing aside meanwhile is taken for dead."""
+
+
+def seconds_of_grace(grace: object) -> float:
+    """Return the seconds that readers have left; raise if it is no such number."""
+    if isinstance(grace, bool) or not isinstance(grace, (int, float)) or not grace >= 0:
+        raise UsageError(f"grace {grace!r}: must be a number of seconds, 0 or more")
+    return grace
 
 
 def remove_dead(names: SetNames) -> None:
@@ -51,12 +59,42 @@ def remove_dead(names: SetNames) -> None:
 
 def _without_metadata(names: SetNames, whole: Collection[int]) -> set[int]:
     """Return the generations that have parts, but are none of those that are `whole`."""
-    found = [naming.parts_directory(name) for name in names_in(names.directory)]
+    found = map(naming.parts_directory, _parts_directories(names))
     return {
         each[1]
         for each in found
         if each and each[0] == names.name and each[1] not in whole
     }
+
+
+def _parts_directories(names: SetNames) -> Iterator[str]:
+    """Yield the names of what may be parts of the set, also of superseded ones."""
+    yield from names_in(names.directory)
+    if names.superseded.is_dir() and not names.superseded.is_symlink():
+        yield from names_in(names.superseded)
+
+
+def hide_superseded(names: SetNames) -> None:
+    """Put parts out of sight that the newest generation does not name.
+
+    Whoever finds files by patterns would take them for parts of the set. Readers of older
+    generations look for them there.
+    """
+    numbers = generations.committed(names)
+    newest = generations.load(names, numbers[0]) if numbers else None
+    if newest is None:
+        return
+    unused = {names.parts(each).name for each in numbers[1:]} - _directories(newest)
+    for name in unused & set(names_in(names.directory)):
+        names.superseded.mkdir(exist_ok=True)
+        # Something is there of that name: then it stays where it is.
+        with suppress(OSError):
+            (names.directory / name).rename(names.superseded / name)
+
+
+def _directories(metadata: Metadata) -> set[str]:
+    """Return the directories that a generation has parts in."""
+    return {part.path.partition("/")[0] for part in metadata.parts}
 
 
 def remove_temporary(names: SetNames) -> None:
@@ -91,14 +129,14 @@ def _remove(names: SetNames, gone: Collection[int], kept: Collection[int]) -> No
     If one of those cannot be read, nobody knows what it names, and all stay.
     """
     needed: set[str] = set()
-    left = {each for each in gone if names.parts(each).is_dir()}
+    left = {each for each in gone if any(path.is_dir() for path in names.places(each))}
     try:
         for newer in sorted(kept, reverse=True):
             # Where rows were only appended, the newest one names the parts of all.
             if left and (metadata := generations.load(names, newer)) is not None:
                 needed.update(part.path for part in metadata.parts)
                 needed.update(part.ckpt for part in metadata.parts)
-                used = {part.path.partition("/")[0] for part in metadata.parts}
+                used = _directories(metadata)
                 left -= {each for each in left if names.parts(each).name in used}
     except BadSetError:
         return
@@ -114,7 +152,10 @@ def remove_generation(
 ) -> None:
     """Remove the files of a generation, except those that are `needed`."""
     _unlink(names.meta(generation))  # first, so that nobody begins to read it
-    remove_parts(names.parts(generation), names.directory, needed)
+    for parts in names.places(generation):
+        remove_parts(parts, parts.parent, needed)
+    with suppress(OSError):
+        names.superseded.rmdir()
 
 
 def remove_parts(parts: Path, root: Path, needed: Collection[str] = ()) -> None:

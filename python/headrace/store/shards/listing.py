@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from headrace.errors import SourceNotFoundError
 from headrace.kernel.rows import reading
-from headrace.store.shards.names import meta_file
+from headrace.store.shards.names import meta_file, part_of_set, parts_directory
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -25,6 +25,18 @@ def sets_in(directory: Path) -> list[str]:
     with reading(str(directory)):
         found = {meta_file(name) for name in names_in(directory)}
     return sorted({each[0] for each in found if each is not None})
+
+
+def is_superseded(part: str) -> bool:
+    """Whether a part is of a generation to which there is a newer one."""
+    found = part_of_set(part)
+    of = parts_directory(found[1].partition("/")[0]) if found else None
+    if found is None or of is None:
+        return False
+    with suppress(OSError):
+        committed = map(meta_file, names_in(found[0].directory))
+        return any(each and each[0] == of[0] and each[1] > of[1] for each in committed)
+    return False
 
 
 def is_set(path: Path) -> bool:

@@ -57,6 +57,9 @@ class LocalSet:
         from headrace.store.source import expand  # it needs us
 
         path = self.directory / part.path
+        aside = self.names.superseded / part.path
+        if not path.exists() and aside.exists():
+            path = aside
         self._refuse_unless_file(path)
         try:
             (source,) = expand(path)
@@ -83,9 +86,11 @@ class LocalSet:
         try:
             leftovers.remove_dead(self.names)
             leftovers.remove_orphans(self.names)
-            return leftovers.remove_superseded(self.names, grace)
+            gone = leftovers.remove_superseded(self.names, grace)
+            leftovers.hide_superseded(self.names)
         finally:
             lock.release()
+        return gone
 
 
 def _gone(path: Path) -> BadSetError:

@@ -39,6 +39,7 @@ _ANY_PART_FILE = re.compile(
 _PARTITION = re.compile(r"[^/=]+=[^/=]+")
 _PROBE = re.compile(rf"\.({_NAME})\.probe")
 _STAGING = re.compile(rf"\.({_NAME})\.staging-[0-9a-f]{{16}}")
+_SUPERSEDED = re.compile(rf"\.({_NAME})\.superseded")
 _ATTEMPT = re.compile(r"task-[0-9]{8,18}-[0-9a-f]{16}")
 
 # What Hive and Spark escape in the names of partition directories.
@@ -74,6 +75,15 @@ class SetNames:
         return self.directory / f".{self.name}.staging-{token}"
 
     @property
+    def superseded(self) -> Path:
+        """The directory that has parts which no newest generation names, out of sight."""
+        return self.directory / f".{self.name}.superseded"
+
+    def places(self, generation: int) -> tuple[Path, Path]:
+        """Return where the files of a generation can be: before and after it was superseded."""
+        return self.parts(generation), self.superseded / self.parts(generation).name
+
+    @property
     def text(self) -> str:
         """How messages name the set."""
         return str(self.directory / self.name)
@@ -87,7 +97,8 @@ def part_of_set(location: str) -> tuple[SetNames, str] | None:
     """
     path = Path(location)
     for above in list(path.parents)[:2]:
-        if found := parts_directory(above.name):
+        found = parts_directory(above.name)
+        if found and not _SUPERSEDED.fullmatch(above.parent.name):
             inside = path.relative_to(above.parent).as_posix()
             return SetNames(above.parent, found[0]), inside
     return None
@@ -101,9 +112,19 @@ def is_part_of_set(location: str) -> bool:
     >>> is_part_of_set("out/part-00000000.jsonl")
     False
     """
-    return bool(_PART_FILE.fullmatch(Path(location).name)) and bool(
-        part_of_set(location)
-    )
+    path = Path(location)
+    above = (parent.name for parent in list(path.parents)[:2])
+    return bool(_PART_FILE.fullmatch(path.name)) and any(map(parts_directory, above))
+
+
+def superseded_path(location: str) -> Path | None:
+    """Return where a part is when no newest generation names it, None if it is none.
+
+    >>> str(superseded_path("out/rows.parts-00000001/part-00000000.jsonl"))
+    'out/.rows.superseded/rows.parts-00000001/part-00000000.jsonl'
+    """
+    found = part_of_set(location)
+    return None if found is None else found[0].superseded / found[1]
 
 
 def check_name(name: object) -> str:
@@ -179,7 +200,10 @@ def is_attempt(file_name: str) -> bool:
 
 def is_ours(file_name: str) -> bool:
     """Whether a file in a directory can be one of a set's, also of a dead writer's."""
-    patterns = (_META, _PARTS, _LOCK, _META_TEMPORARY, _STAGING, _PROBE)
+    patterns = (
+        *(_META, _PARTS, _LOCK, _META_TEMPORARY, _STAGING, _PROBE),
+        _SUPERSEDED,
+    )
     return any(pattern.fullmatch(file_name) for pattern in patterns)
 
 

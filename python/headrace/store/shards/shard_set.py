@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from headrace.errors import BadSetError, UsageError
 from headrace.store.remote import is_url
-from headrace.store.shards.leftovers import GRACE
+from headrace.store.shards.leftovers import GRACE, seconds_of_grace
 from headrace.store.shards.local_set import LocalSet, find_local_set
 
 if TYPE_CHECKING:
@@ -116,7 +116,7 @@ class ShardSet:
         object store, what was uploaded a week ago and is in no generation is removed, and
         anybody may be writing.
         """
-        return self._where.vacuum(grace)
+        return self._where.vacuum(seconds_of_grace(grace))
 
 
 def _found(path: str, name: str | None) -> tuple[LocalSet | RemoteSet, int | None]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from headrace.errors import UsageError
 from headrace.store.remote import is_url
 from headrace.store.shards.commit import Generation
+from headrace.store.shards.leftovers import GRACE, seconds_of_grace
 from headrace.store.shards.metadata import Metadata, numbered
 from headrace.store.shards.names import check_name
 from headrace.store.shards.options import run_facts
@@ -38,6 +39,8 @@ class SetWriter(PartsWriter[Metadata]):
         on_error: OnError = "abort",
         run: Mapping[str, object] | None = None,
         keys: Keys | None = None,
+        allow_empty: bool = False,
+        grace: float = GRACE,
     ) -> None:
         if is_url(os.fspath(directory)):
             raise UsageError(
@@ -48,7 +51,9 @@ class SetWriter(PartsWriter[Metadata]):
         super().__init__(target, options.limits, on_error)
         self._options = options
         self._run = run_facts(run)
-        self._generation = Generation(directory, name)
+        self._allow_empty = allow_empty
+        seconds_of_grace(grace)
+        self._generation = Generation(directory, name, grace)
         self._write_to(self._generation, self._options, keys)
 
     @property
@@ -66,6 +71,8 @@ class SetWriter(PartsWriter[Metadata]):
             tuple(numbered(self._files.parts)),
             self._run,
         )
+        if not (metadata.total_records or self._allow_empty):
+            self._generation.refuse_emptying()
         self._generation.commit(metadata)
         return metadata
 
