@@ -58,6 +58,7 @@ __all__ = [
     "csv_records",
     "digest",
     "foreign_format",
+    "format_problem",
     "graph_columns",
     "has_blocks",
     "hash_all",
@@ -71,6 +72,7 @@ __all__ = [
     "reached_columns",
     "rows_at",
     "sniff",
+    "unknown_group",
     "verify_log",
     "verify_log_lines",
     "write_graph_index",
@@ -178,6 +180,8 @@ def builtins() -> list[
     ]
 ]: ...
 def codecs() -> list[str]: ...
+def format_problem(spec: str) -> str | None: ...
+def unknown_group(pattern: str, template: str) -> str | None: ...
 def crc32c(data: bytes) -> int: ...
 def digest(file: File, size: int) -> str: ...
 def foreign_format(head: bytes) -> str | None: ...

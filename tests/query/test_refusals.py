@@ -2,7 +2,8 @@
 
 import pytest
 
-from headrace.api.query import prepare
+from headrace.api.query import evaluate, prepare
+from headrace.errors import HeadraceError
 from headrace.language.errors import QuerySyntaxError
 
 
@@ -105,6 +106,75 @@ def test_a_fold_has_a_step(query, column, reason):
     assert reason in error.reason
     assert error.column == column
     assert "(total, x) => total + x" in error.hint
+
+
+@pytest.mark.parametrize(
+    ("query", "column", "reason"),
+    [
+        ('f"{v:5q}"', 6, "there is no type q"),
+        ('f"a{v}{v:.f}"', 10, "a point needs digits"),
+        ('f"{v:.2d}"', 6, "d writes a whole number"),
+        ('f"{v:,x}"', 6, "grouped with _"),
+        ('f"{v:+s}"', 6, "for numbers, not for s"),
+        ('f"{v:99999}"', 6, "at most 10000"),
+        ('f"{v:05.2f5}"', 6, "means nothing here"),
+        ("f\"{o['a:b']:é}\"", 13, "there is no type é"),
+    ],
+)
+def test_formats(query, column, reason):
+    error = refusal(query)
+    assert reason in error.reason
+    assert error.column == column
+    assert "{x:08.2f}" in error.hint
+
+
+@pytest.mark.parametrize(
+    ("query", "column", "group", "hint"),
+    [
+        (r'$.replace_re("(\d+)-(\d+)", "$2_$1")', 29, "2_", "write ${2}_"),
+        (r'$.replace_all_re("(a)", "$2")', 25, "2", "$$"),
+        (r'$.replace_re("(?<year>a)", "${month}")', 28, "month", "$$"),
+        (r'replace_re(s, "a", with: "$1")', 26, "1", "$$"),
+    ],
+)
+def test_groups_of_templates(query, column, group, hint):
+    error = refusal(query)
+    assert error.reason == f"the pattern has no group {group}"
+    assert error.column == column
+    assert hint in error.hint
+
+
+def test_groups_of_templates_that_are_not_known_beforehand():
+    with pytest.raises(HeadraceError, match="the pattern has no group 2"):
+        evaluate('$.replace_re("(a)", "$" + "2")', b'"a"')
+    assert evaluate('$.replace_re("(?<y>a)", "${y}$$0$0" + "")', b'"a"') == b'"a$0a"'
+
+
+@pytest.mark.parametrize(
+    ("query", "column", "reason", "hint"),
+    [
+        ("match a with {x -> 1, _ -> 2}", 23, "the one at column 15 takes all", "put it last"),
+        ("match a with {_ -> 1, 2 -> 2}", 23, "no value reaches this arm", "a guard"),
+        ("match a with {1 | x -> 1, 2 -> 2}", None, "", ""),
+        ("$..match {x -> 1, _ -> 2}", 19, "the one at column 11 takes all", ""),
+        ("match a with {int -> 1, _ -> 2}", 15, "int is no kind", "write number"),
+        ("match a with {1 | str -> 1}", None, "", ""),
+        ("match a with {{v: text} -> 1}", 19, "text is no kind", "write string"),
+        ("match a with {[list, ...] -> 1}", 16, "list is no kind", "write array"),
+        *[(f"match a with {{{name} -> 1}}", 15, f"{name} is no kind", "for the kind") for name in ("float", "dict", "boolean", "integer")],
+    ],
+)  # fmt: skip
+def test_arms_of_match(query, column, reason, hint):
+    error = refusal(query)
+    assert reason in error.reason
+    assert column is None or error.column == column
+    assert hint in error.hint
+
+
+def test_arms_that_can_be_reached():
+    assert prepare(
+        "match a with {x when x > 1 -> 1, {text} -> text, {text: text} -> 2, y -> y}"
+    )
 
 
 @pytest.mark.parametrize(

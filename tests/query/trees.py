@@ -203,7 +203,9 @@ LEAVES = st.one_of(
 PLAIN_TREES = st.recursive(LEAVES, _larger, max_leaves=8)
 
 F_TEXTS = st.text(min_size=1, max_size=4).filter(lambda text: '"' not in text)
-SPECS = F_TEXTS.filter(lambda text: "}" not in text)
+SPECS = st.sampled_from([".2f", ">8", "*^5", "05", ",d", "x"]) | F_TEXTS.filter(
+    lambda text: "}" not in text
+)
 F_STRINGS = st.lists(
     st.builds(ast.Text, F_TEXTS)
     | st.builds(ast.Interpolation, PLAIN_TREES, st.none() | SPECS),

@@ -79,7 +79,9 @@ mod _native {
     #[pymodule_export]
     use crate::packer::{Packer, Shard, codec_table};
     #[pymodule_export]
-    use crate::query::{Program, RowQuery, Sources, StreamQuery, builtins};
+    use crate::query::{
+        Program, RowQuery, Sources, StreamQuery, builtins, format_problem, unknown_group,
+    };
     #[pymodule_export]
     use crate::sealed_index::{SealedIndex, hash_all, hash_blocks};
     #[pymodule_export]

@@ -6,8 +6,9 @@ use bumpalo::Bump;
 use headrace_core::{
     json::Limits,
     query::{
-        self, BUILTINS, Frame, Input, Known, Machine, NullPayload, Obstacle, Output, OverRows,
-        Parameter, PerRow, Prune, Reading, Reduction, Refusal, Slot, StreamCounts, Watch, Writing,
+        self, BUILTINS, FormatSpec, Frame, Input, Known, Machine, NullPayload, Obstacle, Output,
+        OverRows, Parameter, PerRow, Prune, Reading, Reduction, Refusal, Slot, StreamCounts, Watch,
+        Writing,
     },
     value::{Kept, Tape, values_of, write_json},
 };
@@ -52,6 +53,18 @@ fn parameter(parameter: Parameter) -> (String, String, bool) {
         Parameter::ValueRest(name) => ("value", name, true),
     };
     (kind.to_owned(), name.to_owned(), repeated)
+}
+
+/// Why a format of an f-string means nothing; `None` if it does.
+#[pyfunction]
+pub(crate) fn format_problem(spec: &str) -> Option<String> {
+    FormatSpec::parse(spec).err()
+}
+
+/// The first group that a template names and its pattern has not.
+#[pyfunction]
+pub(crate) fn unknown_group(pattern: &str, template: &str) -> Option<String> {
+    query::unknown_group(pattern, template).map(ToOwned::to_owned)
 }
 
 pub(crate) fn decoded(code: &[u8]) -> PyResult<query::Program> {

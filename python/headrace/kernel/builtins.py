@@ -1,4 +1,4 @@
-"""The builtins of the query language, as the core's table has them."""
+"""What the core knows of the query language: its builtins, formats and templates."""
 
 from __future__ import annotations
 
@@ -47,6 +47,24 @@ class Builtin:
             return self.parameters[position]
         last = self.parameters[-1] if self.parameters else None
         return last if last is not None and last.repeated else None
+
+
+def format_problem(spec: str) -> str | None:
+    """Return why a format of an f-string means nothing; None if it does.
+
+    >>> format_problem(",.2f"), format_problem("5q") is None
+    (None, False)
+    """
+    return _native.format_problem(spec)
+
+
+def unknown_group(pattern: str, template: str) -> str | None:
+    """Return the first group that a template names and its pattern has not.
+
+    >>> unknown_group("(a)(b)", "$2_$1")
+    '2_'
+    """
+    return _native.unknown_group(pattern, template)
 
 
 @cache

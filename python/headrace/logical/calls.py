@@ -5,7 +5,7 @@ from __future__ import annotations
 from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
-from headrace.kernel.builtins import Builtin, builtins
+from headrace.kernel.builtins import Builtin, builtins, unknown_group
 from headrace.language import ast, traversal
 from headrace.logical import grouping, joins
 from headrace.logical.arguments import DEEP
@@ -211,6 +211,12 @@ def _call_builtin(
         reason = f"{builtin.name} takes {builtin.required} or more arguments: {wanted}"
         hint = f"write xs.{builtin.name}({wanted}), or {builtin.name}(xs, {wanted})"
         raise compiler.error(node, reason, hint)
+    match [arg.value for arg in args]:
+        case [ast.Literal(str(pattern)), ast.Literal(str(template)) as with_] if (
+            builtin.parameters[0].name == "pattern"
+            and (group := unknown_group(pattern, template)) is not None
+        ):
+            raise _no_group(compiler, with_, group)
     encoded = [
         _builtin_argument(compiler, builtin, position, arg, scope)
         for position, arg in enumerate(args)
@@ -267,6 +273,14 @@ def _ranked(
         hint = f"write {builtin.name}(v), or {builtin.name}(-v) from the largest on"
         raise compiler.error(node, f"{builtin.name} takes the keys of an order", hint)
     return encoded
+
+
+def _no_group(compiler: Compiler, at: ast.Located, group: str) -> QueryMeaningError:
+    hint = "$$ is a dollar sign"
+    number = group[: len(group) - len(group.lstrip("0123456789"))]
+    if number and number != group:
+        hint = f"write ${{{number}}}{group[len(number) :]}: all letters behind $ are its name"
+    return compiler.error(at, f"the pattern has no group {group}", hint)
 
 
 def _builtin_argument(

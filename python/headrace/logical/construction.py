@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeAlias
 
+from headrace.kernel.builtins import format_problem
 from headrace.language import ast
 from headrace.logical.program import Id, Tag, flag, many, number, option, text
 
 if TYPE_CHECKING:
     from headrace.logical.compiler import Compiler
     from headrace.logical.scope import Scope
+
+_FORMATS = "as in Python: {x:.2f}, {x:>8}, {x:08.2f}, {x:,}, {x:.1%}, {x:x}"
 
 Entry: TypeAlias = ast.Entry | ast.ComputedEntry | ast.Shorthand | ast.Spread
 
@@ -100,6 +103,10 @@ def fstring(compiler: Compiler, node: ast.FString, scope: Scope) -> Id:
         if isinstance(part, ast.Text):
             parts.append(b"\x00" + text(part.text))
         else:
+            if part.spec is not None and (problem := format_problem(part.spec)):
+                at = part.span.end - 1 - len(part.spec)
+                spec = ast.Text(part.spec, span=ast.Span(at, part.span.end - 1))
+                raise compiler.error(spec, f"no format: {problem}", _FORMATS)
             value = compiler.part(part.value, scope)
             parts.append(b"\x01" + value + option(part.spec, text))
     return compiler.writer.add(Tag.TEXT, node.span, many(parts))

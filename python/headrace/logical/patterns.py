@@ -18,7 +18,61 @@ if TYPE_CHECKING:
 
 def arms(compiler: Compiler, all_arms: Sequence[ast.Arm], scope: Scope) -> bytes:
     """Encode arms, each with the names its pattern binds in sight."""
+    taking_all: ast.Arm | None = None
+    for arm in all_arms:
+        _refuse_kinds(compiler, arm.pattern)
+        if taking_all is not None:
+            column = _column(compiler, taking_all)
+            reason = f"no value reaches this arm: the one at {column} takes all"
+            raise compiler.error(arm, reason, "put it last, or give it a guard: when …")
+        if arm.guard is None and _takes_all(arm.pattern):
+            taking_all = arm
     return many([_arm(compiler, arm, scope) for arm in all_arms])
+
+
+def _takes_all(pattern: ast.Pattern) -> bool:
+    match pattern:
+        case ast.AnyValue() | ast.Capture():
+            return True
+        case ast.OneOf(alternatives):
+            return any(map(_takes_all, alternatives))
+        case _:
+            return False
+
+
+def _column(compiler: Compiler, part: ast.Located) -> str:
+    column = part.span.start - compiler.source.rfind("\n", 0, part.span.start)
+    return f"column {column}"
+
+
+def _refuse_kinds(compiler: Compiler, pattern: ast.Pattern) -> None:
+    """Refuse names that are kinds elsewhere: as names they would take every value."""
+    match pattern:
+        case ast.Capture(name) if name in _ELSEWHERE:
+            hint = (
+                f"write {_ELSEWHERE[name]} for the kind, or another name for the value"
+            )
+            raise compiler.error(pattern, f"{name} is no kind", hint)
+        case ast.ObjectPattern(fields):
+            for each in fields:
+                if each.pattern != ast.Capture(each.key):
+                    _refuse_kinds(compiler, each.pattern)
+        case ast.ArrayPattern(items) | ast.OneOf(items):
+            for item in items:
+                _refuse_kinds(compiler, item)
+        case _:
+            pass
+
+
+_ELSEWHERE = {
+    **dict.fromkeys(("int", "integer", "float"), "number"),
+    **dict.fromkeys(("str", "text"), "string"),
+    "list": "array",
+    "dict": "object",
+    "boolean": "bool",
+    "None": "null",
+}
+"""What kinds are called in other languages."""
 
 
 def _arm(compiler: Compiler, arm: ast.Arm, scope: Scope) -> bytes:

@@ -226,7 +226,8 @@ class Maker:
                 return "'f'"
             self.quoted = True
             spec = self.one_of(
-                "", "", ":.2f", ":>6", ":<4", ":^5", ":05", ":d", ":q", "|upper"
+                *("", "", ":.2f", ":>6", ":<4", ":^5", ":05", ":d", ":8", "|upper"),
+                *(":+.1e", ":x", ":08.2f", ":.3", ":.1%", ":_>+9,d", ":#b", ":=6g"),
             )
             made = f'f"<{{{self.leaf("number")}{spec}}} {{{self.leaf("text")}}}{{{{"'
             self.quoted = False

@@ -1,37 +1,88 @@
-"""What ``{value:spec}`` in an f-string gives."""
+"""What ``{value:spec}`` in an f-string gives: Python's own formats of Python's own values."""
 
 from __future__ import annotations
 
 import math
 import re
 
-from tests.reference.language.values import Written, integer, is_number, text_of
+from tests.reference.language.values import (
+    GREATEST,
+    LEAST,
+    NotInSubset,
+    QueryError,
+    Written,
+    exact,
+    integer,
+    is_number,
+    text_of,
+)
 
-DECIMALS = re.compile(r"\.([0-9]+)f")
-PADDING = re.compile(r"([<>^])([0-9]+)")
-ZEROS = re.compile(r"0([0-9]+)")
+SPEC = re.compile(
+    r"(?:(?P<fill>.)?(?P<align>[<>^=]))?(?P<sign>[-+ ])?(?P<alternate>#)?(?P<zero>0)?"
+    r"(?P<width>[0-9]+)?(?P<grouping>[,_])?(?P<precision>\.[0-9]+)?(?P<kind>[a-zA-Z%])?",
+    re.DOTALL,
+)
 
 
 def formatted(value, spec):
-    """Return a value as text; a spec that does not fit it is passed over."""
-    text = text_of(value)
+    """Return a value as text."""
     if spec is None:
-        return text
-    if padding := PADDING.fullmatch(spec):
-        side, width = padding.groups()
-        return f"{text:{side}{width}}"
+        return text_of(value)
+    parts = SPEC.fullmatch(spec)
+    if parts is None:
+        raise QueryError("no format")
+    try:
+        return format(_as_python(value, parts), _for_python(value, parts))
+    except (ValueError, OverflowError) as error:
+        raise QueryError(str(error)) from None
+
+
+def _as_python(value, parts):
+    """Return what Python formats in the place of a value."""
+    kind = parts["kind"]
     if not is_number(value):
-        return text
-    if decimals := DECIMALS.fullmatch(spec):
-        return f"{float(value):.{decimals[1]}f}"
-    if spec == "d":
+        if kind not in {None, "s"} or _is_about_digits(parts):
+            raise QueryError("the format needs a number")
+        return text_of(value)
+    if kind == "s":
+        return text_of(value)
+    if kind == "d":
         return _without_fraction(value)
-    if (zeros := ZEROS.fullmatch(spec)) and isinstance(value, int):
-        return f"{value:0{zeros[1]}}"
-    return text
+    if kind is not None and kind in "bcoxX":
+        number = exact(value)
+        if number != math.trunc(number) or not LEAST <= number <= GREATEST:
+            raise QueryError("no integer")
+        return int(number)
+    if kind is None and parts["precision"] is None:
+        signs = ("sign", "alternate", "grouping")
+        if any(parts[sign] for sign in signs) or (parts["zero"] and parts["align"]):
+            raise NotInSubset("a format of the text of a number")
+        zeros = int(parts["width"] or 0) if parts["zero"] else 0
+        return text_of(value).zfill(zeros)
+    return float(value)
+
+
+def _for_python(value, parts):
+    """Return the format with what Python means otherwise."""
+    spec = parts.string
+    if is_number(value) and parts["kind"] is None:
+        if parts["precision"] is not None:
+            return spec + "g"
+        if parts["zero"]:
+            return ""
+        if parts["align"] is None and parts["width"]:
+            return ">" + spec
+    return spec
+
+
+def _is_about_digits(parts):
+    signs = ("sign", "alternate", "zero", "grouping")
+    return any(parts[sign] for sign in signs) or parts["align"] == "="
 
 
 def _without_fraction(number):
-    if isinstance(number, int) or (isinstance(number, Written) and number.is_whole):
-        return text_of(number)
-    return text_of(integer(math.trunc(number)))
+    if isinstance(number, int):
+        return number
+    if isinstance(number, Written) and number.is_whole:
+        return int(text_of(number))
+    return int(text_of(integer(math.trunc(number))))

@@ -17,7 +17,10 @@ use std::{cmp::Ordering, sync::Arc};
 
 use regex::Regex;
 
-use super::builtins::{self, Builtin};
+use super::{
+    FormatSpec,
+    builtins::{self, Builtin},
+};
 use crate::{
     json::{self, Limits},
     value::Kind,
@@ -203,7 +206,7 @@ pub(super) enum Member {
 #[derive(Debug)]
 pub(super) enum Part {
     Text(Box<str>),
-    Value { value: ExprId, spec: Option<Box<str>> },
+    Value { value: ExprId, spec: Option<FormatSpec> },
 }
 
 /// An argument of a builtin.
@@ -582,7 +585,7 @@ impl Reader<'_> {
     fn part(&mut self) -> Decoded<Part> {
         Ok(match self.byte()? {
             0 => Part::Text(self.text()?),
-            1 => Part::Value { value: self.id()?, spec: self.option(Self::text)? },
+            1 => Part::Value { value: self.id()?, spec: self.option(Self::format)? },
             _ => return Err(malformed("an unknown part")),
         })
     }
@@ -605,6 +608,10 @@ impl Reader<'_> {
             per_element: self.flag()?,
             regex: self.option(Self::regex)?,
         })
+    }
+
+    fn format(&mut self) -> Decoded<FormatSpec> {
+        FormatSpec::parse(&self.text()?).map_err(|reason| malformed(&reason))
     }
 
     fn regex(&mut self) -> Decoded<Arc<Regex>> {

@@ -1,8 +1,6 @@
 //! What operators, casts and f-strings do with text.
 
-use std::fmt::Write;
-
-use bumpalo::{Bump, collections::String as BumpString};
+use bumpalo::Bump;
 
 use crate::value::{Value, text_of};
 
@@ -58,37 +56,3 @@ pub(super) fn parse_number(text: &str) -> Option<f64> {
     let numeric = digits.starts_with(|first: char| first.is_ascii_digit() || first == '.');
     numeric.then(|| text.parse().ok()).flatten().filter(|value: &f64| value.is_finite())
 }
-
-/// Append a value as an f-string's spec asks. A spec that makes no sense is ignored.
-pub(super) fn formatted<'r>(
-    value: Value<'r>,
-    spec: &str,
-    out: &mut BumpString<'r>,
-    arena: &'r Bump,
-) {
-    let plain = text_of(value, arena);
-    let width = |digits: &str| digits.parse::<usize>().ok().filter(|width| *width <= MAX_WIDTH);
-    if let Some(places) =
-        spec.strip_prefix('.').and_then(|rest| rest.strip_suffix('f')).and_then(width)
-        && let Some(number) = super::numbers::double(value.resolved(arena))
-    {
-        let _ = write!(out, "{number:.places$}");
-    } else if let ("d", Value::Float(number)) = (spec, value.resolved(arena)) {
-        out.push_str(text_of(super::numbers::whole(number.trunc()), arena));
-    } else if let Some(width) = spec.strip_prefix('>').and_then(width) {
-        let _ = write!(out, "{plain:>width$}");
-    } else if let Some(width) = spec.strip_prefix('<').and_then(width) {
-        let _ = write!(out, "{plain:<width$}");
-    } else if let Some(width) = spec.strip_prefix('^').and_then(width) {
-        let _ = write!(out, "{plain:^width$}");
-    } else if let (Some(width), Value::Int(number)) =
-        (spec.strip_prefix('0').and_then(width), value.resolved(arena))
-    {
-        let _ = write!(out, "{number:0width$}");
-    } else {
-        out.push_str(plain);
-    }
-}
-
-/// No field of a text needs to be wider.
-const MAX_WIDTH: usize = 10_000;

@@ -25,6 +25,8 @@ mod text;
 mod windows;
 mod writes;
 
+pub use patterns::unknown_group;
+
 use super::{
     Arg, ExprId, Fault, Machine,
     machine::{Evaluated, Flow, Sink},

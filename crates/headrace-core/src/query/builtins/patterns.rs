@@ -203,6 +203,38 @@ fn groups<'r>(machine: &Machine<'_, 'r>, captures: &Captures<'r>) -> Value<'r> {
     Value::Array(BumpVec::from_iter_in(groups, machine.arena).into_bump_slice())
 }
 
+/// The first group that a template names and its pattern has not; none of a bad pattern.
+pub fn unknown_group<'t>(pattern: &str, template: &'t str) -> Option<&'t str> {
+    first_unknown(&compile(pattern).ok()?, template)
+}
+
+fn first_unknown<'t>(regex: &Regex, template: &'t str) -> Option<&'t str> {
+    let mut rest = template;
+    while let Some(at) = rest.find('$') {
+        rest = &rest[at + 1..];
+        if let Some(behind) = rest.strip_prefix('$') {
+            rest = behind;
+            continue;
+        }
+        let name = if let Some(behind) = rest.strip_prefix('{') {
+            let Some(end) = behind.find('}') else { continue };
+            &behind[..end]
+        } else {
+            let is_name = |sign: char| sign.is_ascii_alphanumeric() || sign == '_';
+            let end = rest.find(|sign| !is_name(sign)).unwrap_or(rest.len());
+            &rest[..end]
+        };
+        let is_known = match name.parse::<usize>() {
+            Ok(number) => number < regex.captures_len(),
+            Err(_) => regex.capture_names().flatten().any(|known| known == name),
+        };
+        if !name.is_empty() && !is_known {
+            return Some(name);
+        }
+    }
+    None
+}
+
 fn replaced<'p, 'r>(
     machine: &mut Machine<'p, 'r>,
     receiver: Value<'r>,
@@ -215,6 +247,9 @@ fn replaced<'p, 'r>(
     written(machine, |draft| {
         let mut done = 0;
         if with.contains('$') {
+            if let Some(group) = first_unknown(&regex, with) {
+                return Err(Fault::new(format!("the pattern has no group {group}")));
+            }
             let references = with.matches('$').count();
             let mut expanded = String::new();
             for captures in regex.captures_iter(text).take(most) {

@@ -7,7 +7,6 @@ use crate::query::{
     builtins::{Size, limited},
     deep::{self, Fields},
     program::{Comprehension, Form, Item, Member, Part},
-    strings,
 };
 use crate::value::{Entry, Kind, Value, text_of};
 
@@ -72,7 +71,7 @@ impl<'p, 'r> Machine<'p, 'r> {
                             limited(Size::Bytes(text.len() + added.len()))?;
                             text.push_str(added);
                         }
-                        Some(spec) => strings::formatted(value, spec, &mut text, self.arena),
+                        Some(spec) => spec.write(value, &mut text, self.arena)?,
                     }
                 }
             }

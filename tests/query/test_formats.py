@@ -1,0 +1,75 @@
+"""Formats of f-strings write numbers and texts as Python does."""
+
+import json
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from headrace.api.query import evaluate
+from headrace.errors import HeadraceError
+
+INTEGERS = st.integers(-(2**63), 2**63 - 1)
+DOUBLES = st.floats(allow_nan=False, allow_infinity=False)
+SIDES = st.sampled_from(["", "<", ">", "^", "=", "*<", "x>", "é^", "0=", "{"])
+TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=6)
+
+
+def optional(*choices):
+    return st.sampled_from(["", *choices])
+
+
+@st.composite
+def formats(draw, types):
+    """Make a format; not every one of them goes together."""
+    parts = [
+        SIDES.filter(lambda side: "{" not in side),
+        optional("+", "-", " "),
+        optional("#"),
+        optional("0"),
+        optional("1", "7", "12", "20"),
+        optional(",", "_"),
+        optional(".0", ".1", ".3", ".10"),
+        st.sampled_from(types),
+    ]
+    return "".join(draw(part) for part in parts)
+
+
+def written(value, spec):
+    try:
+        answer = evaluate(f'f"{{$:{spec}}}"', json.dumps(value).encode())
+    except HeadraceError:
+        return None
+    return json.loads(answer)
+
+
+def in_python(value, spec):
+    try:
+        return format(value, spec)
+    except (ValueError, OverflowError):
+        return None
+
+
+@given(INTEGERS, formats("dboxX"))
+def test_integers(value, spec):
+    assert written(value, spec) == in_python(value, spec)
+
+
+@given(st.one_of(DOUBLES, st.floats(-1e6, 1e6)), formats("eEfFgG%"))
+def test_doubles(value, spec):
+    assert written(value, spec) == in_python(value, spec)
+
+
+@given(TEXTS, formats(["s", ""]))
+def test_texts(value, spec):
+    wanted = in_python(value, spec)
+    found = written(value, spec)
+    # Python fills texts with zeros; here zeros are for digits.
+    assert found == wanted or found is None
+
+
+@given(
+    INTEGERS,
+    st.builds(str.__add__, SIDES.filter(lambda side: side != "{"), optional("5", "25")),
+)
+def test_numbers_without_a_type(value, spec):
+    assert written(value, spec) == in_python(value, spec)
