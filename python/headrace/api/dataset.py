@@ -339,8 +339,8 @@ class Dataset(Closing, Sequence[T_co]):
         (64 MiB unless told), at `master` (``local[*,4]`` unless told: all cores of this
         machine); see docs/spark.md.
         """
+        from headrace.api.local_engine import refuse_for_local
         from headrace.api.query import QueryResult, Question
-        from headrace.api.spark_query import refuse_for_local, starting
         from headrace.engines.query_options import QueryOptions
         from headrace.engines.query_run import QueryRun
         from headrace.kernel.programs import Frame
@@ -398,6 +398,8 @@ class Dataset(Closing, Sequence[T_co]):
         )
         start: Callable[[QueryPlan, QueryOptions], QueryRun] = QueryRun
         if engine == "spark":
+            from headrace.api.spark_query import starting
+
             start = starting(
                 self.sources, options, self._options, master, partition_bytes
             )
@@ -609,10 +611,12 @@ class Dataset(Closing, Sequence[T_co]):
         With the engine ``"spark"``, tasks at `master` read `partition_bytes` of the files each;
         row indexes that are kept are the same.
         """
-        from headrace.api.spark_query import count_with_spark, refuse_for_local
+        from headrace.api.local_engine import refuse_for_local
 
         _check_choices(engine=(engine, ("local", "spark")))
         if engine == "spark":
+            from headrace.api.spark_query import count_with_spark
+
             return count_with_spark(self._open(), master, partition_bytes, progress)
         refuse_for_local(master=master, partition_bytes=partition_bytes)
         size = total_size(self.sources)
@@ -639,7 +643,7 @@ class Dataset(Closing, Sequence[T_co]):
 
         With the engine ``"spark"``, tasks at `master` read `partition_bytes` of the files each.
         """
-        from headrace.api.spark_query import refuse_for_local
+        from headrace.api.local_engine import refuse_for_local
 
         _check_choices(engine=(engine, ("local", "spark")))
         if engine == "spark":

@@ -63,7 +63,7 @@ def refuse_unfit(engine: Engine, asked: ScanOptions) -> None:
 
             check_master(engine.master)
     elif engine != Engine():
-        from headrace.api.spark_query import refuse_for_local
+        from headrace.api.local_engine import refuse_for_local
 
         refuse_for_local(**engine._asdict() | {"name": None})
 

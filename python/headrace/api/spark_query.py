@@ -140,13 +140,6 @@ def _refuse_pipes(sources: Sequence[Source]) -> None:
             )
 
 
-def refuse_for_local(**options: object) -> None:
-    """Refuse what only Spark knows."""
-    for name, value in options.items():
-        if value is not None:
-            raise UsageError(f"{name} is for engine='spark' (--engine spark)")
-
-
 def _start(master: str) -> RunTasks:
     with needing_pyspark():
         from headrace.engines.spark.jobs import start

@@ -21,7 +21,7 @@ from headrace.store.sizes import parse_size
 from headrace.store.times import parse_duration, parse_time
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from headrace.cli.table import Command, Entry
 
@@ -233,8 +233,13 @@ class _Formatter(RawDescriptionHelpFormatter):
 class _Parser(ArgumentParser):
     """A parser that raises where `argparse` would print and exit."""
 
+    hints: Mapping[str, str] = {}
+
     def error(self, message: str) -> NoReturn:
-        raise UsageError(f"{message}; see `{self.prog} --help`")
+        words = [word.partition("=")[0] for word in message.split()]
+        hint = next((self.hints[word] for word in words if word in self.hints), "")
+        cure = hint or f"see `{self.prog} --help`"
+        raise UsageError(f"{message}; {cure}")
 
 
 def build(entry: Entry, command: Command) -> ArgumentParser:
@@ -246,6 +251,7 @@ def build(entry: Entry, command: Command) -> ArgumentParser:
         add_help=False,
         allow_abbrev=False,
     )
+    parser.hints = getattr(command, "ELSEWHERE", {})
     for argument in (*command.ARGUMENTS, HELP):
         names = argument.flags or (argument.name,)
         parser.add_argument(*names, **_settings(argument))
@@ -265,14 +271,38 @@ def describe(entry: Entry, command: Command) -> Iterable[str]:
 def parse(entry: Entry, command: Command, arguments: Sequence[str]) -> Namespace:
     """Read the arguments of a command; options may stand anywhere among them."""
     kinds = {argument.kind for argument in command.ARGUMENTS}
+    arguments = list(_counted(command, arguments))
     values = [value for kind, value in NEGATIVE.items() if kind in kinds]
-    arguments = [_shield(argument, values) for argument in arguments]
+    end = arguments.index("--") if "--" in arguments else len(arguments)
+    shielded = [_shield(argument, values) for argument in arguments[:end]]
+    arguments = [*shielded, *arguments[end:]]
     arguments = list(_attached(command, arguments))
     parser = build(entry, command)
     if "--" in arguments:
         # Intermixed parsing forgets what `--` said; options come first then.
         return parser.parse_args(arguments)
     return parser.parse_intermixed_args(arguments)
+
+
+def _counted(command: Command, arguments: Sequence[str]) -> Iterable[str]:
+    """Spell a number of rows such as ``-5``, as `head` and `tail` have it, with its option."""
+    counts = any(each.flags[:1] == ("-n",) for each in command.ARGUMENTS)
+    valued = {
+        flag
+        for each in command.ARGUMENTS
+        if each.kind != "switch" and not each.attached
+        for flag in each.flags
+    }
+    before = ""
+    words = iter(arguments)
+    for word in words:
+        if counts and before not in valued and re.fullmatch(r"-\d+", word):
+            yield from ("-n", word[1:])
+        else:
+            yield word
+        if word == "--":
+            yield from words
+        before = word
 
 
 def _attached(command: Command, arguments: Sequence[str]) -> Iterable[str]:

@@ -30,6 +30,11 @@ STDOUT = "-"
 def policy(options: Namespace, default: OnError = "abort") -> OnError:
     """Say what a bad row does. Whoever says where bad rows go asks for them."""
     if options.strict:
+        if options.on_error in ("skip", "collect"):
+            raise UsageError(
+                f"--strict ends at a bad line and --on-error {options.on_error} goes on; "
+                "leave out one of them"
+            )
         if options.errors is not None:
             raise UsageError("--strict ends at a bad row, so --errors has none to keep")
         return "abort"

@@ -8,6 +8,7 @@ a row when it happens and not when a buffer is full.
 from __future__ import annotations
 
 import os
+import re
 import sys
 import threading
 import time
@@ -179,7 +180,15 @@ class Console:
             raise OutputClosedError from error
 
 
+_SPELLINGS = re.compile(r"\w+(?:=(?:'[^']*'|\w+))? \((--[a-z][a-z-]*(?: \w+)?)\)")
+"""A keyword of Python and the option it is, such as ``on_error='skip' (--on-error skip)``."""
+
+
 def _message_of(error: Exception) -> str:
+    return _SPELLINGS.sub(r"\1", _text_of(error))
+
+
+def _text_of(error: Exception) -> str:
     if isinstance(error, OSError) and not isinstance(error, HeadraceError):
         where = f"{error.filename}: " if error.filename else ""
         return f"{where}{error.strerror or error}"

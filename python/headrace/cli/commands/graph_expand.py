@@ -201,7 +201,7 @@ def _by_engine(
     graph: Graph, options: Namespace, console: Console
 ) -> Graph | SparkGraph:
     """Return what finds edges."""
-    from headrace.api.spark_query import refuse_for_local
+    from headrace.api.local_engine import refuse_for_local
 
     if options.engine == "local":
         refuse_for_local(master=options.master, partition_bytes=options.partition_bytes)

@@ -101,6 +101,30 @@ EXAMPLES = (
     ),
 )
 
+ELSEWHERE = {
+    **dict.fromkeys(("-s", "--slurp"), "for an array of all rows write --stream"),
+    **dict.fromkeys(
+        ("-n", "--null-input"),
+        "a query without rows needs one: echo null | headrace query QUERY",
+    ),
+    **dict.fromkeys(("-c", "--compact-output"), "each answer is one line already"),
+    **dict.fromkeys(
+        ("-e", "--exit-status"), "the exit code is that of the run, not of the answer"
+    ),
+    **dict.fromkeys(("-R", "--raw-input"), "each line is a JSON value; text is no row"),
+    **dict.fromkeys(
+        ("--slurpfile", "--rawfile"), "write --name NAME=FILE and @NAME in the query"
+    ),
+    **dict.fromkeys(
+        ("-C", "--color-output", "--tab", "--indent"),
+        "answers are one line each; for people write --format table",
+    ),
+    **dict.fromkeys(
+        ("-j", "--join-output", "-a"), "write -r for strings without quotes"
+    ),
+}
+"""Options of jq, and what to write here."""
+
 ARGUMENTS = (
     Argument(
         "query",
