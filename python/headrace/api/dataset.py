@@ -578,7 +578,7 @@ class Dataset(Closing, Sequence[T_co]):
         opened = {}
         for name, offset in plan.names:
             if name not in names:
-                raise unknown_source(query, name, offset)
+                raise unknown_source(query, name, offset, names)
             opened[name] = self._opened_other(names[name])._open()
         _refuse_shared_pipes([self._open(), *opened.values()])
         return opened

@@ -132,9 +132,9 @@ def _find(name: str) -> Entry:
     if entry is not None:
         return entry
 
-    from difflib import get_close_matches
+    from headrace.suggestion import nearest
 
     names = [each.name for each in table.COMMANDS]
-    near = get_close_matches(name, [*names, *table.first_words()], n=1)
-    hint = f"did you mean `headrace {near[0]}`?" if near else "see `headrace --help`"
+    near = nearest(name, [*names, *table.first_words()])
+    hint = f"did you mean `headrace {near}`?" if near else "see `headrace --help`"
     raise UsageError(f"there is no command {name!r}; {hint}")

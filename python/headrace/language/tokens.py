@@ -297,5 +297,6 @@ _SIGN_HINTS = {
     "&": "write `and`",
     ";": "a query is one expression; use `|` or `let … in …`",
     "`": _QUOTES,
+    "^": "write x.pow(y)",
     **dict.fromkeys("\u2018\u2019\u201c\u201d", _QUOTES),
 }

@@ -57,12 +57,16 @@ def in_order(source: str, tree: ast.Node) -> ast.Node:
     >>> unparse(in_order("", parse("s.replace(with: 'x', part: t)")))
     's.replace(t, "x")'
     """
-    return _Arguments(source).node(tree, {})
+    given = {
+        name for node in traversal.walk(tree) for name in traversal.names_given(node)
+    }
+    return _Arguments(source, given).node(tree, {})
 
 
 class _Arguments:
-    def __init__(self, source: str) -> None:
+    def __init__(self, source: str, given: set[str]) -> None:
         self._source = source
+        self._given = given
 
     def node(self, node: ast.Node, functions: Functions) -> ast.Node:
         """Return an expression with its arguments in order."""
@@ -135,6 +139,9 @@ class _Arguments:
             args = self._ordered(builtin, written, args)
         if builtin.name in ("fold", "accumulate") and args:
             self._check_step(written, args, node, functions)
+        if builtin.name in ("pick", "omit"):
+            for arg in args:
+                self._check_field(arg.value)
         for position, arg in enumerate(args):
             parameter = builtin.parameter(position)
             if arg.name == "as":
@@ -215,6 +222,20 @@ class _Arguments:
             reason = f"{written} needs a step: a lambda of what there is and an element"
             at = node if len(args) == 1 else args[1]
             raise self._error(at, reason, hint)
+
+    def _check_field(self, node: ast.Node) -> None:
+        """Refuse ``o.p``, which is the value there and no name of a field."""
+        match node:
+            case ast.Path(ast.Name() | ast.Current() as base, steps) if all(
+                isinstance(step, ast.Field) for step in steps
+            ):
+                if isinstance(base, ast.Name) and base.name in self._given:
+                    return
+                first = [base.name] if isinstance(base, ast.Name) else []
+                fields = [step.name for step in steps if isinstance(step, ast.Field)]
+                quoted = unparse(ast.Literal(".".join([*first, *fields])))
+                reason = "this is the value of a field, and no name"
+                raise self._error(node, reason, f"quote it: {quoted}")
 
     def _check_each(
         self, builtin: Builtin, written: str, parameter: Parameter, arg: ast.Arg

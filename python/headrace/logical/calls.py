@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 from headrace.kernel.builtins import Builtin, builtins, unknown_group
 from headrace.language import ast, traversal
 from headrace.logical import grouping, joins
 from headrace.logical.arguments import DEEP
+from headrace.logical.foreign_words import TOO_MANY, hint_for
 from headrace.logical.program import KINDS, Id, Tag, constant, number
 from headrace.logical.scope import Macro
 
@@ -18,17 +18,6 @@ if TYPE_CHECKING:
     from headrace.logical.compiler import Compiler
     from headrace.logical.errors import QueryMeaningError
     from headrace.logical.scope import Scope
-
-_ELSEWHERE = {
-    "add": "sum", "ascii_downcase": "lower", "ascii_upcase": "upper", "endswith": "ends_with",
-    "from_entries": "from_pairs", "ilike": "~=",
-    "length": "len", "like": "~=", "limit": "take", "ltrimstr": "strip_prefix",
-    "map_values": "transform_values", "mean": "avg", "order_by": "sort", "orderby": "sort",
-    "rtrimstr": "strip_suffix", "select": "filter", "size": "len", "startswith": "starts_with",
-    "test": "re_match", "to_entries": "to_pairs", "tojson": "to_json", "tonumber": "to_number",
-    "top": "sort(-key).take", "tostring": "to_string", "where": "filter", "with_entries": "transform_values",
-}  # fmt: skip
-"""What people who know another language look for, and how it is called here."""
 
 
 def call(compiler: Compiler, node: ast.Call, scope: Scope) -> Id:
@@ -186,10 +175,7 @@ def find(compiler: Compiler, name: str, node: ast.Located) -> Builtin:
     table = builtins()
     if (builtin := table.get(name)) is not None:
         return builtin
-    near = get_close_matches(name, table, n=1, cutoff=0.7)
-    other = _ELSEWHERE.get(name) or (near[0] if near else None)
-    hint = "" if other is None else f"did you mean {other}?"
-    raise compiler.error(node, f"unknown function {name}", hint)
+    raise compiler.error(node, f"unknown function {name}", hint_for(name, table))
 
 
 def _call_builtin(
@@ -290,7 +276,11 @@ def _builtin_argument(
     if parameter is None:
         if arg.name is None:
             most = len(builtin.parameters)
-            raise compiler.error(arg, f"{builtin.name} takes at most {most} arguments")
+            many = {0: "no arguments", 1: "one argument"}.get(
+                most, f"at most {most} arguments"
+            )
+            reason = f"{builtin.name} takes {many}"
+            raise compiler.error(arg, reason, TOO_MANY.get(builtin.name, ""))
         return compiler.argument(compiler.expression(arg.value, scope), name=arg.name)
     if arg.name is not None and parameter.kind != "name":
         if parameter.kind == "each":

@@ -32,9 +32,10 @@ from headrace.logical.program import (
 from headrace.logical.scope import Macro, Scope
 from headrace.logical.scopes import is_rows
 from headrace.logical.shape import GIVES_ELEMENTS
+from headrace.suggestion import nearest
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
 
 def compile_query(
@@ -49,8 +50,13 @@ def compile_query(
     return compiler.writer.finish()
 
 
-def unknown_source(query: str, name: str, offset: int) -> QueryMeaningError:
-    """Return the error for a name that stands for no source."""
+def unknown_source(
+    query: str, name: str, offset: int, known: Iterable[str] = ()
+) -> QueryMeaningError:
+    """Return the error for a name that stands for no source; `known` stand for one."""
+    if near := nearest(name, known):
+        hint = f"did you mean @{near}?"
+        return QueryMeaningError(query, offset, f"there is no source @{name}", hint)
     hint = f"name it: --name {name}=FILE, or names={{'{name}': ...}} in Python"
     return QueryMeaningError(query, offset, f"there is no source @{name}", hint)
 
@@ -232,7 +238,7 @@ class Compiler:
 
     def _source(self, node: ast.Source) -> Id:
         if node.name not in self._sources:
-            raise unknown_source(self.source, node.name, node.span.start)
+            raise unknown_source(self.source, node.name, node.span.start, self._sources)
         return self.writer.add(Tag.SOURCE, node.span, number(self._sources[node.name]))
 
     def _negate(self, node: ast.Negate, scope: Scope) -> Id:

@@ -179,7 +179,9 @@ def _edits(
         case "modify", (arg,):
             return [_set(where, _changed(compiler, arg, scope))]
         case _:
-            raise compiler.error(write, f"{write.name} does not take these arguments")
+            hint = "write $.omit(a, b) for several" if write.name == "unset" else ""
+            reason = f"{write.name} does not take these arguments"
+            raise compiler.error(write, reason, hint)
 
 
 def _set(where: bytes, value: Id) -> bytes:

@@ -30,11 +30,10 @@ ARGUMENTS = (
 
 def run(options: Namespace, console: Console) -> int:
     """Print the functions."""
-    from difflib import get_close_matches
-
     from headrace.api.functions import all_functions, explained
     from headrace.errors import UsageError
     from headrace.kernel.builtins import builtins
+    from headrace.logical.foreign_words import hint_for
 
     if options.name is None:
         functions = all_functions()
@@ -44,8 +43,9 @@ def run(options: Namespace, console: Console) -> int:
         return 0
     found = explained(options.name)
     if found is None:
-        near = get_close_matches(options.name, builtins(), n=1)
-        hint = f"; did you mean {near[0]}?" if near else ""
-        raise UsageError(f"there is no function {options.name}{hint}")
+        hint = hint_for(options.name, builtins())
+        raise UsageError(
+            "; ".join(filter(None, [f"there is no function {options.name}", hint]))
+        )
     console.text(found)
     return 0

@@ -191,8 +191,35 @@ class Cursor:
     def _column(self, offset: int) -> int:
         return offset - self.text.rfind("\n", 0, offset)
 
+    def _foreign_hint(self, token: Token, before: Token) -> str:
+        """Return what to write for what other languages have here."""
+        hint = ""
+        if before.is_sign("?"):
+            hint = _WORD_HINTS["if"]
+        elif token.is_sign("*"):
+            hint = _STAR_HINTS.get(before.text, "")
+        elif token.kind is TokenKind.STRING and before.text == "f":
+            hint = 'f-strings take double quotes: f"…"'
+        elif before.is_sign("->") and self._is_match_without_with():
+            hint = MATCH_HINT
+        for word in (before, token):
+            if word.kind is TokenKind.WORD:
+                hint = _FOREIGN.get(word.text.lower(), hint)
+        return hint
+
+    def _is_match_without_with(self) -> bool:
+        """Tell whether the brace around this holds the arms of a match."""
+        open_braces = 0
+        for token in reversed(self.tokens[: self.index]):
+            open_braces += token.is_sign("{") - token.is_sign("}")
+            if open_braces > 0 and token.is_word("match", "with"):
+                return token.text == "match"
+        return False
+
     def _hint(self, token: Token) -> str:
         before = self.tokens[self.index - 1] if self.index else token
+        if foreign := self._foreign_hint(token, before):
+            return foreign
         if token.kind is TokenKind.SIGN:
             return _SIGN_HINTS.get(token.text, "")
         if before.is_sign("$", "@") and token.is_name:
@@ -256,6 +283,30 @@ def _is_key(tokens: list[Token], index: int) -> bool:
     """Tell whether a keyword is only a key or the name of an argument here."""
     return tokens[index + 1].is_sign(":", "?")
 
+
+MATCH_HINT = "write: match value with {pattern -> value, _ -> other}"
+
+_STAR_HINTS = {
+    "*": "write x.pow(y)",
+    "(": "write count() for all, count(test) for some",
+}
+_PROJECTION = "write the answer and then the rows: {a, b} where test"
+_FOREIGN = {
+    "select": _PROJECTION,
+    "from": _PROJECTION,
+    "where": _PROJECTION,
+    "like": "write text ~= part, or text.re_match(pattern)",
+    "ilike": "write text ~= part, or text.re_match(pattern)",
+    "between": "write: a <= x and x <= b",
+    "desc": "write a minus before the key: sort(-v)",
+    "asc": "keys go up as they are: sort(v)",
+    "case": "write: value if test else other, or match value with {…}",
+    "def": "write: def f(x, y) = x + y in f(1, 2)",
+    "function": "write: def f(x, y) = x + y in f(1, 2)",
+    "reduce": "write xs.fold(0, (total, x) => total + x)",
+    "foreach": "write xs.accumulate(0, (total, x) => total + x)",
+}
+"""Words of jq, SQL and JavaScript where no word of ours can stand."""
 
 _EQUAL = "compare with =="
 _SIGN_HINTS = {

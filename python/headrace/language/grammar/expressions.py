@@ -239,6 +239,9 @@ def _cast(parser: Parser, left: Node, start: Token) -> Node:
     cursor = parser.cursor
     cursor.advance()
     to = _CASTS.get(cursor.token.text)
+    if cursor.token.text.startswith("$"):
+        hint = "write value -> name | …, or let name = value in …"
+        raise cursor.unexpected("expected a type after as", hint)
     if to is None or cursor.token.kind is not TokenKind.WORD:
         raise cursor.unexpected("expected a type after as", _one_of(_CASTS))
     cursor.advance()

@@ -63,6 +63,13 @@ def _argument(parser: Parser) -> Routine[ast.Arg]:
         name = cursor.advance().text
         cursor.advance()
     value: Node = yield parser.enclosed()
+    if cursor.at("=") and isinstance(value, ast.Name):
+        word = value.name
+        hint = f"write {word}: … for an argument, {word} == … to compare"
+        raise cursor.unexpected(hint=hint)
+    if cursor.at_word("for"):
+        reason = "a comprehension stands in brackets"
+        raise cursor.error(cursor.token, reason, "write f([x for x in xs])")
     return ast.Arg(value, name, span=cursor.since(start))
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from headrace.language import ast
 from headrace.language.grammar.construction import array, brace, f_string
+from headrace.language.grammar.cursor import MATCH_HINT
 from headrace.language.grammar.parts import arguments, arms, loops, names, parameter
 from headrace.language.grammar.patch import patch
 from headrace.language.grammar.patterns import LITERAL_WORDS
@@ -194,7 +195,9 @@ def _match(parser: Parser) -> Routine[Node]:
     cursor = parser.cursor
     start = cursor.advance()
     subject: Node = yield parser.enclosed()
-    cursor.expect_word("with", "after what to match")
+    if not cursor.at_word("with"):
+        raise cursor.unexpected("expected with after what to match", MATCH_HINT)
+    cursor.advance()
     if not cursor.at("{"):
         raise cursor.unexpected("expected { after with")
     found: tuple[ast.Arm, ...] = yield arms(parser)
