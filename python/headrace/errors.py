@@ -121,7 +121,7 @@ class DamagedSourceError(_AtByteError):
         before = (
             "the rows before it are whole"
             if self.ends_early
-            else "the rows shortly before it may be damaged too"
+            else "rows from somewhere before it on may be wrong"
         )
         return (
             f"{self.path}: {self.reason} (compressed byte {self.offset}); "
@@ -216,6 +216,16 @@ class BadRowError(HeadraceError, ValueError):
     def __str__(self) -> str:
         advice = "on_error='skip' (--on-error skip) passes over it"
         return f"{self.what}; {advice}"
+
+
+class UnreadRowError(BadRowError):
+    """A line was to be a value, and is bad."""
+
+    def __str__(self) -> str:
+        return (
+            f"{self.what}; ds.raw has its bytes, ds.records(on_error='skip') and "
+            "`headrace query --on-error skip` pass over it"
+        )
 
 
 class StrictRowError(BadRowError):
@@ -355,7 +365,7 @@ class JsonTooLargeError(HeadraceError, ValueError):
             return (
                 f"{self.path}: record {self.record}, {self.length} bytes long, is longer "
                 f"than the {self.limit} bytes that a line can have ({self.code}); "
-                "leave the record out"
+                "on_error='skip' (--on-error skip) leaves it out"
             )
         option = "--" + self.name.replace("_", "-")
         limit = f"a file of at most {self.limit} bytes ({self.code})"
@@ -366,7 +376,8 @@ class JsonTooLargeError(HeadraceError, ValueError):
             )
         return (
             f"{self.path}: record {self.record}, {self.length} bytes long, does not fit "
-            f"in {limit}; raise {self.name} ({option}), or leave the record out"
+            f"in {limit}; raise {self.name} ({option}), or leave it out with "
+            "on_error='skip' (--on-error skip)"
         )
 
 
@@ -381,6 +392,16 @@ class UnwritableError(HeadraceError, OSError):
 
     def __str__(self) -> str:
         return f"{self.path}: cannot be written: {self.reason}; {self.left}"
+
+
+class SpoolError(_OfPathError, OSError):
+    """What is decoded to be reached by row number cannot be kept in a temporary file."""
+
+    def __str__(self) -> str:
+        return (
+            f"{self.path}: cannot keep decoded rows there: {self.reason}; name another directory "
+            "in HEADRACE_SPOOL_DIR"
+        )
 
 
 class UncertainCommitError(UnwritableError):

@@ -234,3 +234,20 @@ def test_a_url(headrace, numbers, url):
     else:
         assert outcome.code == 1
         assert "memory://nothing-here.jsonl" in outcome.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (["head", "-2", "{path}"], (0, 1)),
+        (["head", "{path}", "-1"], (0,)),
+        (["tail", "-2", "{path}"], (3, 4)),
+        (["tail", "-n", "1", "{path}"], (4,)),
+    ],
+)
+def test_a_count_can_be_an_option_as_in_head_and_tail(
+    headrace, numbers, arguments, expected
+):
+    path = numbers(5)
+    outcome = headrace(*(each.format(path=path) for each in arguments))
+    assert (outcome.code, outcome.rows) == (0, rows(*expected))

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import headrace
-from headrace.errors import SourceNotFoundError, UsageError
+from headrace.errors import SourceNotFoundError, UnwritableError, UsageError
 
 
 @pytest.fixture
@@ -182,3 +182,17 @@ def test_there_is_a_file_at_every_moment(files, tmp_path, monkeypatch):
     headrace.replace_file(new, final, keep_backup=True)
     assert len(seen) >= 6
     assert seen == sorted(seen)
+
+
+def test_a_full_disk_is_an_error_of_ours(tmp_path, monkeypatch):
+    new, final = tmp_path / "new", tmp_path / "final"
+    new.write_bytes(b"B")
+    final.write_bytes(b"A")
+
+    def full(_descriptor):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(UnwritableError, match=r"No space left.*final is whole"):
+        headrace.replace_file(new, final)
+    assert final.read_bytes() == b"A"

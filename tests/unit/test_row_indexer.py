@@ -1,9 +1,14 @@
 """The row index: what it answers, and how its build ends."""
 
+import bz2
+import gzip
+import os
 import threading
 import time
+from contextlib import suppress
 
 import pytest
+import zstandard
 
 import headrace
 from headrace import RowIndexer
@@ -103,10 +108,9 @@ def test_lines_longer_than_the_read_buffer(write, length):
 def test_missing_file_and_wrong_kind(write, tmp_path):
     with pytest.raises(SourceNotFoundError, match="no such file"):
         RowIndexer(tmp_path / "none.jsonl")
-    import gzip
-
-    with pytest.raises(UsageError, match="plain files"):
-        RowIndexer(write(gzip.compress(b"{}\n"), "data.jsonl.gz"))
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(UsageError, match="a pipe has no byte offsets"):
+        RowIndexer(tmp_path / "pipe")
 
 
 def test_several_files_are_refused(write, tmp_path):
@@ -146,7 +150,6 @@ def test_rows_can_be_read_while_the_build_goes_on(write):
 @pytest.mark.parametrize("data", [b"", b"{}\n" * 10, TEN_THOUSAND])
 def test_the_first_page_is_signalled(write, data):
     indexer = RowIndexer(write(data))
-    assert not indexer.wait_for_first_page(0)
     indexer.start()
     assert indexer.wait_for_first_page(10)
     assert indexer.wait(10)
@@ -291,3 +294,53 @@ def test_a_copy_holds_the_decoded_bytes(write, tmp_path):
         pass
     assert build.copy.read_at(0, len(TEN_THOUSAND) + 1) == TEN_THOUSAND
     assert [entry.name for entry in tmp_path.iterdir()] == ["data.jsonl"]
+
+
+def test_waiting_starts_the_scan(tmp_path):
+    path = tmp_path / "a.jsonl"
+    path.write_bytes(b"1\n" * 2500)
+    for wait in (RowIndexer.wait, RowIndexer.wait_for_first_page):
+        indexer = RowIndexer(path)
+        assert wait(indexer, 30)
+        assert indexer.wait(30)
+        assert indexer.total_rows == 2500
+
+
+@pytest.mark.parametrize("pack", [gzip.compress, bz2.compress, zstandard.compress])
+def test_compressed_files_have_offsets_after_decompression(tmp_path, pack):
+    path = tmp_path / "a.jsonl"
+    path.write_bytes(pack(b"12\n" * 2500))
+    indexer = RowIndexer(path)
+    indexer.build_index()
+    assert indexer.checkpoints() == [0, 3000, 6000]
+    assert indexer.get_checkpoint(2300) == (6000, 300)
+    assert indexer.progress == (path.stat().st_size,) * 2
+
+
+def test_files_of_blocks_have_offsets_too(tmp_path):
+    path = tmp_path / "a.jsonl.zst"
+    with headrace.LineWriter(path, block_bytes="1KiB") as writer:
+        writer.write_many([12] * 2500)
+    indexer = RowIndexer(path)
+    assert indexer.wait(30)
+    assert indexer.checkpoints() == [0, 3000, 6000]
+
+
+@pytest.mark.parametrize("moment", range(8))
+def test_a_forked_child_scans_by_itself(tmp_path, moment):
+    """At any moment of the parent's scan, whose locks are held by a thread that is not there."""
+    path = tmp_path / "a.jsonl"
+    path.write_bytes(b'{"some": "row"}\n' * 1_500_000)
+    indexer = RowIndexer(path)
+    indexer.start()
+    time.sleep(moment / 500)
+    child = os.fork()
+    if child == 0:
+        found = None
+        with suppress(Exception):
+            indexer.get_checkpoint(700)
+            found = indexer.wait(60) and indexer.get_checkpoint(1_000_001)
+        os._exit(0 if found == (16_000_000, 1) else 1)
+    assert os.waitpid(child, 0)[1] == 0
+    assert indexer.wait(60)
+    assert indexer.total_rows == 1_500_000

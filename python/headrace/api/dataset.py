@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import operator
 import os
+from codecs import BOM_UTF8
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import (
     TYPE_CHECKING,
     Any,
     Literal,
+    NamedTuple,
     TypeAlias,
     TypeVar,
     cast,
@@ -20,9 +22,11 @@ from headrace.errors import (
     BadRowError,
     LineTooLongError,
     RowOutOfRangeError,
+    UnreadRowError,
     UnusableTableError,
     UsageError,
 )
+from headrace.kernel.rows import reading
 from headrace.kernel.tally import Stats, Tally
 from headrace.kernel.values import DEEPEST
 from headrace.store.closing import Closing
@@ -77,6 +81,14 @@ class Batch:
     def line(self, position: int) -> int | None:
         """Return the line number of a row, counted from 1, if it is known."""
         return self.rows.first_row + position + 1 if self.numbered else None
+
+
+class RowPlace(NamedTuple):
+    """Where a row stands; both numbers are bytes."""
+
+    path: str
+    offset: int
+    length: int
 
 
 class Dataset(Closing, Sequence[T_co]):
@@ -182,6 +194,15 @@ class Dataset(Closing, Sequence[T_co]):
                     )
                 ahead = (ahead - len(batch.rows)) % wanted.step
 
+    def __bool__(self) -> bool:
+        """Whether there is a row; no more than the first is read, of a pipe it is kept."""
+        return any(
+            bool(file.read(0, 1))
+            if file.source.is_pipe
+            else next(iter(file.batches(0, 1)), None) is not None
+            for file in self._open()
+        )
+
     def __iter__(self) -> Iterator[T_co]:
         return self.rows()
 
@@ -211,9 +232,35 @@ class Dataset(Closing, Sequence[T_co]):
     # Ranges
 
     def rows(self, start: int = 0, stop: int | None = None) -> Iterator[T_co]:
-        """Yield rows `start` up to `stop`, holding only a few of them."""
+        """Yield rows `start` up to `stop`, holding only a few of them.
+
+        Negative numbers count from the end, as those of a slice.
+        """
+        if start < 0 or (stop or 0) < 0:
+            start, stop, _step = slice(start, stop).indices(len(self))
         for batch in self.batches(start, stop):
             yield from self._decoded(batch)
+
+    def place(self, row: int) -> RowPlace:
+        """Return where a row stands: its file, its first byte there, and its length.
+
+        The line ending is not part of it. Of a compressed file, bytes are those after
+        decompression.
+        """
+        wanted = operator.index(row)
+        left = wanted + len(self) if wanted < 0 else wanted
+        if 0 <= left <= _FARTHEST:
+            for file in self._open():
+                if found := file.read(left, 1):
+                    (offset,), (content,) = found.offsets, found.contents()
+                    if left == 0 and _begins_with_mark(file):
+                        offset += len(BOM_UTF8)
+                    length = (
+                        len(content) if content is not None else found.too_long[0][1]
+                    )
+                    return RowPlace(file.source.location, offset, length)
+                left -= file.total()
+        raise RowOutOfRangeError(self._name(), wanted, len(self))
 
     def head(self, n: int = 10) -> list[T_co]:
         """Return the first `n` rows."""
@@ -697,7 +744,10 @@ class Dataset(Closing, Sequence[T_co]):
             values, refused = batch.rows.values(self._max_depth)
             yield from cast("list[T_co]", values)
             if refused is not None:
-                raise self.refusal(batch, *refused)
+                error = self.refusal(batch, *refused)
+                raise (
+                    UnreadRowError(*error.args) if type(error) is BadRowError else error
+                )
             return
         for position, content in enumerate(batch.rows.contents()):
             if content is None:
@@ -737,6 +787,15 @@ class Dataset(Closing, Sequence[T_co]):
             )
         gone = {"_files": (), "_named": [], "_keyed": {}, "_pid": 0}
         return {**self.__dict__, **gone}
+
+
+def _begins_with_mark(file: Rows) -> bool:
+    """Whether the first row begins behind a byte order mark."""
+    if not isinstance(file, RowFile):
+        return False
+    data, _size = file.positions()
+    with reading(file.source.location):
+        return data.read_at(0, len(BOM_UTF8)) == BOM_UTF8
 
 
 def _rows_of(source: Source, options: RowOptions) -> Rows:

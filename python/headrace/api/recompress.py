@@ -12,7 +12,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from headrace.errors import DamagedSourceError, SourceChangedError, UsageError
+from headrace.errors import (
+    DamagedSourceError,
+    SourceChangedError,
+    UnwritableError,
+    UsageError,
+)
 from headrace.kernel.blocks import codecs
 from headrace.kernel.rows import Decoding
 from headrace.store.atomic import destination, replace_file, temporary_name
@@ -61,6 +66,10 @@ def recompress(
     chosen = _codec(source, out, codec)
     final = destination(path if out is None else out)
     _refuse_part(final)
+    if not final.parent.is_dir():
+        raise UnwritableError(
+            str(final), "there is no such directory", "nothing was written"
+        )
     temporary = temporary_name(final)
     sidecar = temporary.with_name(temporary.name + SUFFIX)
     try:

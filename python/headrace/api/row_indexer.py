@@ -13,11 +13,12 @@ from headrace.store.source import expand
 
 
 class RowIndexer:
-    """Finds where every thousandth row of a plain file begins.
+    """Finds where every thousandth row of a file begins.
 
     `build_index` scans the file, once; `start` does the same in the background.
     All else may be asked at any time and from any thread: while the scan is
-    running, it answers for the part already scanned.
+    running, it answers for the part already scanned. Of a compressed file, offsets are those
+    after decompression. In a forked process the scan begins anew.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
@@ -27,19 +28,43 @@ class RowIndexer:
                 f"{os.fspath(path)}: a RowIndexer is of one file, and these are {len(sources)}; "
                 "make one of each, or headrace.open them together"
             )
-        (source,) = sources
-        if not source.seekable or source.blocks:
-            reason = f"{source.location}: only plain files have rows at byte offsets"
-            raise UsageError(reason)
-        opened = OpenedFile(source)
-        self._size = source.size
-        self._index = RowIndex(INTERVAL)
-        with reading(source.location):
-            build = IndexBuild(
-                opened.file, source.codec, size=source.size, index=self._index
+        (self._source,) = sources
+        if self._source.is_pipe:
+            reason = (
+                f"{self._source.location}: a pipe has no byte offsets to go back to"
             )
-        self._job = IndexJob(source.location, self._index, build, opened.check)
+            raise UsageError(f"{reason}; save it to a file first")
         self._begun = False
+        self._renew()
+
+    def _renew(self) -> None:
+        """Begin with nothing found."""
+        self._pid = os.getpid()
+        self._opened = OpenedFile(self._source)
+        self._built = RowIndex(INTERVAL)
+        with reading(self._source.location):
+            build = IndexBuild(
+                self._opened.data,
+                self._opened.codec,
+                size=self._opened.size,
+                index=self._built,
+            )
+        self._job_here = IndexJob(
+            self._source.location, self._built, build, self._opened.check
+        )
+
+    @property
+    def _job(self) -> IndexJob:
+        # Locks that a thread of the parent held at the fork are held for ever in the child.
+        if self._pid != os.getpid():
+            self._renew()
+            if self._begun:
+                self._job_here.start()
+        return self._job_here
+
+    @property
+    def _index(self) -> RowIndex:
+        return self._job.index
 
     def build_index(self) -> None:
         """Scan the whole file. Call it once, from one thread."""
@@ -50,6 +75,11 @@ class RowIndexer:
         """Scan in the background; see `wait` and `wait_for_first_page`."""
         self._begin()
         self._job.start()
+
+    def _start_once(self) -> None:
+        # Somebody else may still build it: then that waits for this scan to end.
+        if not self._begun:
+            self._job.start()
 
     def _begin(self) -> None:
         if self._begun:
@@ -86,17 +116,23 @@ class RowIndexer:
     @property
     def progress(self) -> tuple[int, int]:
         """Bytes scanned, and bytes in all."""
-        return self._index.scanned, self._size
+        index = self._index
+        if self._opened.codec == "none":
+            return index.scanned, self._opened.size
+        size = self._source.size
+        return size if index.complete else min(self._opened.file.bytes_read, size), size
 
     def wait(self, timeout: float | None = None) -> bool:
         """Wait for the end of the scan, however it ends; false when out of time.
 
-        Raises what the scan failed with.
+        Starts it if need be. Raises what the scan failed with.
         """
+        self._start_once()
         return self._job.wait(timeout=timeout)
 
     def wait_for_first_page(self, timeout: float | None = None) -> bool:
-        """Wait until there is something to show, or never will be."""
+        """Wait until there is something to show, or never will be; start the scan if need be."""
+        self._start_once()
         return self._job.wait_for_first_page(timeout)
 
     def cancel(self) -> None:

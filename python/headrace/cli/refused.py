@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from headrace.api.bad_rows import as_line
 from headrace.cli.delivery import telling
 from headrace.engines.query_options import BadRow
-from headrace.errors import BadRowError
+from headrace.errors import BadRowError, JsonTooLargeError
 from headrace.store.atomic import destination, replacing
 
 if TYPE_CHECKING:
@@ -32,6 +32,11 @@ class Refusals:
     def __call__(self, error: Error) -> None:
         """Pass a row on, with its bytes if there are any."""
         raw = None
+        if isinstance(error, JsonTooLargeError):
+            reason = (
+                f"{error.length} bytes long, more than a file may have ({error.code})"
+            )
+            error = BadRowError(error.path, error.record, 0, reason)
         if not isinstance(error, BadRowError):
             raise error
         if self.rows is not None and error.line is not None:

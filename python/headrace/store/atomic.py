@@ -13,7 +13,12 @@ from io import FileIO
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from headrace.errors import HeadraceError, SourceNotFoundError, UsageError
+from headrace.errors import (
+    HeadraceError,
+    SourceNotFoundError,
+    UnwritableError,
+    UsageError,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -195,7 +200,7 @@ def replace_file(
     """
     source, target = Path(tmp), destination(final)
     _refuse_unless_file(source, target)
-    with _naming(target):
+    with _unwritable(target), _naming(target):
         _sync(source)
         backup = _backed_up(target) if keep_backup else None
         if target.exists() and source.samefile(target):
@@ -205,6 +210,19 @@ def replace_file(
         sync_directory(target.parent)
     if backup is not None:
         _mark(backup)
+
+
+@contextmanager
+def _unwritable(target: Path) -> Iterator[None]:
+    try:
+        yield
+    except HeadraceError:
+        raise
+    except OSError as error:
+        where = os.fspath(error.filename or target)
+        reason = error.strerror or str(error)
+        left = f"{target.name} is whole, either what it was or what is new"
+        raise UnwritableError(where, reason, left) from error
 
 
 def _refuse_unless_file(source: Path, target: Path) -> None:

@@ -97,7 +97,7 @@ def _is_older(path: Path, source: Source) -> bool:
 
 def is_part(source: Source) -> bool:
     """Whether a file is a part of a set, by its name: such a one is never changed."""
-    return is_part_of_set(source.location)
+    return is_part_of_set(source.path)
 
 
 def _fetched(url: str) -> tuple[RowIndex, Made]:
@@ -119,7 +119,7 @@ def save(
     stat = (source.size, source.mtime_ns, ctime_ns)
     with reading(source.location):
         content = index.encode(opened.file, stat, source.codec)
-    for path in sidecar_places(source.location, SUFFIX, keeping.directory):
+    for path in sidecar_places(source.path, SUFFIX, keeping.directory):
         if source.codec != "none" and _has_fitting_blocks(path, source):
             # Whoever wrote the file wrote this, and it says more.
             return None
@@ -143,7 +143,7 @@ def _places_to_look(source: Source, keeping: Keeping) -> Iterator[Path]:
     """List where a sidecar may be; that of a small file, only where writers put it."""
     if not keeping.enabled or source.kind != "file":
         return
-    places = sidecar_places(source.location, SUFFIX, keeping.directory)
+    places = sidecar_places(source.path, SUFFIX, keeping.directory)
     yield next(places)
     if source.size > SMALLEST_KEPT:
         yield from places

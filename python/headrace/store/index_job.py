@@ -7,11 +7,12 @@ cancelled, and each of these wakes everybody, so nobody waits for ever.
 
 from __future__ import annotations
 
+import errno
 import threading
 import time
 from typing import TYPE_CHECKING
 
-from headrace.errors import HeadraceError
+from headrace.errors import HeadraceError, SpoolError
 from headrace.kernel.rows import reading
 
 if TYPE_CHECKING:
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
     from headrace.kernel.rows import File, IndexBuild, RowIndex
 
 SLICE_BYTES = 16 << 20
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+
 FIRST_SLICE_BYTES = 1 << 20
 """The first page should not wait for a whole slice."""
 
@@ -33,11 +36,13 @@ class IndexJob:
         index: RowIndex,
         build: IndexBuild,
         on_done: Callable[[], None] = lambda: None,
+        spool: str | None = None,
     ) -> None:
         self.path = path
         self.index = index
         self._build = build
         self._on_done = on_done
+        self._spool = spool
         self._changed = threading.Condition()
         self._running = threading.Lock()
         self._cancelled = False
@@ -146,7 +151,7 @@ class IndexJob:
             return
         try:
             with reading(self.path):
-                more = self._build.advance(slice_bytes)
+                more = self._advanced(slice_bytes)
             if not more:
                 self._on_done()
         except HeadraceError as error:
@@ -157,6 +162,16 @@ class IndexJob:
                 self._changed.notify_all()
         else:
             self._end()
+
+    def _advanced(self, slice_bytes: int) -> bool:
+        try:
+            return self._build.advance(slice_bytes)
+        except OSError as error:
+            if self._spool is None or error.errno not in _FULL:
+                raise
+            # Nothing that is read is full: it is where the copy goes.
+            reason = error.strerror or str(error)
+            raise SpoolError(self._spool, reason) from error
 
     def _end(self) -> None:
         with self._changed:

@@ -6,6 +6,7 @@ open; one that is let go is opened again when it is needed.
 
 from __future__ import annotations
 
+import resource
 import threading
 import weakref
 from collections import OrderedDict
@@ -15,6 +16,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 MOST_OPEN = 128
+
+
+def _most_open() -> int:
+    """Return how many files may stay open: a quarter of what a process may have."""
+    limit, _hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return MOST_OPEN if limit < 0 else max(min(MOST_OPEN, limit // 4), 1)
 
 
 class Resting(Protocol):
@@ -28,8 +35,8 @@ class Resting(Protocol):
 class OpenFiles:
     """Those that have a file open, the one that was used last at the end."""
 
-    def __init__(self, most: int = MOST_OPEN) -> None:
-        self._most = most
+    def __init__(self, most: int | None = None) -> None:
+        self._most = _most_open() if most is None else most
         self._lock = threading.Lock()
         self._open: OrderedDict[int, Callable[[], Resting | None]] = OrderedDict()
 

@@ -114,7 +114,7 @@ class OpenedFile:
                     from headrace.store.log.files import open_file
 
                     return open_file(Path(self.path))
-                return File(self.path)
+                return File(source.path)
         except SourceNotFoundError:
             if source.segment is None:
                 return self._superseded()
@@ -124,20 +124,20 @@ class OpenedFile:
 
     def _superseded(self) -> File:
         """Open a part of a set that another generation has taken the place of."""
-        location = self.path
+        location = self.source.path
         aside = superseded_path(location) if self.source.kind == "file" else None
         if aside is None:
-            raise SourceNotFoundError(location)
+            raise SourceNotFoundError(self.path)
         try:
             with reading(str(aside)):
                 file = File(aside)
         except SourceNotFoundError:
             if not is_superseded(location):
-                raise SourceNotFoundError(location) from None
+                raise SourceNotFoundError(self.path) from None
             reason = "the set was replaced, and this part of the old one is removed"
-            raise SourceChangedError(location, 0, reason) from None
+            raise SourceChangedError(self.path, 0, reason) from None
         self.path = str(aside)
-        self.source = replace(self.source, location=self.path)
+        self.source = replace(self.source, location=self.path, absolute="")
         return file
 
     @property

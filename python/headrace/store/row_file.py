@@ -16,9 +16,15 @@ import threading
 from codecs import BOM_UTF8
 from collections import deque
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
-from headrace.errors import SourceChangedError, UnusableTableError, UsageError
+from headrace.errors import (
+    SourceChangedError,
+    SpoolError,
+    UnusableTableError,
+    UsageError,
+)
 from headrace.kernel.rows import (
     END,
     Decoding,
@@ -647,6 +653,8 @@ class RowFile:
         import tempfile
 
         directory = os.environ.get("HEADRACE_SPOOL_DIR") or tempfile.gettempdir()
+        if not os.access(directory, os.W_OK | os.X_OK) or not Path(directory).is_dir():
+            raise SpoolError(directory, "it is no directory that can be written to")
         index = RowIndex(INTERVAL)
         job = self._job(index, directory)
         file = job.copy
@@ -677,4 +685,4 @@ class RowFile:
                 opened.check()
                 checkpoints.save(source, opened, index, self._options.keeping)
 
-        return IndexJob(source.location, index, build, keep)
+        return IndexJob(source.location, index, build, keep, spool=copy_dir)

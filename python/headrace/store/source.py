@@ -115,7 +115,7 @@ class Source:
     in the middle. `ends` are hashes of its first and last bytes: a file that has grown since is
     the same file only if they still hold. `segment`: it is of a log, and its size is that
     of the lines that were committed. `version` is what the store of a remote file says of its
-    content, in short. `origin` is what rows or bytes come from that stand
+    content, in short. `absolute` is a relative location as it was meant when it was given. `origin` is what rows or bytes come from that stand
     in no file.
     """
 
@@ -128,9 +128,15 @@ class Source:
     blocks: bool = False
     segment: Segment | None = None
     version: int = 0
+    absolute: str = field(default="", repr=False, compare=False)
     origin: Readable | RowProvider | None = field(
         default=None, repr=False, compare=False
     )
+
+    @property
+    def path(self) -> str:
+        """Where it is opened, whatever the working directory is by then."""
+        return self.absolute or self.location
 
     @property
     def seekable(self) -> bool:
@@ -402,7 +408,10 @@ def local_file(location: str) -> Source:
     with reading(location):
         if not stat.S_ISREG(Path(location).stat().st_mode):
             return Source(location, "pipe")
-        return _sniffed(location, "file", File(location))
+        source = _sniffed(location, "file", File(location))
+    if os.path.isabs(location):  # noqa: PTH117, as the path is written
+        return source
+    return replace(source, absolute=os.path.abspath(location))  # noqa: PTH100, without links
 
 
 def remote_file(url: str) -> Source:

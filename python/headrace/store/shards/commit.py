@@ -150,7 +150,6 @@ class Generation:
             for directory in self._made:
                 sync_directory(directory.parent)
             self._publish(meta, encode(metadata))
-        self._committed = True
         with self.writing(meta):
             sync_directory(self.names.directory)
         with suppress(OSError, HeadraceError):
@@ -168,6 +167,7 @@ class Generation:
             os.fsync(new.descriptor)
             try:
                 os.link(new.temporary, meta)
+                self._committed = True
             except FileExistsError:
                 raise
             except OSError as error:
@@ -176,11 +176,14 @@ class Generation:
                 # Empty metadata takes the name, but commits nothing yet.
                 create(meta).close()
                 new.temporary.replace(meta)
+                self._committed = True
         except FileExistsError:
             holder = f"another process, which has committed generation {self.number},"
             raise SetLockedError(self.names.text, holder) from None
         finally:
-            new.discard()
+            # It may stay: the next writer removes what is left of such a name.
+            with suppress(OSError):
+                new.discard()
 
     def discard(self) -> None:
         """Take back everything, unless it was committed, or is that of our parent."""

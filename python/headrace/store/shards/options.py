@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, cast
 
 from headrace.errors import HeadraceWarning, UsageError
@@ -85,7 +85,7 @@ def pack_options(
     """Check what was asked for; what is possible only otherwise is warned of."""
     info = _codec(codec)
     depth = whole_number("max_depth", max_depth, most=DEEPEST)
-    return PackOptions(
+    chosen = PackOptions(
         Compression(
             codec,
             _level(info, level),
@@ -97,6 +97,11 @@ def pack_options(
         depth if validate else None,
         whole_number("threads", threads, most=_MOST_THREADS),
     )
+    if limits.max_bytes is not None:
+        replace(
+            chosen, threads=1
+        ).packer()  # which refuses a limit that no file can keep
+    return chosen
 
 
 def limits(
@@ -147,10 +152,7 @@ def codec_of(path: str) -> str:
 def whole_number(name: str, value: object, most: int = _LARGEST) -> int:
     """Return a number from 1 to `most`."""
     if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= most:
-        upper = "" if most == _LARGEST else f" to {most}"
-        raise UsageError(
-            f"{name} {value!r}: it is a whole number from 1{upper or ' on'}"
-        )
+        raise UsageError(f"{name} {value!r}: must be a positive integer up to {most}")
     return value
 
 

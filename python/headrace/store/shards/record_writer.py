@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from headrace.kernel.rows import RowBatch
     from headrace.store.shards.metadata import Limits
 
-    Refused: TypeAlias = BadRecordError | BadRowError
+    Refused: TypeAlias = BadRecordError | BadRowError | JsonTooLargeError
     OnError: TypeAlias = Literal["abort", "skip"] | Callable[[Refused], object]
 
 T = TypeVar("T")
@@ -73,7 +73,7 @@ class RecordWriter(ABC, Generic[T]):
                 f"on_error is 'abort', 'skip' or a function, not {on_error!r}"
             )
         self.skipped = 0
-        """How many records were left out, because they are not JSON."""
+        """How many records were left out, because they are not JSON or fit in no file."""
         self._target = target
         self._limits = limits
         self._on_error = on_error
@@ -162,15 +162,16 @@ class RecordWriter(ABC, Generic[T]):
             while refused := self._add_rows(rows, start):
                 position, kind, offset, reason = refused
                 line = rows.first_row + position + 1
+                start = position + 1
                 if kind == "too_large":
                     length = len(rows.slice(position, 1).lines())
-                    raise self._too_large(length, path, line)
+                    self._leave_out(self._too_large(length, path, line))
+                    continue
                 if kind == "too_long":
                     reason = (
                         f"{reason} bytes long, over the limit (max_line, --max-line)"
                     )
                 self._leave_out(BadRowError(path, line, offset, reason))
-                start = position + 1
 
     def _take(self, data: bytes) -> None:
         start = 0
@@ -180,8 +181,10 @@ class RecordWriter(ABC, Generic[T]):
                 return
             begin, end, kind, offset, reason = refusal
             if kind == "too_large":
-                raise self._too_large(len(data[begin:end].rstrip(b"\n")) + 1)
-            self._refuse(offset - begin, reason)
+                length = len(data[begin:end].rstrip(b"\n")) + 1
+                self._leave_out(self._too_large(length))
+            else:
+                self._refuse(offset - begin, reason)
             start = end
 
     @property
