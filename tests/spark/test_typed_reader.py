@@ -3,6 +3,7 @@
 import json
 import re
 import warnings
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal, localcontext
 
 import pytest
@@ -26,7 +27,7 @@ from pyspark.sql.types import (
 )
 from pyspark.sql.variant_utils import VariantUtils
 
-from headrace.engines.spark.source import HeadraceSource
+from headrace.engines.spark.source import HeadraceSource, source_at
 from headrace.errors import FaultyRowError, SourceNotFoundError, UsageError
 from headrace.kernel.columns import ColumnBuilder
 from headrace.kernel.rows import RowBatch
@@ -341,6 +342,37 @@ def test_small_decimals_are_variants_that_can_be_read(tmp_path, digits):
         with localcontext() as context:
             context.prec = 50
             assert VariantUtils.to_python(value, keys) == Decimal(text)
+
+
+@pytest.mark.parametrize(
+    ("options", "session", "hours"),
+    [
+        ({}, "UTC", [12, 10, 0]),
+        ({}, "America/New_York", [16, 10, 4]),
+        ({"timeZone": "+02:00"}, "America/New_York", [10, 10, -2]),
+        ({"timeZone": "UTC"}, "Europe/Berlin", [12, 10, 0]),
+    ],
+)
+def test_times_without_an_offset_are_in_a_zone(tmp_path, options, session, hours):
+    path = tmp_path / "t.jsonl"
+    path.write_bytes(
+        b'{"at":["2024-07-01T12:00:00"]}\n{"at":["2024-07-01T12:00:00+02:00"]}\n'
+        b'{"at":["2024-07-01"]}\n'
+    )
+    options = {"path": str(path), **options}
+    reader = source_at("", session)(options).reader(
+        schema=schema("at", at=ArrayType(TimestampType()))
+    )
+    (partition,) = reader.partitions()
+    (batch,) = reader.read(partition)
+    day = datetime(2024, 7, 1, tzinfo=UTC)
+    found = [row["at"][0] - day for row in batch.to_pylist()]
+    assert found == [timedelta(hours=each) for each in hours]
+
+
+def test_a_zone_that_is_none_is_refused(data):
+    with pytest.raises(UsageError, match="there is no time zone Nowhere"):
+        source(data, timeZone="Nowhere").reader(schema=schema("at"))
 
 
 def test_files_that_the_glob_leaves_out_are_not_opened(tmp_path):

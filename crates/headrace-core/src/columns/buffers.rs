@@ -199,7 +199,7 @@ impl Column {
         match self.shape {
             Shape::Integer(bytes) => bytes.into(),
             Shape::Float | Shape::Date => 4,
-            Shape::Double | Shape::Timestamp | Shape::TimestampNtz => 8,
+            Shape::Double | Shape::Timestamp | Shape::TimestampIn(_) | Shape::TimestampNtz => 8,
             Shape::Decimal(..) => 16,
             _ => 0,
         }

@@ -9,7 +9,8 @@ use base64::{
 use super::{
     Shape,
     buffers::{Column, ColumnId, Inside, ROOT, Table},
-    number, time,
+    number,
+    time::{self, Place},
 };
 use crate::json::{self, Visitor};
 
@@ -353,7 +354,7 @@ impl<'t> Filler<'t> {
             Shape::Decimal(precision, scale) => {
                 fixed(column, number::decimal(text, precision, scale).map(i128::to_le_bytes))
             }
-            Shape::Timestamp if is_integer => {
+            Shape::Timestamp | Shape::TimestampIn(_) if is_integer => {
                 let seconds = text.parse::<i64>().ok();
                 let micros = seconds.and_then(|seconds| seconds.checked_mul(1_000_000));
                 fixed(column, micros.map(i64::to_le_bytes))
@@ -386,8 +387,16 @@ impl<'t> Filler<'t> {
                 true
             }
             Shape::Date => fixed(column, time::date(text).map(i32::to_le_bytes)),
-            Shape::Timestamp => fixed(column, time::timestamp(text, false).map(i64::to_le_bytes)),
-            Shape::TimestampNtz => fixed(column, time::timestamp(text, true).map(i64::to_le_bytes)),
+            Shape::Timestamp => {
+                fixed(column, time::timestamp(text, Place::Utc).map(i64::to_le_bytes))
+            }
+            Shape::TimestampIn(ref zone) => {
+                let micros = time::timestamp(text, Place::In(zone));
+                fixed(column, micros.map(i64::to_le_bytes))
+            }
+            Shape::TimestampNtz => {
+                fixed(column, time::timestamp(text, Place::Nowhere).map(i64::to_le_bytes))
+            }
             Shape::Decimal(precision, scale) => {
                 fixed(column, number::decimal(text, precision, scale).map(i128::to_le_bytes))
             }

@@ -21,6 +21,7 @@ use std::mem;
 pub use buffers::Buffers;
 pub use infer::{Inferred, Seen};
 pub use shape::Shape;
+pub use time::Zone;
 
 use buffers::{ROOT, Table};
 use fill::{Filler, Scratch};

@@ -4,6 +4,8 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use super::time::Zone;
+
 /// The type of a column; its names are Spark's.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
@@ -24,8 +26,10 @@ pub enum Shape {
     Binary,
     /// Days.
     Date,
-    /// Points in time.
+    /// Points in time; those without an offset are in UTC.
     Timestamp,
+    /// Points in time; those without an offset are in this zone.
+    TimestampIn(Zone),
     /// Dates with a time of day, wherever.
     TimestampNtz,
     /// Objects whose fields have names.
@@ -82,7 +86,7 @@ impl fmt::Display for Shape {
             Self::String => "string",
             Self::Binary => "binary",
             Self::Date => "date",
-            Self::Timestamp => "timestamp",
+            Self::Timestamp | Self::TimestampIn(_) => "timestamp",
             Self::TimestampNtz => "timestamp_ntz",
             Self::Struct(_) => "struct",
             Self::Array(_) => "array",

@@ -1,5 +1,11 @@
 //! Dates and times as ISO 8601 writes them.
 
+use jiff::{
+    Timestamp,
+    tz::{Offset, TimeZone, TimeZoneDatabase},
+};
+use serde::{Deserialize, Serialize};
+
 const SECOND: i64 = 1_000_000;
 const DAY: i64 = 86_400 * SECOND;
 
@@ -10,25 +16,84 @@ pub(super) fn date(text: &str) -> Option<i32> {
     reader.0.is_empty().then_some(day)
 }
 
+/// Where a time without an offset is.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Place<'z> {
+    /// In UTC.
+    Utc,
+    /// In a zone.
+    In(&'z Zone),
+    /// Nowhere: times have no offset.
+    Nowhere,
+}
+
+/// A time zone by its name, such as `Europe/Berlin` or `+02:00`.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Zone {
+    name: String,
+    rules: TimeZone,
+}
+
+impl TryFrom<String> for Zone {
+    type Error = String;
+
+    fn try_from(name: String) -> Result<Self, String> {
+        let rules = fixed_offset(&name)
+            .or_else(|| TimeZoneDatabase::bundled().get(&name).ok())
+            .ok_or_else(|| format!("there is no time zone {name}"))?;
+        Ok(Self { name, rules })
+    }
+}
+
+impl From<Zone> for String {
+    fn from(zone: Zone) -> Self {
+        zone.name
+    }
+}
+
+/// The zone that `+HH:MM` names.
+fn fixed_offset(name: &str) -> Option<TimeZone> {
+    let mut reader = Reader(name.as_bytes());
+    let seconds = reader.offset()? / SECOND;
+    let offset = Offset::from_seconds(i32::try_from(seconds).ok()?).ok()?;
+    reader.0.is_empty().then(|| TimeZone::fixed(offset))
+}
+
+impl Zone {
+    /// The instant at which clocks of the zone show a time, in microseconds. A time that they
+    /// skip is as much later as they skip; of one that they show twice the first one counts.
+    fn instant(&self, local: i64) -> Option<i64> {
+        let shown = Timestamp::from_microsecond(local).ok()?;
+        let shown = TimeZone::UTC.to_datetime(shown);
+        let instant = self.rules.to_ambiguous_timestamp(shown).compatible().ok()?;
+        Some(instant.as_microsecond())
+    }
+}
+
 /// Microseconds since 1970-01-01T00:00 of a date, alone or with a time of day behind `T` or a space.
 ///
-/// A time without an offset is UTC. With `local` there must be no offset. Of the digits of a
-/// second, those behind the sixth are left out, as Spark does.
-pub(super) fn timestamp(text: &str, local: bool) -> Option<i64> {
+/// Of the digits of a second, those behind the sixth are left out, as Spark does.
+pub(super) fn timestamp(text: &str, place: Place<'_>) -> Option<i64> {
+    let without_offset = |micros| match place {
+        Place::In(zone) => zone.instant(micros),
+        Place::Utc | Place::Nowhere => Some(micros),
+    };
     let mut reader = Reader(text.as_bytes());
     let day = i64::from(reader.date()?) * DAY;
     if reader.0.is_empty() {
-        return Some(day);
+        return without_offset(day);
     }
     if !(reader.skip(b'T') || reader.skip(b't') || reader.skip(b' ')) {
         return None;
     }
     let time = reader.time()?;
     if reader.0.is_empty() {
-        return Some(day + time);
+        return without_offset(day + time);
     }
     let offset = reader.offset()?;
-    (reader.0.is_empty() && !local).then_some(day + time - offset)
+    let may_be = reader.0.is_empty() && !matches!(place, Place::Nowhere);
+    may_be.then_some(day + time - offset)
 }
 
 struct Reader<'t>(&'t [u8]);
@@ -183,9 +248,31 @@ mod tests {
             ("1970-01-01T00:00:00Z ", None),
             ("1970-01-01X00:00:00Z", None),
         ] {
-            assert_eq!(timestamp(text, false), expected, "{text}");
+            assert_eq!(timestamp(text, Place::Utc), expected, "{text}");
         }
-        assert_eq!(timestamp("1970-01-01T00:00:01", true), Some(SECOND));
-        assert_eq!(timestamp("1970-01-01T00:00:01Z", true), None);
+        assert_eq!(timestamp("1970-01-01T00:00:01", Place::Nowhere), Some(SECOND));
+        assert_eq!(timestamp("1970-01-01T00:00:01Z", Place::Nowhere), None);
+    }
+
+    #[test]
+    fn times_in_a_zone() {
+        let hours = |zone: &str, text: &str| {
+            let zone = Zone::try_from(zone.to_owned()).unwrap();
+            let shown = timestamp(text, Place::Utc).unwrap();
+            (shown - timestamp(text, Place::In(&zone)).unwrap()) / (3600 * SECOND)
+        };
+        for (zone, text, ahead) in [
+            ("America/New_York", "2024-07-01T12:00:00", -4),
+            ("America/New_York", "2024-01-01", -5),
+            ("America/New_York", "2024-07-01T12:00:00Z", 0),
+            ("+02:00", "2024-07-01T12:00:00", 2),
+            ("UTC", "2024-07-01T12:00:00", 0),
+            // Skipped, and shown twice.
+            ("Europe/Berlin", "2024-03-31T02:30:00", 1),
+            ("Europe/Berlin", "2024-10-27T02:30:00", 2),
+        ] {
+            assert_eq!(hours(zone, text), ahead, "{zone} {text}");
+        }
+        assert!(Zone::try_from("Nowhere/Else".to_owned()).is_err());
     }
 }

@@ -95,6 +95,11 @@ OPTIONS = (
         "the column that has the line of a faulty row, if the schema names it",
     ),
     Option("badRecordsPath", "a directory to which faulty rows go instead"),
+    Option(
+        "timeZone",
+        "the zone of timestamps without an offset: `Europe/Berlin`, `+02:00`; otherwise that of "
+        "the session when it learned the format",
+    ),
 )
 
 MODES = ("PERMISSIVE", "DROPMALFORMED", "FAILFAST")
@@ -141,6 +146,7 @@ class ReadOptions:
     variant: str | None = None
     keys: KeysWanted | None = None
     index_dir: str | None = None
+    time_zone: str | None = None
     looks_inside: bool = False
     """Whether an option is about what is in the lines."""
 
@@ -202,6 +208,7 @@ def read_options(given: Mapping[str, str]) -> ReadOptions:
         variant=values.get("singlevariantcolumn"),
         keys=_keys(values),
         index_dir=values.get("indexdir"),
+        time_zone=values.get("timezone"),
         looks_inside=not _INSIDE.isdisjoint(values),
     )
 

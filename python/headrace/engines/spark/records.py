@@ -26,6 +26,7 @@ from headrace.engines.spark.columns import COLUMNS
 from headrace.engines.spark.typed import (
     arrays,
     first_null,
+    in_zone,
     is_variant,
     shape_of,
     struct_shape,
@@ -68,22 +69,37 @@ class Records:
 
 
 def records(
-    schema: pa.Schema, ours: tuple[Column, ...], variant: str | None
+    schema: pa.Schema, ours: tuple[Column, ...], variant: str | None, zone: str
 ) -> Records:
     """Plan the columns of a read; refuses those that no row can give.
 
-    `variant` is the one column that has all of a row, if there is such.
+    `variant` is the one column that has all of a row, if there is such. Timestamps without
+    an offset are in `zone`.
     """
     names = {column.name for column in ours}
     fields = [field for field in schema if field.name not in names]
     if variant is None:
-        return Records(schema, ours, struct_shape(fields), of_fields=True)
+        plain = struct_shape(fields)
+        shape = in_zone(plain, zone)
+        if shape != plain:
+            _refuse_unknown(zone)
+        return Records(schema, ours, shape, of_fields=True)
     if [field.name for field in fields] != [variant] or not is_variant(fields[0].type):
         raise UsageError(
             f"with singleVariantColumn {variant} the schema has the column `{variant}` "
             f"VARIANT, and besides it only {', '.join(COLUMNS)}"
         )
     return Records(schema, ours, shape_of(fields[0].type, variant), of_fields=False)
+
+
+def _refuse_unknown(zone: str) -> None:
+    try:
+        ColumnBuilder({"timestamp_in": zone}, keep_faulty=True)
+    except ValueError as error:
+        raise UsageError(
+            f"timestamps without an offset: {error}; set option timeZone to a name such as "
+            "Europe/Berlin, or to +02:00"
+        ) from error
 
 
 class FragmentReader:

@@ -49,7 +49,7 @@ _ECHOING_LOGGERS = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
 def register(spark: SparkSession) -> None:
     """Make ``spark.read.format("headrace")`` known to `spark`."""
     _use_this_python(spark)
-    spark.dataSource.register(source_at(tasks_at(spark)))
+    spark.dataSource.register(source_at(tasks_at(spark), _zone_of(spark)))
 
 
 def _use_this_python(spark: SparkSession) -> None:
@@ -60,6 +60,11 @@ def _use_this_python(spark: SparkSession) -> None:
     named = "PYSPARK_PYTHON" in os.environ
     if not named and is_local(tasks_at(spark)) and not is_remote():
         spark.sparkContext.pythonExec = sys.executable
+
+
+def _zone_of(spark: SparkSession) -> str:
+    """Return the zone in which a session reads timestamps without an offset."""
+    return str(spark.conf.get("spark.sql.session.timeZone", "UTC"))
 
 
 def tasks_at(spark: SparkSession) -> str:

@@ -60,6 +60,9 @@ class HeadraceSource(DataSource):
     master: ClassVar[str] = ""
     """Where its tasks run, if whoever registered it knows."""
 
+    time_zone: ClassVar[str] = "UTC"
+    """The zone of the session that it was registered in."""
+
     def __init__(self, options: dict[str, str]) -> None:
         super().__init__(options)
         self._given = dict(options)
@@ -105,7 +108,8 @@ class HeadraceSource(DataSource):
         from headrace.engines.spark.records import records
 
         arrow_schema = to_arrow_schema(schema, timezone="UTC")
-        planned = records(arrow_schema, columns, options.variant)
+        zone = options.time_zone or self.time_zone
+        planned = records(arrow_schema, columns, options.variant, zone)
         return RecordReader(options, planned)
 
     # Spark calls it with the two in this order.
@@ -155,12 +159,13 @@ def _refuse_ignored(options: ReadOptions, names: Sequence[str]) -> None:
         )
 
 
-def source_at(master: str) -> type[HeadraceSource]:
-    """Return the source for a session whose tasks run at `master`.
+def source_at(master: str, time_zone: str = "UTC") -> type[HeadraceSource]:
+    """Return the source for a session in a zone, whose tasks run at `master`.
 
     Where Spark makes it, nobody knows the session; what is in the class goes there.
     """
-    return type(HeadraceSource.__name__, (HeadraceSource,), {"master": master})
+    known = {"master": master, "time_zone": time_zone}
+    return type(HeadraceSource.__name__, (HeadraceSource,), known)
 
 
 class _Reader(DataSourceReader):

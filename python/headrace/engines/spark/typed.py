@@ -68,6 +68,26 @@ def shape_of(arrow_type: pa.DataType, path: str) -> Shape:
     )
 
 
+def in_zone(shape: Shape, zone: str) -> Shape:
+    """Return a shape in which timestamps without an offset are in a zone.
+
+    >>> in_zone({"array": "timestamp"}, "Europe/Berlin")
+    {'array': {'timestamp_in': 'Europe/Berlin'}}
+    """
+    match shape:
+        case "timestamp" if zone != "UTC":
+            return {"timestamp_in": zone}
+        case {"struct": fields}:
+            pairs = cast("list[tuple[str, Shape]]", fields)
+            return {"struct": [[name, in_zone(of, zone)] for name, of in pairs]}
+        case {"array": of}:
+            return {"array": in_zone(cast("Shape", of), zone)}
+        case {"map": of}:
+            return {"map": in_zone(cast("Shape", of), zone)}
+        case _:
+            return shape
+
+
 def is_variant(arrow_type: pa.DataType) -> bool:
     """Say whether this is how Spark has a VARIANT in Arrow."""
     return pa.types.is_struct(arrow_type) and any(
