@@ -29,7 +29,7 @@ from headrace.logical.program import (
     option,
     text,
 )
-from headrace.logical.scope import Macro, Scope
+from headrace.logical.scope import Macro, Scope, Written
 from headrace.logical.scopes import is_rows
 from headrace.logical.shape import GIVES_ELEMENTS
 from headrace.suggestion import nearest
@@ -233,6 +233,8 @@ class Compiler:
             case None:
                 if node.name in scope.defining:
                     raise calls.recursion(self, node.name, node)
+                if scope.holder is not None:
+                    return writes.held(self, node, scope.holder)
                 current = self.writer.add(Tag.CURRENT, node.span)
                 return self.field(current, node.name, node.span)
 
@@ -269,14 +271,15 @@ class Compiler:
     # Paths
 
     def _path(self, node: ast.Path, scope: Scope) -> Id:
-        if (
-            scope.row is None
-            and (written := writes.chain(self, node, scope)) is not None
-        ):
+        if (written := writes.chain(self, node, scope)) is not None:
             return written
+        writes.refuse_field(self, node, scope)
         if is_rows(node):
             return self._rows(node, scope)
-        return self.steps(self.expression(node.base, scope), node.steps, scope)
+        base = writes.asked_of_holder(self, node, scope)
+        if base is None:
+            base = self.expression(node.base, scope)
+        return self.steps(base, node.steps, scope)
 
     def steps(self, of: Id, steps: Sequence[ast.Step], scope: Scope) -> Id:
         """Add a value taken through steps."""
@@ -310,12 +313,14 @@ class Compiler:
                 return self.writer.add(
                     Tag.DESCEND, span, number(of), option(step.key, text)
                 )
+            case ast.Method() if writes.is_update(step):
+                return writes.updated(self, of, step, scope)
             case ast.Method():
                 return calls.method(self, of, step, scope)
             case ast.DeepMethod():
                 return calls.deep_method(self, of, step, scope)
             case ast.DeepMatch():
-                arms = patterns.arms(self, step.arms, scope)
+                arms = patterns.arms(self, step.arms, scope.about_current())
                 return self.writer.add(
                     Tag.DEEP_MATCH, span, number(of), arms, flag(step.first)
                 )
@@ -434,6 +439,7 @@ class Compiler:
 
     def _in_row(self, scope: Scope, span: ast.Span, body: Callable[[Scope], Id]) -> Id:
         """Add a body where ``$`` is ``@``, if this is what a stage over rows does first."""
+        scope = scope.about_current()
         if scope.row is None or scope.in_row:
             return body(scope)
         current = self.writer.add(Tag.CURRENT, span)
@@ -501,7 +507,7 @@ class Compiler:
         value = self.expression(binding.value, scope)
         variable = self.writer.variable()
         if writes.is_chain(binding.value):
-            scope = replace(scope, written=variable)
+            scope = replace(scope, written=Written(variable, binding.value.base))
         inside = self.destructured(
             [(binding.target, variable)],
             scope,

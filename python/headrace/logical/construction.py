@@ -81,7 +81,10 @@ def comprehension(
     for loop in node.loops:
         source = compiler.part(loop.source, scope)
         variables = [compiler.writer.variable() for _ in loop.names]
-        scope = scope.binding(**dict(zip(loop.names, variables, strict=True)))
+        # From here on, ``@`` is the element.
+        scope = scope.about_current().binding(
+            **dict(zip(loop.names, variables, strict=True))
+        )
         conditions = [compiler.part(condition, scope) for condition in loop.conditions]
         loops.append(
             many([number(variable) for variable in variables])

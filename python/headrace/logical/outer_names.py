@@ -18,6 +18,7 @@ from headrace.language import ast, traversal
 from headrace.logical import joins
 from headrace.logical.arguments import DEEP
 from headrace.logical.sources import begins_with_rows
+from headrace.logical.writes import first_write, go_on, is_chain
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -59,7 +60,7 @@ class _Region:
 
     used: set[str]
     is_root: bool
-    taken: dict[str | None, str] = field(default_factory=dict)
+    taken: dict[str | None, tuple[str, ast.Span]] = field(default_factory=dict)
 
     def outer(self, name: str | None, span: ast.Span) -> ast.Node:
         """Return what stands for a field of the region's ``@``, or for all of it."""
@@ -71,9 +72,10 @@ class _Region:
         if name not in self.taken:
             wanted = f"_{name or 'at'}"
             several = (f"{wanted}{number or ''}" for number in count())
-            self.taken[name] = next(each for each in several if each not in self.used)
-            self.used.add(self.taken[name])
-        return ast.Name(self.taken[name], span=span)
+            variable = next(each for each in several if each not in self.used)
+            self.taken[name] = variable, span
+            self.used.add(variable)
+        return ast.Name(self.taken[name][0], span=span)
 
     def around(self, body: ast.Node) -> ast.Node:
         """Return the body of the region with the names that it uses."""
@@ -82,21 +84,25 @@ class _Region:
         bindings = [
             ast.Binding(
                 ast.Variable(variable),
-                ast.Current() if name is None else ast.Name(name),
+                ast.Current(span=span) if name is None else ast.Name(name, span=span),
                 span=body.span,
             )
-            for name, variable in self.taken.items()
+            for name, (variable, span) in self.taken.items()
         ]
         return ast.Let(tuple(bindings), body, span=body.span)
 
 
 @dataclass(frozen=True, slots=True)
 class _Inside:
-    """Goes through one region; `named`: inside a lambda or a loop of it."""
+    """Goes through one region; `named`: inside a lambda or a loop of it.
+
+    `written` are the names of documents after writes, which further writes go on with.
+    """
 
     region: _Region
     names: frozenset[str]
     named: bool = False
+    written: frozenset[str] = frozenset()
 
     def node(self, node: ast.Node) -> ast.Node:  # noqa: C901, a table of kinds
         match node:
@@ -104,10 +110,9 @@ class _Inside:
                 return self.region.outer(None, node.span)
             case ast.Name(name) if self.named and name not in self.names:
                 return self.region.outer(name, node.span)
-            case ast.Path(base, steps):
-                rows = isinstance(base, ast.Root) and begins_with_rows(steps)
-                made = [*self._steps(steps, row_is_root=rows and self.region.is_root)]
-                return replace(node, base=self.node(base), steps=tuple(made))
+            case ast.Path(base):
+                by_name = isinstance(base, ast.Name) and base.name in self.written
+                return self._path(node, changes=by_name or is_chain(node))
             case ast.Call():
                 return self._call(node)
             case ast.Lambda():
@@ -137,7 +142,8 @@ class _Inside:
 
     def _knowing(self, names: Sequence[str], *, named: bool | None = None) -> _Inside:
         inside = self.named if named is None else named
-        return _Inside(self.region, self.names.union(names), inside)
+        left = self.written.difference(names)
+        return _Inside(self.region, self.names.union(names), inside, left)
 
     def _apart(self, node: ast.Node, *, row_is_root: bool = False) -> ast.Node:
         """Return a part that has an ``@`` of its own."""
@@ -145,10 +151,32 @@ class _Inside:
             # As a key of `sort`, it has to stay one.
             operand = self._apart(node.operand, row_is_root=row_is_root)
             return replace(node, operand=operand)
+        return self._around(row_is_root=row_is_root, change=lambda new: new.node(node))
+
+    def _around(
+        self, change: Callable[[_Inside], ast.Node], *, row_is_root: bool = False
+    ) -> ast.Node:
         region = _Region(self.region.used, is_root=row_is_root)
-        return region.around(_Inside(region, self.names).node(node))
+        return region.around(change(_Inside(region, self.names, written=self.written)))
 
     # Steps and arguments
+
+    def _path(self, node: ast.Path, *, changes: bool) -> ast.Path:
+        """Return a path; `changes`: its writes are about a document."""
+        base, steps = node.base, node.steps
+        written: list[ast.Step] = []
+        while changes and (found := first_write(steps)) is not None:
+            path, write = found
+            steps = steps[len(path) + 1 :]
+            written += self._steps(path, row_is_root=False)
+            own = [replace(arg, value=self._own(arg.value)) for arg in write.args]
+            # What unset names are keys.
+            written.append(
+                write if write.name == "unset" else replace(write, args=tuple(own))
+            )
+        rows = isinstance(base, ast.Root) and begins_with_rows(steps)
+        made = self._steps(steps, row_is_root=rows and self.region.is_root)
+        return replace(node, base=self.node(base), steps=(*written, *made))
 
     def _steps(
         self, steps: Sequence[ast.Step], *, row_is_root: bool
@@ -288,20 +316,35 @@ class _Inside:
         for binding in node.bindings:
             bindings.append(replace(binding, value=inner.node(binding.value)))
             inner = inner._knowing(_given((binding.target,)))
+            if is_chain(binding.value) and isinstance(binding.target, ast.Variable):
+                written = inner.written | {binding.target.name}
+                inner = replace(inner, written=written)
         return replace(node, bindings=tuple(bindings), body=inner.node(node.body))
 
     def _pipe(self, node: ast.Pipe) -> ast.Node:
         inner = self
+        first = node.first
+        goes_on = go_on(node.stages[0], first)
         stages: list[ast.Node | ast.Bind] = []
         for stage in node.stages:
             if isinstance(stage, ast.Bind):
                 inner = inner._knowing(_given((stage.target,)))
                 stages.append(stage)
+            elif goes_on and isinstance(stage, ast.Path) and go_on(stage, first):
+                stages.append(inner._further(stage))
             elif isinstance(stage, ast.Name):
                 stages.append(stage)
             else:
                 stages.append(inner._apart(stage))
-        return replace(node, first=self.node(node.first), stages=tuple(stages))
+        if goes_on and isinstance(first, ast.Path):
+            begun: ast.Node = self._path(first, changes=True)
+        else:
+            begun = self.node(first)
+        return replace(node, first=begun, stages=tuple(stages))
+
+    def _further(self, stage: ast.Path) -> ast.Node:
+        """Return a stage that goes on with what the stage before has written."""
+        return self._around(lambda new: new._path(stage, changes=True))
 
     def _around_arm(self, arm: ast.Arm) -> _Inside:
         return self._knowing([*traversal.names_given(arm)])

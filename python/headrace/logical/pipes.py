@@ -19,11 +19,8 @@ if TYPE_CHECKING:
 def pipe(compiler: Compiler, node: ast.Pipe, scope: Scope) -> Id:
     """Add a pipe."""
     first, stages = node.first, node.stages
-    if (
-        scope.row is None
-        and isinstance(first, ast.Path)
-        and writes.go_on(stages[0], first)
-    ):
+    if isinstance(first, ast.Path) and writes.go_on(stages[0], first):
+        writes.refuse_field(compiler, first, scope)
         # Writes to one value, one after the other, are about that whole value.
         document = compiler.expression(first.base, scope)
         value = writes.chain_on(compiler, document, first, scope)
@@ -52,10 +49,10 @@ def _stages(
             return _bind(compiler, value, stage, rest, scope, written=written)
         if written is not None and writes.go_on(stage, written):
             current = compiler.writer.add(Tag.CURRENT, stage.span)
-            body = writes.chain_on(compiler, current, stage, scope)
+            body = writes.chain_on(compiler, current, stage, scope.about_current())
         else:
             written = None
-            body = _stage(compiler, stage, scope)
+            body = _stage(compiler, stage, scope.about_current())
         value = compiler.with_current(value, body, stage.span)
     return value
 

@@ -59,6 +59,7 @@ class Tag(IntEnum):
     COMPREHENSION = 27
     PATCH = 28
     SOURCE = 29
+    HELD = 30
 
 
 OPERATORS = ("+", "-", "*", "/", "%", "==", "!=", "<", "<=", ">", ">=", "~=")

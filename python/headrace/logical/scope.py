@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeAlias
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from headrace.language.ast import Lambda
+    from headrace.language.ast import Lambda, Node
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +29,26 @@ Meaning: TypeAlias = int | Macro
 
 
 @dataclass(frozen=True, slots=True)
+class Written:
+    """The document after writes, in a variable; `base` is how the query names it."""
+
+    variable: int
+    base: Node
+
+
+@dataclass(frozen=True, slots=True)
+class Holder:
+    """The object around a place that is changed; `variable` has it.
+
+    `required`: where names stand in the query whose values are written as they are.
+    Such a field must be there, or a null would be written that nobody asked for.
+    """
+
+    variable: int
+    required: frozenset[int]
+
+
+@dataclass(frozen=True, slots=True)
 class Scope:
     """The names in sight.
 
@@ -36,8 +56,10 @@ class Scope:
     the variable that holds the row, and `in_row` whether it holds it already:
     what a stage does with parts of its row does not change ``$``.
 
-    `written`: the variable that holds the document after earlier writes, which
-    further writes to the document go on with.
+    `written`: the document after earlier writes, which further writes go on with.
+
+    `holder`: bare names are fields of this object, and not of ``@``, as in the value of
+    a change.
 
     `defining`: the lambdas whose bodies this is inside of; none can call itself.
     """
@@ -46,8 +68,13 @@ class Scope:
     defining: frozenset[str] = frozenset()
     row: int | None = None
     in_row: bool = False
-    written: int | None = None
+    written: Written | None = None
+    holder: Holder | None = None
 
     def binding(self, **names: Meaning) -> Scope:
         """Return this scope with more names in sight."""
         return replace(self, names={**self.names, **names})
+
+    def about_current(self) -> Scope:
+        """Return this scope where bare names are fields of ``@``."""
+        return self if self.holder is None else replace(self, holder=None)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from headrace.language import ast
 from headrace.logical.joins import is_join
-from headrace.logical.writes import is_chain, is_write
+from headrace.logical.writes import first_write, is_chain
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -68,9 +68,9 @@ def gives_elements(  # noqa: C901, a table of kinds
         case ast.Name(name):
             return name in named
         case ast.Path(base, steps):
-            if is_chain(tree) and is_write(steps[-1]):
+            while (found := first_write(steps)) is not None and is_chain(tree):
                 # The whole document, with a change.
-                return whole
+                steps = steps[len(found[0]) + 1 :]
             return stream_steps(steps, base_gives=gives(base))
         case ast.Let(bindings, body):
             for binding in bindings:

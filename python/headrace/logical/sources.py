@@ -14,6 +14,7 @@ from headrace.kernel.builtins import builtins
 from headrace.language import ast, traversal
 from headrace.language.unparse import unparse
 from headrace.logical.joins import is_join, join_call
+from headrace.logical.writes import first_write
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -41,7 +42,9 @@ def lifted(tree: ast.Node) -> tuple[ast.Node, dict[str, ast.Node]]:
             case ast.Source():
                 return ask(tree)
             case ast.Path(ast.Source() as source, steps):
-                count = closed_steps(steps, given)
+                # Further writes may go on with what a write gives.
+                is_write = first_write(steps) is not None
+                count = 0 if is_write else closed_steps(steps, given)
                 asked = ast.Path(source, steps[:count], span=tree.span)
                 answer = ask(asked if count else source)
                 rest = tuple(traversal.rebuilt(step, inside) for step in steps[count:])
@@ -87,6 +90,12 @@ def are_closed(steps: Sequence[ast.Step]) -> bool:
 def closed_steps(steps: Sequence[ast.Step], given: frozenset[str]) -> int:
     """Count the first steps that are about the value before them and nothing else."""
     around = _Around(given, begins_with_rows(steps))
+    if (found := first_write(steps)) is not None:
+        changed = (*found[0], found[1])
+        # What a write gives is the whole value: it cannot be cut from its path.
+        if not all(_is_closed_change(step, around) for step in changed):
+            return 0
+        return len(changed) + closed_steps(steps[len(changed) :], given)
     first_each = len(steps)
     for count, step in enumerate(steps):
         if not _is_closed_step(step, around):
@@ -110,6 +119,13 @@ class _Around:
         return (self.row_is_root or not roots) and not (
             traversal.names_used(tree) & self.given
         )
+
+
+def _is_closed_change(step: ast.Step, around: _Around) -> bool:
+    """Whether a step of a write is about what it changes and nothing else."""
+    return not isinstance(step, ast.Computed) and all(
+        around.is_unused(node) for node in traversal.children(step)
+    )
 
 
 def _is_closed_step(step: ast.Step, around: _Around) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from headrace.kernel.builtins import builtins
 from headrace.language import ast
 from headrace.logical.sources import are_closed
+from headrace.logical.writes import WRITES
 
 
 def one_path(tree: ast.Node) -> ast.Node:
@@ -27,12 +28,19 @@ def one_path(tree: ast.Node) -> ast.Node:
             return tree
     for stage in tree.stages:
         match stage:
-            case ast.Name(name) if name in builtins():
+            case ast.Name(name) if name in builtins() and name not in WRITES:
                 steps.append(ast.Method(name, span=stage.span))
-            case ast.Path(ast.Current(), further) if are_closed(further):
+            case ast.Path(ast.Current(), further) if are_closed(further) and not any(
+                map(_writes, further)
+            ):
                 steps += further
             case ast.Current():
                 pass
             case _:
                 return tree
     return ast.Path(base, tuple(steps), span=tree.span) if steps else base
+
+
+def _writes(step: ast.Step) -> bool:
+    """Whether a step changes a value by itself, and would change all of a document."""
+    return isinstance(step, ast.Method) and step.name in WRITES

@@ -29,7 +29,7 @@ from headrace.logical.simplified import simplified
 from headrace.logical.sources import begins_with_rows, is_closed, lifted
 from headrace.logical.spelling import one_path
 from headrace.logical.totality import cannot_fail
-from headrace.logical.writes import is_chain
+from headrace.logical.writes import first_write, is_chain
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -194,6 +194,10 @@ def plan_stream(
 
 
 def _planned(tree: ast.Node, *, whole: bool) -> StreamPlan | ValuePlan:
+    if whole and isinstance(tree, ast.Path) and is_chain(tree):
+        changed = replace(tree, base=_MAIN)
+        if isinstance(tree.base, ast.Root) and is_closed(changed):
+            return plan_source(changed)
     named = _main_by_name(tree, whole=whole)
     roots = sum(node == _MAIN for node in traversal.walk(named))
     # A source that is asked twice, once for the other question, is read twice.
@@ -275,10 +279,46 @@ def plan_source(tree: ast.Node) -> StreamPlan:
             plan = _Planner(row_is_root=True).plan(steps[1 + reverse :])
             return replace(plan, source=plan_source(source).source, reverse=reverse)
         case ast.Path(ast.Source() as source, steps):
-            plan = _Planner(row_is_root=False).plan(steps)
+            plan = _plan_steps(steps)
             return replace(plan, source=plan_source(source).source)
         case _:
             raise AssertionError(tree)
+
+
+def _plan_steps(steps: Sequence[ast.Step]) -> StreamPlan:
+    """Plan steps over the array of all rows, of which the first may be a write."""
+    planner = _Planner(row_is_root=False)
+    if (found := first_write(steps)) is None:
+        return planner.plan(steps)
+    path, write = found
+    behind = steps[len(path) + 1 :]
+    changed = _changed_row(path, write)
+    if changed is None or first_write(behind) is not None:
+        rest = ast.Path(ast.Root(), tuple(steps))
+        return StreamPlan((), "collect", rest=rest, spread=stream_steps(behind))
+    return planner.plan_behind(StreamStage("each", changed), behind)
+
+
+def _changed_row(path: Sequence[ast.Step], write: ast.Method) -> ast.Node | None:
+    """Return the array of what becomes of a row, if a write changes each row by itself."""
+    if any(map(_mentions_root, (*path, write))):
+        return None
+    test: ast.Node | None = None
+    match path:
+        case (ast.Each(test, None), *inner):
+            pass
+        case (ast.Descend(), *_):
+            inner = list(path)
+        case _:
+            return None
+    if write.name == "delete" and not inner:
+        other = ast.Not(ast.Literal(value=True) if test is None else test)
+        kept = ast.Method("filter", (ast.Arg(other),))
+        return ast.Path(ast.ArrayLiteral((ast.Root(),)), (kept,))
+    changed: ast.Node = ast.Path(ast.Root(), (*inner, write), span=write.span)
+    if test is not None:
+        changed = ast.Conditional(test, changed, ast.Root())
+    return ast.ArrayLiteral((changed,))
 
 
 def _is_call(step: ast.Step, name: str) -> bool:
@@ -296,6 +336,11 @@ class _Planner:
         self._row_is_root = row_is_root
         self._stages: list[Stage] = []
         self._local: list[ast.Step] = []
+
+    def plan_behind(self, stage: Stage, steps: Sequence[ast.Step]) -> StreamPlan:
+        """Plan all steps, over what a stage gives."""
+        self._stages.append(stage)
+        return self.plan(steps)
 
     def plan(self, steps: Sequence[ast.Step]) -> StreamPlan:
         """Plan all steps."""

@@ -32,7 +32,13 @@ from tests.reference.language.values import (
     text_of,
     truthy,
 )
-from tests.reference.language.writes import ends_in_write, is_write, written
+from tests.reference.language.writes import (
+    begins_at_field,
+    ends_in_write,
+    is_write,
+    patched,
+    written,
+)
 
 
 def answer(query, document):
@@ -65,7 +71,7 @@ def _name(node, scope):
     value = scope.variables.get(node.name)
     if isinstance(value, Later):
         return evaluate(value.node, value.scope)
-    return scope.value_of(node.name)
+    return scope.value_of(node)
 
 
 def _all(nodes, scope):
@@ -88,7 +94,9 @@ def _literal(node, _scope):
 
 def _path(node, scope):
     if is_write(node):
-        return written(node, scope, scope.root, evaluate)
+        return written(node, scope, _root(node.base, scope), evaluate)
+    if begins_at_field(node, scope):
+        raise QueryError("a write that does not begin at the document")
     return follow(node, scope, evaluate)
 
 
@@ -276,7 +284,7 @@ def _entry(entry, scope):
     """Return what one entry adds to an object."""
     match entry:
         case ast.Shorthand(name):
-            value = evaluate(ast.Name(name), scope)
+            value = _name(entry, scope)
             return {} if value is None else {name: value}
         case ast.Entry(key, node, optional, condition):
             if condition is not None and not truthy(evaluate(condition, scope)):
@@ -349,4 +357,5 @@ RULES = {
     ast.ArrayComprehension: _array_comprehension,
     ast.ObjectComprehension: _object_comprehension,
     ast.FString: _f_string,
+    ast.Patch: lambda node, scope: patched(node, scope, evaluate),
 }

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Any
 
-from headrace.language import ast, parser
+from headrace.language import ast, parser, traversal
 from tests.reference.language.arguments import Arguments
 from tests.reference.language.evaluate import evaluate
 from tests.reference.language.methods import METHODS
@@ -26,6 +26,7 @@ from tests.reference.language.values import (
     read,
     truthy,
 )
+from tests.reference.language.writes import is_write, written
 from tests.reference.slow_rows import slow_rows
 
 
@@ -139,6 +140,8 @@ def ask_all(query, files, *, skip, reverse=False):
         if steps[:1] == [ast.Method("reverse")]:
             steps, reverse = steps[1:], not reverse
     stream = Stream(lines_of(files, reverse=reverse), skip=skip)
+    if is_write(path):
+        return stream.written(path), stream.failed
     rest = stream.through(steps, of_rows=of_rows)
     value = settled(Walk(NOTHING, evaluate, of_rows).through(stream.value, rest))
     return (value if gives_lines(steps) else [value]), stream.failed
@@ -155,6 +158,10 @@ def ask_whole(query, rows, *, of_rows, manner="plain"):
         else Scope(rows, rows, manner=manner)
     )
     return settled(evaluate(parser.parse(query), scope))
+
+
+def _arguments(path):
+    return (node for step in path.steps for node in traversal.walk(step))
 
 
 MADE_OF = {"sum", "avg", "min", "max"}
@@ -203,6 +210,24 @@ class Stream:
             # Its other elements do not count either, but may have been taken by now.
             raise NotInSubset("a row that fails by one of its elements")
         self.failed.append(line)
+
+    def written(self, path):
+        """Return all rows with a change: of each by itself, if that is what the path says."""
+        # A computed key is about what stands around the path, which is all rows.
+        mentions_all = any(
+            isinstance(part, ast.Root | ast.Computed)
+            for part in (*path.steps, *_arguments(path))
+        )
+        if mentions_all or not isinstance(path.steps[0], ast.Each | ast.Descend):
+            document = [row for _line, row in self.value]
+            return written(path, Scope(document, document), document, evaluate) or []
+        made = []
+        for line, row in self.value:
+            try:
+                made += written(path, Scope([row], [row]), [row], evaluate)
+            except QueryError:
+                self.fail(line)
+        return made
 
     def through(self, steps, *, of_rows):
         """Take the steps that are about one row after the other, return the others."""

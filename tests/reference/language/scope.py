@@ -25,6 +25,10 @@ class Later:
     scope: Scope
 
 
+NOBODY = object()
+"""The holder where nothing is changed."""
+
+
 class RowsOnly(list):
     """All rows, which only ``$.rows()`` reaches: ``$`` by itself is no row."""
 
@@ -37,6 +41,8 @@ NO_ROW = object()
 class Scope:
     """All that is in sight; a name that is no variable is a field of `current`.
 
+    In a change it is a field of `holder`, and one of the names in `needed` must be there.
+
     `manner`: ``eager`` also computes the branches that are not chosen, ``lazy`` computes what
     has a name only where it is used; an engine may do either. `in_stage`: of ``$.rows()``.
     """
@@ -46,21 +52,35 @@ class Scope:
     variables: dict[str, Any] = field(default_factory=dict)
     manner: str = "plain"
     in_stage: bool = False
+    holder: Any = NOBODY
+    needed: frozenset[int] = frozenset()
 
     def at(self, value):
         """Return the same scope, about another value."""
-        return replace(self, current=value)
+        return replace(self, current=value, holder=NOBODY)
+
+    def changing(self, old, holder, needed):
+        """Return the same scope, in a change of an old value that an object holds."""
+        return replace(self, current=old, holder=holder, needed=needed)
 
     def knowing(self, names):
         """Return the same scope with more names."""
         return replace(self, variables={**self.variables, **names})
 
-    def value_of(self, name):
+    def value_of(self, node):
+        """Return what a name stands for, which is written by itself or as a shorthand."""
+        name = node.name
         if name in self.variables:
             value = self.variables[name]
             if isinstance(value, Closure):
                 raise NotInSubset("a lambda as a value")
             return value
+        if self.holder is not NOBODY:
+            if not isinstance(self.holder, dict):
+                raise QueryError("a name where no object holds the place")
+            if id(node) in self.needed and name not in self.holder:
+                raise QueryError("a field that is not there, to be written")
+            return self.holder.get(name)
         if self.current is NO_ROW:
             raise QueryError("a field of no row")
         return self.current.get(name) if isinstance(self.current, dict) else None

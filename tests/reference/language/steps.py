@@ -10,7 +10,7 @@ from headrace.language import ast
 from tests.reference.language.arguments import Arguments
 from tests.reference.language.methods import METHODS
 from tests.reference.language.methods.streams import elements, settled
-from tests.reference.language.scope import Later, RowsOnly
+from tests.reference.language.scope import NOBODY, Later, RowsOnly
 from tests.reference.language.values import (
     NotInSubset,
     QueryError,
@@ -18,7 +18,7 @@ from tests.reference.language.values import (
     truthy,
     whole,
 )
-from tests.reference.language.writes import is_write
+from tests.reference.language.writes import changed, is_update, is_write
 
 
 def follow(path, scope, evaluate):
@@ -37,6 +37,8 @@ def _followed(path, scope, evaluate):
         if scope.in_stage:
             raise QueryError("all rows in a stage about one")
         value = list(scope.root) if isinstance(scope.root, RowsOnly) else scope.root
+    elif _is_of_holder(path, scope):
+        value = scope.holder
     elif isinstance(base, ast.Path) and not is_write(base):
         value = _followed(base, scope_of_base, evaluate)
     else:
@@ -66,6 +68,20 @@ def gives_one(step):
     if not isinstance(step, ast.Method) or step.name not in ONE:
         return False
     return not (step.name in {"first", "last"} and step.args)
+
+
+def _is_of_holder(path, scope):
+    """Tell whether ``has(k)`` or ``missing(k)`` stands in a change, without a receiver."""
+    implied = isinstance(path.base, ast.Current) and (
+        path.base.span.start == path.base.span.end
+    )
+    first = path.steps[0]
+    return (
+        scope.holder is not NOBODY
+        and implied
+        and isinstance(first, ast.Method)
+        and first.name in {"has", "missing"}
+    )
 
 
 class Walk:
@@ -138,6 +154,8 @@ class Walk:
         return Walk(self.scope.at(element), self.evaluate, self.of_rows)
 
     def method(self, value, step):
+        if is_update(step):
+            return changed(settled(value), [], step, self.scope, self.evaluate)
         if step.name not in METHODS:
             raise NotInSubset(step.name)
         if step.optional and value is None:

@@ -1,18 +1,28 @@
-"""Chains from ``$`` that end in a write: the document with some places changed."""
+"""``patch``, and chains from ``$`` that end in a write: a value with some places changed.
+
+In a change, ``@`` is the old value, and a bare name is a field of the object that holds the
+place: of the element, or of the whole value, where no object holds it.
+"""
 
 from __future__ import annotations
 
+import re
+from dataclasses import dataclass
+from typing import Any
+
 from headrace.language import ast
-from tests.reference.language.arguments import Arguments
 from tests.reference.language.methods.objects import merged
+from tests.reference.language.scope import Closure, bound
 from tests.reference.language.values import NotInSubset, QueryError, truthy
 
 GONE = object()
 """What a place has in it that is not there, or is to go."""
 
-TERMINALS = {"set", "modify", "delete", "merge", "update"}
-OTHER_TERMINALS = {"deep_merge", "unset"}
-PATH_STEPS = (ast.Field, ast.Index, ast.Each, ast.Descend)
+KEPT = object()
+"""What a place is to be that stays as it is, also if it is not there."""
+
+WRITES = {"set", "modify", "delete", "unset", "merge", "update"}
+PLACES = (ast.Field, ast.Index, ast.Computed, ast.Descend)
 
 
 def is_write(node):
@@ -20,17 +30,21 @@ def is_write(node):
     if not isinstance(node, ast.Path) or not isinstance(node.base, ast.Root):
         return False
     *before, last = node.steps
-    if not changes(last) or not all(isinstance(step, PATH_STEPS) for step in before):
+    if not _changes_document(last):
         return False
-    # Only with fields to be changed is an update about the document.
-    return last.name != "update" or (
-        len(last.args) == 1 and isinstance(last.args[0].value, ast.ObjectLiteral)
-    )
+    for place, step in enumerate(before):
+        if _changes_document(step):
+            raise NotInSubset("a write behind a write")
+        if not _is_place(step):
+            if any(map(_changes_document, before[place:])):
+                raise NotInSubset("a write in the midst of a path")
+            raise QueryError("a write through what is no place")
+    return True
 
 
 def changes(step):
     """Tell whether a step is a write, of the document or of a value."""
-    return isinstance(step, ast.Method) and step.name in TERMINALS | OTHER_TERMINALS
+    return isinstance(step, ast.Method) and step.name in WRITES | {"deep_merge"}
 
 
 def ends_in_write(node):
@@ -38,137 +52,322 @@ def ends_in_write(node):
     return isinstance(node, ast.Path) and changes(node.steps[-1])
 
 
+def begins_at_field(node, scope):
+    """Tell whether a write that is about a document begins at one of its fields."""
+    if not isinstance(node, ast.Path):
+        return False
+    *path, last = node.steps
+    if not (isinstance(last, ast.Method) and last.name in {"set", "modify", "delete"}):
+        return False
+    if not all(map(_is_place, path)):
+        return False
+    match node.base:
+        case ast.Name(name):
+            return name not in scope.variables
+        case ast.Current():
+            return bool(path)
+    return False
+
+
+def _changes_document(step):
+    if not changes(step):
+        return False
+    # An update by a function is an ordinary method.
+    return step.name != "update" or is_update(step)
+
+
+def is_update(step):
+    """Tell whether an update names the places that it changes."""
+    return (
+        isinstance(step, ast.Method)
+        and step.name == "update"
+        and bool(step.args)
+        and isinstance(step.args[0].value, ast.ObjectLiteral | ast.Literal)
+    )
+
+
+def _is_place(step):
+    if isinstance(step, ast.Each):
+        return step.body is None
+    return isinstance(step, PLACES) and step != ast.Descend()
+
+
 def written(node, scope, document, evaluate):
     """Return `document` with what a chain of `is_write` changes."""
     *path, method = node.steps
-    if method.name not in TERMINALS:
-        raise NotInSubset(method.name)
-    arguments = Arguments(method.args, scope, evaluate)
-    change = CHANGES[method.name](arguments)
-    changed = Places(scope, evaluate, creates=method.name != "delete").changed(
-        document, path, change
+    return changed(document, path, method, scope, evaluate)
+
+
+def changed(document, path, method, scope, evaluate):
+    """Return a value with what a method changes at the places of a path."""
+    if any(arg.name is not None for arg in method.args):
+        raise NotInSubset("an argument by name")
+    edits = _edits(list(path), method)
+    return _edited(document, edits, scope, evaluate)
+
+
+def patched(node, scope, evaluate):
+    """Return the value of ``patch target {…}``."""
+    edits = [
+        Edit(list(write.path), write.value, write.condition) for write in node.writes
+    ]
+    return _edited(evaluate(node.target, scope), edits, scope, evaluate)
+
+
+@dataclass
+class Edit:
+    """A value for all places of a path, as long as a condition holds."""
+
+    path: list[Any]
+    value: ast.Node
+    condition: ast.Node | None = None
+
+
+def _edits(path, method):
+    values = [arg.value for arg in method.args]
+    match method.name, values:
+        case ("set" | "modify" | "merge" as name, [value]):
+            return [Edit(path, Merged(value) if name == "merge" else value)]
+        case ("delete", []):
+            return [Edit(path, ast.Delete())]
+        case ("unset", [_, *_]):
+            keys = [
+                key.name if isinstance(key, ast.Name) else key.value for key in values
+            ]
+            return [Edit([*path, ast.Field(key)], ast.Delete()) for key in keys]
+        case ("update", [ast.ObjectLiteral(entries)]):
+            return [
+                Edit([*path, *_quoted(entry.key)], entry.value, entry.condition)
+                for entry in entries
+            ]
+        case ("update", [ast.Literal(str(quoted)), value]):
+            return [Edit([*path, *_quoted(quoted)], value)]
+    raise NotInSubset(method.name)
+
+
+@dataclass(frozen=True)
+class Merged:
+    """The old object with the fields of another one."""
+
+    other: ast.Node
+
+
+def _quoted(path):
+    """Return the steps of a path that is written as text, such as ``a.b[0]``."""
+    steps = []
+    for name, index, every in re.findall(r"([^.\[\]]+)|\[(-?\d+)\]|\[(\*)\]", path):
+        if name:
+            steps.append(ast.Field(name))
+        elif index:
+            steps.append(ast.Index(int(index)))
+        elif every:
+            steps.append(ast.Each())
+    return steps
+
+
+def _edited(before, edits, scope, evaluate):
+    """Make edits one after the other; what they say is about the value before all of them."""
+    for place, edit in enumerate(edits):
+        if isinstance(edit.value, ast.Delete) and any(
+            _may_meet(edit.path, later.path) for later in edits[place + 1 :]
+        ):
+            raise NotInSubset("a change where something was deleted")
+    now = before
+    for edit in edits:
+        path = [_fixed(step, scope, evaluate) for step in edit.path]
+        made = Places(edit, scope, evaluate).at(now, before, before, path)
+        if made is not KEPT:
+            now = None if made is GONE else made
+    return now
+
+
+def _fixed(step, scope, evaluate):
+    """Return a step whose key is known; a computed one is about what stands around the path."""
+    if not isinstance(step, ast.Computed):
+        return step
+    key = evaluate(step.key, scope)
+    if isinstance(key, str):
+        return ast.Field(key)
+    if isinstance(key, int) and not isinstance(key, bool):
+        return ast.Index(key)
+    raise QueryError("neither a key nor a position")
+
+
+def _may_meet(deleted, path):
+    """Tell whether a path may go through what was deleted, or past it."""
+    is_field = bool(deleted) and isinstance(deleted[-1], ast.Field)
+    return (
+        not is_field
+        or any(isinstance(step, ast.Descend) for step in path)
+        or path[: len(deleted)] == deleted
     )
-    return None if changed is GONE else changed
 
 
 class Places:
-    """Going to the places of a path; missing objects are made if it `creates`."""
+    """Going to the places of a path, in what a value is by now and in what it was.
 
-    def __init__(self, scope, evaluate, *, creates):
+    Each method returns what a value becomes: `KEPT` if nothing in it is changed.
+    """
+
+    def __init__(self, edit, scope, evaluate):
+        self.edit = edit
         self.scope = scope
         self.evaluate = evaluate
-        self.creates = creates
+        self.creates = not isinstance(edit.value, ast.Delete)
 
-    def changed(self, value, path, change):
+    def at(self, now, old, holder, path):
+        """Take the next step; `old` is what the value was, in the object `holder`."""
         if not path:
-            return change(value)
+            return self.made(old, holder)
         step, *rest = path
         match step:
             case ast.Field(name):
-                return self.in_field(value, name, rest, change)
+                return self.in_field(now, old, name, rest)
             case ast.Index(index):
-                return self.in_element(value, index, rest, change)
+                return self.in_element(now, old, index, rest)
             case ast.Each(condition, body=None):
-                return self.in_each(value, condition, rest, change)
+                return self.in_each(now, old, condition, rest)
             case ast.Descend(str() as key):
-                return self.anywhere(value, key, rest, change)
+                return self.anywhere(now, old, key, rest)
         raise NotInSubset(type(step).__name__)
 
-    def in_field(self, value, name, rest, change):
-        if not isinstance(value, dict):
-            if not self.creates:
-                return value
-            if isinstance(value, list):
-                raise NotInSubset("a field of an array to be written")
-            value = {}
-        if name not in value and not self.creates:
-            return value
-        inner = self.changed(value.get(name), rest, change)
-        if inner is GONE:
-            return {key: item for key, item in value.items() if key != name}
-        return {**value, name: inner}
+    def made(self, old, holder):
+        """Return what comes to a place."""
+        scope = self.scope.changing(old, holder, written_as_they_are(self.edit.value))
+        condition = self.edit.condition
+        if condition is not None and not truthy(self.evaluate(condition, scope)):
+            return KEPT
+        match self.edit.value:
+            case ast.Delete():
+                return GONE
+            case Merged(other):
+                other = self.evaluate(other, scope)
+                return merged({} if old is None else old, other)
+            case ast.Name(name) if isinstance(scope.variables.get(name), Closure):
+                raise NotInSubset("a function by name")
+            case ast.Lambda((param,), body):
+                return self.evaluate(body, scope.knowing(bound(param, old)))
+            case value:
+                return self.evaluate(value, scope)
 
-    def in_element(self, value, index, rest, change):
-        if not isinstance(value, list):
-            raise NotInSubset("an element of what is no array to be written")
-        if not -len(value) <= index < len(value):
-            return value
-        elements = list(value)
-        elements[index] = self.changed(elements[index], rest, change)
+    def in_field(self, now, old, name, rest):
+        if isinstance(now, list):
+            raise QueryError("a field of an array")
+        if not isinstance(now, dict) and now is not None:
+            if self.creates:
+                raise QueryError("a field of what is no object")
+            return KEPT
+        there = now is not None and name in now
+        if not self.creates and not there:
+            return KEPT
+        before = old.get(name) if isinstance(old, dict) else None
+        made = self.at(now[name] if there else None, before, old, rest)
+        if made is KEPT:
+            return KEPT
+        if made is GONE:
+            return {key: item for key, item in now.items() if key != name}
+        return {**(now or {}), name: made}
+
+    def in_element(self, now, old, index, rest):
+        if not isinstance(now, list):
+            if isinstance(now, dict) or (now is not None and self.creates):
+                raise QueryError("an element of what is no array")
+            return KEPT
+        if not -len(now) <= index < len(now):
+            return KEPT
+        before = element_of(old, index % len(now))
+        made = self.at(now[index], before, before, rest)
+        if made is KEPT:
+            return KEPT
+        elements = list(now)
+        elements[index] = made
         return [element for element in elements if element is not GONE]
 
-    def in_each(self, value, condition, rest, change):
-        if not isinstance(value, list):
+    def in_each(self, now, old, condition, rest):
+        if now is None:
+            return KEPT
+        if not isinstance(now, list):
             raise QueryError("[*] of what is no array")
-        elements = [
-            self.changed(element, rest, change)
-            if condition is None
-            or truthy(self.evaluate(condition, self.scope.at(element)))
-            else element
-            for element in value
-        ]
+        made = []
+        for place, element in enumerate(now):
+            before = element_of(old, place)
+            if condition is None or truthy(
+                self.evaluate(condition, self.scope.at(before))
+            ):
+                made.append(self.at(element, before, before, rest))
+            else:
+                made.append(KEPT)
+        if all(each is KEPT for each in made):
+            return KEPT
+        both = zip(made, now, strict=True)
+        elements = [element if each is KEPT else each for each, element in both]
         return [element for element in elements if element is not GONE]
 
-    def anywhere(self, value, key, rest, change):
-        if isinstance(value, list):
-            return [self.anywhere(element, key, rest, change) for element in value]
-        if not isinstance(value, dict):
-            return value
-        made = {
-            name: self.anywhere(item, key, rest, change) for name, item in value.items()
+    def anywhere(self, now, old, key, rest):
+        """Change what is under a key, the inner ones first."""
+        if isinstance(now, list):
+            made = [
+                self.anywhere(element, element_of(old, place), key, rest)
+                for place, element in enumerate(now)
+            ]
+            if all(each is KEPT for each in made):
+                return KEPT
+            both = zip(made, now, strict=True)
+            return [element if each is KEPT else each for each, element in both]
+        if not isinstance(now, dict):
+            return KEPT
+        before = old if isinstance(old, dict) else {}
+        inner = {
+            name: self.anywhere(item, before.get(name), key, rest)
+            for name, item in now.items()
         }
-        return self.in_field(made, key, rest, change) if key in made else made
+        changed = {
+            name: item if inner[name] is KEPT else inner[name]
+            for name, item in now.items()
+        }
+        made = self.in_field(changed, old, key, rest) if key in now else KEPT
+        if made is not KEPT:
+            return made
+        return KEPT if all(each is KEPT for each in inner.values()) else changed
 
 
-def _set(arguments):
-    arguments.check(1)
-    if isinstance(arguments.args[0].value, ast.Delete):
-        return lambda _old: GONE
-    value = arguments.value(0)
-    return lambda _old: value
+def element_of(value, place):
+    """Return an element of an array, or None."""
+    return value[place] if isinstance(value, list) and place < len(value) else None
 
 
-def _modify(arguments):
-    arguments.check(1)
-    return arguments.each(0)
+def written_as_they_are(value):
+    """Return the names in a change that must be there: their values are written as they are."""
+    return frozenset(map(id, _must_be_there(value)))
 
 
-def _delete(arguments):
-    arguments.check(0)
-    return lambda _old: GONE
-
-
-def _merge(arguments):
-    arguments.check(1)
-    other = arguments.value(0)
-    return lambda old: merged({} if old is None else old, other)
-
-
-def _update(arguments):
-    arguments.check(1)
-    node = arguments.args[0].value
-
-    def change(old):
-        made = dict(old) if isinstance(old, dict) else {}
-        for entry in node.entries:
-            if not isinstance(entry, ast.Entry) or entry.condition or entry.optional:
-                raise NotInSubset("an update of another form")
-            if not entry.key.isidentifier():
-                raise NotInSubset("an update by a quoted path")
-            if isinstance(entry.value, ast.Delete):
-                made.pop(entry.key, None)
-                continue
-            scope = arguments.scope.at(old)
-            made[entry.key] = arguments.evaluate(entry.value, scope)
-        return made
-
-    return change
-
-
-CHANGES = {
-    "set": _set,
-    "modify": _modify,
-    "delete": _delete,
-    "merge": _merge,
-    "update": _update,
-}
+def _must_be_there(node):
+    match node:
+        case ast.Name() | ast.Shorthand():
+            return [node]
+        case ast.Path(ast.Name() as name, (ast.Method("or"), *_)):
+            return []
+        case ast.Path(ast.Name() as name):
+            return [name]
+        case ast.ObjectLiteral(entries):
+            parts = [
+                entry
+                if isinstance(entry, ast.Shorthand)
+                else None
+                if isinstance(entry, ast.Spread) or getattr(entry, "optional", False)
+                else entry.value
+                for entry in entries
+            ]
+        case ast.ArrayLiteral(items):
+            parts = [item for item in items if not isinstance(item, ast.Spread)]
+        case ast.Conditional(_, then, otherwise) | ast.Try(then, otherwise):
+            parts = [then, otherwise]
+        case ast.Let(_, body) | ast.Lambda(_, body):
+            parts = [body]
+        case ast.Match(_, arms):
+            parts = [arm.body for arm in arms]
+        case ast.Coalesce(operands) | ast.Or(operands):
+            parts = [operands[-1]]
+        case _:
+            parts = []
+    return [name for part in parts for name in _must_be_there(part)]

@@ -228,7 +228,8 @@ impl<'p, 'd> Follower<'p, 'd> {
             | Expr::Match { .. }
             | Expr::DeepMatch { .. }
             | Expr::Comprehension(_)
-            | Expr::Patch { .. } => self.everything(),
+            | Expr::Patch { .. }
+            | Expr::Held { .. } => self.everything(),
         }
     }
 

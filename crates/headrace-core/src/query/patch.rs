@@ -3,11 +3,15 @@
 //! Paths, conditions and new values all speak of the value as it was before the patch: an
 //! element is counted where it stood then, whatever else was deleted. Of two changes at one
 //! place the later one stays.
+//!
+//! Objects that are missing on the way are made, and null is as missing; nothing else that is
+//! in the way is replaced by an object.
 
 use bumpalo::{Bump, collections::Vec as BumpVec};
 
 use super::{
     ExprId, Fault, Machine,
+    builtins::{append_index, append_key},
     machine::Evaluated,
     numbers,
     program::{Change, Edit, Step},
@@ -22,21 +26,25 @@ pub(super) fn apply<'r>(
 ) -> Evaluated<'r> {
     let mut edited = Patch::new(before);
     for edit in edits {
-        if let Some(when) = edit.when
-            && !machine.with(before, when)?.truthy(machine.arena)
-        {
-            continue;
-        }
         let mut path = BumpVec::with_capacity_in(edit.path.len(), machine.arena);
         for step in &edit.path {
             path.push(resolved(machine, step)?);
         }
-        match &edit.change {
-            Change::Delete => edited.delete(machine, &path)?,
-            Change::Set(value) => {
-                edited.set(machine, &path, &mut |machine, old| machine.with(old, *value))?;
-            }
-        }
+        let makes = matches!(edit.change, Change::Set(_));
+        edited.change(machine, &path, makes, &mut |machine, place| {
+            machine.set(edit.holder, place.holder);
+            machine.about(place.old, |machine| {
+                if let Some(when) = edit.when
+                    && !machine.test(when)?
+                {
+                    return Ok(Outcome::Kept);
+                }
+                match edit.change {
+                    Change::Set(value) => machine.eval(value).map(Outcome::Set),
+                    Change::Delete => Ok(Outcome::Gone),
+                }
+            })
+        })?;
     }
     Ok(edited.finish(machine.arena))
 }
@@ -51,8 +59,7 @@ fn resolved<'s, 'r: 's>(
         Step::Each(condition) => PathStep::Each(*condition),
         Step::Descend(key) => PathStep::Descend(key),
         Step::Dynamic(index) => {
-            let root = machine.root();
-            let index = machine.with(root, *index)?.resolved(machine.arena);
+            let index = machine.eval(*index)?.resolved(machine.arena);
             match (index, numbers::whole_number(index)) {
                 (Value::Str(key), _) => PathStep::Field(key),
                 (_, Some(at)) => PathStep::Index(at),
@@ -80,8 +87,25 @@ pub(super) enum PathStep<'s> {
     Descend(&'s str),
 }
 
-/// Makes a new value of the old one, which is null if there was none.
-type Maker<'m, 'p, 'r> = dyn FnMut(&mut Machine<'p, 'r>, Value<'r>) -> Evaluated<'r> + 'm;
+/// A place that a path leads to.
+#[derive(Clone, Copy)]
+pub(super) struct Place<'r> {
+    /// The value there before the patch; null if there was none.
+    old: Value<'r>,
+    /// The object that the place is a field of; the old value itself if it is an element, or
+    /// the whole value.
+    holder: Value<'r>,
+}
+
+/// What becomes of a place.
+pub(super) enum Outcome<'r> {
+    Kept,
+    Gone,
+    Set(Value<'r>),
+}
+
+type Changer<'c, 'p, 'r> =
+    dyn FnMut(&mut Machine<'p, 'r>, Place<'r>) -> Evaluated<'r, Outcome<'r>> + 'c;
 
 /// A value and what it is to become.
 pub(super) struct Patch<'r> {
@@ -94,29 +118,40 @@ impl<'r> Patch<'r> {
         Self { before, draft: Draft::Value(before) }
     }
 
-    /// Set every place that the path leads to. Objects that are missing on the way are made.
+    /// Set every place that the path leads to.
     ///
     /// # Errors
-    /// What `make` says; `[*]` where there is no array.
-    pub(super) fn set<'p>(
+    /// Something other than an object is in the way; `[*]` of what is no array.
+    pub(super) fn set(
         &mut self,
-        machine: &mut Machine<'p, 'r>,
+        machine: &mut Machine<'_, 'r>,
         path: &[PathStep<'_>],
-        make: &mut Maker<'_, 'p, 'r>,
+        value: Value<'r>,
     ) -> Evaluated<'r, ()> {
-        change(machine, &mut self.draft, self.before, path, &mut Some(make)).map(|_| ())
+        self.change(machine, path, true, &mut |_, _| Ok(Outcome::Set(value)))
     }
 
     /// Delete every place that the path leads to.
     ///
     /// # Errors
-    /// `[*]` where there is no array.
+    /// As of `set`, but what is no container has nothing to delete.
     pub(super) fn delete(
         &mut self,
         machine: &mut Machine<'_, 'r>,
         path: &[PathStep<'_>],
     ) -> Evaluated<'r, ()> {
-        change(machine, &mut self.draft, self.before, path, &mut None).map(|_| ())
+        self.change(machine, path, false, &mut |_, _| Ok(Outcome::Gone))
+    }
+
+    fn change<'p>(
+        &mut self,
+        machine: &mut Machine<'p, 'r>,
+        path: &[PathStep<'_>],
+        makes: bool,
+        changer: &mut Changer<'_, 'p, 'r>,
+    ) -> Evaluated<'r, ()> {
+        let place = Place { old: self.before, holder: self.before };
+        Walk { path, makes, changer }.change(machine, &mut self.draft, place, 0).map(|_| ())
     }
 
     /// The changed value; null if it was deleted itself.
@@ -193,80 +228,202 @@ impl<'r> Draft<'r> {
     }
 }
 
-/// Set, or delete without a maker, all places that `path` leads to from a draft and the
-/// value that was there before; whether there were any.
-fn change<'p, 'r>(
-    machine: &mut Machine<'p, 'r>,
-    draft: &mut Draft<'r>,
-    old: Value<'r>,
-    path: &[PathStep<'_>],
-    make: &mut Option<&mut Maker<'_, 'p, 'r>>,
-) -> Evaluated<'r, bool> {
-    let Some((step, rest)) = path.split_first() else {
-        *draft = match make {
-            Some(make) => Draft::Value(make(machine, old)?),
-            None => Draft::Gone,
+/// The way along a path to the places that are changed. Each method tells whether there were
+/// any.
+struct Walk<'w, 'c, 'p, 'r> {
+    path: &'w [PathStep<'w>],
+    /// Whether objects that are missing on the way are made.
+    makes: bool,
+    changer: &'w mut Changer<'c, 'p, 'r>,
+}
+
+impl<'p, 'r> Walk<'_, '_, 'p, 'r> {
+    /// Change all places that the steps from `at` on lead to, from a draft and what was there
+    /// before.
+    fn change(
+        &mut self,
+        machine: &mut Machine<'p, 'r>,
+        draft: &mut Draft<'r>,
+        place: Place<'r>,
+        at: usize,
+    ) -> Evaluated<'r, bool> {
+        let Some(step) = self.path.get(at) else {
+            *draft = match (self.changer)(machine, place)? {
+                Outcome::Kept => return Ok(false),
+                Outcome::Gone => Draft::Gone,
+                Outcome::Set(value) => Draft::Value(value),
+            };
+            return Ok(true);
         };
-        return Ok(true);
-    };
-    match *step {
-        PathStep::Field(key) => field(machine, draft, old, key, rest, make),
-        PathStep::Index(at) => element(machine, draft, old, at, rest, make),
-        PathStep::Segment(text) => match text.parse() {
-            Ok(at) if draft.kind() == Kind::Array => element(machine, draft, old, at, rest, make),
-            _ => field(machine, draft, old, text, rest, make),
-        },
-        PathStep::Each(condition) => each(machine, draft, old, condition, rest, make),
-        PathStep::Descend(key) => descend(machine, draft, old, key, rest, make),
+        let old = place.old;
+        match *step {
+            PathStep::Field(key) => self.field(machine, draft, old, key, at),
+            PathStep::Index(index) => self.element(machine, draft, old, index, at),
+            PathStep::Segment(text) => match text.parse() {
+                Ok(index) if draft.kind() == Kind::Array => {
+                    self.element(machine, draft, old, index, at)
+                }
+                _ => self.field(machine, draft, old, text, at),
+            },
+            PathStep::Each(condition) => self.each(machine, draft, old, condition, at),
+            PathStep::Descend(key) => self.descend(machine, draft, old, key, at),
+        }
+    }
+
+    fn field(
+        &mut self,
+        machine: &mut Machine<'p, 'r>,
+        draft: &mut Draft<'r>,
+        old: Value<'r>,
+        key: &str,
+        at: usize,
+    ) -> Evaluated<'r, bool> {
+        let arena = machine.arena;
+        match draft.kind() {
+            Kind::Object | Kind::Null => {}
+            Kind::Array => return Err(self.needs_each(at)),
+            kind if self.makes => return Err(self.in_the_way(at, kind, "no object")),
+            _ => return Ok(false),
+        }
+        let place = Place { old: old.get(key).unwrap_or(Value::Null), holder: old };
+        if let Draft::Value(value) = draft
+            && value.get(key).is_none()
+            && !self.makes
+        {
+            return Ok(false);
+        }
+        let there = draft
+            .entries(arena)
+            .and_then(|entries| entries.iter_mut().find(|entry| entry.0 == key));
+        if let Some(entry) = there {
+            return self.change(machine, &mut entry.1, place, at + 1);
+        }
+        let mut added = Draft::Gone;
+        if !self.makes || !self.change(machine, &mut added, place, at + 1)? {
+            return Ok(false);
+        }
+        let entry = (&*arena.alloc_str(key), added);
+        match draft.entries(arena) {
+            Some(entries) => entries.push(entry),
+            None => *draft = Draft::Object(BumpVec::from_iter_in([entry], arena)),
+        }
+        Ok(true)
+    }
+
+    fn element(
+        &mut self,
+        machine: &mut Machine<'p, 'r>,
+        draft: &mut Draft<'r>,
+        old: Value<'r>,
+        index: i64,
+        at: usize,
+    ) -> Evaluated<'r, bool> {
+        match draft.kind() {
+            Kind::Array | Kind::Null => {}
+            kind if self.makes || kind == Kind::Object => {
+                return Err(self.in_the_way(at, kind, "no array"));
+            }
+            _ => return Ok(false),
+        }
+        let Some(elements) = draft.elements(machine.arena) else { return Ok(false) };
+        let Some(index) = position(index, elements.len()) else { return Ok(false) };
+        let old = old.as_array(machine.arena).and_then(|old| old.get(index)).copied();
+        self.change(machine, &mut elements[index], itself(old), at + 1)
+    }
+
+    fn each(
+        &mut self,
+        machine: &mut Machine<'p, 'r>,
+        draft: &mut Draft<'r>,
+        old: Value<'r>,
+        condition: Option<ExprId>,
+        at: usize,
+    ) -> Evaluated<'r, bool> {
+        let arena = machine.arena;
+        let kind = draft.kind();
+        let Some(elements) = draft.elements(arena) else {
+            if kind == Kind::Null {
+                return Ok(false);
+            }
+            return Err(Fault::new(format!("[*] wants an array, not {}", kind.name())));
+        };
+        let old = old.as_array(arena).unwrap_or(&[]);
+        let mut any = false;
+        let there = elements.iter_mut().enumerate().filter(|(_, element)| !element.is_gone());
+        for (index, element) in there {
+            let place = itself(old.get(index).copied());
+            if let Some(condition) = condition
+                && !machine.about(place.old, |machine| machine.test(condition))?
+            {
+                continue;
+            }
+            any |= self.change(machine, element, place, at + 1)?;
+        }
+        Ok(any)
+    }
+
+    /// Change every value under `key`, the inner ones first.
+    fn descend(
+        &mut self,
+        machine: &mut Machine<'p, 'r>,
+        draft: &mut Draft<'r>,
+        old: Value<'r>,
+        key: &str,
+        at: usize,
+    ) -> Evaluated<'r, bool> {
+        let arena = machine.arena;
+        let unopened = if let Draft::Value(value) = draft { Some(*value) } else { None };
+        let mut any = false;
+        if let Some(elements) = draft.elements(arena) {
+            let old = old.as_array(arena).unwrap_or(&[]);
+            for (index, element) in elements.iter_mut().enumerate() {
+                let old = old.get(index).copied().unwrap_or(Value::Null);
+                any |= self.descend(machine, element, old, key, at)?;
+            }
+        } else if let Some(entries) = draft.entries(arena) {
+            let before = old.as_object(arena).unwrap_or(&[]);
+            for (index, (name, value)) in entries.iter_mut().enumerate() {
+                // Nearly always in the same place; a search for each would be quadratic.
+                let same = before.get(index).filter(|entry| entry.0 == *name).map(|entry| entry.1);
+                let old = same.or_else(|| old.get(name)).unwrap_or(Value::Null);
+                any |= self.descend(machine, value, old, key, at)?;
+            }
+            if entries.iter().any(|entry| entry.0 == key && !entry.1.is_gone()) {
+                any |= self.field(machine, draft, old, key, at)?;
+            }
+        }
+        if let (false, Some(value)) = (any, unopened) {
+            *draft = Draft::Value(value);
+        }
+        Ok(any)
+    }
+
+    /// An array where the step at `at` is a key.
+    fn needs_each(&self, at: usize) -> Fault {
+        let (before, after) = self.path.split_at(at);
+        let (before, after) = (spelled(before), spelled(after));
+        let subject = if before.is_empty() { "the value" } else { shown(&before) };
+        let array = shown(&before);
+        Fault::new(format!("{subject} is an array; write {array}[*]{after}"))
+    }
+
+    /// A value of another kind than the step at `at` needs.
+    fn in_the_way(&self, at: usize, kind: Kind, needed: &str) -> Fault {
+        let before = spelled(&self.path[..at]);
+        let subject = if before.is_empty() { "the value" } else { shown(&before) };
+        let step = spelled(&self.path[at..=at]);
+        let kind = kind.name();
+        Fault::new(format!(
+            "{subject} is {needed} but {kind}, so {} cannot be changed",
+            shown(&step)
+        ))
     }
 }
 
-fn field<'p, 'r>(
-    machine: &mut Machine<'p, 'r>,
-    draft: &mut Draft<'r>,
-    old: Value<'r>,
-    key: &str,
-    rest: &[PathStep<'_>],
-    make: &mut Option<&mut Maker<'_, 'p, 'r>>,
-) -> Evaluated<'r, bool> {
-    let arena = machine.arena;
-    let old = old.get(key).unwrap_or(Value::Null);
-    if let Draft::Value(value) = draft
-        && value.get(key).is_none()
-        && make.is_none()
-    {
-        return Ok(false);
-    }
-    let there =
-        draft.entries(arena).and_then(|entries| entries.iter_mut().find(|entry| entry.0 == key));
-    if let Some(entry) = there {
-        return change(machine, &mut entry.1, old, rest, make);
-    }
-    let mut added = Draft::Gone;
-    if make.is_none() || !change(machine, &mut added, old, rest, make)? {
-        return Ok(false);
-    }
-    let entry = (&*arena.alloc_str(key), added);
-    match draft.entries(arena) {
-        Some(entries) => entries.push(entry),
-        // Something else stands in the way: an object replaces it.
-        None => *draft = Draft::Object(BumpVec::from_iter_in([entry], arena)),
-    }
-    Ok(true)
-}
-
-fn element<'p, 'r>(
-    machine: &mut Machine<'p, 'r>,
-    draft: &mut Draft<'r>,
-    old: Value<'r>,
-    at: i64,
-    rest: &[PathStep<'_>],
-    make: &mut Option<&mut Maker<'_, 'p, 'r>>,
-) -> Evaluated<'r, bool> {
-    let Some(elements) = draft.elements(machine.arena) else { return Ok(false) };
-    let Some(at) = position(at, elements.len()) else { return Ok(false) };
-    let old = old.as_array(machine.arena).and_then(|old| old.get(at)).copied();
-    change(machine, &mut elements[at], old.unwrap_or(Value::Null), rest, make)
+/// A place that no object holds: an element.
+fn itself(old: Option<Value<'_>>) -> Place<'_> {
+    let old = old.unwrap_or(Value::Null);
+    Place { old, holder: old }
 }
 
 /// Where an element is that is counted from the end if negative; `None` if there is none.
@@ -275,68 +432,25 @@ pub(super) fn position(at: i64, length: usize) -> Option<usize> {
     usize::try_from(at).ok().filter(|at| *at < length)
 }
 
-fn each<'p, 'r>(
-    machine: &mut Machine<'p, 'r>,
-    draft: &mut Draft<'r>,
-    old: Value<'r>,
-    condition: Option<ExprId>,
-    rest: &[PathStep<'_>],
-    make: &mut Option<&mut Maker<'_, 'p, 'r>>,
-) -> Evaluated<'r, bool> {
-    let arena = machine.arena;
-    if draft.is_gone() && make.is_none() {
-        return Ok(false);
-    }
-    let kind = draft.kind();
-    let Some(elements) = draft.elements(arena) else {
-        return Err(Fault::new(format!("[*] wants an array, not {}", kind.name())));
-    };
-    let old = old.as_array(arena).unwrap_or(&[]);
-    let mut any = false;
-    for (at, element) in elements.iter_mut().enumerate().filter(|(_, element)| !element.is_gone()) {
-        let old = old.get(at).copied().unwrap_or(Value::Null);
-        if let Some(condition) = condition
-            && !machine.with(old, condition)?.truthy(arena)
-        {
-            continue;
+/// Steps as a query has them.
+fn spelled(path: &[PathStep<'_>]) -> String {
+    let mut text = String::new();
+    for step in path {
+        match *step {
+            PathStep::Field(key) | PathStep::Segment(key) => append_key(&mut text, key),
+            PathStep::Index(index) => append_index(&mut text, index),
+            PathStep::Each(None) => text.push_str("[*]"),
+            PathStep::Each(Some(_)) => text.push_str("[* if …]"),
+            PathStep::Descend(key) => {
+                text.push_str("..");
+                text.push_str(key);
+            }
         }
-        any |= change(machine, element, old, rest, make)?;
     }
-    Ok(any)
+    text
 }
 
-/// Change every value under `key`, the inner ones first.
-fn descend<'p, 'r>(
-    machine: &mut Machine<'p, 'r>,
-    draft: &mut Draft<'r>,
-    old: Value<'r>,
-    key: &str,
-    rest: &[PathStep<'_>],
-    make: &mut Option<&mut Maker<'_, 'p, 'r>>,
-) -> Evaluated<'r, bool> {
-    let arena = machine.arena;
-    let unopened = if let Draft::Value(value) = draft { Some(*value) } else { None };
-    let mut any = false;
-    if let Some(elements) = draft.elements(arena) {
-        let old = old.as_array(arena).unwrap_or(&[]);
-        for (at, element) in elements.iter_mut().enumerate() {
-            let old = old.get(at).copied().unwrap_or(Value::Null);
-            any |= descend(machine, element, old, key, rest, make)?;
-        }
-    } else if let Some(entries) = draft.entries(arena) {
-        let before = old.as_object(arena).unwrap_or(&[]);
-        for (at, (name, value)) in entries.iter_mut().enumerate() {
-            // Nearly always in the same place; a search for each would be quadratic.
-            let same = before.get(at).filter(|entry| entry.0 == *name).map(|entry| entry.1);
-            let old = same.or_else(|| old.get(name)).unwrap_or(Value::Null);
-            any |= descend(machine, value, old, key, rest, make)?;
-        }
-        if entries.iter().any(|entry| entry.0 == key && !entry.1.is_gone()) {
-            any |= field(machine, draft, old, key, rest, make)?;
-        }
-    }
-    if let (false, Some(value)) = (any, unopened) {
-        *draft = Draft::Value(value);
-    }
-    Ok(any)
+/// A path without the dot in front.
+fn shown(path: &str) -> &str {
+    path.strip_prefix('.').filter(|rest| !rest.starts_with('.')).unwrap_or(path)
 }

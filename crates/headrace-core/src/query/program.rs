@@ -120,6 +120,13 @@ pub(super) enum Expr {
         of: ExprId,
         edits: Vec<Edit>,
     },
+    /// A field of the object that holds a place which is being changed. There must be such
+    /// an object and, if it is `required`, such a field.
+    Held {
+        holder: ExprId,
+        name: Box<str>,
+        required: bool,
+    },
 }
 
 #[derive(Debug)]
@@ -290,7 +297,10 @@ pub(super) struct Loop {
 pub(super) struct Edit {
     pub(super) path: Vec<Step>,
     pub(super) change: Change,
+    /// Whether a place is changed; it sees what the change does.
     pub(super) when: Option<ExprId>,
+    /// The variable that has the object around a place.
+    pub(super) holder: u32,
 }
 
 #[derive(Debug)]
@@ -372,6 +382,7 @@ fn reader_variables(program: &Program) -> impl Iterator<Item = u32> + '_ {
                     comprehension.loops.iter().flat_map(|each| each.variables.iter().copied()),
                 );
             }
+            Expr::Patch { edits, .. } => used.extend(edits.iter().map(|edit| edit.holder)),
             _ => {}
         }
         used
@@ -540,6 +551,7 @@ impl Reader<'_> {
             27 => Expr::Comprehension(Box::new(self.comprehension()?)),
             28 => Expr::Patch { of: self.id()?, edits: self.list(Self::edit)? },
             29 => Expr::Source(self.number()?),
+            30 => Expr::Held { holder: self.id()?, name: self.text()?, required: self.flag()? },
             _ => return Err(malformed("an unknown expression")),
         })
     }
@@ -676,6 +688,7 @@ impl Reader<'_> {
                 _ => return Err(malformed("an unknown change")),
             },
             when: self.option(Self::id)?,
+            holder: self.number()?,
         })
     }
 

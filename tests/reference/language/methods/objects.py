@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.reference.language.data_paths import is_there, reached, segments
 from tests.reference.language.methods.streams import elements
-from tests.reference.language.values import QueryError, text_of
+from tests.reference.language.values import NotInSubset, QueryError, text_of
 
 
 def _keys(receiver, arguments):
@@ -38,6 +38,16 @@ def _from_pairs(receiver, arguments):
     return made
 
 
+def each_object(value, change):
+    """Return what a function makes of an object, or of the objects in an array."""
+    if isinstance(value, list):
+        return [
+            change(element) if isinstance(element, dict) else element
+            for element in value
+        ]
+    return change(value) if isinstance(value, dict) else value
+
+
 def _pick(receiver, arguments):
     if not arguments:
         raise QueryError("pick what?")
@@ -46,21 +56,33 @@ def _pick(receiver, arguments):
         path = arguments.name(arg.value)
         if not isinstance(path, str):
             raise QueryError("a field must be a text")
-        fields.append((arg.name or segments(path)[0], path))
-    if receiver is None:
-        return None
-    if isinstance(receiver, list):
-        objects = (element for element in receiver if isinstance(element, dict))
-        return [_picked(element, fields) for element in objects]
-    if not isinstance(receiver, dict):
+        segments(path)
+        fields.append((arg.name, path))
+    if receiver is not None and not isinstance(receiver, list | dict):
         raise QueryError("pick from what is no object")
-    return _picked(receiver, fields)
+    return each_object(receiver, lambda value: _picked(value, fields))
 
 
 def _picked(receiver, fields):
-    return {
-        key: reached(receiver, path) for key, path in fields if is_there(receiver, path)
-    }
+    made = {}
+    for name, path in fields:
+        if not is_there(receiver, path):
+            continue
+        steps = segments(path) if name is None else [name]
+        if not all(isinstance(step, str) for step in steps):
+            raise QueryError("an element without a name")
+        _put(made, steps, reached(receiver, path))
+    return made
+
+
+def _put(made, keys, value):
+    """Put a value under keys, one inside the other."""
+    *outer, last = keys
+    for key in outer:
+        inner = made.get(key)
+        made[key] = dict(inner) if isinstance(inner, dict) else {}
+        made = made[key]
+    made[last] = value
 
 
 def _omit(receiver, arguments):
@@ -68,26 +90,27 @@ def _omit(receiver, arguments):
     names = arguments.names()
     if not all(isinstance(name, str) for name in names):
         raise QueryError("a key must be a text")
-    if isinstance(receiver, list):
-        objects = (element for element in receiver if isinstance(element, dict))
-        return [_without(element, names) for element in objects]
-    return _without(receiver, names)
+    if not all(len(segments(name)) == 1 for name in names):
+        raise NotInSubset("omit by a path")
+    return each_object(receiver, lambda value: without(value, names))
 
 
-def _without(value, names):
-    if not isinstance(value, dict):
-        return value
+def without(value, names):
+    """Return an object without some keys."""
     return {key: item for key, item in value.items() if key not in names}
 
 
 def merged(receiver, other):
-    if not isinstance(receiver, dict):
-        return receiver
+    """Return an object, or those in an array, with the fields of another one."""
     if other is None:
         return receiver
-    if not isinstance(other, dict):
-        raise QueryError("merge with what is no object")
-    return {**receiver, **other}
+
+    def change(value):
+        if not isinstance(other, dict):
+            raise QueryError("merge with what is no object")
+        return {**value, **other}
+
+    return each_object(receiver, change)
 
 
 def _merge(receiver, arguments):
@@ -98,43 +121,48 @@ def _merge(receiver, arguments):
 def _defaults(receiver, arguments):
     arguments.check(1)
     other = arguments.value(0)
-    if not isinstance(receiver, dict):
-        return receiver
     if other is None:
         return receiver
-    if not isinstance(other, dict):
-        raise QueryError("defaults that are no object")
-    made = dict(receiver)
-    for key, value in other.items():
-        if made.get(key) is None:
-            made[key] = value
-    return made
+
+    def change(value):
+        if not isinstance(other, dict):
+            raise QueryError("defaults that are no object")
+        made = dict(value)
+        for key, default in other.items():
+            if made.get(key) is None:
+                made[key] = default
+        return made
+
+    return each_object(receiver, change)
 
 
 def _rename(receiver, arguments):
     arguments.check(1)
     names = arguments.value(0)
-    if not isinstance(receiver, dict):
-        return receiver
-    if not isinstance(names, dict) or not all(
-        isinstance(name, str) for name in names.values()
-    ):
-        raise QueryError("names must be texts")
-    made = _without(receiver, names)
-    for old, new in names.items():
-        if old in receiver:
-            # What is renamed stands at the end, also where that key was there.
-            made.pop(new, None)
-            made[new] = receiver[old]
-    return made
+
+    def change(value):
+        if not isinstance(names, dict) or not all(
+            isinstance(name, str) for name in names.values()
+        ):
+            raise QueryError("names must be texts")
+        found = {old: new for old, new in names.items() if old in value}
+        made = {}
+        for key, item in value.items():
+            if key in found:
+                made[found[key]] = item
+            elif key not in found.values():
+                made[key] = item
+        return made
+
+    return each_object(receiver, change)
 
 
 def _transform_values(receiver, arguments):
     arguments.check(1)
     function = arguments.each(0)
-    if not isinstance(receiver, dict):
-        return receiver
-    return {key: function(value) for key, value in receiver.items()}
+    return each_object(
+        receiver, lambda value: {key: function(item) for key, item in value.items()}
+    )
 
 
 OBJECTS = {

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from headrace.language import ast
-from tests.reference.language.values import NotInSubset
+from tests.reference.language.methods.objects import each_object, without
+from tests.reference.language.values import NotInSubset, QueryError
 
 
 def _set(_receiver, arguments):
@@ -15,8 +15,6 @@ def _modify(receiver, arguments):
     if len(arguments) == 2:
         raise NotInSubset("an update by a path")
     arguments.check(1)
-    if isinstance(arguments.args[0].value, ast.ObjectLiteral):
-        raise NotInSubset("fields to be changed")
     return arguments.each(0)(receiver)
 
 
@@ -24,7 +22,15 @@ def _delete(_receiver, arguments):
     arguments.check(0)
 
 
+def _unset(receiver, arguments):
+    if not arguments:
+        raise QueryError("unset what?")
+    keys = arguments.names()
+    return each_object(receiver, lambda value: without(value, keys))
+
+
 PLAIN_WRITES = {
+    "unset": _unset,
     "set": _set,
     "modify": _modify,
     "update": _modify,

@@ -25,6 +25,7 @@ mod text;
 mod windows;
 mod writes;
 
+pub(in crate::query) use paths::{append_index, append_key};
 pub use patterns::unknown_group;
 
 use super::{

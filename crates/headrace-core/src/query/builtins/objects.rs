@@ -9,7 +9,7 @@ use crate::{
         deep::{self, Arrays, Fields},
         machine::{Evaluated, Flow, Sink},
         numbers,
-        patch::PathStep,
+        patch::{Patch, PathStep},
     },
     value::{Entry, Kind, Value, key_of, text_of},
 };
@@ -95,7 +95,8 @@ pub(super) static BUILTINS: &[Builtin] = &[
         group: "Objects",
         parameters: &[],
         required: 0,
-        doc: "An object whose keys are the values as text, and whose values are the keys.",
+        doc: "An object whose keys are the values as text, and whose values are the keys. Of an \
+              array, every object in it.",
         examples: &[
             ["$.invert()", r#"{"a": "x", "b": 2}"#, r#"{"x": "a", "2": "b"}"#],
             ["$.invert()", r#"{"a": 1, "b": 1}"#, r#"{"1": "b"}"#],
@@ -109,16 +110,23 @@ pub(super) static BUILTINS: &[Builtin] = &[
         group: "Objects",
         parameters: &[Parameter::NameRest("fields")],
         required: 1,
-        doc: "An object with only these fields, as far as they are there; `alias: field` \
-              renames, and a path such as `a.b[0]` reaches deeper. Of an array, every object.",
+        doc: "An object with only these fields, as far as they are there. A path such as `a.b` \
+              keeps the objects around its field; `name: field` puts it under another name, which \
+              a path with a position needs. Of an array, every object in it.",
         examples: &[
             [
                 "$.pick(id, name)",
                 r#"{"id": 1, "name": "Ada", "age": 36}"#,
                 r#"{"id": 1, "name": "Ada"}"#,
             ],
-            ["$.pick(who: name, age)", r#"[{"name": "Ada"}, 5]"#, r#"[{"who": "Ada"}]"#],
-            [r#"$.pick("a.b[1]", c: "a.b[0]")"#, r#"{"a": {"b": [1, 2]}}"#, r#"{"a": 2, "c": 1}"#],
+            ["$.pick(who: name, age)", r#"[{"name": "Ada"}, 5]"#, r#"[{"who": "Ada"}, 5]"#],
+            [r#"$.pick("a.b")"#, r#"{"a": {"b": 1, "c": 2}, "d": 3}"#, r#"{"a": {"b": 1}}"#],
+            [
+                r#"$.pick(first: "a[0]", b: "c.d")"#,
+                r#"{"a": [1], "c": {"d": 2}}"#,
+                r#"{"first": 1, "b": 2}"#,
+            ],
+            [r#"$.pick("a[0]")"#, r#"{"a": [1]}"#, "error"],
             ["$.pick(a)", "null", "null"],
             ["$.pick(a)", "5", "error"],
         ],
@@ -130,10 +138,12 @@ pub(super) static BUILTINS: &[Builtin] = &[
         group: "Objects",
         parameters: &[Parameter::NameRest("keys")],
         required: 1,
-        doc: "An object without these keys. Of an array, every object.",
+        doc: "An object without these fields. A path such as `a.b` reaches deeper. Of an array, \
+              every object in it.",
         examples: &[
             ["$.omit(age, id)", r#"{"id": 1, "name": "Ada"}"#, r#"{"name": "Ada"}"#],
-            [r#"$.omit("a")"#, r#"[{"a": 1, "b": 2}, {"b": 3}]"#, r#"[{"b": 2}, {"b": 3}]"#],
+            [r#"$.omit("a")"#, r#"[{"a": 1, "b": 2}, 3]"#, r#"[{"b": 2}, 3]"#],
+            [r#"$.omit("a.b")"#, r#"{"a": {"b": 1, "c": 2}}"#, r#"{"a": {"c": 2}}"#],
             ["$.omit(a)", "null", "null"],
         ],
         run: Run::Value(omit),
@@ -144,7 +154,8 @@ pub(super) static BUILTINS: &[Builtin] = &[
         group: "Objects",
         parameters: &[Parameter::Value("other")],
         required: 1,
-        doc: "An object with the fields of another one put over its own.",
+        doc: "An object with the fields of another one put over its own. Of an array, every \
+              object in it.",
         examples: &[
             [
                 "$.a | @.merge($.b)",
@@ -152,6 +163,7 @@ pub(super) static BUILTINS: &[Builtin] = &[
                 r#"{"x": 1, "y": 2, "z": 3}"#,
             ],
             ["{a: 1}.merge(null)", "null", r#"{"a": 1}"#],
+            ["[{a: 1}, 5].merge({b: 2})", "null", r#"[{"a": 1, "b": 2}, 5]"#],
             ["{a: 1}.merge(5)", "null", "error"],
         ],
         run: Run::Value(merge),
@@ -179,7 +191,8 @@ pub(super) static BUILTINS: &[Builtin] = &[
         group: "Objects",
         parameters: &[Parameter::Value("other")],
         required: 1,
-        doc: "An object where fields that are missing or null have the values of another one.",
+        doc: "An object where fields that are missing or null have the values of another one. Of \
+              an array, every object in it.",
         examples: &[
             [
                 "$.defaults({a: 9, b: 9, c: 9})",
@@ -196,10 +209,11 @@ pub(super) static BUILTINS: &[Builtin] = &[
         group: "Objects",
         parameters: &[Parameter::Value("names")],
         required: 1,
-        doc: "An object with other names for some keys, given as `{old: \"new\"}`. What is \
-              renamed moves to the end.",
+        doc: "An object with other names for some keys, given as `{old: \"new\"}`. Each keeps its \
+              place, and replaces a field that has the new name already. Of an array, every object \
+              in it.",
         examples: &[
-            [r#"$.rename({a: "z"})"#, r#"{"a": 1, "b": 2}"#, r#"{"b": 2, "z": 1}"#],
+            [r#"$.rename({a: "z"})"#, r#"{"a": 1, "b": 2}"#, r#"{"z": 1, "b": 2}"#],
             [r#"$.rename({a: "b", b: "a"})"#, r#"{"a": 1, "b": 2}"#, r#"{"b": 1, "a": 2}"#],
             ["$.rename({a: 1})", r#"{"a": 1}"#, "error"],
         ],
@@ -211,7 +225,8 @@ pub(super) static BUILTINS: &[Builtin] = &[
         group: "Objects",
         parameters: &[Parameter::Each("expression")],
         required: 1,
-        doc: "An object with the expression of each key in its place, as text.",
+        doc: "An object with the expression of each key in its place, as text. Of an array, \
+              every object in it.",
         examples: &[
             [r#"$.transform_keys(@ + "!")"#, r#"{"a": 1, "b": 2}"#, r#"{"a!": 1, "b!": 2}"#],
             ["$.transform_keys(k => 1)", r#"{"a": 1, "b": 2}"#, r#"{"1": 2}"#],
@@ -225,7 +240,8 @@ pub(super) static BUILTINS: &[Builtin] = &[
         group: "Objects",
         parameters: &[Parameter::Each("expression")],
         required: 1,
-        doc: "An object with the expression of each value in its place.",
+        doc: "An object with the expression of each value in its place. Of an array, \
+              every object in it.",
         examples: &[
             ["$.transform_values(@ * 10)", r#"{"a": 1, "b": 2}"#, r#"{"a": 10, "b": 20}"#],
             ["$.transform_values(@ * 10)", "null", "null"],
@@ -238,7 +254,8 @@ pub(super) static BUILTINS: &[Builtin] = &[
         group: "Objects",
         parameters: &[Parameter::Each("condition")],
         required: 1,
-        doc: "An object with those fields for whose key the condition is truthy.",
+        doc: "An object with those fields for whose key the condition is truthy. Of an array, \
+              every object in it.",
         examples: &[
             [r#"$.filter_keys(@ != "a")"#, r#"{"a": 1, "b": 2}"#, r#"{"b": 2}"#],
             ["$.filter_keys(true)", "null", "null"],
@@ -251,7 +268,8 @@ pub(super) static BUILTINS: &[Builtin] = &[
         group: "Objects",
         parameters: &[Parameter::Each("condition")],
         required: 1,
-        doc: "An object with those fields for whose value the condition is truthy.",
+        doc: "An object with those fields for whose value the condition is truthy. Of an array, \
+              every object in it.",
         examples: &[
             ["$.filter_values(v => v > 1)", r#"{"a": 1, "b": 2}"#, r#"{"b": 2}"#],
             ["$.filter_values(@ > 1)", "5", "5"],
@@ -364,24 +382,23 @@ fn pair<'r>(element: Value<'r>, arena: &'r Bump) -> Option<(Value<'r>, Value<'r>
     Some((first(&["key", "k"])?, first(&["val", "value", "v"])?))
 }
 
-#[allow(clippy::unnecessary_wraps, reason = "the table has one type of function")]
 fn invert<'r, 'p>(
     machine: &mut Machine<'p, 'r>,
     receiver: Value<'r>,
     _args: &'p [Arg],
 ) -> Evaluated<'r> {
     let arena = machine.arena;
-    let Some(entries) = receiver.as_object(arena) else { return Ok(receiver) };
-    let mut inverted = Fields::new(arena);
-    for (key, value) in entries {
-        inverted.put(text_of(*value, arena), Value::Str(key));
-    }
-    Ok(inverted.into_object())
+    each_object(receiver, arena, |object| {
+        let mut inverted = Fields::new(arena);
+        for (key, value) in object.as_object(arena).unwrap_or(&[]) {
+            inverted.put(text_of(*value, arena), Value::Str(key));
+        }
+        Ok(inverted.into_object())
+    })
 }
 
-/// What `pick` takes from an object, and under which key it puts it.
+/// What `pick` takes from an object, and under which name it puts it.
 struct Picked<'r> {
-    key: &'r str,
     /// A field of this name comes first, whatever it would mean as a path.
     field: &'r str,
     path: BumpVec<'r, PathStep<'r>>,
@@ -389,13 +406,48 @@ struct Picked<'r> {
 }
 
 impl<'r> Picked<'r> {
-    fn entry(&self, object: Value<'r>, arena: &'r Bump) -> Option<Entry<'r>> {
+    /// Put what is there into the object that is being made.
+    fn put(
+        &self,
+        object: Value<'r>,
+        fields: &mut Fields<'r, Value<'r>>,
+        arena: &'r Bump,
+    ) -> Result<(), Fault> {
         if let Some(value) = object.get(self.field) {
-            return Some((self.alias.unwrap_or(self.field), value));
+            fields.put(self.alias.unwrap_or(self.field), value);
+            return Ok(());
         }
-        let value = paths::follow(object, &self.path, arena)?;
-        Some((self.alias.unwrap_or(self.key), value))
+        let Some(value) = paths::follow(object, &self.path, arena) else { return Ok(()) };
+        if let Some(alias) = self.alias {
+            fields.put(alias, value);
+            return Ok(());
+        }
+        let Some(keys) = paths::keys_to(object, &self.path, arena) else {
+            let field = self.field;
+            return Err(Fault::new(format!(
+                "an element needs a name; write pick(name: \"{field}\")"
+            )));
+        };
+        let Some((first, inner)) = keys.split_first() else { return Ok(()) };
+        let around = nested(fields.get_mut(first).map(|there| *there), inner, value, arena);
+        fields.put(first, around);
+        Ok(())
     }
+}
+
+/// An object with a value under several keys, one inside the other.
+fn nested<'r>(
+    around: Option<Value<'r>>,
+    keys: &[&'r str],
+    value: Value<'r>,
+    arena: &'r Bump,
+) -> Value<'r> {
+    let Some((first, inner)) = keys.split_first() else { return value };
+    let there = around.and_then(|object| object.as_object(arena)).unwrap_or(&[]);
+    let mut fields = Fields::with(there.iter().copied(), arena);
+    let within = fields.get_mut(first).map(|there| *there);
+    fields.put(first, nested(within, inner, value, arena));
+    fields.into_object()
 }
 
 fn pick<'r, 'p>(
@@ -408,25 +460,17 @@ fn pick<'r, 'p>(
     for arg in args {
         let field = name(machine, arg)?;
         let path = paths::readable(field, arena)?;
-        let key = match path.first() {
-            Some(PathStep::Segment(key) | PathStep::Field(key)) => key,
-            _ => field,
-        };
         let alias = arg.name.as_deref().map(|alias| &*arena.alloc_str(alias));
-        picked.push(Picked { key, field, path, alias });
+        picked.push(Picked { field, path, alias });
     }
-    let from = |object: Value<'r>| {
-        let mut fields = Fields::new(arena);
-        for picked in &picked {
-            if let Some((key, value)) = picked.entry(object, arena) {
-                fields.put(key, value);
-            }
-        }
-        fields.into_object()
-    };
     match receiver.kind() {
-        Kind::Object => Ok(from(receiver)),
-        Kind::Array => Ok(of_objects(receiver, arena, from)),
+        Kind::Object | Kind::Array => each_object(receiver, arena, |object| {
+            let mut fields = Fields::new(arena);
+            for picked in &picked {
+                picked.put(object, &mut fields, arena)?;
+            }
+            Ok(fields.into_object())
+        }),
         Kind::Null => Ok(Value::Null),
         _ => {
             let shown = numbers::shown(receiver, arena);
@@ -441,15 +485,22 @@ fn omit<'r, 'p>(
     args: &'p [Arg],
 ) -> Evaluated<'r> {
     let arena = machine.arena;
-    let mut omitted = BumpVec::with_capacity_in(args.len(), arena);
+    let mut names = BumpVec::with_capacity_in(args.len(), arena);
     for arg in args {
-        omitted.push(name(machine, arg)?);
+        let name = name(machine, arg)?;
+        names.push((name, paths::parse(name, arena)?));
     }
-    let from = |object: Value<'r>| retained(object, arena, |entry| !omitted.contains(&entry.0));
-    Ok(match receiver.kind() {
-        Kind::Object => from(receiver),
-        Kind::Array => of_objects(receiver, arena, from),
-        _ => receiver,
+    each_object(receiver, arena, |object| {
+        let mut left = retained(object, arena, |entry| names.iter().all(|name| name.0 != entry.0));
+        for (name, path) in &names {
+            // A field of this name comes first, as in `pick`.
+            if path.len() > 1 && object.get(name).is_none() {
+                let mut edited = Patch::new(left);
+                edited.delete(machine, path)?;
+                left = edited.finish(arena);
+            }
+        }
+        Ok(left)
     })
 }
 
@@ -462,15 +513,25 @@ pub(super) fn name<'r, 'p>(machine: &mut Machine<'p, 'r>, arg: &'p Arg) -> Evalu
     })
 }
 
-/// What `change` makes of each object in an array; other elements are left out.
-fn of_objects<'r>(
-    array: Value<'r>,
+/// What `change` makes of an object, or of each object in an array. All else stays as it is.
+pub(super) fn each_object<'r>(
+    value: Value<'r>,
     arena: &'r Bump,
-    change: impl FnMut(Value<'r>) -> Value<'r>,
-) -> Value<'r> {
-    let elements = array.as_array(arena).unwrap_or(&[]).iter().copied();
-    let objects = elements.filter(|element| element.kind() == Kind::Object);
-    Value::Array(BumpVec::from_iter_in(objects.map(change), arena).into_bump_slice())
+    mut change: impl FnMut(Value<'r>) -> Evaluated<'r>,
+) -> Evaluated<'r> {
+    match value.kind() {
+        Kind::Object => change(value),
+        Kind::Array => {
+            let elements = value.as_array(arena).unwrap_or(&[]);
+            let mut changed = BumpVec::with_capacity_in(elements.len(), arena);
+            for element in elements {
+                let is_object = element.kind() == Kind::Object;
+                changed.push(if is_object { change(*element)? } else { *element });
+            }
+            Ok(Value::Array(changed.into_bump_slice()))
+        }
+        _ => Ok(value),
+    }
 }
 
 /// An object with the entries that are kept.
@@ -526,7 +587,7 @@ fn defaults<'r, 'p>(
     })
 }
 
-/// An object combined with the one that an argument is; null adds nothing to it.
+/// Objects combined with the one that an argument is; null adds nothing to them.
 fn combined<'r, 'p>(
     machine: &mut Machine<'p, 'r>,
     receiver: Value<'r>,
@@ -535,12 +596,13 @@ fn combined<'r, 'p>(
 ) -> Evaluated<'r> {
     let arena = machine.arena;
     let other = machine.value_of(arg)?;
-    let Some(entries) = receiver.as_object(arena) else { return Ok(receiver) };
     if other.is_null() {
         return Ok(receiver);
     }
-    let added = object_argument(other, arena)?;
-    Ok(combine(entries, added, arena))
+    each_object(receiver, arena, |object| {
+        let added = object_argument(other, arena)?;
+        Ok(combine(object.as_object(arena).unwrap_or(&[]), added, arena))
+    })
 }
 
 fn object_argument<'r>(value: Value<'r>, arena: &'r Bump) -> Result<&'r [Entry<'r>], Fault> {
@@ -556,27 +618,32 @@ fn rename<'r, 'p>(
 ) -> Evaluated<'r> {
     let arena = machine.arena;
     let names = machine.value_of(&args[0])?;
-    let Some(entries) = receiver.as_object(arena) else { return Ok(receiver) };
-    // All at once, so that two keys can change places.
-    let mut renamed = Fields::new(arena);
-    for (old, new) in object_argument(names, arena)? {
-        let Some(new) = new.as_str(arena) else {
-            let shown = numbers::shown(*new, arena);
-            return Err(Fault::new(format!("the new name of {old} must be a string, not {shown}")));
-        };
-        if let Some(value) = receiver.get(old) {
-            renamed.put(new, value);
+    each_object(receiver, arena, |object| {
+        // All at once, so that two keys can change places.
+        let mut renamed = Fields::new(arena);
+        let mut taken = Fields::new(arena);
+        for (old, new) in object_argument(names, arena)? {
+            let Some(new) = new.as_str(arena) else {
+                let shown = numbers::shown(*new, arena);
+                return Err(Fault::new(format!(
+                    "the new name of {old} must be a string, not {shown}"
+                )));
+            };
+            if object.get(old).is_some() {
+                renamed.put(old, new);
+                taken.put(new, ());
+            }
         }
-    }
-    let mut object = BumpVec::with_capacity_in(entries.len(), arena);
-    object.extend(
-        entries
-            .iter()
-            .copied()
-            .filter(|(key, _)| names.get(key).is_none() && renamed.get_mut(key).is_none()),
-    );
-    object.extend(renamed.into_entries());
-    Ok(Value::Object(object.into_bump_slice()))
+        let mut fields = Fields::new(arena);
+        for (key, value) in object.as_object(arena).unwrap_or(&[]) {
+            if let Some(new) = renamed.get_mut(key) {
+                fields.put(new, *value);
+            } else if taken.get_mut(key).is_none() {
+                fields.put(key, *value);
+            }
+        }
+        Ok(fields.into_object())
+    })
 }
 
 fn transform_keys<'r, 'p>(
@@ -585,13 +652,14 @@ fn transform_keys<'r, 'p>(
     args: &'p [Arg],
 ) -> Evaluated<'r> {
     let arena = machine.arena;
-    let Some(entries) = receiver.as_object(arena) else { return Ok(receiver) };
-    let mut object = Fields::new(arena);
-    for (key, value) in entries {
-        let key = machine.apply(&args[0], Value::Str(key))?;
-        object.put(text_of(key, arena), *value);
-    }
-    Ok(object.into_object())
+    each_object(receiver, arena, |object| {
+        let mut fields = Fields::new(arena);
+        for (key, value) in object.as_object(arena).unwrap_or(&[]) {
+            let key = machine.apply(&args[0], Value::Str(key))?;
+            fields.put(text_of(key, arena), *value);
+        }
+        Ok(fields.into_object())
+    })
 }
 
 fn transform_values<'r, 'p>(
@@ -599,12 +667,15 @@ fn transform_values<'r, 'p>(
     receiver: Value<'r>,
     args: &'p [Arg],
 ) -> Evaluated<'r> {
-    let Some(entries) = receiver.as_object(machine.arena) else { return Ok(receiver) };
-    let mut object = BumpVec::with_capacity_in(entries.len(), machine.arena);
-    for (key, value) in entries {
-        object.push((*key, machine.apply(&args[0], *value)?));
-    }
-    Ok(Value::Object(object.into_bump_slice()))
+    let arena = machine.arena;
+    each_object(receiver, arena, |object| {
+        let entries = object.as_object(arena).unwrap_or(&[]);
+        let mut fields = BumpVec::with_capacity_in(entries.len(), arena);
+        for (key, value) in entries {
+            fields.push((*key, machine.apply(&args[0], *value)?));
+        }
+        Ok(Value::Object(fields.into_bump_slice()))
+    })
 }
 
 fn filter_keys<'r, 'p>(
@@ -623,21 +694,23 @@ fn filter_values<'r, 'p>(
     filtered(machine, receiver, &args[0], |(_, value)| value)
 }
 
-/// An object with the entries whose key or value, whatever `tested` says, is accepted.
+/// Objects with the entries whose key or value, whatever `tested` says, is accepted.
 fn filtered<'r, 'p>(
     machine: &mut Machine<'p, 'r>,
     receiver: Value<'r>,
     condition: &'p Arg,
     tested: fn(Entry<'r>) -> Value<'r>,
 ) -> Evaluated<'r> {
-    let Some(entries) = receiver.as_object(machine.arena) else { return Ok(receiver) };
-    let mut object = BumpVec::new_in(machine.arena);
-    for entry in entries {
-        if machine.accepts(condition, tested(*entry))? {
-            object.push(*entry);
+    let arena = machine.arena;
+    each_object(receiver, arena, |object| {
+        let mut fields = BumpVec::new_in(arena);
+        for entry in object.as_object(arena).unwrap_or(&[]) {
+            if machine.accepts(condition, tested(*entry))? {
+                fields.push(*entry);
+            }
         }
-    }
-    Ok(Value::Object(object.into_bump_slice()))
+        Ok(Value::Object(fields.into_bump_slice()))
+    })
 }
 
 /// What an argument of `pivot` reads of each element.

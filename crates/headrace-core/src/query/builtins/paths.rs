@@ -5,7 +5,7 @@ use bumpalo::{
     collections::{String as BumpString, Vec as BumpVec},
 };
 
-use super::{Builtin, Parameter, Run};
+use super::{Builtin, Parameter, Run, objects};
 use crate::{
     json,
     query::{
@@ -55,11 +55,14 @@ pub(super) static BUILTINS: &[Builtin] = &[
         group: "Paths",
         parameters: &[Parameter::Name("path"), Parameter::Value("value")],
         required: 2,
-        doc: "The value with another one where the path leads to. Objects that are missing on \
-              the way are made; an element that is not there is not.",
+        doc: "The value that it is called on, with another one where the path leads to; `get_path` \
+              finds it there. Objects that are missing on the way are made; an element that is not \
+              there is not.",
         examples: &[
             [r#"$.set_path("a.b.c", 1)"#, r#"{"a": {}}"#, r#"{"a": {"b": {"c": 1}}}"#],
-            [r#"$.set_path("a[0]", 1)"#, r#"{"a": [5, 6]}"#, r#"{"a": [1, 6]}"#],
+            [r#"$.set_path("a.0", 1)"#, r#"{"a": [5, 6]}"#, r#"{"a": [1, 6]}"#],
+            [r#"$.o.set_path("a", 1)"#, r#"{"o": {"a": 0}}"#, r#"{"a": 1}"#],
+            [r#"$.set_path("a.b", 1)"#, r#"{"a": [{"b": 0}]}"#, "error"],
             [r#"$.set_path("a[2]", 1)"#, r#"{"a": [5, 6]}"#, r#"{"a": [5, 6]}"#],
             [
                 r#"$.set_path("a[*].b", 1)"#,
@@ -103,7 +106,8 @@ pub(super) static BUILTINS: &[Builtin] = &[
         parameters: &[Parameter::Value("separator")],
         required: 0,
         doc: "An object without objects inside: their keys are joined by the separator, which \
-              is `.` unless given. Arrays and empty objects stay as they are.",
+              is `.` unless given. Arrays and empty objects stay as they are. Of an array, every \
+              object in it.",
         examples: &[
             [
                 "$.flatten_keys()",
@@ -111,7 +115,8 @@ pub(super) static BUILTINS: &[Builtin] = &[
                 r#"{"a.b": 1, "a.c": [{"d": 2}]}"#,
             ],
             [r#"$.flatten_keys("/")"#, r#"{"a": {"b": {}}}"#, r#"{"a/b": {}}"#],
-            ["$.flatten_keys()", "5", "5"],
+            ["$.flatten_keys()", r#"[{"a": {"b": 1}}, 5]"#, r#"[{"a.b": 1}, 5]"#],
+            ["$.flatten_keys()", r#"{"a": {"b": 1}, "a.b": 2}"#, "error"],
         ],
         run: Run::Value(flatten_keys),
     },
@@ -122,11 +127,12 @@ pub(super) static BUILTINS: &[Builtin] = &[
         parameters: &[Parameter::Value("separator")],
         required: 0,
         doc: "The opposite of `flatten_keys`: keys are split at the separator, which is `.` \
-              unless given. A key that leads through a value which is no object is left out.",
+              unless given. Of an array, every object in it.",
         examples: &[
             ["$.unflatten_keys()", r#"{"a.b": 1, "a.c": 2}"#, r#"{"a": {"b": 1, "c": 2}}"#],
             [r#"$.unflatten_keys("/")"#, r#"{"a/b": 1, "c.d": 2}"#, r#"{"a": {"b": 1}, "c.d": 2}"#],
-            ["$.unflatten_keys()", r#"{"a": 1, "a.b": 2}"#, r#"{"a": 1}"#],
+            ["$.unflatten_keys()", r#"{"a": {"c": 2}, "a.b": 1}"#, r#"{"a": {"c": 2, "b": 1}}"#],
+            ["$.unflatten_keys()", r#"{"a": 1, "a.b": 2}"#, "error"],
         ],
         run: Run::Value(unflatten_keys),
     },
@@ -159,7 +165,7 @@ fn set_path<'r, 'p>(
     let value = machine.value_of(&args[1])?;
     let steps = parse(path, machine.arena)?;
     let mut edited = Patch::new(receiver);
-    edited.set(machine, &steps, &mut |_, _| Ok(value))?;
+    edited.set(machine, &steps, value)?;
     Ok(edited.finish(machine.arena))
 }
 
@@ -186,13 +192,12 @@ fn flatten_keys<'r, 'p>(
     args: &'p [Arg],
 ) -> Evaluated<'r> {
     let separator = separator(machine, args)?;
-    if receiver.kind() != Kind::Object {
-        return Ok(receiver);
-    }
-    let mut flat = Fields::new(machine.arena);
-    let mut prefix = String::new();
-    flatten(receiver, &mut prefix, separator, &mut flat, machine.arena);
-    Ok(flat.into_object())
+    let arena = machine.arena;
+    objects::each_object(receiver, arena, |object| {
+        let mut flat = Fields::new(arena);
+        flatten(object, &mut String::new(), separator, &mut flat, arena)?;
+        Ok(flat.into_object())
+    })
 }
 
 fn flatten<'r>(
@@ -201,18 +206,25 @@ fn flatten<'r>(
     separator: &str,
     flat: &mut Fields<'r, Value<'r>>,
     arena: &'r Bump,
-) {
+) -> Result<(), Fault> {
     let length = prefix.len();
     for (key, value) in object.as_object(arena).unwrap_or(&[]) {
         prefix.push_str(key);
         if value.kind() == Kind::Object && value.truthy(arena) {
             prefix.push_str(separator);
-            flatten(*value, prefix, separator, flat, arena);
+            flatten(*value, prefix, separator, flat, arena)?;
+        } else if flat.get_mut(prefix).is_some() {
+            return Err(twice(prefix));
         } else {
             flat.put(arena.alloc_str(prefix), *value);
         }
         prefix.truncate(length);
     }
+    Ok(())
+}
+
+fn twice(key: &str) -> Fault {
+    Fault::new(format!("two values have the key {key}; use another separator"))
 }
 
 fn unflatten_keys<'r, 'p>(
@@ -225,12 +237,13 @@ fn unflatten_keys<'r, 'p>(
     if separator.is_empty() {
         return Err(Fault::new("the separator of keys must not be empty"));
     }
-    let Some(entries) = receiver.as_object(arena) else { return Ok(receiver) };
-    let mut tree = Fields::new(arena);
-    for (key, value) in entries {
-        grow(&mut tree, key, *value, separator, arena)?;
-    }
-    Ok(grown(tree, arena))
+    objects::each_object(receiver, arena, |object| {
+        let mut tree = Fields::new(arena);
+        for (key, value) in object.as_object(arena).unwrap_or(&[]) {
+            grow(&mut tree, key, *value, separator, arena)?;
+        }
+        Ok(grown(tree, arena))
+    })
 }
 
 /// A value, or an object that keys with the same beginning are put into.
@@ -254,14 +267,41 @@ fn grow<'r>(
         if depth == json::MAX_DEPTH {
             return Err(too_long(depth));
         }
-        if tree.get_mut(part).is_none() {
-            tree.put(part, Tree::Branch(Fields::new(arena)));
+        let there = match tree.get_mut(part) {
+            None => Some(Fields::new(arena)),
+            Some(Tree::Leaf(leaf)) => {
+                let entries = leaf.as_object(arena).ok_or_else(|| {
+                    let shown = numbers::shown(*leaf, arena);
+                    Fault::new(format!("{key} has no place: {part} is {shown}, not an object"))
+                })?;
+                let leaves = entries.iter().map(|(key, value)| (*key, Tree::Leaf(*value)));
+                Some(Fields::with(leaves, arena))
+            }
+            Some(Tree::Branch(_)) => None,
+        };
+        if let Some(branch) = there {
+            tree.put(part, Tree::Branch(branch));
         }
         let Some(Tree::Branch(branch)) = tree.get_mut(part) else { return Ok(()) };
         tree = branch;
         rest = behind;
     }
-    tree.put(rest, Tree::Leaf(value));
+    match tree.get_mut(rest) {
+        None => tree.put(rest, Tree::Leaf(value)),
+        Some(Tree::Leaf(_)) => return Err(twice(key)),
+        Some(Tree::Branch(branch)) => {
+            let entries = value.as_object(arena).ok_or_else(|| {
+                let shown = numbers::shown(value, arena);
+                Fault::new(format!("{key} is {shown}, so keys that begin with it have no place"))
+            })?;
+            for (inner, value) in entries {
+                if branch.get_mut(inner).is_some() {
+                    return Err(twice(inner));
+                }
+                branch.put(inner, Tree::Leaf(*value));
+            }
+        }
+    }
     Ok(())
 }
 
@@ -322,6 +362,21 @@ pub(super) fn follow<'r>(
         };
     }
     Some(value)
+}
+
+/// The keys that a path goes through; none if it goes through an element.
+pub(super) fn keys_to<'r>(
+    mut value: Value<'r>,
+    steps: &[PathStep<'r>],
+    arena: &'r Bump,
+) -> Option<BumpVec<'r, &'r str>> {
+    let mut keys = BumpVec::with_capacity_in(steps.len(), arena);
+    for step in steps {
+        let (PathStep::Field(key) | PathStep::Segment(key)) = *step else { return None };
+        value = value.get(key)?;
+        keys.push(key);
+    }
+    Some(keys)
 }
 
 /// The steps of a path that leads to one place at most.
@@ -424,14 +479,14 @@ fn unescaped<'r>(raw: &'r str, arena: &'r Bump) -> &'r str {
 }
 
 /// Append an element's position to a path.
-pub(super) fn append_index(path: &mut String, at: usize) {
+pub(in crate::query) fn append_index(path: &mut String, at: impl ToString) {
     path.push('[');
     path.push_str(&at.to_string());
     path.push(']');
 }
 
 /// Append a key to a path so that `parse` reads it back.
-pub(super) fn append_key(path: &mut String, key: &str) {
+pub(in crate::query) fn append_key(path: &mut String, key: &str) {
     let plain = key.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_')
         && key.chars().all(|other| other.is_ascii_alphanumeric() || matches!(other, '_' | '-'));
     if plain {

@@ -3,11 +3,12 @@
 //! At the end of a chain that starts at `$`, the same names change the whole document
 //! instead: the compiler makes a patch of such a chain.
 
-use super::{Builtin, Parameter, Run, objects, paths};
+use super::{Builtin, Parameter, Run, objects};
 use crate::{
-    query::{Arg, Machine, machine::Evaluated, patch::Patch},
-    value::{Kind, Value},
+    query::{Arg, Machine, machine::Evaluated},
+    value::Value,
 };
+use bumpalo::collections::Vec as BumpVec;
 
 pub(super) static BUILTINS: &[Builtin] = &[
     Builtin {
@@ -65,7 +66,7 @@ pub(super) static BUILTINS: &[Builtin] = &[
             ],
             ["$.update({a: a + 1, b: DELETE})", r#"{"a": 1, "b": 2}"#, r#"{"a": 2}"#],
         ],
-        run: Run::Value(update),
+        run: Run::Value(modify),
     },
     Builtin {
         name: "delete",
@@ -85,13 +86,14 @@ pub(super) static BUILTINS: &[Builtin] = &[
         name: "unset",
         aliases: &[],
         group: "Writes",
-        parameters: &[Parameter::Name("key")],
+        parameters: &[Parameter::NameRest("keys")],
         required: 1,
-        doc: "An object without this key. After a path from `$`: the document with that object \
-              in its place.",
+        doc: "An object without these keys; of an array, every object in it. After a path from `$`: \
+              the document without the keys of the object there.",
         examples: &[
             ["{a: 1, b: 2}.unset(a)", "null", r#"{"b": 2}"#],
             [r#"$.a.unset("b")"#, r#"{"a": {"b": 1, "c": 2}}"#, r#"{"a": {"c": 2}}"#],
+            [r#"$.unset("a", "b")"#, r#"{"a": 1, "b": 2, "c": 3}"#, r#"{"c": 3}"#],
             ["5.unset(a)", "null", "5"],
         ],
         run: Run::Value(unset),
@@ -114,19 +116,6 @@ fn modify<'r, 'p>(
     machine.apply(&args[0], receiver)
 }
 
-fn update<'r, 'p>(
-    machine: &mut Machine<'p, 'r>,
-    receiver: Value<'r>,
-    args: &'p [Arg],
-) -> Evaluated<'r> {
-    let [path, expression, ..] = args else { return modify(machine, receiver, args) };
-    let path = paths::argument(machine, path)?;
-    let steps = paths::parse(path, machine.arena)?;
-    let mut edited = Patch::new(receiver);
-    edited.set(machine, &steps, &mut |machine, old| machine.apply(expression, old))?;
-    Ok(edited.finish(machine.arena))
-}
-
 #[allow(clippy::unnecessary_wraps, reason = "the table has one type of function")]
 fn delete<'r, 'p>(
     _machine: &mut Machine<'p, 'r>,
@@ -141,9 +130,12 @@ fn unset<'r, 'p>(
     receiver: Value<'r>,
     args: &'p [Arg],
 ) -> Evaluated<'r> {
-    if receiver.kind() != Kind::Object {
-        return Ok(receiver);
+    let arena = machine.arena;
+    let mut keys = BumpVec::with_capacity_in(args.len(), arena);
+    for arg in args {
+        keys.push(objects::name(machine, arg)?);
     }
-    let key = objects::name(machine, &args[0])?;
-    Ok(objects::retained(receiver, machine.arena, |entry| entry.0 != key))
+    objects::each_object(receiver, arena, |object| {
+        Ok(objects::retained(object, arena, |entry| !keys.contains(&entry.0)))
+    })
 }

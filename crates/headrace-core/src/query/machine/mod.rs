@@ -18,7 +18,7 @@ use super::{
     program::{Const, Expr, Operator},
     watch::{Scales, Watch},
 };
-use crate::value::{Node, Value};
+use crate::value::{Kind, Node, Value};
 
 /// Whether whoever pushes elements should go on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -267,6 +267,23 @@ impl<'p, 'r> Machine<'p, 'r> {
                 let patched = patch::apply(self, of, edits)?;
                 self.made(patched)
             }
+            Expr::Held { holder, name, required } => {
+                let holder = self.eval(*holder)?;
+                if holder.kind() != Kind::Object {
+                    let shown = numbers::shown(holder, self.arena);
+                    return Err(Fault::new(format!(
+                        "{name} is looked up in {shown}; write $.{name} for a field of the document"
+                    )));
+                }
+                match holder.get(name) {
+                    None if *required => Err(Fault::new(format!(
+                        "there is no field {name} beside the one that is changed; write $.{name} for \
+                         a field of the document, @.{name} for one of the old value, {name} ?? null \
+                         if it may be missing"
+                    ))),
+                    found => Ok(found.unwrap_or(Value::Null)),
+                }
+            }
         }
     }
 
@@ -306,11 +323,6 @@ impl<'p, 'r> Machine<'p, 'r> {
 
     pub(super) fn set(&mut self, variable: u32, value: Value<'r>) {
         self.variables[variable as usize] = value;
-    }
-
-    /// The document of the query.
-    pub(super) fn root(&self) -> Value<'r> {
-        self.root
     }
 
     /// An expression with another current value.
