@@ -68,9 +68,9 @@ def gives_elements(  # noqa: C901, a table of kinds
         case ast.Name(name):
             return name in named
         case ast.Path(base, steps):
-            while (found := first_write(steps)) is not None and is_chain(tree):
+            while is_chain(tree) and (write := first_write(steps)) is not None:
                 # The whole document, with a change.
-                steps = steps[len(found[0]) + 1 :]
+                steps = steps[len(write[0]) + 1 :]
             return stream_steps(steps, base_gives=gives(base))
         case ast.Let(bindings, body):
             for binding in bindings:

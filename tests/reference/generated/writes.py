@@ -5,6 +5,8 @@ Keys are few, so that paths lead somewhere, and every kind of value stands in th
 
 from __future__ import annotations
 
+import re
+
 from hypothesis import strategies as st
 
 KEYS = st.sampled_from(["a", "b", "k", "v"])
@@ -114,7 +116,9 @@ class WriteMaker:
         first = self.one_of(
             "[0]", "[-1]", "[*]", "[*]", "[* if v > 1]", "[* if k]", "..v"
         )
-        return f"${first}{self.place()}.{self.change()}"
+        made = f"${first}{self.place()}.{self.change()}"
+        # The array of all rows has no fields.
+        return re.sub(r"\$\.(?!\.)", "$[0].", made)
 
     def patch(self, target):
         written = [

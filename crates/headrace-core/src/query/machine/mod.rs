@@ -267,23 +267,26 @@ impl<'p, 'r> Machine<'p, 'r> {
                 let patched = patch::apply(self, of, edits)?;
                 self.made(patched)
             }
-            Expr::Held { holder, name, required } => {
-                let holder = self.eval(*holder)?;
-                if holder.kind() != Kind::Object {
-                    let shown = numbers::shown(holder, self.arena);
-                    return Err(Fault::new(format!(
-                        "{name} is looked up in {shown}; write $.{name} for a field of the document"
-                    )));
-                }
-                match holder.get(name) {
-                    None if *required => Err(Fault::new(format!(
-                        "there is no field {name} beside the one that is changed; write $.{name} for \
-                         a field of the document, @.{name} for one of the old value, {name} ?? null \
-                         if it may be missing"
-                    ))),
-                    found => Ok(found.unwrap_or(Value::Null)),
-                }
-            }
+            Expr::Held { holder, name, required } => self.held(*holder, name, *required),
+        }
+    }
+
+    /// A field of the object that holds a place which is being changed.
+    fn held(&mut self, holder: ExprId, name: &str, required: bool) -> Evaluated<'r> {
+        let holder = self.eval(holder)?;
+        if holder.kind() != Kind::Object {
+            let shown = numbers::shown(holder, self.arena);
+            return Err(Fault::new(format!(
+                "{name} is looked up in {shown}; write $.{name} for a field of the document"
+            )));
+        }
+        match holder.get(name) {
+            None if required => Err(Fault::new(format!(
+                "there is no field {name} beside the one that is changed; write $.{name} for a \
+                 field of the document, @.{name} for one of the old value, {name} ?? null if it \
+                 may be missing"
+            ))),
+            found => Ok(found.unwrap_or(Value::Null)),
         }
     }
 
