@@ -110,7 +110,8 @@ def test_all_rows_as_one_document(path, query, rows):
     check(found, wanted, query, content)
     # The same rows as an array in a document.
     whole = wanted_of(answer, query, read(json.dumps(rows)))
-    check(found, [] if whole is None else whole, query, content)
+    if whole != BEYOND:
+        check(found, [] if whole is None else whole, query, content)
 
 
 @often(2)
@@ -121,7 +122,7 @@ def test_each_row_of_a_stream(path, query, rows):
     mapped = f"$.rows().map({query})"
     found = found_of(lambda: lines_of(ds.query(mapped, nulls=True)))
     check(found, each, mapped, rows)
-    sorted_first = f"$.rows().sort(1).map({query})"
+    sorted_first = f"$.rows().sort(nope).map({query})"
     found = found_of(lambda: lines_of(ds.query(sorted_first, nulls=True)))
     check(found, each, sorted_first, rows)
 
