@@ -76,7 +76,6 @@ MISTAKES = [
     ("us.count_by(k, v)", 16, "[k, v]"),
     ("rows().count()", 1, "write $.rows()"),
     ("@.rows()", 2, "write $.rows()"),
-    ("$.unset('a', 'b')", 2, "$.omit(a, b)"),
     ("o.pick(o.p)", 8, 'quote it: "o.p"'),
     ("o.omit(.p.q)", 8, 'quote it: "p.q"'),
     ("us.join(@o, how: left)", 3, ""),
