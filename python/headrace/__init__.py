@@ -13,6 +13,7 @@ from __future__ import annotations
 
 TYPE_CHECKING = False  # `typing` alone would double the time to say the version
 if TYPE_CHECKING:
+    from headrace.api.convert import Conversion, convert
     from headrace.api.dataset import Dataset
     from headrace.api.follow import follow
     from headrace.api.graph import Graph
@@ -76,6 +77,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "BadLine": "headrace.kernel.tally",
     "Capabilities": "headrace.store.row_provider",
+    "Conversion": "headrace.api.convert",
     "Dataset": "headrace.api.dataset",
     "Graph": "headrace.api.graph",
     "HeadraceError": "headrace.errors",
@@ -110,6 +112,7 @@ _HOMES = {
     "compact_graph_index": "headrace.api.graph_index",
     "compact_lookup_index": "headrace.api.key_index_update",
     "follow": "headrace.api.follow",
+    "convert": "headrace.api.convert",
     "for_each_ndjson": "headrace.api.ndjson",
     "for_each_ndjson_multi": "headrace.api.ndjson",
     "for_each_ndjson_rev": "headrace.api.ndjson",
@@ -139,6 +142,7 @@ _HOMES = {
 __all__ = [
     "BadLine",
     "Capabilities",
+    "Conversion",
     "Dataset",
     "Graph",
     "HeadraceError",
@@ -172,6 +176,7 @@ __all__ = [
     "collect_ndjson_stream",
     "compact_graph_index",
     "compact_lookup_index",
+    "convert",
     "follow",
     "for_each_ndjson",
     "for_each_ndjson_multi",

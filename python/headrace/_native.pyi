@@ -283,6 +283,17 @@ class RowStream:
     def next_batch(self, max_rows: int, max_bytes: int) -> RowBatch | None: ...
 
 @final
+class ValueSplitter:
+    def __new__(
+        cls, *, max_value: int, max_depth: int, keeps_arrays: bool, aborts: bool
+    ) -> ValueSplitter: ...
+    def feed(
+        self, text: bytes
+    ) -> tuple[bytes, list[tuple[int, int, str, bytes | None]]]: ...
+    @property
+    def counts(self) -> tuple[int, int]: ...
+
+@final
 class RowBatch:
     @staticmethod
     def of_contents(first_row: int, contents: list[bytes]) -> RowBatch: ...

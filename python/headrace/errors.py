@@ -198,7 +198,12 @@ def _line_told(path: str, line: int | None) -> str:
 
 
 class BadRowError(HeadraceError, ValueError):
-    """A line is not one JSON value. `line` is None where it was not counted."""
+    """A line is not one JSON value. `line` is None where it was not counted.
+
+    `cure` is what helps, if the file looks like something else than JSON lines.
+    """
+
+    cure = ""
 
     def __init__(self, path: str, line: int | None, offset: int, reason: str) -> None:
         super().__init__(path, line, offset, reason)
@@ -214,8 +219,8 @@ class BadRowError(HeadraceError, ValueError):
         return f"{self.path}: {line}byte {self.offset}: {self.reason}"
 
     def __str__(self) -> str:
-        advice = "on_error='skip' (--on-error skip) passes over it"
-        return f"{self.what}; {advice}"
+        skip = "on_error='skip' (--on-error skip) passes over it"
+        return f"{self.what}; {self.cure or skip}"
 
 
 class UnreadRowError(BadRowError):

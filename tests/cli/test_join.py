@@ -208,9 +208,9 @@ def test_the_array_of_matches_replaces_no_field(join):
     ("arguments", "said"),
     [
         (["--on", "k", "--left-key", "a"], "not both"),
-        (["--left-key", "a"], "right_on (--right-key) is missing"),
-        (["--right-key", "a"], "left_on (--left-key) is missing"),
-        ([], "on (--on) is missing"),
+        (["--left-key", "a"], "--right-key is missing"),
+        (["--right-key", "a"], "--left-key is missing"),
+        ([], "--on is missing"),
     ],
 )
 def test_what_is_missing_of_a_key_is_named(headrace, arguments, said):

@@ -9,6 +9,7 @@
 pub mod blocks;
 pub mod codec;
 pub mod columns;
+pub mod convert;
 pub mod decode;
 pub mod error;
 pub mod foreign;

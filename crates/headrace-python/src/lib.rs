@@ -12,6 +12,7 @@ mod checksum;
 mod column_lines;
 mod columns;
 mod compressor;
+mod convert;
 mod error;
 mod graph;
 mod graph_columns;
@@ -51,6 +52,8 @@ mod _native {
     use crate::columns::{ColumnBuilder, Inference};
     #[pymodule_export]
     use crate::compressor::Compressor;
+    #[pymodule_export]
+    use crate::convert::ValueSplitter;
     #[pymodule_export]
     use crate::error::KernelError;
     #[pymodule_export]

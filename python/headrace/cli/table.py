@@ -88,6 +88,7 @@ COMMANDS: tuple[Entry, ...] = (
     Entry("pipeline run", "bring the output of a pipeline up to date, with Spark"),
     Entry("pipeline explain", "show what a pipeline would do"),
     Entry("pipeline init", "write a pipeline to begin with"),
+    Entry("convert", "make lines of a JSON array or of pretty-printed values"),
     Entry("recompress", "make a compressed file one that can be entered anywhere"),
     Entry("functions", "explain the functions of the query language"),
     Entry(

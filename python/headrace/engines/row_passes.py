@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from itertools import chain, takewhile
 from typing import TYPE_CHECKING, TypeAlias, cast
 
+from headrace.engines.other_layouts import cure
 from headrace.engines.passed_over import OutsideTimes, PassedOver
 from headrace.engines.query_options import BadRow, warn_of_memory
 from headrace.errors import (
@@ -390,7 +391,7 @@ class RowPasses:
         """Raise the error of a row, or remember or tell it, making only what is needed."""
         on_error = self.options.on_error
         if on_error == "abort":
-            raise error()
+            raise _with_cure(error(), raw)
         if again:
             return
         self.bad += 1
@@ -455,6 +456,15 @@ def counts_up_to_refusal(queries: Sequence[RowQuery | StreamQuery]) -> Counts:
 
 def _rows_of(counts: Counts) -> int:
     return counts.rows
+
+
+def _with_cure(
+    error: BadRowError | RowFailedError, raw: Callable[[], bytes | None]
+) -> BadRowError | RowFailedError:
+    """Add to the error of a first line what helps, if the file is not JSON lines."""
+    if isinstance(error, BadRowError) and error.line == 1:
+        error.cure = cure(error.path, raw(), error.reason)
+    return error
 
 
 def _error(

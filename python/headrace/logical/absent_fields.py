@@ -70,7 +70,7 @@ def sampled_fields(rows: Iterable[Json], *, complete: bool) -> SampledFields:
                     if isinstance(inner, dict | list):
                         below.append((own, inner))
             elif isinstance(value, list):
-                below += [(f"{path}[*]" if path else path, each) for each in value]
+                below += [(f"{path or '$'}[*]", each) for each in value]
         layer = below
     return SampledFields(paths, count, complete)
 

@@ -1,0 +1,127 @@
+"""JSON that is not in lines, as lines: one array, or values that take several lines."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+from headrace.api.bad_rows import as_line
+from headrace.api.opening import MAX_LINE, MAX_RATIO, decoding_threads
+from headrace.api.results import Result
+from headrace.engines.query_options import BadRow
+from headrace.errors import BadRowError, UsageError
+from headrace.kernel.rows import END, Decoding
+from headrace.kernel.splitter import ValueSplitter
+from headrace.kernel.values import MAX_DEPTH
+from headrace.store.atomic import destination, replacing
+from headrace.store.decoded import decoded
+from headrace.store.sizes import parse_size
+from headrace.store.source import expand
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from headrace.api.query import Errors
+    from headrace.engines.query_options import OnError
+    from headrace.store.source import Source, SourceSpec
+
+_FIRST_BAD = 10
+
+
+class Conversion(Result):
+    """The values of some sources as lines, found while they are read.
+
+    Each way of reading converts anew. `values` were found in the last run, `bad` of them
+    are not among the lines; `errors` has the first of these.
+    """
+
+    def __init__(
+        self,
+        sources: tuple[Source, ...],
+        splitter: Callable[[], ValueSplitter],
+        decoding: Decoding,
+        *,
+        on_error: OnError,
+        errors: Errors | None,
+    ) -> None:
+        super().__init__()
+        self.sources = sources
+        self.values = self.bad = self.bytes_read = 0
+        self.errors: list[BadRowError] = []
+        self._splitter = splitter
+        self._decoding = decoding
+        self._on_error = on_error
+        self._tell = errors
+
+    def lines(self) -> Iterator[bytes]:
+        """Yield the values as lines, many at a time."""
+        self.values = self.bad = self.bytes_read = 0
+        self.errors = []
+        if self._tell is None or callable(self._tell):
+            yield from self._lines(self._tell)
+            return
+        with replacing(destination(self._tell)) as file:
+            yield from self._lines(lambda row: file.write(as_line(row)))
+
+    def _lines(self, tell: Callable[[BadRow], object] | None) -> Iterator[bytes]:
+        for source in self.sources:
+            splitter = self._splitter()
+            before, bad_before = self.values, self.bad
+            for piece in self._pieces(source):
+                lines, bad = splitter.feed(piece)
+                self.bytes_read += len(piece)
+                values, wrong = splitter.counts
+                self.values, self.bad = before + values, bad_before + wrong
+                if lines:
+                    yield lines
+                for line, offset, reason, raw in bad:
+                    error = BadRowError(source.location, line, offset, reason)
+                    if self._on_error == "abort":
+                        raise error
+                    if len(self.errors) < _FIRST_BAD:
+                        self.errors.append(error)
+                    if tell is not None:
+                        tell(BadRow(error, raw))
+
+    def _pieces(self, source: Source) -> Iterator[bytes]:
+        """Yield the bytes of a source, and nothing at the end."""
+        for piece in decoded(source, decoding=self._decoding):
+            if piece:
+                yield piece
+        yield b""
+
+
+def convert(
+    source: SourceSpec,
+    *,
+    keep_arrays: bool = False,
+    on_error: Literal["abort", "skip", "collect"] = "abort",
+    errors: Errors | None = None,
+    max_line: int | str = MAX_LINE,
+    max_depth: int = MAX_DEPTH,
+    max_ratio: int = MAX_RATIO,
+    max_decoded: int | str | None = None,
+) -> Conversion:
+    """Return the JSON values of files as lines, each on one line.
+
+    The elements of an array that is in no other are values, unless `keep_arrays`. Space
+    between tokens is left out, all else keeps its bytes. Memory is that of one value, which
+    is at most `max_line` bytes long. Bad values are errors, passed over, or with
+    ``"collect"`` also go to `errors`, as those of a query.
+    """
+    if errors is not None and on_error != "collect":
+        raise UsageError("errors are kept only with on_error='collect'")
+    limit = parse_size(max_line)
+
+    def splitter() -> ValueSplitter:
+        return ValueSplitter(
+            max_value=limit,
+            max_depth=max_depth,
+            keeps_arrays=keep_arrays,
+            aborts=on_error == "abort",
+        )
+
+    most = END if max_decoded is None else parse_size(max_decoded)
+    decoding = Decoding(decoding_threads(), max_ratio, most)
+    return Conversion(
+        tuple(expand(source)), splitter, decoding, on_error=on_error, errors=errors
+    )

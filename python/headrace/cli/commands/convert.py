@@ -1,0 +1,140 @@
+"""``headrace convert``: JSON that is not in lines, as lines."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from headrace.cli.arguments import Argument
+from headrace.cli.options import BAD_ROWS, FILES, OUTPUT_OPTIONS
+from headrace.cli.table import Example
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+
+    from headrace.api.convert import Conversion
+    from headrace.cli.output import Console
+
+ABOUT = """\
+Headrace reads one JSON value on each line. This makes such lines of one large array, of
+pretty-printed values, and of values one after the other, of any size: memory is that of
+one value. The elements of an array are lines, unless --keep-arrays; space between tokens
+is left out, all else keeps its bytes.
+
+A value that is not JSON ends the run with its file, line and byte. --on-error skip goes
+on with the next value, collect also prints each on standard error or in --errors FILE.
+The file of --out appears when it is whole, compressed as its name says (.gz, .zst, .bz2,
+.xz)."""
+
+EXAMPLES = (
+    Example("headrace convert app.json -o lines.jsonl.zst", "one array, as lines"),
+    Example("headrace convert --keep-arrays app.json", "an array stays a line"),
+    Example(
+        "headrace convert --errors bad.jsonl --stats app.json",
+        "bad values to a file, and how many there are",
+    ),
+)
+
+ARGUMENTS = (
+    FILES,
+    Argument(
+        "out",
+        "file",
+        "write the lines to this file, not to standard output",
+        ("-o", "--out"),
+        metavar="FILE",
+    ),
+    Argument(
+        "keep_arrays",
+        "switch",
+        "an array that is in no other is one line, not a line for each element",
+        ("--keep-arrays",),
+    ),
+    *BAD_ROWS,
+    Argument(
+        "stats",
+        "switch",
+        "after the work, print how many values were found, and where the first bad ones are",
+        ("--stats",),
+    ),
+    Argument(
+        "max_line",
+        "size",
+        "the longest value [default: 64MiB]",
+        ("--max-line",),
+        metavar="SIZE",
+        default=64 << 20,
+    ),
+    Argument(
+        "max_ratio",
+        "number",
+        "refuse compressed data, from 256 MiB on, that is over this many times its size "
+        "[default: 10000]",
+        ("--max-ratio",),
+        metavar="N",
+        default=10_000,
+    ),
+    Argument(
+        "max_decoded",
+        "size",
+        "refuse compressed data that is longer than this when decoded",
+        ("--max-decoded",),
+        metavar="SIZE",
+    ),
+    *OUTPUT_OPTIONS,
+)
+
+
+def run(options: Namespace, console: Console) -> int:
+    """Print the lines, or write them to a file."""
+    from headrace.api.convert import convert
+    from headrace.api.formats.kinds import target
+    from headrace.cli.delivery import errors_to, policy, say_bad
+    from headrace.cli.ending import ending_cleanly
+    from headrace.cli.reading import files, watching
+
+    options.strict = False
+    to_file = options.out not in (None, "-")
+    if to_file:
+        target(options.out, "ndjson")
+    conversion = convert(
+        files(options),
+        keep_arrays=options.keep_arrays,
+        on_error=policy(options),
+        errors=errors_to(options, console),
+        max_line=options.max_line,
+        max_ratio=options.max_ratio,
+        max_decoded=options.max_decoded,
+    )
+    try:
+        with (
+            console.progress() as report,
+            watching(conversion.sources, report, lambda: conversion.bytes_read),
+            ending_cleanly(),
+        ):
+            if to_file:
+                conversion.write(options.out, "ndjson")
+            else:
+                for lines in conversion.lines():
+                    console.write(lines)
+    finally:
+        if options.stats:
+            _report(conversion, console)
+    say_bad(conversion.bad, options, console)
+    return 0
+
+
+def _report(conversion: Conversion, console: Console) -> None:
+    good = conversion.values - conversion.bad
+    said = f"values {conversion.values} = lines {good} + bad {conversion.bad}"
+    places = [error.what for error in conversion.errors]
+    console.emit(
+        "stats",
+        "\n  ".join([said, *places]),
+        records=good,
+        bad=conversion.bad,
+        first_bad=[
+            {"path": bad.path, "line": bad.line, "offset": bad.offset}
+            | {"reason": bad.reason}
+            for bad in conversion.errors
+        ],
+    )

@@ -1,0 +1,39 @@
+"""Text that is not one JSON value a line: which layout it looks like, and what helps.
+
+Only the first line of a file is looked at, after it was refused.
+"""
+
+from __future__ import annotations
+
+_JSON_STARTS = b'{["-0123456789'
+
+
+def cure(path: str, content: bytes | None, reason: str) -> str:
+    """Return what helps with a first line that is not JSON, empty if nothing is recognised.
+
+    >>> cure("a.json", b"{", "unexpected end of the line inside an object")
+    'a line is one value; `headrace convert a.json` makes lines of JSON in another layout'
+    >>> cure("a.csv", b"id,name", "expected a value")
+    'it looks like CSV; make JSON lines of it, with DuckDB, pandas or `mlr --icsv --ojsonl`'
+    """
+    convert = (
+        f"a line is one value; `headrace convert {path}` makes lines of JSON in another "
+        "layout"
+    )
+    if content is None:
+        return convert
+    text = content.strip()
+    if text.startswith((b"{", b"[")):
+        goes_on = reason.startswith("unexpected end of the line")
+        return convert if goes_on or reason == _BEHIND else ""
+    separated = any(sign in text for sign in (b",", b";", b"\t"))
+    if separated and (text[:1] not in _JSON_STARTS or reason == _BEHIND):
+        return (
+            "it looks like CSV; make JSON lines of it, with DuckDB, pandas or "
+            "`mlr --icsv --ojsonl`"
+        )
+    return ""
+
+
+_BEHIND = "trailing characters after the value"
+"""The reason of a line with more than one value."""
