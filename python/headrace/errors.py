@@ -571,7 +571,13 @@ class RefusedRecordError(BadRecordError):
     """
 
     def __str__(self) -> str:
-        return f"{self.what}; the records before it are in the log"
+        before = self.record - 1
+        if before == 0:
+            return f"{self.what}; no record was appended"
+        are = (
+            "record before it is" if before == 1 else f"{before} records before it are"
+        )
+        return f"{self.what}; the {are} in the log"
 
 
 class LogFailedError(_OfPathError, OSError):
@@ -581,6 +587,16 @@ class LogFailedError(_OfPathError, OSError):
         return (
             f"{self.path}: this writer has failed: {self.reason}; what was acknowledged is "
             "in the log, open another writer, which recovers it"
+        )
+
+
+class LogRemovedError(LogFailedError):
+    """Files of a log were removed while it was written, and its lines with them."""
+
+    def __str__(self) -> str:
+        return (
+            f"{self.path}: this writer has failed: {self.reason}; bring the files back from "
+            "a backup, or open another writer for a log without these lines"
         )
 
 

@@ -50,7 +50,7 @@ def test_records_before_a_full_disk_are_acknowledged(process, tmp_path):
             check=False,
         )
     assert done.returncode == 1
-    assert b"records are in the log" in done.stderr
+    assert b"records of the input are in the log" in done.stderr
     there = process("log", "cat", "log").out
     assert there.startswith(lines(500))
     assert done.stdout.splitlines()[-1] == b"ACK %d" % there.count(b"\n")
@@ -103,7 +103,7 @@ def test_a_bad_line_ends_it(process, tmp_path):
     assert outcome.code == 1
     assert outcome.out == b"ACK 1000\nACK 1002\n"
     assert "record 1003, byte 1: " in outcome.err
-    assert "the records before it are in the log" in outcome.err
+    assert "the 1002 records before it are in the log" in outcome.err
     assert process("log", "cat", "log").out == lines(1002)
 
 
@@ -170,9 +170,7 @@ def test_some_lines(headrace, tmp_path):
 
 
 def test_nothing_to_print(headrace, tmp_path):
-    """A directory that is missing or empty, or where a writer had only begun."""
-    assert headrace("log", "cat", "none") == (outcome := headrace("log", "cat", "none"))
-    assert (outcome.code, outcome.out, outcome.err) == (0, b"", "")
+    """A directory that is empty, or where a writer had only begun."""
     (tmp_path / "empty").mkdir()
     assert headrace("log", "cat", "empty").code == 0
     (tmp_path / "empty/LOCK").touch()
@@ -199,7 +197,7 @@ def test_a_killed_writer_leaves_what_it_acknowledged(start, process, tmp_path):
     (told,) = outcome.events
     assert (told["event"], told["action"], told["bytes"]) == (
         "recovered",
-        "quarantined",
+        "kept",
         6,
     )
     assert process("log", "append", "log", "--ack", stdin=lines(1, 3)).out == b"ACK 1\n"

@@ -22,7 +22,7 @@ def test_for_people_and_for_programs(process, tmp_path):
         process("log", "stats", "log", "--format", "prometheus").out.decode()
     )
     assert scraped["storage_lines"] == {("", (("directory", "log"),)): 90}
-    assert process("log", "stats", "nowhere").code == 1
+    assert process("log", "stats", "nowhere").code == 2
 
 
 def test_how_far_consumers_are(process, tmp_path):

@@ -37,7 +37,7 @@ def test_version_1_is_read(version_1):
 
 def test_version_1_is_gone_on_with(version_1):
     assert headrace.recover_log(version_1).actions == []
-    with headrace.LogWriter(version_1) as log:
+    with headrace.LogWriter(version_1, time="$.E") as log:
         assert log.append(9) == 10
     assert list(headrace.Log(version_1)) == [*VALUES, 9]
 

@@ -151,7 +151,9 @@ def test_follow_in_python(tmp_path):
         next(log.follow(poll=0))
     with pytest.raises(UsageError, match="gone"):
         next(log.follow(gone="maybe"))
-    with pytest.raises(UsageError, match="first 0"):
+    with pytest.raises(
+        UsageError, match=r"first \(--from\) must be a positive integer, not 0"
+    ):
         next(log.follow(0))
 
 

@@ -6,7 +6,7 @@ from dataclasses import asdict
 import pytest
 
 import headrace
-from headrace.errors import SourceNotFoundError, UnwritableError
+from headrace.errors import UnwritableError, UsageError
 from headrace.store.log.metrics import exposition
 from headrace.store.log.stats import log_stats, stats_metrics
 from tests.fault.failing_system import FailingSystem
@@ -103,7 +103,8 @@ class TestLog:
         assert stats.index_bytes == 3 * 256 + 10 * 56
         assert (stats.time, stats.durability, stats.epoch) == ("$.t", "data", 1)
         # The manifest does not know of the last lines while they are appended.
-        assert asdict(open_stats) == asdict(stats)
+        assert open_stats.writing
+        assert asdict(open_stats) == {**asdict(stats), "writing": True}
 
     def test_what_a_crash_left(self, tmp_path):
         with headrace.LogWriter(tmp_path) as writer:
@@ -124,7 +125,7 @@ class TestLog:
         assert kind == {"data": 2, "index": 312, "quarantine": 3}
 
     def test_of_no_log(self, tmp_path):
-        with pytest.raises(SourceNotFoundError):
+        with pytest.raises(UsageError, match="there is no log in this directory"):
             log_stats(tmp_path)
 
     def test_of_an_empty_one(self, tmp_path):

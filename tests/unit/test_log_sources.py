@@ -112,6 +112,7 @@ class TestRows:
         assert (list(rows), len(rows), rows.stats().lines) == ([], 0, 0)
 
 
+@pytest.mark.filterwarnings("ignore:.*are not committed")
 class TestWhatIsNotCommitted:
     def test_is_not_read(self, log):
         before = last_segment(log).read_bytes()
@@ -323,7 +324,7 @@ class TestNames:
 
     def test_errors_name_the_line_of_the_log(self, log):
         with headrace.LogWriter(log, rotate_rows=2, max_depth=1000) as writer:
-            writer.append_many([1, 2, "[" * 500 + "]" * 500])
+            writer.append_many([1, 2, b"[" * 500 + b"]" * 500])
         with pytest.raises(
             BadRowError, match=r"line 1 \(line 5003 of the log\), byte \d+"
         ):

@@ -457,6 +457,7 @@ class TestACompressedSegmentIsDamaged:
             with suppress(LogDamagedError):
                 assert headrace.Log(log, raw=True).get(line) == lines[line - 1]
 
+    @pytest.mark.filterwarnings("ignore:.*were given up in a repair")
     def test_cut_off(self, log, packed):
         content = packed.read_bytes()
         packed.write_bytes(content[: len(content) * 2 // 3])
@@ -482,6 +483,7 @@ class TestACompressedSegmentIsDamaged:
         assert len(headrace.seal_log(log).segments) == 1
         assert [each["n"] for each in list(headrace.Log(log))[:-1]] == kept
 
+    @pytest.mark.filterwarnings("ignore:.*were given up in a repair")
     def test_gone(self, log, packed):
         packed.unlink()
         with pytest.raises(LogDamagedError, match="the file is gone"):

@@ -407,13 +407,14 @@ class TestTimes:
     def test_a_clock_that_goes_back(self, tmp_path, monkeypatch):
         """KR-T1: created times never do, unless that is asked for."""
         for monotonic, wanted in (("strict", [50, 50, 60]), ("off", [50, 40, 60])):
-            clock = iter([50, 40, 60])
+            clock = [50]
             monkeypatch.setattr(
-                time, "time_ns", lambda clock=clock: next(clock) * 1_000_000
+                time, "time_ns", lambda clock=clock: clock[0] * 1_000_000
             )
             directory = tmp_path / monotonic
             with headrace.LogWriter(directory, monotonic=monotonic) as log:
-                for n in range(3):
+                for n, now in enumerate((50, 40, 60)):
+                    clock[0] = now
                     log.append(n)
             assert [entry["messageTime"] for entry in entries(directory)] == wanted
 
@@ -463,7 +464,7 @@ class TestTheLock:
         log.append(1)
         with (tmp_path / FIRST).open("ab") as file:
             file.write(b"2\n")
-        with pytest.raises(LogFailedError, match="changed by somebody else"):
+        with pytest.raises(LogFailedError, match="changed by another process"):
             log.append(3)
         log.close()
         assert (tmp_path / FIRST).read_bytes() == b"1\n2\n"

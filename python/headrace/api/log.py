@@ -62,6 +62,16 @@ R = TypeVar("R")
 
 MAX_RECORD = 64 << 20
 
+_OPTIONS = {
+    "rotate_bytes": "--rotate-bytes",
+    "rotate_rows": "--rotate-rows",
+    "rotate_seconds": "--rotate-seconds",
+    "max_record": "--max-record",
+    "first": "--from",
+    "poll": "--poll",
+}
+"""Arguments that are options of a command as well."""
+
 
 class LogWriter(Writer):
     """Appends records to a log, which it makes, recovers, and alone may write.
@@ -70,9 +80,9 @@ class LogWriter(Writer):
     disk; ``"always"``: their index entries too; ``"interval"``: they are within `interval`
     seconds; ``"os"``: when the system sees fit. Threads that append at once share a sync. A
     segment ends before a record with which it would have more than `rotate_bytes` or
-    `rotate_rows`, when it is `rotate_seconds` old, or when `rotate` says so of its
-    `SegmentState`. `time` is an expression such as ``"$.E"`` for the milliseconds of a
-    record; without it, or where it gives none that is possible and in order, the time is that
+    `rotate_rows`, when its first record is `rotate_seconds` old, or when `rotate` says so of its
+    `SegmentState`. `time` is an expression such as ``"$.E"`` for the time of a
+    record, milliseconds since 1970 or a text in ISO 8601; without it, or where it gives none that is possible and in order, the time is that
     of writing. `monotonic` says what is in order: ``"strict"``, or by how many milliseconds
     times may go back, or ``"off"``. `tail` is what becomes of bytes that a crash left.
     Full segments are compressed in the background to `compress`, ``"zstd"`` or ``"gzip"``; the
@@ -111,6 +121,11 @@ class LogWriter(Writer):
             else _above_zero("rotate_seconds", rotate_seconds),
             rotate,
         )
+        if compress is None and compress_level is not None:
+            raise UsageError(
+                f"compress_level {compress_level!r} says how to compress; give compress "
+                "as well"
+            )
         options = WriterOptions(
             recovery_options(tail),
             durability,
@@ -179,9 +194,12 @@ def recover_log(
     """
     names = LogNames(directory)
     names.refuse_unless_log()
-    lock = LogLock(names)
+    return _recover(names, recovery_options(tail, repair=repair), LogLock(names))
+
+
+def _recover(names: LogNames, options: RecoveryOptions, lock: LogLock) -> Report:
     try:
-        _manifest, report = recover(names, lock, recovery_options(tail, repair=repair))
+        _manifest, report = recover(names, lock, options)
     finally:
         lock.release()
     return report
@@ -197,6 +215,7 @@ def open_recovered(
     names = LogNames(directory)
     if not names.directory.exists():
         return None, []
+    names.refuse_what_is_no_log()
     actions: list[Action] = []
     if is_log(names.directory) or names.bases():
         try:
@@ -204,7 +223,7 @@ def open_recovered(
         except LogDamagedError as error:
             return _damaged(names, error), []
     elif names.foreign():
-        raise UsageError(f"{names.text}: there is no log in this directory")
+        names.refuse_unless_log()
     try:
         return LogReader(directory), actions
     except SourceNotFoundError:
@@ -227,7 +246,9 @@ def _damaged(names: LogNames, damage: LogDamagedError) -> LogReader:
 
 def _recovered(names: LogNames) -> list[Action]:
     try:
-        return recover_log(names.directory).actions
+        # What is no record stays where it is: a reader does not decide what becomes of it.
+        options = recovery_options("keep")
+        return _recover(names, options, LogLock(names, wait=0)).actions
     except LogLockedError:
         return []
     except OSError as error:
@@ -403,15 +424,27 @@ def _size(name: str, value: int | str, most: int | None = None) -> int:
 
 def _whole(name: str, value: object, most: int | None = None) -> int:
     if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-        raise UsageError(f"{name} {value!r}: it is a whole number from 1 on")
+        reason = f"must be a positive integer, not {value!r}"
+        raise UsageError(f"{_called(name)} {reason}")
     if most is not None and value > most:
-        raise UsageError(f"{name} {value}: it can be {most} at most")
+        raise UsageError(f"{_called(name)} must be at most {most}, not {value}")
     return value
+
+
+def _called(name: str) -> str:
+    """Return how an argument is called, also on the command line if it is there.
+
+    >>> _called("rotate_bytes"), _called("every_lines")
+    ('rotate_bytes (--rotate-bytes)', 'every_lines')
+    """
+    return f"{name} ({_OPTIONS[name]})" if name in _OPTIONS else name
 
 
 def _above_zero(name: str, value: object) -> float:
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not value > 0:
-        raise UsageError(f"{name} {value!r}: it is a number of seconds above 0")
+        raise UsageError(
+            f"{_called(name)} must be a number of seconds above 0, not {value!r}"
+        )
     return value
 
 

@@ -14,8 +14,8 @@ LOG = Argument("directory", "directory", "the directory of a log", metavar="DIR"
 TAIL = Argument(
     "tail",
     "choice",
-    "what becomes of bytes at the end that a crash left and that are no record: put "
-    "aside in quarantine/ (auto), left (keep), a failure (strict)",
+    "what to do with bytes at the end that a crash left and that are no record: move them "
+    "to quarantine/ (auto), leave them (keep), fail (strict) [default: auto]",
     ("--tail",),
     choices=("auto", "keep", "strict"),
     default="auto",
@@ -24,8 +24,8 @@ TAIL = Argument(
 ON_ERROR = Argument(
     "on_error",
     "choice",
-    "what damaged lines do: fail (abort, unless told), or be passed over, which is said "
-    "at the end (skip)",
+    "what to do with damaged lines: fail (abort), or pass over them and count them at the "
+    "end (skip) [default: abort]",
     ("--on-error",),
     choices=("abort", "skip"),
     default="abort",

@@ -6,9 +6,11 @@ import threading
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from headrace.errors import HeadraceError
+from headrace.errors import HeadraceError, UsageError
+from headrace.kernel.rows import File, reading
 from headrace.store.atomic import destination, write_atomically
 from headrace.store.log.metrics import exposition
+from headrace.store.log.names import is_within_log
 from headrace.store.log.stats import log_stats, stats_metrics
 
 if TYPE_CHECKING:
@@ -20,6 +22,9 @@ if TYPE_CHECKING:
 
 EVERY = 5.0
 
+_BEGIN = b"# HELP storage_"
+"""What a file of metrics begins with."""
+
 
 @contextmanager
 def telling(
@@ -27,6 +32,7 @@ def telling(
 ) -> Iterator[None]:
     """Keep the file up to date while the block runs, and once more at its end."""
     target = destination(path)
+    _refuse_other_data(target)
     _write(
         writer, directory, target
     )  # if that is impossible, it is said before any record
@@ -44,6 +50,23 @@ def telling(
         ended.set()
         teller.join()
         _try(writer, directory, target, console)
+
+
+def _refuse_other_data(target: Path) -> None:
+    """Raise if a file of a log, or one without metrics, would be replaced."""
+    if is_within_log(target):
+        raise UsageError(
+            f"{target}: is in the directory of a log; name a file elsewhere"
+        )
+    if not target.exists():
+        return
+    with reading(str(target)):
+        begin = File(target).read_at(0, len(_BEGIN)) if target.is_file() else b"?"
+    if begin not in (b"", _BEGIN):
+        raise UsageError(
+            f"{target}: has other data than metrics, which would be replaced; name another "
+            "file, or remove it"
+        )
 
 
 def _try(writer: LogWriter, directory: str, target: Path, console: Console) -> None:

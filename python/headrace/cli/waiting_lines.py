@@ -28,6 +28,21 @@ class WaitingLines:
         self._held = bytearray()
         self._newlines = 0
         self._ended = False
+        self._cut = False
+
+    def pass_over_rest(self) -> None:
+        """Go on behind a line of which only the beginning was taken, as it is too long."""
+        if not self._cut:
+            return
+        self._ended = self._cut = False
+        while not self._ended and self._newlines == 0:
+            self._held.clear()
+            self._read()
+            if self._cut:  # what is left of it is too long as well
+                self._ended = self._cut = False
+        behind = self._held.find(b"\n") + 1
+        self._newlines -= min(behind, 1)
+        del self._held[: behind or len(self._held)]
 
     def take(self) -> bytes:
         """Return some whole lines, none at the end. A last one may have no newline."""
@@ -54,8 +69,8 @@ class WaitingLines:
         self._newlines += data.count(b"\n")
         self._held += data
         if self._newlines == 0 and len(self._held) > self._max_line:
-            # Whoever checks it says so; there is no need to hold more of it.
-            self._ended = True
+            # It is refused as it is; there is no need to hold more of it.
+            self._ended = self._cut = True
 
     def _end(self) -> int:
         """Return where the lines end that are taken at once."""

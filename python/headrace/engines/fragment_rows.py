@@ -31,7 +31,7 @@ def rows_of(
         start=start,
         end=end,
         first_row=fragment.first_row or 0,
-        at_row=fragment.logical or opened.counted_table is not None,
+        at_row=fragment.logical or _has_counted_blocks(fragment, opened),
     )
 
 
@@ -48,11 +48,21 @@ def _opened(fragment: Fragment, decoding: Decoding) -> OpenedFile:
 
 def _moved(fragment: Fragment) -> Source | None:
     """Return where the lines of a fragment are by now, if that is known."""
-    if not fragment.logical:
+    if fragment.source.segment is None or not _is_of_lines(fragment):
         return None
     from headrace.store.log.sources import full_by_now  # most fragments are of no log
 
     return full_by_now(fragment.source)
+
+
+def _is_of_lines(fragment: Fragment) -> bool:
+    """Whether a fragment counts bytes of lines, not compressed ones."""
+    return fragment.logical or fragment.source.codec == "none"
+
+
+def _has_counted_blocks(fragment: Fragment, opened: OpenedFile) -> bool:
+    """Whether a fragment is a run of blocks whose rows are known."""
+    return not _is_of_lines(fragment) and opened.counted_table is not None
 
 
 def count_rows_of(
@@ -60,8 +70,9 @@ def count_rows_of(
     decoding: Decoding = Decoding(),  # noqa: B008, frozen
 ) -> int:
     """Count the rows that begin in a fragment."""
-    opened = OpenedFile(fragment.source, decoding=decoding, warn=fragment.start == 0)
-    if (table := opened.counted_table) is not None:
+    opened = _opened(fragment, decoding)
+    table = opened.counted_table
+    if table is not None and _has_counted_blocks(fragment, opened):
         _offset, first = table.at_physical(fragment.start)
         _offset, behind = table.at_physical(fragment.end)
         return behind - first
@@ -80,7 +91,7 @@ def count_rows_of(
 
 def _decoded_range(fragment: Fragment, opened: OpenedFile) -> tuple[int, int]:
     """Return the range of decoded bytes that the rows of a fragment begin in."""
-    if fragment.logical:
+    if _is_of_lines(fragment) and fragment.source.segment is not None:
         if opened.codec != "none":
             raise LogDamagedError(opened.path, 0, "it has no table of its blocks")
         return fragment.start, fragment.end

@@ -90,6 +90,7 @@ class OpenedFile:
         self._seen = (source.size, source.mtime_ns, source.version)
         self.check()
         self.table: BlockTable | None = None
+        self._whole = True
         self.data, self.codec, self.size = self.file, source.codec, source.size
         if source.blocks:
             try:
@@ -103,6 +104,10 @@ class OpenedFile:
 
             size = self.size if self.codec == "none" else None
             self.data = checked(self.source, source.segment, self.data, size)
+            if size is not None and self.data.checked_size != size:
+                # Of a segment that is full by now, its first lines are meant.
+                self.size = self.data.checked_size or 0
+                self._whole = False
 
     def _opened(self) -> File:
         source = self.source
@@ -153,7 +158,9 @@ class OpenedFile:
     @property
     def counted_table(self) -> BlockTable | None:
         """The table of its blocks, if that knows their rows."""
-        return self.table if self.table is not None and self.table.counted else None
+        if self.table is None or not self.table.counted or not self._whole:
+            return None
+        return self.table
 
     def _enter(self, keeping: Keeping) -> None:
         source = self.source

@@ -633,7 +633,8 @@ class RowFile:
 
     def _index_in_place(self, *, look_for_kept: bool = True) -> _Indexed:
         opened = self._open()
-        counted = None if opened.table is None else opened.table.index()
+        table = opened.counted_table
+        counted = None if table is None else table.index()
         if counted is not None:
             return _Indexed(counted, opened.data, None, copied=False)
         kept = None

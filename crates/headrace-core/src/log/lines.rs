@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use memchr::memchr_iter;
 
-use super::{Clock, ENTRY_BYTES, Entry, Place, Told, flag};
+use super::{Clock, ENTRY_BYTES, Entry, Place, Told, flag, moment::milliseconds};
 use crate::{
     json::{self, Limits},
     query::{Output, PerRow, Program, Reading, Watch, Writing},
@@ -102,7 +102,7 @@ impl Extractor {
         self.answer.clear();
         let row = Row { number: 0, offset: 0, content, too_long: None, marked: false };
         match self.run.row(row, &mut self.answer) {
-            Ok(()) => Ok(whole_number(&self.answer).map_or(Told::Nothing, Told::Time)),
+            Ok(()) => Ok(milliseconds(&self.answer).map_or(Told::Nothing, Told::Time)),
             // The record is good, only the question makes no sense of it.
             Err(refusal) if refusal.span.is_some() => Ok(Told::Nothing),
             Err(refusal) => {
@@ -111,12 +111,6 @@ impl Extractor {
             }
         }
     }
-}
-
-/// The number that an answer is, if it is whole: `1500` or, computed from decimals, `1500.0`.
-fn whole_number(answer: &[u8]) -> Option<i64> {
-    let text = std::str::from_utf8(answer).ok()?.trim_end();
-    text.strip_suffix(".0").unwrap_or(text).parse().ok()
 }
 
 impl Lines {

@@ -15,6 +15,7 @@ mod clock;
 mod entry;
 mod lines;
 mod merge;
+mod moment;
 mod scan;
 mod verify;
 

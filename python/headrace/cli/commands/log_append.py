@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING
 from headrace.cli.arguments import Argument
 from headrace.cli.log_options import LOG, TAIL
 from headrace.cli.options import OUTPUT_OPTIONS
+from headrace.cli.refused_records import refused_records
 from headrace.cli.table import Example
 from headrace.cli.write_options import LEVEL
+from headrace.errors import RefusedRecordError, UnwritableError
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -17,15 +19,17 @@ if TYPE_CHECKING:
 
     from headrace.api.log import LogWriter
     from headrace.cli.output import Console
+    from headrace.cli.refused_records import RefusedRecords
     from headrace.cli.waiting_lines import WaitingLines
 
 ABOUT = """\
 Each line of standard input is a record. DIR is made if it is not there; a log in it is
 recovered if its last writer crashed. Records are committed when no more are waiting, and
-at the latest after 1,000 of them or 1 MiB. The first line that is no JSON ends it with a
-failure; those before it are in the log.
+at the latest after 1,000 of them or 1 MiB. The first line that is no JSON ends the run with a
+failure; those before it are in the log. With --on-error skip or collect, such lines are left
+out and counted, and with --errors FILE they are appended to a file, with the reason.
 
-With --ack, `ACK n` on standard output says after each commit that the first n records are
+With --ack, `ACK n` on standard output says after each commit that n records of this run are
 in the log as --durability promises: on disk (data), their index as well (always), or only
 written, and on disk within a second (interval) or when the system sees fit (os).
 
@@ -53,7 +57,7 @@ ARGUMENTS = (
     Argument(
         "durability",
         "choice",
-        "what is promised of a record that is in the log (data unless told)",
+        "what is promised of a record that is in the log [default: data]",
         ("--durability",),
         choices=("always", "data", "interval", "os"),
         default="data",
@@ -61,16 +65,17 @@ ARGUMENTS = (
     Argument(
         "time",
         "text",
-        "an expression for the time of a record in milliseconds, such as $.E; the time of "
-        "writing without it",
+        "an expression for the time of a record, such as $.E: milliseconds since 1970, or a "
+        "text in ISO 8601 [default: the time of writing]",
         ("--time",),
         metavar="EXPR",
     ),
     Argument(
         "monotonic",
         "text",
-        "how such times are ordered, or not believed: strict (unless told), off, or by how "
-        "many milliseconds they may go back",
+        "times may not go back (strict), may by N milliseconds, or by any (off). Another time "
+        "of a record is replaced by the time of writing, which is never earlier than the line "
+        "before unless off [default: strict]",
         ("--monotonic",),
         metavar="strict|off|N",
         default="strict",
@@ -78,7 +83,7 @@ ARGUMENTS = (
     Argument(
         "rotate_bytes",
         "size",
-        "how large a file may be (256MiB unless told)",
+        "how large a file may be [default: 256MiB]",
         ("--rotate-bytes",),
         metavar="SIZE",
         default=256 << 20,
@@ -93,14 +98,14 @@ ARGUMENTS = (
     Argument(
         "rotate_seconds",
         "seconds",
-        "how long a file is written to",
+        "begin another file when the first record of this one is so many seconds old",
         ("--rotate-seconds",),
         metavar="S",
     ),
     Argument(
         "max_record",
         "size",
-        "refuse records longer than this (64MiB unless told)",
+        "refuse records longer than this [default: 64MiB]",
         ("--max-record",),
         metavar="SIZE",
         default=64 << 20,
@@ -135,6 +140,21 @@ ARGUMENTS = (
         metavar="AGE",
     ),
     TAIL,
+    Argument(
+        "on_error",
+        "choice",
+        "what to do with a line that is no record: end the run (abort), leave it out (skip), "
+        "or report it as well (collect) [default: abort]",
+        ("--on-error",),
+        choices=("abort", "skip", "collect"),
+    ),
+    Argument(
+        "errors",
+        "file",
+        "append the lines that are no records to this file, as JSON; implies --on-error collect",
+        ("--errors",),
+        metavar="FILE",
+    ),
     *OUTPUT_OPTIONS,
 )
 
@@ -145,7 +165,10 @@ def run(options: Namespace, console: Console) -> int:
     from headrace.cli.ending import ending_cleanly
     from headrace.cli.log_options import age_of
     from headrace.cli.waiting_lines import WaitingLines
+    from headrace.errors import UsageError
 
+    if options.level is not None and options.compress is None:
+        raise UsageError("--level says how to compress; give --compress zstd or gzip")
     lines = WaitingLines(options.max_record)
     monotonic = options.monotonic
     with ending_cleanly():
@@ -189,39 +212,96 @@ def _metrics(
 def _append(
     writer: LogWriter, lines: WaitingLines, options: Namespace, console: Console
 ) -> None:
-    from headrace.cli.wording import counted
-    from headrace.errors import RefusedRecordError, UnwritableError
-
     before = writer.last_line
     console.live = True
+    refused = refused_records(options, console)
+    given = 0
 
-    def acknowledge() -> None:
-        if options.ack:
+    def acknowledge(done: int) -> None:
+        if options.ack and writer.last_line - before >= done:
             console.text(f"ACK {writer.last_line - before}\n")
 
-    while data := lines.take():
-        done = writer.last_line - before
+    ended = "ended early: "
+    try:
+        while data := lines.take():
+            done = writer.last_line - before
+            try:
+                given = _append_some(writer, data, given, refused)
+            except (RefusedRecordError, UnwritableError) as error:
+                acknowledge(done + 1)
+                raise _told(error, writer.last_line - before) from None
+            acknowledge(done)
+            if refused is not None:
+                lines.pass_over_rest()
+        ended = ""
+    except (KeyboardInterrupt, SystemExit):
+        _conclude(writer, before, refused, ended, console)
+        raise
+    _conclude(writer, before, refused, ended, console)
+
+
+def _append_some(
+    writer: LogWriter, data: bytes, given: int, refused: RefusedRecords | None
+) -> int:
+    """Append some lines of the input, of which `given` came before; return how many came now."""
+    while data:
         try:
             writer.append_lines(data)
         except RefusedRecordError as error:
-            if writer.last_line - before > done:
-                acknowledge()
-            number = done + error.record
-            raise RefusedRecordError(
-                error.path, number, error.offset, error.reason
-            ) from None
-        except UnwritableError:
-            if writer.last_line - before > done:
-                acknowledge()
-            raise
-        acknowledge()
+            number = given + error.record
+            if refused is None:
+                raise RefusedRecordError(
+                    error.path, number, error.offset, error.reason
+                ) from None
+            *before, rest = data.split(b"\n", error.record)
+            bad = before[-1] if len(before) == error.record else rest
+            refused.note(number, error, bad)
+            given, data = number, b"" if bad is rest else rest
+        else:
+            return given + data.count(b"\n") + (not data.endswith(b"\n"))
+    return given
+
+
+def _told(
+    error: RefusedRecordError | UnwritableError, records: int
+) -> RefusedRecordError | UnwritableError:
+    """Say of a failure how many records of the input are in the log."""
+    from headrace.cli.wording import counted
+
+    if isinstance(error, RefusedRecordError):
+        return error
+    are = "is" if records == 1 else "are"
+    left = f"{counted(records, 'record')} of the input {are} in the log"
+    return UnwritableError(error.path, error.reason, left)
+
+
+def _conclude(
+    writer: LogWriter,
+    before: int,
+    refused: RefusedRecords | None,
+    ended: str,
+    console: Console,
+) -> None:
+    from headrace.cli.wording import counted
+
     appended = writer.last_line - before
-    without = counted(writer.fallbacks, "record")
-    late = f", {without} without a time of their own" if writer.fallbacks else ""
+    said = [
+        f"{ended}{counted(appended, 'record')}",
+        f"the last is line {writer.last_line}",
+    ]
+    if writer.fallbacks:
+        own = "its own" if writer.fallbacks == 1 else "their own"
+        said.append(f"{counted(writer.fallbacks, 'record')} without a time of {own}")
+    left_out = 0 if refused is None else refused.count
+    if left_out:
+        said.append(f"{counted(left_out, 'bad record')} left out")
+    if refused is not None:
+        refused.close()
     console.emit(
         "appended",
-        f"{counted(appended, 'record')}, the last is line {writer.last_line}{late}",
+        ", ".join(said),
         records=appended,
         last_line=writer.last_line,
         fallbacks=writer.fallbacks,
+        refused=left_out,
     )

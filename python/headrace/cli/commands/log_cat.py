@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from headrace.cli.output import Console
+    from headrace.cli.taken_output import TakenOutput
     from headrace.store.log.consuming import Consuming
     from headrace.store.log.damage import PassedOver
     from headrace.store.log.reader import Block, LogReader
@@ -22,15 +23,17 @@ if TYPE_CHECKING:
 ABOUT = """\
 All records in order, as they were appended. A log whose last writer crashed is recovered
 first; one that is being written is read up to what is committed. Every line is compared
-with its checksum. Lines count from 1; old ones may have been removed. A directory that
-is empty or missing has no records.
+with its checksum. Lines count from 1; old ones may have been removed. An empty
+directory has no records. Bytes at the end that are no record stay where they are.
 
 With -f it goes on with lines that are committed, each within --poll seconds, until Ctrl-C:
 through new segments, compression and retention. A log that is not there yet is waited for.
 
 With --consumer it begins behind the last line that this consumer was given, and the log
 remembers how far it came: after 1,000 lines, 5 seconds, and at the end, when they have left
-standard output. Whoever is killed is given a few lines again, and never misses one."""
+standard output and the pipe behind it. After a kill a few lines come again. If the reader of a
+pipe ends early (`| head`), lines that it had not taken come again, and so do those since the
+checkpoint moved last; what it had taken without using it does not."""
 
 EXAMPLES = (
     Example("headrace log cat trades", "all records"),
@@ -56,7 +59,7 @@ ARGUMENTS = (
     Argument(
         "poll",
         "seconds",
-        "how often to look at a followed log (0.1 unless told)",
+        "how often to look at a followed log [default: 0.1]",
         ("--poll",),
         metavar="SECONDS",
         default=0.1,
@@ -71,8 +74,8 @@ ARGUMENTS = (
     Argument(
         "gone",
         "choice",
-        "what lines do that retention removed before they were read by a consumer or by "
-        "-f: fail (error, unless told), or say so and go on (skip)",
+        "what to do when lines are gone before a consumer or -f has read them, removed by "
+        "retention: fail (error), or warn and go on (skip) [default: error]",
         ("--gone",),
         choices=("error", "skip"),
         default="error",
@@ -98,12 +101,23 @@ def run(options: Namespace, console: Console) -> int:
         if passed is not None and passed.lines:
             console.emit("warning", str(passed))
         return 0
+    from headrace.cli.output import OutputClosedError
+    from headrace.cli.taken_output import TakenOutput
     from headrace.store.log.consuming import Consuming
 
+    output = TakenOutput() if TakenOutput.is_for_pipes() else None
+    taken = None if output is None else output.taken
     with ending_cleanly():
-        consuming = Consuming(reader, options.consumer, gone=options.gone)
+        consuming = Consuming(reader, options.consumer, gone=options.gone, taken=taken)
         try:
-            _print(_consumed(consuming, options), options, console, consuming)
+            _print(_consumed(consuming, options), options, console, consuming, output)
+            if output is not None and not output.wait():
+                raise OutputClosedError  # noqa: TRY301, as if it had ended while we wrote
+            consuming.finish_given()
+        except OutputClosedError:
+            # Nobody knows which lines the reader has used.
+            consuming.abandon()
+            raise
         finally:
             consuming.close()
     return 0
@@ -129,10 +143,13 @@ def _check(options: Namespace) -> None:
 
 def _opened(options: Namespace, console: Console) -> LogReader | None:
     import time
+    from pathlib import Path
 
     from headrace.api.log import open_recovered
 
     log, actions = open_recovered(options.directory)
+    if log is None and not options.follow and not Path(options.directory).exists():
+        raise UsageError(f"{options.directory}: no such directory")
     if log is None and options.follow:
         said = f"{options.directory}: there is no log yet; waiting for it"
         console.emit("waiting", said, path=options.directory)
@@ -191,11 +208,14 @@ def _print(
     options: Namespace,
     console: Console,
     consuming: Consuming | None = None,
+    output: TakenOutput | None = None,
 ) -> None:
     left = options.rows
     for block in blocks:
         some = block if left is None else block.first(left)
         console.write(some.data)
+        if output is not None:
+            output.note(some)
         if left is None:
             continue
         left -= some.rows

@@ -15,13 +15,13 @@ if TYPE_CHECKING:
     from headrace.cli.output import Console
 
 ABOUT = """\
-Whoever opens a log does this. Prints one JSON object: the lines that are there, and what
-was done, file by file, and why. Done twice, the second time finds nothing to do. No byte of
-data is destroyed: what is no record is moved to quarantine/. Damage that no crash leaves,
-such as a missing file, is a failure; --repair gives up the lines that are lost, keeps what
-is left of them in quarantine/, and lets the numbers of all others stay. It also goes through
-every entry and line: entries that are not good are made again from their lines, and damaged
-lines are named and left where they are."""
+Recovers a log after a crash, as every writer does that opens it. Prints one JSON object: the
+lines that are there, and what was done, file by file, and why. Done twice, the second time finds
+nothing to do. No byte of data is destroyed: what is no record is moved to quarantine/. Damage
+that no crash leaves, such as a missing file, is a failure; --repair gives up the lines that are
+lost, keeps what is left of them in quarantine/, and lets the numbers of all others stay. It also
+goes through every entry and line: entries that are not good are made again from their lines, and
+damaged lines are named and left where they are."""
 
 EXAMPLES = (
     Example("headrace log recover trades", "after a crash"),

@@ -45,7 +45,7 @@ ARGUMENTS = (
     Argument(
         "speed",
         "text",
-        "how many times as fast as time went by (max unless told)",
+        "how many times as fast as time went by [default: max]",
         ("--speed",),
         metavar="N|max",
         default="max",
@@ -69,7 +69,7 @@ ARGUMENTS = (
     Argument(
         "threads",
         "number",
-        "how many threads read ahead (2 unless told)",
+        "how many threads read ahead [default: 2]",
         ("--threads",),
         metavar="N",
         default=2,

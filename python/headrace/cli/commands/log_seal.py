@@ -36,7 +36,7 @@ ARGUMENTS = (
     Argument(
         "codec",
         "choice",
-        "how they are compressed (zstd unless told)",
+        "how they are compressed [default: zstd]",
         ("--codec",),
         choices=("zstd", "gzip"),
         default="zstd",
@@ -52,7 +52,7 @@ ARGUMENTS = (
     Argument(
         "keep_plain",
         "number",
-        "leave so many of the last full segments as they are (0 unless told)",
+        "leave so many of the last full segments as they are [default: 0]",
         ("--keep-plain",),
         metavar="N",
         default=0,

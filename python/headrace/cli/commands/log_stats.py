@@ -16,10 +16,10 @@ if TYPE_CHECKING:
     from headrace.store.log.stats import ConsumerLag, LogStats
 
 ABOUT = """\
-Segments, lines, bytes, the times of the first and last line, how far each consumer is, what
-recovery put aside and did.
-Lines are not read, and a writer is not disturbed. What a writer does, in counters and
-latencies, is told by `headrace log append --metrics`."""
+Segments, lines, bytes, the times of the first and last line, whether a writer is at work, how
+far each consumer is, what recovery put aside and did.
+Lines are not read, and a writer is not disturbed. Counters and latencies of a writer come
+from `headrace log append --metrics`."""
 
 EXAMPLES = (
     Example("headrace log stats trades", "for people"),
@@ -32,7 +32,7 @@ ARGUMENTS = (
     Argument(
         "format",
         "choice",
-        "how it is printed (text unless told)",
+        "how it is printed [default: text]",
         ("--format",),
         choices=("text", "json", "prometheus"),
         default="text",
@@ -73,7 +73,9 @@ def told(stats: LogStats) -> str:
         "data": f"{format_size(stats.data_bytes)} in {counted(stats.segments, 'segment')}, "
         f"{format_size(stats.disk_bytes)} on disk",
         "index": format_size(stats.index_bytes),
-        "promise": f"{stats.durability}, writer {stats.epoch}",
+        "durability": stats.durability,
+        "writer": "at work now" if stats.writing else "none at work",
+        "writers so far": str(stats.epoch),
     }
     if stats.given_up:
         facts["given up"] = counted(stats.given_up, "line")

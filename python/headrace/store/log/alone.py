@@ -18,7 +18,7 @@ from headrace.store.log import files
 from headrace.store.log.lock import LogLock
 from headrace.store.log.packing import pack, plain_segments
 from headrace.store.log.recovery import recover
-from headrace.store.log.retention import Removed, remove_files
+from headrace.store.log.retention import Removed, on_full_disk, remove_files
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -128,7 +128,8 @@ def remove_expired(
     """Remove old segments: first from the manifest, then their files."""
     gone = retention.expired(manifest, last_bytes(names, manifest), now)
     if gone:
-        manifest = manifest.without(len(gone)).save(names)
+        without = manifest.without(len(gone))
+        manifest = on_full_disk(names, gone, lambda: without.save(names))
         remove_files(names, manifest.removing)
         replace(manifest, removing=()).save(names)
     return Removed(gone)

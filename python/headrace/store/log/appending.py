@@ -15,12 +15,18 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from headrace.errors import LogFailedError, LogLockedError, UnwritableError
+from headrace.errors import (
+    LogFailedError,
+    LogLockedError,
+    LogRemovedError,
+    UnwritableError,
+)
 from headrace.kernel.log import Place
 from headrace.store.log import files
 from headrace.store.log import manifest as manifests
-from headrace.store.log.index_file import Header, create_index
+from headrace.store.log.index_file import Header, create_index, entry_at
 from headrace.store.log.metrics import WriterCounts
+from headrace.store.log.retention import on_full_disk
 from headrace.store.log.segment import OpenSegment
 
 if TYPE_CHECKING:
@@ -36,7 +42,7 @@ if TYPE_CHECKING:
 
 _TAKEN_BACK = "nothing of it is in the log, which can be written when that is over"
 _KEPT = "the log is as it was"
-_WRITTEN = "all that was appended is in the log, and the next who opens it recovers it"
+_WRITTEN = "all that was appended is in the log, and the next writer recovers it"
 
 
 @dataclass(slots=True)
@@ -77,13 +83,30 @@ class Appending:
         self._known = names.manifest.stat()
         self.place = manifest.mark
         """Behind the last line that was written."""
-        self.began = time.monotonic()
-        """When the segment got its first line, or was opened."""
+        self.began = time.monotonic() - self._age()
+        """When the segment got its first line, whoever wrote that."""
         self.failure: str | None = None
         """Why no more is written."""
         self.counts = WriterCounts()
         self._settled = self.place
         self._entries: list[bytes] = []
+
+    def _age(self) -> float:
+        """Return how many seconds ago the segment got its first line.
+
+        The clocks of two processes are compared, so one that went back counts as none.
+        """
+        begun = self._manifest.active.begun
+        if begun is None and self.place.rows:
+            first = entry_at(self._segment.index, 0, self._manifest.salt)
+            if first is not None and not first.extracted:
+                begun = first.time
+        now = _now()
+        if begun is None:
+            active = replace(self._manifest.active, begun=now)
+            self._manifest = replace(self._manifest, active=active)
+            return 0.0
+        return max(now - begun, 0) / 1000
 
     @staticmethod
     def _header(manifest: Manifest) -> Header:
@@ -111,9 +134,11 @@ class Appending:
         """Write the next lines of some, so many each, all to this segment, and commit."""
         with self.counts.commit, self._writing():
             self._refuse_changes()
+            created = _now()
             if self.place.rows == 0:
                 self.began = time.monotonic()
-            created = time.time_ns() // 1_000_000
+                active = replace(self._manifest.active, begun=created)
+                self._manifest = replace(self._manifest, active=active)
             clock, place = self._clock.copy(), self.place
             entries, data = [], []
             for pending, count in pieces:
@@ -228,19 +253,25 @@ class Appending:
 
     def _refuse_changes(self) -> None:
         """Raise if the files are not as we left them: somebody else was there."""
-        now = self._names.manifest.stat()
+        try:
+            now = self._names.manifest.stat()
+        except FileNotFoundError as error:
+            self.failure = "the manifest was removed"
+            raise LogRemovedError(self._names.text, self.failure) from error
         if (
             not os.path.samestat(now, self._known)
             or now.st_mtime_ns != self._known.st_mtime_ns
         ):
             self._refuse_other_epoch()
         data = os.fstat(self._segment.data)
-        if data.st_nlink == 0 or data.st_size != self.place.end:
+        name = self._segment.path.name
+        if data.st_nlink == 0:
+            self.failure = f"{name} was removed"
+            raise LogRemovedError(self._names.text, self.failure)
+        if data.st_size != self.place.end:
             self.failure = (
-                f"{self._segment.path.name} was removed"
-                if data.st_nlink == 0
-                else f"{self._segment.path.name} was changed by somebody else: it has "
-                f"{data.st_size} bytes, but {self.place.end} were written"
+                f"{name} was changed by another process: it has {data.st_size} bytes, but "
+                f"{self.place.end} were written"
             )
             raise LogFailedError(self._names.text, self.failure)
 
@@ -259,7 +290,7 @@ class Appending:
             self._refuse_changes()
             self._sync_all()
             active = self._manifest.active.reached(self.place, self._clock)
-            following = replace(self._manifest, active=active).rotated()
+            following = replace(self._manifest, active=active).rotated(_now())
             segment = self._begun(following)
             self._segment.close()
             self._segment = segment
@@ -333,7 +364,10 @@ class Appending:
             last = self.place.end + self.place.index_end
             gone = retention.expired(self._manifest, last, now)
             if gone:
-                self._manifest = self._manifest.without(len(gone)).put(self._names)
+                without = self._manifest.without(len(gone))
+                self._manifest = on_full_disk(
+                    self._names, gone, lambda: without.put(self._names)
+                )
                 self._make_manifest_durable("segments could not be removed")
             return gone
 
@@ -353,6 +387,10 @@ class Appending:
                     replace(self._manifest, active=active).save(self._names)
         finally:
             self._segment.close()
+
+
+def _now() -> int:
+    return time.time_ns() // 1_000_000
 
 
 def _is_empty(path: Path) -> bool:

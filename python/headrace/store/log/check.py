@@ -12,7 +12,12 @@ from headrace.kernel.rows import reading
 from headrace.store.log import files
 from headrace.store.log import manifest as manifests
 from headrace.store.log.data_file import data_path, open_data, reading_lines
-from headrace.store.log.index_file import Header, decode_header, rows_in
+from headrace.store.log.index_file import (
+    Header,
+    committed_now,
+    decode_header,
+    rows_in,
+)
 from headrace.store.log.manifest import Active, Sealed, fresh_clock
 from headrace.store.log.names import LogNames
 
@@ -137,6 +142,12 @@ def _check(
             (checked.faults if durable else checked.notes).append(said)
             break
     checked.rows, checked.bytes = place.rows, place.end
+    if isinstance(segment, Active) and rows < segment.rows:
+        checked.remade = not checked.faults
+        checked.faults.append(
+            f"its index ends behind line {place.last_line}, but line "
+            f"{segment.base + segment.rows} was durable"
+        )
     if isinstance(segment, Active) and size > place.end:
         checked.notes.append(f"{size - place.end} bytes behind the last line")
 
@@ -179,10 +190,36 @@ def _check_sizes(
 
 
 def _strays(names: LogNames, manifest: Manifest) -> Iterator[Checked]:
-    known = {segment.base: segment.name for segment in manifest.all_segments}
-    # What was begun since is none of them.
-    behind = manifest.active.base
-    for base, path in names.segments():
-        if base <= behind and known.get(base) != path.name:
-            note = "the manifest does not name it"
-            yield Checked(path.name, notes=[note])
+    there = names.segments()
+    # A segment that was begun since is none of them: its manifest came first, or it is empty.
+    newer = _manifest(names)
+    known = {each.name for one in (manifest, newer) for each in one.all_segments}
+    for base, path in there:
+        if path.name in known:
+            continue
+        found = Checked(path.name)
+        if base > newer.active.base and _has_bytes(path) and base != _end(names, newer):
+            found.faults.append(
+                f"it begins behind line {base}, where the log does not end, so no writer "
+                "opens the log; move it to another directory"
+            )
+        elif base <= manifest.active.base:
+            found.notes.append("the manifest does not name it")
+        else:
+            continue
+        yield found
+
+
+def _end(names: LogNames, manifest: Manifest) -> int | None:
+    """Return the last line that is committed, None if the index does not tell."""
+    try:
+        return committed_now(names, manifest.mark).last_line
+    except (HeadraceError, OSError):
+        return None
+
+
+def _has_bytes(path: Path) -> bool:
+    try:
+        return path.lstat().st_size > 0
+    except FileNotFoundError:
+        return False

@@ -41,6 +41,8 @@ def checked(source: Source, segment: Segment, data: File, size: int | None) -> F
     place = segment.salt, segment.file_number, segment.base
     with reading(source.location):
         lines = data.checked(index, place, segment.rows, size is not None)
+    if size is not None and segment.growing and size > (lines.checked_size or 0):
+        return lines  # there are others behind them
     if size not in (None, lines.checked_size):
         reason = f"its lines have {size} bytes, but should have {lines.checked_size}"
         raise LogDamagedError(source.location, 0, reason)

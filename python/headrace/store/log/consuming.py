@@ -26,7 +26,10 @@ EVERY_SECONDS = 5.0
 
 
 class Consuming:
-    """The right to be a consumer, held from construction to `close`."""
+    """The right to be a consumer, held from construction to `close`.
+
+    With `taken`, lines are done only up to the one that it returns.
+    """
 
     def __init__(
         self,
@@ -36,11 +39,13 @@ class Consuming:
         every_lines: int = EVERY_LINES,
         every_seconds: float = EVERY_SECONDS,
         gone: Gone = "error",
+        taken: Callable[[], int] | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.consumer = checked_name(consumer)
         self._every_lines = every_lines
         self._every_seconds = every_seconds
+        self._taken = taken
         self._clock = clock
         self._checkpoints = Checkpoints(LogNames(reader.path), reader.manifest.salt)
         self._lock = self._checkpoints.lock(consumer)
@@ -81,8 +86,15 @@ class Consuming:
 
     def finish(self, line: int) -> None:
         """Take note that all lines up to one are done, and commit now and then."""
-        self.given = self.done = max(line, self.done)
+        self.given = max(line, self.given)
+        if self._taken is not None:
+            line = min(line, self._taken())
+        self.done = max(line, self.done)
         self.commit_if_due()
+
+    def finish_given(self) -> None:
+        """Take note that all lines that were given out are done."""
+        self.done = self.given
 
     def commit_if_due(self) -> None:
         """Commit what is done, if that is much or long ago."""
@@ -104,6 +116,11 @@ class Consuming:
             self.committed = line
         self.done = max(self.done, line)
         self._committed_at = self._clock()
+
+    def abandon(self) -> None:
+        """Let others be this consumer, and leave the checkpoint where it is."""
+        self._closed = True
+        self._lock.release()
 
     def close(self) -> None:
         """Commit what is done, and let others be this consumer."""

@@ -177,7 +177,7 @@ def put_in_place(path: Path, content: bytes) -> None:
         finally:
             os.close(descriptor)
         system.rename(temporary, path)
-    except OSError:
+    except BaseException:
         with suppress(OSError):
             system.unlink(temporary)
         raise

@@ -34,6 +34,12 @@ LARGEST_RECORD = 1 << 30
 """The longest record that a writer can be told to take."""
 
 _LARGEST = (1 << 63) - 1
+_MOST_ROWS = (1 << 32) - 1
+"""What an index can count, and files as well."""
+
+_EARLIEST, _LATEST = -62_135_596_800_000, 253_402_300_799_999
+"""The times that a line can have: the years 1 to 9999."""
+
 _SALT = re.compile(r"[0-9a-f]{8}")
 _DIGEST = re.compile(r"xxh3:[0-9a-f]{16}")
 
@@ -103,7 +109,8 @@ class Sealed:
 class Active:
     """The last segment, with those of its lines that were durable at this time.
 
-    `last_time` and `latest_extracted` are those of the whole log.
+    `last_time` and `latest_extracted` are those of the whole log. `begun` is when its first
+    line was written, by the clock of the machine; None if that is not known.
     """
 
     file_number: int
@@ -113,6 +120,7 @@ class Active:
     times: Times = field(default_factory=Times)
     last_time: int | None = None
     latest_extracted: int | None = None
+    begun: int | None = None
 
     @property
     def name(self) -> str:
@@ -142,6 +150,7 @@ class Active:
             times,
             last,
             latest_extracted,
+            self.begun,
         )
 
     def sealed(self) -> Sealed:
@@ -226,7 +235,7 @@ class Manifest:
             self, segments=self.segments[count:], removing=(*self.removing, *gone)
         )
 
-    def rotated(self) -> Manifest:
+    def rotated(self, begun: int | None = None) -> Manifest:
         """Return the state in which the last segment is full, and an empty one follows."""
         old = self.active
         empty = replace(
@@ -236,6 +245,7 @@ class Manifest:
             rows=0,
             bytes=0,
             times=Times(),
+            begun=begun,
         )
         return replace(self, segments=(*self.segments, old.sealed()), active=empty)
 
@@ -285,15 +295,39 @@ def encode(manifest: Manifest) -> bytes:
             **_times(active.times),
             "lastTime": active.last_time,
             "latestExtracted": active.latest_extracted,
+            **({} if active.begun is None else {"begun": active.begun}),
         },
     }
     if manifest.removing:
         head["removing"] = manifest.removing
     lines = [f" {_json(key)}: {_json(value)},\n" for key, value in head.items()]
-    sealed = ",\n".join(f"  {_json(_sealed(each))}" for each in manifest.segments)
+    sealed = ",\n".join(_encoded.lines(manifest.segments))
     array = f"[\n{sealed}\n ]" if sealed else "[]"
     lines.append(f' "segments": {array},\n')
     return with_checksum("".join(["{\n", *lines]).encode())
+
+
+class _EncodedSegments:
+    """The lines of segments as they were last encoded: a rotation adds one to thousands."""
+
+    def __init__(self) -> None:
+        self._last: tuple[tuple[Sealed, ...], list[str]] = (), []
+
+    def lines(self, segments: tuple[Sealed, ...]) -> list[str]:
+        """Return the line of each segment; those that are the same objects stay."""
+        before, known = self._last
+        same = 0
+        for one, other in zip(before, segments, strict=False):
+            if one is not other:
+                break
+            same += 1
+        new = [f"  {_json(_sealed(each))}" for each in segments[same:]]
+        lines = known[:same] + new
+        self._last = segments, lines  # as a whole: other threads encode as well
+        return lines
+
+
+_encoded = _EncodedSegments()
 
 
 def _json(value: object) -> str:
@@ -406,18 +440,18 @@ class _Decoder:
         self._require(isinstance(value, dict), f"{what} is not an object")
         return cast("Mapping[str, Any]", value)
 
-    def _number(self, told: Mapping[str, Any], key: str) -> int:
+    def _number(self, told: Mapping[str, Any], key: str, most: int = _LARGEST) -> int:
         value = told.get(key)
         self._require(
-            type(value) is int and 0 <= value <= _LARGEST,
-            f"{key} is {value!r}, not a whole number",
+            type(value) is int and 0 <= value <= most,
+            f"{key} is {value!r}, not a whole number up to {most}",
         )
         return cast("int", value)
 
     def _time(self, told: Mapping[str, Any], key: str) -> int | None:
         value = told.get(key)
         self._require(
-            value is None or (type(value) is int and -_LARGEST <= value <= _LARGEST),
+            value is None or (type(value) is int and _EARLIEST <= value <= _LATEST),
             f"{key} is {value!r}, not a time",
         )
         return cast("int | None", value)
@@ -428,13 +462,14 @@ class _Decoder:
     def _active(self, value: object) -> Active:
         told = self._object(value, "active")
         return Active(
-            self._number(told, "fileNumber"),
+            self._number(told, "fileNumber", _MOST_ROWS),
             self._number(told, "base"),
-            self._number(told, "rows"),
+            self._number(told, "rows", _MOST_ROWS),
             self._number(told, "bytes"),
             self._times(told),
             self._time(told, "lastTime"),
             self._time(told, "latestExtracted"),
+            self._time(told, "begun"),
         )
 
     def _segments(self, value: object) -> list[Sealed]:
@@ -452,9 +487,9 @@ class _Decoder:
     def _segment(self, told: Mapping[str, Any]) -> Sealed:
         packed = self._packed(told)
         segment = Sealed(
-            self._number(told, "fileNumber"),
+            self._number(told, "fileNumber", _MOST_ROWS),
             self._number(told, "base"),
-            self._number(told, "rows"),
+            self._number(told, "rows", _MOST_ROWS),
             self._number(told, "lastGlobal"),
             self._number(told, "bytes" if packed is None else "logicalBytes"),
             self._times(told),
@@ -482,7 +517,8 @@ class _Decoder:
     def _limits(self, value: object) -> RecordLimits:
         told = self._object(value, "limits")
         return RecordLimits(
-            self._number(told, "maxRecord"), self._number(told, "maxDepth")
+            self._number(told, "maxRecord", LARGEST_RECORD),
+            self._number(told, "maxDepth", DEEPEST),
         )
 
     def _timing(self, value: object) -> Timing:

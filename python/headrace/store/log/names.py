@@ -100,10 +100,24 @@ class LogNames:
 
     def refuse_unless_log(self) -> None:
         """Raise if there is no log, not even one that lost its manifest."""
-        if not self.directory.is_dir():
+        if not self.directory.exists():
             raise UsageError(f"{self.text}: no such directory")
+        self.refuse_what_is_no_log()
         if not is_log(self.directory) and not self.bases():
             raise UsageError(f"{self.text}: there is no log in this directory")
+
+    def refuse_what_is_no_log(self) -> None:
+        """Raise if there is a file instead of a directory, or the backup of a log."""
+        if not self.directory.is_dir():
+            reason = "is a file, and a log is a directory"
+            if is_within_log(self.directory):
+                reason = f"is a file of a log; name the log: {self.directory.parent}"
+            raise UsageError(f"{self.text}: {reason}")
+        if (self.directory / BACKUP).exists():
+            raise UsageError(
+                f"{self.text}: is the backup of a log; `headrace log restore {self.text} DIR` "
+                "makes a log of it, and `headrace log verify` checks it"
+            )
 
     def refuse_other_data(self) -> None:
         """Raise if a directory that has no log is the place of other data."""

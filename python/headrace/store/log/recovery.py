@@ -348,6 +348,7 @@ class _Recovery:
             rows=0,
             bytes=0,
             times=Times(),
+            begun=None,
         )
         return replace(manifest, segments=(*manifest.segments, lost), active=empty)
 

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from headrace.errors import HeadraceError, UnwritableError, UsageError
+from headrace.errors import HeadraceError, LogLockedError, UnwritableError, UsageError
 from headrace.kernel.rows import reading
 from headrace.store.atomic import temporary_name
 from headrace.store.log import backup_file, files
 from headrace.store.log import manifest as manifests
 from headrace.store.log.backup import refuse_damaged
 from headrace.store.log.backup_file import BackupNames
-from headrace.store.log.names import LogNames
+from headrace.store.log.lock import LogLock
+from headrace.store.log.names import LOCK, LogNames
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -58,24 +61,57 @@ def _restore(
     final: Path,
     progress: Callable[[int], object],
 ) -> None:
+    _remove_leftovers(final)
     log = LogNames(temporary_name(final))
-    files.system.make_directory(log.directory)
+    lock = None
     try:
-        done = 0
-        for kept in backup.files:
-            target = log.directory / kept.name
-            refuse_damaged(names.stored(kept), kept)
-            _copy(names.stored(kept), kept.bytes, target)
-            refuse_damaged(target, kept)
-            progress(done := done + kept.bytes)
-        os.close(files.system.create(log.lock))
-        files.put_in_place(log.manifest, manifests.encode(backup.manifest))
-        files.system.sync_directory(log.directory)
+        files.system.make_directory(log.directory)
+        lock = LogLock(log, wait=0)
+        _fill(names, backup, log, progress)
         files.system.rename(log.directory, final)
     except BaseException:
         shutil.rmtree(log.directory, ignore_errors=True)
         raise
+    finally:
+        if lock is not None:
+            lock.release()
     files.system.sync_directory(final.parent)
+
+
+def _fill(
+    names: BackupNames,
+    backup: Backup,
+    log: LogNames,
+    progress: Callable[[int], object],
+) -> None:
+    """Copy all files of a backup, and make the log in them durable."""
+    done = 0
+    for kept in backup.files:
+        target = log.directory / kept.name
+        refuse_damaged(names.stored(kept), kept)
+        _copy(names.stored(kept), kept.bytes, target)
+        refuse_damaged(target, kept)
+        progress(done := done + kept.bytes)
+    files.put_in_place(log.manifest, manifests.encode(backup.manifest))
+    files.system.sync_directory(log.directory)
+
+
+def _remove_leftovers(final: Path) -> None:
+    """Remove what killed processes had copied for the same log: they hold no lock on it."""
+    ours = re.compile(re.escape(f".{final.name}.tmp-") + r"[0-9]+-[0-9a-f]{8}")
+    for path in sorted(final.parent.iterdir()):
+        if not ours.fullmatch(path.name) or path.is_symlink() or not path.is_dir():
+            continue
+        if not (path / LOCK).is_file():
+            with suppress(OSError):  # it is not empty, so it is none of ours
+                path.rmdir()
+            continue
+        with suppress(LogLockedError):
+            lock = LogLock(LogNames(path), wait=0)
+            try:
+                shutil.rmtree(path, ignore_errors=True)
+            finally:
+                lock.abandon()
 
 
 def _copy(path: Path, size: int, target: Path) -> None:

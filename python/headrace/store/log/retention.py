@@ -7,8 +7,10 @@ From then on the lines are gone, whatever becomes of the files.
 
 from __future__ import annotations
 
+import errno
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from headrace.errors import UsageError
 from headrace.kernel.log import ENTRY_BYTES, HEADER_BYTES
@@ -18,11 +20,13 @@ from headrace.store.sizes import parse_size
 from headrace.store.times import parse_duration
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from datetime import timedelta
 
     from headrace.store.log.manifest import Manifest, Sealed
     from headrace.store.log.names import LogNames
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +118,27 @@ class Removed:
             "min_time": min(earliest, default=None),
             "max_time": max(latest, default=None),
         }
+
+
+_FULL = (errno.ENOSPC, errno.EDQUOT)
+
+
+def on_full_disk(names: LogNames, gone: Sequence[Sealed], save: Callable[[], T]) -> T:
+    """Save a manifest without the segments that are `gone`, also where the disk is full.
+
+    There may be no room for it, and it must be durable before lines go. An index follows
+    from its lines, so those of segments that are to go make room first; whoever is killed
+    then has the lines, and recovery makes their indexes again.
+    """
+    for segment in gone:
+        try:
+            return save()
+        except OSError as error:
+            if error.errno not in _FULL:
+                raise
+        with suppress(FileNotFoundError):
+            files.system.unlink(names.index(segment.base))
+    return save()
 
 
 def remove_files(names: LogNames, bases: Sequence[int]) -> None:

@@ -64,11 +64,15 @@ def segment_source(path: Path, times: Between | None = None) -> Source | None:
 
 
 def elsewhere(source: Source) -> Source | None:
-    """Return a full segment as it is by now, None if it is gone or where it was."""
+    """Return the lines of a source as they are stored by now, None if they are gone or where they were."""
     found = full_by_now(source)
     if found is None:
         return None
     assert found.segment is not None
+    assert source.segment is not None
+    if source.segment.growing:
+        # It has the lines that were committed then, and others behind them.
+        return replace(found, segment=source.segment)
     if replace(found.segment, times=source.times) != source.segment:
         return None
     return replace(found, segment=source.segment)

@@ -20,6 +20,7 @@ from headrace.store.log.consumers import Checkpoints
 from headrace.store.log.index_file import committed_now
 from headrace.store.log.metrics import Metric, Sample, gauge
 from headrace.store.log.names import LogNames
+from headrace.store.log.uncommitted import is_locked
 
 if TYPE_CHECKING:
     import os
@@ -70,6 +71,7 @@ class LogStats:
     durability: str
     time: str | None
     epoch: int
+    writing: bool
     salt: str
     recovery: dict[str, object] | None
     consumers: tuple[ConsumerLag, ...]
@@ -78,6 +80,7 @@ class LogStats:
 def log_stats(directory: str | os.PathLike[str]) -> LogStats:
     """Look at a log, which may be written meanwhile."""
     names = LogNames(directory)
+    names.refuse_unless_log()
     with reading(names.text):
         manifest = manifests.load(names)
     if manifest is None:
@@ -109,6 +112,7 @@ def log_stats(directory: str | os.PathLike[str]) -> LogStats:
         durability=manifest.durability,
         time=manifest.timing.expression,
         epoch=manifest.epoch,
+        writing=is_locked(names),
         salt=f"{manifest.salt:08x}",
         recovery=_recovery(names),
         consumers=_consumers(Checkpoints(names, manifest.salt), place.last_line),

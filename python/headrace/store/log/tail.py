@@ -158,10 +158,11 @@ class Tail:
         if size == place.end:
             return place
         action, length, start = "quarantined", size - place.end, place.end
+        rows = 0
         if self.indexes.options.tail == "keep":
             action = "kept"
         elif behind.stop == "whole":
-            action = "completed"
+            action, rows = "completed", 1
             entry = behind.completed(clock)
             files.write_at(self.segment.data, b"\n", size)
             files.system.sync(self.segment.data)
@@ -171,5 +172,7 @@ class Tail:
             segment = self.segment
             move_aside(self.indexes.names, segment.path, segment.data, start, size)
         path = str(self.segment.path)
-        self.indexes.report.add(action, path, behind.reason, bytes=length, offset=start)
+        self.indexes.report.add(
+            action, path, behind.reason, rows=rows, bytes=length, offset=start
+        )
         return place

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import threading
 import time
+import warnings
 import weakref
 from collections import deque
 from contextlib import contextmanager, suppress
@@ -18,6 +19,7 @@ from typing import TYPE_CHECKING, TypeAlias, cast
 
 from headrace.errors import (
     HeadraceError,
+    HeadraceWarning,
     LogFailedError,
     RefusedRecordError,
     TornTailError,
@@ -30,7 +32,7 @@ from headrace.store.log import files
 from headrace.store.log.appending import Appending, Pending
 from headrace.store.log.lock import LogLock
 from headrace.store.log.manifest import RecordLimits, Timing
-from headrace.store.log.names import LogNames
+from headrace.store.log.names import LogNames, is_log
 from headrace.store.log.recovery import recover
 from headrace.store.log.rotation import Rotation
 from headrace.store.log.upkeep import Upkeep
@@ -43,7 +45,7 @@ if TYPE_CHECKING:
     from headrace.kernel.log import LogLines, Place
     from headrace.kernel.programs import Program
     from headrace.store.log.indexes import RecoveryOptions
-    from headrace.store.log.manifest import Durability
+    from headrace.store.log.manifest import Durability, Manifest
     from headrace.store.log.metrics import Metric
     from headrace.store.log.report import Report
     from headrace.store.log.retention import Removed, Retention
@@ -57,6 +59,9 @@ _GATHERED = 4 << 20
 _TAKEN_AT_ONCE = 256
 _USUAL = 200
 """Bytes of a record, as long as nobody knows better."""
+
+_CLOCK_JUMP = 60_000
+"""By how many milliseconds the clocks of machines may differ without a warning."""
 
 _INTERRUPTED = "it was interrupted"
 
@@ -92,7 +97,7 @@ class Writer(Closing):
         self._committing = threading.RLock()
         self._closed = False
         self._timer: threading.Timer | None = None
-        with _opening(self._names.text):
+        with _opening(self._names):
             files.make_directories(self._names.directory)
             self._names.refuse_other_data()
             self._lock = LogLock(self._names)
@@ -112,6 +117,7 @@ class Writer(Closing):
             raise TornTailError(each.path, each.offset, each.bytes, each.why)
         epoch = max(manifest.epoch, self._lock.epoch) + 1
         self._lock.say(epoch)
+        self._warn(manifest)
         manifest = replace(
             manifest,
             epoch=epoch,
@@ -134,6 +140,30 @@ class Writer(Closing):
             options.retention,
         )
         self._upkeep.begin()
+
+    def _warn(self, before: Manifest) -> None:
+        """Warn where the times of new lines will not be those of the lines before."""
+        timing, active = self._options.timing, before.active
+        said = before.timing.expression
+        if (
+            said is not None
+            and timing.expression is None
+            and active.last_time is not None
+        ):
+            self._say(
+                f"the times of this log were taken by time={said!r} (--time), and those of "
+                "new records are times of writing; give it again if that is not meant"
+            )
+        ahead = (active.last_time or 0) - time.time_ns() // 1_000_000
+        if ahead > _CLOCK_JUMP and timing.late is not None:
+            self._say(
+                f"the time of the last line is {ahead // 1000} seconds ahead of this "
+                "machine's clock; times of writing stay there until then, unless "
+                "monotonic is 'off' (--monotonic off)"
+            )
+
+    def _say(self, what: str) -> None:
+        warnings.warn(f"{self._names.text}: {what}", HeadraceWarning, stacklevel=5)
 
     @property
     def recovered(self) -> Report:
@@ -368,17 +398,19 @@ class Writer(Closing):
 
 
 @contextmanager
-def _opening(path: str) -> Iterator[None]:
+def _opening(names: LogNames) -> Iterator[None]:
     try:
         yield
     except HeadraceError:
         raise
     except OSError as error:
         reason = error.strerror or str(error)
-        left = (
-            "what was acknowledged is in the log, and the next who opens it recovers it"
-        )
-        raise UnwritableError(path, reason, left) from error
+        left = "no log was made"
+        if is_log(names.directory):
+            left = (
+                "what was acknowledged is in the log, and the next writer recovers it"
+            )
+        raise UnwritableError(names.text, reason, left) from error
 
 
 def _tell(gathered: list[Pending], error: Exception) -> None:
