@@ -52,6 +52,22 @@ def asked(query, document=ROW):
         ("$.us[*].w.set(try nope else 0) | us[*].w", [0, 0]),
         ("$.us[*].w.set({a?: nope}) | us[*].w", [{}, {}]),
         ("$.us[*].w.set(nope == 1) | us[*].w", [False, False]),
+        # Lambdas and loops leave names and @ alone, in a change as elsewhere.
+        ("$.us[*].v.set([[x, k] for x in [1]]) | us[*].v", [[[1, "x"]], [[1, "y"]]]),
+        (
+            "$.us[*].v.set([0].map(x => [x, k, @])) | us[*].v",
+            [[[0, "x", 1]], [[0, "y", 2]]],
+        ),
+        ("patch $ {us[*].w: [k + x for x in ['z']]} | us[*].w", [["xz"], ["yz"]]),
+        (
+            "let d = $.id.set(1) in d.u.n.set([n + x for x in ['a']]) | [id, u.n]",
+            [1, ["Adaa"]],
+        ),
+        (
+            "us.map(o => o.v.set(k) | o.w.set([k + x for x in ['z']])) | @[*].w",
+            [["xz"], ["yz"]],
+        ),
+        ("us.map(u => $.us[0].v.set(u.v).us[0].v)", [1, 2]),
     ],
 )
 def test_names_are_fields_beside_the_one_that_is_changed(query, expected):
@@ -117,6 +133,7 @@ def test_a_row_that_cannot_be_changed_has_its_place(tmp_path):
         ("$.update(t, 1)", 10, "update takes its path in quotes", "$.set_path(p"),
         ("$.update({...u})", 11, "update takes keys", "update({key: value})"),
         ("$.update({a?: u})", 11, "update takes keys", "update({key: value})"),
+        ("$.a.set(x => 1)", 9, "set takes a value", "write modify(x => ...)"),
         ("$.a.set(other: 1)", 9, "set has no argument other", "there is value"),
     ],
 )
