@@ -31,7 +31,7 @@ pub(super) fn cast_integer<'r>(value: Value<'r>, arena: &'r Bump) -> Option<Valu
     Some(written.parse().map_or(Value::Big(written), Value::Int))
 }
 
-fn without_fraction<'r>(number: f64, arena: &'r Bump) -> Value<'r> {
+fn without_fraction(number: f64, arena: &Bump) -> Value<'_> {
     match super::numbers::whole(number.trunc()) {
         // All digits of a double this large are before its point.
         Value::Float(number) => Value::Big(arena.alloc_str(&format!("{number:.0}"))),
