@@ -50,7 +50,7 @@ def test_an_endless_line_ends_at_its_limit(start, query):
     child = start("query", "--max-line", "1MiB", query, "/dev/zero")
     out, err = child.communicate(timeout=60)
     assert (child.returncode, out) == (1, b"")
-    assert b"line 1, byte 0: the line is longer than max_line" in err
+    assert b"line 1, byte 0: the line is longer than --max-line allows" in err
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

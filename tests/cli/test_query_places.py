@@ -71,7 +71,7 @@ def test_a_key_index_leaves_places_alone(headrace, files):
             1,
             "only of a row",
         ),
-        ([QUERY, "a.jsonl", "--engine", "spark"], 2, "need engine='local'"),
+        ([QUERY, "a.jsonl", "--engine", "spark"], 2, "need --engine local"),
     ],
 )
 def test_places_that_are_not_known_are_refused(headrace, files, arguments, code, said):

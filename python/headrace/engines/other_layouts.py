@@ -16,12 +16,12 @@ def cure(path: str, content: bytes | None, reason: str) -> str:
     >>> cure("a.csv", b"id,name", "expected a value")
     'it looks like CSV; make JSON lines of it, with DuckDB, pandas or `mlr --icsv --ojsonl`'
     """
+    if content is None:
+        return f"`headrace convert {path}` makes lines of one large array"
     convert = (
         f"a line is one value; `headrace convert {path}` makes lines of JSON in another "
         "layout"
     )
-    if content is None:
-        return convert
     text = content.strip()
     if text.startswith((b"{", b"[")):
         goes_on = reason.startswith("unexpected end of the line")
