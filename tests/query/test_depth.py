@@ -5,7 +5,7 @@ from contextlib import suppress
 
 import pytest
 
-from headrace.api.query import prepare
+from headrace.api.query import evaluate, prepare
 from headrace.errors import HeadraceError
 from headrace.language import traversal
 from headrace.language.errors import QuerySyntaxError
@@ -108,15 +108,41 @@ def test_the_limit_counts_expressions_inside_each_other():
     with pytest.raises(QuerySyntaxError) as caught:
         parse("[[[1]]]", max_depth=2)
     assert caught.value.offset == 3
-    assert parse("1 + 1 + 1", max_depth=2)
+    assert parse("1 + (1 + 1)", max_depth=2)
     with pytest.raises(QuerySyntaxError):
-        parse("1 + 1 + 1 + 1", max_depth=2)
+        parse("1 + (1 + (1 + 1))", max_depth=2)
 
 
 def test_flat_chains_are_not_deep():
     names = ["a"] * 10_000
     for sign in [" and ", " or ", " ?? ", " | ", "."]:
         parse(sign.join(names))
+    assert parse("1 - 1 + 1 * 1 + 1", max_depth=2)
+
+
+@pytest.mark.parametrize(
+    ("query", "answer"),
+    [
+        ("1" + " + 1" * 2500, b"2501"),
+        ("1" + " - 1 + 2" * 1000, b"1001"),
+        ("0" + " or 0" * 2500 + " or 7", b"7"),
+        ("7" + " or 1 / 0" * 2500, b"7"),
+        ("1" + " and 1" * 2500 + " and 0", b"false"),
+        ("null" + " ?? null" * 2500 + " ?? 7", b"7"),
+        ("' a '" + ".trim()" * 2500, b'"a"'),
+        ("$" + ".p" * 2500, b"null"),
+        ("1" + " | @ + 1" * 2500, b"2501"),
+        ("[[1]][*]" + ".take(1)" * 1000, b"[[1]]"),
+    ],
+    ids=["sum", "signs", "or", "first or", "and", "??", "methods", "fields", "pipe", "[*]"],
+)  # fmt: skip
+def test_a_long_flat_chain_is_computed(query, answer):
+    assert evaluate(query, b"null") == answer
+
+
+def test_a_chain_has_an_end():
+    with pytest.raises(QuerySyntaxError, match="more than 3,000 terms"):
+        parse("1" + " + 1" * 5_000)
 
 
 def test_a_tree_of_the_greatest_depth_can_be_walked():

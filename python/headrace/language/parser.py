@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from headrace.errors import UsageError
-from headrace.language import traversal
+from headrace.language import ast, traversal
 from headrace.language.bindings import UNBOUND
 from headrace.language.grammar.cursor import DEEPEST, Cursor
 from headrace.language.grammar.expressions import ExpressionParser
@@ -15,6 +15,9 @@ from headrace.language.tokens import TokenKind
 if TYPE_CHECKING:
     from headrace.language.ast import Node
     from headrace.language.bindings import Bindings
+
+MOST_TERMS = 3000
+"""How many terms a chain of arithmetic may have."""
 
 MAX_DEPTH = 256
 """How deep a query may be nested, unless told otherwise."""
@@ -49,9 +52,22 @@ def _query(parser: ExpressionParser) -> Routine[Node]:
 
 
 def _check_depth(tree: Node, cursor: Cursor) -> None:
-    """Refuse trees that grew deep without nesting, as ``1 + 1 + 1 + …`` does."""
+    """Refuse trees that grew deep without nesting, as ``[*] => [*] => …`` does."""
     layer = [tree]
     for _ in range(cursor.max_depth + 1):
-        layer = [child for node in layer for child in traversal.children(node)]
+        layer = [child for node in layer for child in _inside(node, cursor)]
     if layer:
         raise cursor.too_deep(layer[0].span.start)
+
+
+def _inside(node: Node, cursor: Cursor) -> list[Node]:
+    """Return the expressions inside one; ``1 + 1 + 1`` is a chain, and not deep."""
+    terms: list[Node] = []
+    first = node
+    while isinstance(first, ast.Binary):
+        terms.append(first.right)
+        first = first.left
+        if len(terms) > MOST_TERMS:
+            reason = f"a chain of more than {MOST_TERMS:,} terms"
+            raise cursor.error(first.span.end, reason, "write [a, b, …].sum()")
+    return [first, *terms[::-1]] if terms else [*traversal.children(node)]

@@ -61,6 +61,33 @@ def unknown_source(
     return QueryMeaningError(query, offset, f"there is no source @{name}", hint)
 
 
+class LongChain:
+    """A chain of any length that is not deep: every so often its value gets a name."""
+
+    _LENGTH = 200
+
+    def __init__(self, compiler: Compiler, span: ast.Span) -> None:
+        self._compiler = compiler
+        self._span = span
+        self._count = 0
+        self._named: list[tuple[int, Id]] = []
+
+    def next(self, value: Id) -> Id:
+        """Return the value that the next link of the chain begins with."""
+        self._count += 1
+        if self._count % self._LENGTH:
+            return value
+        variable = self._compiler.writer.variable()
+        self._named.append((variable, value))
+        return self._compiler.variable(variable, self._span)
+
+    def around(self, value: Id) -> Id:
+        """Return the value of the whole chain."""
+        for variable, named in reversed(self._named):
+            value = self._compiler.let(variable, named, value, self._span)
+        return value
+
+
 class Compiler:
     """Adds the expressions of one query to one program."""
 
@@ -96,7 +123,9 @@ class Compiler:
                 return self._negate(node, scope)
             case ast.Not():
                 return self.writer.add(Tag.NOT, span, self.part(node.operand, scope))
-            case ast.Binary() | ast.Compare():
+            case ast.Binary():
+                return self._arithmetic(node, scope)
+            case ast.Compare():
                 return self.binary(node.operator, node.left, node.right, scope, span)
             case ast.And():
                 return self._chain(Tag.AND, node.operands, scope, span)
@@ -215,6 +244,10 @@ class Compiler:
             Tag.BINARY, span, bytes([OPERATORS.index(operator)]), *sides
         )
 
+    def long_chain(self, span: ast.Span) -> LongChain:
+        """Begin a chain of any length."""
+        return LongChain(self, span)
+
     def error(
         self, node: ast.Located, reason: str, hint: str = ""
     ) -> QueryMeaningError:
@@ -254,11 +287,36 @@ class Compiler:
     def _chain(
         self, tag: Tag, operands: Sequence[ast.Node], scope: Scope, span: ast.Span
     ) -> Id:
-        # From the right, so that the first is evaluated first and may end it.
-        *rest, last = [self.expression(operand, scope) for operand in operands]
-        for left in reversed(rest):
-            last = self.writer.add(tag, span, number(left), number(last))
-        return last
+        layer = [self.expression(operand, scope) for operand in operands]
+        # In pairs, and pairs of these: a long chain is not deep, and the first that
+        # ends it is still evaluated first.
+        while len(layer) > 1:
+            pairs = zip(layer[::2], layer[1::2], strict=False)
+            alone = layer[-1:] if len(layer) % 2 else []
+            layer = [
+                self.writer.add(tag, span, number(left), number(right))
+                for left, right in pairs
+            ]
+            layer += alone
+        return layer[0]
+
+    def _arithmetic(self, node: ast.Binary, scope: Scope) -> Id:
+        """Add a chain of operators, from the left."""
+        terms: list[ast.Binary] = []
+        first: ast.Node = node
+        while isinstance(first, ast.Binary):
+            terms.append(first)
+            first = first.left
+        chain = self.long_chain(node.span)
+        value = self.expression(first, scope)
+        for term in reversed(terms):
+            value = chain.next(value)
+            operator = bytes([OPERATORS.index(term.operator)])
+            right = self.part(term.right, scope)
+            value = self.writer.add(
+                Tag.BINARY, term.span, operator, number(value), right
+            )
+        return chain.around(value)
 
     def _contains_all(self, node: ast.ContainsAll, scope: Scope) -> Id:
         container = self.expression(node.container, scope)
@@ -284,12 +342,15 @@ class Compiler:
     def steps(self, of: Id, steps: Sequence[ast.Step], scope: Scope) -> Id:
         """Add a value taken through steps."""
         before: ast.Step | None = None
+        chain = self.long_chain(steps[0].span if steps else ast.NOWHERE)
         for position, step in enumerate(steps):
+            of = chain.next(of)
             if isinstance(step, ast.Each):
-                return self._each(of, step, steps[position + 1 :], scope)
+                of = self._each(of, step, steps[position + 1 :], scope)
+                break
             of = self._step(of, _without_need(step, before), scope)
             before = step
-        return of
+        return chain.around(of)
 
     def _step(self, of: Id, step: ast.Step, scope: Scope) -> Id:  # noqa: C901, a table of kinds
         span = step.span

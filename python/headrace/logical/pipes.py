@@ -43,10 +43,13 @@ def _stages(
     `written`: the write that gave the value, which a further write to the same
     goes on with.
     """
+    chain = compiler.long_chain(stages[0].span if stages else ast.NOWHERE)
     for position, stage in enumerate(stages):
+        value = chain.next(value)
         if isinstance(stage, ast.Bind):
             rest = stages[position + 1 :]
-            return _bind(compiler, value, stage, rest, scope, written=written)
+            value = _bind(compiler, value, stage, rest, scope, written=written)
+            break
         if written is not None and writes.go_on(stage, written):
             current = compiler.writer.add(Tag.CURRENT, stage.span)
             body = writes.chain_on(compiler, current, stage, scope.about_current())
@@ -54,7 +57,7 @@ def _stages(
             written = None
             body = _stage(compiler, stage, scope.about_current())
         value = compiler.with_current(value, body, stage.span)
-    return value
+    return chain.around(value)
 
 
 def _stage(compiler: Compiler, stage: ast.Node, scope: Scope) -> Id:
