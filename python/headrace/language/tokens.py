@@ -297,6 +297,6 @@ _SIGN_HINTS = {
     "&": "write `and`",
     ";": "a query is one expression; use `|` or `let … in …`",
     "`": _QUOTES,
-    "^": "write x.pow(y)",
+    "^": "no sign means a power: write x * x",
     **dict.fromkeys("\u2018\u2019\u201c\u201d", _QUOTES),
 }

@@ -287,7 +287,7 @@ def _is_key(tokens: list[Token], index: int) -> bool:
 MATCH_HINT = "write: match value with {pattern -> value, _ -> other}"
 
 _STAR_HINTS = {
-    "*": "write x.pow(y)",
+    "*": "no sign means a power: write x * x",
     "(": "write count() for all, count(test) for some",
 }
 _PROJECTION = "write the answer and then the rows: {a, b} where test"
