@@ -143,7 +143,12 @@ VALUES = [
 
 
 @pytest.mark.parametrize("query", LINES)
-def test_a_tail_that_gives_elements_gives_lines(rows, query):
+def test_a_tail_that_gives_elements_gives_lines(rows, monkeypatch, query):
+    monkeypatch.setattr("headrace.api.spark_query._start", lambda _master: in_process)
+    divided = {"engine": "spark", "partition_bytes": 20}
+    for shape in (None, "lines", "array"):
+        local = b"".join(rows.query(query, shape=shape).lines())
+        assert b"".join(rows.query(query, shape=shape, **divided).lines()) == local
     assert rows.query(query).to_list() == [0, 1, 2]
     whole = rows.query(query.replace("$.rows()", "$"), mode="stream")
     assert whole.to_list() == [0, 1, 2]
@@ -152,7 +157,12 @@ def test_a_tail_that_gives_elements_gives_lines(rows, query):
 
 
 @pytest.mark.parametrize(("query", "value"), VALUES)
-def test_any_other_tail_gives_one_value(rows, query, value):
+def test_any_other_tail_gives_one_value(rows, monkeypatch, query, value):
+    monkeypatch.setattr("headrace.api.spark_query._start", lambda _master: in_process)
+    divided = {"engine": "spark", "partition_bytes": 20}
+    for shape in (None, "lines", "array"):
+        local = b"".join(rows.query(query, shape=shape).lines())
+        assert b"".join(rows.query(query, shape=shape, **divided).lines()) == local
     assert rows.query(query).to_list() == [value]
     lines = rows.query(query, shape="lines").to_list()
     assert lines == (value if isinstance(value, list) else [value])

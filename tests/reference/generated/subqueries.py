@@ -171,9 +171,17 @@ class SubqueryMaker:
             "null",
             "'a'",
             "(2 > 1)",
+            # Behind rows(), a write would be one to a row.
+            lambda: "3" if self.of_rows or not self.rarely() else self.write(),
             # A field of nothing is refused.
             lambda: self.of_nothing() if self.rarely() and self.rarely() else "2",
         )
+
+    def write(self):
+        """Make all rows with a change."""
+        place = self.one_of("[0].v", "[*].v", "[-1]", "[* if id > 1].n", "..v")
+        change = self.one_of("set(0)", "set($.count())", "delete()", "modify(1)")
+        return f"$.{change}" if self.rarely() else f"${place}.{change}"
 
     def of_nothing(self):
         self.may_be_refused = True
