@@ -216,3 +216,50 @@ def test_a_relative_path_is_that_of_the_directory_where_it_was_given(
     assert len(ds) == 800_000
     assert repr(ds) == "<headrace.Dataset p.jsonl>"
     assert [path.name for path in (tmp_path / "there").iterdir()] == ["p.jsonl"]
+
+
+def test_what_a_killed_writer_left_is_removed_and_what_is_written_stays(
+    write, tmp_path
+):
+    from headrace.api.recompress import recompress
+
+    path = write(b"1\n", "x.jsonl.gz")
+    recompress(write(b"1\n", "a.jsonl"), path)
+    mine = headrace.LineWriter(path)
+    mine.write(5)
+    dead = [".x.jsonl.gz.tmp-7-0123abcd", "..x.jsonl.gz.tmp-7-0123abcd.tmp-7-0123abcd"]
+    others = [
+        ".y.jsonl.gz.tmp-7-0123abcd",
+        ".x.jsonl.gz.tmp-7",
+        ".x.jsonl.gz.tmp-8-0123abcd",
+    ]
+    for name in dead + others:
+        write(b"rest", name)
+        os.utime(tmp_path / name, (1, 1))
+    os.utime(
+        tmp_path / others[-1]
+    )  # it may be that of a writer that has yet to lock it
+    living = next(
+        each for each in tmp_path.glob(".x*") if each.name not in dead + others
+    )
+    os.utime(living, (1, 1))
+    for use in (
+        lambda: recompress(path),
+        lambda: headrace.LineWriter(path).close(),
+        lambda: headrace.open(tmp_path / "a.jsonl").query("$").write(path),
+    ):
+        for name in dead:
+            write(b"rest", name)
+            os.utime(tmp_path / name, (1, 1))
+        use()
+        assert not [name for name in dead if (tmp_path / name).exists()]
+        assert all((tmp_path / name).exists() for name in others)
+    mine.close()
+    assert list(headrace.open(path)) == [5]
+
+
+def test_damage_is_not_said_to_be_nearer_than_it_is(write):
+    packed = bytearray(gzip.compress(b"".join(b"%d\n" % n for n in range(100_000))))
+    packed[-8] ^= 1  # its checksum, which is compared at the end of all
+    with pytest.raises(HeadraceError, match="rows from somewhere before it on may be"):
+        list(headrace.open(write(bytes(packed), "a.jsonl.gz")))

@@ -20,7 +20,12 @@ from headrace.errors import (
 )
 from headrace.kernel.blocks import codecs
 from headrace.kernel.rows import Decoding
-from headrace.store.atomic import destination, replace_file, temporary_name
+from headrace.store.atomic import (
+    destination,
+    remove_abandoned,
+    replace_file,
+    temporary_name,
+)
 from headrace.store.checkpoints import SUFFIX, is_foreign
 from headrace.store.decoded import decoded
 from headrace.store.log.names import is_segment
@@ -70,6 +75,7 @@ def recompress(
         raise UnwritableError(
             str(final), "there is no such directory", "nothing was written"
         )
+    remove_abandoned(final)
     temporary = temporary_name(final)
     sidecar = temporary.with_name(temporary.name + SUFFIX)
     try:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import errno
+import fcntl
 import os
 import re
 import shutil
 import stat
+import time
 from contextlib import contextmanager, suppress
 from functools import partial
 from io import FileIO
@@ -50,6 +52,7 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
 @contextmanager
 def in_place_of(path: Path) -> Iterator[NewFile]:
     """Do the same for who writes to it by its temporary name."""
+    remove_abandoned(path)
     with _naming(path):
         new = NewFile(path)
         try:
@@ -75,6 +78,8 @@ class NewFile:
         self.size = 0
         # An object, which an interrupt cannot leave open: it is closed when it is collected.
         self._file = create(self.temporary)
+        with suppress(OSError):  # not every file system has locks
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         self._be_like(like or path)
 
     def _be_like(self, path: Path) -> None:
@@ -123,6 +128,33 @@ class NewFile:
 def temporary_name(path: Path) -> Path:
     """Return a name beside `path` that nobody else has."""
     return path.with_name(f".{path.name}.tmp-{os.getpid()}-{os.urandom(4).hex()}")
+
+
+_LEFT_SECONDS = 600.0
+"""Seconds in which who writes a temporary file is sure to have locked it."""
+
+
+def remove_abandoned(path: Path) -> None:
+    """Remove temporary files of `path` whose writers were killed; any may be writing it.
+
+    Who writes one has it locked, which ends with its process.
+    """
+    temporary = r"\.tmp-[0-9]+-[0-9a-f]{8}"
+    name = re.escape(path.name)
+    ours = re.compile(rf"\.{name}{temporary}|\.\.{name}{temporary}{temporary}")
+    with suppress(OSError), os.scandir(path.parent) as entries:
+        for entry in entries:
+            if ours.fullmatch(entry.name) and entry.is_file(follow_symlinks=False):
+                with suppress(OSError):
+                    _remove_unless_locked(path.with_name(entry.name))
+
+
+def _remove_unless_locked(path: Path) -> None:
+    if time.time() - path.stat().st_mtime < _LEFT_SECONDS:
+        return
+    with path.open("rb") as file:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        path.unlink()
 
 
 def remove_temporary(path: Path) -> None:

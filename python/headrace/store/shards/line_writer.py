@@ -7,7 +7,12 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from headrace.errors import HeadraceError, UnwritableError
-from headrace.store.atomic import NewFile, destination, sync_directory
+from headrace.store.atomic import (
+    NewFile,
+    destination,
+    remove_abandoned,
+    sync_directory,
+)
 from headrace.store.checkpoints import SUFFIX, is_foreign
 from headrace.store.shards import options as asked
 from headrace.store.shards.block_table import write_block_table
@@ -59,6 +64,7 @@ class LineWriter(RecordWriter[None]):
         super().__init__(os.fspath(path), limits, on_error)
         self._codec = chosen.compression.codec
         self._path = destination(path)
+        remove_abandoned(self._path)
         self._packer = chosen.packer()
         self._shard: Shard | None = None
         with self._writing():
