@@ -168,6 +168,7 @@ def codec_table() -> list[
         list[tuple[str, int, int]],
     ]
 ]: ...
+def wrong_literal(parameter: str, text: str) -> str | None: ...
 def builtins() -> list[
     tuple[
         str,

@@ -24,6 +24,7 @@ pub mod rows;
 pub mod sealed;
 pub mod table;
 pub mod tally;
+pub mod times;
 pub mod value;
 
 pub use crc32c::crc32c;

@@ -84,6 +84,7 @@ mod _native {
     #[pymodule_export]
     use crate::query::{
         Program, RowQuery, Sources, StreamQuery, builtins, format_problem, unknown_group,
+        wrong_literal,
     };
     #[pymodule_export]
     use crate::sealed_index::{SealedIndex, hash_all, hash_blocks};

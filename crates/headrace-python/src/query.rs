@@ -42,6 +42,12 @@ pub(crate) fn builtins() -> Vec<Row> {
     .collect()
 }
 
+/// What is wrong with a text as the argument of this name, if no row can make it right.
+#[pyfunction]
+pub(crate) fn wrong_literal(parameter: &str, text: &str) -> Option<String> {
+    query::builtins::check_literal(parameter, text).err()
+}
+
 fn parameter(parameter: Parameter) -> (String, String, bool) {
     let (kind, name, repeated) = match parameter {
         Parameter::Value(name) => ("value", name, false),

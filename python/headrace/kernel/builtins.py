@@ -67,6 +67,16 @@ def unknown_group(pattern: str, template: str) -> str | None:
     return _native.unknown_group(pattern, template)
 
 
+_CHECKED = frozenset({"Patterns", "Times"})
+
+
+def wrong_literal(builtin: Builtin, parameter: str, text: str) -> str | None:
+    """Return what is wrong with a text as an argument, if no row can make it right."""
+    if builtin.group not in _CHECKED:
+        return None
+    return _native.wrong_literal(parameter, text)
+
+
 @cache
 def builtins() -> dict[str, Builtin]:
     """Return every builtin under its name and its aliases."""

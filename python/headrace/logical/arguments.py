@@ -27,7 +27,17 @@ Functions: TypeAlias = Mapping[str, ast.Lambda]
 _ANY_NAME = frozenset({"pick", "zip_shape", "group", "aggregate", *RANKS})
 """Builtins that give a field the name of the argument, or check the names themselves."""
 
-_KEPT = {"zip_longest": ("fill",), "group_shape": ("by", "shape")}
+_KEPT = {
+    "zip_longest": ("fill",),
+    "group_shape": ("by", "shape"),
+    **dict.fromkeys(
+        (
+            *("to_time", "parse_time", "format_time", "to_epoch", "trunc_time"),
+            *("add_time", "time_diff", "time_range"),
+        ),
+        ("zone",),
+    ),
+}
 """Arguments that the core looks up by name."""
 
 DEEP = {"find": "deep_find", "shape": "deep_shape", "like": "deep_like"}

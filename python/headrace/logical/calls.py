@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from headrace.kernel.builtins import Builtin, builtins, unknown_group
+from headrace.kernel.builtins import Builtin, builtins, unknown_group, wrong_literal
 from headrace.language import ast, traversal
 from headrace.logical import grouping, joins
 from headrace.logical.arguments import DEEP
@@ -269,10 +269,22 @@ def _no_group(compiler: Compiler, at: ast.Located, group: str) -> QueryMeaningEr
     return compiler.error(at, f"the pattern has no group {group}", hint)
 
 
+def _check_literal(
+    compiler: Compiler, builtin: Builtin, parameter: str, node: ast.Node
+) -> None:
+    """Refuse a pattern, zone, unit or span that no row can make right."""
+    if isinstance(node, ast.Literal) and isinstance(node.value, str):
+        wrong = wrong_literal(builtin, parameter, node.value)
+        if wrong is not None:
+            raise compiler.error(node, wrong)
+
+
 def _builtin_argument(
     compiler: Compiler, builtin: Builtin, position: int, arg: ast.Arg, scope: Scope
 ) -> bytes:
     parameter = builtin.parameter(position)
+    name = arg.name or ("" if parameter is None else parameter.name)
+    _check_literal(compiler, builtin, name, arg.value)
     if parameter is None:
         if arg.name is None:
             most = len(builtin.parameters)
@@ -292,8 +304,8 @@ def _builtin_argument(
         case "either" if _is_per_element(arg.value, scope):
             return compiler.each_argument(arg.value, scope)
         case "name" if isinstance(arg.value, ast.Name):
-            name = compiler.constant(arg.value.name, arg.span)
-            return compiler.argument(name, name=arg.name)
+            named = compiler.constant(arg.value.name, arg.span)
+            return compiler.argument(named, name=arg.name)
         case _:
             pattern = None
             if parameter.name == "pattern" and isinstance(arg.value, ast.Literal):

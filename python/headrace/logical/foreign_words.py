@@ -11,9 +11,11 @@ if TYPE_CHECKING:
 
 _OURS = {
     "add": "sum", "array_agg": "collect", "ascii_downcase": "lower", "ascii_upcase": "upper",
-    "average": "avg", "concat": "chain", "endswith": "ends_with", "every": "all", "from_entries": "from_pairs",
+    "average": "avg", "concat": "chain", "date_add": "add_time", "date_diff": "time_diff",
+    "date_format": "format_time", "dateadd": "add_time", "datediff": "time_diff", "dow": "weekday", "endswith": "ends_with", "every": "all", "from_entries": "from_pairs",
     "ifnull": "coalesce", "isnull": "missing", "join_by": "join", "lcase": "lower", "length": "len",
     "limit": "take", "lowercase": "lower", "ltrimstr": "strip_prefix", "map_values": "transform_values", "mean": "avg",
+    "fromdateiso8601": "to_epoch", "mktime": "to_epoch", "timestamp": "to_time", "to_datetime": "to_time", "to_timestamp": "to_time",
     "now_ms": "now", "nvl": "coalesce", "offset": "skip", "order_by": "sort",
     "regexp_matches": "re_match", "regexp_replace": "replace_all_re", "rtrimstr": "strip_suffix", "select": "filter",
     "size": "len", "some": "any", "startswith": "starts_with", "strip": "trim",
@@ -38,7 +40,6 @@ _PHRASES = {
     "shift": "write xs[1:] for the rest, .first() for the element",
     "sub": "write .replace_re(pattern, text), or .replace(part, text)",
     "gsub": "write .replace_all_re(pattern, text), or .replace_all(part, text)",
-    "strptime": "to_time",
     "tail": "write .last(3)",
     "to_date": "to_time",
     "todate": "to_time",

@@ -23,7 +23,7 @@ GIVES_ELEMENTS = ROW_LOCAL | {
     "distinct_by", "drop", "drop_while", "dropwhile", "enumerate", "explode",
     "flatten", "group", "implode", "intersect", "lag", "lead", "pairwise", "pct_change", "rank", "remove",
     "reverse", "rolling_avg", "rolling_max", "rolling_min", "rolling_sum", "row_number", "skip",
-    "sort", "sort_by", "take", "take_while", "takewhile", "unique", "unique_by",
+    "sort", "sort_by", "take", "take_while", "takewhile", "time_range", "unique", "unique_by",
     "left_join", "lookup", "window", "zip_streams", "zscore",
 }  # fmt: skip
 """Methods that give elements whatever they are called on, none of null."""

@@ -15,6 +15,7 @@ from tests.reference.language.methods.plain_writes import PLAIN_WRITES
 from tests.reference.language.methods.reducers import REDUCERS
 from tests.reference.language.methods.streams import STREAMS, settled
 from tests.reference.language.methods.texts import TEXTS
+from tests.reference.language.methods.times import TIMES
 
 
 def _on_values(method):
@@ -33,6 +34,7 @@ METHODS = {
             MEMBERSHIP,
             OBJECTS,
             TEXTS,
+            TIMES,
             CONVERSION,
             PLAIN_WRITES,
         )

@@ -22,6 +22,7 @@ mod search;
 mod spelling;
 mod statistics;
 mod text;
+mod times;
 mod windows;
 mod writes;
 
@@ -32,7 +33,10 @@ use super::{
     Arg, ExprId, Fault, Machine,
     machine::{Evaluated, Flow, Sink},
 };
-use crate::value::Value;
+use crate::{
+    times::{Bucket, Pattern, Span, Unit, Zone},
+    value::Value,
+};
 
 /// A function or method of the language.
 pub struct Builtin {
@@ -126,11 +130,30 @@ pub static BUILTINS: &[&[Builtin]] = &[
     search::BUILTINS,
     patterns::BUILTINS,
     convert::BUILTINS,
+    times::BUILTINS,
     output::BUILTINS,
     recursive::BUILTINS,
     writes::BUILTINS,
     globals::BUILTINS,
 ];
+
+/// Refuse a text that no row can make right as the argument of this name: a pattern, time zone,
+/// unit or span that is none.
+///
+/// # Errors
+/// What is wrong with it.
+pub fn check_literal(parameter: &str, text: &str) -> Result<(), String> {
+    match parameter {
+        "pattern" => super::regex::compile(text).map(drop),
+        "zone" => Zone::find(text).map(drop),
+        "unit" => Unit::find(text).map(drop),
+        "bucket" => Bucket::parse(text).map(drop),
+        "span" | "step" => Span::parse(text).map(drop),
+        "pattern to read" => Pattern::to_read(text).map(drop),
+        "pattern to write" => Pattern::to_write(text).map(drop),
+        _ => Ok(()),
+    }
+}
 
 /// The builtin of that name or alias.
 pub fn find(name: &str) -> Option<&'static Builtin> {
