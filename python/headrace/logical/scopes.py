@@ -14,15 +14,12 @@ from headrace.kernel.builtins import builtins
 from headrace.language import ast, traversal
 from headrace.logical.joins import is_join
 from headrace.logical.sources import begins_with_rows
+from headrace.logical.writes import WRITES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from headrace.kernel.builtins import ParameterKind
-
-_WRITES = frozenset(
-    {"set", "modify", "delete", "unset", "merge", "deep_merge", "update"}
-)
 
 
 class Known(NamedTuple):
@@ -178,7 +175,7 @@ def _arguments(
         if kind == "name" and isinstance(arg.value, ast.Name):
             changed.append(arg)
             continue
-        about_element = kind in ("each", "either") or step.name in _WRITES
+        about_element = kind in ("each", "either") or step.name in WRITES
         inner = element if about_element else beside
         if is_join(step):
             inner = replace(inner, is_key=about_element)
