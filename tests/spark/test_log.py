@@ -5,7 +5,10 @@ import pytest
 import headrace
 from headrace.errors import SourceChangedError
 
-pytestmark = pytest.mark.spark
+pytestmark = [
+    pytest.mark.spark,
+    pytest.mark.filterwarnings("ignore:.*are not committed"),
+]
 
 ROWS = [{"id": n, "k": f"k{n % 9}"} for n in range(2000)]
 
