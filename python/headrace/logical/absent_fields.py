@@ -8,13 +8,13 @@ and what was probably meant.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from difflib import get_close_matches
 from itertools import takewhile
 from typing import TYPE_CHECKING, TypeAlias
 
 from headrace.kernel.builtins import builtins
 from headrace.language import ast, traversal
 from headrace.logical.demand import NOTHING
+from headrace.suggestion import nearest
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -185,7 +185,6 @@ def _meant(
         return _CONSTANTS[name]
     if called := _function(name):
         return called
-    near = get_close_matches(name, paths, n=1, cutoff=0.7)
-    if near:
-        return paths[near[0]]
+    if near := nearest(name, paths):
+        return paths[near]
     return f'the text "{name}"' if is_compared else ""
