@@ -47,6 +47,7 @@ enum Expected {
 }
 
 /// Splits text into values, as it comes.
+#[allow(clippy::struct_excessive_bools, reason = "where a byte stands has that many sides")]
 pub struct ValueSplitter {
     splitting: Splitting,
     expected: Expected,

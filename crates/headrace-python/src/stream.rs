@@ -51,7 +51,11 @@ impl RowStream {
         source, codec, *, size, start = 0, end = u64::MAX, first_row = 0, max_line,
         at_row = false, decoding = None, ends_at_long_row = false
     ))]
-    #[allow(clippy::fn_params_excessive_bools, reason = "they have names in Python")]
+    #[allow(
+        clippy::fn_params_excessive_bools,
+        clippy::too_many_arguments,
+        reason = "they have names in Python"
+    )]
     fn new(
         py: Python<'_>,
         source: Source<'_>,
