@@ -37,6 +37,7 @@ def test_rows_are_those_of_a_batch_read(log):
     assert lines(stream.batch()) == expected(range(350, 420))
 
 
+@pytest.mark.filterwarnings("ignore:.*are not committed")
 def test_what_is_not_committed_is_no_line(log):
     with max(log.glob("*.jsonl")).open("ab") as file:
         file.write(b'{"id":"not committed"}\n')
