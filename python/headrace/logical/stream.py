@@ -127,13 +127,15 @@ class Order:
 class Group:
     """Elements by the names of their groups, and what each group becomes by itself.
 
-    `key` is asked of each element, as its document, and gives the name. With `last`, a group
-    is its last element. `each` is asked of an object that has one group and no other, None
+    `key` is asked of each element, as its document, and gives the name; `check` is asked of
+    arrays of elements with one name, and fails if their keys are of two kinds. With `last`, a
+    group is its last element. `each` is asked of an object that has one group and no other, None
     if that is all; what it ``gives`` is put together to one object, or to elements, of
     which `rest` is asked, None if they are the lines of output.
     """
 
     key: ast.Node
+    check: ast.Node
     last: bool
     each: ast.Node | None
     gives: Literal["object", "elements"]
@@ -690,7 +692,8 @@ def _group(step: ast.Method, rest: Sequence[ast.Step]) -> Group | None:
     name = (ast.Method("group_by", (ast.Arg(ast.Current()),)), ast.Method("keys"))
     key = ast.ArrayLiteral((_about_element(step.args[0].value),))
     path = ast.Path(key, (*name, ast.Index(0)))
-    return Group(path, step.name == "index_by", each, gives, left)
+    check = ast.Path(ast.Root(), (ast.Method("rows"), step))
+    return Group(path, check, step.name == "index_by", each, gives, left)
 
 
 def _is_about_values(step: ast.Step) -> bool:

@@ -99,6 +99,7 @@ class GroupPlan:
     """
 
     key: bytes
+    check: Program
     last: bool
     each: Program | None
     gives: Literal["object", "elements"]
@@ -365,7 +366,8 @@ class _Planner:
     def _group(self, group: logical.Group) -> GroupPlan:
         each = None if group.each is None else self.program(group.each)
         rest = None if group.rest is None else self.program(group.rest)
-        return GroupPlan(self._code(group.key), group.last, each, group.gives, rest)
+        key, check = self._code(group.key), self.program(group.check)
+        return GroupPlan(key, check, group.last, each, group.gives, rest)
 
     def _order(self, order: logical.Order) -> OrderPlan:
         then = tuple(self._stage(stage) for stage in order.then)

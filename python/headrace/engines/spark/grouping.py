@@ -6,7 +6,7 @@ something is asked of it: then it is held, and nothing else is.
 
 from __future__ import annotations
 
-from itertools import groupby
+from itertools import groupby, islice
 from operator import itemgetter
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 
     from headrace.engines.spark.asking import TaskQuery
     from headrace.physical.query_plan import GroupPlan
+
+_CHECKED_TOGETHER = 64
+"""So many elements are checked at once: few enough to be held beside the group."""
 
 _PIECE_BYTES = 4096
 """A piece ends when it has so much: not so large that few make a partition large."""
@@ -68,12 +71,21 @@ class Grouping:
     def _group(self, members: Iterator[Member]) -> Iterator[Piece]:
         first = next(members)
         name = self._key.evaluate(first.line, DEEPEST, self._sources)
-        texts = self._texts(name, first.line, (each.line for each in members))
+        lines = self._checked(first.line, (each.line for each in members))
+        texts = self._texts(name, first.line, lines)
         try:
             for place, text in enumerate(texts):
                 yield Piece(first.task, first.number, place, text)
         except HeadraceError as error:
             yield Piece(first.task, first.number, 0, b"", error)
+
+    def _checked(self, first: bytes, rest: Iterator[bytes]) -> Iterator[bytes]:
+        """Yield elements of a group, some at a time, if their keys are of its kind."""
+        check = self._plan.check
+        while some := list(islice(rest, _CHECKED_TOGETHER)):
+            document = b"[%s]" % b",".join([first, *some])
+            check.evaluate(document, DEEPEST, self._sources)
+            yield from some
 
     def _texts(
         self, name: bytes, first: bytes, rest: Iterator[bytes]

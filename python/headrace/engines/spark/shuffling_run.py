@@ -91,9 +91,7 @@ class ShufflingRun(JoiningRun):
         # What fails comes before all else, in its order.
         first = next(chunks, (0, Chunk(0, 0)))[1]
         if first.failure is not None:
-            if group.rest is None:
-                raise first.failure
-            # The rest may not have come to it.
+            # Another error may come before it: of keys, or of the rest of the query.
             yield from self._held_lines(plan, nulls=nulls, limit=limit)
             return
         texts = chain([first.lines], (chunk.lines for _, chunk in chunks))
