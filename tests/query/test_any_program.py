@@ -50,7 +50,7 @@ def test_a_changed_program_is_run_or_refused(data):
 
 @given(code=st.binary(max_size=200))
 def test_any_bytes_are_refused(code):
-    ask(b"HRQP\x01" + code, b"null")
+    ask(b"HRQP\x02" + code, b"null")
 
 
 @given(data=st.data())

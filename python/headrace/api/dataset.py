@@ -355,6 +355,7 @@ class Dataset(Closing, Sequence[T_co]):
         lanes: bool = True,
         index: bool = True,
         shape: Literal["lines", "array"] | None = None,
+        strict_types: bool = False,
         errors: Errors | None = None,
         engine: Literal["local", "spark"] = "local",
         master: str | None = None,
@@ -372,7 +373,9 @@ class Dataset(Closing, Sequence[T_co]):
         refused. With `where`, another query, only rows for which it is truthy are asked. With
         `allow_env`, ``env("NAME")`` is a variable of the environment, null if it is not set.
         Answers that are null are none unless `nulls`. The output ``"match"`` gives the
-        rows whose answer is truthy, as they are. With `reverse` the last row is first;
+        rows whose answer is truthy, as they are. With `strict_types`, a value of a kind
+        that an operation is not for is an error: a field of a number, ``upper`` of one.
+        Null stays null. With `reverse` the last row is first;
         with `distinct_by`, a query too, only the first row of each key is asked. With
         `frame`, lines are a key, this separator and JSON, which may be null. With
         `errors`, rows that are passed over go there: to a file, or to a function.
@@ -417,6 +420,7 @@ class Dataset(Closing, Sequence[T_co]):
             where=where,
             matches=output == "match",
             bindings=bindings,
+            strict_types=strict_types,
         )
         main = plan.main
         if output == "match" and not isinstance(main, RowPlan):

@@ -57,6 +57,7 @@ class QueryKeywords(TypedDict, total=False):
     null_payload: Literal["skip", "keep", "error"]
     lanes: bool
     index: bool
+    strict_types: bool
     errors: Errors | None
 
 

@@ -49,19 +49,29 @@ if TYPE_CHECKING:
 
 
 @lru_cache(maxsize=256)
-def prepare(query: str) -> Program:
+def prepare(query: str, *, strict_types: bool = False) -> Program:
     """Compile a query about one document."""
     with deep():
-        return Program(query, compile_query(query, read_query(query)))
+        tree = read_query(query)
+        return Program(query, compile_query(query, tree, strict=strict_types))
 
 
-def evaluate(query: str, document: bytes, max_depth: int = MAX_DEPTH) -> bytes:
+def evaluate(
+    query: str,
+    document: bytes,
+    max_depth: int = MAX_DEPTH,
+    *,
+    strict_types: bool = False,
+) -> bytes:
     """Return the answer to a query over one JSON document, as JSON.
+
+    With `strict_types`, a value of a kind that an operation is not for is an error.
 
     >>> evaluate("$.a + 1", b'{"a": 41}')
     b'42'
     """
-    return prepare(query).evaluate(document, max_depth)
+    program = prepare(query, strict_types=strict_types)
+    return program.evaluate(document, max_depth)
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,13 +39,19 @@ if TYPE_CHECKING:
 
 
 def compile_query(
-    source: str, tree: ast.Node, sources: Mapping[str, int] | None = None
+    source: str,
+    tree: ast.Node,
+    sources: Mapping[str, int] | None = None,
+    *,
+    strict: bool = False,
 ) -> bytes:
     """Return the program of a query; `source` is its text, for errors.
 
     `sources`: the numbers under which the program finds what named sources say.
+    `strict`: a value of a kind that an operation is not for is an error.
     """
     compiler = Compiler(source, sources or {})
+    compiler.writer.strict = strict
     compiler.expression(tree, Scope())
     return compiler.writer.finish()
 

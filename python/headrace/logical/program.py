@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 Id: TypeAlias = int
 T = TypeVar("T")
 
-VERSION = 1
+VERSION = 2
 
 _I64 = range(-(1 << 63), 1 << 63)
 
@@ -126,8 +126,9 @@ def constant(value: Scalar) -> bytes:
 
 @dataclass(slots=True)
 class ProgramWriter:
-    """A program under construction."""
+    """A program under construction; `strict`: with strict types."""
 
+    strict: bool = False
     _exprs: list[bytes] = field(default_factory=list)
     _variables: int = 0
 
@@ -144,6 +145,6 @@ class ProgramWriter:
 
     def finish(self) -> bytes:
         """Return the program; its last expression is the query."""
-        head = b"HRQP" + bytes([VERSION])
+        head = b"HRQP" + bytes([VERSION]) + flag(self.strict)
         counts = number(self._variables) + number(len(self._exprs))
         return head + counts + b"".join(self._exprs)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias, TypeVar
 
 from headrace.errors import UsageError
 from headrace.kernel.programs import Program
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from headrace.store.row_provider import KeyFilter
 
 ALL_FIELDS = Lanes()
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,12 +171,14 @@ def plan_query(
     where: str | None = None,
     matches: bool = False,
     bindings: Bindings = UNBOUND,
+    strict_types: bool = False,
 ) -> QueryPlan:
     """Plan a query; one that was asked before is not planned again.
 
     Neither the sources nor the rows are part of the question, so one plan serves
     them all. With `where`, only rows for which it is truthy are asked, whole rows if the
-    query `matches`; with `distinct_by`, only the first row of each key is asked.
+    query `matches`; with `distinct_by`, only the first row of each key is asked. With
+    `strict_types`, a value of a kind that an operation is not for is an error.
     """
     with deep():
         return _planned(
@@ -185,6 +188,7 @@ def plan_query(
             where=where,
             matches=matches,
             bindings=bindings,
+            strict_types=strict_types,
         )
 
 
@@ -204,6 +208,7 @@ def _planned(
     where: str | None,
     matches: bool,
     bindings: Bindings,
+    strict_types: bool,
 ) -> QueryPlan:
     tree = read_query(query, bindings)
     sources = _sources(tree)
@@ -217,7 +222,7 @@ def _planned(
         if matches:
             tree = ast.And((condition, tree))
             condition = None
-    planner = _Planner(query, condition)
+    planner = _Planner(query, condition, strict=strict_types)
     main: RowPlan | StreamPlan | ValuePlan
     if distinct_by is not None:
         if plan is not None:
@@ -233,8 +238,8 @@ def _planned(
         main = RowPlan(
             planner.program(tree),
             fields_of(tree),
-            key_filter.of_condition(tree),
-            key_filter.of_answer(tree),
+            planner.found_by(key_filter.of_condition(tree)),
+            planner.found_by(key_filter.of_answer(tree)),
         )
     elif isinstance(plan, logical.ValuePlan):
         main = ValuePlan(planner.program(plan.tree), plan.spread)
@@ -336,11 +341,21 @@ def _chosen_by(condition: ast.Node) -> logical.StreamStage:
 class _Planner:
     """Plans the parts of one query, and with each what it asks of named sources."""
 
-    def __init__(self, query: str, where: ast.Node | None = None) -> None:
+    def __init__(
+        self, query: str, where: ast.Node | None = None, *, strict: bool = False
+    ) -> None:
         self._query = query
         self._where = where
+        self._strict = strict
         self._numbers: dict[str, int] = {}
         self.questions: list[StreamPlan] = []
+
+    def found_by(self, keys: T | None) -> T | None:
+        """Return what leads to rows that are needed, if the others can be passed over.
+
+        With strict types, a row that does not match may be one that fails.
+        """
+        return None if self._strict else keys
 
     def stream(self, plan: logical.StreamPlan) -> StreamPlan:
         if self._where is not None and plan.source is None:
@@ -358,7 +373,7 @@ class _Planner:
             lanes(plan),
             None if plan.prune is None else self._prune(plan.prune),
             None if plan.order is None else self._order(plan.order),
-            key_filter.of_stream(plan),
+            self.found_by(key_filter.of_stream(plan)),
             None if plan.group is None else self._group(plan.group),
             plan.slots,
         )
@@ -377,7 +392,7 @@ class _Planner:
         return self._code(prune.program), prune.keep
 
     def distinct(self, tree: ast.Node, query: str, key: ast.Node) -> StreamPlan:
-        once = PlainStage("distinct", compile_query(query, key))
+        once = PlainStage("distinct", compile_query(query, key, strict=self._strict))
         return self._each_of(tree, (once,), fields_of(key))
 
     def each_chosen(self, tree: ast.Node) -> StreamPlan:
@@ -392,7 +407,7 @@ class _Planner:
         if self._where is not None:
             stages = (self._stage(_chosen_by(self._where)), *stages)
             read = union([read, fields_of(self._where)])
-            keys = key_filter.of_condition(self._where)
+            keys = self.found_by(key_filter.of_condition(self._where))
         each = PlainStage("each", self._code(ast.ArrayLiteral((tree,))))
         lanes = Lanes(read, fields_of(tree), selective=True)
         return StreamPlan(None, (*stages, each), "lines", lanes=lanes, keys=keys)
@@ -408,7 +423,7 @@ class _Planner:
             case logical.JoinStage():
                 key, right_key = self._code(stage.key), self._code(stage.right_key)
                 right = self.stream(stage.right)
-                fields = key_filter.of_join(stage)
+                fields = self.found_by(key_filter.of_join(stage))
                 return JoinPlan(stage.kind, key, right, right_key, stage.name, fields)
             case logical.ZipStage():
                 return ZipPlan(self.stream(stage.right), stage.longest)
@@ -421,4 +436,4 @@ class _Planner:
                 # What the question itself asks has its number by now.
                 self._numbers[name] = len(self.questions)
                 self.questions.append(plan)
-        return compile_query(self._query, tree, self._numbers)
+        return compile_query(self._query, tree, self._numbers, strict=self._strict)

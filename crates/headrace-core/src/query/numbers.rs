@@ -122,9 +122,9 @@ pub(super) fn addend<'r>(element: Value<'r>, builtin: &str, arena: &'r Bump) -> 
 /// What is said of values of two kinds where the least or the greatest is wanted.
 pub(super) fn unlike(one: Kind, other: Kind, builtin: &str) -> Fault {
     let (low, high) = if one < other { (one, other) } else { (other, one) };
-    let (low, high) = (low.name(), high.name());
+    let (low, high) = (low.with_article(), high.with_article());
     Fault::new(format!(
-        "{builtin} compares values of one kind, not a {low} and a {high}; cast them, as in \
+        "{builtin} compares values of one kind, not {low} and {high}; cast them, as in \
          max(price as float), or keep one kind, as in filter(price is number)"
     ))
 }

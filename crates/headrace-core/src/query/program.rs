@@ -7,7 +7,8 @@
 //! | byte | content |
 //! |---|---|
 //! | 0 | `HRQP`, then one byte: the version |
-//! | 5 | number of variables, number of expressions (variable-length integers) |
+//! | 5 | one byte: 1 if types are strict, else 0 |
+//! | 6 | number of variables, number of expressions (variable-length integers) |
 //! | | the expressions; each refers only to those before it |
 //!
 //! Integers are LEB128, signed ones zigzag; a text is its length and UTF-8; an expression
@@ -27,7 +28,7 @@ use crate::{
 };
 
 /// The only version there is.
-pub const VERSION: u8 = 1;
+pub const VERSION: u8 = 2;
 
 /// The number of an expression.
 pub type ExprId = u32;
@@ -38,6 +39,8 @@ pub struct Program {
     pub(super) exprs: Vec<Expr>,
     pub(super) spans: Vec<(u32, u32)>,
     pub(super) variables: usize,
+    /// Whether a value of a kind that an operation is not for is an error, not null or as it was.
+    pub(super) strict: bool,
 }
 
 impl Program {
@@ -336,9 +339,14 @@ pub fn decode(bytes: &[u8]) -> Decoded<Program> {
     if version != VERSION {
         return Err(malformed(&format!("version {version}, not {VERSION}")));
     }
+    let strict = match reader.byte()? {
+        0 => false,
+        1 => true,
+        other => return Err(malformed(&format!("{other} for whether types are strict"))),
+    };
     let variables = reader.count()?;
     let count = reader.count()?;
-    let mut program = Program { exprs: Vec::new(), spans: Vec::new(), variables };
+    let mut program = Program { exprs: Vec::new(), spans: Vec::new(), variables, strict };
     for _ in 0..count {
         reader.deepest = 0;
         let tag = reader.byte()?;

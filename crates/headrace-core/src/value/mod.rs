@@ -84,6 +84,18 @@ impl Kind {
             Self::Object => "object",
         }
     }
+
+    /// As a sentence says it.
+    pub fn with_article(self) -> &'static str {
+        match self {
+            Self::Null => "null",
+            Self::Bool => "a bool",
+            Self::Number => "a number",
+            Self::String => "a string",
+            Self::Array => "an array",
+            Self::Object => "an object",
+        }
+    }
 }
 
 impl<'r> Value<'r> {

@@ -11,6 +11,7 @@ pub(in crate::query) mod elements;
 mod globals;
 mod grouping;
 mod joins;
+pub(in crate::query) mod kinds;
 mod objects;
 mod output;
 mod paths;

@@ -350,6 +350,10 @@ fn each_entry<'r, 'p>(
     element: fn(Entry<'r>, &'r Bump) -> Value<'r>,
 ) -> Evaluated<'r, Flow> {
     let object = machine.eval(receiver)?;
+    if machine.strict && !matches!(object.kind(), Kind::Object | Kind::Null) {
+        let shown = numbers::shown(object, machine.arena);
+        return Err(Fault::new(format!("{shown} has no keys and values")));
+    }
     for entry in object.as_object(machine.arena).unwrap_or(&[]) {
         let element = element(*entry, machine.arena);
         if sink(machine, element)? == Flow::Stop {

@@ -145,7 +145,11 @@ fn deep_find<'r, 'p>(
 ) -> Evaluated<'r, Flow> {
     let value = machine.eval(receiver)?;
     visit(value, machine.arena, &mut |node| {
-        if accepted(machine, args, node)? { sink(machine, node) } else { Ok(Flow::Continue) }
+        // What has no such field is not looked for; that is no wrong kind.
+        let strict = std::mem::take(&mut machine.strict);
+        let accepted = accepted(machine, args, node);
+        machine.strict = strict;
+        if accepted? { sink(machine, node) } else { Ok(Flow::Continue) }
     })
 }
 

@@ -10,10 +10,10 @@ mod operators;
 
 use bumpalo::{Bump, collections::Vec as BumpVec};
 
-use self::operators::{compared, order_of};
+use self::operators::{comparable, compared, order_of};
 use super::{
     Arg, ExprId, Fault, Known, Place, Program,
-    builtins::Run,
+    builtins::{Run, kinds},
     deep, numbers, patch, pattern,
     program::{Const, Expr, Operator},
     watch::{Scales, Watch},
@@ -55,6 +55,8 @@ pub struct Machine<'p, 'r> {
     variables: &'r mut [Value<'r>],
     watch: &'p Watch,
     scales: Scales,
+    /// Whether types are strict here.
+    pub(super) strict: bool,
 }
 
 impl<'p, 'r> Machine<'p, 'r> {
@@ -71,6 +73,7 @@ impl<'p, 'r> Machine<'p, 'r> {
             variables,
             watch,
             scales,
+            strict: program.strict,
         }
     }
 
@@ -166,7 +169,14 @@ impl<'p, 'r> Machine<'p, 'r> {
         match &self.program.exprs[id as usize] {
             Expr::Root => self.root.as_node(),
             Expr::Current => self.current.as_node(),
-            Expr::Field(of, name) => Some(self.part(*of)?.get(name).unwrap_or(Node::NULL)),
+            Expr::Field(of, name) => {
+                let of = self.part(*of)?;
+                // With strict types, what has no fields has no value that is there already.
+                if self.strict && !matches!(of.kind(), Kind::Object | Kind::Null) {
+                    return None;
+                }
+                Some(of.get(name).unwrap_or(Node::NULL))
+            }
             _ => None,
         }
     }
@@ -178,7 +188,10 @@ impl<'p, 'r> Machine<'p, 'r> {
             Expr::Const(_) | Expr::Root | Expr::Current | Expr::Source(_) | Expr::Variable(_) => {
                 Ok(self.found(id).unwrap_or(Value::Null))
             }
-            Expr::Field(of, name) => Ok(self.eval(*of)?.get(name).unwrap_or(Value::Null)),
+            Expr::Field(of, name) => {
+                let of = self.eval(*of)?;
+                self.field(of, name)
+            }
             Expr::Index(of, index) => {
                 let (of, index) = (self.eval(*of)?, self.eval(*index)?);
                 self.index(of, index)
@@ -236,6 +249,9 @@ impl<'p, 'r> Machine<'p, 'r> {
                     Run::Value(run) => {
                         let receiver = self.eval(*receiver)?;
                         self.watch.charge(receiver);
+                        if self.strict {
+                            kinds::check(builtin, receiver, self.arena)?;
+                        }
                         run(self, receiver, args)?
                     }
                     Run::Reduce(run) => run(self, *receiver, args)?,
@@ -316,6 +332,9 @@ impl<'p, 'r> Machine<'p, 'r> {
                 let (left, right) = (self.eval(*left)?, self.eval(*right)?);
                 self.watch.charge(left);
                 self.watch.charge(right);
+                if self.strict {
+                    comparable(*operator, left, right, arena)?;
+                }
                 Ok(compared(*operator, left, right, arena))
             }
             Expr::And(left, right) => Ok(self.test(*left)? && self.test(*right)?),

@@ -18,14 +18,33 @@ use crate::query::{
 use crate::value::{Kind, Node, NodeKind, Value, compare, compare_numbers, equal, number, text_of};
 
 impl<'r> Machine<'_, 'r> {
+    /// The value under a key; null without strict types if there can be none.
+    pub(super) fn field(&self, of: Value<'r>, name: &str) -> Evaluated<'r> {
+        if self.strict && !matches!(of.kind(), Kind::Object | Kind::Null) {
+            let shown = numbers::shown(of, self.arena);
+            let cure = if of.kind() == Kind::Array { "; [*] goes to its elements" } else { "" };
+            return Err(Fault::new(format!("{shown} has no field {name}{cure}")));
+        }
+        Ok(of.get(name).unwrap_or(Value::Null))
+    }
+
+    /// Refuse a position in what has none, with strict types.
+    fn has_positions(&self, of: Value<'r>) -> Result<(), Fault> {
+        if self.strict && !matches!(of.kind(), Kind::Array | Kind::String | Kind::Null) {
+            let shown = numbers::shown(of, self.arena);
+            return Err(Fault::new(format!("{shown} has no positions")));
+        }
+        Ok(())
+    }
+
     /// `of[index]`: a field for a string, an element or a character for a whole number; null
     /// for null.
     pub(in crate::query) fn index(&self, of: Value<'r>, index: Value<'r>) -> Evaluated<'r> {
         let index = index.resolved(self.arena);
         match (index, numbers::whole_number(index)) {
-            (Value::Str(key), _) => Ok(of.get(key).unwrap_or(Value::Null)),
+            (Value::Str(key), _) => self.field(of, key),
             (Value::Null, _) => Ok(Value::Null),
-            (_, Some(at)) => Ok(self.element(of, at)),
+            (_, Some(at)) => self.has_positions(of).map(|()| self.element(of, at)),
             _ => {
                 let shown = numbers::shown(index, self.arena);
                 Err(Fault::new(format!("a position must be a whole number, not {shown}")))
@@ -51,6 +70,7 @@ impl<'r> Machine<'_, 'r> {
 
     pub(super) fn slice(&mut self, of: ExprId, bounds: [Option<ExprId>; 3]) -> Evaluated<'r> {
         let of = self.eval(of)?;
+        self.has_positions(of)?;
         let mut values = [None; 3];
         for (value, bound) in values.iter_mut().zip(bounds) {
             if let Some(bound) = bound {
@@ -227,6 +247,28 @@ pub(super) fn compared<'r>(
         Operator::Like => strings::alike(left, right, arena),
         _ => ordered(operator, left, right, arena),
     }
+}
+
+/// Refuse to compare what has no order, as strict types have it: null is neither before nor
+/// behind anything.
+pub(super) fn comparable<'r>(
+    operator: Operator,
+    left: Value<'r>,
+    right: Value<'r>,
+    arena: &'r Bump,
+) -> Result<(), Fault> {
+    use Operator::{Greater, GreaterOrEqual, Less, LessOrEqual};
+    let (one, other) = (left.kind(), right.kind());
+    let has_order = |kind| matches!(kind, Kind::Number | Kind::String | Kind::Bool);
+    if !matches!(operator, Less | LessOrEqual | Greater | GreaterOrEqual)
+        || one == Kind::Null
+        || other == Kind::Null
+        || (one == other && has_order(one))
+    {
+        return Ok(());
+    }
+    let (left, right) = (numbers::shown(left, arena), numbers::shown(right, arena));
+    Err(Fault::new(format!("{left} is neither before nor behind {right}")))
 }
 
 /// `<`, `<=`, `>`, `>=`: between values of one kind that has an order; else false.
