@@ -152,9 +152,20 @@ def wanted_of(query, row):
         return FAILED
 
 
-def given_of(query, row):
+@given(query=queries(), rows=st.lists(ROWS, max_size=3))
+def test_strict_types_change_no_answer(query, rows):
+    if "try" in query:
+        # It catches what strict types refuse.
+        reject()
+    for row in rows + RICH:
+        found = given_of(query, row, strict_types=True)
+        lenient = given_of(query, row)
+        assert found is FAILED or alike(found, lenient), query
+
+
+def given_of(query, row, **options):
     try:
-        return read(evaluate(query, row))
+        return read(evaluate(query, row, **options))
     except HeadraceError:
         return FAILED
 
