@@ -23,7 +23,7 @@ def answer(query, document, **options):
 
 @pytest.mark.parametrize("builtin", BUILTINS, ids=lambda builtin: builtin.name)
 def test_an_example_holds_or_fails_for_its_kind(builtin):
-    holding = 0
+    failing = 0
     for example in builtin.examples:
         if example.answer == "error" or "now()" in example.query:
             continue
@@ -31,10 +31,10 @@ def test_an_example_holds_or_fails_for_its_kind(builtin):
         if isinstance(found, HeadraceError):
             reason = r"takes .*, not|has no (field|positions|keys)|neither before nor"
             assert re.search(reason, str(found)), example.query
+            failing += 1
         else:
             assert found == answer(example.query, example.document)
-            holding += 1
-    assert holding or builtin.name == "now"
+    assert failing < len(builtin.examples)
 
 
 @pytest.mark.parametrize(
