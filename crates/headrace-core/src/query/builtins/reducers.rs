@@ -2,6 +2,8 @@
 
 use std::cmp::Ordering;
 
+use bumpalo::Bump;
+
 use super::{Builtin, Parameter, Run};
 use crate::{
     query::{
@@ -9,7 +11,7 @@ use crate::{
         machine::{Evaluated, Flow, Sink},
         numbers::{add_to, finite, shown, unlike},
     },
-    value::{Kind, Value, compare},
+    value::{Kind, Value, compare, json_text, parse_text},
 };
 
 pub(super) static BUILTINS: &[Builtin] = &[
@@ -346,13 +348,98 @@ impl<'r> Best<'r> {
 }
 
 fn fold<'r, 'p>(machine: &mut Machine<'p, 'r>, receiver: ExprId, args: &'p [Arg]) -> Evaluated<'r> {
-    let (mut folded, step) = beginning(machine, args)?;
-    machine.each(receiver, &mut |machine, element| {
-        let value = advanced(machine, step, folded, element)?;
-        folded = Some(value);
+    let (folded, step) = beginning(machine, args)?;
+    let taken = machine.arena.allocated_bytes();
+    let mut fold = Fold { step, folded: folded.map(Folded::Here), waiting: Vec::new(), taken };
+    let flow = machine.each(receiver, &mut |machine, element| {
+        fold.take(machine, element)?;
         Ok(Flow::Continue)
-    })?;
-    Ok(folded.unwrap_or(Value::Null))
+    });
+    // What waits came before what failed.
+    fold.advance(machine)?;
+    flow?;
+    fold.value(machine.arena)
+}
+
+/// A fold. Once its steps have taken much memory, it is given back after every few of them: a
+/// step may make a new array of all elements so far.
+struct Fold<'p, 'r> {
+    step: &'p Arg,
+    folded: Option<Folded<'r>>,
+    /// Elements for which no step was made yet.
+    waiting: Vec<Value<'r>>,
+    /// The memory that was taken before the first step.
+    taken: usize,
+}
+
+/// What was folded so far.
+enum Folded<'r> {
+    Here(Value<'r>),
+    /// As JSON, where no memory of the steps is kept.
+    Json(String),
+}
+
+impl<'p, 'r> Fold<'p, 'r> {
+    /// As much as steps may take before their memory is given back.
+    const MUCH: usize = 16 << 20;
+    /// Elements that are held between the steps for them.
+    const TOGETHER: usize = 256;
+
+    fn take(&mut self, machine: &mut Machine<'p, 'r>, element: Value<'r>) -> Result<(), Fault> {
+        match self.folded {
+            None => self.folded = Some(Folded::Here(element)),
+            Some(Folded::Here(folded)) if self.takes_little(machine.arena) => {
+                let folded = machine.apply_all(self.step, &[folded, element])?;
+                self.folded = Some(Folded::Here(folded));
+            }
+            Some(_) => {
+                self.waiting.push(element);
+                if self.waiting.len() == Self::TOGETHER {
+                    self.advance(machine)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn takes_little(&self, arena: &Bump) -> bool {
+        arena.allocated_bytes().saturating_sub(self.taken) < Self::MUCH
+    }
+
+    /// Make the steps for the elements that wait.
+    fn advance(&mut self, machine: &Machine<'p, 'r>) -> Result<(), Fault> {
+        let mut waiting = std::mem::take(&mut self.waiting).into_iter();
+        while waiting.len() > 0 {
+            let (folded, scratch) = (self.folded.take(), Bump::new());
+            let mut inner = machine.within(&scratch);
+            let mut value = match &folded {
+                None => Value::Null,
+                Some(Folded::Here(value)) => *value,
+                Some(Folded::Json(text)) => read_back(text, &scratch)?,
+            };
+            for element in waiting.by_ref() {
+                value = inner.apply_all(self.step, &[value, element])?;
+                if scratch.allocated_bytes() > Self::MUCH {
+                    break;
+                }
+            }
+            self.folded = Some(Folded::Json(json_text(value, &scratch).to_owned()));
+        }
+        Ok(())
+    }
+
+    fn value(self, arena: &'r Bump) -> Evaluated<'r> {
+        match self.folded {
+            None => Ok(Value::Null),
+            Some(Folded::Here(value)) => Ok(value),
+            Some(Folded::Json(text)) => read_back(arena.alloc_str(&text), arena),
+        }
+    }
+}
+
+/// The value that was written as JSON.
+fn read_back<'r>(text: &'r str, arena: &'r Bump) -> Evaluated<'r> {
+    parse_text(text, arena).map_err(|error| Fault::new(error.to_string()))
 }
 
 fn accumulate<'r, 'p>(

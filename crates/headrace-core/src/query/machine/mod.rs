@@ -94,6 +94,24 @@ impl<'p, 'r> Machine<'p, 'r> {
         })
     }
 
+    /// A machine for the same row with memory of its own.
+    pub(super) fn within<'s>(&self, arena: &'s Bump) -> Machine<'p, 's>
+    where
+        'r: 's,
+    {
+        Machine {
+            program: self.program,
+            arena,
+            root: self.root,
+            current: self.current,
+            known: self.known,
+            variables: arena.alloc_slice_copy(self.variables),
+            watch: self.watch,
+            scales: Scales::new(self.root),
+            strict: self.strict,
+        }
+    }
+
     /// The value of the query over the row.
     ///
     /// # Errors
