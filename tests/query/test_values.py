@@ -203,7 +203,7 @@ def test_kinds_that_do_not_go_together_are_an_error_of_the_query(rows, query, on
         ("range(10000).fold([], (a, x) => a + [x]).sum()", "49995000"),
         ("range(10000).fold({n: 0, xs: []}, (a, x) => {n: a.n + 1, xs: a.xs + [x]}).n", "10000"),
         ("range(16000).fold('', (a, x) => a + 'abcdefgh').len()", "128000"),
-        ("[1.50, 2].fold([], (a, x) => a + [x])", "[1.50,2]"),
+        ("[1.5, 2].fold([], (a, x) => a + [x])", "[1.5,2]"),
     ],
 )  # fmt: skip
 def test_a_fold_gives_the_memory_of_its_steps_back(query, expected):
