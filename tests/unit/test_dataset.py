@@ -677,7 +677,9 @@ def test_damage_is_not_called_an_early_end(write):
     rows = b"".join(b'{"id": %d}\n' % row for row in range(1000))
     flipped = bytearray(gzip.compress(rows))
     flipped[-6] ^= 1
-    with pytest.raises(DamagedSourceError, match="may be damaged too"):
+    with pytest.raises(
+        DamagedSourceError, match="from somewhere before it on may be wrong"
+    ):
         list(headrace.open(write(bytes(flipped))))
     behind = write(gzip.compress(rows) + b"rubbish")
     with pytest.raises(DamagedSourceError, match="not gzip stand behind it"):
