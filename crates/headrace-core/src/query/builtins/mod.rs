@@ -12,6 +12,7 @@ mod globals;
 mod grouping;
 mod joins;
 pub(in crate::query) mod kinds;
+mod math;
 mod objects;
 mod output;
 mod paths;
@@ -131,6 +132,7 @@ pub static BUILTINS: &[&[Builtin]] = &[
     search::BUILTINS,
     patterns::BUILTINS,
     convert::BUILTINS,
+    math::BUILTINS,
     times::BUILTINS,
     output::BUILTINS,
     recursive::BUILTINS,

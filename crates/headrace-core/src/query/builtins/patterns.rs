@@ -86,6 +86,24 @@ pub(super) static BUILTINS: &[Builtin] = &[
         run: Run::Value(captures),
     },
     Builtin {
+        name: "captures_named",
+        aliases: &["named_captures"],
+        group: "Patterns",
+        parameters: &[Parameter::Value("pattern")],
+        required: 1,
+        doc: "What each named group of the pattern matched in the first match, as an object; null \
+              for a group that took no part, and null if nothing matches.",
+        examples: &[
+            [
+                r#""GET /a".captures_named("(?P<verb>\w+) (?P<path>\S+)")"#,
+                "null",
+                r#"{"verb": "GET", "path": "/a"}"#,
+            ],
+            [r#""x".captures_named("(?<d>\d)")"#, "null", "null"],
+        ],
+        run: Run::Value(captures_named),
+    },
+    Builtin {
         name: "captures_all",
         aliases: &[],
         group: "Patterns",
@@ -177,6 +195,22 @@ fn captures<'p, 'r>(
     let Some(text) = receiver.as_str(machine.arena) else { return Ok(Value::Null) };
     let captures = pattern(machine, &args[0])?.captures(text);
     Ok(captures.map_or(Value::Null, |captures| groups(machine, &captures)))
+}
+
+fn captures_named<'p, 'r>(
+    machine: &mut Machine<'p, 'r>,
+    receiver: Value<'r>,
+    args: &'p [Arg],
+) -> Evaluated<'r> {
+    let Some(text) = receiver.as_str(machine.arena) else { return Ok(Value::Null) };
+    let regex = pattern(machine, &args[0])?;
+    let Some(captures) = regex.captures(text) else { return Ok(Value::Null) };
+    let mut fields = BumpVec::new_in(machine.arena);
+    for name in regex.capture_names().flatten() {
+        let found = captures.name(name).map_or(Value::Null, |group| Value::Str(group.as_str()));
+        fields.push((&*machine.arena.alloc_str(name), found));
+    }
+    Ok(Value::Object(fields.into_bump_slice()))
 }
 
 fn captures_all<'p, 'r>(
