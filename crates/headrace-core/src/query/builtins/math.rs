@@ -191,11 +191,10 @@ fn log<'p, 'r>(
         return Ok(Value::Null);
     }
     let value = number(machine, receiver)?;
-    #[allow(clippy::float_cmp, reason = "these two bases have functions of their own")]
     made(match base {
         None => value.ln(),
-        Some(base) if base == 10.0 => value.log10(),
-        Some(base) if base == 2.0 => value.log2(),
+        Some(10.0) => value.log10(),
+        Some(2.0) => value.log2(),
         Some(base) => value.ln() / base.ln(),
     })
 }
@@ -263,6 +262,11 @@ fn sha256<'r>(machine: &mut Machine<'_, 'r>, receiver: Value<'r>, _: &[Arg]) -> 
         let shown = shown(receiver, machine.arena);
         return Err(Fault::new(format!("sha256 takes a string, not {shown}")));
     };
-    let digest: String = Sha256::digest(text).iter().map(|byte| format!("{byte:02x}")).collect();
+    let mut digest = String::with_capacity(64);
+    for byte in Sha256::digest(text) {
+        digest.extend(
+            [byte >> 4, byte & 15].map(|digit| char::from(b"0123456789abcdef"[usize::from(digit)])),
+        );
+    }
     Ok(Value::Str(machine.arena.alloc_str(&digest)))
 }
