@@ -13,7 +13,7 @@ use bumpalo::{Bump, collections::Vec as BumpVec};
 use self::operators::{comparable, compared, order_of};
 use super::{
     Arg, ExprId, Fault, Known, Place, Program,
-    builtins::{Run, kinds},
+    builtins::{Builtin, Run, kinds},
     deep, numbers, patch, pattern,
     program::{Const, Expr, Operator},
     watch::{Scales, Watch},
@@ -262,21 +262,7 @@ impl<'p, 'r> Machine<'p, 'r> {
             Expr::Object(members) => self.object(members).and_then(|object| self.made(object)),
             Expr::Text(parts) => self.text(parts).and_then(|text| self.made(text)),
             Expr::One(of) => self.one(*of),
-            Expr::Call { builtin, receiver, args } => {
-                let value = match builtin.run {
-                    Run::Value(run) => {
-                        let receiver = self.eval(*receiver)?;
-                        self.watch.charge(receiver);
-                        if self.strict {
-                            kinds::check(builtin, receiver, self.arena)?;
-                        }
-                        run(self, receiver, args)?
-                    }
-                    Run::Reduce(run) => run(self, *receiver, args)?,
-                    Run::Stage(_) | Run::Filter | Run::Map => self.collected(id)?,
-                };
-                self.made(value)
-            }
+            Expr::Call { builtin, receiver, args } => self.called(id, builtin, *receiver, args),
             Expr::Match { subject, arms } => {
                 let subject = self.eval(*subject)?;
                 match pattern::first_arm(self, arms, subject)? {
@@ -303,6 +289,29 @@ impl<'p, 'r> Machine<'p, 'r> {
             }
             Expr::Held { holder, name, required } => self.held(*holder, name, *required),
         }
+    }
+
+    /// What a builtin gives.
+    fn called(
+        &mut self,
+        id: ExprId,
+        builtin: &Builtin,
+        receiver: ExprId,
+        args: &'p [Arg],
+    ) -> Evaluated<'r> {
+        let value = match builtin.run {
+            Run::Value(run) => {
+                let receiver = self.eval(receiver)?;
+                self.watch.charge(receiver);
+                if self.strict {
+                    kinds::check(builtin, receiver, self.arena)?;
+                }
+                run(self, receiver, args)?
+            }
+            Run::Reduce(run) => run(self, receiver, args)?,
+            Run::Stage(_) | Run::Filter | Run::Map => self.collected(id)?,
+        };
+        self.made(value)
     }
 
     /// A field of the object that holds a place which is being changed.
