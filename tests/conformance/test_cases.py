@@ -16,9 +16,12 @@ ANSWERED_OTHERWISE = {
     "builtin-arg-forms-rs-0213",
     "builtin-arg-forms-rs-0214",
     "observed-on-jetro-core-0-0458",
-    "stream-plan-rs-tests-sta-0001",
-    # Not there yet.
+    "observed-on-jetro-core-0-0174",
+    "observed-on-jetro-core-0-0701",
     "ndjson-basic-rs-fan-out--0002",
+    "ndjson-basic-rs-first-st-0001",
+    "ndjson-basic-rs-framed-p-0002",
+    "ndjson-basic-rs-scalar-s-0001",
 }
 """With the reason for each in docs/decisions/0005-conformance-exceptions.md."""
 

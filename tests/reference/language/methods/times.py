@@ -13,7 +13,12 @@ from fractions import Fraction
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from tests.reference.language.methods.streams import Lazy
-from tests.reference.language.values import QueryError, is_number, read_number
+from tests.reference.language.values import (
+    NotInSubset,
+    QueryError,
+    is_number,
+    read_number,
+)
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 SECOND = 10**9
@@ -361,6 +366,8 @@ def _part(part):
 
 def _pattern(given):
     pattern = given.text("pattern", "")
+    if re.search(r"%[-_0^#Z]", pattern):
+        raise NotInSubset("flags of directives, names of zones")
     if re.search(r"%(?![YymdjHIMSpBbAauVGzfFTRDs%])", pattern.replace("%%", "")):
         raise QueryError("no directive")
     return pattern
@@ -385,6 +392,8 @@ def _parse(receiver, arguments):
         return None
     if not isinstance(receiver, str):
         raise QueryError("no text")
+    if not re.search(r"%[YyGFsDc]", pattern):
+        raise QueryError("no year")
     try:
         time = datetime.strptime(receiver, pattern)
     except ValueError:
