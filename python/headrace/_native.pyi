@@ -46,6 +46,7 @@ __all__ = [
     "Stage",
     "StreamQuery",
     "Tally",
+    "ValueSplitter",
     "WantedKeys",
     "__version__",
     "builtins",
@@ -77,6 +78,7 @@ __all__ = [
     "verify_log_lines",
     "write_graph_index",
     "write_key_index",
+    "wrong_literal",
 ]
 
 __version__: str
