@@ -36,6 +36,7 @@ def test_defaults():
         partition_by=None,
         lines=None,
         job_id=None,
+        grace=None,
     )
 
 
@@ -76,7 +77,7 @@ def test_refused(options, message):
     ("options", "message"),
     [
         ({"maxBytes": "many"}, "not a size"),
-        ({"maxRecords": "0"}, "a whole number from 1"),
+        ({"maxRecords": "0"}, "must be a positive integer"),
         ({"blockBytes": "2GiB"}, "block_bytes"),
         ({"codec": "xz"}, "files are written as"),
         ({"partitionBy": "a..b"}, "it is a path such as"),
@@ -132,6 +133,16 @@ def test_a_partition_begins_with_a_column(tmp_path, path):
     with pytest.raises(UsageError, match="there are id, u"):
         HeadraceWriter(options, schema, overwrite=False)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_replaced_generation_stays_as_long_as_it_is_told(tmp_path):
+    options = write_options({"path": str(tmp_path), "grace": "1h30m"})
+    job = begin_job(options, overwrite=True, validate=True)
+    assert job.home.grace == 5400
+    with pytest.raises(UsageError, match="option grace: not a duration: 'soon'"):
+        write_options({"path": str(tmp_path), "grace": "soon"})
+    with pytest.raises(UsageError, match="headrace shard vacuum URL --grace"):
+        write_options({"path": "s3://bucket/out", "grace": "1h"})
 
 
 def test_codecs_may_be_written_in_capitals():

@@ -11,6 +11,7 @@ import headrace
 from headrace.errors import (
     BadSetError,
     SetLockedError,
+    SourceChangedError,
     UnwritableError,
     UsageError,
 )
@@ -211,6 +212,16 @@ def test_a_set_that_became_another_meanwhile_is_not_appended_to(tmp_path):
         job.commit([told])
     assert files(tmp_path) == before
     assert rows(tmp_path) == [2]
+
+
+def test_a_replaced_generation_stays_for_its_readers(tmp_path):
+    run(tmp_path, [1, 2])
+    first, second = headrace.open(tmp_path), headrace.open(tmp_path)
+    run(tmp_path, [3], overwrite=True, grace=3600)
+    assert list(first) == [1, 2]
+    run(tmp_path, [4], overwrite=True, grace=0)
+    with pytest.raises(SourceChangedError, match="the set was replaced"):
+        list(second)
 
 
 def test_foreign_directories_are_refused(tmp_path):

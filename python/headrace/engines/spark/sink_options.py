@@ -13,6 +13,7 @@ from headrace.engines.spark.options import OPTIONS, Option, local_path
 from headrace.engines.spark.stream_options import STREAM_OPTIONS
 from headrace.errors import UsageError
 from headrace.store.remote import is_url
+from headrace.store.times import parse_duration
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -44,6 +45,7 @@ SINK_OPTIONS = (
         "`true`: the only column has lines of JSON, which are written as they are",
     ),
     Option("jobId", "a job that has this id and is in the set is not run again"),
+    Option("grace", "how long a replaced generation stays for its readers"),
 )
 
 STREAM_SINK_OPTIONS = (
@@ -76,6 +78,7 @@ class WriteOptions:
     partition_by: str | None
     lines: bool | None
     job_id: str | None
+    grace: float | None
 
 
 def is_write(given: Mapping[str, str]) -> bool:
@@ -127,7 +130,23 @@ def write_options(given: Mapping[str, str]) -> WriteOptions:
         if "lines" not in values
         else _choice("lines", values, ("true", "false")) == "true",
         job_id=values.get("jobid"),
+        grace=_grace(values),
     )
+
+
+def _grace(values: Mapping[str, str]) -> float | None:
+    """Return the seconds of `grace`; in an object store no write removes a generation."""
+    if "grace" not in values:
+        return None
+    if is_url(local_path(values["path"])):
+        raise UsageError(
+            "option grace: a write to an object store removes no generation; leave it out, and "
+            "run `headrace shard vacuum URL --grace AGE`"
+        )
+    try:
+        return parse_duration(values["grace"]) / 1000
+    except UsageError as error:
+        raise UsageError(f"option grace: {error}") from None
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,6 +215,7 @@ def begin_job(
         options=lambda before: _packing(options, before, validate=validate),
         partition_by=options.partition_by,
         token=token,
+        grace=options.grace,
     )
 
 

@@ -26,6 +26,7 @@ from headrace.errors import (
 from headrace.store.shards import names as naming
 from headrace.store.shards.attempt import AttemptWriter
 from headrace.store.shards.directory_home import DirectoryHome
+from headrace.store.shards.leftovers import GRACE
 from headrace.store.shards.metadata import Limits, Metadata, numbered
 from headrace.store.shards.names import SetNames
 
@@ -177,6 +178,7 @@ def begin(
     options: Callable[[Metadata | None], PackOptions],
     partition_by: str | None,
     token: str | None = None,
+    grace: float | None = None,
 ) -> Job:
     """Make a job, and where its tasks put their parts.
 
@@ -184,8 +186,9 @@ def begin(
     `options` is given the set that is appended to, if there is one.
     Jobs with the same `token`, sixteen digits, put parts into the same directory: of several,
     one is at work at a time.
+    Generations of a directory that were superseded `grace` seconds ago are removed.
     """
-    home = _home(place, naming.check_name(name), token)
+    home = _home(place, naming.check_name(name), token, grace)
     home.refuse_foreign()
     current = current_set(home, overwrite=overwrite)
     done = current is not None and is_done(current, job_id)
@@ -197,10 +200,11 @@ def begin(
     return Job(begun, overwrite, job_id, chosen, partition_by, done)
 
 
-def _home(place: Path | str, name: str, token: str | None) -> Home:
+def _home(place: Path | str, name: str, token: str | None, grace: float | None) -> Home:
     if isinstance(place, Path):
         names = SetNames(place.absolute(), name)
-        return DirectoryHome(names, names.staging(token or os.urandom(8).hex()))
+        staging = names.staging(token or os.urandom(8).hex())
+        return DirectoryHome(names, staging, grace=GRACE if grace is None else grace)
     from headrace.store.shards.remote_home import RemoteHome
     from headrace.store.shards.remote_set import RemoteSet
 
