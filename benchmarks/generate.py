@@ -440,7 +440,7 @@ def main(arguments: list[str] | None = None) -> None:
     # Whoever only looks for a file, such as a probe, does without these two.
     import argparse
 
-    from headrace.cli.arguments import size
+    from headrace.cli.argument import size
 
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks.generate",

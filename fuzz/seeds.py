@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from headrace.errors import HeadraceError
 from headrace.kernel.builtins import builtins
 from headrace.language.parser import parse
-from headrace.logical.compiler import compile_query
+from headrace.logical.encode.compiler import compile_query
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

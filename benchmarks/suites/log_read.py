@@ -70,7 +70,7 @@ def sparse_log(size: int) -> Path:
     """Find a log of full segments that are holes, and a last one of lines; or make it."""
     from headrace import LogWriter
     from headrace.kernel.log import ENTRY_BYTES, HEADER_BYTES
-    from headrace.store.log.index_file import Header, create_index
+    from headrace.store.log.entries import Header, create_index
     from headrace.store.log.manifest import Active, Manifest
     from headrace.store.log.names import LogNames
 
@@ -160,9 +160,9 @@ def merged(pieces: Iterable[bytes]) -> Outcome:
 
 def headrace_replay(directory: str) -> Outcome:
     """Merge the lines of logs by their times, as ``headrace log replay`` does."""
-    from headrace.store.log.partitions import find_partitions
-    from headrace.store.log.playing import Player, Playing
-    from headrace.store.times import Between
+    from headrace.store.files.units import Between
+    from headrace.store.log.read.partitions import find_partitions
+    from headrace.store.log.read.replay import Player, Playing
 
     player = Player(Playing(find_partitions([directory]), Between()))
 

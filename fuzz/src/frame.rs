@@ -9,7 +9,7 @@ use headrace_core::{
 };
 
 /// `$`, compiled.
-const ROW: &[u8] = b"HRQP\x01\x00\x01\x01\x00\x01";
+const ROW: &[u8] = b"HRQP\x02\x00\x00\x01\x01\x00\x01";
 
 /// Every line is accounted for, and what comes out is JSON.
 pub fn frame(bytes: &[u8]) {

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from headrace.api.convert import Conversion, convert
     from headrace.api.dataset import Dataset
     from headrace.api.follow import follow
-    from headrace.api.graph import Graph
-    from headrace.api.graph_index import (
+    from headrace.api.graph.graph import Graph
+    from headrace.api.index.graph import (
         build_graph_index,
         build_graph_indexes,
         check_graph_index,
@@ -25,18 +25,20 @@ if TYPE_CHECKING:
         graph_index_stats,
         update_graph_index,
     )
-    from headrace.api.join import JoinResult, join
-    from headrace.api.key_index import (
+    from headrace.api.index.key import (
         KeyIndex,
         build_lookup_index,
         build_lookup_indexes,
         open_lookup_index,
     )
-    from headrace.api.key_index_report import check_lookup_index, lookup_index_stats
-    from headrace.api.key_index_update import compact_lookup_index, update_lookup_index
-    from headrace.api.log import Log, LogWriter, recover_log
-    from headrace.api.log_upkeep import retain_log, seal_log
-    from headrace.api.ndjson import (
+    from headrace.api.index.report import check_lookup_index, lookup_index_stats
+    from headrace.api.index.update import compact_lookup_index, update_lookup_index
+    from headrace.api.join import JoinResult, join
+    from headrace.api.log.log import Log, LogWriter, recover_log
+    from headrace.api.log.maintenance import retain_log, seal_log
+    from headrace.api.log.replay import Replay
+    from headrace.api.open import open
+    from headrace.api.query import (
         collect_ndjson,
         collect_ndjson_multi,
         collect_ndjson_named,
@@ -53,90 +55,88 @@ if TYPE_CHECKING:
         run_ndjson_rev,
         run_ndjson_stream,
     )
-    from headrace.api.opening import open
-    from headrace.api.query import QueryResult
-    from headrace.api.replay import Replay
+    from headrace.api.results import QueryResult
     from headrace.api.row_indexer import RowIndexer
     from headrace.api.shards import ShardWriter, read_shards
     from headrace.errors import HeadraceError
     from headrace.kernel.tally import BadLine, Stats
     from headrace.kernel.version import __version__
     from headrace.pipeline.spec import Pipeline
-    from headrace.store.atomic import replace_file
-    from headrace.store.log.backup import backup_log, verify_log_backup
-    from headrace.store.log.restore import restore_log
-    from headrace.store.row_provider import (
+    from headrace.store.files.atomic import replace_file
+    from headrace.store.log.backup.backup import backup_log, verify_log_backup
+    from headrace.store.log.backup.restore import restore_log
+    from headrace.store.rows.provider import (
         Capabilities,
         Lanes,
         Position,
         RowProvider,
     )
-    from headrace.store.shards.line_writer import LineWriter
     from headrace.store.shards.shard_set import ShardSet
+    from headrace.store.shards.write.line_writer import LineWriter
 
 _HOMES = {
     "BadLine": "headrace.kernel.tally",
-    "Capabilities": "headrace.store.row_provider",
+    "Capabilities": "headrace.store.rows.provider",
     "Conversion": "headrace.api.convert",
     "Dataset": "headrace.api.dataset",
-    "Graph": "headrace.api.graph",
+    "Graph": "headrace.api.graph.graph",
     "HeadraceError": "headrace.errors",
     "JoinResult": "headrace.api.join",
-    "KeyIndex": "headrace.api.key_index",
-    "Lanes": "headrace.store.row_provider",
-    "LineWriter": "headrace.store.shards.line_writer",
-    "Log": "headrace.api.log",
-    "LogWriter": "headrace.api.log",
+    "KeyIndex": "headrace.api.index.key",
+    "Lanes": "headrace.store.rows.provider",
+    "LineWriter": "headrace.store.shards.write.line_writer",
+    "Log": "headrace.api.log.log",
+    "LogWriter": "headrace.api.log.log",
     "Pipeline": "headrace.pipeline.spec",
-    "Position": "headrace.store.row_provider",
-    "QueryResult": "headrace.api.query",
-    "Replay": "headrace.api.replay",
+    "Position": "headrace.store.rows.provider",
+    "QueryResult": "headrace.api.results",
+    "Replay": "headrace.api.log.replay",
     "RowIndexer": "headrace.api.row_indexer",
-    "RowProvider": "headrace.store.row_provider",
+    "RowProvider": "headrace.store.rows.provider",
     "ShardSet": "headrace.store.shards.shard_set",
     "ShardWriter": "headrace.api.shards",
     "Stats": "headrace.kernel.tally",
     "__version__": "headrace.kernel.version",
-    "backup_log": "headrace.store.log.backup",
-    "build_graph_index": "headrace.api.graph_index",
-    "build_graph_indexes": "headrace.api.graph_index",
-    "build_lookup_index": "headrace.api.key_index",
-    "build_lookup_indexes": "headrace.api.key_index",
-    "check_graph_index": "headrace.api.graph_index",
-    "check_lookup_index": "headrace.api.key_index_report",
-    "collect_ndjson": "headrace.api.ndjson",
-    "collect_ndjson_multi": "headrace.api.ndjson",
-    "collect_ndjson_named": "headrace.api.ndjson",
-    "collect_ndjson_rev": "headrace.api.ndjson",
-    "collect_ndjson_stream": "headrace.api.ndjson",
-    "compact_graph_index": "headrace.api.graph_index",
-    "compact_lookup_index": "headrace.api.key_index_update",
+    "backup_log": "headrace.store.log.backup.backup",
+    "build_graph_index": "headrace.api.index.graph",
+    "build_graph_indexes": "headrace.api.index.graph",
+    "build_lookup_index": "headrace.api.index.key",
+    "build_lookup_indexes": "headrace.api.index.key",
+    "check_graph_index": "headrace.api.index.graph",
+    "check_lookup_index": "headrace.api.index.report",
+    "collect_ndjson": "headrace.api.query",
+    "collect_ndjson_multi": "headrace.api.query",
+    "collect_ndjson_named": "headrace.api.query",
+    "collect_ndjson_rev": "headrace.api.query",
+    "collect_ndjson_stream": "headrace.api.query",
+    "compact_graph_index": "headrace.api.index.graph",
+    "compact_lookup_index": "headrace.api.index.update",
     "follow": "headrace.api.follow",
     "convert": "headrace.api.convert",
-    "for_each_ndjson": "headrace.api.ndjson",
-    "for_each_ndjson_multi": "headrace.api.ndjson",
-    "for_each_ndjson_rev": "headrace.api.ndjson",
-    "graph_index_stats": "headrace.api.graph_index",
+    "for_each_ndjson": "headrace.api.query",
+    "for_each_ndjson_multi": "headrace.api.query",
+    "for_each_ndjson_rev": "headrace.api.query",
+    "graph_index_stats": "headrace.api.index.graph",
     "join": "headrace.api.join",
-    "lookup_index_stats": "headrace.api.key_index_report",
-    "open": "headrace.api.opening",
-    "open_lookup_index": "headrace.api.key_index",
-    "query": "headrace.api.ndjson",
+    "lookup_index_stats": "headrace.api.index.report",
+    "open": "headrace.api.open",
+    "open_lookup_index": "headrace.api.index.key",
+    "query": "headrace.api.query",
     "read_shards": "headrace.api.shards",
-    "recover_log": "headrace.api.log",
-    "replace_file": "headrace.store.atomic",
-    "restore_log": "headrace.store.log.restore",
-    "retain_log": "headrace.api.log_upkeep",
-    "run_ndjson": "headrace.api.ndjson",
-    "run_ndjson_multi": "headrace.api.ndjson",
-    "run_ndjson_named": "headrace.api.ndjson",
-    "run_ndjson_par": "headrace.api.ndjson",
-    "run_ndjson_rev": "headrace.api.ndjson",
-    "run_ndjson_stream": "headrace.api.ndjson",
-    "seal_log": "headrace.api.log_upkeep",
-    "update_graph_index": "headrace.api.graph_index",
-    "update_lookup_index": "headrace.api.key_index_update",
-    "verify_log_backup": "headrace.store.log.backup",
+    "recover_log": "headrace.api.log.log",
+    "replace_file": "headrace.store.files.atomic",
+    "restore_log": "headrace.store.log.backup.restore",
+    "retain_log": "headrace.api.log.maintenance",
+    "run_ndjson": "headrace.api.query",
+    "run_ndjson_multi": "headrace.api.query",
+    "run_ndjson_named": "headrace.api.query",
+    "run_ndjson_par": "headrace.api.query",
+    "run_ndjson_rev": "headrace.api.query",
+    "run_ndjson_stream": "headrace.api.query",
+    "seal_log": "headrace.api.log.maintenance",
+    "update_graph_index": "headrace.api.index.graph",
+    "update_lookup_index": "headrace.api.index.update",
+    "verify_log_backup": "headrace.store.log.backup.backup",
 }
 
 __all__ = [

@@ -12,9 +12,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from headrace.engines.spark.extra import needing_pyspark
-from headrace.engines.spark.java import ensure_java
-from headrace.engines.spark.master import chosen_master
+from headrace.engines.spark.session.java import ensure_java
+from headrace.engines.spark.session.master import chosen_master
+from headrace.engines.spark.session.missing_extra import needing_pyspark
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -33,12 +33,12 @@ def session(
     ``**{"spark.driver.memory": "4g"}``.
     """
     with needing_pyspark():
-        from headrace.engines.spark.session import session as start
+        from headrace.engines.spark.session.session import session as start
     return start(chosen_master(master), app_name, conf)
 
 
 def register(spark: SparkSession) -> None:
     """Teach `spark`, however it was made, the format "headrace"."""
     with needing_pyspark():
-        from headrace.engines.spark.session import register as teach
+        from headrace.engines.spark.session.session import register as teach
     teach(spark)

@@ -5,6 +5,6 @@ Spark imports every top-level module called ``pyspark_*`` and takes its
 others, so this one imports as little as it can.
 """
 
-from headrace.engines.spark.source import HeadraceSource as DefaultSource
+from headrace.engines.spark.source.data_source import HeadraceSource as DefaultSource
 
 __all__ = ["DefaultSource"]

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from headrace.cli.table import COMMANDS, load
+from headrace.cli.registry import COMMANDS, load
 
 NAMES = [entry.name for entry in COMMANDS]
 

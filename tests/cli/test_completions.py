@@ -9,8 +9,8 @@ import time
 
 import pytest
 
-from headrace.cli.shells import SHELLS
-from headrace.cli.table import COMMANDS, first_words, load
+from headrace.cli.help.completions import SHELLS
+from headrace.cli.registry import COMMANDS, first_words, load
 
 BASH = shutil.which("bash")
 NAMES = [entry.name for entry in COMMANDS]

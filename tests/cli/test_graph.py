@@ -291,12 +291,12 @@ def test_a_graph_index_comes_first_then_key_indexes_then_a_scan(graph, index, ed
 
 
 def test_the_plan_alone_reads_no_edges(graph, index, edges, monkeypatch):
-    from headrace.engines.local import index_scan
+    from headrace.engines.local import collect
 
     def never(*_arguments):
         raise AssertionError
 
-    monkeypatch.setattr(index_scan, "_scan", never)
+    monkeypatch.setattr(collect, "_scan", never)
     plan = from_c123(graph, "--explain=plan")
     assert (plan.code, plan.out, names(plan)) == (0, b"", ["graph_plan"])
     assert told(plan, "graph_plan")["path"] == "scan"
@@ -305,7 +305,7 @@ def test_the_plan_alone_reads_no_edges(graph, index, edges, monkeypatch):
     path = index()
     with edges.open("ab") as file:
         file.write(b'{"from":"C123","pred":"p","to":"new"}\n')
-    monkeypatch.setattr(index_scan, "_scan", never)
+    monkeypatch.setattr(collect, "_scan", never)
     plan = told(from_c123(graph, "--explain=plan"), "graph_plan")
     assert (plan["path"], plan["files"]) == ("graph", [path.name])
     assert "has grown" in plan["reason"]
@@ -363,7 +363,7 @@ def test_a_scan_is_told_before_it_begins(graph, monkeypatch):
     def no_scan(*_):
         raise UsageError("scanned")
 
-    monkeypatch.setattr("headrace.api.graph_access.build_aside", no_scan)
+    monkeypatch.setattr("headrace.api.graph.access.build_aside", no_scan)
     assert names(from_c123(graph)) == ["index_fallback", "error"]
 
 

@@ -6,7 +6,7 @@ The tasks run in this process; those of Spark are tested in tests/spark/test_gra
 import pytest
 
 import headrace as package
-from headrace.physical import hop_choice
+from headrace.physical import hops as hop_choice
 from tests.cli.test_graph import ROWS, told
 from tests.reference.edge_tasks import in_process
 
@@ -15,7 +15,7 @@ SPARK = ("--engine", "spark")
 
 @pytest.fixture(autouse=True)
 def edges(tmp_path, monkeypatch):
-    monkeypatch.setattr("headrace.api.spark_graph._start", in_process)
+    monkeypatch.setattr("headrace.api.graph.spark._start", in_process)
     path = tmp_path / "edges.jsonl"
     path.write_bytes(ROWS)
     return path

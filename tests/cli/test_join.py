@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from headrace.physical import join_choice
+from headrace.physical import joins
 
 LEFT = b"""\
 {"id": 1, "user": "a"}
@@ -44,7 +44,7 @@ def sides(tmp_path):
 
 @pytest.fixture
 def no_side_is_small(monkeypatch):
-    monkeypatch.setattr(join_choice, "SMALL_BYTES", -1)
+    monkeypatch.setattr(joins, "SMALL_BYTES", -1)
 
 
 @pytest.fixture
@@ -326,7 +326,7 @@ def test_the_plan_alone_reads_nothing(start):
 
 
 def test_an_index_may_lie_elsewhere(join, index, sides, monkeypatch):
-    monkeypatch.setattr(join_choice, "SMALL_BYTES", -1)
+    monkeypatch.setattr(joins, "SMALL_BYTES", -1)
     index("--out", "elsewhere.jnx")
     done = join("--right-index=elsewhere.jnx", "--explain")
     assert done.rows == JOINED

@@ -4,7 +4,7 @@ import pytest
 
 from headrace import Log, LogWriter, recover_log
 from headrace import open as open_rows
-from headrace.api.log import open_recovered
+from headrace.api.log.log import open_recovered
 from headrace.errors import HeadraceWarning, LineGivenUpError, LogFileMissingError
 
 

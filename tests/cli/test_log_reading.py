@@ -10,7 +10,7 @@ import sys
 import pytest
 
 import headrace as package
-from headrace.api.consumers import consumer_states
+from headrace.api.log.consumers import consumer_states
 
 
 def lines(first, last):

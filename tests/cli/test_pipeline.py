@@ -5,7 +5,7 @@ import json
 import pytest
 
 from headrace.cli.progress import PATIENCE
-from headrace.pipeline.session import Session
+from headrace.pipeline.run.session import Session
 
 PIPELINE = """
 name = "events"

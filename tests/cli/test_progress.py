@@ -9,7 +9,7 @@ from contextlib import suppress
 
 import pytest
 
-from headrace.cli.output import Console
+from headrace.cli.console import Console
 from headrace.cli.progress import bar
 
 

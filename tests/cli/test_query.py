@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from headrace.api import opening
+from headrace.api import open as opening
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from headrace.api.query import evaluate
+from headrace.api.results import evaluate
 from headrace.errors import HeadraceError
 
 QUERY = "[input_file(), input_line(), input_row()]"

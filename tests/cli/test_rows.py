@@ -4,7 +4,7 @@ import gzip
 
 import pytest
 
-from headrace.cli import reading
+from headrace.cli.io import inputs
 
 
 def rows(*numbers):
@@ -81,7 +81,7 @@ def test_row(headrace, process, numbers, compressed, asked, expected, form):
 def test_near_and_far_from_the_end_are_the_same(
     headrace, numbers, monkeypatch, asked, most
 ):
-    monkeypatch.setattr(reading, "MOST_HELD", most)
+    monkeypatch.setattr(inputs, "MOST_HELD", most)
     outcome = headrace("row", numbers(25), asked)
     first, *_ = asked.split(":")
     if asked == "-26":

@@ -9,10 +9,10 @@ from typing import get_args
 import pytest
 
 import headrace
-from headrace.cli.arguments import HELP, build
+from headrace.cli.argument import HELP, build
 from headrace.cli.events import EVENTS, EventName
-from headrace.cli.reference import reference
-from headrace.cli.table import COMMANDS, load
+from headrace.cli.help.reference import reference
+from headrace.cli.registry import COMMANDS, load
 
 ROOT = Path(__file__).parents[2]
 NAMES = [entry.name for entry in COMMANDS]
@@ -48,7 +48,7 @@ def test_every_event_is_in_the_table():
 def test_the_reference_is_up_to_date():
     path = ROOT / "docs/cli.md"
     assert path.read_text() == reference(), (
-        "run: python -m headrace.cli.reference > docs/cli.md"
+        "run: python -m headrace.cli.help.reference > docs/cli.md"
     )
 
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import headrace
-from headrace.api.query import evaluate
+from headrace.api.results import evaluate
 from headrace.errors import HeadraceError
 
 

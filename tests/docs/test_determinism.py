@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import headrace
-from headrace.api.query import evaluate
+from headrace.api.results import evaluate
 from tests.docs.markdown import DOCUMENTS, ROOT
 
 LINES = st.lists(

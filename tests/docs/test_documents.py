@@ -18,8 +18,8 @@ from pathlib import Path
 
 import pytest
 
-from headrace.api.sample import write_sample
 from headrace.cli.app import main
+from headrace.demo.sample import write_sample
 from tests.docs.markdown import DOCUMENTS, blocks, session
 
 # The blocks of a document go on from each other, so one process runs them.

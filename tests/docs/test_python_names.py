@@ -6,8 +6,7 @@ import doctest
 import pytest
 
 import headrace
-from headrace.api.query import QueryResult
-from headrace.api.results import Result
+from headrace.api.results import QueryResult, Result
 from tests.docs.markdown import ROOT, blocks
 
 # Public for the other layers, not for users.

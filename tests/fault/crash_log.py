@@ -16,7 +16,7 @@ import time
 import headrace
 from headrace.cli.app import main as command
 from headrace.kernel.log import ENTRY_BYTES, HEADER_BYTES
-from headrace.store.log.appending import Appending
+from headrace.store.log.write.appender import Appending
 from tests.fault.logs import none, record, refuse_unless_sound
 from tests.fault.power_log import scratch
 

@@ -16,11 +16,12 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
 import headrace
-from headrace.engines.spark.moving import MovedDone
-from headrace.pipeline import Dedupe, Pipeline, Source, Transform, Validate, jobs
-from headrace.pipeline.passes import passes
-from headrace.pipeline.place import Place
-from headrace.pipeline.session import Session
+from headrace.engines.spark.shuffle.pipeline import MovedDone
+from headrace.pipeline import Dedupe, Pipeline, Source, Transform, Validate
+from headrace.pipeline.plan.passes import passes
+from headrace.pipeline.run import job as jobs
+from headrace.pipeline.run.session import Session
+from headrace.pipeline.state.layout import Place
 
 
 def run_each(_session, do, count, tell=None):

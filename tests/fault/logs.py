@@ -6,9 +6,9 @@ import random
 import warnings
 
 import headrace
-from headrace.api.log import open_recovered
+from headrace.api.log.log import open_recovered
 from headrace.errors import HeadraceError, HeadraceWarning, UnwritableError
-from headrace.store.log.check import check_log
+from headrace.store.log.report.check import check_log
 
 
 @functools.cache

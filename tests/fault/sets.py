@@ -2,7 +2,7 @@
 
 import headrace
 from headrace.store.shards.options import limits, pack_options
-from headrace.store.shards.writer import SetWriter
+from headrace.store.shards.write.set_writer import SetWriter
 
 
 def count(number):

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import headrace
-from headrace.engines.index_kinds import GraphBuild, KeyBuild
+from headrace.engines.index.kinds import GraphBuild, KeyBuild
 from headrace.engines.local.graph_build import build as build_graph
 from headrace.engines.local.key_build import build
 from headrace.errors import UnreadableError, UnwritableError

@@ -10,10 +10,11 @@ import pytest
 
 import headrace
 from headrace.errors import HeadraceError, LogFailedError, UnwritableError
-from headrace.store.log import files, recovery
+from headrace.store.log import files
 from headrace.store.log.files import System
 from headrace.store.log.manifest import load
 from headrace.store.log.names import LogNames
+from headrace.store.log.recover import recovery
 from tests.fault.failing_system import CALLS, FailingSystem, Killed
 from tests.fault.logs import (
     append_until,

@@ -14,7 +14,8 @@ import pytest
 
 from headrace.kernel.checksum import crc32c
 from headrace.kernel.log import LogChecking
-from headrace.store.log import recovery, segment
+from headrace.store.log import segment
+from headrace.store.log.recover import recovery
 from tests.fault import power_log
 from tests.fault.disk_model import Recorder
 

@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 import headrace
-from headrace.engines.index_kinds import GraphBuild
+from headrace.engines.index.kinds import GraphBuild
 from headrace.engines.local.graph_build import build
 from headrace.kernel.graph import EdgeFields
-from headrace.store.key_subject import one_source
+from headrace.store.index.target import one_source
 from tests.reference.jnxg_v1 import REVERSE, Graph
 from tests.reference.slow_graph import edges_in
 

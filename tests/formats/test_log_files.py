@@ -10,7 +10,7 @@ import pytest
 import headrace
 from headrace.errors import LogDamagedError
 from headrace.kernel.checksum import crc32c
-from headrace.store.log.check import check_log
+from headrace.store.log.report.check import check_log
 
 VERSION_1 = Path(__file__).parent / "data" / "log-v1"
 VALUES = [

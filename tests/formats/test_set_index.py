@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import headrace
-from headrace.store.checked_json import CHECKSUM_BYTES, with_checksum
+from headrace.store.files.checked_json import CHECKSUM_BYTES, with_checksum
 
 DATA = Path(__file__).parent / "data"
 PAGE = Path(__file__).parents[2] / "docs" / "formats" / "set-index.md"

@@ -5,7 +5,7 @@ import pickle
 
 import pytest
 
-from headrace.pipeline.session import Session
+from headrace.pipeline.run.session import Session
 
 
 @pytest.fixture

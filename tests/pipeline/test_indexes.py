@@ -8,7 +8,7 @@ import pytest
 import headrace
 from headrace.errors import DuplicateKeyError
 from headrace.pipeline import GraphIndex, KeyIndex, Output, Pipeline, Source
-from headrace.pipeline.place import Place
+from headrace.pipeline.state.layout import Place
 
 KEY, EDGES = KeyIndex("id"), GraphIndex("id", "to", reverse=True)
 

@@ -243,7 +243,7 @@ def test_a_run_that_ends_early(
     def fail(*_arguments, **_named):
         raise error
 
-    monkeypatch.setattr("headrace.pipeline.session.Session.run_each", fail)
+    monkeypatch.setattr("headrace.pipeline.run.session.Session.run_each", fail)
     with pytest.raises(type(error)):
         some_pipeline(tmp_path).run(lineage=lineage)
     start, end = events()

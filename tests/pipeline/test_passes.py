@@ -3,7 +3,7 @@
 import pytest
 
 from headrace.pipeline import Dedupe, Join, Output, Pipeline, Sort, Source, Transform
-from headrace.pipeline.passes import passes
+from headrace.pipeline.plan.passes import passes
 
 LOOKUP = Join("users", "user == id", "lookup")
 SHUFFLE = Join("users", "user == id", "lookup", shuffle=True)

@@ -6,15 +6,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headrace.engines import row_steps
-from headrace.engines.query_options import QueryOptions
-from headrace.engines.row_steps import Ask, Check, Condition, RowSteps, row_by_row
+from headrace.engines.query.options import QueryOptions
+from headrace.engines.rows import steps as row_steps
+from headrace.engines.rows.steps import Ask, Check, Condition, RowSteps, row_by_row
 from headrace.errors import UsageError
 from headrace.kernel.rows import Decoding, rows_of
 from headrace.pipeline import Validate
-from headrace.pipeline.lowering import step_of
-from headrace.store.checkpoints import Keeping
-from headrace.store.row_file import RowOptions
+from headrace.pipeline.plan.lowering import step_of
+from headrace.store.rows.checkpoints import Keeping
+from headrace.store.rows.row_file import RowOptions
 from tests.pipeline.slow_steps import is_good
 
 READING = RowOptions(1 << 20, Keeping(), Decoding())

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 import headrace
-from headrace.engines import row_tasks
-from headrace.engines.row_tasks import RowTasks
+from headrace.engines.rows import step_tasks
+from headrace.engines.rows.step_tasks import RowTasks
 from headrace.errors import (
     BadRowError,
     BadSetError,
@@ -25,11 +25,11 @@ from headrace.errors import (
     UsageError,
 )
 from headrace.pipeline import Join, Output, Pipeline, Source, Transform, Validate
-from headrace.pipeline.passes import passes
-from headrace.pipeline.place import Place
-from headrace.pipeline.session import Session
-from headrace.store.row_file import RowFile
-from headrace.store.shards.job import Job
+from headrace.pipeline.plan.passes import passes
+from headrace.pipeline.run.session import Session
+from headrace.pipeline.state.layout import Place
+from headrace.store.rows.row_file import RowFile
+from headrace.store.shards.job.job import Job
 
 
 @pytest.fixture
@@ -426,7 +426,7 @@ def test_rows_that_are_too_long_are_rejected(ran, rows, pipeline, tmp_path):
 
 
 def test_only_some_reasons_are_told_apart(ran, rows, pipeline, tmp_path, monkeypatch):
-    monkeypatch.setattr(row_tasks, "_MOST_REASONS", 30)
+    monkeypatch.setattr(step_tasks, "_MOST_REASONS", 30)
     for name in "ab":
         several = [{"id": f"{name}{n // 2}"} for n in range(100)]
         rows(tmp_path / f"raw/{name}.jsonl", *several)

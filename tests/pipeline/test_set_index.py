@@ -9,8 +9,8 @@ import headrace
 from headrace.engines.local.set_build import InThreads
 from headrace.errors import DuplicateKeyError
 from headrace.pipeline import KeyIndex, Output, Pipeline, SetIndex, Source
-from headrace.pipeline.place import Place
-from headrace.pipeline.session import Session
+from headrace.pipeline.run.session import Session
+from headrace.pipeline.state.layout import Place
 
 
 @pytest.fixture(autouse=True)

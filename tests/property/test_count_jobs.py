@@ -5,8 +5,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import headrace
-from headrace.engines.spark import row_counts
-from headrace.store import checkpoints, row_file
+from headrace.engines.spark.index import row_counts
+from headrace.store.rows import checkpoints, row_file
 from tests.reference.compressed import FORMS
 from tests.reference.index_jobs import done_twice
 

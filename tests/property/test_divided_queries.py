@@ -60,7 +60,7 @@ def folder(tmp_path_factory):
     cut=st.integers(0, 30),
 )
 def test_any_division(folder, monkeypatch, query, rows, bad, options, size, cut):
-    monkeypatch.setattr("headrace.api.spark_query._start", lambda _master: in_process)
+    monkeypatch.setattr("headrace.api.spark._start", lambda _master: in_process)
     lines = [json.dumps(row).encode() for row in rows]
     for at, line in bad:
         lines.insert(at, line)
@@ -121,9 +121,9 @@ FEW_ROWS = st.lists(
 def test_any_join_by_a_shuffle(
     folder, monkeypatch, query, rows, others, bad, on_error, nulls, size, times
 ):
-    monkeypatch.setattr("headrace.api.spark_query._start", lambda _master: in_process)
+    monkeypatch.setattr("headrace.api.spark._start", lambda _master: in_process)
     # No other side is so small that every task reads it.
-    monkeypatch.setattr("headrace.engines.spark.tasked_rows._FEW_TASKS", 0)
+    monkeypatch.setattr("headrace.engines.spark.query.driver._FEW_TASKS", 0)
     sides = [
         [json.dumps(row).encode() for row in side] for side in (rows, others * times)
     ]

@@ -5,14 +5,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import headrace
-from headrace.api.graph_access import Wanted, edge_files, reach_edges
-from headrace.engines.index_kinds import GraphBuild
+from headrace.api.graph.access import Wanted, edge_files, reach_edges
+from headrace.engines.index.kinds import GraphBuild
 from headrace.engines.local.graph_build import build, update
 from headrace.kernel.graph import EdgeFields, steps
 from headrace.kernel.rows import SidecarError, reading
-from headrace.store.graph_index import read
-from headrace.store.index_file import Where
-from headrace.store.key_subject import one_source
+from headrace.store.index.file import Where
+from headrace.store.index.graph import read
+from headrace.store.index.target import one_source
 from tests.reference.slow_graph import edges_at, edges_in, expand
 
 FIELDS = EdgeFields("from", "pred", "to")

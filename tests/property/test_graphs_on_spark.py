@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import headrace
-from headrace.physical import hop_choice
+from headrace.physical import hops
 from tests.examples import often
 from tests.property.test_graph_answers import LINES, NODE, OPTIONS, text
 from tests.reference.edge_tasks import in_process
@@ -82,10 +82,10 @@ def outcome(found):
 def test_one_file(
     directory, monkeypatch, lines, last, index, seeds, options, few, held, size
 ):
-    monkeypatch.setattr("headrace.api.spark_graph._start", in_process)
+    monkeypatch.setattr("headrace.api.graph.spark._start", in_process)
     # The levels of one search are found in different ways.
-    monkeypatch.setattr(hop_choice, "_FEW", few)
-    monkeypatch.setattr(hop_choice, "MOST_HELD", held)
+    monkeypatch.setattr(hops, "_FEW", few)
+    monkeypatch.setattr(hops, "MOST_HELD", held)
     (path,) = write(directory, [text(lines) + last.encode()])
     index(path)
     with headrace.Graph(path, tell=lambda *_: None) as graph:
@@ -117,9 +117,9 @@ def test_several_files_are_one_after_the_other(
     held,
     size,
 ):
-    monkeypatch.setattr("headrace.api.spark_graph._start", in_process)
-    monkeypatch.setattr(hop_choice, "_FEW", few)
-    monkeypatch.setattr(hop_choice, "MOST_HELD", held)
+    monkeypatch.setattr("headrace.api.graph.spark._start", in_process)
+    monkeypatch.setattr(hops, "_FEW", few)
+    monkeypatch.setattr(hops, "MOST_HELD", held)
     data = [text(lines) for lines in parts]
     for path, index in zip(write(directory, data), indexes, strict=False):
         (indexes[0] if same else index)(path)
@@ -141,7 +141,7 @@ def test_several_files_are_one_after_the_other(
 def test_damage_changes_no_answer(
     directory, monkeypatch, lines, seeds, options, place, bit
 ):
-    monkeypatch.setattr("headrace.api.spark_graph._start", in_process)
+    monkeypatch.setattr("headrace.api.graph.spark._start", in_process)
     data = text(lines)
     (path,) = write(directory, [data])
     index = headrace.build_graph_index(path, "from", "pred", "to", reverse=True).path

@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headrace.engines.index_kinds import GraphBuild, KeyBuild
+from headrace.engines.index.kinds import GraphBuild, KeyBuild
 from headrace.engines.local import graph_build, key_build
 from headrace.errors import DuplicateKeyError, StrictRowError
 from headrace.kernel.graph import EdgeFields
-from headrace.store.source import expand
+from headrace.store.files.source import expand
 from tests.reference.compressed import FORMS
 from tests.reference.index_jobs import build_by_tasks, leftovers
 

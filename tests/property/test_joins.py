@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import headrace
-from headrace.api.query import evaluate
+from headrace.api.results import evaluate
 from tests.reference import slow_joins
 
 KINDS = ("join", "left_join", "lookup", "diff", "intersect")

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import headrace
-from headrace.engines.spark.asking import TaskRun
+from headrace.engines.spark.query.task import TaskRun
 from tests.examples import often
 from tests.property.test_joins_by_key import KEYS, KINDS, ON, ROWS, written
 from tests.reference.engines import in_process, outcome
@@ -47,8 +47,8 @@ def directory(tmp_path_factory):
 
 @pytest.fixture(autouse=True)
 def small(monkeypatch):
-    monkeypatch.setattr("headrace.api.spark_query._start", lambda _master: in_process)
-    monkeypatch.setattr("headrace.engines.spark.asking.ROWS_LOOKED_UP", 3)
+    monkeypatch.setattr("headrace.api.spark._start", lambda _master: in_process)
+    monkeypatch.setattr("headrace.engines.spark.query.task.ROWS_LOOKED_UP", 3)
 
 
 def indexed(directory, left, parts, fields):

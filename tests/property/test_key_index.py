@@ -8,11 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import headrace
-from headrace.engines.index_kinds import KeyBuild
+from headrace.engines.index.kinds import KeyBuild
 from headrace.engines.local.key_build import build
 from headrace.errors import HeadraceWarning
 from headrace.kernel.key_index import request_of_json
-from headrace.store.key_subject import one_source
+from headrace.store.index.target import one_source
 from tests.reference.compressed import FORMS
 from tests.reference.slow_keys import slow_get
 

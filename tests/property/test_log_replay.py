@@ -4,7 +4,7 @@ import hypothesis.strategies as st
 from hypothesis import given
 
 import headrace
-from headrace.store.log import reader
+from headrace.store.log.read import reader
 from tests.examples import often
 from tests.reference.slow_replay import slow_replay
 

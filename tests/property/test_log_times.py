@@ -6,9 +6,9 @@ import hypothesis.strategies as st
 from hypothesis import given
 
 import headrace
-from headrace.store.log import by_time, reader
-from headrace.store.log.follow import Follower
-from headrace.store.times import Between
+from headrace.store.files.units import Between
+from headrace.store.log.read import reader, time_range
+from headrace.store.log.read.follow import Follower
 from tests.examples import often
 
 TIMES = st.lists(
@@ -73,14 +73,16 @@ def test_blocks_say_which_lines_they_have(
     write(directory, times, rotate_rows, "off")
     log = reader.LogReader(directory)
     meant = Between(since, since + length)
-    before = by_time._ENTRIES_AT_ONCE, reader._ENTRIES_AT_ONCE, reader._ROWS_AT_ONCE
-    by_time._ENTRIES_AT_ONCE = at_once
+    before = time_range._ENTRIES_AT_ONCE, reader._ENTRIES_AT_ONCE, reader._ROWS_AT_ONCE
+    time_range._ENTRIES_AT_ONCE = at_once
     reader._ENTRIES_AT_ONCE, reader._ROWS_AT_ONCE = at_once * 2, at_once + 1
     try:
-        blocks = list(by_time.blocks_between(log, 1, len(times), meant))
-        first = by_time.first_between(log, 1, len(times), meant)
+        blocks = list(time_range.blocks_between(log, 1, len(times), meant))
+        first = time_range.first_between(log, 1, len(times), meant)
     finally:
-        by_time._ENTRIES_AT_ONCE, reader._ENTRIES_AT_ONCE, reader._ROWS_AT_ONCE = before
+        time_range._ENTRIES_AT_ONCE, reader._ENTRIES_AT_ONCE, reader._ROWS_AT_ONCE = (
+            before
+        )
     numbers = [number for block in blocks for number, _line in block.numbered()]
     assert numbers == [
         line for line, time in enumerate(times, 1) if since <= time < since + length

@@ -9,11 +9,11 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import headrace
-from headrace.engines.index_kinds import KeyBuild
+from headrace.engines.index.kinds import KeyBuild
 from headrace.engines.local.key_build import build
 from headrace.errors import HeadraceError, HeadraceWarning
-from headrace.store.key_names import suffix_of
-from headrace.store.key_subject import one_source
+from headrace.store.index.key_names import suffix_of
+from headrace.store.index.target import one_source
 from tests.reference.compressed import FORMS
 
 VALUES = [

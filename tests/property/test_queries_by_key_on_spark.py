@@ -53,8 +53,8 @@ def directory(tmp_path_factory):
 
 @pytest.fixture(autouse=True)
 def small(monkeypatch):
-    monkeypatch.setattr("headrace.api.spark_query._start", lambda _master: in_process)
-    monkeypatch.setattr("headrace.engines.spark.asking.ROWS_LOOKED_UP", 3)
+    monkeypatch.setattr("headrace.api.spark._start", lambda _master: in_process)
+    monkeypatch.setattr("headrace.engines.spark.query.task.ROWS_LOOKED_UP", 3)
 
 
 def filled(data, query):
@@ -79,10 +79,12 @@ def compare(monkeypatch, data, paths, other):
         expected = outcome(dataset, query, index=False, **asked)
         assert outcome(dataset, query, index=False, **asked, **spark) == expected
         for few in (0, 2, 4096):
-            monkeypatch.setattr("headrace.engines.spark.found_rows.FEW_ROWS", few)
+            monkeypatch.setattr(
+                "headrace.engines.spark.query.indexed_rows.FEW_ROWS", few
+            )
             for tasks in (0, 16):
                 monkeypatch.setattr(
-                    "headrace.engines.spark.tasked_rows._FEW_TASKS", tasks
+                    "headrace.engines.spark.query.driver._FEW_TASKS", tasks
                 )
                 assert outcome(dataset, query, **asked, **spark) == expected
 
@@ -92,7 +94,7 @@ def compare(monkeypatch, data, paths, other):
 def test_indexes_of_files_change_nothing(directory, monkeypatch, data):
     # Rows of small files are far from each other too.
     near = data.draw(st.sampled_from([0, 100, 1 << 18]))
-    monkeypatch.setattr("headrace.engines.spark.holding._NEAR", near)
+    monkeypatch.setattr("headrace.engines.spark.source.byte_ranges._NEAR", near)
     paths, form = [], data.draw(FORM)
     for number in range(data.draw(st.integers(1, 3))):
         lines = data.draw(LINES)

@@ -11,7 +11,7 @@ from hypothesis import given, reject, settings
 from hypothesis import strategies as st
 
 import headrace
-from headrace.api.query import evaluate
+from headrace.api.results import evaluate
 from headrace.errors import BadRowError, HeadraceError
 from headrace.physical.access import needs_tail
 from headrace.physical.query_plan import StreamPlan

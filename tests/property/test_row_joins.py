@@ -7,11 +7,11 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 import headrace
-from headrace.engines.index_kinds import KeyBuild
+from headrace.engines.index.kinds import KeyBuild
 from headrace.engines.local.key_build import build
 from headrace.errors import HeadraceWarning
-from headrace.physical import join_choice
-from headrace.store.key_subject import one_source
+from headrace.physical import joins
+from headrace.store.index.target import one_source
 from tests.reference import slow_row_joins
 
 KEYS = [
@@ -85,7 +85,7 @@ def directory(tmp_path_factory):
 
 @pytest.fixture(autouse=True)
 def nothing_is_small(monkeypatch):
-    monkeypatch.setattr(join_choice, "SMALL_BYTES", -1)
+    monkeypatch.setattr(joins, "SMALL_BYTES", -1)
 
 
 def written(path, lines):

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import headrace
-from headrace.engines.fragment_rows import count_rows_of, rows_of
+from headrace.engines.rows.fragment import count_rows_of, rows_of
 from headrace.errors import RowOutOfRangeError
 from headrace.physical.fragment import fragments
 from tests.examples import often
@@ -216,7 +216,7 @@ def test_counts_add_up_whatever_the_cuts(directory, form, data):
     # Nothing that begins like this looks like UTF-16, which is refused.
     data = b"{}\n" + data
     path.write_bytes(FORMS[form](data))
-    from headrace.engines.local.scan import tally
+    from headrace.engines.local.tally import tally
 
     sources = headrace.open(path).sources
     whole = tally(sources, max_line=500, max_depth=256)

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import headrace
-from headrace.engines import set_index as engine
-from headrace.engines.index_kinds import KeyBuild
+from headrace.engines.index import set as engine
+from headrace.engines.index.kinds import KeyBuild
 from headrace.engines.local.set_build import InThreads
 from headrace.errors import HeadraceWarning, KeyIndexError
 from headrace.kernel.key_index import request_of_json

@@ -97,7 +97,7 @@ def test_of_the_array_of_all_rows(path, made, rows, reverse):
 @often(2)
 @given(data=st.data(), of_rows=st.booleans(), rows=ROWS, size=st.integers(1, 60))
 def test_divided_into_tasks(path, monkeypatch, data, of_rows, rows, size):
-    monkeypatch.setattr("headrace.api.spark_query._start", lambda _master: in_process)
+    monkeypatch.setattr("headrace.api.spark._start", lambda _master: in_process)
     made = data.draw(subqueries(of_rows=of_rows))
     mode = "row" if of_rows else "stream"
     divided = {"engine": "spark", "partition_bytes": size, "mode": mode}

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headrace.api.query import evaluate
+from headrace.api.results import evaluate
 from headrace.errors import HeadraceError
 from tests.examples import often
 from tests.reference.comparison import alike

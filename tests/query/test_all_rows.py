@@ -144,7 +144,7 @@ VALUES = [
 
 @pytest.mark.parametrize("query", LINES)
 def test_a_tail_that_gives_elements_gives_lines(rows, monkeypatch, query):
-    monkeypatch.setattr("headrace.api.spark_query._start", lambda _master: in_process)
+    monkeypatch.setattr("headrace.api.spark._start", lambda _master: in_process)
     divided = {"engine": "spark", "partition_bytes": 20}
     for shape in (None, "lines", "array"):
         local = b"".join(rows.query(query, shape=shape).lines())
@@ -158,7 +158,7 @@ def test_a_tail_that_gives_elements_gives_lines(rows, monkeypatch, query):
 
 @pytest.mark.parametrize(("query", "value"), VALUES)
 def test_any_other_tail_gives_one_value(rows, monkeypatch, query, value):
-    monkeypatch.setattr("headrace.api.spark_query._start", lambda _master: in_process)
+    monkeypatch.setattr("headrace.api.spark._start", lambda _master: in_process)
     divided = {"engine": "spark", "partition_bytes": 20}
     for shape in (None, "lines", "array"):
         local = b"".join(rows.query(query, shape=shape).lines())
@@ -215,7 +215,7 @@ def test_what_is_known_beforehand_holds_no_rows(tmp_path, query):
 )
 @pytest.mark.parametrize("engine", ["local", "spark"])
 def test_a_row_whose_key_fails_is_one_bad_row(rows, monkeypatch, query, kept, engine):
-    monkeypatch.setattr("headrace.api.spark_query._start", lambda _master: in_process)
+    monkeypatch.setattr("headrace.api.spark._start", lambda _master: in_process)
     divided = {"partition_bytes": 20} if engine == "spark" else {}
     options = {"engine": engine, **divided}
     with pytest.raises(RowFailedError) as failed:

@@ -6,7 +6,7 @@ from collections import Counter
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headrace.api.query import evaluate
+from headrace.api.results import evaluate
 from headrace.errors import HeadraceError
 from headrace.kernel.values import MAX_DEPTH, parse
 from headrace.language.unparse import unparse

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from headrace.api.functions import manual
-from headrace.api.query import evaluate
+from headrace.api.results import evaluate
 from headrace.errors import HeadraceError
 from headrace.kernel.builtins import builtins
 from tests.conformance.cases import same

@@ -5,7 +5,7 @@ from contextlib import suppress
 
 import pytest
 
-from headrace.api.query import evaluate, prepare
+from headrace.api.results import evaluate, prepare
 from headrace.errors import HeadraceError
 from headrace.language import traversal
 from headrace.language.errors import QuerySyntaxError

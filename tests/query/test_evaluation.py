@@ -5,7 +5,7 @@ import json
 import pytest
 
 import headrace
-from headrace.api.query import evaluate
+from headrace.api.results import evaluate
 
 BEYOND = 12345678901234567890
 """An integer that no 64 bits hold."""

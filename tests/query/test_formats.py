@@ -5,7 +5,7 @@ import json
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headrace.api.query import evaluate
+from headrace.api.results import evaluate
 from headrace.errors import HeadraceError
 
 INTEGERS = st.integers(-(2**63), 2**63 - 1)

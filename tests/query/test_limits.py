@@ -8,7 +8,7 @@ from contextlib import contextmanager
 import pytest
 
 import headrace
-from headrace.api.query import evaluate
+from headrace.api.results import evaluate
 from headrace.errors import QueryFailedError
 
 DOUBLED = ", ".join(

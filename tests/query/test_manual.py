@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from headrace.api.query import evaluate
+from headrace.api.results import evaluate
 from headrace.errors import HeadraceError
 from tests.docs.markdown import ROOT, blocks, exactly, examples, session
 

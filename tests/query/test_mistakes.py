@@ -2,10 +2,10 @@
 
 import pytest
 
-from headrace.api.query import prepare
+from headrace.api.results import prepare
 from headrace.errors import HeadraceError
 from headrace.language.errors import QuerySyntaxError
-from headrace.logical.compiler import unknown_source
+from headrace.logical.encode.compiler import unknown_source
 from headrace.suggestion import nearest
 
 MISTAKES = [

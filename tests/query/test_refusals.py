@@ -2,7 +2,7 @@
 
 import pytest
 
-from headrace.api.query import evaluate, prepare
+from headrace.api.results import evaluate, prepare
 from headrace.errors import HeadraceError
 from headrace.language.errors import QuerySyntaxError
 

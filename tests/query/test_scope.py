@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from headrace.api.query import evaluate
+from headrace.api.results import evaluate
 
 DOCUMENT = {
     "id": 1,

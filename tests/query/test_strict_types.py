@@ -6,7 +6,7 @@ import re
 import pytest
 
 import headrace
-from headrace.api.query import evaluate
+from headrace.api.results import evaluate
 from headrace.cli.app import main
 from headrace.errors import HeadraceError, RowFailedError
 from headrace.kernel.builtins import builtins

@@ -5,7 +5,7 @@ import json
 import pytest
 
 import headrace
-from headrace.api.query import evaluate
+from headrace.api.results import evaluate
 from headrace.errors import HeadraceError, QueryFailedError, RowFailedError
 
 

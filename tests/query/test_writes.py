@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import headrace
-from headrace.api.query import evaluate
+from headrace.api.results import evaluate
 from headrace.errors import HeadraceError
 from headrace.logical.errors import QueryMeaningError
 from tests.reference.generated.writes import DOCUMENTS

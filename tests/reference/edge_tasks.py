@@ -3,15 +3,15 @@
 import pickle
 from collections import defaultdict
 
-from headrace.engines.spark.edges import (
+from headrace.engines.spark.graph.edge_task import (
     FoundEdge,
     by_indexes,
     by_scan,
     seen_in,
     thinned,
 )
-from headrace.engines.spark.walk import EdgeTasks
-from headrace.kernel.edge_sift import EdgeSift
+from headrace.engines.spark.graph.expansion import EdgeTasks
+from headrace.kernel.graph import EdgeSift
 
 PARTS = 3
 """How many tasks there are where nothing says it."""

@@ -5,7 +5,7 @@ from collections import defaultdict
 from dataclasses import astuple
 from typing import NamedTuple
 
-from headrace.engines.spark.asking import (
+from headrace.engines.spark.query.task import (
     Chunk,
     Firsts,
     Grouped,
@@ -13,12 +13,12 @@ from headrace.engines.spark.asking import (
     Sorting,
     TaskRun,
 )
-from headrace.engines.spark.finishing import Element, Finishing
-from headrace.engines.spark.grouping import Grouping, Member
+from headrace.engines.spark.shuffle.finish_task import Element, Finishing
+from headrace.engines.spark.shuffle.group_task import Grouping, Member
 from headrace.errors import HeadraceError
-from headrace.kernel.order_keys import KeyedRows
 from headrace.kernel.programs import SiftedRow, Sources, Stage, StreamQuery
 from headrace.kernel.rows import RowBatch
+from headrace.kernel.sort_keys import KeyedRows
 from headrace.kernel.values import DEEPEST
 from tests.reference.keyed_rows import Element as Keyed
 from tests.reference.keyed_rows import elements as elements_of

@@ -5,14 +5,14 @@ from __future__ import annotations
 import pickle
 from typing import TYPE_CHECKING, Any
 
-from headrace.engines.index_jobs import Target, build_together
-from headrace.store.source import expand
+from headrace.engines.index.jobs import Target, build_together
+from headrace.store.files.source import expand
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
-    from headrace.engines.index_kinds import AnyBuild, Built
+    from headrace.engines.index.kinds import AnyBuild, Built
 
 
 def done_twice(do: Callable[[int], Any], count: int, _tell: object = None) -> list[Any]:

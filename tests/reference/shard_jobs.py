@@ -5,8 +5,8 @@ import multiprocessing
 
 import headrace
 from headrace.api.shard_check import check_shards
-from headrace.engines.path_keys import PathKeys
-from headrace.store.shards import job as jobs
+from headrace.engines.rows.partition_key import PathKeys
+from headrace.store.shards.job import job as jobs
 from headrace.store.shards.options import limits, pack_options
 
 

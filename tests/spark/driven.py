@@ -10,7 +10,7 @@ from pyspark.serializers import CloudPickleSerializer
 from pyspark.sql.streaming.datasource import ReadAllAvailable
 from pyspark.sql.types import BinaryType, LongType, StringType, StructField, StructType
 
-from headrace.engines.spark.source import HeadraceSource
+from headrace.engines.spark.source.data_source import HeadraceSource
 
 PICKLED = CloudPickleSerializer()
 

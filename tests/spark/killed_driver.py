@@ -16,14 +16,14 @@ from pathlib import Path
 
 import headrace
 import headrace.spark
-from headrace.engines.index_jobs import _Begun
-from headrace.engines.spark.sink import HeadraceWriter
-from headrace.engines.spark.source import HeadraceSource
-from headrace.engines.spark.stream_sink import StreamWriter
-from headrace.store.object_store import ObjectDirectory
-from headrace.store.set_index import commit
-from headrace.store.shards.commit import Generation
-from headrace.store.shards.job import Job
+from headrace.engines.index.jobs import _Begun
+from headrace.engines.spark.sink.writer import HeadraceWriter
+from headrace.engines.spark.source.data_source import HeadraceSource
+from headrace.engines.spark.stream.writer import StreamWriter
+from headrace.store.files.object_store import ObjectDirectory
+from headrace.store.index.set import commit
+from headrace.store.shards.job.commit import Generation
+from headrace.store.shards.job.job import Job
 from tests.spark.cluster import environment
 from tests.spark.driver import sabotaged
 from tests.spark.processes import kill, until

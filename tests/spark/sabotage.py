@@ -88,8 +88,8 @@ def its_task():
 
 
 def watch_reading(sabotage):
-    from headrace.engines.spark import edges
-    from headrace.store.opened import Rows
+    from headrace.engines.spark.graph import edge_task
+    from headrace.store.files.opened import Rows
 
     begun = set()
 
@@ -105,13 +105,13 @@ def watch_reading(sabotage):
 
     Rows.next_batch = watched(Rows.next_batch)
     Rows.advance = watched(Rows.advance)
-    edges.edges_of = watched(edges.edges_of)
+    edge_task.edges_of = watched(edge_task.edges_of)
 
 
 def watch_indexing(sabotage):
-    from headrace.store.atomic import NewFile
-    from headrace.store.opened import Rows
-    from headrace.store.set_index import commit
+    from headrace.store.files.atomic import NewFile
+    from headrace.store.files.opened import Rows
+    from headrace.store.index.set import commit
 
     advance, finish, finish_segment = (
         Rows.advance,
@@ -131,7 +131,7 @@ def watch_indexing(sabotage):
 
 def watch_opening(sabotage):
     """Have a file removed that the task is about to read: it was there when that was planned."""
-    from headrace.store.opened import OpenedFile
+    from headrace.store.files.opened import OpenedFile
 
     begin = OpenedFile.__init__
 
@@ -163,7 +163,14 @@ def import_what_takes_long():
     """Import here what each worker, which does one task, would import again."""
     for name in ("pandas", "pyspark.worker", "pyspark.sql.streaming.datasource"):
         import_module(name)
-    for name in ("edge_jobs", "jobs", "records", "set_build", "sink", "source"):
+    for name in (
+        "graph.edge_jobs",
+        "index.set_segments",
+        "query.launch",
+        "sink.writer",
+        "source.data_source",
+        "source.record_batches",
+    ):
         import_module(f"headrace.engines.spark.{name}")
 
 

@@ -6,8 +6,8 @@ import sys
 import pytest
 
 import headrace
-from headrace.engines.spark import edge_jobs
-from headrace.physical import hop_choice
+from headrace.engines.spark.graph import edge_jobs
+from headrace.physical import hops as hop_choice
 
 pytestmark = [
     pytest.mark.spark,

@@ -6,7 +6,7 @@ import sys
 import pytest
 
 import headrace
-from headrace.engines.spark import found_rows, jobs
+from headrace.engines.spark.query import indexed_rows, launch
 from headrace.errors import HeadraceError
 from tests.reference.engines import outcome
 from tests.reference.index_jobs import leftovers
@@ -91,17 +91,17 @@ QUERIES = [
 def ask(asked, paths):
     """Return answers by tasks, and without any, and how many bytes tasks were sent for each."""
     options = {"engine": "spark", "master": asked.master, "partition_bytes": "4KiB"}
-    sent, answers, run_tasks = [], [], jobs.run_tasks
+    sent, answers, run_tasks = [], [], launch.run_tasks
 
     def noting(spark, query, tasks, tell):
         sent.extend(each.end - each.start for task in tasks for each in task)
         return run_tasks(spark, query, tasks, tell)
 
-    asked.patch.setattr(jobs, "run_tasks", noting)
+    asked.patch.setattr(launch, "run_tasks", noting)
     with headrace.open(paths, persist=False) as dataset:
         for query in QUERIES:
-            for few in (0, found_rows.FEW_ROWS):
-                asked.patch.setattr(found_rows, "FEW_ROWS", few)
+            for few in (0, indexed_rows.FEW_ROWS):
+                asked.patch.setattr(indexed_rows, "FEW_ROWS", few)
                 sent.clear()
                 answer = outcome(dataset, query, **options)
                 answers.append((repr(answer), sum(sent)))

@@ -7,7 +7,7 @@ from hashlib import sha256
 import pytest
 
 import headrace
-from headrace.pipeline import jobs, running
+from headrace.pipeline.run import job, runner
 
 pytestmark = [
     pytest.mark.spark,
@@ -39,7 +39,7 @@ def run(asked, path):
     """Run a pipeline, and kill an executor in each job; return how it went."""
     done = []
 
-    class Job(jobs.PassJob):
+    class Job(job.PassJob):
         def run(self, *arguments):
             asked.sabotage.give("executor")
             try:
@@ -47,7 +47,7 @@ def run(asked, path):
             finally:
                 done.append(asked.sabotage.done())
 
-    asked.patch.setattr(running, "PassJob", Job)
+    asked.patch.setattr(runner, "PassJob", Job)
     report = headrace.Pipeline.from_toml(path).run(spark=asked.spark)
     return done, report.adds_up, [each.tasks for each in report.passes]
 

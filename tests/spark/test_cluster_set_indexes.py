@@ -7,10 +7,10 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 import headrace
-from headrace.engines import set_index as engine
-from headrace.engines.index_kinds import KeyBuild
+from headrace.engines.index import set as engine
+from headrace.engines.index.kinds import KeyBuild
 from headrace.engines.local.set_build import InThreads
-from headrace.engines.spark.set_build import ByTasks
+from headrace.engines.spark.index.set_segments import ByTasks
 from headrace.errors import HeadraceError
 from headrace.store.shards.opened_set import open_set
 from tests.reference.shard_sets import write

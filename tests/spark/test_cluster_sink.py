@@ -22,8 +22,8 @@ DRIVER = f"""
 import os, signal, sys, tempfile, time
 from pathlib import Path
 import headrace.spark
-from headrace.engines.spark.sink import HeadraceWriter
-from headrace.engines.spark.source import HeadraceSource
+from headrace.engines.spark.sink.writer import HeadraceWriter
+from headrace.engines.spark.source.data_source import HeadraceSource
 from pyspark import TaskContext
 
 master, directory, marks, what = sys.argv[1:]

@@ -10,7 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headrace.engines.spark.column_lines import check_schema, json_lines, may_be_bad
+from headrace.engines.spark.sink.arrow_to_json import (
+    check_schema,
+    json_lines,
+    may_be_bad,
+)
 from headrace.errors import UsageError
 from headrace.kernel.column_lines import NoJsonError
 

@@ -8,11 +8,11 @@ import sys
 
 import pytest
 
-from headrace.api.demo import local_steps, pipeline_steps, spark_steps
-from headrace.api.sample import LEAST_ROWS, MAX_LINE, ODD_LINES, write_sample
+from headrace.demo.sample import LEAST_ROWS, MAX_LINE, ODD_LINES, write_sample
+from headrace.demo.steps import local_steps, pipeline_steps, spark_steps
 from headrace.errors import UsageError
 from headrace.pipeline import Pipeline
-from headrace.pipeline.accounts import accounts
+from headrace.pipeline.report.report import accounts
 from tests.docs.markdown import ROOT, blocks
 from tests.reference.slow_rows import slow_rows
 

@@ -10,9 +10,9 @@ import pytest
 
 import headrace
 from headrace.cli.app import main
-from headrace.engines.spark import edge_jobs
+from headrace.engines.spark.graph import edge_jobs
 from headrace.errors import SparkFailedError
-from headrace.physical import hop_choice
+from headrace.physical import hops as hop_choice
 
 pytestmark = pytest.mark.spark
 

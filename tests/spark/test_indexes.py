@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import headrace
 from headrace.cli.app import main
-from headrace.engines.spark.tasks import run_each
+from headrace.engines.spark.tasks.run import run_each
 from headrace.errors import DuplicateKeyError
 from tests.property.test_index_jobs import ASKED, FILES, build_here, outcome, written
 from tests.reference.compressed import FORMS

@@ -8,7 +8,7 @@ import json
 import pytest
 
 import headrace
-from headrace.engines.spark.query import SparkRun
+from headrace.engines.spark.query.run import SparkRun
 from tests.reference.engines import outcome
 
 pytestmark = pytest.mark.spark
@@ -49,7 +49,7 @@ def test_every_way_gives_what_one_process_gives(spark, sides, monkeypatch, strat
     # Which one is chosen is a matter of sizes.
     hints = {"users": 100 if strategy == "broadcast" else 10**9}
     monkeypatch.setattr(
-        "headrace.engines.spark.tasked_rows._FEW_TASKS", 16 * (strategy == "broadcast")
+        "headrace.engines.spark.query.driver._FEW_TASKS", 16 * (strategy == "broadcast")
     )
     with headrace.open(rows, persist=False) as dataset:
         for query in QUERIES:

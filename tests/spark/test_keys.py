@@ -6,12 +6,12 @@ import os
 import pytest
 
 import headrace
-from headrace.engines.spark.keyed_splits import held
-from headrace.engines.spark.options import read_options
-from headrace.engines.spark.splits import plan
+from headrace.engines.spark.source.key_partitions import held
+from headrace.engines.spark.source.options import read_options
+from headrace.engines.spark.source.partitions import plan
 from headrace.errors import HeadraceWarning, UsageError
-from headrace.store.key_subject import subject_of
-from headrace.store.opened import OpenedFile
+from headrace.store.files.opened import OpenedFile
+from headrace.store.index.target import subject_of
 from tests.reference.shard_sets import write
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(300)]

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from headrace.engines.spark.options import OPTIONS, ReadOptions, read_options
+from headrace.engines.spark.source.options import OPTIONS, ReadOptions, read_options
 from headrace.errors import UsageError
 
 pytestmark = pytest.mark.spark

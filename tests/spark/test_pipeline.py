@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import headrace
-from headrace.engines.row_tasks import RowTasks
+from headrace.engines.rows.step_tasks import RowTasks
 from headrace.errors import SparkFailedError
 from headrace.pipeline import (
     Dedupe,
@@ -20,10 +20,10 @@ from headrace.pipeline import (
     Source,
     Transform,
     Validate,
-    jobs,
 )
-from headrace.pipeline.place import Place
+from headrace.pipeline.run import job
 from headrace.pipeline.spec import HOW
+from headrace.pipeline.state.layout import Place
 
 pytestmark = pytest.mark.spark
 
@@ -359,7 +359,7 @@ def test_a_task_that_fails_is_tried_again(spark, tmp_path, monkeypatch):
         [Validate()],
         base=str(tmp_path),
     )
-    monkeypatch.setattr(jobs, "RowTasks", failing(marks, 3))
+    monkeypatch.setattr(job, "RowTasks", failing(marks, 3))
     report = made.run(spark=spark)
     assert report.adds_up
     assert result(made) == [{"id": n} for n in range(40)]
@@ -368,7 +368,7 @@ def test_a_task_that_fails_is_tried_again(spark, tmp_path, monkeypatch):
         list(marks.iterdir())
     )
     write(tmp_path / "raw/b.jsonl", [{"id": 40}])
-    monkeypatch.setattr(jobs, "RowTasks", failing(marks, 99))
+    monkeypatch.setattr(job, "RowTasks", failing(marks, 99))
     with pytest.raises(SparkFailedError, match="it happens"):
         made.run(spark=spark)
     assert result(made) == [{"id": n} for n in range(40)]

@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import headrace
-from headrace.engines.spark import jobs
+from headrace.engines.spark.query import launch
 from tests.reference.engines import outcome
 from tests.reference.shard_sets import write
 
@@ -46,13 +46,13 @@ def paths(tmp_path_factory):
 @pytest.fixture
 def jobs_run(monkeypatch):
     """Count how often tasks of Spark are run."""
-    run, tasks_run = jobs.run_tasks, []
+    run, tasks_run = launch.run_tasks, []
 
     def noting(spark, query, tasks, tell):
         tasks_run.append(tasks)
         return run(spark, query, tasks, tell)
 
-    monkeypatch.setattr(jobs, "run_tasks", noting)
+    monkeypatch.setattr(launch, "run_tasks", noting)
     return tasks_run
 
 
@@ -71,7 +71,7 @@ def jobs_run(monkeypatch):
 def test_an_index_changes_nothing(
     spark, paths, monkeypatch, query, condition, some, few, on_error
 ):
-    monkeypatch.setattr("headrace.engines.spark.found_rows.FEW_ROWS", few)
+    monkeypatch.setattr("headrace.engines.spark.query.indexed_rows.FEW_ROWS", few)
     query = query.replace("C", condition)
     with headrace.open(paths[some], persist=False) as dataset:
         local, *others = (
@@ -87,7 +87,7 @@ def test_tasks_run_for_many_rows_only(spark, paths, monkeypatch, jobs_run):
         expected = outcome(dataset, query)
         assert outcome(dataset, query, **HERE) == expected
         assert jobs_run == []
-        monkeypatch.setattr("headrace.engines.spark.found_rows.FEW_ROWS", 3)
+        monkeypatch.setattr("headrace.engines.spark.query.indexed_rows.FEW_ROWS", 3)
         assert outcome(dataset, query, **HERE) == expected
     (tasks,) = jobs_run
     read = sum(each.end - each.start for task in tasks for each in task)

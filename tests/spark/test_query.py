@@ -14,10 +14,10 @@ from pyspark import cloudpickle
 
 import headrace
 from headrace.cli.app import main
-from headrace.engines.spark import jobs
-from headrace.engines.spark.asking import TaskQuery, TaskRun
-from headrace.engines.spark.cancelling import cancellable
-from headrace.engines.spark.master import MASTER
+from headrace.engines.spark.query import launch
+from headrace.engines.spark.query.task import TaskQuery, TaskRun
+from headrace.engines.spark.session.master import MASTER
+from headrace.engines.spark.tasks.cancel import cancellable
 from headrace.errors import MissingExtraError, SparkFailedError, UsageError
 from tests.conformance.cases import load
 from tests.conformance.test_cases import CASES
@@ -74,7 +74,7 @@ def together(spark, monkeypatch, asked):
         first_jobs[-1] = (query, tasks)
         raise NeedsTasksError
 
-    monkeypatch.setattr("headrace.api.spark_query._start", lambda _master: note)
+    monkeypatch.setattr("headrace.api.spark._start", lambda _master: note)
     for ask in asked:
         first_jobs.append(None)
         with suppress(NeedsTasksError):
@@ -107,7 +107,7 @@ def together(spark, monkeypatch, asked):
                 yield from ((task, chunk) for chunk in chunks)
 
         monkeypatch.setattr(
-            "headrace.api.spark_query._start", lambda _master, run=answered: run
+            "headrace.api.spark._start", lambda _master, run=answered: run
         )
         yield ask("local"), ask("spark"), job is not None
 
@@ -303,7 +303,7 @@ def test_answers_come_in_the_order_of_the_rows_however_many_chunks(
     path = tmp_path / "a.jsonl"
     path.write_bytes(b"".join(b'{"id": %d}\n' % row for row in range(60_000)))
     # Several tasks for each run that is fetched together, and several runs.
-    monkeypatch.setattr(jobs, "_PART_BYTES", 300_000)
+    monkeypatch.setattr(launch, "_PART_BYTES", 300_000)
     with headrace.open(path, persist=False) as dataset:
         ask = asking(dataset, "[$, $, $, $, $, $, $, $]", 100_000)
         assert ask("spark") == ask("local")
@@ -385,7 +385,7 @@ def test_another_master_than_the_one_that_runs(spark, tmp_path):
 def test_without_pyspark(monkeypatch, tmp_path):
     path = tmp_path / "a.jsonl"
     path.write_bytes(b"1\n")
-    monkeypatch.delitem(sys.modules, "headrace.engines.spark.jobs")
+    monkeypatch.delitem(sys.modules, "headrace.engines.spark.query.launch")
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     with (
         headrace.open(path) as dataset,

@@ -20,7 +20,7 @@ from pyspark.sql.types import (
     StructType,
 )
 
-from headrace.engines.spark.source import HeadraceSource
+from headrace.engines.spark.source.data_source import HeadraceSource
 from headrace.errors import BadRowError, SourceChangedError, UsageError
 from tests.reference.compressed import FORMS
 from tests.spark.nasty import MAX_LINE, NASTY, expected

@@ -9,8 +9,8 @@ from pyspark.sql.datasource import DataSource
 
 import headrace.spark
 import pyspark_headrace
-from headrace.engines.spark.master import check_master
-from headrace.engines.spark.session import settings
+from headrace.engines.spark.session.master import check_master
+from headrace.engines.spark.session.session import settings
 from headrace.errors import MasterUnreachableError, MissingExtraError, UsageError
 from tests.spark.cluster import free_port
 
@@ -37,7 +37,7 @@ def test_the_public_names():
 def test_importing_headrace_imports_no_spark():
     run(
         """
-        import sys, headrace, headrace.spark, headrace.engines.spark.java
+        import sys, headrace, headrace.spark, headrace.engines.spark.session.java
         assert not {"pyspark", "pyarrow", "py4j"} & set(sys.modules), sys.modules
         """
     )
@@ -199,13 +199,17 @@ def test_a_master_needs_host_and_port(master):
 
 
 def test_spark_connect_needs_more_packages(monkeypatch):
-    monkeypatch.setattr("headrace.engines.spark.session.find_spec", lambda _name: None)
+    monkeypatch.setattr(
+        "headrace.engines.spark.session.session.find_spec", lambda _name: None
+    )
     with pytest.raises(UsageError, match=r"pip install 'pyspark\[connect\]'"):
         headrace.spark.session("sc://127.0.0.1")
 
 
 def test_a_server_of_spark_connect_that_does_not_answer(monkeypatch):
-    monkeypatch.setattr("headrace.engines.spark.session.find_spec", lambda _name: True)
+    monkeypatch.setattr(
+        "headrace.engines.spark.session.session.find_spec", lambda _name: True
+    )
     url = f"sc://127.0.0.1:{free_port()}/;user_id=me"
     with pytest.raises(
         MasterUnreachableError, match=f"no Spark master answers at {url}"

@@ -13,11 +13,11 @@ import pytest
 from pyspark import TaskContext
 
 import headrace
-from headrace.engines import set_index as engine
-from headrace.engines.index_kinds import KeyBuild
+from headrace.engines.index import set as engine
+from headrace.engines.index.kinds import KeyBuild
+from headrace.engines.index.set_slices import SetScan
 from headrace.engines.local.set_build import InThreads
-from headrace.engines.set_scan import SetScan
-from headrace.engines.spark.set_build import ByTasks
+from headrace.engines.spark.index.set_segments import ByTasks
 from headrace.errors import (
     BadSetError,
     DuplicateKeyError,

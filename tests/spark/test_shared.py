@@ -8,8 +8,8 @@ import pytest
 from pyspark.sql.types import LongType, StructField, StructType
 
 import headrace
-from headrace.engines.spark.shared import refuse_unshared
-from headrace.engines.spark.source import HeadraceSource, source_at
+from headrace.engines.spark.session.shared_storage import refuse_unshared
+from headrace.engines.spark.source.data_source import HeadraceSource, source_at
 from headrace.errors import NotSharedError
 from headrace.pipeline import Pipeline, Source
 from tests.reference.shard_sets import write

@@ -6,16 +6,16 @@ import pickle
 import pyarrow as pa
 import pytest
 
-from headrace.engines.spark.joining import Joining
-from headrace.engines.spark.key_sample import bounds
-from headrace.engines.spark.shuffles import (
+from headrace.engines.spark.shuffle.frames import (
     SCHEMA,
     first_of_each_key,
     joined_lines,
     sorted_lines,
 )
+from headrace.engines.spark.shuffle.join_task import Joining
+from headrace.engines.spark.shuffle.key_sample import bounds
 from headrace.errors import JoinKeyTooLargeError
-from headrace.kernel.order_keys import KeyedRows
+from headrace.kernel.sort_keys import KeyedRows
 from tests.reference.keyed_rows import batch_of, code, elements, rows_with_keys
 from tests.reference.slow_joins import join
 

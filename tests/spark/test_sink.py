@@ -11,8 +11,8 @@ from pyspark.sql.functions import col, struct, to_json
 
 import headrace
 from headrace.api.shard_check import check_shards
-from headrace.engines.spark.sink import HeadraceWriter
-from headrace.engines.spark.source import HeadraceSource
+from headrace.engines.spark.sink.writer import HeadraceWriter
+from headrace.engines.spark.source.data_source import HeadraceSource
 
 pytestmark = pytest.mark.spark
 

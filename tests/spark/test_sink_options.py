@@ -6,14 +6,14 @@ import pytest
 from pyspark.sql.types import ArrayType, LongType, NullType, StructType
 
 import headrace
-from headrace.engines.spark.sink import HeadraceWriter
-from headrace.engines.spark.sink_options import (
+from headrace.engines.spark.sink.options import (
     SINK_OPTIONS,
     WriteOptions,
     begin_job,
     is_write,
     write_options,
 )
+from headrace.engines.spark.sink.writer import HeadraceWriter
 from headrace.errors import UsageError
 
 pytestmark = pytest.mark.spark

@@ -16,9 +16,9 @@ from pyspark.sql import functions
 from pyspark.sql.types import StructType
 
 import headrace
-from headrace.engines.spark.inference import found_columns
-from headrace.engines.spark.options import read_options
-from headrace.engines.spark.source import HeadraceSource
+from headrace.engines.spark.source.data_source import HeadraceSource
+from headrace.engines.spark.source.options import read_options
+from headrace.engines.spark.source.schema_inference import found_columns
 
 pytestmark = pytest.mark.spark
 

@@ -4,13 +4,13 @@ from pathlib import Path
 
 import pytest
 
-from headrace.engines.spark.sink_options import (
+from headrace.engines.spark.sink.options import (
     STREAM_SINK_OPTIONS,
     is_write,
     stream_write_options,
 )
-from headrace.engines.spark.source import HeadraceSource
-from headrace.engines.spark.stream_options import (
+from headrace.engines.spark.source.data_source import HeadraceSource
+from headrace.engines.spark.stream.options import (
     STREAM_OPTIONS,
     Budget,
     stream_options,

@@ -27,7 +27,7 @@ from pyspark.sql.types import (
 )
 from pyspark.sql.variant_utils import VariantUtils
 
-from headrace.engines.spark.source import HeadraceSource, source_at
+from headrace.engines.spark.source.data_source import HeadraceSource, source_at
 from headrace.errors import FaultyRowError, SourceNotFoundError, UsageError
 from headrace.kernel.columns import ColumnBuilder
 from headrace.kernel.rows import RowBatch

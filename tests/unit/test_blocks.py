@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 import headrace
-from headrace.engines.fragment_rows import count_rows_of, rows_of
+from headrace.engines.rows.fragment import count_rows_of, rows_of
 from headrace.errors import (
     DamagedBlockError,
     DamagedSourceError,
@@ -20,9 +20,9 @@ from headrace.errors import (
     UnusableTableError,
 )
 from headrace.physical.fragment import fragments
-from headrace.store import checkpoints
-from headrace.store.opened import OpenedFile
-from headrace.store.source import expand
+from headrace.store.files.opened import OpenedFile
+from headrace.store.files.source import expand
+from headrace.store.rows import checkpoints
 from tests.reference.blocks import (
     Piece,
     anywhere,

@@ -9,7 +9,7 @@ import sys
 import pytest
 
 import headrace
-from headrace.store import checkpoints
+from headrace.store.rows import checkpoints
 from tests.reference.blocks import crc32c
 
 ROW = b'{"id": %7d, "text": "some text that makes the row one hundred bytes long, more or less"}\n'

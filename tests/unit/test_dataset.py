@@ -26,7 +26,7 @@ from headrace.errors import (
     UnreadableError,
     UsageError,
 )
-from headrace.store.opened import OpenedFile
+from headrace.store.files.opened import OpenedFile
 
 
 @pytest.fixture

@@ -6,8 +6,8 @@ import pytest
 
 from headrace.errors import DamagedBlockError, HeadraceWarning
 from headrace.kernel.rows import Decoding
-from headrace.store.decoded import decoded
-from headrace.store.source import expand
+from headrace.store.files.decoded import decoded
+from headrace.store.files.source import expand
 from tests.reference.blocks import (
     anywhere,
     joined,

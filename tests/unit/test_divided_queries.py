@@ -43,7 +43,7 @@ SIZES = [40, 400, 1 << 20]
 
 @pytest.fixture(autouse=True)
 def tasks_without_spark(monkeypatch):
-    monkeypatch.setattr("headrace.api.spark_query._start", lambda _master: in_process)
+    monkeypatch.setattr("headrace.api.spark._start", lambda _master: in_process)
 
 
 @pytest.fixture
@@ -55,7 +55,7 @@ def noted(monkeypatch):
         asked.append(query.gives)
         yield from in_process(query, tasks, tell)
 
-    monkeypatch.setattr("headrace.api.spark_query._start", lambda _master: noting)
+    monkeypatch.setattr("headrace.api.spark._start", lambda _master: noting)
     return asked
 
 
@@ -160,7 +160,7 @@ def test_how_far_a_query_is_is_known_before_there_are_answers(tmp_path, monkeypa
             told.append(asked.run.bytes_done())
         yield from in_process(query, tasks, tell)
 
-    monkeypatch.setattr("headrace.api.spark_query._start", lambda _master: telling)
+    monkeypatch.setattr("headrace.api.spark._start", lambda _master: telling)
     with headrace.open(path, persist=False) as dataset:
         asked = dataset.query("$.rows().sum(id)", engine="spark", partition_bytes=100)
         assert asked.to_list() == [1000]
@@ -176,7 +176,7 @@ def test_the_first_rows_are_enough_for_a_limit(tmp_path, monkeypatch):
         jobs.append(len(tasks))
         yield from in_process(query, tasks, tell)
 
-    monkeypatch.setattr("headrace.api.spark_query._start", lambda _master: counting)
+    monkeypatch.setattr("headrace.api.spark._start", lambda _master: counting)
     with headrace.open(path, persist=False) as dataset:
         compare(dataset, "$.id", 100, limit=25)
         assert jobs == [1, 2]
@@ -228,7 +228,7 @@ def test_a_file_that_changes_is_named_as_it_was_given(tmp_path, monkeypatch):
 def test_what_cannot_be_asked_is_refused_before_anything_starts(
     files, options, words, monkeypatch
 ):
-    monkeypatch.delattr("headrace.api.spark_query._start")
+    monkeypatch.delattr("headrace.api.spark._start")
     with headrace.open(files) as dataset, pytest.raises(UsageError, match=words):
         dataset.query("$", **{"engine": "spark", **options})
 

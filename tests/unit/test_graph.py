@@ -432,12 +432,12 @@ def test_an_index_that_is_empty_is_replaced(source):
 def test_an_index_that_is_replaced_while_it_is_opened_is_looked_at_again(
     source, monkeypatch
 ):
-    from headrace.api import graph_access
+    from headrace.api.graph.graph import access
 
     headrace.build_graph_index(source, "from", "pred", "to")
     with source.open("ab") as file:
         file.write(b'{"from":"c","pred":"p","to":"d"}\n')
-    continue_aside, calls = graph_access.continue_aside, []
+    continue_aside, calls = access.continue_aside, []
 
     def continue_later(*arguments):
         calls.append(arguments)
@@ -446,7 +446,7 @@ def test_an_index_that_is_replaced_while_it_is_opened_is_looked_at_again(
             raise SidecarError(str(source), 0, "the delta of another graph index")
         return continue_aside(*arguments)
 
-    monkeypatch.setattr(graph_access, "continue_aside", continue_later)
+    monkeypatch.setattr(access, "continue_aside", continue_later)
     graph = headrace.Graph(source, tell=lambda *_: None)
     assert [step.node for step in graph.expand("c")] == ["c", "d"]
     assert (graph.way().path, len(calls)) == ("graph", 1)

@@ -5,7 +5,7 @@ import gzip
 import pytest
 
 import headrace
-from headrace.api.graph_access import USUAL, Wanted, edge_files, reach_edges
+from headrace.api.graph.access import USUAL, Wanted, edge_files, reach_edges
 from headrace.errors import GraphIndexError, KeyIndexLockedError, UsageError
 from headrace.kernel.graph import (
     EdgeFields,
@@ -15,8 +15,8 @@ from headrace.kernel.graph import (
     stats_of,
     steps,
 )
-from headrace.store import index_file as files
-from headrace.store.index_file import Where, writing
+from headrace.store.index import file as files
+from headrace.store.index.file import Where, writing
 from tests.reference.compressed import FORMS
 
 ROWS = b"".join(

@@ -6,8 +6,8 @@ from dataclasses import replace
 import pytest
 
 import headrace
-from headrace.engines.index_kinds import GraphBuild, KeyBuild
-from headrace.engines.index_tasks import Scan, Write
+from headrace.engines.index.kinds import GraphBuild, KeyBuild
+from headrace.engines.index.tasks import Scan, Write
 from headrace.errors import (
     DuplicateKeyError,
     KeyIndexLockedError,
@@ -18,7 +18,7 @@ from headrace.errors import (
     UsageError,
 )
 from headrace.kernel.graph import EdgeFields
-from headrace.store.index_file import writing
+from headrace.store.index.file import writing
 from tests.reference.index_jobs import build_by_tasks, done_twice, leftovers
 
 ROWS = b"".join(b'{"k":%d,"t":%d}\n' % (n, n % 7) for n in range(500))

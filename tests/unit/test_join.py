@@ -6,20 +6,20 @@ import json
 import pytest
 
 import headrace
-from headrace.engines.local import join_run
+from headrace.engines.local import join
 from headrace.errors import (
     HeadraceWarning,
     JoinTooLargeError,
     KeyIndexError,
     UsageError,
 )
-from headrace.physical import join_choice
+from headrace.physical import joins
 from tests.reference.compressed import FORMS
 
 
 @pytest.fixture(autouse=True)
 def no_side_is_small(monkeypatch):
-    monkeypatch.setattr(join_choice, "SMALL_BYTES", -1)
+    monkeypatch.setattr(joins, "SMALL_BYTES", -1)
 
 
 def written(path, rows):
@@ -54,7 +54,7 @@ def test_a_key_with_more_rows_than_are_held_is_read_when_it_is_needed(
     assert b"".join(pieces) == b"".join(in_memory.lines())
     assert by_index.stats.counts == in_memory.stats.counts
     if not form:
-        assert max(map(len, pieces)) < 2 * join_run.MAX_BYTES
+        assert max(map(len, pieces)) < 2 * join.MAX_BYTES
 
 
 @pytest.mark.parametrize("version", [1, 2])

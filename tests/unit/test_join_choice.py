@@ -4,9 +4,9 @@ import dataclasses
 
 import pytest
 
-from headrace.physical import join_choice
+from headrace.physical import joins
 
-LARGE = join_choice.SparkSides(
+LARGE = joins.SparkSides(
     left_rows=10**6,
     right_rows=10**9,
     indexed=True,
@@ -44,4 +44,4 @@ LARGE = join_choice.SparkSides(
 )
 def test_choosing_with_spark(facts, strategy):
     sides = dataclasses.replace(LARGE, **facts)
-    assert join_choice.choose_on_spark(sides).strategy == strategy
+    assert joins.choose_on_spark(sides).strategy == strategy

@@ -11,7 +11,7 @@ from decimal import Decimal
 import pytest
 
 import headrace
-from headrace.engines.index_kinds import KeyBuild
+from headrace.engines.index.kinds import KeyBuild
 from headrace.engines.local.key_build import build
 from headrace.errors import (
     DuplicateKeyError,
@@ -20,8 +20,8 @@ from headrace.errors import (
     SourceChangedError,
     UsageError,
 )
-from headrace.store.key_names import suffix_of
-from headrace.store.opened import OpenedFile
+from headrace.store.files.opened import OpenedFile
+from headrace.store.index.key_names import suffix_of
 from tests.reference.compressed import FORMS
 
 ROWS = b"".join(b'{"k":%d,"n":%d}\n' % (n % 100, n) for n in range(1000))

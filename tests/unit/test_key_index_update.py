@@ -19,10 +19,10 @@ from headrace.errors import (
     UsageError,
 )
 from headrace.kernel.rows import SidecarError
-from headrace.store import index_file as files
-from headrace.store import key_index as store
-from headrace.store.key_subject import one_source
-from headrace.store.opened import OpenedFile
+from headrace.store.files.opened import OpenedFile
+from headrace.store.index import file as files
+from headrace.store.index import key as store
+from headrace.store.index.target import one_source
 from tests.reference.compressed import FORMS
 
 ROWS = b"".join(b'{"k":%d,"n":%d}\n' % (n % 100, n) for n in range(1000))

@@ -2,8 +2,8 @@
 
 from itertools import pairwise
 
-from headrace.engines.spark.key_sample import Sampling, bounds, merged
-from headrace.kernel.order_keys import KeyedRows
+from headrace.engines.spark.shuffle.key_sample import Sampling, bounds, merged
+from headrace.kernel.sort_keys import KeyedRows
 from tests.reference.keyed_rows import batch_of, code, elements
 
 

@@ -158,7 +158,9 @@ def test_a_sidecar_that_cannot_be_written_is_done_without(tmp_path, monkeypatch)
 
     with headrace.LineWriter(path) as writer:
         writer.write(1)
-        monkeypatch.setattr("headrace.store.shards.line_writer.write_block_table", fail)
+        monkeypatch.setattr(
+            "headrace.store.shards.write.line_writer.write_block_table", fail
+        )
     assert list(headrace.open(path)) == [1]
     assert [each.name for each in tmp_path.iterdir()] == [path.name]
 

@@ -12,12 +12,12 @@ from headrace.errors import (
     SourceNotFoundError,
     UsageError,
 )
-from headrace.store.checked_json import CHECKSUM_BYTES, with_checksum
-from headrace.store.lock import FileLock
-from headrace.store.log.backup_file import BackupNames
-from headrace.store.log.check import check_log
+from headrace.store.files.checked_json import CHECKSUM_BYTES, with_checksum
+from headrace.store.files.lock import FileLock
+from headrace.store.log.backup.manifest import BackupNames
 from headrace.store.log.manifest import load, replace
 from headrace.store.log.names import LogNames
+from headrace.store.log.report.check import check_log
 
 
 def append(log, first, last, **options):

@@ -13,7 +13,7 @@ import time
 import pytest
 
 import headrace
-from headrace.api.log import open_recovered
+from headrace.api.log.log import open_recovered
 from headrace.errors import (
     HeadraceWarning,
     LogDamagedError,
@@ -23,13 +23,13 @@ from headrace.errors import (
     UnwritableError,
     UsageError,
 )
-from headrace.store.checked_json import with_checksum
+from headrace.store.files.checked_json import with_checksum
 from headrace.store.log import files
 from headrace.store.log import manifest as manifests
-from headrace.store.log.check import check_log
-from headrace.store.log.dump import dumped_index
 from headrace.store.log.files import System
-from headrace.store.log.stats import log_stats
+from headrace.store.log.report.check import check_log
+from headrace.store.log.report.dump import dumped_index
+from headrace.store.log.report.stats import log_stats
 from tests.fault.power_log import using
 
 

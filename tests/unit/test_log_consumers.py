@@ -5,7 +5,7 @@ import pickle
 import pytest
 
 import headrace
-from headrace.api.consumers import consumer_states, remove_consumer, set_consumer
+from headrace.api.log.consumers import consumer_states, remove_consumer, set_consumer
 from headrace.errors import (
     CheckpointDamagedError,
     ConsumerBusyError,
@@ -15,8 +15,8 @@ from headrace.errors import (
     UsageError,
 )
 from headrace.store.log import files
-from headrace.store.log.consuming import Consuming
-from headrace.store.log.reader import LogReader
+from headrace.store.log.read.consumers import Consuming
+from headrace.store.log.read.reader import LogReader
 from tests.unit.test_log_following import remove_first
 
 

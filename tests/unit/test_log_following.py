@@ -16,12 +16,12 @@ from headrace.errors import (
     LogReplacedError,
     UsageError,
 )
+from headrace.store.files.units import Between
 from headrace.store.log import files
-from headrace.store.log.follow import Follower
 from headrace.store.log.manifest import load
 from headrace.store.log.names import LogNames
-from headrace.store.log.reader import LogReader
-from headrace.store.times import Between
+from headrace.store.log.read.follow import Follower
+from headrace.store.log.read.reader import LogReader
 
 
 def follower(directory, first=1, gone="error"):
@@ -92,8 +92,8 @@ def test_lines_that_retention_removed(tmp_path):
 
 
 def test_lines_that_are_removed_while_they_are_read(tmp_path, monkeypatch):
-    monkeypatch.setattr("headrace.store.log.reader._ROWS_AT_ONCE", 1)
-    monkeypatch.setattr("headrace.store.log.reader._MOST_OPEN", 1)
+    monkeypatch.setattr("headrace.store.log.read.reader._ROWS_AT_ONCE", 1)
+    monkeypatch.setattr("headrace.store.log.read.reader._MOST_OPEN", 1)
     with headrace.LogWriter(tmp_path, rotate_rows=2) as log:
         log.append_many(range(9))
     found = follower(tmp_path, gone="skip")

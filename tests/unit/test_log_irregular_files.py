@@ -6,10 +6,10 @@ import signal
 import pytest
 
 import headrace
-from headrace.api.log import open_recovered
+from headrace.api.log.log import open_recovered
 from headrace.errors import LogDamagedError
-from headrace.store.log.check import check_log
-from headrace.store.log.stats import log_stats
+from headrace.store.log.report.check import check_log
+from headrace.store.log.report.stats import log_stats
 
 
 @pytest.fixture

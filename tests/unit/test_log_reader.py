@@ -11,8 +11,8 @@ from headrace.errors import (
     LogDamagedError,
     SourceNotFoundError,
 )
-from headrace.store.log import reader as readers
-from headrace.store.log.check import check_log
+from headrace.store.log.read import reader as readers
+from headrace.store.log.report.check import check_log
 
 VALUES = [{"n": n, "pad": "x" * (n % 50)} for n in range(1000)]
 

@@ -6,11 +6,11 @@ from itertools import islice
 import pytest
 
 import headrace
-from headrace.api.replay import Replayed
+from headrace.api.log.replay import Replayed
 from headrace.errors import LogDamagedError, UsageError
-from headrace.store.log.partitions import find_partitions
-from headrace.store.log.playing import Player, Playing
-from headrace.store.times import Between
+from headrace.store.files.units import Between
+from headrace.store.log.read.partitions import find_partitions
+from headrace.store.log.read.replay import Player, Playing
 
 
 def write(path, times, **options):

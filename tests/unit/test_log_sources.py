@@ -8,7 +8,7 @@ import pytest
 
 import headrace
 from headrace.api.recompress import recompress
-from headrace.engines.local import scan
+from headrace.engines.local import tally
 from headrace.errors import (
     BadRowError,
     DamagedEntryError,
@@ -22,10 +22,10 @@ from headrace.errors import (
     UsageError,
 )
 from headrace.kernel.rows import Decoding
-from headrace.store.checkpoints import Keeping
-from headrace.store.log import row_index
-from headrace.store.row_file import RowFile, RowOptions
-from headrace.store.source import expand
+from headrace.store.files.source import expand
+from headrace.store.log.read import row_index
+from headrace.store.rows.checkpoints import Keeping
+from headrace.store.rows.row_file import RowFile, RowOptions
 
 ROWS = [{"n": n, "k": n % 7, "pad": "x" * (n % 40)} for n in range(5000)]
 SEGMENT = 1300
@@ -263,7 +263,7 @@ class TestSegmentsThatAreGone:
         with pytest.raises(SourceChangedError, match="lines 1 to 1300 of the log were"):
             late[0]
         with pytest.raises(SourceChangedError, match="removed since it was opened"):
-            scan.tally(late.sources, max_line=1 << 20, max_depth=99)
+            tally.tally(late.sources, max_line=1 << 20, max_depth=99)
         with pytest.raises(LogDamagedError, match="it is missing"):
             headrace.open(log)
 

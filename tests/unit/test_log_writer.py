@@ -18,10 +18,10 @@ from headrace.errors import (
     UsageError,
 )
 from headrace.store.log import files
-from headrace.store.log.dump import dumped_index
 from headrace.store.log.files import System
 from headrace.store.log.manifest import load
 from headrace.store.log.names import LogNames
+from headrace.store.log.report.dump import dumped_index
 from tests.fault.power_log import using
 
 FIRST = "00000000000000000000.jsonl"

@@ -3,8 +3,8 @@
 import json
 
 import headrace
-from headrace.kernel.order_keys import KeyedRows
 from headrace.kernel.programs import Counts, Frame, Stage, StreamQuery
+from headrace.kernel.sort_keys import KeyedRows
 from headrace.physical.query_plan import plan_query
 from tests.reference.keyed_rows import VALUES, batch_of, code, elements
 

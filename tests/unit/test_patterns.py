@@ -6,7 +6,7 @@ import pytest
 
 import headrace
 from headrace.errors import HeadraceWarning, NotNdjsonError, SourceNotFoundError
-from headrace.store.patterns import matches
+from headrace.store.files.patterns import matches
 
 PATTERNS = [
     "*", "**", "**/", "**/*", "**/*.jsonl", "a/**", "a/**/", "a/**/*.jsonl", "*/**/x.jsonl", "**/b/*.jsonl",

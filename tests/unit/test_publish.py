@@ -12,9 +12,9 @@ from headrace.errors import (
     UnwritableError,
     UsageError,
 )
-from headrace.store.object_store import ObjectDirectory
-from headrace.store.shards import publish
-from headrace.store.shards.remote_commit import RemoteGeneration
+from headrace.store.files.object_store import ObjectDirectory
+from headrace.store.shards.job import publish
+from headrace.store.shards.job.remote_commit import RemoteGeneration
 
 fsspec = pytest.importorskip("fsspec")
 
@@ -82,7 +82,7 @@ def test_the_next_generation_takes_the_place_of_the_last(store, tmp_path):
 
 def test_parts_of_several_generations_come_into_one(store, tmp_path):
     pytest.importorskip("pyspark")
-    from headrace.engines.spark.sink_options import begin_job, write_options
+    from headrace.engines.spark.sink.options import begin_job, write_options
 
     for first in (0, 10):
         options = write_options({"path": str(tmp_path / "set")})

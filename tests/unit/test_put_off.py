@@ -5,7 +5,7 @@ import threading
 
 import pytest
 
-from headrace.engines.spark.interrupts import put_off
+from headrace.engines.spark.session.deferred_interrupt import put_off
 
 
 @pytest.fixture(autouse=True)

@@ -7,8 +7,8 @@ import pytest
 import headrace
 from headrace.errors import HeadraceWarning, KeyIndexError
 from headrace.physical.explain import explain
-from headrace.store import key_rows
-from headrace.store.index_file import Freshness
+from headrace.store.index import key_scan
+from headrace.store.index.file import Freshness
 
 ROWS = b"".join(b'{"id":%d,"city":"c%d","n":%d}\n' % (n, n % 7, n) for n in range(200))
 
@@ -215,7 +215,7 @@ def test_a_damaged_index_is_told_of(people, version):
 
 def believed(monkeypatch):
     monkeypatch.setattr(
-        key_rows, "fitting", lambda stored, *_, **__: (stored, Freshness("fresh"))
+        key_scan, "fitting", lambda stored, *_, **__: (stored, Freshness("fresh"))
     )
 
 
@@ -231,7 +231,7 @@ def test_an_index_that_leads_astray_later_is_an_error(people, monkeypatch):
     index(people)
     people.write_bytes(ROWS.replace(b'"id":99,', b'"id":98,'))
     believed(monkeypatch)
-    monkeypatch.setattr(key_rows, "_FIRST_ROWS", 1)
+    monkeypatch.setattr(key_scan, "_FIRST_ROWS", 1)
     with headrace.open(people) as dataset:
         lines = dataset.query("$.rows().filter(id in [7, 99])").lines()
         assert next(lines).startswith(b'{"id":7,')

@@ -9,15 +9,15 @@ from pathlib import Path
 import pytest
 
 import headrace
-from headrace.engines.spark.holding import Range, ranges_holding
+from headrace.engines.spark.source.byte_ranges import Range, ranges_holding
 from headrace.errors import DamagedBlockError, HeadraceWarning, UnusableTableError
-from headrace.store.opened import OpenedFile
-from headrace.store.source import expand
+from headrace.store.files.opened import OpenedFile
+from headrace.store.files.source import expand
 from tests.reference.engines import in_process, outcome
 from tests.reference.shard_sets import write
 
 SEVEN = "$.rows().filter(id == 7)"
-FEW_ROWS = "headrace.engines.spark.found_rows.FEW_ROWS"
+FEW_ROWS = "headrace.engines.spark.query.indexed_rows.FEW_ROWS"
 
 
 def lines_of(numbers):
@@ -33,7 +33,7 @@ def sent(monkeypatch):
         tasks_sent.append([each for task in tasks for each in task])
         yield from in_process(query, tasks, tell)
 
-    monkeypatch.setattr("headrace.api.spark_query._start", lambda _master: noting)
+    monkeypatch.setattr("headrace.api.spark._start", lambda _master: noting)
     return tasks_sent
 
 
@@ -201,7 +201,7 @@ def test_rows_that_fail_are_named_by_their_lines(sent, monkeypatch, people):
     people.write_bytes(b"\n" + people.read_bytes() + b'\n{"id":7,"n":0}\n')
     index(people)
     monkeypatch.setattr(FEW_ROWS, 0)
-    monkeypatch.setattr("headrace.engines.spark.holding._NEAR", 0)
+    monkeypatch.setattr("headrace.engines.spark.source.byte_ranges._NEAR", 0)
     for query in (f"{SEVEN}.map(1 / n)", f"{SEVEN}.unique_by(n).map(1 / n)"):
         for on_error in ("abort", "skip", "collect"):
             *_, errors, _named = both(people, query, on_error=on_error)
@@ -264,7 +264,7 @@ def test_a_table_that_is_wrong_is_read_in_order_if_nothing_was_asked(
                 chunk.rows, chunk.lines, chunk.counts = 0, b"", type(chunk.counts)()
             yield task, chunk
 
-    monkeypatch.setattr("headrace.api.spark_query._start", lambda _master: failing)
+    monkeypatch.setattr("headrace.api.spark._start", lambda _master: failing)
     with pytest.warns(HeadraceWarning, match="it is read in order"):
         both(shards.path, "$.rows().filter(id in [7, 480]).map(n)")
 
@@ -288,5 +288,5 @@ def test_ranges_hold_rows(people, monkeypatch):
     opened = OpenedFile(expand([str(people)])[0])
     assert ranges_holding(opened, []) == []
     assert ranges_holding(opened, [5, 300]) == [Range(5, 301, 1)]
-    monkeypatch.setattr("headrace.engines.spark.holding._NEAR", 100)
+    monkeypatch.setattr("headrace.engines.spark.source.byte_ranges._NEAR", 100)
     assert ranges_holding(opened, [5, 300, 350]) == [Range(5, 6, 1), Range(300, 351, 1)]

@@ -17,8 +17,8 @@ import headrace
 from headrace.api.formats import arrow, as_parquet
 from headrace.api.formats.arrow import MisfitError, TooManyColumnsError
 from headrace.api.formats.as_table import columns_of
-from headrace.api.formats.kinds import CODECS, FORMATS, load, target
 from headrace.api.formats.layout import FIRST_ROWS, LateColumnError
+from headrace.api.formats.registry import CODECS, FORMATS, load, target
 from headrace.errors import MissingExtraError, UsageError
 from headrace.kernel.rows import codecs
 
@@ -605,7 +605,7 @@ def test_an_answer_may_be_deeper_than_rows(ask):
 def test_query_is_the_function_whatever_was_imported():
     import headrace.language.parser
 
-    assert headrace.query is headrace.api.ndjson.query
+    assert headrace.query is headrace.api.query.query
 
 
 @pytest.mark.parametrize(

@@ -22,10 +22,10 @@ from headrace.errors import (
     UnwritableError,
     UsageError,
 )
-from headrace.store.shards import job as jobs
-from headrace.store.shards import remote_commit
-from headrace.store.shards.remote_home import RemoteHome
-from headrace.store.shards.streams import Batch
+from headrace.store.shards.job import job as jobs
+from headrace.store.shards.job import remote_commit
+from headrace.store.shards.job.object_store import RemoteHome
+from headrace.store.shards.job.stream_batches import Batch
 from tests.reference.shard_jobs import (
     attempt,
     begin,

@@ -87,7 +87,7 @@ def test_the_directory_of_copies_is_named_where_it_cannot_be_used(
 
 @pytest.mark.skipif(not os.path.exists("/dev/shm"), reason="no small file system")  # noqa: PTH110
 def test_a_full_spool_directory_is_named(write, monkeypatch):
-    from headrace.store import index_job
+    from headrace.store.rows import index_job
 
     path = write(gzip.compress(b"1\n" * 5000))
 
@@ -153,7 +153,7 @@ def test_what_fails_after_the_commit_does_not_say_that_the_old_set_is_there(
         writer.write(1)
     writer = headrace.ShardWriter(tmp_path)
     writer.write(2)
-    from headrace.store.atomic import NewFile
+    from headrace.store.files.atomic import NewFile
 
     discard = NewFile.discard
 

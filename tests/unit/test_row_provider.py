@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import headrace
-from headrace.api.query import evaluate
+from headrace.api.results import evaluate
 from headrace.errors import BadRowError, HeadraceError, NotNdjsonError, UsageError
 from headrace.language.parser import parse
 from headrace.logical.demand import fields_of

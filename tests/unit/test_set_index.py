@@ -7,8 +7,8 @@ from threading import Thread
 import pytest
 
 import headrace
-from headrace.engines import set_index as engine
-from headrace.engines.index_kinds import KeyBuild
+from headrace.engines.index import set as engine
+from headrace.engines.index.kinds import KeyBuild
 from headrace.engines.local.set_build import InThreads
 from headrace.errors import (
     BadSetError,
@@ -20,7 +20,7 @@ from headrace.errors import (
     StrictRowError,
     UsageError,
 )
-from headrace.store.set_index import commit
+from headrace.store.index.set import commit
 from headrace.store.shards.opened_set import open_set
 from tests.reference.shard_sets import write
 
@@ -117,7 +117,7 @@ def test_a_part_that_was_changed_is_read_whole(tmp_path):
 
 @pytest.fixture
 def nothing_is_small(monkeypatch):
-    monkeypatch.setattr("headrace.physical.join_choice.SMALL_BYTES", 0)
+    monkeypatch.setattr("headrace.physical.joins.SMALL_BYTES", 0)
 
 
 @pytest.mark.usefixtures("nothing_is_small")

@@ -6,7 +6,7 @@ import sys
 PROGRAM = """
 import gc
 import pickle
-from headrace.engines.spark.same_version import SameVersion
+from headrace.engines.spark.session.version_guard import SameVersion
 
 sent = pickle.dumps(SameVersion())
 for _ in range(4):

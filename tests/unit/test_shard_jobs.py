@@ -15,9 +15,10 @@ from headrace.errors import (
     UnwritableError,
     UsageError,
 )
-from headrace.store.shards import generations, leftovers
-from headrace.store.shards import job as jobs
-from headrace.store.shards.commit import Generation
+from headrace.store.shards import generations
+from headrace.store.shards.job import job as jobs
+from headrace.store.shards.job.commit import Generation
+from headrace.store.shards.vacuum import local
 from tests.reference.shard_jobs import (
     attempt,
     begin,
@@ -271,7 +272,7 @@ def test_a_driver_that_fails_after_the_commit_has_committed(tmp_path, monkeypatc
     def fail(*_arguments):
         raise OSError(5, "the disk is gone")
 
-    monkeypatch.setattr(leftovers, "remove_superseded", fail)
+    monkeypatch.setattr(local, "remove_superseded", fail)
     publish = Generation._publish
 
     def published(*arguments):
@@ -367,7 +368,7 @@ def test_what_a_dead_driver_left_is_swept_by_its_age(tmp_path):
     told = attempt(live, 0, [2])
     attempt(dead, 0, [3])
     attempt(dead, 1, [4])
-    long_ago = time.time() - leftovers.ORPHAN_AGE - 1
+    long_ago = time.time() - local.ORPHAN_AGE - 1
     for path in [*dead.home.staging.rglob("*"), dead.home.staging, live.home.staging]:
         os.utime(path, (long_ago, long_ago))
     headrace.ShardSet(tmp_path).vacuum()

@@ -15,7 +15,7 @@ from headrace.errors import (
     UsageError,
 )
 from headrace.kernel.checksum import crc32c
-from headrace.store.checked_json import is_whole
+from headrace.store.files.checked_json import is_whole
 from headrace.store.shards.metadata import (
     Compression,
     Limits,

@@ -8,7 +8,7 @@ import headrace
 from headrace.errors import StreamNotContinuedError
 from headrace.store.shards import generations
 from headrace.store.shards import names as naming
-from headrace.store.shards.streams import Batch
+from headrace.store.shards.job.stream_batches import Batch
 from tests.spark.stream_data import append_set
 
 

@@ -128,7 +128,7 @@ def test_threads_change_no_byte(tmp_path, codec):
 
 
 def test_lines_over_the_size_of_a_chunk_are_cut_at_newlines(tmp_path, monkeypatch):
-    monkeypatch.setattr("headrace.store.shards.record_writer._CHUNK", 100)
+    monkeypatch.setattr("headrace.store.shards.write.record_writer._CHUNK", 100)
     data = lines([{"text": "x" * 250}, *RECORDS])
     with headrace.ShardWriter(tmp_path, codec="none") as writer:
         writer.write_lines(data)

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta, timezone
 import pytest
 
 from headrace.errors import UsageError
-from headrace.store.times import (
+from headrace.store.files.units import (
     format_duration,
     format_time,
     parse_duration,

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from headrace.engines import rejected
+from headrace.engines.rows import rejected
 from headrace.errors import RowFailedError
 
 if TYPE_CHECKING:
-    from headrace.engines.query_options import BadRow
+    from headrace.engines.query.options import BadRow
 
 
 def facts(row: BadRow) -> dict[str, Any]:

@@ -5,24 +5,24 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal
 
 from headrace.api.bad_rows import as_line
-from headrace.api.opening import MAX_LINE, MAX_RATIO, decoding_threads
+from headrace.api.open import MAX_LINE, MAX_RATIO, decoding_threads
 from headrace.api.results import Result
-from headrace.engines.query_options import BadRow
+from headrace.engines.query.options import BadRow
 from headrace.errors import BadRowError, UsageError
 from headrace.kernel.rows import END, Decoding
 from headrace.kernel.splitter import ValueSplitter
 from headrace.kernel.values import MAX_DEPTH
-from headrace.store.atomic import destination, replacing
-from headrace.store.decoded import decoded
-from headrace.store.sizes import parse_size
-from headrace.store.source import expand
+from headrace.store.files.atomic import destination, replacing
+from headrace.store.files.decoded import decoded
+from headrace.store.files.source import expand
+from headrace.store.files.units import parse_size
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from headrace.api.query import Errors
-    from headrace.engines.query_options import OnError
-    from headrace.store.source import Source, SourceSpec
+    from headrace.api.results import Errors
+    from headrace.engines.query.options import OnError
+    from headrace.store.files.source import Source, SourceSpec
 
 _FIRST_BAD = 10
 

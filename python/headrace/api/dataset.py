@@ -29,26 +29,26 @@ from headrace.errors import (
 from headrace.kernel.rows import reading
 from headrace.kernel.tally import Stats, Tally
 from headrace.kernel.values import DEEPEST
-from headrace.store.closing import Closing
-from headrace.store.row_file import RowFile, RowOptions
-from headrace.store.row_provider import ProviderRows, RowProvider
-from headrace.store.sizes import parse_size
-from headrace.store.source import expand, total_size
+from headrace.store.files.closing import Closing
+from headrace.store.files.source import expand, total_size
+from headrace.store.files.units import parse_size
+from headrace.store.rows.provider import ProviderRows, RowProvider
+from headrace.store.rows.row_file import RowFile, RowOptions
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
+    from headrace.api.index.key import KeyIndex
     from headrace.api.join import JoinResult
-    from headrace.api.key_index import KeyIndex
-    from headrace.api.query import Errors, QueryResult
-    from headrace.engines.query_options import OnError as QueryOnError
+    from headrace.api.results import Errors, QueryResult
+    from headrace.engines.query.options import OnError as QueryOnError
     from headrace.errors import KeyIndexError
     from headrace.kernel.key_index import Key
     from headrace.kernel.rows import RowBatch
     from headrace.physical.query_plan import QueryPlan
-    from headrace.store.log.timed_rows import TimedRows
+    from headrace.store.files.source import Source, SourceSpec
+    from headrace.store.log.read.timed_rows import TimedRows
     from headrace.store.shards.shard_set import ShardSet
-    from headrace.store.source import Source, SourceSpec
 
     Progress: TypeAlias = Callable[[int, int | None], None]
     Rows: TypeAlias = RowFile | ProviderRows | TimedRows
@@ -390,9 +390,9 @@ class Dataset(Closing, Sequence[T_co]):
         machine); see docs/spark.md.
         """
         from headrace.api.local_engine import refuse_for_local
-        from headrace.api.query import QueryResult, Question
-        from headrace.engines.query_options import QueryOptions
-        from headrace.engines.query_run import QueryRun
+        from headrace.api.results import QueryResult, Question
+        from headrace.engines.query.options import QueryOptions
+        from headrace.engines.query.run import QueryRun
         from headrace.kernel.programs import Frame
         from headrace.language.bindings import bindings_of, refuse_unused
         from headrace.physical.query_plan import RowPlan, StreamPlan, plan_query
@@ -449,7 +449,7 @@ class Dataset(Closing, Sequence[T_co]):
         )
         start: Callable[[QueryPlan, QueryOptions], QueryRun] = QueryRun
         if engine == "spark":
-            from headrace.api.spark_query import starting
+            from headrace.api.spark import starting
 
             start = starting(
                 self.sources, options, self._options, master, partition_bytes
@@ -523,7 +523,7 @@ class Dataset(Closing, Sequence[T_co]):
         that cannot be used is an error, too.
         """
         from headrace.api.join import JoinResult, Side, Wanted, keys_of
-        from headrace.engines.local.join_run import JoinTerms
+        from headrace.engines.local.join import JoinTerms
         from headrace.kernel.join import Form
 
         _check_choices(
@@ -587,8 +587,8 @@ class Dataset(Closing, Sequence[T_co]):
         return found
 
     def _key_indexes(self, field: str | Sequence[str]) -> list[KeyIndex]:
-        from headrace.api.key_index import KeyIndex, fields_of, warn_unless_missing
-        from headrace.store.key_subject import set_of
+        from headrace.api.index.key import KeyIndex, fields_of, warn_unless_missing
+        from headrace.store.index.target import set_of
 
         self._open()
         fields = fields_of(field)
@@ -624,7 +624,7 @@ class Dataset(Closing, Sequence[T_co]):
         plan: QueryPlan,
         names: Mapping[str, SourceSpec | Dataset[Any]],
     ) -> dict[str, tuple[Rows, ...]]:
-        from headrace.logical.compiler import unknown_source
+        from headrace.logical.encode.compiler import unknown_source
 
         opened = {}
         for name, offset in plan.names:
@@ -666,7 +666,7 @@ class Dataset(Closing, Sequence[T_co]):
 
         _check_choices(engine=(engine, ("local", "spark")))
         if engine == "spark":
-            from headrace.api.spark_query import count_with_spark
+            from headrace.api.spark import count_with_spark
 
             return count_with_spark(self._open(), master, partition_bytes, progress)
         refuse_for_local(master=master, partition_bytes=partition_bytes)
@@ -704,10 +704,10 @@ class Dataset(Closing, Sequence[T_co]):
         refuse_for_local(master=master, partition_bytes=partition_bytes)
         if any(source.is_pipe or source.times for source in self.sources):
             return self._stats_in_order()
-        from headrace.engines.local import scan
+        from headrace.engines.local import tally
 
         size = total_size(self.sources)
-        return scan.tally(
+        return tally.tally(
             self.sources,
             max_line=self._options.max_line,
             max_depth=self._max_depth,
@@ -719,8 +719,8 @@ class Dataset(Closing, Sequence[T_co]):
     def _stats_with_spark(
         self, master: str | None, partition_bytes: int | str | None, progress: Progress
     ) -> Stats:
-        from headrace.api.spark_query import stats_with_spark
-        from headrace.engines.tally_tasks import Tallying
+        from headrace.api.spark import stats_with_spark
+        from headrace.engines.rows.tally import Tallying
 
         decoding = self._options.decoding._replace(threads=1)
         how = Tallying(self._options.max_line, self._max_depth, decoding)
@@ -806,7 +806,7 @@ def _rows_of(source: Source, options: RowOptions) -> Rows:
     if isinstance(source.origin, RowProvider):
         return ProviderRows(source, source.origin)
     if source.times is not None:
-        from headrace.store.log.timed_rows import TimedRows
+        from headrace.store.log.read.timed_rows import TimedRows
 
         return TimedRows(source, options)
     return RowFile(source, options)

@@ -41,9 +41,9 @@ from headrace.kernel.rows import (
     sniff,
 )
 from headrace.kernel.values import DEEPEST
+from headrace.store.files.source import HEAD_BYTES, refuse_what_is_no_text
+from headrace.store.files.units import parse_size
 from headrace.store.log.names import is_log
-from headrace.store.sizes import parse_size
-from headrace.store.source import HEAD_BYTES, refuse_what_is_no_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict, Unpack
 
 from headrace.api.bad_rows import as_line
 from headrace.api.dataset import Dataset
-from headrace.api.key_index import (
+from headrace.api.index.key import (
     KeyIndex,
     fields_of,
     no_row_has_key,
@@ -15,31 +15,31 @@ from headrace.api.key_index import (
     warn_of_keyless,
     where_of,
 )
-from headrace.api.opening import open
+from headrace.api.open import open
 from headrace.api.results import Result
-from headrace.engines.local.join_run import JoinRun, JoinTerms
+from headrace.engines.local.join import JoinRun, JoinTerms
 from headrace.errors import KeyIndexError, UsageError
-from headrace.physical.join_choice import Sides, choose, estimated_memory, is_small
-from headrace.store.atomic import destination, replacing
-from headrace.store.key_names import SUFFIX
-from headrace.store.key_subject import SetSubject, set_of
-from headrace.store.source import total_size
+from headrace.physical.joins import Sides, choose, estimated_memory, is_small
+from headrace.store.files.atomic import destination, replacing
+from headrace.store.files.source import total_size
+from headrace.store.index.key_names import SUFFIX
+from headrace.store.index.target import SetSubject, set_of
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Callable, Iterator, Sequence
 
-    from headrace.api.query import Errors
+    from headrace.api.results import Errors
     from headrace.engines.local.key_lookup import LedBy
-    from headrace.engines.query_options import OnError
-    from headrace.engines.row_passes import Rows
+    from headrace.engines.query.options import OnError
+    from headrace.engines.query.scan import Rows
     from headrace.errors import HeadraceError
+    from headrace.kernel.index_meta import Lines
     from headrace.kernel.join import JoinCounts
     from headrace.kernel.key_index import Skipped
-    from headrace.kernel.sealed import Lines
-    from headrace.physical.join_choice import Strategy
+    from headrace.physical.joins import Strategy
+    from headrace.store.files.source import Source, SourceSpec
     from headrace.store.shards.shard_set import ShardSet
-    from headrace.store.source import Source, SourceSpec
 
     Fields: TypeAlias = str | Sequence[str]
     Index: TypeAlias = bool | str | os.PathLike[str] | None

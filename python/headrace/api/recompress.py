@@ -20,24 +20,24 @@ from headrace.errors import (
 )
 from headrace.kernel.blocks import codecs
 from headrace.kernel.rows import Decoding
-from headrace.store.atomic import (
+from headrace.store.files.atomic import (
     destination,
     remove_abandoned,
     replace_file,
     temporary_name,
 )
-from headrace.store.checkpoints import SUFFIX, is_foreign
-from headrace.store.decoded import decoded
+from headrace.store.files.decoded import decoded
+from headrace.store.files.source import expand
 from headrace.store.log.names import is_segment
-from headrace.store.shards.line_writer import LineWriter
+from headrace.store.rows.checkpoints import SUFFIX, is_foreign
 from headrace.store.shards.names import is_part_or_beside, parts_directory
 from headrace.store.shards.options import codec_of
-from headrace.store.source import expand
+from headrace.store.shards.write.line_writer import LineWriter
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from headrace.store.source import Source
+    from headrace.store.files.source import Source
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,28 +1,59 @@
-"""Rows that are computed while they are read, in all the forms they can take."""
+"""Asking: the query language over one document, or over the rows of a data set."""
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from headrace.api.formats.kinds import load, named, target
+from headrace.api.bad_rows import as_line
 from headrace.api.formats.layout import Layout
-from headrace.errors import MissingExtraError
+from headrace.api.formats.registry import load, named, target
+from headrace.engines.query.options import warn_of_memory
+from headrace.engines.query.run import QueryRun
+from headrace.errors import HeadraceError, MissingExtraError
+from headrace.kernel import values
 from headrace.kernel.blocks import codecs as block_codecs
-from headrace.kernel.table import Compressor
-from headrace.kernel.values import DEEPEST, parse
-from headrace.store.atomic import destination, write_atomically
-from headrace.store.shards.line_writer import LineWriter
+from headrace.kernel.cells import Compressor
+from headrace.kernel.programs import Program
+from headrace.kernel.values import DEEPEST, MAX_DEPTH, parse
+from headrace.language import ast
+from headrace.language.bindings import UNBOUND
+from headrace.language.routine import deep
+from headrace.logical.absent_fields import (
+    MOST_ROWS,
+    absent_fields,
+    reads_called_fields,
+    sampled_fields,
+)
+from headrace.logical.columns import columns_of
+from headrace.logical.demand import union
+from headrace.logical.encode.compiler import compile_query
+from headrace.logical.names.resolution import read_query
+from headrace.logical.stream_plan import plan_stream
+from headrace.physical.distribution import described, described_joins
+from headrace.physical.explain import explain, explain_files
+from headrace.physical.query_plan import RowPlan, StreamPlan
+from headrace.store.files.atomic import destination, replacing, write_atomically
+from headrace.store.shards.write.line_writer import LineWriter
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
+    from headrace.engines.query.options import BadRow, QueryOptions
+    from headrace.engines.query.scan import Rows
+    from headrace.kernel.programs import Counts
+    from headrace.language.bindings import Bindings
+    from headrace.logical.demand import Fields
+    from headrace.physical.query_plan import QueryPlan
+
+    Errors: TypeAlias = str | os.PathLike[str] | Callable[[BadRow], object]
     import pandas
     import polars
     import pyarrow
 
-    from headrace.api.formats.kinds import FormatName
+    from headrace.api.formats.registry import FormatName
 
 
 class Result:
@@ -161,3 +192,254 @@ def _compressed(content: Iterator[bytes], codec: str) -> Iterator[bytes]:
     for piece in content:
         yield compressor.add(piece)
     yield compressor.finish()
+
+
+@lru_cache(maxsize=256)
+def prepare(query: str, *, strict_types: bool = False) -> Program:
+    """Compile a query about one document."""
+    with deep():
+        tree = read_query(query)
+        return Program(query, compile_query(query, tree, strict=strict_types))
+
+
+def evaluate(
+    query: str,
+    document: bytes,
+    max_depth: int = MAX_DEPTH,
+    *,
+    strict_types: bool = False,
+) -> bytes:
+    """Return the answer to a query over one JSON document, as JSON.
+
+    With `strict_types`, a value of a kind that an operation is not for is an error.
+
+    >>> evaluate("$.a + 1", b'{"a": 41}')
+    b'42'
+    """
+    program = prepare(query, strict_types=strict_types)
+    return program.evaluate(document, max_depth)
+
+
+@dataclass(frozen=True, slots=True)
+class QueryStats:
+    """What a run did with the rows; rows = emitted + filtered + skipped + blank + outside.
+
+    `bad` of the skipped rows could not be asked; `errors` has the first of them. `named`
+    has the same counts of named sources, each time one was read. `outside` are lines of logs
+    with times that are not meant.
+    """
+
+    rows: int
+    emitted: int
+    filtered: int
+    skipped: int
+    blank: int
+    bad: int
+    errors: tuple[HeadraceError, ...]
+    named: tuple[tuple[str, Counts], ...]
+    outside: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A query as it was asked."""
+
+    query: str
+    stream: bool
+    engine: Literal["local", "spark"] = "local"
+    where: str | None = None
+    bindings: Bindings = UNBOUND
+
+    @property
+    def tree(self) -> ast.Node:
+        """The tree of the query, with the values that were given to it."""
+        return read_query(self.query, self.bindings)
+
+
+class QueryResult(Result):
+    """The answers to a query, computed while they are read.
+
+    Each way of reading runs the query anew. `stats` tells of the last run. Rows that
+    are passed over go to `errors`: the path of a file that is there when the run is over,
+    or a function. `warn` is told when a run holds most of the memory it may. `start`
+    makes a run, by the engine that was chosen.
+    """
+
+    def __init__(
+        self,
+        plan: QueryPlan,
+        files: Sequence[Rows],
+        named: Mapping[str, Sequence[Rows]],
+        options: QueryOptions,
+        question: Question,
+        errors: Errors | None = None,
+        start: Callable[[QueryPlan, QueryOptions], QueryRun] = QueryRun,
+    ) -> None:
+        super().__init__()
+        self.plan = plan
+        self.warn: Callable[[str], None] = warn_of_memory
+        self._files = files
+        self._named = named
+        self._options = options
+        self._question = question
+        self._errors = errors
+        self._start = start
+        self.run = start(plan, options)
+        # Whether the last run that came to its end gave any answer.
+        self._printed: bool | None = None
+
+    def lines(self) -> Iterator[bytes]:
+        """Yield the answers as lines of JSON, many at a time."""
+        return whole_lines(self.pieces())
+
+    def pieces(self) -> Iterator[bytes]:
+        """Yield the bytes of `lines`; where a line is long, a piece is a part of it."""
+        self.notes = []
+        self._printed = None
+        self.run = self._start(self.plan, self._options)
+        self.run.warn = self.warn
+        if self._errors is None:
+            return self._answers()
+        if not callable(self._errors):
+            return self._collecting(self._errors)
+        self.run.tell = self._errors
+        return self._answers()
+
+    def _answers(self) -> Iterator[bytes]:
+        printed = False
+        for piece in self.run.answers(self._files, self._named):
+            printed = True
+            yield piece
+        self._printed = printed
+
+    def _collecting(self, path: str | os.PathLike[str]) -> Iterator[bytes]:
+        with replacing(destination(path)) as file:
+            self.run.tell = lambda row: file.write(as_line(row))
+            yield from self._answers()
+
+    # What it does and did
+
+    def explain(self) -> str:
+        """Return what the query does, one step on a line."""
+        asked = self._question
+        told = [] if asked.where is None else [f"only rows for which {asked.where}"]
+        told.append(
+            explain(
+                asked.query,
+                stream=asked.stream,
+                indexes=self._options.index,
+                bindings=asked.bindings,
+            )
+        )
+        keys, reached = self.run.reached(self._files, self._named)
+        if keys is not None:
+            told.append(explain_files(keys, reached))
+        if asked.engine == "spark":
+            told += self._on_spark()
+        return "\n".join(filter(None, told))
+
+    def _on_spark(self) -> Iterator[str]:
+        """Yield how the work is divided there, and how named sources are joined with."""
+        from headrace.engines.spark.query.run import SparkRun
+
+        assert isinstance(self.run, SparkRun)
+        found = self.run.found(self._files, self._named)
+        yield described(self.plan, found)
+        if found is None or not found.here:
+            yield described_joins(self.run.joins(self._files, self._named))
+
+    @property
+    def stats(self) -> QueryStats:
+        """What the last run did with the rows so far."""
+        counts, run = self.run.counts, self.run
+        return QueryStats(
+            counts.rows,
+            counts.emitted,
+            counts.filtered,
+            counts.skipped,
+            counts.blank,
+            run.bad,
+            tuple(run.errors),
+            tuple(run.readings),
+            counts.outside,
+        )
+
+    @property
+    def hint(self) -> str:
+        """Why the last run gave no answers, with the fields that no row has; else empty.
+
+        Null is no answer, so a misspelt field or forgotten parentheses give none. The first
+        1000 rows are read again for that.
+        """
+        counts = self.run.counts
+        if self._printed is None or not counts.rows or self._options.limit == 0:
+            return ""
+        with deep():
+            tree = self._question.tree
+            if self._question.where is not None:
+                condition = replace(self._question, query=self._question.where).tree
+                tree = ast.And((condition, tree))
+        if self._printed:
+            meant = reads_called_fields(tree) and not self._options.nulls
+            return self._absent(tree) if meant else ""
+        absent = self._absent(tree)
+        main = self.plan.main
+        filters = (
+            self._options.output == "match"
+            or (isinstance(main, StreamPlan) and main.reduction == "lines")
+            # As ``where`` has it.
+            or (
+                isinstance(tree, ast.Conditional)
+                and tree.otherwise == ast.Literal(None)
+            )
+        )
+        if filters or self._options.nulls or not counts.filtered + counts.emitted:
+            return absent and f"nothing was printed: {absent}"
+        null = "nothing was printed: the answer is null"
+        if isinstance(main, RowPlan) and counts.rows > 1:
+            null = f"{null} for each of {counts.filtered:,} rows"
+        return f"{null}; {absent}" if absent else null
+
+    def _absent(self, tree: ast.Node) -> str:
+        """Say which fields of the query none of the first rows has."""
+        if self._named:
+            return ""
+        try:
+            contents = list(self.run.sample(MOST_ROWS))
+        except HeadraceError:
+            return ""
+        rows = [row for row in map(self._decoded, contents) if row is not None]
+        if not rows:
+            return ""
+        complete = self.run.counts.rows <= len(contents)
+        sample = sampled_fields(rows, complete=complete)
+        return absent_fields(tree, self._fields(), sample, printed=bool(self._printed))
+
+    def _decoded(self, row: bytes) -> object:
+        if self._options.frame is not None:
+            row = row.partition(self._options.frame.separator.encode())[2]
+        try:
+            return values.parse(row, self._options.max_depth)
+        except ValueError:
+            return None
+
+    def _fields(self) -> Fields:
+        """Return the fields that are read of the row itself."""
+        main = self.plan.main
+        if isinstance(main, RowPlan):
+            return main.fields
+        streams = [
+            each
+            for each in (main, *self.plan.questions)
+            if isinstance(each, StreamPlan) and each.source is None
+        ]
+        return union(each.lanes.fields for each in streams)
+
+    def _layout(self) -> Layout:
+        columns = None
+        if self._options.output == "answer":
+            with deep():
+                tree = self._question.tree
+                stream = plan_stream(tree, whole=self._question.stream) is not None
+                columns = columns_of(tree, stream=stream)
+        return Layout(self._note, columns)

@@ -6,10 +6,10 @@ import os
 
 from headrace.errors import UsageError
 from headrace.kernel.rows import IndexBuild, RowIndex, reading
-from headrace.store.index_job import IndexJob
-from headrace.store.opened import OpenedFile
-from headrace.store.row_file import INTERVAL
-from headrace.store.source import expand
+from headrace.store.files.opened import OpenedFile
+from headrace.store.files.source import expand
+from headrace.store.rows.index_job import IndexJob
+from headrace.store.rows.row_file import INTERVAL
 
 
 class RowIndexer:

@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING
 from headrace.errors import HeadraceError
 from headrace.kernel.checksum import digest
 from headrace.kernel.rows import Decoding, reading
-from headrace.store.checkpoints import Keeping
-from headrace.store.opened import OpenedFile
-from headrace.store.row_file import RowFile, RowOptions
+from headrace.store.files.opened import OpenedFile
+from headrace.store.rows.checkpoints import Keeping
+from headrace.store.rows.row_file import RowFile, RowOptions
 from headrace.store.shards.options import LARGEST_BLOCK
 
 if TYPE_CHECKING:

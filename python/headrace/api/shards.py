@@ -6,8 +6,8 @@ import warnings
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from headrace.api.dataset import Batch, Dataset
-from headrace.api.opening import MAX_LINE, decoding_threads
-from headrace.engines.path_keys import PathKeys
+from headrace.api.open import MAX_LINE, decoding_threads
+from headrace.engines.rows.partition_key import PathKeys
 from headrace.errors import (
     BadSetError,
     DamagedBlockError,
@@ -19,23 +19,23 @@ from headrace.errors import (
 from headrace.kernel.checksum import digest
 from headrace.kernel.rows import Decoding, reading
 from headrace.kernel.values import MAX_DEPTH
-from headrace.store.checkpoints import Keeping
-from headrace.store.decoded import decoded
-from headrace.store.opened import OpenedFile
-from headrace.store.row_file import RowOptions
-from headrace.store.shards.leftovers import GRACE
+from headrace.store.files.decoded import decoded
+from headrace.store.files.opened import OpenedFile
+from headrace.store.files.units import parse_size
+from headrace.store.rows.checkpoints import Keeping
+from headrace.store.rows.row_file import RowOptions
 from headrace.store.shards.options import LARGEST_BLOCK, limits, pack_options
 from headrace.store.shards.shard_set import ShardSet
-from headrace.store.shards.writer import SetWriter
-from headrace.store.sizes import parse_size
+from headrace.store.shards.vacuum.local import GRACE
+from headrace.store.shards.write.set_writer import SetWriter
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Collection, Iterator, Mapping
 
+    from headrace.store.files.source import Source
     from headrace.store.shards.metadata import Part
-    from headrace.store.shards.record_writer import OnError
-    from headrace.store.source import Source
+    from headrace.store.shards.write.record_writer import OnError
 
     Validation: TypeAlias = Literal["strict", "trusted"]
     OnDamage: TypeAlias = Literal["abort", "skip"]

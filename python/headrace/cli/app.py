@@ -14,8 +14,8 @@ TYPE_CHECKING = False  # `typing` alone would double the time to say the version
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from headrace.cli.output import Console
-    from headrace.cli.table import Entry
+    from headrace.cli.console import Console
+    from headrace.cli.registry import Entry
 
 FAILURE = 1
 USAGE = 2
@@ -48,7 +48,7 @@ def _say_version() -> int:
 
 
 def _main(arguments: Sequence[str]) -> int:
-    from headrace.cli.output import Console, OutputClosedError
+    from headrace.cli.console import Console, OutputClosedError
     from headrace.errors import HeadraceError, UsageError
 
     console = Console()
@@ -69,9 +69,9 @@ def _main(arguments: Sequence[str]) -> int:
 
 
 def _dispatch(arguments: Sequence[str], console: Console) -> int:
-    from headrace.cli.arguments import build, parse
-    from headrace.cli.options import events_asked, tells_programs
-    from headrace.cli.table import group, load
+    from headrace.cli.argument import build, parse
+    from headrace.cli.options.common import events_asked, tells_programs
+    from headrace.cli.registry import group, load
 
     events = events_asked(arguments)
     console.json = events == "json"
@@ -125,16 +125,16 @@ def _unfinished(word: str, members: Sequence[Entry]) -> Exception:
 
 
 def _find(name: str) -> Entry:
-    from headrace.cli import table
+    from headrace.cli import registry
     from headrace.errors import UsageError
 
-    entry = table.find(name)
+    entry = registry.find(name)
     if entry is not None:
         return entry
 
     from headrace.suggestion import nearest
 
-    names = [each.name for each in table.COMMANDS]
-    near = nearest(name, [*names, *table.first_words()])
+    names = [each.name for each in registry.COMMANDS]
+    near = nearest(name, [*names, *registry.first_words()])
     hint = f"did you mean `headrace {near}`?" if near else "see `headrace --help`"
     raise UsageError(f"there is no command {name!r}; {hint}")

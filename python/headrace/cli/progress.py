@@ -7,13 +7,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from headrace.store.sizes import format_size
-from headrace.store.times import format_time
+from headrace.store.files.units import format_size, format_time
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from headrace.store.log.playing import Player
+    from headrace.store.log.read.replay import Player
 
 PATIENCE = 0.5
 """Seconds of work before anything is shown."""

@@ -23,7 +23,7 @@ from headrace._native import (
     write_key_index,
 )
 from headrace.errors import DuplicateKeyError, HeadraceError, UsageError
-from headrace.kernel.sealed import IndexMeta, Lines, MadeOf, said_of_source
+from headrace.kernel.index_meta import IndexMeta, Lines, MadeOf, said_of_source
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

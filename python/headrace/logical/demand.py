@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from headrace.kernel.builtins import builtins
 from headrace.language import ast, traversal
-from headrace.logical import writes
+from headrace.logical.encode import writes
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from headrace.language import ast
-from headrace.logical.joins import is_join
-from headrace.logical.writes import first_write, is_chain
+from headrace.logical.encode.joins import is_join
+from headrace.logical.encode.writes import first_write, is_chain
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -8,7 +8,7 @@ from headrace.physical.query_plan import PlainStage
 
 if TYPE_CHECKING:
     from headrace.physical.query_plan import StreamPlan
-    from headrace.store.row_provider import Capabilities
+    from headrace.store.rows.provider import Capabilities
 
 Access: TypeAlias = Literal["forward", "reverse", "tail"]
 """In order, from the last to the first, or only as many of the last as are needed."""

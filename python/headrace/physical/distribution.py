@@ -19,7 +19,7 @@ from headrace.physical.query_plan import JoinPlan, PlainStage, StreamPlan, Value
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from headrace.physical.join_choice import SparkChoice, SparkStrategy
+    from headrace.physical.joins import SparkChoice, SparkStrategy
     from headrace.physical.query_plan import QueryPlan, StagePlan
 
 Division: TypeAlias = Literal[
@@ -187,7 +187,7 @@ def _described(query: QueryPlan, found: Found | None) -> Iterator[str]:
 def described_joins(joins: Iterable[tuple[str, SparkChoice]]) -> str:
     """Return how named sources are joined with, one on a line; nothing if there are none.
 
-    >>> from headrace.physical.join_choice import SparkChoice
+    >>> from headrace.physical.joins import SparkChoice
     >>> print(
     ...     described_joins(
     ...         [("users", SparkChoice("index", "the left side is much smaller"))]

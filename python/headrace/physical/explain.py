@@ -12,9 +12,9 @@ from headrace.language.routine import deep
 from headrace.language.unparse import unparse
 from headrace.logical import key_filter
 from headrace.logical.demand import fields_of
-from headrace.logical.resolution import read_query
-from headrace.logical.sources import lifted
-from headrace.logical.stream import (
+from headrace.logical.named_sources import lifted
+from headrace.logical.names.resolution import read_query
+from headrace.logical.stream_plan import (
     JoinStage,
     StreamPlan,
     StreamStage,
@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 
     from headrace.language.bindings import Bindings
     from headrace.logical.demand import Fields
-    from headrace.logical.stream import Stage
-    from headrace.store.row_provider import KeyFilter, KeyValue
+    from headrace.logical.stream_plan import Stage
+    from headrace.store.rows.provider import KeyFilter, KeyValue
 
 
 _REDUCTIONS = {
@@ -159,7 +159,7 @@ def _keys(keys: KeyFilter) -> str:
 def explain_files(keys: KeyFilter, reached: Sequence[tuple[str, str]]) -> str:
     """Return how the rows of files with some keys are reached, a file on a line.
 
-    >>> from headrace.store.row_provider import KeyFilter
+    >>> from headrace.store.rows.provider import KeyFilter
     >>> filter = KeyFilter((("id", (7, 8)), ("on", (True,))))
     >>> print(explain_files(filter, [("a.jsonl", "all rows are read")]))
     rows with id in [7, 8] and on == true

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from headrace.errors import UsageError
 
 if TYPE_CHECKING:
-    from headrace.store.source import Source
+    from headrace.store.files.source import Source
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ def fragments(
     Compressed files without blocks cannot be entered in the middle: they are one
     fragment. Blocks belong to the fragment that they begin in.
 
-    >>> from headrace.store.source import Source
+    >>> from headrace.store.files.source import Source
     >>> file = Source("a.jsonl", "file", size=250)
     >>> [(part.start, part.end) for part in fragments(file, 100)]
     [(0, 100), (100, 200), (200, 250)]

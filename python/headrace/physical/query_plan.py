@@ -12,23 +12,23 @@ from headrace.language import ast, traversal
 from headrace.language.bindings import UNBOUND
 from headrace.language.routine import deep
 from headrace.logical import key_filter
-from headrace.logical import stream as logical
-from headrace.logical.compiler import compile_query
+from headrace.logical import stream_plan as logical
 from headrace.logical.demand import NOTHING, fields_of, of_elements, union
+from headrace.logical.encode.compiler import compile_query
 from headrace.logical.errors import QueryMeaningError
-from headrace.logical.resolution import read_query
-from headrace.logical.scopes import is_rows
-from headrace.logical.sources import lifted
-from headrace.store.row_provider import Lanes
+from headrace.logical.named_sources import lifted
+from headrace.logical.names.resolution import read_query
+from headrace.logical.names.visibility import is_rows
+from headrace.store.rows.provider import Lanes
 
 if TYPE_CHECKING:
     from headrace.kernel.programs import PruneCode
     from headrace.language.bindings import Bindings
     from headrace.logical.demand import Fields
+    from headrace.logical.encode.joins import JoinKind
     from headrace.logical.grouping import SlotKind
-    from headrace.logical.joins import JoinKind
     from headrace.logical.key_filter import JoinKey
-    from headrace.store.row_provider import KeyFilter
+    from headrace.store.rows.provider import KeyFilter
 
 ALL_FIELDS = Lanes()
 T = TypeVar("T")
@@ -96,7 +96,7 @@ class OrderPlan:
 class GroupPlan:
     """Elements in groups by the names that a program gives, whose code is `key`.
 
-    The rest is that of `headrace.logical.stream.Group`.
+    The rest is that of `headrace.logical.stream_plan.Group`.
     """
 
     key: bytes

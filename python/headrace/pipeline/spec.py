@@ -18,8 +18,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-    from headrace.pipeline.progress import Tell
-    from headrace.pipeline.report import Report
+    from headrace.pipeline.report.report import Report, Tell
 
 K = TypeVar("K")
 
@@ -185,7 +184,7 @@ class Pipeline:
     indexes: Sequence[Index] = ()
 
     def __post_init__(self) -> None:
-        from headrace.pipeline.checks import check
+        from headrace.pipeline.validation import check
 
         check(self)
 
@@ -211,7 +210,7 @@ class Pipeline:
         unless told). What was done before is not done again, unless all of it is to be
         made `fresh`. Events of OpenLineage are appended to the file `lineage`.
         """
-        from headrace.pipeline.running import run
+        from headrace.pipeline.run.runner import run
 
         return run(
             self, master=master, spark=spark, fresh=fresh, tell=tell, lineage=lineage
@@ -219,7 +218,7 @@ class Pipeline:
 
     def explain(self) -> str:
         """Say how it would run, and what is left to do; nothing is started."""
-        from headrace.pipeline.explain import explained
+        from headrace.pipeline.plan.explain import explained
 
         return explained(self)
 
@@ -331,7 +330,7 @@ INDEX_KINDS: tuple[Kind[Index], ...] = (
         ),
     ),
 )  # fmt: skip
-"""Indexes of the output; what one is to an engine is said in `headrace.pipeline.indexing`."""
+"""Indexes of the output; what one is to an engine is said in `headrace.pipeline.state.indexes`."""
 
 
 def kind_of(stage: Stage) -> Kind[Stage]:

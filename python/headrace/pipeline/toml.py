@@ -21,7 +21,7 @@ from headrace.pipeline.spec import (
     Pipeline,
     Source,
 )
-from headrace.store.sizes import parse_size
+from headrace.store.files.units import parse_size
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

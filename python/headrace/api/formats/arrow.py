@@ -24,7 +24,7 @@ from headrace.api.formats.shapes import (
     shape_of,
 )
 from headrace.errors import HeadraceError, MissingExtraError
-from headrace.kernel.table import VALUE, cells, values
+from headrace.kernel.cells import VALUE, cells, values
 
 try:
     import pyarrow as pa

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from headrace.api.formats.layout import FIRST_BYTES, FIRST_ROWS, take
 from headrace.api.formats.printable import printable
-from headrace.kernel.table import VALUE, cells, new_columns
+from headrace.kernel.cells import VALUE, cells, new_columns
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

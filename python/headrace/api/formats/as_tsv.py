@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from headrace.api.formats.delimited import delimited
-from headrace.kernel.table import cells
+from headrace.kernel.cells import cells
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -16,12 +16,12 @@ from headrace.api.formats.layout import (
     take,
 )
 from headrace.errors import HeadraceError
+from headrace.kernel.cells import VALUE, new_columns
 from headrace.kernel.programs import Program, RowQuery
 from headrace.kernel.rows import rows_of
-from headrace.kernel.table import VALUE, new_columns
 from headrace.kernel.values import DEEPEST, parse
 from headrace.language import parser
-from headrace.logical.compiler import compile_query
+from headrace.logical.encode.compiler import compile_query
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

@@ -1,1 +1,1 @@
-"""One module for each command of the table in `headrace.cli.table`."""
+"""One module for each command of the table in `headrace.cli.registry`."""

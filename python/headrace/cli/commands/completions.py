@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from headrace.cli.arguments import Argument
-from headrace.cli.shells import SHELLS
-from headrace.cli.table import Example
+from headrace.cli.argument import Argument
+from headrace.cli.help.completions import SHELLS
+from headrace.cli.registry import Example
 
 if TYPE_CHECKING:
     from argparse import Namespace
 
-    from headrace.cli.output import Console
+    from headrace.cli.console import Console
 
 ABOUT = """\
 The script completes commands, options, their values and file names. It is made

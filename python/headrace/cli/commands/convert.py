@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from headrace.cli.arguments import Argument
-from headrace.cli.options import BAD_ROWS, FILES, OUTPUT_OPTIONS
-from headrace.cli.table import Example
+from headrace.cli.argument import Argument
+from headrace.cli.options.common import BAD_ROWS, FILES, OUTPUT_OPTIONS
+from headrace.cli.registry import Example
 
 if TYPE_CHECKING:
     from argparse import Namespace
 
     from headrace.api.convert import Conversion
-    from headrace.cli.output import Console
+    from headrace.cli.console import Console
 
 ABOUT = """\
 Headrace reads one JSON value on each line. This makes such lines of one large array, of
@@ -87,10 +87,10 @@ ARGUMENTS = (
 def run(options: Namespace, console: Console) -> int:
     """Print the lines, or write them to a file."""
     from headrace.api.convert import convert
-    from headrace.api.formats.kinds import target
-    from headrace.cli.delivery import errors_to, policy, say_bad
-    from headrace.cli.ending import ending_cleanly
-    from headrace.cli.reading import files, watching
+    from headrace.api.formats.registry import target
+    from headrace.cli.console import ending_cleanly
+    from headrace.cli.io.inputs import files, watching
+    from headrace.cli.io.results import errors_to, policy, say_bad
 
     options.strict = False
     to_file = options.out not in (None, "-")

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from headrace.cli.arguments import Argument
-from headrace.cli.engine_options import ENGINE
-from headrace.cli.log_options import TIMES
-from headrace.cli.options import FILES, OPTIONS
-from headrace.cli.table import Example
+from headrace.cli.argument import Argument
+from headrace.cli.options.common import FILES, OPTIONS
+from headrace.cli.options.engine import ENGINE
+from headrace.cli.options.log import TIMES
+from headrace.cli.registry import Example
 from headrace.errors import HeadraceError
 
 if TYPE_CHECKING:
     from argparse import Namespace
     from collections.abc import Sequence
 
-    from headrace.cli.accounting import Account
-    from headrace.cli.output import Console
+    from headrace.cli.console import Console
+    from headrace.cli.io.line_counts import Account
 
 ABOUT = """\
 Every line counts, also a blank or bad one, and a last one without a line end.
@@ -48,8 +48,8 @@ ARGUMENTS = (
 
 def run(options: Namespace, console: Console) -> int:
     """Print the number of lines."""
-    from headrace.cli.accounting import Account
-    from headrace.cli.reading import files
+    from headrace.cli.io.inputs import files
+    from headrace.cli.io.line_counts import Account
 
     account = Account(options, console)
     if options.per_file:
@@ -65,7 +65,7 @@ def _count_each(
     files: Sequence[str], options: Namespace, console: Console, account: Account
 ) -> bool:
     """Print each count; a file that cannot be read does not stop the others."""
-    from headrace.store.source import expand
+    from headrace.store.files.source import expand
 
     failed = False
     for source in expand(files):
@@ -82,7 +82,7 @@ def _count_each(
 def _count(
     files: str | Sequence[str], options: Namespace, console: Console, account: Account
 ) -> int:
-    from headrace.cli.reading import open_dataset
+    from headrace.cli.io.inputs import open_dataset
 
     with open_dataset(options, files) as dataset, console.progress() as report:
         by: dict[str, Any] = {

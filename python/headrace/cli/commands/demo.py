@@ -5,16 +5,16 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from headrace.cli.arguments import Argument
-from headrace.cli.table import Example
-from headrace.engines.spark.master import MASTER
+from headrace.cli.argument import Argument
+from headrace.cli.registry import Example
+from headrace.engines.spark.session.master import MASTER
 
 if TYPE_CHECKING:
     from argparse import Namespace
     from collections.abc import Iterable
 
-    from headrace.api.demo import Step
-    from headrace.cli.output import Console
+    from headrace.cli.console import Console
+    from headrace.demo.steps import Step
 
 ABOUT = """\
 The data is the same on every machine and has every kind of odd line: broken ones,
@@ -61,8 +61,8 @@ _SMALL = {
 
 def run(options: Namespace, console: Console) -> int:
     """Show the steps as they happen."""
-    from headrace.api.demo import local_steps, pipeline_steps, spark_steps
-    from headrace.api.sample import write_sample
+    from headrace.demo.sample import write_sample
+    from headrace.demo.steps import local_steps, pipeline_steps, spark_steps
     from headrace.spark import ensure_java, session
 
     console.live = True

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from headrace.cli.arguments import Argument
-from headrace.cli.table import Example
+from headrace.cli.argument import Argument
+from headrace.cli.registry import Example
 
 if TYPE_CHECKING:
     from argparse import Namespace
 
-    from headrace.cli.output import Console
+    from headrace.cli.console import Console
 
 ABOUT = """\
 Without a name, every function in a line; with one, what it does and examples. All of

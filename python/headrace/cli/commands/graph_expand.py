@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from headrace.cli.arguments import Argument
-from headrace.cli.engine_options import MASTER, PARTITION_BYTES, engine
-from headrace.cli.graph_options import (
+from headrace.cli.argument import Argument
+from headrace.cli.options.engine import MASTER, PARTITION_BYTES, engine
+from headrace.cli.options.graph import (
     ACCESS,
     EDGES,
     EXPLAIN,
@@ -14,18 +14,18 @@ from headrace.cli.graph_options import (
     FOLLOWED,
     FORMAT,
 )
-from headrace.cli.table import Example
+from headrace.cli.registry import Example
 
 if TYPE_CHECKING:
     from argparse import Namespace
     from collections.abc import Iterable, Iterator
 
-    from headrace.api.graph import Emit, Expansion, Graph
-    from headrace.api.spark_graph import SparkExpansion, SparkGraph
-    from headrace.cli.graph_seeds import Seeds
-    from headrace.cli.output import Console
+    from headrace.api.graph.graph import Emit, Expansion, Graph
+    from headrace.api.graph.spark import SparkExpansion, SparkGraph
+    from headrace.cli.console import Console
+    from headrace.cli.io.graph_seeds import Seeds
     from headrace.kernel.graph import Followed, Reached
-    from headrace.physical.hop_choice import HopChoice
+    from headrace.physical.hops import HopChoice
 
 ABOUT = """\
 Goes from the seeds along edges, level by level, and prints each node once: its id, the
@@ -162,11 +162,10 @@ def run(options: Namespace, console: Console) -> int:
     """Print what is reached."""
     import time
 
-    from headrace.api.graph_forms import DRAWINGS
-    from headrace.cli import graph_options as said
-    from headrace.cli.ending import ending_cleanly
-    from headrace.cli.graph_seeds import Seeds
-    from headrace.cli.wording import counted
+    from headrace.api.graph.render import DRAWINGS
+    from headrace.cli.console import counted, ending_cleanly
+    from headrace.cli.io.graph_seeds import Seeds
+    from headrace.cli.options import graph as said
     from headrace.errors import UsageError
 
     drawing = DRAWINGS.get(options.format)
@@ -217,7 +216,7 @@ def _by_engine(
 
 
 def _say_hop(console: Console, level: int, nodes: int, choice: HopChoice) -> None:
-    from headrace.cli.wording import counted
+    from headrace.cli.console import counted
 
     how = {
         "index": "tasks find the edges of %s by indexes",
@@ -241,8 +240,8 @@ def _expand(
     options: Namespace,
     console: Console,
 ) -> None:
-    from headrace.cli.graph_options import predicates, say_missing
-    from headrace.cli.graph_output import print_steps
+    from headrace.cli.io.graph_output import print_steps
+    from headrace.cli.options.graph import predicates, say_missing
 
     found = graph.expand(
         seeds,
@@ -271,7 +270,7 @@ def _expand(
 
 
 def _emit(options: Namespace) -> Emit:
-    from headrace.api.graph_forms import DRAWINGS
+    from headrace.api.graph.render import DRAWINGS
 
     if options.tree:
         return "tree"
@@ -287,7 +286,7 @@ def _say_bounds(
     options: Namespace,
     console: Console,
 ) -> None:
-    from headrace.cli.wording import counted
+    from headrace.cli.console import counted
 
     of = {} if seed is None else {"seed": seed}
     start = "" if seed is None else f"from {seed!r} "
@@ -307,7 +306,7 @@ def _say_bounds(
 
 
 def _say_skipped(seeds: Seeds, console: Console) -> None:
-    from headrace.cli.wording import counted
+    from headrace.cli.console import counted
 
     if seeds.skipped:
         lines = counted(seeds.skipped, "line")

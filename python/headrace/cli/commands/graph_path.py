@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from headrace.cli.arguments import Argument
-from headrace.cli.graph_options import (
+from headrace.cli.argument import Argument
+from headrace.cli.options.graph import (
     ACCESS,
     EDGES,
     EXPLAIN,
@@ -13,12 +13,12 @@ from headrace.cli.graph_options import (
     FOLLOWED,
     FORMAT,
 )
-from headrace.cli.table import Example
+from headrace.cli.registry import Example
 
 if TYPE_CHECKING:
     from argparse import Namespace
 
-    from headrace.cli.output import Console
+    from headrace.cli.console import Console
 
 ABOUT = """\
 Prints the nodes of the way and the edges between them in turn, as `graph expand` does with
@@ -66,9 +66,9 @@ def run(options: Namespace, console: Console) -> int:
     """Print the way."""
     import time
 
-    from headrace.cli import graph_options as said
-    from headrace.cli.graph_output import print_steps
-    from headrace.cli.wording import counted
+    from headrace.cli.console import counted
+    from headrace.cli.io.graph_output import print_steps
+    from headrace.cli.options import graph as said
 
     with said.open_graph(options, console) as graph:
         direction = options.direction

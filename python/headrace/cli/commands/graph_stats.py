@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from headrace.cli.arguments import Argument
-from headrace.cli.graph_options import ACCESS, EDGES, FIELDS
-from headrace.cli.table import Example
-from headrace.cli.wording import counted
+from headrace.cli.argument import Argument
+from headrace.cli.console import counted
+from headrace.cli.options.graph import ACCESS, EDGES, FIELDS
+from headrace.cli.registry import Example
 
 if TYPE_CHECKING:
     from argparse import Namespace
     from collections.abc import Iterator
 
-    from headrace.cli.output import Console
+    from headrace.cli.console import Console
     from headrace.kernel.graph import Degrees, GraphStats
 
 ABOUT = """\
@@ -40,7 +40,7 @@ def run(options: Namespace, console: Console) -> int:
     """Print what the graph is like."""
     import json
 
-    from headrace.cli.graph_options import look_for_edges, open_graph
+    from headrace.cli.options.graph import look_for_edges, open_graph
 
     with open_graph(options, console) as graph:
         look_for_edges(graph, console)

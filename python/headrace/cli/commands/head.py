@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from headrace.cli.arguments import Argument
-from headrace.cli.log_options import TIMES
-from headrace.cli.options import FILES, OPTIONS
-from headrace.cli.table import Example
+from headrace.cli.argument import Argument
+from headrace.cli.options.common import FILES, OPTIONS
+from headrace.cli.options.log import TIMES
+from headrace.cli.registry import Example
 
 if TYPE_CHECKING:
     from argparse import Namespace
 
-    from headrace.cli.output import Console
+    from headrace.cli.console import Console
 
 ABOUT = """\
 Several files are one sequence of rows: these are the first of all. No more is
@@ -41,7 +41,7 @@ ARGUMENTS = (
 
 def run(options: Namespace, console: Console) -> int:
     """Print the first rows."""
-    from headrace.cli.reading import files, print_rows
+    from headrace.cli.io.inputs import files, print_rows
 
     return print_rows(
         lambda dataset: dataset.batches(0, options.rows),

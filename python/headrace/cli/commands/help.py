@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from headrace.cli.arguments import Argument, build
-from headrace.cli.table import COMMANDS, Example, find, first_words, group, load
+from headrace.cli.argument import Argument, build
+from headrace.cli.registry import COMMANDS, Example, find, first_words, group, load
 
 if TYPE_CHECKING:
     from argparse import Namespace
     from collections.abc import Sequence
 
-    from headrace.cli.output import Console
-    from headrace.cli.table import Entry
+    from headrace.cli.console import Console
+    from headrace.cli.registry import Entry
 
 ABOUT = ""
 

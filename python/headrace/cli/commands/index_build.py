@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal
 
-from headrace.cli.arguments import Argument
-from headrace.cli.engine_options import ENGINE
-from headrace.cli.key_index_options import (
+from headrace.cli.argument import Argument
+from headrace.cli.options.engine import ENGINE
+from headrace.cli.options.index import (
     ERRORS,
     EVENTS,
     MAX_LINE,
@@ -19,12 +19,12 @@ from headrace.cli.key_index_options import (
     STRICT,
     THREADS,
 )
-from headrace.cli.table import Example
+from headrace.cli.registry import Example
 
 if TYPE_CHECKING:
     from argparse import Namespace
 
-    from headrace.cli.output import Console
+    from headrace.cli.console import Console
 
 ABOUT = """\
 Every row is checked in full. Lines that are not JSON, and rows in which the field is
@@ -154,7 +154,7 @@ VERSIONS: dict[str | None, Literal[1, 2] | None] = {None: None, "1": 1, "2": 2}
 def run(options: Namespace, console: Console) -> int:
     """Build the index."""
     if options.graph:
-        from headrace.cli.graph_indexes import build
+        from headrace.cli.io.index_events import build
 
         return build(options, console)
     return _build_keys(options, console)
@@ -163,11 +163,11 @@ def run(options: Namespace, console: Console) -> int:
 def _build_keys(options: Namespace, console: Console) -> int:
     from functools import partial
 
-    from headrace.api.key_index import build_lookup_indexes
-    from headrace.cli.index_building import build_as_asked
-    from headrace.cli.key_index_options import fields
+    from headrace.api.index.key import build_lookup_indexes
+    from headrace.cli.io.index_events import build_as_asked
+    from headrace.cli.options.index import fields
     from headrace.errors import UsageError
-    from headrace.store.key_subject import each_with_rows
+    from headrace.store.index.target import each_with_rows
 
     if options.from_ or options.pred or options.to or options.reverse:
         raise UsageError(

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from headrace.cli.arguments import Argument
-from headrace.cli.key_index_options import EVENTS, GRAPH, KEY, PLACES, SOURCE
-from headrace.cli.table import Example
+from headrace.cli.argument import Argument
+from headrace.cli.options.index import EVENTS, GRAPH, KEY, PLACES, SOURCE
+from headrace.cli.registry import Example
 
 if TYPE_CHECKING:
     from argparse import Namespace
 
-    from headrace.cli.output import Console
+    from headrace.cli.console import Console
 
 ABOUT = """\
 Reads every byte of the index, compares it with its checksums and its tables with each
@@ -37,7 +37,7 @@ ARGUMENTS = (
 def run(options: Namespace, console: Console) -> int:
     """Print whether it can be used."""
     if options.graph:
-        from headrace.cli.graph_indexes import check
+        from headrace.cli.io.index_events import check
 
         return check(options, console)
     return _check(options, console)
@@ -46,9 +46,9 @@ def run(options: Namespace, console: Console) -> int:
 def _check(options: Namespace, console: Console) -> int:
     from functools import partial
 
-    from headrace.api.key_index_report import check_lookup_index
-    from headrace.cli.index_building import check_as_asked
-    from headrace.cli.key_index_options import key_of
+    from headrace.api.index.report import check_lookup_index
+    from headrace.cli.io.index_events import check_as_asked
+    from headrace.cli.options.index import key_of
 
     check = partial(check_lookup_index, options.file, key_of(options))
     return check_as_asked(options, console, check)

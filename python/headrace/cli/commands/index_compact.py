@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from headrace.cli.key_index_options import EVENTS, GRAPH, KEY, MEMORY, PLACES, SOURCE
-from headrace.cli.table import Example
+from headrace.cli.options.index import EVENTS, GRAPH, KEY, MEMORY, PLACES, SOURCE
+from headrace.cli.registry import Example
 
 if TYPE_CHECKING:
     from argparse import Namespace
 
-    from headrace.cli.output import Console
+    from headrace.cli.console import Console
 
 ABOUT = """\
 What `headrace index update` wrote beside the index goes into it, by merging both; the
@@ -37,7 +37,7 @@ ARGUMENTS = (
 def run(options: Namespace, console: Console) -> int:
     """Make one of both."""
     if options.graph:
-        from headrace.cli.graph_indexes import compact
+        from headrace.cli.io.index_events import compact
 
         return compact(options, console)
     return _compact(options, console)
@@ -46,9 +46,9 @@ def run(options: Namespace, console: Console) -> int:
 def _compact(options: Namespace, console: Console) -> int:
     from functools import partial
 
-    from headrace.api.key_index_update import compact_lookup_index
-    from headrace.cli.index_building import compact_as_asked
-    from headrace.cli.key_index_options import key_of
+    from headrace.api.index.update import compact_lookup_index
+    from headrace.cli.io.index_events import compact_as_asked
+    from headrace.cli.options.index import key_of
     from headrace.errors import UsageError
 
     if options.memory is not None:

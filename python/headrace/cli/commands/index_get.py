@@ -5,16 +5,16 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from headrace.cli.arguments import Argument
-from headrace.cli.key_index_options import EVENTS, GRAPH, KEY, MAX_LINE, PLACES, SOURCE
-from headrace.cli.table import Example
+from headrace.cli.argument import Argument
+from headrace.cli.options.index import EVENTS, GRAPH, KEY, MAX_LINE, PLACES, SOURCE
+from headrace.cli.registry import Example
 
 if TYPE_CHECKING:
     from argparse import Namespace
     from collections.abc import Iterable, Iterator
 
-    from headrace.api.key_index import KeyIndex
-    from headrace.cli.output import Console
+    from headrace.api.index.key import KeyIndex
+    from headrace.cli.console import Console
     from headrace.errors import KeyIndexError
     from headrace.kernel.key_index import KeyRequest
 
@@ -113,8 +113,8 @@ def run(options: Namespace, console: Console) -> int:
     """Print the rows."""
     from functools import partial
 
-    from headrace.api.key_index import KeyIndex
-    from headrace.cli import key_index_options as said
+    from headrace.api.index.key import KeyIndex
+    from headrace.cli.options import index as said
     from headrace.errors import UsageError
 
     if options.graph:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from headrace.cli.arguments import Argument
-from headrace.cli.key_index_options import EVENTS, GRAPH, KEY, PLACES, SOURCE
-from headrace.cli.table import Example
+from headrace.cli.argument import Argument
+from headrace.cli.options.index import EVENTS, GRAPH, KEY, PLACES, SOURCE
+from headrace.cli.registry import Example
 
 if TYPE_CHECKING:
     from argparse import Namespace
 
-    from headrace.cli.output import Console
+    from headrace.cli.console import Console
 
 ABOUT = """\
 Prints one JSON object. Whether the index fits is not looked at; that is
@@ -35,7 +35,7 @@ ARGUMENTS = (
 def run(options: Namespace, console: Console) -> int:
     """Print the numbers."""
     if options.graph:
-        from headrace.cli.graph_indexes import stats
+        from headrace.cli.io.index_events import stats
 
         return stats(options, console)
     return _stats(options, console)
@@ -44,8 +44,8 @@ def run(options: Namespace, console: Console) -> int:
 def _stats(options: Namespace, console: Console) -> int:
     import json
 
-    from headrace.api.key_index_report import lookup_index_stats
-    from headrace.cli.key_index_options import key_of
+    from headrace.api.index.report import lookup_index_stats
+    from headrace.cli.options.index import key_of
 
     stats = lookup_index_stats(
         options.file,

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from headrace.cli.arguments import Argument
-from headrace.cli.engine_options import ENGINE
-from headrace.cli.key_index_options import (
+from headrace.cli.argument import Argument
+from headrace.cli.options.engine import ENGINE
+from headrace.cli.options.index import (
     ERRORS,
     EVENTS,
     GRAPH,
@@ -17,12 +17,12 @@ from headrace.cli.key_index_options import (
     STRICT,
     THREADS,
 )
-from headrace.cli.table import Example
+from headrace.cli.registry import Example
 
 if TYPE_CHECKING:
     from argparse import Namespace
 
-    from headrace.cli.output import Console
+    from headrace.cli.console import Console
 
 ABOUT = """\
 Only rows that were appended to FILE are read; they go to a delta beside the index, which
@@ -55,7 +55,7 @@ ARGUMENTS = (
 def run(options: Namespace, console: Console) -> int:
     """Bring it up to date."""
     if options.graph:
-        from headrace.cli.graph_indexes import update
+        from headrace.cli.io.index_events import update
 
         return update(options, console)
     return _update(options, console)
@@ -64,9 +64,9 @@ def run(options: Namespace, console: Console) -> int:
 def _update(options: Namespace, console: Console) -> int:
     from functools import partial
 
-    from headrace.api.key_index_update import update_lookup_index
-    from headrace.cli.index_building import update_as_asked
-    from headrace.cli.key_index_options import key_of
+    from headrace.api.index.update import update_lookup_index
+    from headrace.cli.io.index_events import update_as_asked
+    from headrace.cli.options.index import key_of
 
     update = partial(
         update_lookup_index,

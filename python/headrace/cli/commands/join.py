@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from headrace.cli.arguments import Argument
-from headrace.cli.key_index_options import EVENTS
-from headrace.cli.options import BAD_ROWS, FILE, FILES, OPTIONS
-from headrace.cli.table import Example
-from headrace.cli.wording import counted
+from headrace.cli.argument import Argument
+from headrace.cli.console import counted
+from headrace.cli.options.common import BAD_ROWS, FILE, FILES, OPTIONS
+from headrace.cli.options.index import EVENTS
+from headrace.cli.registry import Example
 
 if TYPE_CHECKING:
     from argparse import Namespace
 
     from headrace.api.dataset import Dataset
     from headrace.api.join import JoinPlan, JoinResult
-    from headrace.cli.output import Console
+    from headrace.cli.console import Console
     from headrace.errors import KeyIndexError
 
 ABOUT = """\
@@ -190,9 +190,9 @@ def run(options: Namespace, console: Console) -> int:
     import time
     from functools import partial
 
-    from headrace.cli.delivery import errors_to, policy
-    from headrace.cli.key_index_options import fields, say_keyless
-    from headrace.cli.reading import open_dataset
+    from headrace.cli.io.inputs import open_dataset
+    from headrace.cli.io.results import errors_to, policy
+    from headrace.cli.options.index import fields, say_keyless
 
     names = [name for text in options.pick or () for name in fields(text)]
 
@@ -237,8 +237,8 @@ def run(options: Namespace, console: Console) -> int:
 
 
 def _left(options: Namespace) -> list[str]:
-    from headrace.cli.reading import files
-    from headrace.store.source import STDIN
+    from headrace.cli.io.inputs import files
+    from headrace.store.files.source import STDIN
 
     if options.explain == "plan" and not options.files:
         return [STDIN]
@@ -262,9 +262,9 @@ def _print(
 ) -> None:
     from contextlib import ExitStack
 
-    from headrace.cli.delivery import say_bad
-    from headrace.cli.ending import ending_cleanly
-    from headrace.cli.reading import watching
+    from headrace.cli.console import ending_cleanly
+    from headrace.cli.io.inputs import watching
+    from headrace.cli.io.results import say_bad
 
     with ExitStack() as stack:
         stack.enter_context(ending_cleanly())
@@ -287,7 +287,7 @@ def _print(
 
 
 def _say_trouble(console: Console, trouble: KeyIndexError) -> None:
-    from headrace.cli.key_index_options import say_fallback, say_trouble
+    from headrace.cli.options.index import say_fallback, say_trouble
 
     say_trouble(console, trouble)
     say_fallback(console, trouble)

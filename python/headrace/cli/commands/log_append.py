@@ -5,22 +5,22 @@ from __future__ import annotations
 from contextlib import nullcontext
 from typing import TYPE_CHECKING
 
-from headrace.cli.arguments import Argument
-from headrace.cli.log_options import LOG, TAIL
-from headrace.cli.options import OUTPUT_OPTIONS
-from headrace.cli.refused_records import refused_records
-from headrace.cli.table import Example
-from headrace.cli.write_options import LEVEL
+from headrace.cli.argument import Argument
+from headrace.cli.io.rejected_records import refused_records
+from headrace.cli.options.common import OUTPUT_OPTIONS
+from headrace.cli.options.log import LOG, TAIL
+from headrace.cli.options.write import LEVEL
+from headrace.cli.registry import Example
 from headrace.errors import RefusedRecordError, UnwritableError
 
 if TYPE_CHECKING:
     from argparse import Namespace
     from contextlib import AbstractContextManager
 
-    from headrace.api.log import LogWriter
-    from headrace.cli.output import Console
-    from headrace.cli.refused_records import RefusedRecords
-    from headrace.cli.waiting_lines import WaitingLines
+    from headrace.api.log.log import LogWriter
+    from headrace.cli.console import Console
+    from headrace.cli.io.rejected_records import RefusedRecords
+    from headrace.cli.io.stdin_lines import WaitingLines
 
 ABOUT = """\
 Each line of standard input is a record. DIR is made if it is not there; a log in it is
@@ -161,10 +161,10 @@ ARGUMENTS = (
 
 def run(options: Namespace, console: Console) -> int:
     """Append until there is no more."""
-    from headrace.api.log import LogWriter
-    from headrace.cli.ending import ending_cleanly
-    from headrace.cli.log_options import age_of
-    from headrace.cli.waiting_lines import WaitingLines
+    from headrace.api.log.log import LogWriter
+    from headrace.cli.console import ending_cleanly
+    from headrace.cli.io.stdin_lines import WaitingLines
+    from headrace.cli.options.log import age_of
     from headrace.errors import UsageError
 
     if options.level is not None and options.compress is None:
@@ -204,7 +204,7 @@ def _metrics(
     """Keep the metrics in a file, if that was asked for."""
     if options.metrics is None:
         return nullcontext()
-    from headrace.cli.metrics_file import telling
+    from headrace.cli.io.metrics_file import telling
 
     return telling(writer, options.directory, options.metrics, console)
 
@@ -266,7 +266,7 @@ def _told(
     error: RefusedRecordError | UnwritableError, records: int
 ) -> RefusedRecordError | UnwritableError:
     """Say of a failure how many records of the input are in the log."""
-    from headrace.cli.wording import counted
+    from headrace.cli.console import counted
 
     if isinstance(error, RefusedRecordError):
         return error
@@ -282,7 +282,7 @@ def _conclude(
     ended: str,
     console: Console,
 ) -> None:
-    from headrace.cli.wording import counted
+    from headrace.cli.console import counted
 
     appended = writer.last_line - before
     said = [

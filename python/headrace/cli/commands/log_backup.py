@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from headrace.cli.arguments import Argument
-from headrace.cli.log_options import LOG
-from headrace.cli.options import OUTPUT_OPTIONS
-from headrace.cli.table import Example
+from headrace.cli.argument import Argument
+from headrace.cli.options.common import OUTPUT_OPTIONS
+from headrace.cli.options.log import LOG
+from headrace.cli.registry import Example
 
 if TYPE_CHECKING:
     from argparse import Namespace
 
-    from headrace.cli.output import Console
+    from headrace.cli.console import Console
 
 ABOUT = """\
 BACKUP is made if it is not there, and brought up to date if it is: only what is new is
@@ -45,8 +45,8 @@ def run(options: Namespace, console: Console) -> int:
     import json
     from dataclasses import asdict
 
-    from headrace.cli.ending import ending_cleanly
-    from headrace.store.log.backup import backup_log
+    from headrace.cli.console import ending_cleanly
+    from headrace.store.log.backup.backup import backup_log
 
     with ending_cleanly(), console.progress() as report:
         made = backup_log(

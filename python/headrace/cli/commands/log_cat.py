@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from headrace.cli.arguments import Argument
-from headrace.cli.log_options import LOG, ON_ERROR, SINCE, UNTIL
-from headrace.cli.options import OUTPUT_OPTIONS
-from headrace.cli.table import Example
+from headrace.cli.argument import Argument
+from headrace.cli.options.common import OUTPUT_OPTIONS
+from headrace.cli.options.log import LOG, ON_ERROR, SINCE, UNTIL
+from headrace.cli.registry import Example
 from headrace.errors import UsageError
 
 if TYPE_CHECKING:
     from argparse import Namespace
     from collections.abc import Iterator
 
-    from headrace.cli.output import Console
-    from headrace.cli.taken_output import TakenOutput
-    from headrace.store.log.consuming import Consuming
-    from headrace.store.log.damage import PassedOver
-    from headrace.store.log.reader import Block, LogReader
+    from headrace.cli.console import Console
+    from headrace.cli.io.pipe_drain import TakenOutput
+    from headrace.store.log.read.consumers import Consuming
+    from headrace.store.log.read.damage import PassedOver
+    from headrace.store.log.read.reader import Block, LogReader
 
 ABOUT = """\
 All records in order, as they were appended. A log whose last writer crashed is recovered
@@ -87,8 +87,8 @@ ARGUMENTS = (
 
 def run(options: Namespace, console: Console) -> int:
     """Print the records."""
-    from headrace.cli.ending import ending_cleanly
-    from headrace.store.log.damage import PassedOver
+    from headrace.cli.console import ending_cleanly
+    from headrace.store.log.read.damage import PassedOver
 
     _check(options)
     reader = _opened(options, console)
@@ -101,9 +101,9 @@ def run(options: Namespace, console: Console) -> int:
         if passed is not None and passed.lines:
             console.emit("warning", str(passed))
         return 0
-    from headrace.cli.output import OutputClosedError
-    from headrace.cli.taken_output import TakenOutput
-    from headrace.store.log.consuming import Consuming
+    from headrace.cli.console import OutputClosedError
+    from headrace.cli.io.pipe_drain import TakenOutput
+    from headrace.store.log.read.consumers import Consuming
 
     output = TakenOutput() if TakenOutput.is_for_pipes() else None
     taken = None if output is None else output.taken
@@ -145,7 +145,7 @@ def _opened(options: Namespace, console: Console) -> LogReader | None:
     import time
     from pathlib import Path
 
-    from headrace.api.log import open_recovered
+    from headrace.api.log.log import open_recovered
 
     log, actions = open_recovered(options.directory)
     if log is None and not options.follow and not Path(options.directory).exists():
@@ -167,11 +167,11 @@ def _blocks(
     console: Console,
     passed: PassedOver | None,
 ) -> Iterator[Block]:
-    from headrace.api.log import followed, told_given_up
+    from headrace.api.log.log import followed, told_given_up
     from headrace.errors import LineOutOfRangeError
-    from headrace.store.log.by_time import blocks_between
-    from headrace.store.log.follow import again_and_again
-    from headrace.store.times import between
+    from headrace.store.files.units import between
+    from headrace.store.log.read.follow import again_and_again
+    from headrace.store.log.read.time_range import blocks_between
 
     times = between(options.since, options.until)
     if options.follow:
@@ -191,7 +191,7 @@ def _blocks(
 
 
 def _consumed(consuming: Consuming, options: Namespace) -> Iterator[Block]:
-    from headrace.store.log.follow import again_and_again
+    from headrace.store.log.read.follow import again_and_again
 
     if not options.follow:
         yield from consuming.blocks()

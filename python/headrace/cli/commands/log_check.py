@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from headrace.cli.arguments import Argument
-from headrace.cli.log_options import LOG
-from headrace.cli.options import OUTPUT_OPTIONS
-from headrace.cli.table import Example
+from headrace.cli.argument import Argument
+from headrace.cli.options.common import OUTPUT_OPTIONS
+from headrace.cli.options.log import LOG
+from headrace.cli.registry import Example
 
 if TYPE_CHECKING:
     from argparse import Namespace
 
-    from headrace.cli.output import Console
+    from headrace.cli.console import Console
 
 ABOUT = """\
 Prints each segment with its lines, its bytes and "ok", or what is wrong with it: the sizes
@@ -40,8 +40,8 @@ _LOST = (
 
 def run(options: Namespace, console: Console) -> int:
     """Print what is wrong, segment by segment."""
-    from headrace.cli.wording import counted
-    from headrace.store.log.check import check_log
+    from headrace.cli.console import counted
+    from headrace.store.log.report.check import check_log
 
     wrong = remade = 0
     with console.progress() as report:

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from headrace.cli.arguments import Argument
-from headrace.cli.log_options import LOG
-from headrace.cli.options import OUTPUT_OPTIONS
-from headrace.cli.table import Example
+from headrace.cli.argument import Argument
+from headrace.cli.options.common import OUTPUT_OPTIONS
+from headrace.cli.options.log import LOG
+from headrace.cli.registry import Example
 
 if TYPE_CHECKING:
     from argparse import Namespace
 
-    from headrace.cli.output import Console
+    from headrace.cli.console import Console
 
 ABOUT = """\
 One JSON object for each: the last line it is done with, how many lines and milliseconds
@@ -56,7 +56,11 @@ def run(options: Namespace, console: Console) -> int:
     """Move and remove consumers, then print those there are."""
     import json
 
-    from headrace.api.consumers import consumer_states, remove_consumer, set_consumer
+    from headrace.api.log.consumers import (
+        consumer_states,
+        remove_consumer,
+        set_consumer,
+    )
 
     for text in options.set or ():
         set_consumer(options.directory, *_asked(text))

@@ -5,15 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from headrace.cli.arguments import Argument
-from headrace.cli.options import OUTPUT_OPTIONS
-from headrace.cli.table import Example
+from headrace.cli.argument import Argument
+from headrace.cli.options.common import OUTPUT_OPTIONS
+from headrace.cli.registry import Example
 
 if TYPE_CHECKING:
     from argparse import Namespace
     from collections.abc import Iterable, Iterator
 
-    from headrace.cli.output import Console
+    from headrace.cli.console import Console
 
 ABOUT = """\
 First the header, then for each line of the segment an object with fileNumber,
@@ -51,8 +51,8 @@ ARGUMENTS = (
 
 def run(options: Namespace, console: Console) -> int:
     """Print header and entries, or write them."""
-    from headrace.cli.ending import ending_cleanly
-    from headrace.store.atomic import write_atomically
+    from headrace.cli.console import ending_cleanly
+    from headrace.store.files.atomic import write_atomically
 
     with ending_cleanly():
         for path, entries in _indexes(options.file):
@@ -68,7 +68,7 @@ def run(options: Namespace, console: Console) -> int:
 
 
 def _indexes(file: str) -> Iterator[tuple[Path, Iterator[dict[str, object]]]]:
-    from headrace.store.log.dump import dumped_index, dumped_log
+    from headrace.store.log.report.dump import dumped_index, dumped_log
 
     if Path(file).is_dir():
         yield from dumped_log(file)

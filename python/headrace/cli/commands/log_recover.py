@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from headrace.cli.arguments import Argument
-from headrace.cli.log_options import LOG, TAIL
-from headrace.cli.options import OUTPUT_OPTIONS
-from headrace.cli.table import Example
+from headrace.cli.argument import Argument
+from headrace.cli.options.common import OUTPUT_OPTIONS
+from headrace.cli.options.log import LOG, TAIL
+from headrace.cli.registry import Example
 
 if TYPE_CHECKING:
     from argparse import Namespace
 
-    from headrace.cli.output import Console
+    from headrace.cli.console import Console
 
 ABOUT = """\
 Recovers a log after a crash, as every writer does that opens it. Prints one JSON object: the
@@ -44,7 +44,7 @@ def run(options: Namespace, console: Console) -> int:
     """Recover the log and print what was done."""
     import json
 
-    from headrace.api.log import Log, recover_log
+    from headrace.api.log.log import Log, recover_log
 
     report = recover_log(options.directory, tail=options.tail, repair=options.repair)
     log = Log(options.directory)

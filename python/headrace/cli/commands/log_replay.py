@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from headrace.cli.arguments import Argument
-from headrace.cli.log_options import LOG, ON_ERROR, SINCE, UNTIL
-from headrace.cli.options import OUTPUT_OPTIONS
-from headrace.cli.table import Example
+from headrace.cli.argument import Argument
+from headrace.cli.options.common import OUTPUT_OPTIONS
+from headrace.cli.options.log import LOG, ON_ERROR, SINCE, UNTIL
+from headrace.cli.registry import Example
 
 if TYPE_CHECKING:
     from argparse import Namespace
     from collections.abc import Mapping, Sequence
 
-    from headrace.cli.output import Console
-    from headrace.store.log.partitions import Partition
-    from headrace.store.log.playing import Player
+    from headrace.cli.console import Console
+    from headrace.store.log.read.partitions import Partition
+    from headrace.store.log.read.replay import Player
 
 ABOUT = """\
 DIR is a log, or has logs below it; each is a partition, called by its path below DIR. All
@@ -81,11 +81,11 @@ ARGUMENTS = (
 
 def run(options: Namespace, console: Console) -> int:
     """Print the records of all logs."""
-    from headrace.api.log import open_recovered
-    from headrace.store.log.damage import PassedOver
-    from headrace.store.log.partitions import find_partitions
-    from headrace.store.log.playing import Player, Playing
-    from headrace.store.times import between
+    from headrace.api.log.log import open_recovered
+    from headrace.store.files.units import between
+    from headrace.store.log.read.damage import PassedOver
+    from headrace.store.log.read.partitions import find_partitions
+    from headrace.store.log.read.replay import Player, Playing
 
     speed = _speed(options.speed)
     start = _start(options.start or ())
@@ -113,8 +113,8 @@ def run(options: Namespace, console: Console) -> int:
 def _play(player: Player, partitions: Sequence[Partition], console: Console) -> None:
     import time
 
+    from headrace.cli.console import counted
     from headrace.cli.progress import Replaying
-    from headrace.cli.wording import counted
 
     shown = Replaying(player)
     latest = 0.0
@@ -140,7 +140,7 @@ def _play(player: Player, partitions: Sequence[Partition], console: Console) -> 
 
 
 def _speed(text: str) -> float | None:
-    from headrace.api.replay import checked_speed
+    from headrace.api.log.replay import checked_speed
 
     try:
         speed: float | str = float(text)

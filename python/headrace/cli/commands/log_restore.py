@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from headrace.cli.arguments import Argument
+from headrace.cli.argument import Argument
 from headrace.cli.commands.log_verify import BACKUP
-from headrace.cli.options import OUTPUT_OPTIONS
-from headrace.cli.table import Example
+from headrace.cli.options.common import OUTPUT_OPTIONS
+from headrace.cli.registry import Example
 
 if TYPE_CHECKING:
     from argparse import Namespace
 
-    from headrace.cli.output import Console
+    from headrace.cli.console import Console
 
 ABOUT = """\
 DIR must be empty or not be there. Every file is compared with its checksum while it is
@@ -36,9 +36,9 @@ def run(options: Namespace, console: Console) -> int:
     """Restore the log, and print which lines it has."""
     import json
 
-    from headrace.api.log import Log
-    from headrace.cli.ending import ending_cleanly
-    from headrace.store.log.restore import restore_log
+    from headrace.api.log.log import Log
+    from headrace.cli.console import ending_cleanly
+    from headrace.store.log.backup.restore import restore_log
 
     with ending_cleanly(), console.progress() as report:
         restore_log(options.backup, options.directory, lambda done: report(done, None))

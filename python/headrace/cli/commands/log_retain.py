@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from headrace.cli.arguments import Argument
-from headrace.cli.log_options import LOG
-from headrace.cli.options import OUTPUT_OPTIONS
-from headrace.cli.table import Example
+from headrace.cli.argument import Argument
+from headrace.cli.options.common import OUTPUT_OPTIONS
+from headrace.cli.options.log import LOG
+from headrace.cli.registry import Example
 
 if TYPE_CHECKING:
     from argparse import Namespace
 
-    from headrace.cli.output import Console
+    from headrace.cli.console import Console
 
 ABOUT = """\
 Removes the oldest segments of a log, those that any of the limits asks for: whole segments,
@@ -63,10 +63,10 @@ def run(options: Namespace, console: Console) -> int:
     """Remove, and print what was."""
     import json
 
-    from headrace.api.log_upkeep import retain_log
-    from headrace.cli.log_options import age_of
-    from headrace.cli.wording import counted
-    from headrace.store.sizes import format_size
+    from headrace.api.log.maintenance import retain_log
+    from headrace.cli.console import counted
+    from headrace.cli.options.log import age_of
+    from headrace.store.files.units import format_size
 
     removed = retain_log(
         options.directory,

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from headrace.cli.arguments import Argument
-from headrace.cli.log_options import LOG
-from headrace.cli.options import OUTPUT_OPTIONS
-from headrace.cli.table import Example
-from headrace.cli.write_options import LEVEL, THREADS
+from headrace.cli.argument import Argument
+from headrace.cli.options.common import OUTPUT_OPTIONS
+from headrace.cli.options.log import LOG
+from headrace.cli.options.write import LEVEL, THREADS
+from headrace.cli.registry import Example
 
 if TYPE_CHECKING:
     from argparse import Namespace
 
-    from headrace.cli.output import Console
+    from headrace.cli.console import Console
 
 ABOUT = """\
 Compresses the segments of a log that are full, one after the other: every line is decoded
@@ -66,12 +66,11 @@ def run(options: Namespace, console: Console) -> int:
     """Compress, and print what was."""
     import json
 
-    from headrace.api.log_upkeep import seal_log
-    from headrace.cli.ending import ending_cleanly
-    from headrace.cli.log_options import age_of
-    from headrace.cli.wording import counted
-    from headrace.cli.write_options import threads_of
-    from headrace.store.sizes import format_size
+    from headrace.api.log.maintenance import seal_log
+    from headrace.cli.console import counted, ending_cleanly
+    from headrace.cli.options.log import age_of
+    from headrace.cli.options.write import threads_of
+    from headrace.store.files.units import format_size
 
     with console.progress() as report, ending_cleanly():
         done = seal_log(

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from headrace.cli.arguments import Argument
-from headrace.cli.log_options import LOG
-from headrace.cli.options import OUTPUT_OPTIONS
-from headrace.cli.table import Example
+from headrace.cli.argument import Argument
+from headrace.cli.options.common import OUTPUT_OPTIONS
+from headrace.cli.options.log import LOG
+from headrace.cli.registry import Example
 
 if TYPE_CHECKING:
     from argparse import Namespace
 
-    from headrace.cli.output import Console
-    from headrace.store.log.stats import ConsumerLag, LogStats
+    from headrace.cli.console import Console
+    from headrace.store.log.report.stats import ConsumerLag, LogStats
 
 ABOUT = """\
 Segments, lines, bytes, the times of the first and last line, whether a writer is at work, how
@@ -46,8 +46,8 @@ def run(options: Namespace, console: Console) -> int:
     import json
     from dataclasses import asdict
 
-    from headrace.store.log.metrics import exposition
-    from headrace.store.log.stats import log_stats, stats_metrics
+    from headrace.store.log.report.metrics import exposition
+    from headrace.store.log.report.stats import log_stats, stats_metrics
 
     stats = log_stats(options.directory)
     match options.format:
@@ -63,8 +63,8 @@ def run(options: Namespace, console: Console) -> int:
 
 def told(stats: LogStats) -> str:
     """Say it for people."""
-    from headrace.cli.wording import counted
-    from headrace.store.sizes import format_size
+    from headrace.cli.console import counted
+    from headrace.store.files.units import format_size
 
     lines = f"{stats.first_line} to {stats.last_line}" if stats.lines else "none"
     facts = {
@@ -103,7 +103,7 @@ def _actions(recovery: dict[str, object]) -> list[dict[str, object]]:
 
 def _lag(consumer: ConsumerLag) -> str:
     """Say how far a consumer is."""
-    from headrace.cli.wording import counted
+    from headrace.cli.console import counted
 
     if consumer.lag_lines is None:
         return f"{consumer.consumer} with a checkpoint that cannot be read"

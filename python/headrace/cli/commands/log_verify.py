@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from headrace.cli.arguments import Argument
-from headrace.cli.options import OUTPUT_OPTIONS
-from headrace.cli.table import Example
+from headrace.cli.argument import Argument
+from headrace.cli.options.common import OUTPUT_OPTIONS
+from headrace.cli.registry import Example
 
 if TYPE_CHECKING:
     from argparse import Namespace
 
-    from headrace.cli.output import Console
+    from headrace.cli.console import Console
 
 ABOUT = """\
 Prints each file of the backup with its lines (nothing for an index), its bytes and "ok", or what
@@ -29,8 +29,8 @@ ARGUMENTS = (BACKUP, *OUTPUT_OPTIONS)
 
 def run(options: Namespace, console: Console) -> int:
     """Print what is wrong, file by file."""
-    from headrace.cli.wording import counted
-    from headrace.store.log.backup import verify_log_backup
+    from headrace.cli.console import counted
+    from headrace.store.log.backup.backup import verify_log_backup
 
     wrong = 0
     with console.progress() as report:

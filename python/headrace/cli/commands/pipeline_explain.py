@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from headrace.cli.options import OUTPUT_OPTIONS
-from headrace.cli.pipeline_text import PIPELINE
-from headrace.cli.table import Example
+from headrace.cli.io.pipeline_text import PIPELINE
+from headrace.cli.options.common import OUTPUT_OPTIONS
+from headrace.cli.registry import Example
 
 if TYPE_CHECKING:
     from argparse import Namespace
 
-    from headrace.cli.output import Console
+    from headrace.cli.console import Console
 
 ABOUT = """\
 Shows the passes that the stages are cut into, what each reads and writes, and what is

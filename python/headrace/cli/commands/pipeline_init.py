@@ -5,14 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from headrace.cli.arguments import Argument
-from headrace.cli.options import OUTPUT_OPTIONS
-from headrace.cli.table import Example
+from headrace.cli.argument import Argument
+from headrace.cli.options.common import OUTPUT_OPTIONS
+from headrace.cli.registry import Example
 
 if TYPE_CHECKING:
     from argparse import Namespace
 
-    from headrace.cli.output import Console
+    from headrace.cli.console import Console
 
 ABOUT = """\
 Writes a file with every stage and every field there is, each with a comment. As it is,

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from headrace.cli.arguments import Argument
-from headrace.cli.options import OUTPUT_OPTIONS
-from headrace.cli.pipeline_text import PIPELINE, RunBar
-from headrace.cli.table import Example
-from headrace.cli.wording import counted
-from headrace.store.sizes import format_size
+from headrace.cli.argument import Argument
+from headrace.cli.console import counted
+from headrace.cli.io.pipeline_text import PIPELINE, RunBar
+from headrace.cli.options.common import OUTPUT_OPTIONS
+from headrace.cli.registry import Example
+from headrace.store.files.units import format_size
 
 if TYPE_CHECKING:
     from argparse import Namespace
 
-    from headrace.cli.output import Console
-    from headrace.pipeline.report import Report
+    from headrace.cli.console import Console
+    from headrace.pipeline.report.report import Report
 
 ABOUT = """\
 Reads the files of the pipeline, validates, transforms, joins, dedupes and sorts their
@@ -74,7 +74,7 @@ def run(options: Namespace, console: Console) -> int:
 
 
 def _report(done: Report, console: Console) -> None:
-    from headrace.pipeline.accounts import accounts
+    from headrace.pipeline.report.report import accounts
 
     for each in done.passes:
         console.emit(

@@ -5,22 +5,22 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any
 
-from headrace.api.formats.kinds import FORMATS
-from headrace.cli.arguments import Argument
-from headrace.cli.engine_options import MASTER, PARTITION_BYTES, engine
-from headrace.cli.log_options import TIMES
-from headrace.cli.options import BAD_ROWS, FILES, OPTIONS
-from headrace.cli.table import Example
+from headrace.api.formats.registry import FORMATS
+from headrace.cli.argument import Argument
+from headrace.cli.options.common import BAD_ROWS, FILES, OPTIONS
+from headrace.cli.options.engine import MASTER, PARTITION_BYTES, engine
+from headrace.cli.options.log import TIMES
+from headrace.cli.registry import Example
 
 if TYPE_CHECKING:
     from argparse import Namespace
     from collections.abc import Set
 
     from headrace.api.dataset import Dataset
-    from headrace.api.query import QueryResult, QueryStats
-    from headrace.cli.output import Console
+    from headrace.api.results import QueryResult, QueryStats
+    from headrace.cli.console import Console
     from headrace.kernel.programs import Counts
-    from headrace.store.source import SourceSpec
+    from headrace.store.files.source import SourceSpec
 
 ABOUT = """\
 The query is asked of every row by itself: $ is the row. With --stream, or if it begins
@@ -309,9 +309,9 @@ ARGUMENTS = (
 
 def run(options: Namespace, console: Console) -> int:
     """Print the answers."""
-    from headrace.cli.delivery import deliver, errors_to, format_of, policy
-    from headrace.cli.query_text import args_of, choose_format, take_query
-    from headrace.cli.reading import files, open_dataset, stdin_waits
+    from headrace.cli.io.inputs import files, open_dataset, stdin_waits
+    from headrace.cli.io.query_text import args_of, choose_format, take_query
+    from headrace.cli.io.results import deliver, errors_to, format_of, policy
     from headrace.errors import UsageError
 
     take_query(options)
@@ -377,7 +377,7 @@ def run(options: Namespace, console: Console) -> int:
 
 
 def _explain(options: Namespace, console: Console) -> None:
-    from headrace.cli.query_text import args_of
+    from headrace.cli.io.query_text import args_of
     from headrace.language.bindings import bindings_of
     from headrace.physical.distribution import described
     from headrace.physical.explain import explain

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from headrace.cli.arguments import Argument
-from headrace.cli.options import OUTPUT_OPTIONS
-from headrace.cli.table import Example
-from headrace.cli.wording import counted
-from headrace.cli.write_options import BLOCK_BYTES, LEVEL, THREADS
-from headrace.store.sizes import format_size
+from headrace.cli.argument import Argument
+from headrace.cli.console import counted
+from headrace.cli.options.common import OUTPUT_OPTIONS
+from headrace.cli.options.write import BLOCK_BYTES, LEVEL, THREADS
+from headrace.cli.registry import Example
+from headrace.store.files.units import format_size
 
 if TYPE_CHECKING:
     from argparse import Namespace
 
-    from headrace.cli.output import Console
+    from headrace.cli.console import Console
 
 ABOUT = """\
 A compressed file from elsewhere can only be read from its start. This writes it
@@ -65,8 +65,8 @@ ARGUMENTS = (
 def run(options: Namespace, console: Console) -> int:
     """Write the file and print its path."""
     from headrace.api.recompress import recompress
-    from headrace.cli.ending import ending_cleanly
-    from headrace.cli.write_options import threads_of
+    from headrace.cli.console import ending_cleanly
+    from headrace.cli.options.write import threads_of
 
     with console.progress() as report, ending_cleanly():
         made = recompress(

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from headrace.cli.arguments import Argument
-from headrace.cli.options import FILE, OPTIONS
-from headrace.cli.table import Example
+from headrace.cli.argument import Argument
+from headrace.cli.options.common import FILE, OPTIONS
+from headrace.cli.registry import Example
 from headrace.errors import RowOutOfRangeError
 
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from headrace.api.dataset import Batch, Dataset
-    from headrace.cli.output import Console
+    from headrace.cli.console import Console
 
 ABOUT = """\
 Rows are numbered from 0; a negative number counts from the end. N:M are the rows
@@ -41,7 +41,7 @@ ARGUMENTS = (
 
 def run(options: Namespace, console: Console) -> int:
     """Print the rows asked for."""
-    from headrace.cli.reading import print_rows
+    from headrace.cli.io.inputs import print_rows
 
     single = options.rows.single
     choose = _one if single else _some
@@ -66,7 +66,7 @@ def _one(dataset: Dataset[bytes], options: Namespace) -> Iterable[Batch]:
 
 
 def _from_the_end(dataset: Dataset[bytes], distance: int) -> list[Batch]:
-    from headrace.cli.reading import MOST_HELD
+    from headrace.cli.io.inputs import MOST_HELD
 
     if distance > MOST_HELD:
         row = len(dataset) - distance
@@ -78,7 +78,7 @@ def _from_the_end(dataset: Dataset[bytes], distance: int) -> list[Batch]:
 
 
 def _some(dataset: Dataset[bytes], options: Namespace) -> Iterable[Batch]:
-    from headrace.cli.reading import last_rows
+    from headrace.cli.io.inputs import last_rows
 
     start, stop, _single = options.rows
     if start is not None and start < 0 and stop is None:

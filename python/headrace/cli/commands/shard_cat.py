@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from headrace.cli.arguments import Argument
-from headrace.cli.options import OUTPUT_OPTIONS
-from headrace.cli.table import Example
-from headrace.cli.write_options import SET
+from headrace.cli.argument import Argument
+from headrace.cli.options.common import OUTPUT_OPTIONS
+from headrace.cli.options.write import SET
+from headrace.cli.registry import Example
 
 if TYPE_CHECKING:
     from argparse import Namespace
 
-    from headrace.cli.output import Console
+    from headrace.cli.console import Console
 
 ABOUT = """\
 All rows in order, as they were written. A part that is missing, of another size or

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from headrace.cli.options import OUTPUT_OPTIONS
-from headrace.cli.table import Example
-from headrace.cli.write_options import SET, THREADS
+from headrace.cli.options.common import OUTPUT_OPTIONS
+from headrace.cli.options.write import SET, THREADS
+from headrace.cli.registry import Example
 
 if TYPE_CHECKING:
     from argparse import Namespace
 
-    from headrace.cli.output import Console
+    from headrace.cli.console import Console
 
 ABOUT = """\
 Prints each part with its rows, its bytes and "ok", or what is wrong with it: size and

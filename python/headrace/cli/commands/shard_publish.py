@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from headrace.cli.arguments import Argument
-from headrace.cli.options import OUTPUT_OPTIONS
-from headrace.cli.table import Example
-from headrace.cli.write_options import SET
+from headrace.cli.argument import Argument
+from headrace.cli.options.common import OUTPUT_OPTIONS
+from headrace.cli.options.write import SET
+from headrace.cli.registry import Example
 
 if TYPE_CHECKING:
     from argparse import Namespace
 
-    from headrace.cli.output import Console
+    from headrace.cli.console import Console
 
 ABOUT = """\
 Copies all files of a set below URL, and then the metadata that commits it, as the next
@@ -40,7 +40,7 @@ ARGUMENTS = (
 
 def run(options: Namespace, console: Console) -> int:
     """Publish it, and print what commits it."""
-    from headrace.cli.ending import ending_cleanly
+    from headrace.cli.console import ending_cleanly
     from headrace.store.shards.shard_set import ShardSet
 
     with ending_cleanly():

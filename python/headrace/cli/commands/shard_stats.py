@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from headrace.cli.options import OUTPUT_OPTIONS
-from headrace.cli.table import Example
-from headrace.cli.wording import counted
-from headrace.cli.write_options import SET
-from headrace.store.sizes import format_size
+from headrace.cli.console import counted
+from headrace.cli.options.common import OUTPUT_OPTIONS
+from headrace.cli.options.write import SET
+from headrace.cli.registry import Example
+from headrace.store.files.units import format_size
 
 if TYPE_CHECKING:
     from argparse import Namespace
 
-    from headrace.cli.output import Console
+    from headrace.cli.console import Console
     from headrace.store.shards.metadata import Metadata, Part
 
 ABOUT = """\

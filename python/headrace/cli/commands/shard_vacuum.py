@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from headrace.cli.arguments import Argument
-from headrace.cli.options import OUTPUT_OPTIONS
-from headrace.cli.table import Example
-from headrace.cli.write_options import SET
+from headrace.cli.argument import Argument
+from headrace.cli.options.common import OUTPUT_OPTIONS
+from headrace.cli.options.write import SET
+from headrace.cli.registry import Example
 
 if TYPE_CHECKING:
     from argparse import Namespace
 
-    from headrace.cli.output import Console
+    from headrace.cli.console import Console
 
 ABOUT = """\
 Removes generations of a set that were superseded some time ago, and what writers and jobs of
@@ -44,8 +44,8 @@ ARGUMENTS = (
 
 def run(options: Namespace, console: Console) -> int:
     """Remove, and print what was."""
-    from headrace.store.shards.leftovers import GRACE
     from headrace.store.shards.shard_set import ShardSet
+    from headrace.store.shards.vacuum.local import GRACE
 
     grace = GRACE if options.grace is None else options.grace / 1000
     gone = ShardSet(options.set).vacuum(grace)

@@ -6,18 +6,18 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from headrace.cli.arguments import Argument
-from headrace.cli.options import BAD_ROWS, FILES, OPTIONS
-from headrace.cli.table import Example
-from headrace.cli.wording import counted
-from headrace.cli.write_options import BLOCK_BYTES, LEVEL, THREADS
-from headrace.store.sizes import format_size
+from headrace.cli.argument import Argument
+from headrace.cli.console import counted
+from headrace.cli.options.common import BAD_ROWS, FILES, OPTIONS
+from headrace.cli.options.write import BLOCK_BYTES, LEVEL, THREADS
+from headrace.cli.registry import Example
+from headrace.store.files.units import format_size
 
 if TYPE_CHECKING:
     from argparse import Namespace
 
     from headrace.api.shards import ShardWriter
-    from headrace.cli.output import Console
+    from headrace.cli.console import Console
 
 ABOUT = """\
 No file is ever larger than --max-bytes, which counts compressed bytes as they lie on
@@ -137,13 +137,13 @@ ARGUMENTS = (
 def run(options: Namespace, console: Console) -> int:
     """Write the set and print the file that committed it."""
     from headrace.api.shards import ShardWriter
-    from headrace.cli.delivery import policy
-    from headrace.cli.ending import ending_cleanly
-    from headrace.cli.reading import files, open_dataset, watching
-    from headrace.cli.refused import collecting
-    from headrace.cli.write_options import threads_of
+    from headrace.cli.console import ending_cleanly
+    from headrace.cli.io.inputs import files, open_dataset, watching
+    from headrace.cli.io.rejected_rows import collecting
+    from headrace.cli.io.results import policy
+    from headrace.cli.options.write import threads_of
     from headrace.errors import UsageError
-    from headrace.store.shards.leftovers import GRACE
+    from headrace.store.shards.vacuum.local import GRACE
 
     if options.out is None:
         raise UsageError("say where to write: --out DIR")

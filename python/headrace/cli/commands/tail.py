@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from headrace.cli.arguments import Argument
-from headrace.cli.log_options import TIMES
-from headrace.cli.options import FILES, OPTIONS
-from headrace.cli.table import Example
+from headrace.cli.argument import Argument
+from headrace.cli.options.common import FILES, OPTIONS
+from headrace.cli.options.log import TIMES
+from headrace.cli.registry import Example
 from headrace.errors import UsageError
 
 if TYPE_CHECKING:
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
     from headrace.api.dataset import Batch
     from headrace.api.follow import Notice
-    from headrace.cli.accounting import Account
-    from headrace.cli.output import Console
+    from headrace.cli.console import Console
+    from headrace.cli.io.line_counts import Account
 
 ABOUT = """\
 Several files are one sequence of rows: these are the last of all. Of a plain file
@@ -69,7 +69,7 @@ ARGUMENTS = (
 
 def run(options: Namespace, console: Console) -> int:
     """Print the last rows, and go on if asked to."""
-    from headrace.cli.reading import files, last_rows, print_rows
+    from headrace.cli.io.inputs import files, last_rows, print_rows
 
     if options.follow or options.wait:
         if (options.since, options.until) != (None, None):
@@ -87,7 +87,7 @@ def run(options: Namespace, console: Console) -> int:
 
 
 def _follow(files: Sequence[str], options: Namespace, console: Console) -> int:
-    from headrace.cli.accounting import Account
+    from headrace.cli.io.line_counts import Account
 
     account = Account(options, console)
     console.live = True
@@ -106,9 +106,9 @@ def _follow(files: Sequence[str], options: Namespace, console: Console) -> int:
 def _changes(path: str, options: Namespace) -> Iterator[Batch | Notice]:
     from headrace.api.dataset import Batch
     from headrace.api.follow import watch
-    from headrace.cli.reading import open_dataset
+    from headrace.cli.io.inputs import open_dataset
     from headrace.kernel.rows import RowBatch
-    from headrace.store.source import STDIN
+    from headrace.store.files.source import STDIN
 
     if path == STDIN:
         return open_dataset(options, path).batches()
@@ -153,7 +153,7 @@ def _only(files: Sequence[str]) -> str:
     """Take the one file that can be followed, or say why it cannot be."""
     from glob import has_magic
 
-    from headrace.store.remote import is_url
+    from headrace.store.files.remote import is_url
 
     if len(files) > 1:
         raise UsageError(

@@ -11,8 +11,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
-from headrace.engines.index_kinds import Built, GraphBuild
-from headrace.engines.local.index_scan import (
+from headrace.engines.index.kinds import Built, GraphBuild
+from headrace.engines.local.collect import (
     collect,
     collect_into,
     new_runs,
@@ -20,19 +20,19 @@ from headrace.engines.local.index_scan import (
 )
 from headrace.engines.local.key_update import damaged
 from headrace.kernel.graph import GraphIndex, GraphPlan, GraphRuns, write_index
+from headrace.kernel.index_meta import HASH_BYTES, Lines, MadeOf, SourceMark
 from headrace.kernel.rows import SidecarError, explaining
-from headrace.kernel.sealed import HASH_BYTES, Lines, MadeOf, SourceMark
-from headrace.store.atomic import in_place_of
-from headrace.store.graph_index import StoredGraph
-from headrace.store.index_file import mark_of, refuse_unless_seekable, remove_delta
-from headrace.store.key_names import delta_of
-from headrace.store.opened import OpenedFile
+from headrace.store.files.atomic import in_place_of
+from headrace.store.files.opened import OpenedFile
+from headrace.store.index.file import mark_of, refuse_unless_seekable, remove_delta
+from headrace.store.index.graph import StoredGraph
+from headrace.store.index.key_names import delta_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from headrace.kernel.graph import GraphWritten
-    from headrace.store.source import Source
+    from headrace.store.files.source import Source
 
 _NO_SOURCE = SourceMark(0, 0, 0, 0, 0, "", "", "none")
 

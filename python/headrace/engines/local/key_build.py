@@ -7,19 +7,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from headrace.engines.index_kinds import Built
-from headrace.engines.local.index_scan import collect
-from headrace.store.atomic import in_place_of
-from headrace.store.index_file import mark_of, refuse_unless_seekable, remove_delta
-from headrace.store.opened import OpenedFile
+from headrace.engines.index.kinds import Built
+from headrace.engines.local.collect import collect
+from headrace.store.files.atomic import in_place_of
+from headrace.store.files.opened import OpenedFile
+from headrace.store.index.file import mark_of, refuse_unless_seekable, remove_delta
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from headrace.engines.index_kinds import KeyBuild
-    from headrace.engines.index_rows import Collected
+    from headrace.engines.index.collect import Collected
+    from headrace.engines.index.kinds import KeyBuild
     from headrace.kernel.key_index import KeyRuns, Written
-    from headrace.store.source import Source
+    from headrace.store.files.source import Source
 
 
 def build(source: Source, path: Path, asked: KeyBuild) -> Built[Written]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from headrace.errors import KeyIndexError
+from headrace.kernel.index_meta import Lines
 from headrace.kernel.key_index import (
     KeyScan,
     WantedKeys,
@@ -16,17 +17,16 @@ from headrace.kernel.key_index import (
     skipped_by,
 )
 from headrace.kernel.rows import END, SidecarError, reading
-from headrace.kernel.sealed import Lines
-from headrace.store.opened import rows_from
-from headrace.store.row_file import BATCH_ROWS
+from headrace.store.files.opened import rows_from
+from headrace.store.rows.row_file import BATCH_ROWS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from headrace.kernel.key_index import KeyRequest, Skipped
     from headrace.kernel.rows import RowBatch
-    from headrace.store.key_index import Stored
-    from headrace.store.opened import OpenedFile
+    from headrace.store.files.opened import OpenedFile
+    from headrace.store.index.key import Stored
 
 MAX_BYTES = 1 << 20
 """About how many bytes of rows are read at a time."""

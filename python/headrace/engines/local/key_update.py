@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from headrace.engines.index_kinds import Built
-from headrace.engines.index_rows import line_of
+from headrace.engines.index.collect import line_of
+from headrace.engines.index.kinds import Built
 from headrace.engines.local.key_build import scan_keys
+from headrace.kernel.index_meta import HASH_BYTES, Lines
 from headrace.kernel.key_index import (
     FewBitsError,
     Kept,
@@ -17,19 +18,18 @@ from headrace.kernel.key_index import (
     write_index,
 )
 from headrace.kernel.rows import SidecarError, explaining
-from headrace.kernel.sealed import HASH_BYTES, Lines
-from headrace.store.atomic import in_place_of
-from headrace.store.index_file import mark_of, remove_delta
-from headrace.store.key_index import Stored
-from headrace.store.key_names import delta_of
-from headrace.store.opened import OpenedFile
+from headrace.store.files.atomic import in_place_of
+from headrace.store.files.opened import OpenedFile
+from headrace.store.index.file import mark_of, remove_delta
+from headrace.store.index.key import Stored
+from headrace.store.index.key_names import delta_of
 
 if TYPE_CHECKING:
-    from headrace.engines.index_kinds import KeyBuild
+    from headrace.engines.index.kinds import KeyBuild
     from headrace.errors import HeadraceError, KeyIndexError
     from headrace.kernel.key_index import Written
-    from headrace.store.index_file import AnyStored
-    from headrace.store.source import Source
+    from headrace.store.files.source import Source
+    from headrace.store.index.file import AnyStored
 
 
 def update(source: Source, stored: Stored, asked: KeyBuild) -> Built[Written]:

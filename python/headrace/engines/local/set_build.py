@@ -8,14 +8,14 @@ from pathlib import Path
 from tempfile import gettempdir
 from typing import TYPE_CHECKING, NamedTuple
 
-from headrace.engines.index_rows import ScanOptions
-from headrace.engines.set_scan import without_duplicates
+from headrace.engines.index.collect import ScanOptions
+from headrace.engines.index.set_slices import without_duplicates
 from headrace.kernel.key_index import KeyRuns
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from headrace.engines.set_scan import (
+    from headrace.engines.index.set_slices import (
         KeptSegment,
         MadeSegment,
         SetScan,

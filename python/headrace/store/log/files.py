@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 from headrace.errors import LogDamagedError
 from headrace.kernel.rows import File
-from headrace.store.atomic import temporary_name
+from headrace.store.files.atomic import temporary_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

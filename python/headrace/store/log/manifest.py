@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast, get_args
 from headrace.errors import LogDamagedError
 from headrace.kernel.log import LogClock, Place
 from headrace.kernel.values import DEEPEST, InvalidJsonError, parse
-from headrace.store.checked_json import has_checksum, with_checksum
+from headrace.store.files.checked_json import has_checksum, with_checksum
 from headrace.store.log import files
 from headrace.store.log.names import CODECS, packed_name, segment_name
 

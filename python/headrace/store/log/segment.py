@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from headrace.kernel.log import LogClock, LogLines
     from headrace.kernel.programs import Program
-    from headrace.store.log.index_file import Header
+    from headrace.store.log.entries import Header
     from headrace.store.log.names import LogNames
 
 _SCANNED_AT_ONCE = 16 << 20

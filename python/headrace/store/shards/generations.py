@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from headrace.errors import BadSetError, UnreadableError
 from headrace.kernel.rows import reading
-from headrace.store.checked_json import is_whole
+from headrace.store.files.checked_json import is_whole
 from headrace.store.shards import names as naming
 from headrace.store.shards.listing import names_in
 from headrace.store.shards.metadata import LONGEST, Metadata, decode

@@ -7,17 +7,18 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from headrace.errors import BadSetError, SourceNotFoundError, UsageError
-from headrace.store.shards import generations, leftovers
+from headrace.store.shards import generations
 from headrace.store.shards import names as naming
 from headrace.store.shards.listing import is_set, sets_in
 from headrace.store.shards.lock import lock_set
 from headrace.store.shards.names import SetNames
+from headrace.store.shards.vacuum import local
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from headrace.store.files.source import Source
     from headrace.store.shards.metadata import Metadata, Part
-    from headrace.store.source import Source
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +55,7 @@ class LocalSet:
 
     def source(self, part: Part) -> Source:
         """Return a part, which is a file below the directory with no link on the way."""
-        from headrace.store.source import expand  # it needs us
+        from headrace.store.files.source import expand  # it needs us
 
         path = self.directory / part.path
         aside = self.names.superseded / part.path
@@ -84,10 +85,10 @@ class LocalSet:
         """Remove what nobody needs; return the numbers of generations that are gone."""
         lock = lock_set(self.names)
         try:
-            leftovers.remove_dead(self.names)
-            leftovers.remove_orphans(self.names)
-            gone = leftovers.remove_superseded(self.names, grace)
-            leftovers.hide_superseded(self.names)
+            local.remove_dead(self.names)
+            local.remove_orphans(self.names)
+            gone = local.remove_superseded(self.names, grace)
+            local.hide_superseded(self.names)
         finally:
             lock.release()
         return gone

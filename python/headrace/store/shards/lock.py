@@ -6,7 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from headrace.errors import SetLockedError
-from headrace.store.lock import FileLock
+from headrace.store.files.lock import FileLock
 
 if TYPE_CHECKING:
     from headrace.store.shards.names import SetNames

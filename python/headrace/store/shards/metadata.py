@@ -15,7 +15,11 @@ from typing import TYPE_CHECKING, Any, cast
 from headrace.errors import BadSetError, UsageError
 from headrace.kernel.blocks import codecs
 from headrace.kernel.values import InvalidJsonError, parse
-from headrace.store.checked_json import CHECKSUM_BYTES, has_checksum, with_checksum
+from headrace.store.files.checked_json import (
+    CHECKSUM_BYTES,
+    has_checksum,
+    with_checksum,
+)
 from headrace.store.shards import names
 
 if TYPE_CHECKING:

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 
 from headrace.errors import BadSetError
 from headrace.kernel.rows import Decoding, File, reading
-from headrace.store.opened import OpenedFile
-from headrace.store.source import Source
+from headrace.store.files.opened import OpenedFile
+from headrace.store.files.source import Source
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

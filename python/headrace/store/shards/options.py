@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, cast
 from headrace.errors import HeadraceWarning, UsageError
 from headrace.kernel.blocks import Packer, codecs, suffixes
 from headrace.kernel.values import DEEPEST, MAX_DEPTH, InvalidJsonError, parse
+from headrace.store.files.units import parse_size
 from headrace.store.shards.metadata import Compression, Limits
-from headrace.store.sizes import parse_size
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

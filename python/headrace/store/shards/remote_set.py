@@ -16,15 +16,15 @@ from headrace.errors import (
     UnreadableError,
     UsageError,
 )
-from headrace.store.checked_json import is_whole
-from headrace.store.object_store import ObjectDirectory
-from headrace.store.remote import has_magic, is_url
+from headrace.store.files.checked_json import is_whole
+from headrace.store.files.object_store import ObjectDirectory
+from headrace.store.files.remote import has_magic, is_url
 from headrace.store.shards import names as naming
 from headrace.store.shards.metadata import LONGEST, decode
 
 if TYPE_CHECKING:
+    from headrace.store.files.source import Source
     from headrace.store.shards.metadata import Metadata, Part
-    from headrace.store.source import Source
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +86,7 @@ class RemoteSet:
 
     def source(self, part: Part) -> Source:
         """Return a part as it is now."""
-        from headrace.store.source import remote_file  # it needs us
+        from headrace.store.files.source import remote_file  # it needs us
 
         try:
             return remote_file(self.at(part.path))
@@ -96,7 +96,7 @@ class RemoteSet:
 
     def vacuum(self, grace: float) -> list[int]:
         """Remove what nobody needs; return the numbers of generations that are gone."""
-        from headrace.store.shards.remote_leftovers import vacuum
+        from headrace.store.shards.vacuum.remote import vacuum
 
         return vacuum(self, grace)
 

@@ -7,14 +7,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from headrace.errors import BadSetError, UsageError
-from headrace.store.remote import is_url
-from headrace.store.shards.leftovers import GRACE, seconds_of_grace
+from headrace.store.files.remote import is_url
 from headrace.store.shards.local_set import LocalSet, find_local_set
+from headrace.store.shards.vacuum.local import GRACE, seconds_of_grace
 
 if TYPE_CHECKING:
+    from headrace.store.files.source import Source
     from headrace.store.shards.metadata import Metadata, Part
     from headrace.store.shards.remote_set import RemoteSet
-    from headrace.store.source import Source
 
 
 class ShardSet:
@@ -104,7 +104,7 @@ class ShardSet:
         It becomes the next generation of the set of its name at `url`. Whoever reads that
         sees the one before until all of this one is there.
         """
-        from headrace.store.shards.publish import publish
+        from headrace.store.shards.job.publish import publish
 
         return publish(self, url)
 

@@ -1,0 +1,1 @@
+"""Graphs over edge rows: expansion, paths, export."""

@@ -1,0 +1,273 @@
+"""How edges are reached.
+
+The first of these that can be used: the graph index of their file; key indexes on the ends of
+edges; all rows, of which a graph index is made aside. The answers are the same. Of a file that
+has grown since its graph index was made, only the new rows are read. Edges in several files have
+no index: it is proven by the bytes of one file, and continued where that has grown.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
+
+from headrace.engines.index.kinds import GraphBuild
+from headrace.engines.local.graph_build import as_it_was, build_aside, continue_aside
+from headrace.errors import GraphIndexError, KeyIndexError
+from headrace.kernel.graph import Direction, EdgeFields, GraphAccess, GraphIndex
+from headrace.kernel.rows import SidecarError, reading
+from headrace.store.files.opened import OpenedFile
+from headrace.store.files.source import Source, expand
+from headrace.store.index import file as files
+from headrace.store.index import graph as store
+from headrace.store.index import key as keys
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from headrace.kernel.key_index import KeyIndex
+
+Way: TypeAlias = Literal["graph", "keys", "scan"]
+
+USUAL = EdgeFields("from", "pred", "to")
+"""The fields of edges, unless somebody says others, or an index does."""
+
+
+class Reach(NamedTuple):
+    """A way to edges: by a `graph` index, by `keys`, or by a `scan`.
+
+    `files` are those that lead there; `graph` is the index, or the one that was made aside.
+    `stored` are the indexes that were found to be those of the file as it is. Of keys,
+    `instead_of` says why no graph index is used.
+    """
+
+    access: GraphAccess
+    path: Way
+    fields: EdgeFields
+    files: tuple[str, ...]
+    graph: GraphIndex | None
+    stored: tuple[files.AnyStored, ...] = ()
+    instead_of: GraphIndexError | None = None
+
+
+class EdgeFiles(NamedTuple):
+    """The files that edges are in, and what whoever named them calls them."""
+
+    sources: tuple[Source, ...]
+    location: str
+
+    @property
+    def only(self) -> Source | None:
+        """The file, if it is one."""
+        return self.sources[0] if len(self.sources) == 1 else None
+
+    def no_index(self, wanted: Wanted, fields: EdgeFields) -> GraphIndexError:
+        """Say that there is no graph index."""
+        if self.only is not None:
+            reverse = wanted.direction != "out"
+            return store.unusable(self.only, wanted.where, fields, reverse=reverse)
+        reason = (
+            f"a graph index is of one file, and the edges are in {len(self.sources)}; "
+            "--engine spark uses the index of each"
+        )
+        return GraphIndexError(self.location, self.location, "several", reason)
+
+
+def edge_files(
+    edges: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
+) -> EdgeFiles:
+    """Return the files that edges are in."""
+    sources = tuple(expand(edges))
+    for source in sources:
+        files.refuse_unless_file(source)
+    if len(sources) == 1:
+        return only_file(*sources)
+    first, *others = [edges] if isinstance(edges, str | os.PathLike) else edges
+    more = f" and {len(others)} more" if others else ""
+    return EdgeFiles(sources, f"{os.fspath(first)}{more}")
+
+
+def only_file(source: Source) -> EdgeFiles:
+    """Return the only file that edges are in."""
+    return EdgeFiles((source,), source.location)
+
+
+class Wanted(NamedTuple):
+    """Which edges are wanted, and how.
+
+    Without `fields`, those of the graph index. `strict`: where no index fits as it is, that is
+    an error. `tell` hears what is wrong with an index, and what is done instead, before that is
+    done; None if something is wrong with another one too.
+    """
+
+    fields: EdgeFields | None
+    direction: Direction
+    where: files.Where
+    strict: bool
+    memory: int
+    threads: int | None
+    tell: Callable[[KeyIndexError, Way | None], None]
+
+
+def reach_edges(edges: EdgeFiles, wanted: Wanted) -> Reach:
+    """Find the best way to edges."""
+    fields = fields_of(edges.sources, wanted)
+    troubles: list[KeyIndexError] = [edges.no_index(wanted, fields)]
+    if edges.only is not None:
+        found = _by_index(edges.only, wanted)
+        if isinstance(found, Reach):
+            return found
+        fields, troubles = found
+    if wanted.strict:
+        raise troubles[-1]
+    for trouble in troubles[:-1]:
+        wanted.tell(trouble, None)
+    wanted.tell(troubles[-1], "scan")
+    asked = GraphBuild(
+        fields,
+        wanted.direction != "out",
+        memory=wanted.memory,
+        threads=wanted.threads,
+    )
+    return scan_edges(edges, asked)
+
+
+def fields_of(sources: Sequence[Source], wanted: Wanted) -> EdgeFields:
+    """Return the fields of edges: those that are named, the others those of the graph index.
+
+    Where both ends are named as in the index, what is not named is the predicate of the index.
+    """
+    named, known = wanted.fields, known_fields(sources, wanted.where)
+    if named is None:
+        return known or USUAL
+    if known is not None and named == known._replace(pred=None):
+        return known
+    return named
+
+
+def known_fields(sources: Sequence[Source], where: files.Where) -> EdgeFields | None:
+    """Return the fields of edges, as the graph index of the first file has them if there is one."""
+    found = store.find(sources[0], where) if sources else None
+    return found.meta.fields if isinstance(found, store.StoredGraph) else None
+
+
+def scan_edges(edges: EdgeFiles, asked: GraphBuild) -> Reach:
+    """Make a graph index aside, of all rows."""
+    with reading(edges.location):
+        index = build_aside(edges.sources, edges.location, asked)
+    return Reach(GraphAccess.of_graph(index), "scan", asked.fields, (), index)
+
+
+def _by_index(
+    source: Source, wanted: Wanted
+) -> Reach | tuple[EdgeFields, list[KeyIndexError]]:
+    """Return a way by an index; or the fields of edges, and what is wrong with indexes."""
+    opened = OpenedFile(source)
+    found = _by_graph(source, opened, wanted)
+    if isinstance(found, Reach):
+        return found
+    fields, trouble = found
+    by_keys = _by_keys(source, opened, wanted, fields)
+    if not isinstance(by_keys, Reach):
+        of_keys = [] if by_keys is None else [by_keys]
+        return fields, [*of_keys, trouble]
+    if trouble.kind != "missing":
+        wanted.tell(trouble, "keys")
+    return by_keys._replace(instead_of=trouble)
+
+
+def _by_graph(
+    source: Source, opened: OpenedFile, wanted: Wanted, tries: int = 3
+) -> Reach | tuple[EdgeFields, GraphIndexError]:
+    """Return a way by a graph index; or the fields of edges, and why there is none.
+
+    An index that is brought up to date meanwhile is looked at again.
+    """
+    found = store.find(source, wanted.where)
+    fields, reverse = fields_of([source], wanted), wanted.direction != "out"
+    build = store.build_options(fields, wanted.where, reverse=reverse)
+    if found is None:
+        return fields, store.unusable(source, wanted.where, fields, reverse=reverse)
+    place = (source.location, str(found.path))
+    if isinstance(found, files.Unreadable):
+        reason = found.reason
+        if wanted.fields is None:
+            # What it was of, nobody knows.
+            named = ", ".join(fields.names)
+            reason += f"; edges are taken to be of {named}: name the fields if they are others"
+        return fields, GraphIndexError(*place, found.fault, reason, build)
+    if fields != found.meta.fields:
+        reason = f"it is of the fields {', '.join(found.meta.fields.names)}"
+        return fields, GraphIndexError(*place, "other", reason, f"{build} --force")
+    if reverse and not found.meta.reverse:
+        return fields, GraphIndexError(*place, "other", "no_incoming_edges", build)
+    try:
+        return _if_it_fits(source, opened, wanted, found)
+    except SidecarError as error:
+        if tries > 1:
+            return _by_graph(source, opened, wanted, tries - 1)
+        _path, offset, reason = error.args
+        reason = f"{reason} (byte {offset})"
+        return fields, GraphIndexError(*place, "corrupt", reason, build)
+
+
+def _if_it_fits(
+    source: Source, opened: OpenedFile, wanted: Wanted, found: store.StoredGraph
+) -> Reach | tuple[EdgeFields, GraphIndexError]:
+    fields, place = found.meta.fields, (source.location, str(found.path))
+    try:
+        stored, fresh = files.fitting(found, source, opened)
+    except GraphIndexError as error:
+        return fields, error
+    trouble = GraphIndexError(*place, fresh.state, fresh.reason)
+    wrong = stored.unused
+    if fresh.state == "grown" and wrong is not None and wrong.fault == "corrupt":
+        damage = (str(wrong.path), wrong.fault, wrong.reason)
+        wanted.tell(GraphIndexError(source.location, *damage), None)
+    index = stored.index
+    if fresh.state == "grown" and not wanted.strict:
+        wanted.tell(trouble, "graph")
+        with reading(source.location):
+            index = continue_aside(source, stored, as_it_was(stored))
+    elif fresh.state != "fresh":
+        return fields, trouble
+    paths = (stored.path, *(delta.path for delta in [stored.delta] if delta))
+    access = GraphAccess.of_graph(index)
+    return Reach(access, "graph", fields, tuple(map(str, paths)), index, (stored,))
+
+
+def _by_keys(
+    source: Source, opened: OpenedFile, wanted: Wanted, fields: EdgeFields
+) -> Reach | KeyIndexError | None:
+    """Return a way by key indexes that are proven to be those of the file as it is.
+
+    If there is one that cannot be used, what is wrong with it.
+    """
+    if not opened.source.seekable:
+        return None
+    where = files.Where(None, wanted.where.directory)
+    ends = {
+        "out": {"from_index": fields.from_},
+        "in": {"to_index": fields.to},
+        "both": {"from_index": fields.from_, "to_index": fields.to},
+    }[wanted.direction]
+    indexes: dict[str, KeyIndex] = {}
+    found: list[keys.Stored] = []
+    for end, field in ends.items():
+        stored = keys.find(source, [field], where)
+        if stored is None:
+            return None
+        place = (source.location, str(stored.path))
+        if isinstance(stored, files.Unreadable):
+            return KeyIndexError(*place, stored.fault, stored.reason)
+        try:
+            fitting, fresh = files.fitting(stored, source, opened)
+        except KeyIndexError as error:
+            return error
+        if fresh.state != "fresh":
+            return KeyIndexError(*place, fresh.state, fresh.reason)
+        indexes[end] = fitting.index
+        found.append(fitting)
+    access = GraphAccess.of_keys(fields, opened.data, opened.size, **indexes)
+    paths = tuple(str(each.path) for each in found)
+    return Reach(access, "keys", fields, paths, None, tuple(found))

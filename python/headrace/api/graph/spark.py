@@ -1,0 +1,346 @@
+"""Graphs with Spark: what leads to edges there, and what is done if it does not.
+
+Edges are reached by the indexes of all files, which are those that a graph uses in this process, or by
+scans of all rows. An index that turns out to be damaged is given up: the search is begun again by
+scans, and what was given is passed over.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property, partial
+from itertools import accumulate, islice
+from typing import TYPE_CHECKING, NamedTuple, Self
+
+from headrace.api.graph.access import (
+    USUAL,
+    Reach,
+    fields_of,
+    only_file,
+    reach_edges,
+)
+from headrace.api.graph.graph import at_most, seeds_of, texts_of, way_of
+from headrace.engines.spark.graph.edge_task import (
+    Doubts,
+    EdgeIndex,
+    EdgesWanted,
+    IndexFile,
+)
+from headrace.engines.spark.graph.expansion import EdgeFinder, Walk
+from headrace.engines.spark.query.driver import PARTITION_BYTES
+from headrace.engines.spark.session.master import chosen_master
+from headrace.engines.spark.session.missing_extra import needing_pyspark
+from headrace.engines.spark.source.partitions import absolute
+from headrace.errors import GraphIndexError, KeyIndexError, UsageError
+from headrace.kernel.graph import edges_of
+from headrace.kernel.rows import SidecarError, reading
+from headrace.physical.hops import Indexed
+from headrace.store.files.opened import OpenedFile
+from headrace.store.files.units import parse_size
+from headrace.store.index import graph as store
+from headrace.store.index import key as keys
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from headrace.api.graph.access import Wanted, Way
+    from headrace.api.graph.graph import Emit, GraphWay
+    from headrace.engines.spark.graph.expansion import EdgeTasks
+    from headrace.kernel.graph import (
+        Direction,
+        EdgeFields,
+        Followed,
+        GraphAccess,
+        Reached,
+    )
+    from headrace.physical.hops import HopChoice
+    from headrace.store.files.source import Source
+
+
+class SparkReach(NamedTuple):
+    """What leads to edges: an index of each of the files, or nothing; what is wrong with others."""
+
+    fields: EdgeFields
+    indexes: tuple[Reach, ...]
+    troubles: tuple[KeyIndexError, ...] = ()
+
+    @property
+    def path(self) -> Way:
+        """How edges are reached."""
+        return self.indexes[0].path if self.indexes else "scan"
+
+
+class SparkGraph:
+    """A graph whose edges are found by tasks of Spark; `Graph.on_spark` makes it."""
+
+    def __init__(
+        self,
+        sources: Sequence[Source],
+        location: str,
+        wanted: Callable[[Direction], Wanted | None],
+        tell: Callable[[KeyIndexError, Way], None],
+        *,
+        fields: EdgeFields | None,
+        strict: bool,
+        master: str | None,
+        partition_bytes: int | str | None,
+        tell_hop: Callable[[int, int, HopChoice], None] | None,
+    ) -> None:
+        size = (
+            PARTITION_BYTES if partition_bytes is None else parse_size(partition_bytes)
+        )
+        if size < 1:
+            raise UsageError(
+                f"partition_bytes {size}: a task must read at least a byte"
+            )
+        self.sources = sources
+        self.location = location
+        self._wanted = wanted
+        self._fields = fields
+        self._strict = strict
+        self._tell = tell
+        self._partition_bytes = size
+        self._start = partial(_start, chosen_master(master))
+        self._tell_hop = tell_hop or _say_nothing
+        self._ways: dict[Direction, SparkReach] = {}
+
+    def reach(self, direction: Direction = "out") -> SparkReach:
+        """Return what leads to edges; the first time, that is found."""
+        found = self._ways.get(direction)
+        if found is None:
+            found = self._found(direction)
+            self._keep(found, direction)
+        return found
+
+    def _keep(self, found: SparkReach, direction: Direction) -> None:
+        """Say what is wrong with indexes, or refuse to go on without any."""
+        if self._strict and found.troubles and not found.indexes:
+            raise found.troubles[-1]
+        self._ways[direction] = found
+        for trouble in found.troubles:
+            self._tell(trouble, found.path)
+
+    def way(self, direction: Direction = "out") -> GraphWay:
+        """Say how edges are found, or would be; nothing is scanned for it."""
+        found = self._ways.get(direction) or self._found(direction)
+        return way_of(
+            self.location,
+            found.path,
+            tuple(file for index in found.indexes for file in index.files),
+            found.troubles,
+        )
+
+    def _found(self, direction: Direction) -> SparkReach:
+        wanted = self._wanted(direction)
+        if wanted is None or not self.sources:
+            return SparkReach(self._fields or USUAL, ())
+        fields = fields_of(self.sources, wanted._replace(fields=self._fields))
+        troubles, found = list[KeyIndexError](), list[Reach]()
+        wanted = wanted._replace(
+            fields=fields,
+            strict=True,
+            tell=lambda trouble, _way: troubles.append(trouble),
+        )
+        for source in self.sources:
+            try:
+                found.append(reach_edges(only_file(source), wanted))
+            except GraphIndexError as error:
+                return SparkReach(fields or USUAL, (), (*troubles, error))
+            # The edges of all files are of the same fields.
+            fields = found[0].fields
+            wanted = wanted._replace(fields=fields)
+        return SparkReach(fields or USUAL, tuple(found), tuple(troubles))
+
+    def give_up(self, direction: Direction, damage: KeyIndexError) -> None:
+        """Go on without an index that is damaged."""
+        way = self.reach(direction)
+        if not way.indexes:
+            raise damage
+        self._keep(SparkReach(way.fields, (), (damage,)), direction)
+
+    @cached_property
+    def _sizes(self) -> list[int]:
+        """How many bytes the files decode to."""
+        return [OpenedFile(source).size for source in self.sources]
+
+    def finder(self, wanted: EdgesWanted) -> EdgeFinder:
+        """Return what finds edges."""
+        reaches = self.reach(wanted.direction).indexes
+        sources, sizes = self.sources, self._sizes
+        before = accumulate(sizes, initial=0)
+        return EdgeFinder(
+            sources,
+            sizes,
+            wanted,
+            [_index(*each) for each in zip(sources, before, reaches, strict=False)],
+            _indexed(reaches, wanted.direction),
+            self._partition_bytes,
+            self._start,
+            self._tell_hop,
+        )
+
+    def expand(
+        self,
+        seeds: str | int | Iterable[str | int],
+        hops: int | None = None,
+        *,
+        predicates: Iterable[str] | None = None,
+        direction: Direction = "out",
+        emit: Emit = "nodes",
+        limit: int | None = None,
+        most_edges: int | None = None,
+    ) -> SparkExpansion:
+        """Give all that can be reached from nodes, as `Graph.expand` does."""
+        hops, limit = at_most("hops", hops), at_most("limit", limit)
+        most_edges = at_most("most_edges", most_edges)
+        nodes, followed = seeds_of(seeds), texts_of(predicates)
+
+        def begin() -> Walk:
+            wanted = EdgesWanted(
+                self.reach(direction).fields,
+                direction,
+                None if followed is None else tuple(followed),
+                most_edges,
+                all_edges=emit == "edges",
+            )
+            return Walk(nodes, hops, emit, limit, self.finder(wanted))
+
+        return SparkExpansion(self, direction, begin)
+
+
+class SparkExpansion:
+    """What is reached from nodes, as it is reached: an iterator.
+
+    How it went is known when it has ended.
+    """
+
+    def __init__(
+        self, graph: SparkGraph, direction: Direction, begin: Callable[[], Walk]
+    ) -> None:
+        self._graph = graph
+        self._direction = direction
+        self._begin = begin
+        self._walk: Walk | None = None
+        self._steps = self._run()
+        self.missing: list[str] = []
+        self.unknown: list[str] = []
+
+    def __iter__(self) -> Self:
+        return self
+
+    def __next__(self) -> Reached | Followed:
+        return next(self._steps)
+
+    def _run(self) -> Iterator[Reached | Followed]:
+        given = 0
+        while True:
+            walk = self._walk = self._begin()
+            try:
+                # What another way has given would come again.
+                for step in islice(walk.steps(), given, None):
+                    given += 1
+                    yield step
+                self._look_for_what_is_missing(walk)
+            except KeyIndexError as error:
+                self._graph.give_up(self._direction, error)
+            else:
+                return
+
+    def _look_for_what_is_missing(self, walk: Walk) -> None:
+        wanted = walk.finder.wanted.predicates or ()
+        doubts = Doubts(
+            frozenset(walk.begun) - walk.met, frozenset(wanted) - walk.predicates
+        )
+        if not doubts:
+            return
+        indexes = self._graph.reach(self._direction).indexes
+        if indexes:
+            seen = _known(walk.finder.indexes, indexes, self._direction, doubts)
+        else:
+            seen = walk.finder.seen(doubts)
+        nodes, predicates = (
+            doubts.nodes - seen.nodes,
+            doubts.predicates - seen.predicates,
+        )
+        self.missing = [seed for seed in walk.begun if seed in nodes]
+        self.unknown = [pred for pred in wanted if pred in predicates]
+
+    @property
+    def truncated(self) -> bool:
+        """Whether there are more nodes than were given."""
+        return self._walk is not None and self._walk.truncated
+
+    @property
+    def capped(self) -> int:
+        """How many nodes have more edges than were followed."""
+        return 0 if self._walk is None else self._walk.capped
+
+
+def _index(source: Source, before: int, reach: Reach) -> EdgeIndex:
+    """Say what tasks need to know of what leads to the edges of a file."""
+    placed = absolute(source)
+    files = [IndexFile.of(stored) for stored in reach.stored]
+    if reach.path == "graph":
+        return EdgeIndex(placed, before, reach.fields, graph=files[0])
+    ends = {
+        stored.meta.key[0]: file
+        for stored, file in zip(reach.stored, files, strict=True)
+    }
+    from_, _pred, to = reach.fields
+    return EdgeIndex(
+        placed, before, reach.fields, from_=ends.get(from_), to=ends.get(to)
+    )
+
+
+def _indexed(reaches: Sequence[Reach], direction: Direction) -> Indexed | None:
+    """Add up what indexes know."""
+    if not reaches:
+        return None
+    edges, degree = 0, 0.0
+    for reach in reaches:
+        stored = reach.stored[0]
+        if isinstance(stored, store.StoredGraph):
+            count, nodes = stored.whole.edges, stored.meta.nodes
+        else:
+            assert isinstance(stored, keys.Stored)
+            count, nodes = stored.whole.records, stored.meta.keys
+        edges += count
+        degree += count / max(nodes or count, 1)
+    ends = 2 if direction == "both" else 1
+    return Indexed(edges, round(edges / (degree * ends)) if degree else 0)
+
+
+def _known(
+    indexes: Sequence[EdgeIndex],
+    reaches: Sequence[Reach],
+    direction: Direction,
+    doubts: Doubts,
+) -> Doubts:
+    """Ask indexes which nodes and predicates there are."""
+    nodes, unknown = set[str](), set(doubts.predicates)
+    for index, reach in zip(indexes, reaches, strict=True):
+        try:
+            with reading(index.source.location):
+                nodes |= {
+                    node
+                    for node in doubts.nodes - nodes
+                    if _has(reach.access, node, direction)
+                }
+                asked = reach.access.expand([], predicates=sorted(unknown))
+                unknown = set(asked.unknown)
+        except SidecarError as error:
+            raise index.damaged(error) from None
+    return Doubts(frozenset(nodes), doubts.predicates - unknown)
+
+
+def _has(access: GraphAccess, node: str, direction: Direction) -> bool:
+    return edges_of(access, node, direction=direction, most=0) is not None
+
+
+def _say_nothing(_level: int, _nodes: int, _choice: HopChoice) -> None:
+    pass
+
+
+def _start(master: str) -> EdgeTasks:
+    with needing_pyspark():
+        from headrace.engines.spark.graph.edge_jobs import start
+    return start(master)

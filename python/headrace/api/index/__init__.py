@@ -1,0 +1,1 @@
+"""Indexes of files and sets, built, updated, checked and read."""

@@ -1,0 +1,216 @@
+"""Indexes of whole sets of shards, as the functions for key indexes make and report them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from headrace.api.index.build import refuse_unfit
+from headrace.api.index.report import index_stats, invalid
+from headrace.engines.index import set as engines
+from headrace.engines.index.collect import ScanOptions
+from headrace.engines.index.places import place_of_set
+from headrace.engines.index.set_slices import SetScan, slices
+from headrace.engines.local.set_build import InThreads
+from headrace.errors import KeyIndexError, UsageError
+from headrace.kernel.key_index import KeyIndex
+from headrace.kernel.rows import SidecarError, reading
+from headrace.store.index.file import Unreadable
+from headrace.store.index.set import stored as store
+from headrace.store.shards.opened_set import open_set
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from headrace.api.index.build import Engine
+    from headrace.engines.index.kinds import Built, KeyBuild
+    from headrace.engines.index.set import SetUpdated
+    from headrace.engines.index.set_slices import MakeSegments
+    from headrace.kernel.key_index import Meta, Written
+    from headrace.store.index.file import Where
+    from headrace.store.shards.opened_set import OpenedSet
+    from headrace.store.shards.shard_set import ShardSet
+
+
+def build_somewhere(
+    shards: ShardSet, asked: KeyBuild, where: Where, engine: Engine
+) -> Built[Written]:
+    """Build the index of a set in the first place where it can be written."""
+    if asked.version == 1:
+        raise UsageError(
+            f"{shards.path}: the index of a set is of version 2; leave the version out"
+        )
+    refuse_unfit(engine, asked)
+    opened = open_set(shards)
+    path = place_of_set(opened.path, asked.fields, where)
+    make, asked = _made_by(engine, asked, path)
+    return engines.build(opened, path, asked, make).built
+
+
+def _made_by(
+    engine: Engine, asked: KeyBuild, path: Path
+) -> tuple[MakeSegments, KeyBuild]:
+    """Return what makes segments, threads or tasks of Spark, and how rows are read for it."""
+    if engine.name == "local":
+        return InThreads(asked), asked
+    # Whoever looks keys up need not wait for what only this needs.
+    from headrace.api.spark import task_bytes
+    from headrace.engines.spark.session.master import chosen_master
+    from headrace.engines.spark.session.missing_extra import needing_pyspark
+    from headrace.engines.spark.session.shared_storage import refuse_unshared
+
+    size, master = task_bytes(engine.partition_bytes), chosen_master(engine.master)
+    refuse_unshared(path.parent, master)
+    with needing_pyspark():
+        from headrace.engines.spark.index.set_segments import by_tasks
+    fine = replace(asked, fragment_bytes=min(asked.fragment_bytes, size))
+    return by_tasks(master, size, fine), fine
+
+
+def found(
+    shards: ShardSet, fields: tuple[str, ...] | None, where: Where
+) -> store.SetStored | Unreadable:
+    """Return the index of a set, or what is in its place; raises if there is nothing."""
+    stored = store.find(shards.path, None if fields is None else list(fields), where)
+    if stored is None:
+        raise store.unusable(shards.path, fields, where)
+    return stored
+
+
+def update(
+    shards: ShardSet,
+    fields: tuple[str, ...] | None,
+    where: Where,
+    asked: KeyBuild,
+    engine: Engine,
+    *,
+    full: bool,
+) -> SetUpdated:
+    """Index the parts that came to a set, or all of them anew, as it was."""
+    refuse_unfit(engine, asked)
+    stored, opened = found(shards, fields, where), open_set(shards)
+    make, asked = _made_by(engine, asked, stored.path)
+    if not full:
+        return engines.update(opened, stored.path, asked, make)
+    if isinstance(stored, store.SetStored):
+        asked = engines.as_it_was(stored.manifest, asked)
+    elif fields is None or stored.fault != "corrupt":
+        raise KeyIndexError(opened.path, str(stored.path), stored.fault, stored.reason)
+    made = engines.build(opened, stored.path, asked, make)
+    return engines.SetUpdated(made)
+
+
+def compact(
+    shards: ShardSet, fields: tuple[str, ...] | None, where: Where
+) -> Built[Written] | None:
+    """Make one layer of base and delta; None if there is no delta."""
+    stored = found(shards, fields, where)
+    made = engines.compact(open_set(shards), stored.path, InThreads())
+    return None if made is None else made.built
+
+
+def check(
+    shards: ShardSet,
+    fields: tuple[str, ...] | None,
+    where: Where,
+    *,
+    deep: bool,
+    progress: Callable[[int, int], None],
+) -> dict[str, Any]:
+    """Look at every byte of an index, and compare the set with what it was built from."""
+    stored = found(shards, fields, where)
+    if isinstance(stored, Unreadable):
+        return invalid(stored)
+    opened = open_set(shards)
+    try:
+        with reading(str(stored.path)):
+            stored.index.verify()
+        usable, fresh = store.fitting(stored, opened)
+        of_all = (
+            not deep or fresh.state != "fresh" or _has_all(usable, opened, progress)
+        )
+    except SidecarError as error:
+        _path, offset, reason = error.args
+        return invalid(Unreadable(stored.path, "corrupt", f"{reason} (byte {offset})"))
+    if not of_all:
+        reason = "its rows are not those of the set"
+        return invalid(Unreadable(stored.path, "corrupt", reason))
+    said: dict[str, Any] = {"valid": True, "fresh": fresh.state == "fresh"}
+    if fresh.state != "fresh":
+        said["reason"] = fresh.reason
+    return {
+        **said,
+        "index": str(stored.path),
+        "records": usable.whole.records,
+        "keys": usable.whole.keys,
+        "size_bytes": _size(stored),
+        **_layers(stored),
+    }
+
+
+def _has_all(
+    stored: store.SetStored, opened: OpenedSet, progress: Callable[[int, int], None]
+) -> bool:
+    """Compare every row with the index, and the index with every row."""
+    manifest = stored.manifest
+    how = SetScan(
+        opened.path,
+        opened.parts,
+        opened.sources,
+        manifest.key,
+        unique=False,
+        max_line=manifest.max_line,
+        max_depth=manifest.max_depth,
+        segments=len(manifest.base.segments),
+    )
+    cut = slices(opened.parts, ScanOptions().bytes_at_once)
+    all_runs = InThreads().collect(
+        how, cut, lambda part, counts: progress(part.end, counts.lines.records)
+    )
+    deltas = manifest.delta.segments if manifest.delta else ()
+    for number, runs in enumerate(all_runs):
+        base = stored.path / manifest.base.segments[number].name
+        delta = stored.path / deltas[number].name if deltas else None
+        with reading(str(stored.path)):
+            if not KeyIndex(base, delta).is_of_all([runs], opened.data):
+                return False
+    return True
+
+
+def stats(
+    shards: ShardSet,
+    fields: tuple[str, ...] | None,
+    where: Where,
+    describe: Callable[[Meta], dict[str, Any]],
+) -> dict[str, Any]:
+    """Return what an index is of, which is for `describe` to say, and how large it is."""
+    stored = found(shards, fields, where)
+    if isinstance(stored, Unreadable):
+        raise KeyIndexError(shards.path, str(stored.path), stored.fault, stored.reason)
+    said = index_stats(stored, shards.path, "set", describe, _size(stored))
+    return said | _layers(stored)
+
+
+def _size(stored: store.SetStored) -> int:
+    return sum(layer.bytes for layer, _parts in stored.manifest.layers)
+
+
+def _layers(stored: store.SetStored) -> dict[str, Any]:
+    """Say which parts are in it, and what is in the delta."""
+    manifest, delta = stored.manifest, stored.manifest.delta
+    said: dict[str, Any] = {
+        "edition": manifest.edition,
+        "parts": len(manifest.parts),
+        "segments": len(manifest.base.segments),
+    }
+    if delta is not None:
+        share = delta.records / max(stored.whole.records, 1)
+        said["delta"] = {
+            "parts": delta.parts,
+            "records": delta.records,
+            "keys": delta.keys,
+            "size_bytes": delta.bytes,
+            "share": round(share, 2),
+        }
+    return said

@@ -1,0 +1,1 @@
+"""The append log: write, read, replay, maintain."""

@@ -1,0 +1,159 @@
+"""The consumers of a log, as whoever looks after it sees them."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+from headrace.errors import UsageError
+from headrace.store.files.closing import Closing
+from headrace.store.log.names import LogNames
+from headrace.store.log.read.consumers import Checkpoints
+from headrace.store.log.read.follow import POLL, again_and_again
+from headrace.store.log.read.reader import LogReader
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Callable, Iterator
+
+    from headrace.store.log.read.consumers import Consuming
+    from headrace.store.log.read.reader import Block
+
+
+@dataclass(frozen=True, slots=True)
+class ConsumerState:
+    """How far a consumer is: `line` is the last it is done with, 0 for none.
+
+    It is `lag_lines` behind, of which `gone_lines` are no longer there, and `lag_ms` from
+    the time of that line to that of the last. `updated` is when its checkpoint was written.
+    """
+
+    consumer: str
+    line: int
+    lag_lines: int
+    lag_ms: int
+    gone_lines: int
+    updated: int
+
+    def told(self) -> dict[str, object]:
+        """Return it as JSON has it."""
+        return asdict(self)
+
+
+def consumer_states(directory: str | os.PathLike[str]) -> list[ConsumerState]:
+    """Return how far each consumer of a log is."""
+    reader = LogReader(directory)
+    checkpoints = _checkpoints(reader)
+    found = [checkpoints.load(name) for name in checkpoints.consumers()]
+    last, first = reader.last_line, reader.first_line
+    return [
+        ConsumerState(
+            each.consumer,
+            each.line,
+            max(last - each.line, 0),
+            _lag(reader, max(each.line, first), last),
+            max(first - 1 - each.line, 0),
+            each.updated,
+        )
+        for each in found
+        if each is not None
+    ]
+
+
+def _lag(reader: LogReader, line: int, last: int) -> int:
+    return (
+        max(reader.entry(last).time - reader.entry(line).time, 0) if line < last else 0
+    )
+
+
+def set_consumer(directory: str | os.PathLike[str], name: str, line: int) -> None:
+    """Have a consumer be done with all lines up to one, 0 for none; it may be a new one."""
+    reader = LogReader(directory)
+    if line > reader.last_line:
+        raise UsageError(
+            f"{reader.path}: no line {line}; the last is line {reader.last_line}"
+        )
+    checkpoints = _checkpoints(reader)
+    lock = checkpoints.lock(name)
+    try:
+        checkpoints.save(name, line)
+    finally:
+        lock.release()
+
+
+def remove_consumer(directory: str | os.PathLike[str], name: str) -> None:
+    """Forget a consumer."""
+    reader = LogReader(directory)
+    checkpoints = _checkpoints(reader)
+    if name not in checkpoints.consumers():
+        raise UsageError(f"{reader.path}: there is no consumer {name!r}")
+    lock = checkpoints.lock(name)
+    try:
+        checkpoints.remove(name)
+    finally:
+        lock.release()
+
+
+def _checkpoints(reader: LogReader) -> Checkpoints:
+    return Checkpoints(LogNames(reader.path), reader.manifest.salt)
+
+
+R = TypeVar("R")
+
+
+class Consumer(Closing, Generic[R]):
+    """The records of a log that this consumer is not done with.
+
+    Whoever asks for the next record is done with the one before. The checkpoint moves
+    behind records that are done, never further; so a record may come twice, after a
+    crash or an exception, but none is missed.
+    """
+
+    def __init__(self, consuming: Consuming, value: Callable[[bytes], R]) -> None:
+        self._consuming = consuming
+        self._value = value
+
+    @property
+    def line(self) -> int:
+        """The number of the last line that was given out."""
+        return self._consuming.given
+
+    @property
+    def committed(self) -> int:
+        """The number of the line at which it would go on behind."""
+        return self._consuming.committed
+
+    @property
+    def gone(self) -> int:
+        """How many lines were gone, and passed over as ``gone="skip"`` asks."""
+        return self._consuming.gone
+
+    def __iter__(self) -> Iterator[R]:
+        """Yield the records that are there."""
+        for block in self._consuming.blocks():
+            yield from self._records(block)
+
+    def follow(self, *, poll: float = POLL) -> Iterator[R]:
+        """Yield the records that are there, and those still to come, without end."""
+        for block in again_and_again(self._consuming.blocks, poll):
+            if block is None:
+                self._consuming.commit_if_due()
+            else:
+                yield from self._records(block)
+
+    def _records(self, block: Block) -> Iterator[R]:
+        for number, line in block.numbered():
+            self._consuming.given = number
+            yield self._value(line)
+            self._consuming.finish(number)
+
+    def commit(self, line: int | None = None) -> None:
+        """Move the checkpoint to a line, the last that was given out unless told, durably.
+
+        If that fails, the error is raised, and the checkpoint is where it was.
+        """
+        self._consuming.commit(self.line if line is None else line)
+
+    def close(self) -> None:
+        """Commit what is done, and let others be this consumer."""
+        self._consuming.close()

@@ -1,0 +1,146 @@
+"""Asking with Spark: what must be right before it starts."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, TypeVar
+
+from headrace.engines.spark.query.driver import PARTITION_BYTES
+from headrace.engines.spark.query.run import SparkRun
+from headrace.engines.spark.session.master import chosen_master
+from headrace.engines.spark.session.missing_extra import needing_pyspark
+from headrace.errors import UsageError
+from headrace.store.files.units import parse_size
+from headrace.store.rows.row_file import RowFile
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from headrace.engines.index.jobs import RunEach
+    from headrace.engines.query.options import QueryOptions
+    from headrace.engines.query.run import QueryRun
+    from headrace.engines.query.scan import Rows
+    from headrace.engines.rows.tally import Tallying
+    from headrace.engines.spark.query.driver import RunTasks
+    from headrace.kernel.tally import Stats
+    from headrace.physical.query_plan import QueryPlan
+    from headrace.store.files.source import Source
+    from headrace.store.rows.row_file import RowOptions
+
+T = TypeVar("T")
+
+
+def starting(
+    sources: Sequence[Source],
+    options: QueryOptions,
+    reading: RowOptions,
+    master: str | None,
+    partition_bytes: int | str | None,
+) -> Callable[[QueryPlan, QueryOptions], QueryRun]:
+    """Return what makes runs with Spark, if these sources can be asked there."""
+    _refuse_pipes(sources)
+    if options.reverse:
+        raise UsageError(
+            "reverse (--rev) begins at the end of the files, which Spark's tasks do not; "
+            "leave it out, or use engine='local' (--engine local)"
+        )
+    size = task_bytes(partition_bytes)
+    return partial(
+        SparkRun,
+        start=partial(_start, chosen_master(master)),
+        reading=reading,
+        partition_bytes=size,
+    )
+
+
+def task_bytes(partition_bytes: int | str | None) -> int:
+    """Return how many bytes of files one task reads."""
+    size = PARTITION_BYTES if partition_bytes is None else parse_size(partition_bytes)
+    if size < 1:
+        raise UsageError(f"partition_bytes {size}: a task must read at least a byte")
+    return size
+
+
+def tasks_at(master: str | None) -> RunEach:
+    """Start Spark, and return what runs tasks there that are given by their number."""
+    with needing_pyspark():
+        from headrace.engines.spark.session.session import session
+        from headrace.engines.spark.tasks.run import run_each
+    return partial(run_each, session(chosen_master(master), "headrace", {}, tells=True))
+
+
+def count_with_spark(
+    files: Sequence[Rows],
+    master: str | None,
+    partition_bytes: int | str | None,
+    progress: Callable[[int, int | None], None],
+) -> int:
+    """Count the rows of files in tasks."""
+    from headrace.engines.spark.index.row_counts import count_by_tasks
+
+    size = task_bytes(partition_bytes)
+    counted = _whole(files)
+    tell = _telling([file.source for file in counted], progress)
+    return count_by_tasks(counted, partial(_started_for, master), size, tell)
+
+
+def stats_with_spark(
+    files: Sequence[Rows],
+    how: Tallying,
+    master: str | None,
+    partition_bytes: int | str | None,
+    progress: Callable[[int, int | None], None],
+) -> Stats:
+    """Check every line of files in tasks, and count them by kind."""
+    from headrace.engines.spark.index.tallies import tally_by_tasks
+
+    size = task_bytes(partition_bytes)
+    sources = [file.source for file in _whole(files)]
+    tell = _telling(sources, progress)
+    return tally_by_tasks(sources, how, partial(_started_for, master), size, tell)
+
+
+def _whole(files: Sequence[Rows]) -> list[RowFile]:
+    """Return files, if tasks can count all their lines."""
+    _refuse_pipes([file.source for file in files])
+    whole = []
+    for file in files:
+        if not isinstance(file, RowFile):
+            raise UsageError(
+                f"{file.source.location}: Spark's tasks count all lines of a log; leave "
+                "since and until out, or use engine='local' (--engine local)"
+            )
+        whole.append(file)
+    return whole
+
+
+def _started_for(
+    master: str | None,
+    do: Callable[[int], T],
+    count: int,
+    tell: Callable[[int, int], object] | None = None,
+) -> list[T]:
+    """Do tasks, and start Spark only if there are any."""
+    return tasks_at(master)(do, count, tell) if count else []
+
+
+def _telling(
+    sources: Sequence[Source], progress: Callable[[int, int | None], None]
+) -> Callable[[int, int], None]:
+    total = sum(source.size for source in sources)
+    return lambda done, tasks: progress(total * done // max(tasks, 1), total)
+
+
+def _refuse_pipes(sources: Sequence[Source]) -> None:
+    for source in sources:
+        if source.is_pipe:
+            raise UsageError(
+                f"{source.location}: Spark's tasks cannot read a pipe; save it to a file, "
+                "or use engine='local' (--engine local)"
+            )
+
+
+def _start(master: str) -> RunTasks:
+    with needing_pyspark():
+        from headrace.engines.spark.query.launch import start
+    return start(master)

@@ -1,0 +1,259 @@
+"""The only module that writes: data to standard output, all else to standard error.
+
+A *live* source is one whose rows come while we watch (standard input, a followed
+file): each batch of its rows is passed on at once, so that a pipe behind us sees
+a row when it happens and not when a buffer is full.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import sys
+import threading
+import time
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from headrace.api.formats.printable import printable
+from headrace.cli.events import EVENTS
+from headrace.cli.progress import BAR_EVERY, EVENT_EVERY, Pace, bar
+from headrace.errors import HeadraceError, HeadraceWarning
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from typing import TextIO, TypeAlias
+
+    from headrace.cli.events import EventName
+
+    Progress: TypeAlias = Callable[[int, int | None], None]
+    Draw: TypeAlias = Callable[[int, int | None, float, int], str]
+    Facts: TypeAlias = Callable[[], dict[str, object]]
+
+KINDS = {event.name: event for event in EVENTS}
+ERASE_LINE = "\r\x1b[K"
+CLOSED = "standard output is closed"
+
+
+class OutputClosedError(Exception):
+    """Nobody reads standard output any more, as with ``| head -1``."""
+
+
+class Console:
+    """Where a command writes."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self.json = False
+        self.quiet = False
+        self.live = False
+        self._clock = clock
+        self._bar_shown = False
+        self._data_begun = False
+        # Progress is told from beside the work.
+        self._lock = threading.RLock()
+
+    def text(self, text: str) -> None:
+        """Write text as data. A path in it leaves with the bytes it has on disk."""
+        self.write(os.fsencode(text))
+
+    def write(self, data: bytes) -> None:
+        """Write data; it is passed on at once if its source is live."""
+        self._hide_bar()
+        self._data_begun = True
+        with _standard_output():
+            # Without a buffer (PYTHONUNBUFFERED), a part of it may be all that is taken.
+            rest = memoryview(data)
+            while rest:
+                rest = rest[sys.stdout.buffer.write(rest) :]
+        if self.live:
+            self.flush()
+
+    @property
+    def width(self) -> int | None:
+        """The columns of the terminal that data goes to, None if it goes to none."""
+        if sys.stdout is None or not sys.stdout.isatty():
+            return None
+        return os.get_terminal_size(sys.stdout.fileno()).columns or 80
+
+    def flush(self) -> None:
+        """Pass on what was written."""
+        with _standard_output():
+            sys.stdout.buffer.flush()
+
+    def emit(self, event: EventName, message: str, **fields: object) -> None:
+        """Say something that is not data, after the data written so far."""
+        if self.quiet and KINDS[event].quiet:
+            return
+        self.flush()
+        self._say(event, message, fields)
+
+    def show_warning(
+        self,
+        message: Warning | str,
+        category: type[Warning],
+        filename: str,
+        lineno: int,
+        file: TextIO | None = None,
+        line: str | None = None,
+    ) -> None:
+        """Say what Python's `warnings` say; ours are events."""
+        if issubclass(category, HeadraceWarning):
+            self.emit("warning", str(message))
+        else:
+            import warnings
+
+            said = warnings.formatwarning(message, category, filename, lineno, line)
+            (file or sys.stderr).write(said)
+
+    def _say(self, event: EventName, message: str, fields: dict[str, object]) -> None:
+        if self.json:
+            import json
+
+            said = json.dumps({"event": event, "message": message, **fields})
+        else:
+            said = "\n".join(map(printable, message.split("\n")))
+            said = f"{KINDS[event].prefix}{said}"
+        self._hide_bar()
+        self._to_stderr(f"{said}\n")
+
+    def fail(self, error: Exception) -> None:
+        """Say why the command failed, after the data written so far."""
+        try:
+            self.flush()
+        except OSError:
+            # The error to tell may be this very one: data that cannot leave.
+            _abandon(sys.stdout)
+        facts = {name: fact for name, fact in vars(error).items() if _is_plain(fact)}
+        self._say("error", _message_of(error), {"error": type(error).__name__, **facts})
+
+    def abandon(self) -> None:
+        """Give up output whose reader has gone."""
+        _abandon(sys.stdout)
+        _abandon(sys.stderr)
+
+    @contextmanager
+    def progress(
+        self, draw: Draw = bar, unit: str = "bytes", facts: Facts = dict
+    ) -> Iterator[Progress]:
+        """Show how far the work inside is, if it lasts; nothing remains of it.
+
+        `facts` are what else an event says.
+        """
+        pace = Pace(EVENT_EVERY if self.json else BAR_EVERY, self._clock)
+
+        def report(done: int, total: int | None) -> None:
+            if self.quiet or not pace.due():
+                return
+            if self.json:
+                fields: dict[str, object] = {"done": done, "total": total, **facts()}
+                self._say("progress", f"{done} {unit}", fields)
+            elif _is_terminal(sys.stderr) and not self._data_on_screen():
+                self._show_bar(draw(done, total, pace.elapsed(), _columns()))
+
+        try:
+            yield report
+        finally:
+            self._hide_bar()
+
+    def _data_on_screen(self) -> bool:
+        return self._data_begun and _is_terminal(sys.stdout)
+
+    def _show_bar(self, line: str) -> None:
+        with self._lock:
+            self._bar_shown = True
+            self._to_stderr(f"{ERASE_LINE}{line}")
+
+    def _hide_bar(self) -> None:
+        with self._lock:
+            if self._bar_shown:
+                self._bar_shown = False
+                self._to_stderr(ERASE_LINE)
+
+    def _to_stderr(self, text: str) -> None:
+        if sys.stderr is None:
+            return
+        try:
+            with self._lock:
+                sys.stderr.write(text)
+                sys.stderr.flush()
+        except BrokenPipeError as error:
+            raise OutputClosedError from error
+
+
+_SPELLINGS = re.compile(r"\w+(?:=(?:'[^']*'|\w+))? \((--[a-z][a-z-]*(?: \w+)?)\)")
+"""A keyword of Python and the option it is, such as ``on_error='skip' (--on-error skip)``."""
+
+
+def _message_of(error: Exception) -> str:
+    return _SPELLINGS.sub(r"\1", _text_of(error))
+
+
+def _text_of(error: Exception) -> str:
+    if isinstance(error, OSError) and not isinstance(error, HeadraceError):
+        where = f"{error.filename}: " if error.filename else ""
+        return f"{where}{error.strerror or error}"
+    if isinstance(error, HeadraceError) and error.has_lines:
+        return str(error)
+    return " ".join(str(error).split("\n"))
+
+
+def _is_plain(fact: object) -> bool:
+    return fact is None or isinstance(fact, str | int | float)
+
+
+def _abandon(stream: TextIO | None) -> None:
+    """Make the interpreter's last flush of a stream harmless."""
+    if stream is not None:
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, stream.fileno())
+        os.close(nowhere)
+
+
+@contextmanager
+def _standard_output() -> Iterator[None]:
+    if sys.stdout is None:
+        raise OSError(CLOSED)
+    try:
+        yield
+    except BrokenPipeError as error:
+        raise OutputClosedError from error
+    except OSError as error:
+        error.filename = "standard output"
+        raise
+
+
+def _is_terminal(stream: TextIO | None) -> bool:
+    terminal = stream is not None and stream.isatty()
+    return terminal and os.environ.get("TERM") != "dumb"
+
+
+def _columns() -> int:
+    # A terminal that does not know its width says 0. The last column stays free:
+    # some terminals begin a new line behind it.
+    return (os.get_terminal_size(sys.stderr.fileno()).columns or 80) - 1
+
+
+def counted(number: int, thing: str) -> str:
+    """Say how many of something there are.
+
+    >>> counted(1, "row"), counted(12345, "row")
+    ('1 row', '12,345 rows')
+    """
+    return f"{number:,} {thing}" if number == 1 else f"{number:,} {thing}s"
+
+
+@contextmanager
+def ending_cleanly() -> Iterator[None]:
+    """Let whoever ends us from outside find no half-written file, as with Ctrl-C."""
+
+    def end(number: int, _frame: object) -> None:
+        raise SystemExit(128 + number)
+
+    ends = [signal.SIGTERM, signal.SIGHUP]
+    before = [signal.signal(number, end) for number in ends]
+    try:
+        yield
+    finally:
+        for number, handler in zip(ends, before, strict=True):
+            signal.signal(number, handler)

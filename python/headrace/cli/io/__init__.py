@@ -1,0 +1,1 @@
+"""Inputs and outputs that several commands share."""

@@ -1,0 +1,441 @@
+"""What commands do and say that build or update indexes of any kind.
+
+Imported when a command runs, not when its help is shown.
+"""
+
+from __future__ import annotations
+
+import json
+import shlex
+import time
+from contextlib import contextmanager
+from functools import partial
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import headrace
+from headrace.api.index.graph import (
+    build_graph_indexes,
+    check_graph_index,
+    compact_graph_index,
+    graph_index_stats,
+    update_graph_index,
+)
+from headrace.api.index.key import MEMORY, where_of
+from headrace.api.index.report import invalid
+from headrace.cli.commands.index_build import VERSIONS
+from headrace.cli.console import counted, ending_cleanly
+from headrace.cli.options.graph import say_no_edges
+from headrace.cli.options.index import refuse_key_of_graph
+from headrace.errors import KeyIndexError, UsageError
+from headrace.kernel.graph import GraphWritten
+from headrace.store.files.atomic import destination, replacing
+from headrace.store.index.file import Unreadable, place_options
+from headrace.store.index.target import sources_with_rows, subject_of
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+    from collections.abc import Callable, Iterator, Sequence
+
+    from headrace.api.index.update import Updated
+    from headrace.cli.console import Console
+    from headrace.engines.index.kinds import Built
+    from headrace.kernel.key_index import Skipped, Written
+    from headrace.store.files.source import Source
+    from headrace.store.shards.shard_set import ShardSet
+
+
+@contextmanager
+def _skipped_to(
+    path: str | None, location: str
+) -> Iterator[Callable[[Sequence[Skipped]], None] | None]:
+    """Write lines without a key to a file, which is there when all is done."""
+    if path is None:
+        yield None
+        return
+    with replacing(destination(path)) as file:
+        yield lambda rows: file.writelines(_as_line(location, row) for row in rows)
+
+
+def _as_line(location: str, row: Skipped) -> bytes:
+    line, offset, cause, reason = row
+    told = {
+        "file": location,
+        "line": line,
+        "byte": offset,
+        "cause": cause,
+        "reason": reason,
+    }
+    return json.dumps(told).encode() + b"\n"
+
+
+def _say_upgraded(
+    console: Console, built: Built[Written] | Built[GraphWritten]
+) -> None:
+    """Say that version 1 had no room."""
+    written = built.written
+    if written.why is not None:
+        console.emit(
+            "format_upgraded",
+            f"{built.path}: version 1 has no room for it ({written.why}): version 2",
+            reason=written.why,
+            **{"from": 1, "to": 2},
+        )
+
+
+def build_as_asked(
+    options: Namespace,
+    console: Console,
+    sources: Sequence[Source | ShardSet],
+    build: Callable[..., Iterator[Built[Any]]],
+    say_start: Callable[[str], None],
+    say_mistyped: Callable[[str, str], None],
+) -> None:
+    """Build an index of each file or set, and say what came of it.
+
+    `say_start` is called with each, and `say_mistyped` with the fields of its first rows
+    too, if no row is in its index.
+    """
+    _refuse_for_several(options, len(sources))
+    every = [subject_of(source) for source in sources]
+    total = 0
+    with (
+        ending_cleanly(),
+        console.progress() as report,
+        _skipped_to(options.errors, every[0].location) as skipped,
+    ):
+        builds = build(
+            sources,
+            memory=options.memory,
+            threads=options.threads,
+            index=options.out,
+            index_dir=options.index_dir,
+            force=options.force,
+            strict=options.strict,
+            max_line=options.max_line,
+            engine=options.engine,
+            master=options.master,
+            partition_bytes=options.partition_bytes,
+            progress=lambda done, _records: report(done, total),
+            skipped=skipped,
+        )
+        for subject in every:
+            location = subject.location
+            total, began = subject.size, time.monotonic()
+            say_start(location)
+            built = next(builds)
+            duration = int((time.monotonic() - began) * 1000)
+            _say_upgraded(console, built)
+            if built.lines.records == 0 and built.lines.lines > built.lines.blank:
+                seen = ", ".join(fields_seen(location)) or "none"
+                say_mistyped(location, seen)
+            _say_complete(console, built, duration)
+
+
+def _refuse_for_several(options: Namespace, count: int) -> None:
+    """Raise if something is said of one file, and there are more."""
+    if count > 1:
+        if options.out is not None:
+            raise UsageError(f"--out: there is an index for each of {count} files")
+        if options.errors is not None:
+            raise UsageError("--errors keeps lines of one file; name one")
+
+
+def _say_complete(
+    console: Console, built: Built[Written] | Built[GraphWritten], duration: int
+) -> None:
+    """Say what is in an index that was built, and what is not."""
+    skipped = built.lines.skipped
+    causes = ", ".join(f"{count} {cause}" for cause, count in skipped.items())
+    places = [
+        f"line {row.line}, byte {row.offset}: {row.reason}"
+        for row in built.first_skipped
+    ]
+    passed_over = f"; passed over: {causes}" if causes else ""
+    records, counts = _counted(built)
+    console.emit(
+        "build_complete",
+        "\n  ".join([f"{_in_words(built)}{passed_over}", *places]),
+        index=str(built.path),
+        records=records,
+        skipped=sum(skipped.values()),
+        causes=skipped,
+        pending=built.lines.pending,
+        first_skipped=[row._asdict() for row in built.first_skipped],
+        **counts,
+        version=built.written.version,
+        size_bytes=built.written.size,
+        duration_ms=duration,
+    )
+
+
+def _say_compacted(
+    console: Console, built: Built[Written] | Built[GraphWritten]
+) -> None:
+    """Say that base and delta are one index."""
+    _say_upgraded(console, built)
+    records, counts = _counted(built)
+    console.emit(
+        "index_compacted",
+        f"{_in_words(built)}; one index with its delta",
+        index=str(built.path),
+        records=records,
+        **counts,
+        version=built.written.version,
+        size_bytes=built.written.size,
+    )
+
+
+def _counted(
+    built: Built[Written] | Built[GraphWritten],
+) -> tuple[int, dict[str, int]]:
+    """Return how many rows an index has, and what else it counts."""
+    written = built.written
+    if isinstance(written, GraphWritten):
+        return written.edges, {"nodes": written.nodes, "predicates": written.predicates}
+    return written.records, {"keys": written.keys}
+
+
+def _in_words(built: Built[Written] | Built[GraphWritten]) -> str:
+    records, counts = _counted(built)
+    said = {_row_of(built): records} | {
+        name.removesuffix("s"): count for name, count in counts.items()
+    }
+    words = ", ".join(counted(count, name) for name, count in said.items())
+    return f"{built.path}: {words}, {built.written.size} bytes"
+
+
+def _row_of(built: Built[Written] | Built[GraphWritten]) -> str:
+    return "edge" if isinstance(built.written, GraphWritten) else "row"
+
+
+def update_as_asked(
+    options: Namespace,
+    console: Console,
+    update: Callable[..., Updated[Written]] | Callable[..., Updated[GraphWritten]],
+) -> int:
+    """Bring an index up to date, and say what came of it."""
+    subject = subject_of(options.file)
+    location, size = subject.location, subject.size
+
+    def work() -> None:
+        with (
+            ending_cleanly(),
+            console.progress() as report,
+            _skipped_to(options.errors, location) as skipped,
+        ):
+            updated = update(
+                full=options.full,
+                memory=options.memory,
+                threads=options.threads,
+                index=options.index,
+                index_dir=options.index_dir,
+                strict=options.strict,
+                progress=lambda done, _records: report(done, size),
+                skipped=skipped,
+            )
+        _say_updated(options, console, location, updated)
+
+    return _unless_full_required(options, console, location, work)
+
+
+def compact_as_asked(
+    options: Namespace,
+    console: Console,
+    compact: Callable[..., Built[Written] | Built[GraphWritten] | None],
+) -> int:
+    """Make one index of an index and its delta, and say what came of it."""
+
+    def work() -> None:
+        with ending_cleanly():
+            built = compact(index=options.index, index_dir=options.index_dir)
+        if built is None:
+            console.emit("update_mode", f"{options.file}: has no delta", mode="none")
+        else:
+            _say_compacted(console, built)
+
+    return _unless_full_required(options, console, options.file, work)
+
+
+def _say_updated(
+    options: Namespace,
+    console: Console,
+    location: str,
+    updated: Updated[Written] | Updated[GraphWritten],
+) -> None:
+    built = updated.built
+    if built is None:
+        _say_up_to_date(console, location, revalidated=updated.revalidated)
+        return
+    _say_upgraded(console, built)
+    new, skipped = built.lines.records, built.lines.skipped
+    row = _row_of(built)
+    console.emit(
+        "update_mode",
+        f"{built.path}: {counted(new, row if updated.mode == 'full' else f'new {row}')}",
+        mode=updated.mode,
+        new_records=new,
+        skipped=sum(skipped.values()),
+        causes=skipped,
+        first_skipped=[row._asdict() for row in built.first_skipped],
+        pending=built.lines.pending,
+        index=str(built.path),
+        size_bytes=built.written.size,
+    )
+    if updated.compacted is not None:
+        _say_compacted(console, updated.compacted)
+    if updated.full_advised is not None:
+        _say_full_required(options, console, location, updated.full_advised)
+
+
+def _say_up_to_date(console: Console, location: str, *, revalidated: bool) -> None:
+    """Say that an index has all rows."""
+    if revalidated:
+        console.emit(
+            "index_revalidated",
+            f"{location}: looks different and is the same; its index has taken note",
+            source=location,
+        )
+    console.emit("update_mode", f"{location}: the index is up to date", mode="none")
+
+
+def _unless_full_required(
+    options: Namespace, console: Console, location: str, work: Callable[[], None]
+) -> int:
+    """Say that only building an index anew helps, where that is so; the exit code is 1 then."""
+    try:
+        work()
+    except KeyIndexError as error:
+        if error.kind not in ("stale", "corrupt"):
+            raise
+        reason = "index_corrupt" if error.kind == "corrupt" else error.reason
+        _say_full_required(options, console, location, reason)
+        return 1
+    return 0
+
+
+def _say_full_required(
+    options: Namespace, console: Console, location: str, reason: str
+) -> None:
+    graph = " --graph" if options.graph else ""
+    if options.key is not None:
+        graph += f" --key {shlex.quote(options.key)}"
+    where = where_of(options.index, options.index_dir)
+    place = place_options(where).replace("--out", "--index")
+    console.emit(
+        "update_mode",
+        f"{location}: the index has to be built anew ({reason}): "
+        f"run `headrace index update {location}{graph}{place} --full`",
+        mode="full_required",
+        reason=reason,
+    )
+
+
+def check_as_asked(
+    options: Namespace, console: Console, check: Callable[..., dict[str, Any]]
+) -> int:
+    """Print whether an index can be used."""
+    total = subject_of(options.file).size
+    try:
+        with console.progress() as report:
+            found = check(
+                deep=options.deep,
+                index=options.index,
+                index_dir=options.index_dir,
+                progress=lambda done, _records: report(done, total),
+            )
+    except KeyIndexError as error:
+        if error.kind == "missing":
+            missing = invalid(Unreadable(Path(error.index), "missing", error.reason))
+            console.text(json.dumps(missing) + "\n")
+        raise
+    console.text(json.dumps(found) + "\n")
+    return 0 if found["valid"] and found["fresh"] else 1
+
+
+def fields_seen(location: str) -> list[str]:
+    """List the fields of the first rows, for whoever has mistyped one."""
+    if not (Path(location).is_file() or Path(location).is_dir()):
+        # A pipe, or several sources under one name, cannot be read again.
+        return []
+    rows = islice(headrace.open(location).records(on_error="skip"), 100)
+    names = (name for row in rows if isinstance(row, dict) for name in row)
+    return list(dict.fromkeys(names))[:20]
+
+
+def build(options: Namespace, console: Console) -> int:
+    """Build a graph index."""
+    _refuse_keys(options)
+    names = {"from": options.from_, "pred": options.pred, "to": options.to}
+
+    def say_start(location: str) -> None:
+        console.emit(
+            "build_start",
+            f"{location}: building the graph index of its edges",
+            source=location,
+            **names,
+        )
+
+    build = partial(
+        build_graph_indexes,
+        from_=options.from_,
+        pred=options.pred,
+        to=options.to,
+        reverse=options.reverse,
+        version=VERSIONS[options.format],
+    )
+    build_as_asked(
+        options,
+        console,
+        sources_with_rows(options.files),
+        build,
+        say_start,
+        lambda location, seen: say_no_edges(console, location, names, seen),
+    )
+    return 0
+
+
+def _refuse_keys(options: Namespace) -> None:
+    if options.on is not None or options.mode != "multi" or options.compact:
+        raise UsageError("--on, --mode and --compact are of keys; leave --graph out")
+    if options.from_ is None or options.to is None:
+        raise UsageError(
+            "name the fields of an edge: --from FIELD --pred FIELD --to FIELD"
+        )
+
+
+def check(options: Namespace, console: Console) -> int:
+    """Print whether a graph index can be used."""
+    refuse_key_of_graph(options)
+    return check_as_asked(options, console, partial(check_graph_index, options.file))
+
+
+def stats(options: Namespace, console: Console) -> int:
+    """Print the numbers of a graph index."""
+    refuse_key_of_graph(options)
+    found = graph_index_stats(
+        options.file, index=options.index, index_dir=options.index_dir
+    )
+    console.text(json.dumps(found, indent=2 if options.pretty else None) + "\n")
+    return 0
+
+
+def compact(options: Namespace, console: Console) -> int:
+    """Make one index of a graph index and its delta."""
+    refuse_key_of_graph(options)
+    memory = MEMORY if options.memory is None else options.memory
+    compact = partial(compact_graph_index, options.file, memory=memory)
+    return compact_as_asked(options, console, compact)
+
+
+def update(options: Namespace, console: Console) -> int:
+    """Bring a graph index up to date."""
+    refuse_key_of_graph(options)
+    spark = (options.master, options.partition_bytes)
+    if options.engine != "local" or spark != (None, None):
+        raise UsageError(
+            "--engine, --master and --partition-bytes are for the key index of a set; "
+            "leave --graph out"
+        )
+    return update_as_asked(options, console, partial(update_graph_index, options.file))

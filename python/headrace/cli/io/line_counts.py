@@ -1,0 +1,118 @@
+"""Accounting for the lines a command read: each is a record, blank, bad or too long.
+
+Lines are checked only where somebody wants to know, for ``--stats`` or
+``--strict``. A row that is too long cannot be printed, so that is always said.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from headrace.errors import LineTooLongError
+from headrace.kernel.tally import FIRST_BAD, Stats, Tally
+from headrace.kernel.values import MAX_DEPTH
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+
+    from headrace.api.dataset import Batch
+    from headrace.cli.console import Console
+
+
+class Place(NamedTuple):
+    """Where a line is bad. From the end of a file, lines are not counted."""
+
+    path: str
+    line: int | None
+    offset: int
+    reason: str
+
+    def __str__(self) -> str:
+        line = "" if self.line is None else f"line {self.line}, "
+        return f"{self.path}: {line}byte {self.offset}: {self.reason}"
+
+
+class Account:
+    """The lines of one command."""
+
+    def __init__(
+        self, options: Namespace, console: Console, *, must_deliver: bool = False
+    ) -> None:
+        self._console = console
+        self._wanted: bool = options.stats
+        self._strict: bool = options.strict
+        self._limit: int = options.max_line
+        self._must_deliver = must_deliver
+        self._stats = Stats()
+        self._bad: list[Place] = []
+
+    @property
+    def checking(self) -> bool:
+        """Whether somebody wants to know what kind each line is."""
+        return self._wanted or self._strict
+
+    @property
+    def refused(self) -> bool:
+        """Whether ``--strict`` has something against the lines so far."""
+        return self._strict and bool(self._bad)
+
+    def add(self, batch: Batch) -> None:
+        """Account for rows of a data set."""
+        if self.checking:
+            tally = Tally(batch.path, MAX_DEPTH)
+            tally.add(batch.rows)
+            self.add_stats(tally.stats, numbered=batch.numbered)
+        for position, length in batch.rows.too_long:
+            offset = batch.rows.offsets[position]
+            self._warn(batch.path, batch.line(position), offset, length)
+
+    def add_stats(self, stats: Stats, *, numbered: bool = True) -> None:
+        """Account for lines that were counted elsewhere."""
+        places = (
+            Place(bad.path, bad.line if numbered else None, bad.offset, bad.reason)
+            for bad in stats.first_bad
+        )
+        self._stats += stats
+        self._bad = [*self._bad, *places][:FIRST_BAD]
+
+    def report(self) -> None:
+        """Say what ``--stats`` asks for, also of work that was cut short."""
+        if not self._wanted:
+            return
+        counts = {
+            "lines": self._stats.lines,
+            "records": self._stats.records,
+            "blank": self._stats.blank,
+            "bad": self._stats.bad,
+            "too_long": self._stats.too_long,
+        }
+        said = " / ".join(
+            f"{name.replace('_', ' ')} {count}" for name, count in counts.items()
+        )
+        more = self._stats.bad + self._stats.too_long - len(self._bad)
+        places = [*map(str, self._bad), *([f"and {more} more"] if more else [])]
+        self._console.emit(
+            "stats",
+            "\n  ".join([said, *places]),
+            **counts,
+            first_bad=[bad._asdict() for bad in self._bad],
+        )
+
+    def verdict(self) -> int:
+        """Give the exit code, which only ``--strict`` makes a failure."""
+        if not self.refused:
+            return 0
+        first = self._bad[0]
+        self._console.emit(
+            "error",
+            f"{first}; --strict allows no such line",
+            error="BadRowError",
+            **first._asdict(),
+        )
+        return 1
+
+    def _warn(self, path: str, line: int | None, offset: int, length: int) -> None:
+        long = LineTooLongError(path, line, offset, length, self._limit)
+        if self._must_deliver:
+            raise long
+        self._console.emit("line_too_long", str(long), **vars(long))

@@ -1,0 +1,84 @@
+"""A file with the metrics of a writer, replaced every few seconds."""
+
+from __future__ import annotations
+
+import threading
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from headrace.errors import HeadraceError, UsageError
+from headrace.kernel.rows import File, reading
+from headrace.store.files.atomic import destination, write_atomically
+from headrace.store.log.names import is_within_log
+from headrace.store.log.report.metrics import exposition
+from headrace.store.log.report.stats import log_stats, stats_metrics
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from headrace.api.log.log import LogWriter
+    from headrace.cli.console import Console
+
+EVERY = 5.0
+
+_BEGIN = b"# HELP storage_"
+"""What a file of metrics begins with."""
+
+
+@contextmanager
+def telling(
+    writer: LogWriter, directory: str, path: str, console: Console
+) -> Iterator[None]:
+    """Keep the file up to date while the block runs, and once more at its end."""
+    target = destination(path)
+    _refuse_other_data(target)
+    _write(
+        writer, directory, target
+    )  # if that is impossible, it is said before any record
+    ended = threading.Event()
+
+    def tell() -> None:
+        while not ended.wait(EVERY):
+            _try(writer, directory, target, console)
+
+    teller = threading.Thread(target=tell, daemon=True)
+    teller.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        teller.join()
+        _try(writer, directory, target, console)
+
+
+def _refuse_other_data(target: Path) -> None:
+    """Raise if a file of a log, or one without metrics, would be replaced."""
+    if is_within_log(target):
+        raise UsageError(
+            f"{target}: is in the directory of a log; name a file elsewhere"
+        )
+    if not target.exists():
+        return
+    with reading(str(target)):
+        begin = File(target).read_at(0, len(_BEGIN)) if target.is_file() else b"?"
+    if begin not in (b"", _BEGIN):
+        raise UsageError(
+            f"{target}: has other data than metrics, which would be replaced; name another "
+            "file, or remove it"
+        )
+
+
+def _try(writer: LogWriter, directory: str, target: Path, console: Console) -> None:
+    """Write it; records are appended whether or not that is possible."""
+    try:
+        _write(writer, directory, target)
+    except (HeadraceError, OSError) as error:
+        said = f"{target}: the metrics could not be written: {error}"
+        console.emit("warning", said)
+
+
+def _write(writer: LogWriter, directory: str, target: Path) -> None:
+    metrics = [*writer.metrics(), *stats_metrics(log_stats(directory))]
+    text = exposition(metrics, {"directory": directory})
+    write_atomically(target, [text.encode()])

@@ -1,0 +1,131 @@
+"""Where the answers of a query go, and the rows that have none.
+
+Imported when a command runs, not when its help is shown.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from headrace.api.bad_rows import facts
+from headrace.api.formats.registry import load, named, target
+from headrace.cli.console import ending_cleanly
+from headrace.cli.io.inputs import watching
+from headrace.errors import UsageError
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+    from collections.abc import Callable
+
+    from headrace.api.dataset import Dataset
+    from headrace.api.formats.registry import Format
+    from headrace.api.results import Errors, QueryResult
+    from headrace.cli.console import Console
+    from headrace.engines.query.options import BadRow, OnError
+
+STDOUT = "-"
+
+
+def policy(options: Namespace, default: OnError = "abort") -> OnError:
+    """Say what a bad row does. Whoever says where bad rows go asks for them."""
+    if options.strict:
+        if options.on_error in ("skip", "collect"):
+            raise UsageError(
+                f"--strict ends at a bad line and --on-error {options.on_error} goes on; "
+                "leave out one of them"
+            )
+        if options.errors is not None:
+            raise UsageError("--strict ends at a bad row, so --errors has none to keep")
+        return "abort"
+    on_error: OnError | None = options.on_error
+    if options.errors is not None:
+        if on_error not in (None, "collect"):
+            raise UsageError(
+                f"--errors keeps bad rows, and --on-error {on_error} does not"
+            )
+        return "collect"
+    return on_error or default
+
+
+def errors_to(
+    options: Namespace, console: Console, default: OnError = "abort"
+) -> Errors | None:
+    """Say where bad rows go: to a file, or as they come to standard error."""
+    if policy(options, default) != "collect":
+        return None
+    if options.errors is None:
+        return telling(console)
+    out: str | None = vars(options).get("out")
+    if out is not None and _same(out, options.errors):
+        raise UsageError(
+            "--out and --errors name the same file; bad rows need their own"
+        )
+    path: str = options.errors
+    return path
+
+
+def telling(console: Console) -> Callable[[BadRow], None]:
+    """Return a function that says of a bad row what is known of it."""
+
+    def tell(row: BadRow) -> None:
+        known = facts(row)
+        where = f"{row.error.path}: line {row.error.line}, byte {row.error.offset}"
+        console.emit("bad_row", f"{where}: {row.error.reason}", **known)
+
+    return tell
+
+
+def _same(one: str, other: str) -> bool:
+    return Path(one).resolve() == Path(other).resolve()
+
+
+def format_of(options: Namespace, console: Console) -> Format:
+    """Choose the format, and find what it needs, before anything is read."""
+    if options.out in (None, STDOUT):
+        chosen = named(options.format or "ndjson")
+        if chosen.binary and console.width is not None:
+            raise UsageError(f"{chosen.name} is not for a terminal; give --out FILE")
+    else:
+        chosen = target(options.out, options.format).format
+    load(chosen)
+    return chosen
+
+
+def deliver(
+    asked: QueryResult,
+    dataset: Dataset[bytes],
+    options: Namespace,
+    console: Console,
+) -> None:
+    """Print the answers, or write them to a file, and say what is to be said of them."""
+    chosen = format_of(options, console)
+
+    def bytes_done() -> int:
+        # There is another run whenever the answers are read.
+        return asked.run.bytes_done()
+
+    with (
+        console.progress() as report,
+        watching(dataset.sources, report, bytes_done),
+        ending_cleanly(),
+    ):
+        if options.out in (None, STDOUT):
+            for piece in asked.formatted(chosen.name, width=console.width):
+                console.write(piece)
+        else:
+            asked.write(options.out, chosen.name)
+    for note in asked.notes:
+        console.emit("output", note, format=chosen.name)
+    say_bad(asked.run.bad, options, console)
+    if not console.quiet and (hint := asked.hint):
+        console.emit("no_answers", hint)
+
+
+def say_bad(bad: int, options: Namespace, console: Console) -> None:
+    """Say how many rows were passed over; who asked for the counts will see it there."""
+    if bad and not (options.stats and options.errors is None):
+        rows = "1 bad row was" if bad == 1 else f"{bad} bad rows were"
+        kept = "" if options.errors is None else f"; see {options.errors}"
+        message = f"{rows} passed over{kept}"
+        console.emit("bad_rows", message, bad=bad, errors=options.errors)

@@ -1,0 +1,1 @@
+"""The demonstration that `headrace demo` runs, on sample data that it makes."""

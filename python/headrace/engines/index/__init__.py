@@ -1,0 +1,1 @@
+"""Index builds that every engine runs alike."""

@@ -1,0 +1,239 @@
+"""Building indexes of files in tasks, the same bytes as threads of one process build.
+
+There are two jobs: tasks scan parts of files, each into a file of sorted runs, and when all
+are there, a task for each index merges them. The driver puts together what was counted, and
+gives an index its name, in one instant, when it is whole. It holds the locks of the indexes
+all the while; what is left of a driver that was killed, whoever has the lock next removes.
+"""
+
+from __future__ import annotations
+
+import shutil
+from contextlib import ExitStack
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+from headrace.engines.index.collect import Total, ends_of, no_progress, total
+from headrace.engines.index.kinds import Built
+from headrace.engines.index.tasks import (
+    Saved,
+    Scan,
+    Write,
+    packed,
+    parts_of,
+)
+from headrace.errors import HeadraceError, UnaccountedRowsError
+from headrace.kernel.key_index import Written
+from headrace.store.files.atomic import sync_directory, temporary_name
+from headrace.store.files.opened import OpenedFile
+from headrace.store.index.file import (
+    mark_of,
+    refuse_unless_seekable,
+    remove_delta,
+    writing,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from headrace.engines.index.kinds import AnyBuild
+    from headrace.engines.index.tasks import ScanDone, WriteDone
+    from headrace.kernel.index_meta import SourceMark
+    from headrace.store.files.source import Source
+
+T = TypeVar("T")
+
+MOST_SCANS = 128
+"""Files of runs of one index: whoever merges them has all of them open."""
+
+MOST_TOGETHER = 100
+"""Indexes of one job: the driver has their files and locks open."""
+
+
+class RunEach(Protocol):
+    """Does tasks 0 to `count`, anywhere, and returns their results in that order."""
+
+    def __call__(
+        self,
+        do: Callable[[int], T],
+        count: int,
+        tell: Callable[[int, int], object] | None = None,
+    ) -> list[T]:
+        """Do them."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """An index to be built, and where."""
+
+    source: Source
+    path: Path
+    asked: AnyBuild
+
+
+def build_together(
+    targets: Sequence[Target],
+    run_each: RunEach,
+    partition_bytes: int,
+    tell: Callable[[int, int], object] | None = None,
+) -> Iterator[Built[Any]]:
+    """Build some indexes in jobs, and yield each when it has its name, in order.
+
+    `tell` is told how many tasks are done, and how many there are; without it, the progress
+    of the first file is told how far they are.
+    What is wrong with one is raised behind those before it, and leaves those behind it as
+    they were.
+    """
+    with ExitStack() as stack:
+        begun: list[_Begun] = []
+        failure = None
+        for target in targets:
+            try:
+                begun.append(_begin(target, stack, partition_bytes))
+            except (HeadraceError, OSError) as error:
+                failure = error
+                break
+        tell = tell or _telling(targets[0])
+        scans = [scan for each in begun for scan in each.scans]
+        done: Iterator[ScanDone] = _results(scans, run_each, partition_bytes, tell)
+        writes: list[Write] = []
+        for each in begun:
+            try:
+                each.take([next(done) for _ in each.scans])
+                writes.append(each.write())
+            except HeadraceError as error:
+                failure = each.in_its_words(error)
+                break
+        written: Iterator[WriteDone] = _results(writes, run_each, partition_bytes)
+        for each, result in zip(begun, written, strict=False):
+            if result.failure is not None:
+                raise each.in_its_words(result.failure)
+            yield each.publish(result)
+        if failure is not None:
+            raise failure
+
+
+def _results(
+    several: Sequence[Scan | Write],
+    run_each: RunEach,
+    most: int,
+    tell: Callable[[int, int], object] | None = None,
+) -> Iterator[Any]:
+    tasks = packed(several, most)
+    done: list[list[Any]] = []
+    if several:
+        done = run_each(tasks, len(tasks.tasks), tell)
+    return (result for results in done for result in results)
+
+
+def _telling(target: Target) -> Callable[[int, int], object]:
+    """Return what tells how far the tasks are, in bytes of the first file."""
+    size, progress = target.source.size, target.asked.progress
+    return lambda done, tasks: progress(size * done // max(tasks, 1), 0)
+
+
+def _begin(target: Target, stack: ExitStack, partition_bytes: int) -> _Begun:
+    """Lock an index, make room for what its tasks save, and say what these are."""
+    source, path, asked = target.source, target.path.absolute(), target.asked
+    refuse_unless_seekable(source)
+    stack.enter_context(writing(target.path))
+    opened = OpenedFile(source, decoding=asked.decoding)
+    refuse_unless_seekable(opened.source)
+    mark = mark_of(source, opened)
+    staging = temporary_name(path)
+    staging.mkdir()
+    stack.callback(shutil.rmtree, staging, ignore_errors=True)
+    begun = _Begun(target, opened, mark, staging, total(opened, asked, ends_of(opened)))
+    begun.cut(partition_bytes)
+    return begun
+
+
+@dataclass(slots=True)
+class _Begun:
+    """An index that is being built."""
+
+    target: Target
+    opened: OpenedFile
+    mark: SourceMark
+    staging: Path
+    total: Total
+    scans: list[Scan] = field(default_factory=list)
+    _saved: list[Saved] = field(default_factory=list)
+
+    def _sent(self) -> AnyBuild:
+        """Return what is sent to tasks: plain data."""
+        return replace(self.target.asked, progress=no_progress, skipped=None)
+
+    def _absolute(self) -> Source:
+        """Return the source as tasks know it, which have working directories of their own."""
+        source = self.opened.source
+        return replace(source, location=str(Path(source.location).absolute()))
+
+    def cut(self, partition_bytes: int) -> None:
+        """Cut the file into what tasks scan."""
+        asked = self.target.asked
+        fine = replace(asked, fragment_bytes=min(asked.fragment_bytes, partition_bytes))
+        cut = fine.cut(self._absolute())
+        if not cut:
+            return
+        longest = cut[0].end - cut[0].start
+        most = max(partition_bytes // longest, -(-len(cut) // MOST_SCANS), 1)
+        for number, at in enumerate(range(0, len(cut), most)):
+            self.scans.append(
+                Scan(
+                    self._sent(),
+                    tuple(cut[at : at + most]),
+                    self.total.ends,
+                    number,
+                    self.staging,
+                    asked.skipped is not None,
+                )
+            )
+
+    def take(self, done: Sequence[ScanDone]) -> None:
+        """Put together what was found, and raise what ended a scan."""
+        for scan, result in zip(self.scans, done, strict=True):
+            ends = (fragment.end for fragment in scan.fragments)
+            for end, part in zip(ends, parts_of(result, self.staging), strict=False):
+                self.total.add(end, part)
+            if result.failure is not None:
+                raise result.failure
+            assert result.runs is not None
+            self._saved.append(result.runs)
+
+    def write(self) -> Write:
+        """Return what the task does that merges what was saved."""
+        collected = self.total.collected(self._saved)
+        asked = self.target.asked
+        return Write(
+            self._sent(),
+            self._absolute(),
+            tuple(collected.runs),
+            asked.plan(collected, self.mark),
+            self.staging,
+            self.target.path.absolute(),
+        )
+
+    def publish(self, done: WriteDone) -> Built[Any]:
+        """Give the index its name."""
+        path, counted, written = self.target.path, self.total.counted, done.written
+        assert written is not None
+        count = written.records if isinstance(written, Written) else written.edges
+        if count != counted.lines.records:
+            said = f"{counted.lines.records} rows were found, {count} are in the index"
+            raise UnaccountedRowsError(str(path), said)
+        (self.staging / done.name).replace(path)
+        sync_directory(path.parent)
+        remove_delta(path, self.target.asked.STORED)
+        return Built(path, written, counted.lines, tuple(counted.skipped))
+
+    def in_its_words(self, error: HeadraceError) -> HeadraceError:
+        """Return an error that names the file as it was given, not as tasks know it."""
+        known, given = self._absolute().location, self.opened.path
+        facts = [
+            fact.replace(known, given) if isinstance(fact, str) else fact
+            for fact in error.args
+        ]
+        return type(error)(*facts)

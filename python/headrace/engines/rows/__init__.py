@@ -1,0 +1,1 @@
+"""Work on fragments of rows that every engine runs alike."""

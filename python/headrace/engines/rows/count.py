@@ -1,0 +1,93 @@
+"""What tasks do to count rows, and to find where every so manieth begins.
+
+How many rows are before a fragment is known when those before it are counted, so its
+checkpoints are found in a second job. A file that cannot be entered in the middle is one
+fragment, and is read once.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+from headrace.engines.rows.fragment import count_rows_of, rows_of
+from headrace.kernel.rows import IndexBuild, RowIndex, reading
+from headrace.store.files.opened import OpenedFile
+
+if TYPE_CHECKING:
+    from headrace.kernel.rows import Decoding
+    from headrace.physical.fragment import Fragment
+
+_SLICE_BYTES = 16 << 20
+
+
+class Counted(NamedTuple):
+    """The rows of a fragment; if it is a whole file, also all there is to know of them.
+
+    `offsets` are where every so manieth row begins, `size` is that after decompression.
+    """
+
+    rows: int
+    offsets: list[int] | None = None
+    size: int = 0
+    terminated: bool = True
+    bom: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class CountTasks:
+    """Tasks that count the rows of fragments."""
+
+    tasks: tuple[tuple[Fragment, ...], ...]
+    interval: int
+    decoding: Decoding
+
+    def __call__(self, task: int) -> list[Counted]:
+        """Do one of them."""
+        return [self._counted(fragment) for fragment in self.tasks[task]]
+
+    def _counted(self, fragment: Fragment) -> Counted:
+        if fragment.source.seekable:
+            return Counted(count_rows_of(fragment, self.decoding))
+        opened = OpenedFile(fragment.source, decoding=self.decoding, warn=False)
+        index = RowIndex(self.interval)
+        with reading(opened.path):
+            build = IndexBuild(
+                opened.data,
+                opened.codec,
+                size=opened.size,
+                index=index,
+                decoding=self.decoding,
+            )
+            while build.advance(_SLICE_BYTES):
+                pass
+        opened.check()
+        return Counted(
+            index.total_rows,
+            index.checkpoints(),
+            index.scanned,
+            index.terminated,
+            index.bom,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class CheckpointTasks:
+    """Tasks that find where every so manieth row of fragments begins, which know their first."""
+
+    tasks: tuple[tuple[Fragment, ...], ...]
+    interval: int
+    decoding: Decoding
+
+    def __call__(self, task: int) -> list[list[int]]:
+        """Do one of them."""
+        return [self._found(fragment) for fragment in self.tasks[task]]
+
+    def _found(self, fragment: Fragment) -> list[int]:
+        rows = rows_of(fragment, 0, self.decoding)
+        rows.skip(-(fragment.first_row or 0) % self.interval)
+        offsets: list[int] = []
+        while (batch := rows.next_batch(1, 1)) is not None and len(batch):
+            offsets += batch.offsets
+            rows.skip(self.interval - 1)
+        return offsets

@@ -1,0 +1,175 @@
+"""What one task of a pass over rows does: its rows through all steps, to parts put aside.
+
+A task is given by its number and told apart from other attempts at it by the names of
+what it writes. What it returns is plain data. Rows that are rejected are put aside too, with
+the number of their fragment: which line of the file they are is known only when all
+fragments before have been read, so a second kind of task writes them down.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, cast
+from uuid import uuid4
+
+from headrace.engines.rows import rejected as writing_down
+from headrace.engines.rows.fragment import rows_of
+from headrace.engines.rows.partition_key import PathKeys
+from headrace.engines.rows.steps import RowSteps
+from headrace.kernel.values import MAX_DEPTH, parse
+from headrace.store.rows.row_file import BATCH_BYTES, BATCH_ROWS
+from headrace.store.shards.write.line_writer import LineWriter
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+    from headrace.engines.query.options import QueryOptions
+    from headrace.engines.rows.steps import Rejected, Step, StepCounts
+    from headrace.kernel.rows import RowBatch
+    from headrace.physical.fragment import Fragment
+    from headrace.store.rows.row_file import RowOptions
+    from headrace.store.shards.job.job import Job
+    from headrace.store.shards.metadata import Part
+
+OTHER_REASONS = "other reasons"
+_MOST_REASONS = 1000
+"""How many reasons a task tells apart."""
+
+
+@dataclass(frozen=True, slots=True)
+class RowsDone:
+    """What became of the rows of a task; `rows` has how many each fragment has.
+
+    `aside` is the file with those that were rejected, if any were.
+    """
+
+    parts: tuple[Part, ...]
+    counts: tuple[StepCounts, ...]
+    rows: tuple[int, ...]
+    aside: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class RowTasks:
+    """The tasks of a pass over rows; what they reject goes to the directory `aside`."""
+
+    fragments: tuple[tuple[Fragment, ...], ...]
+    steps: tuple[Step, ...]
+    reading: RowOptions
+    options: QueryOptions
+    job: Job
+    aside: Path
+
+    def __call__(self, task: int) -> RowsDone:
+        """Do one of them."""
+        steps = self._begun()
+        path = self.job.partition_by
+        keys = None if path is None else PathKeys(path, MAX_DEPTH)
+        rows = [0] * len(self.fragments[task])
+        aside = _Aside(self.aside / f"{task:08}-{uuid4().hex}.jsonl")
+        with aside, self.job.attempt(task, keys) as written:
+            for number, fragment in enumerate(self.fragments[task]):
+                for batch in self._batches(fragment):
+                    lines, rejected = steps.take(batch)
+                    written.write_lines(lines)
+                    aside.add(number, rows[number], fragment, batch, rejected)
+                    rows[number] += len(batch)
+            parts = written.close()
+            return RowsDone(parts, tuple(steps.counts), tuple(rows), aside.close())
+
+    def _begun(self) -> RowSteps:
+        """Return the steps of the job; tasks of one process share what joins hold."""
+        name = self.job.home.token
+        if name not in _kept:
+            _kept.clear()
+            _kept[name] = RowSteps(self.steps, self.reading, self.options)
+        return _kept[name].anew()
+
+    def _batches(self, fragment: Fragment) -> Iterator[RowBatch]:
+        decoding = self.reading.decoding
+        rows = rows_of(fragment, self.reading.max_line, decoding)
+        while (batch := rows.next_batch(BATCH_ROWS, BATCH_BYTES)) is not None:
+            yield batch
+
+
+_kept: dict[str, RowSteps] = {}
+
+
+class _Aside:
+    """A file of rejected rows, each with its fragment; there is none without any."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._writer: LineWriter | None = None
+
+    def add(
+        self,
+        number: int,
+        before: int,
+        fragment: Fragment,
+        batch: RowBatch,
+        rejected: Sequence[Rejected],
+    ) -> None:
+        """Write down rows of a batch, of which `before` are before it in the fragment."""
+        for each in rejected:
+            (raw,) = batch.slice(each.position, 1).contents()
+            line = before + each.position + 1
+            path = fragment.source.location
+            facts = writing_down.facts(path, line, each.offset, each.reason, raw)
+            if self._writer is None:
+                self._writer = LineWriter(self._path, validate=False)
+            self._writer.write([number, each.kind, {"stage": each.step, **facts}])
+
+    def close(self) -> str | None:
+        """Finish the file, and return its name if there is one."""
+        if self._writer is None:
+            return None
+        self._writer.close()
+        return self._path.name
+
+    def __enter__(self) -> _Aside:
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        if self._writer is not None:
+            self._writer.abort()  # nothing, if it was closed
+
+
+@dataclass(frozen=True, slots=True)
+class Numbering:
+    """A file of rejected rows that is to be written down for good.
+
+    `before` are the rows of the file before each fragment that the rows name.
+    """
+
+    aside: Path
+    before: tuple[int, ...]
+    target: Path
+
+
+@dataclass(frozen=True, slots=True)
+class NumberingTasks:
+    """The tasks that write rejected rows down with their lines."""
+
+    files: tuple[Numbering, ...]
+
+    def __call__(self, task: int) -> dict[str, int]:
+        """Do one of them; return how many rows were rejected for which kind of reason.
+
+        What queries say may have a value of the row in it, so not all kinds are told apart.
+        """
+        file = self.files[task]
+        reasons: dict[str, int] = {}
+        with file.aside.open("rb") as rows, LineWriter(file.target) as written:
+            for row in rows:
+                number, kind, facts = cast(
+                    "tuple[int, str, dict[str, Any]]", parse(row)
+                )
+                facts["line"] += file.before[number]
+                written.write_lines(writing_down.as_line(facts))
+                said = f"{facts['stage']}: {kind}"
+                if said not in reasons and len(reasons) >= _MOST_REASONS:
+                    said = OTHER_REASONS
+                reasons[said] = reasons.get(said, 0) + 1
+        return reasons

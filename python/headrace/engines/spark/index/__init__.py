@@ -1,0 +1,1 @@
+"""Index builds and row counts by Spark tasks."""

@@ -1,0 +1,208 @@
+"""Making segments of the index of a set by tasks of Spark.
+
+Tasks scan slices and send packets of keys to the tasks of the segments; each of these sorts what
+it gets, and writes its segment aside. The number of a segment is a function of the key alone, and
+what is written does not depend on the order of packets: so an attempt that is repeated, on
+whichever machine, writes the same bytes.
+"""
+
+from __future__ import annotations
+
+import pickle
+from dataclasses import replace
+from pathlib import Path
+from tempfile import gettempdir
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from headrace.engines.index.collect import ScanOptions
+from headrace.engines.index.set_slices import without_duplicates
+from headrace.engines.spark.session.session import session
+from headrace.engines.spark.session.version_guard import SameVersion
+from headrace.engines.spark.source.partitions import absolute
+from headrace.engines.spark.tasks.run import SCHEMA, answered, results_of
+from headrace.kernel.key_index import KeyRuns
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from pyspark.sql import SparkSession
+
+    from headrace.engines.index.set_slices import (
+        KeptSegment,
+        MadeSegment,
+        SetScan,
+        Slice,
+        SliceCounts,
+    )
+    from headrace.errors import DuplicateKeyError
+
+_PACKETS = "segment int, slice bigint, packet binary"
+_ARROW_PACKETS = pa.schema(
+    [("segment", "int32"), ("slice", "int64"), ("packet", "binary")]
+)
+
+_USUAL = ScanOptions()
+
+_KEYS = -1
+"""The number of a slice for packets of keys; others say what was found in a slice."""
+
+
+class ByTasks:
+    """Makes segments with a Spark session; a task scans `task_bytes`, or one slice.
+
+    The memory that is asked for is that of each task.
+    """
+
+    def __init__(
+        self, spark: SparkSession, task_bytes: int, asked: ScanOptions = _USUAL
+    ) -> None:
+        self._spark = spark
+        self._task_bytes = task_bytes
+        self._memory = asked.memory_of(1)
+        self._progress = asked.progress
+
+    def __call__(
+        self,
+        how: SetScan,
+        cut: Sequence[Slice],
+        kept: Sequence[KeptSegment | None],
+        directory: Path,
+        done: Callable[[Slice, SliceCounts], None],
+    ) -> list[MadeSegment]:
+        """Scan slices, and write the segments of what is found and kept, aside."""
+        # Tasks have working directories of their own.
+        how = replace(how, sources=tuple(map(absolute, how.sources)))
+        tasks = list(_packed(cut, self._task_bytes))
+        # A task at least, for it begins the segments.
+        count = max(len(tasks), 1)
+        frame = self._spark.range(0, count, 1, count)
+        packets = frame.mapInArrow(Scan(how, tasks), _PACKETS)
+        by_segment = packets.repartitionById(how.segments, "segment")
+        write = Write(how, tuple(kept), directory.absolute(), self._memory)
+        written = by_segment.mapInArrow(write, SCHEMA)
+        tell = _telling(cut, self._progress)
+        results = results_of(self._spark, written, how.segments, tell)
+        counts = {
+            number: counts for _made, found in results for number, counts in found
+        }
+        for number, part in enumerate(cut):
+            done(part, counts[number])
+        return without_duplicates([made for made, _found in results])
+
+
+def by_tasks(master: str, task_bytes: int, asked: ScanOptions) -> ByTasks:
+    """Start Spark at `master`, and return what makes segments there."""
+    return ByTasks(session(master, "headrace", {}, tells=True), task_bytes, asked)
+
+
+def _telling(
+    cut: Sequence[Slice], progress: Callable[[int, int], None]
+) -> Callable[[int, int], None]:
+    """Return what takes how many tasks are done for how much is scanned.
+
+    Segments are written by further tasks; all is scanned by then.
+
+    >>> from headrace.engines.index.set_slices import Slice
+    >>> tell = _telling([Slice(3, 100, 200), Slice(4, 200, 300)], print)
+    >>> tell(1, 2), tell(2, 2), tell(0, 8)
+    200 0
+    300 0
+    300 0
+    (None, None, None)
+    """
+    first, end = (cut[0].start, cut[-1].end) if cut else (0, 0)
+    reached = first
+
+    def tell(done: int, tasks: int) -> None:
+        nonlocal reached
+        reached = max(reached, first + (end - first) * done // max(tasks, 1))
+        progress(reached, 0)
+
+    return tell
+
+
+def _packed(cut: Sequence[Slice], task_bytes: int) -> Iterator[list[tuple[int, Slice]]]:
+    """Yield runs of slices with their numbers, of about as many bytes as one task scans."""
+    run: list[tuple[int, Slice]] = []
+    held = 0
+    for number, part in enumerate(cut):
+        size = part.end - part.start
+        if run and held + size > task_bytes:
+            yield run
+            run, held = [], 0
+        run.append((number, part))
+        held += size
+    if run:
+        yield run
+
+
+class Scan:
+    """The function that scanning tasks run; it is sent to them as plain data."""
+
+    def __init__(self, how: SetScan, tasks: Sequence[list[tuple[int, Slice]]]) -> None:
+        self._version = SameVersion()  # the first that is unpickled
+        self._how = how
+        self._tasks = tasks
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Scan the slices of the tasks whose numbers come."""
+        for batch in batches:
+            for task in batch.column(0).to_pylist():
+                if task == 0:
+                    # So that each segment has a row, and with it a task.
+                    for segment in range(self._how.segments):
+                        yield _packet(segment, _KEYS, b"")
+                if task < len(self._tasks):
+                    yield from self._scanned(self._tasks[task])
+
+    def _scanned(self, run: list[tuple[int, Slice]]) -> Iterator[pa.RecordBatch]:
+        opened = self._how.opened()
+        for number, part in run:
+            scanning = self._how.scan(part, opened)
+            for segment, packet in scanning.packets():
+                yield _packet(segment, _KEYS, packet)
+            # What was found comes to the driver with the first segment.
+            yield _packet(0, number, pickle.dumps(scanning.counts))
+
+
+def _packet(segment: int, number: int, packet: bytes) -> pa.RecordBatch:
+    columns = [[segment], [number], [packet]]
+    return pa.record_batch(columns, schema=_ARROW_PACKETS)
+
+
+class Write:
+    """The function that writing tasks run; it is sent to them as plain data."""
+
+    def __init__(
+        self,
+        how: SetScan,
+        kept: Sequence[KeptSegment | None],
+        directory: Path,
+        memory: int,
+    ) -> None:
+        self._version = SameVersion()  # the first that is unpickled
+        self._how = how
+        self._kept = kept
+        self._directory = directory
+        self._memory = memory
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Write the segment whose packets come."""
+        runs = KeyRuns(Path(gettempdir()), self._memory)
+        found: list[tuple[int, SliceCounts]] = []
+        segment = -1
+        for batch in batches:
+            for row in batch.to_pylist():
+                segment = row["segment"]
+                if row["slice"] == _KEYS:
+                    runs.add(row["packet"])
+                else:
+                    found.append((row["slice"], pickle.loads(row["packet"])))
+        if segment >= 0:
+            yield answered(segment, lambda: (self._written(segment, runs), found))
+
+    def _written(self, segment: int, runs: KeyRuns) -> MadeSegment | DuplicateKeyError:
+        kept = self._kept[segment]
+        return self._how.write(segment, runs, self._directory, kept)

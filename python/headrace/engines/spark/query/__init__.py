@@ -1,0 +1,1 @@
+"""Queries whose rows are read by Spark tasks."""

@@ -1,0 +1,1 @@
+"""The Spark session: Java, master, the version and storage checks of its nodes."""

@@ -1,0 +1,232 @@
+"""Starting Spark, and telling it about our source.
+
+A session made here is for embedded use: quiet, without a web page, on UTC, with
+the Python workers of this very interpreter. Nothing of it is needed to read:
+any session that has been through `register` will do.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+import shutil
+import socket
+import sys
+from importlib.resources import files
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from py4j.protocol import Py4JError
+from pyspark import SparkConf, SparkContext
+from pyspark.errors import PySparkException, PySparkRuntimeError
+from pyspark.sql import SparkSession, is_remote
+
+from headrace.engines.spark.session.deferred_interrupt import put_off
+from headrace.engines.spark.session.java import ensure_java
+from headrace.engines.spark.session.master import check_master, is_local
+from headrace.engines.spark.source.data_source import source_at
+from headrace.errors import MasterUnreachableError, UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+_JAVA_OPTIONS = "spark.driver.extraJavaOptions"
+
+_CONNECT = "sc://"
+_STANDALONE = "spark://"
+_CONNECT_PORT = 15002
+_ADDRESS = re.compile(r"(?P<host>\[[^]]+\]|[^:]+)(:(?P<port>\d+))?")
+
+_PATIENCE = 10.0
+"""Seconds that a master has to take a connection."""
+
+# PySpark logs every failed query here as JSON, besides raising it.
+_ECHOING_LOGGERS = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
+
+
+def register(spark: SparkSession) -> None:
+    """Make ``spark.read.format("headrace")`` known to `spark`."""
+    _use_this_python(spark)
+    spark.dataSource.register(source_at(tasks_at(spark), _zone_of(spark)))
+
+
+def _use_this_python(spark: SparkSession) -> None:
+    """Have tasks on this machine run with this interpreter, which has headrace.
+
+    Without a word from the user, Spark starts the `python3` of the PATH.
+    """
+    named = "PYSPARK_PYTHON" in os.environ
+    if not named and is_local(tasks_at(spark)) and not is_remote():
+        spark.sparkContext.pythonExec = sys.executable
+
+
+def _zone_of(spark: SparkSession) -> str:
+    """Return the zone in which a session reads timestamps without an offset."""
+    return str(spark.conf.get("spark.sql.session.timeZone", "UTC"))
+
+
+def tasks_at(spark: SparkSession) -> str:
+    """Return the master of a session, of a server's if it is one of Spark Connect.
+
+    Some do not tell; then it is empty.
+    """
+    try:
+        return str(spark.conf.get("spark.master", ""))
+    except PySparkException:
+        return ""
+
+
+def session(
+    master: str, app_name: str, conf: Mapping[str, object], *, tells: bool = False
+) -> SparkSession:
+    """Start Spark at `master`, or return the session that already runs there.
+
+    `conf` is laid over the defaults, its Java options added to ours; a session
+    that runs already keeps all its settings but those in `conf`. A `master` that is
+    a server of Spark Connect has settings of its own. `tells`: whoever asks shows how far
+    the work is, so that a Spark which is started here draws no bars beside that.
+    """
+    check_master(master)
+    if master.startswith(_CONNECT):
+        return _connected(master, conf)
+    # The session of another thread is found here only.
+    running = SparkContext._active_spark_context
+    if running is None:
+        _prepare(master)
+        chosen = settings(master, conf, tells=tells)
+    elif running.master == master:
+        chosen = {name: _spelled(value) for name, value in conf.items()}
+    else:
+        raise UsageError(
+            f"Spark already runs in this process, at {running.master}: stop() that "
+            f"session before asking for {master}, or use it after "
+            "headrace.spark.register(spark)"
+        )
+    builder = SparkSession.builder.master(master).appName(app_name)
+    for name, value in chosen.items():
+        builder = builder.config(name, value)
+    try:
+        if running is None:
+            with put_off():
+                _start_context(master, app_name, chosen)
+        with put_off():
+            spark = builder.getOrCreate()
+            register(spark)
+    except (PySparkRuntimeError, Py4JError) as error:
+        # PySpark may know only that Java ended; Java has said why on stderr.
+        reason = _reason(error)
+        raise UsageError(f"Spark did not start at {master}: {reason}") from error
+    return spark
+
+
+def _connected(url: str, conf: Mapping[str, object]) -> SparkSession:
+    """Return the session at a server of Spark Connect."""
+    if find_spec("grpc") is None:
+        raise UsageError(
+            "sc:// needs more packages; run: pip install 'pyspark[connect]'"
+        )
+    _reach(url)
+    builder = SparkSession.builder.remote(url)
+    for name, value in conf.items():
+        builder = builder.config(name, _spelled(value))
+    try:
+        spark = builder.getOrCreate()
+        register(spark)
+    except PySparkException as error:
+        raise UsageError(f"no session at {url}: {_reason(error)}") from error
+    return spark
+
+
+def _start_context(master: str, app_name: str, chosen: Mapping[str, str]) -> None:
+    """Start Java; PySpark then hears Ctrl-C, and cancels all jobs."""
+    conf = SparkConf().setMaster(master).setAppName(app_name)
+    SparkContext.getOrCreate(conf.setAll(list(chosen.items())))
+
+
+def _prepare(master: str) -> None:
+    """See to what must be right before Java starts."""
+    java = ensure_java()
+    if not os.environ.get("JAVA_HOME") and shutil.which("java") != str(java):
+        # Spark itself would not find it.
+        os.environ["JAVA_HOME"] = str(java.parent.parent)
+    _reach(master)
+    if is_local(master):
+        # Spark's own default is whatever `python3` is on PATH.
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    for name in _ECHOING_LOGGERS:
+        logging.getLogger(name).setLevel(logging.CRITICAL + 1)
+
+
+def _reach(master: str) -> None:
+    """Raise unless a master answers whose address we know; PySpark takes minutes to do so."""
+    reasons = []
+    for host, port in _addresses(master):
+        try:
+            socket.create_connection((host, port), _PATIENCE).close()
+        except (OSError, OverflowError) as error:
+            reasons.append(str(error))
+        else:
+            return
+    if reasons:
+        raise MasterUnreachableError(master, reasons[-1])
+
+
+def _addresses(master: str) -> list[tuple[str, int]]:
+    """Return where a master may be, if its URL says so.
+
+    >>> _addresses("spark://a:7077,[::1]:7077"), _addresses("local[2]")
+    ([('a', 7077), ('::1', 7077)], [])
+    >>> _addresses("sc://host/;token=secret")
+    [('host', 15002)]
+    """
+    scheme, _slashes, rest = master.partition("://")
+    if f"{scheme}://" not in (_CONNECT, _STANDALONE):
+        return []
+    found = []
+    for address in rest.partition("/")[0].split(","):
+        parts = _ADDRESS.fullmatch(address)
+        if parts is None or (parts["port"] is None and scheme != "sc"):
+            raise UsageError(f"master {master} is not {scheme}://HOST:PORT")
+        port = int(parts["port"] or _CONNECT_PORT)
+        found.append((parts["host"].strip("[]"), port))
+    return found
+
+
+def _reason(error: Exception) -> str:
+    """Return what went wrong, without Java's trace."""
+    lines = str(error).splitlines() or [type(error).__name__]
+    return next((line[2:] for line in lines if line.startswith(": ")), lines[0])
+
+
+def settings(
+    master: str, conf: Mapping[str, object], *, tells: bool = False
+) -> dict[str, str]:
+    """Return the whole configuration of a session at `master`, as Spark spells it."""
+    chosen = {
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": _spelled(not tells and sys.stderr.isatty()),
+        "spark.sql.session.timeZone": "UTC",
+        "spark.sql.execution.arrow.maxRecordsPerBatch": "65536",
+        # A crash in native code then shows the Python stack it came from.
+        "spark.python.worker.faulthandler.enabled": "true",
+        "spark.sql.execution.pyspark.udf.faulthandler.enabled": "true",
+    }
+    if is_local(master):
+        # One machine needs no address that others can reach, nor a resolvable
+        # host name.
+        chosen["spark.driver.host"] = "127.0.0.1"
+        chosen["spark.driver.bindAddress"] = "127.0.0.1"
+    chosen |= {name: _spelled(value) for name, value in conf.items()}
+    quiet = f"-Dlog4j2.configurationFile={_log_settings().as_uri()}"
+    chosen[_JAVA_OPTIONS] = f"{quiet} {chosen.get(_JAVA_OPTIONS, '')}".rstrip()
+    return chosen
+
+
+def _log_settings() -> Path:
+    return Path(str(files("headrace.engines.spark") / "log4j2.properties"))
+
+
+def _spelled(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)

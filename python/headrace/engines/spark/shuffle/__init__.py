@@ -1,0 +1,1 @@
+"""Spark shuffles of rows by key, and what tasks do before and after."""

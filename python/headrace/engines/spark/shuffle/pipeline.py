@@ -1,0 +1,255 @@
+"""Passes that move rows: lines of files to parts of a set, sorted, deduped or joined.
+
+Tasks give the lines keys, Spark's shuffles bring them where they belong, and other tasks
+put them aside as parts, one for each partition. A row that is left out goes all the way
+without its line, so that whoever writes has seen every row there is and counts them all.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, TypeAlias
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark import TaskContext
+
+from headrace.engines.rows.fragment import rows_of
+from headrace.engines.rows.partition_key import PathKeys
+from headrace.engines.spark.session.version_guard import SameVersion
+from headrace.engines.spark.shuffle import frames, key_sample
+from headrace.engines.spark.shuffle.key_columns import keyed_columns
+from headrace.engines.spark.shuffle.key_sample import Sampling
+from headrace.engines.spark.sink.arrow_to_json import json_lines
+from headrace.engines.spark.tasks.run import SCHEMA, answered, results_of, run_each
+from headrace.errors import RowFailedError, UsageError
+from headrace.kernel.sort_keys import KeyedRows
+from headrace.kernel.values import MAX_DEPTH
+from headrace.store.rows.row_file import BATCH_BYTES, BATCH_ROWS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from pyspark.sql import DataFrame, SparkSession
+
+    from headrace.engines.spark.shuffle.frames import Keep
+    from headrace.engines.spark.shuffle.join_task import Joining
+    from headrace.engines.spark.shuffle.key_sample import KeySample
+    from headrace.kernel.sort_keys import KeyedElements
+    from headrace.physical.fragment import Fragment
+    from headrace.store.shards.job.job import Job
+    from headrace.store.shards.metadata import Part
+
+Tell: TypeAlias = "Callable[[int, int], object] | None"
+
+_MOVED = ("task", "number", "line", "reason")
+
+
+@dataclass(frozen=True, slots=True)
+class Keyed:
+    """Rows with keys, as plain data; `key` is the code of a program about each row.
+
+    With `joins`, a key that a join finds nothing by, such as null, is empty. The rows of
+    the first `known` tasks have no line: they are there already. If there are any in
+    `falling`, `key` gives an array of so many keys.
+    """
+
+    fragments: tuple[tuple[Fragment, ...], ...]
+    key: bytes
+    max_line: int
+    joins: bool = False
+    known: int = 0
+    falling: tuple[bool, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Moving:
+    """Rows that are to be moved to about so many parts of the set of a job."""
+
+    rows: Keyed
+    job: Job
+    parts: int
+
+
+@dataclass(frozen=True, slots=True)
+class MovedDone:
+    """What a task has put aside: of rows that came to it, those that have lines, and these."""
+
+    parts: tuple[Part, ...]
+    read: int
+    kept: int
+    written: int
+
+
+def sort(spark: SparkSession, moving: Moving, tell: Tell = None) -> list[MovedDone]:
+    """Put rows in the order of their keys, equal ones as they came."""
+    samples = run_each(spark, Sampled(moving.rows), len(moving.rows.fragments), tell)
+    bounds = key_sample.bounds(key_sample.merged(samples), moving.parts)
+    keyed = _keyed(spark, moving.rows)
+    moved = frames.sorted_lines(keyed, bounds)
+    return _written(spark, moved, moving, len(bounds) + 1, tell)
+
+
+def dedupe(
+    spark: SparkSession, moving: Moving, *, keep: Keep, tell: Tell = None
+) -> list[MovedDone]:
+    """Leave one row of each key, as they came."""
+    keyed, tasks = _keyed(spark, moving.rows), len(moving.rows.fragments)
+    marked = frames.marked_firsts(keyed, moving.parts, tasks=tasks, keep=keep)
+    return _written(spark, marked, moving, moving.parts, tell)
+
+
+def join(
+    spark: SparkSession,
+    moving: Moving,
+    right: Keyed,
+    joining: Joining,
+    tell: Tell = None,
+) -> list[MovedDone]:
+    """Join rows with those of another source, as they came."""
+    joined = frames.joined_lines(
+        _keyed(spark, moving.rows),
+        _keyed(spark, right),
+        replace(joining, marks=True),
+        moving.parts,
+        tasks=len(moving.rows.fragments),
+    )
+    return _written(spark, joined, moving, moving.parts, tell)
+
+
+def _keyed(spark: SparkSession, rows: Keyed) -> DataFrame:
+    # Each task begins with one number: its own. Without any, there is one that is none.
+    count = len(rows.fragments)
+    numbers = spark.range(0, count, 1, max(count, 1))
+    return numbers.mapInArrow(Keying(rows), frames.SCHEMA)
+
+
+def _written(
+    spark: SparkSession, moved: DataFrame, moving: Moving, parts: int, tell: Tell
+) -> list[MovedDone]:
+    writing = Writing(moving.job, moving.rows.known)
+    wanted = [name for name in _MOVED if name in moved.columns]
+    frame = moved.select(*wanted).mapInArrow(writing, SCHEMA)
+    return results_of(spark, frame, parts, tell)
+
+
+def keyed_rows(keyed: Keyed, task: int) -> Iterator[KeyedElements]:
+    """Yield the rows of a task with their keys."""
+    keys = KeyedRows(keyed.key, falling=keyed.falling, joins=keyed.joins)
+    for fragment in keyed.fragments[task]:
+        rows = rows_of(fragment, keyed.max_line)
+        while (batch := rows.next_batch(BATCH_ROWS, BATCH_BYTES)) is not None:
+            found = keys.of(batch)
+            for refused in (*found.refused, *found.late):
+                # Rows without a key were rejected before they came here.
+                path, reason = fragment.source.location, refused.reason
+                raise RowFailedError(
+                    path, None, refused.offset, reason, refused.column or 1
+                )
+            yield found
+
+
+@dataclass(frozen=True, slots=True)
+class Sampled:
+    """Tasks that give some of the keys."""
+
+    rows: Keyed
+
+    def __call__(self, task: int) -> KeySample:
+        """Do one of them."""
+        sampling = Sampling()
+        for keyed in keyed_rows(self.rows, task):
+            sampling.add(keyed)
+        return sampling.taken()
+
+
+class Keying:
+    """Gives the lines of tasks their keys."""
+
+    def __init__(self, rows: Keyed) -> None:
+        self._version = SameVersion()  # the first that is unpickled
+        self._rows = rows
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Read the rows of the tasks whose numbers come."""
+        for batch in batches:
+            for task in batch.column(0).to_pylist():
+                number = 0
+                for keyed in keyed_rows(self._rows, task):
+                    yield self._placed(task, number, keyed)
+                    number += keyed.length
+
+    def _placed(self, task: int, number: int, keyed: KeyedElements) -> pa.RecordBatch:
+        columns = keyed_columns(task, number, keyed)
+        if task < self._rows.known:
+            columns["line"] = pa.nulls(keyed.length, "binary")
+        return pa.record_batch(columns)
+
+
+class Writing:
+    """Puts the lines of a partition aside; rows without one are only counted."""
+
+    def __init__(self, job: Job, known: int) -> None:
+        self._version = SameVersion()
+        self._job = job
+        self._known = known
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Write a partition, and say what came of it."""
+        task = TaskContext.get().partitionId()
+        yield answered(task, lambda: self._write(task, batches))
+
+    def _write(self, task: int, batches: Iterator[pa.RecordBatch]) -> MovedDone:
+        path = self._job.partition_by
+        keys = None if path is None else PathKeys(path, MAX_DEPTH)
+        read, kept = _Rows(), _Rows()
+        with self._job.attempt(task, keys) as written:
+            for batch in batches:
+                new = batch.filter(pc.greater_equal(batch["task"], self._known))
+                _refuse_failed(new)
+                read.add(new)
+                lines = new.filter(_has_line(new))
+                kept.add(lines)
+                for text in json_lines(
+                    pa.record_batch([lines["line"]], ["_raw"]),
+                    skip_nulls=True,
+                    null_for_nan=False,
+                ):
+                    written.write_lines(text)
+            parts = written.close()
+            return MovedDone(parts, read.count, kept.count, written.records)
+
+
+class _Rows:
+    """Counts rows, of which several lines come one after the other."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self._last: tuple[int, int] | None = None
+
+    def add(self, batch: pa.RecordBatch) -> None:
+        """Count the rows of a batch that are not the last of the one before."""
+        if not batch.num_rows:
+            return
+        tasks, numbers = batch["task"], batch["number"]
+        same = pc.and_(
+            pc.equal(tasks[1:], tasks[:-1]), pc.equal(numbers[1:], numbers[:-1])
+        )
+        first = (tasks[0].as_py(), numbers[0].as_py())
+        again = (pc.sum(same).as_py() or 0) + (first == self._last)
+        self.count += batch.num_rows - again
+        self._last = (tasks[-1].as_py(), numbers[-1].as_py())
+
+
+def _has_line(batch: pa.RecordBatch) -> pa.BooleanArray:
+    """Return which rows are to be written: of a join, null is no answer, as elsewhere."""
+    if "reason" in batch.schema.names:
+        return pc.not_equal(batch["line"], pa.scalar(b"null", pa.binary()))
+    return pc.is_valid(batch["line"])
+
+
+def _refuse_failed(batch: pa.RecordBatch) -> None:
+    """Raise if rows could not be joined: they were checked, so it is the other side."""
+    if "reason" in batch.schema.names:
+        for reason in batch["reason"].drop_null():
+            raise UsageError(f"a row cannot be joined: {reason.as_py()}")

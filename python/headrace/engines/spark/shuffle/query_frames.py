@@ -1,0 +1,270 @@
+"""Queries whose elements are shuffled: what tasks do before and after.
+
+Before, they give elements with their keys, afterwards they put what came together into
+chunks, as the driver takes them.
+"""
+
+from __future__ import annotations
+
+import pickle
+from itertools import groupby
+from operator import itemgetter
+from typing import TYPE_CHECKING
+from uuid import uuid4
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from headrace.engines.spark.query.task import (
+    CHUNK_BYTES,
+    Chunk,
+    Firsts,
+    Grouped,
+    Joined,
+    Sorting,
+    TaskRun,
+)
+from headrace.engines.spark.session.version_guard import SameVersion
+from headrace.engines.spark.shuffle.finish_task import Element, Finishing
+from headrace.engines.spark.shuffle.frames import (
+    SCHEMA,
+    first_of_each_key,
+    grouped_lines,
+    joined_lines,
+    sorted_lines,
+)
+from headrace.engines.spark.shuffle.group_task import Grouping, Member, Piece
+from headrace.engines.spark.shuffle.join_task import Joining
+from headrace.engines.spark.shuffle.key_columns import integers, keyed_columns
+from headrace.engines.spark.shuffle.stage_task import Passing
+from headrace.kernel.programs import SiftedRow
+from headrace.kernel.values import DEEPEST
+from headrace.physical.query_plan import PlainStage
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from pyspark.sql import DataFrame, SparkSession
+
+    from headrace.engines.spark.query.task import TaskQuery
+    from headrace.kernel.sort_keys import KeyedElements
+    from headrace.physical.fragment import Fragment
+    from headrace.physical.query_plan import GroupPlan, StreamPlan
+
+_PLACE = ("fragment", "row", "offset")
+_KEYED = ", ".join([SCHEMA, *(f"{name} bigint" for name in _PLACE)])
+_ELEMENT = ("task", "number", *_PLACE)
+_FAILURE = ("reason", "column", "at")
+_ARROW_GROUPED = pa.schema(
+    [
+        ("task", "int64"),
+        ("number", "int64"),
+        ("place", "int64"),
+        ("text", "binary"),
+        ("failure", "binary"),
+    ]
+)
+_MOST_PIECES = 10_000
+_CHUNKS = "task bigint, chunk binary"
+_ARROW_CHUNKS = pa.schema([("task", "int64"), ("chunk", "binary")])
+
+
+def shuffled(
+    spark: SparkSession, query: TaskQuery, tasks: Sequence[Sequence[Fragment]]
+) -> DataFrame:
+    """Return the chunks that a shuffle gives, in its order."""
+    keyed = numbered(spark, len(tasks)).mapInArrow(KeyedTasks(query, tasks), _KEYED)
+    match query.shuffle:
+        case Sorting(bounds):
+            lines = keyed.select("task", "number", "key", "line")
+            ordered = sorted_lines(lines, bounds)
+            return ordered.select("line").mapInArrow(chunks_of_lines, _CHUNKS)
+        case Firsts(buckets, behind):
+            firsts = first_of_each_key(keyed, buckets, tasks=len(tasks))
+            if behind is None:
+                return firsts.mapInArrow(chunks_of_rows, _CHUNKS)
+            passing = Passing(_codes(behind), DEEPEST, query.known, _ELEMENT)
+            # They stay where they are.
+            passed = firsts.mapInArrow(passing, passing.schema)
+            return passed.mapInArrow(FinishedTasks(query, behind), _CHUNKS)
+        case Joined(join, other, other_tasks, buckets, behind):
+            others = numbered(spark, len(other_tasks)).mapInArrow(
+                KeyedTasks(other, other_tasks), _KEYED
+            )
+            joining = Joining(
+                join.kind,
+                join.key,
+                join.right_key,
+                join.name,
+                query.options.max_memory,
+                DEEPEST,
+                query.known,
+                _ELEMENT,
+                () if behind is None else _codes(behind),
+            )
+            joined = joined_lines(
+                keyed, others.drop(*_PLACE), joining, buckets, tasks=len(tasks)
+            )
+            if behind is None:
+                return joined.mapInArrow(chunks_of_rows, _CHUNKS)
+            return joined.mapInArrow(FinishedTasks(query, behind), _CHUNKS)
+        case Grouped(plan, buckets):
+            grouping = GroupedTasks(query, plan)
+            lines = keyed.select("task", "number", "key", "line")
+            made = grouped_lines(lines, grouping, buckets)
+            return made.mapInArrow(chunks_of_pieces, _CHUNKS)
+        case None:
+            raise AssertionError("nothing is shuffled")
+
+
+def _codes(plan: StreamPlan) -> tuple[bytes, ...]:
+    """Return the programs of stages that are all about each element by itself."""
+    plain = [stage for stage in plan.stages if isinstance(stage, PlainStage)]
+    return tuple(stage.code for stage in plain if stage.code is not None)
+
+
+def numbered(spark: SparkSession, count: int) -> DataFrame:
+    """Return a frame with which each of so many tasks begins with one number: its own."""
+    return spark.range(0, count, 1, max(count, 1))
+
+
+_kept: dict[str, TaskRun] = {}
+
+
+def task_run(name: str, query: TaskQuery) -> TaskRun:
+    """Return the run of a job: the tasks of one process share what joins hold."""
+    if name not in _kept:
+        _kept.clear()
+        _kept[name] = TaskRun(query)
+    return _kept[name]
+
+
+class KeyedTasks:
+    """The function that tasks run before a shuffle; it is sent to them as plain data."""
+
+    def __init__(self, query: TaskQuery, tasks: Sequence[Sequence[Fragment]]) -> None:
+        self._version = SameVersion()  # the first that is unpickled
+        self._query = query
+        self._tasks = tasks
+        self._name = uuid4().hex
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Give the elements of the tasks whose numbers come."""
+        run = task_run(self._name, self._query)
+        for batch in batches:
+            for task in batch.column(0).to_pylist():
+                before = 0
+                for fragment, first, keyed in run.keyed(self._tasks, task):
+                    yield self._placed(task, before, fragment, first, keyed)
+                    before += keyed.length
+
+    def _placed(
+        self, task: int, before: int, fragment: int, first: int, keyed: KeyedElements
+    ) -> pa.RecordBatch:
+        length = keyed.length
+        offsets = [None, pa.py_buffer(keyed.offsets)]
+        columns = {
+            **keyed_columns(task, before, keyed),
+            "fragment": pa.repeat(pa.scalar(fragment, "int64"), length),
+            "row": pc.add(integers(keyed.positions, length).cast("int64"), first),
+            "offset": pa.Array.from_buffers(pa.int64(), length, offsets),
+        }
+        placed = pa.record_batch(columns)
+        if self._query.nulls:
+            return placed
+        return placed.filter(pc.not_equal(placed.column("line"), b"null"))
+
+
+def chunks_of_lines(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Put lines into chunks, in their order."""
+    for batch in batches:
+        if batch.num_rows:
+            lines = b"\n".join([*batch.column("line").to_pylist(), b""])
+            yield _chunk(0, Chunk(0, 0, lines=lines))
+
+
+class FinishedTasks:
+    """The function that tasks run behind a shuffle, over what `Passing` gives."""
+
+    def __init__(self, query: TaskQuery, behind: StreamPlan) -> None:
+        self._version = SameVersion()  # the first that is unpickled
+        self._query = query
+        self._behind = behind
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Make chunks of the elements of a partition."""
+        finishing = Finishing(self._query, self._behind)
+        names = ("task", *_PLACE, "line", *_FAILURE)
+        for batch in batches:
+            columns = [batch.column(name).to_pylist() for name in names]
+            elements = map(Element._make, zip(*columns, strict=True))
+            for task, chunk in finishing.chunks(elements):
+                yield _chunk(task, chunk)
+
+
+class GroupedTasks:
+    """The function that tasks run over elements that are sorted by their groups."""
+
+    def __init__(self, query: TaskQuery, plan: GroupPlan) -> None:
+        self._version = SameVersion()  # the first that is unpickled
+        self._query = query
+        self._plan = plan
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Make pieces of the groups of a partition."""
+        members = (
+            member
+            for batch in batches
+            for member in map(Member._make, zip(*_lists(batch), strict=True))
+        )
+        held, size = list[Piece](), 0
+        for piece in Grouping(self._query, self._plan).pieces(members):
+            held.append(piece)
+            size += len(piece.text)
+            if len(held) >= _MOST_PIECES or size >= CHUNK_BYTES:
+                yield _pieces(held)
+                held, size = [], 0
+        yield _pieces(held)
+
+
+def _lists(batch: pa.RecordBatch) -> list[list[object]]:
+    return [batch.column(name).to_pylist() for name in Member._fields]
+
+
+def _pieces(pieces: Sequence[Piece]) -> pa.RecordBatch:
+    rows = [
+        (*place, None if failure is None else pickle.dumps(failure))
+        for *place, failure in pieces
+    ]
+    columns = list(zip(*rows, strict=True)) or [()] * len(_ARROW_GROUPED)
+    return pa.record_batch(
+        [
+            pa.array(column, each.type)
+            for column, each in zip(columns, _ARROW_GROUPED, strict=True)
+        ],
+        schema=_ARROW_GROUPED,
+    )
+
+
+def chunks_of_pieces(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Put what groups give into chunks, in its order, those that fail by themselves."""
+    for batch in batches:
+        lines = b"".join(batch.column("text").to_pylist())
+        for failure in batch.column("failure").drop_null().to_pylist():
+            yield _chunk(0, Chunk(0, 0, failure=pickle.loads(failure)))
+        if lines:
+            yield _chunk(0, Chunk(0, 0, lines=lines))
+
+
+def chunks_of_rows(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Put elements into chunks that pass them on as rows, each with those of one fragment."""
+    for batch in batches:
+        columns = [batch.column(name).to_pylist() for name in ("task", *_PLACE, "line")]
+        rows = zip(*columns, strict=True)
+        for (task, fragment), group in groupby(rows, key=itemgetter(0, 1)):
+            passed_on = [SiftedRow(*row) for _, _, *row in group]
+            yield _chunk(task, Chunk(fragment, 0, passed_on=passed_on))
+
+
+def _chunk(task: int, chunk: Chunk) -> pa.RecordBatch:
+    return pa.record_batch([[task], [pickle.dumps(chunk)]], schema=_ARROW_CHUNKS)

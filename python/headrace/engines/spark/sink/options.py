@@ -1,0 +1,276 @@
+"""What a Spark write was asked for, and the job that it becomes.
+
+Options that an append leaves out are as in the set that it appends to.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+from headrace.engines.spark.source.options import OPTIONS, Option, local_path
+from headrace.engines.spark.stream.options import STREAM_OPTIONS
+from headrace.errors import UsageError
+from headrace.store.files.remote import is_url
+from headrace.store.files.units import parse_duration
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from headrace.engines.rows.partition_key import PathKeys
+    from headrace.store.shards.job.job import Job
+    from headrace.store.shards.metadata import Metadata
+    from headrace.store.shards.options import PackOptions
+
+T = TypeVar("T")
+U = TypeVar("U")
+
+SINK_OPTIONS = (
+    Option("path", "a directory, or a URL in an object store; `save(path)` sets it"),
+    Option("name", "the name of the set in the directory"),
+    Option("codec", "`zstd`, `gzip` or `none`"),
+    Option("level", "how hard the codec tries"),
+    Option("blockBytes", "how many bytes of lines are compressed together"),
+    Option("maxBytes", "no file is larger"),
+    Option("maxRecords", "no file has more records"),
+    Option("maxLogicalBytes", "no file has more bytes of lines before compression"),
+    Option("ignoreNullFields", "fields that are null are left out"),
+    Option(
+        "nonFinite", "`error`: NaN and infinities fail the job; `null`: they are null"
+    ),
+    Option("partitionBy", "records go to a directory for each value at this path"),
+    Option(
+        "lines",
+        "`true`: the only column has lines of JSON, which are written as they are",
+    ),
+    Option("jobId", "a job that has this id and is in the set is not run again"),
+    Option("grace", "how long a replaced generation stays for its readers"),
+)
+
+STREAM_SINK_OPTIONS = (
+    Option("stream", "what the stream is called in the set, if several write it"),
+    Option(
+        "checkpointLocation", "the directory in which Spark keeps how far it has come"
+    ),
+    Option("queryName", "what Spark calls the query; `queryName(name)` sets it"),
+)
+"""What a streaming query can say besides; but for the first, it is said to Spark."""
+
+
+@dataclass(frozen=True, slots=True)
+class WriteOptions:
+    """One write, apart from its schema; None where nothing was said.
+
+    `place` is a directory, or the URL of one in an object store.
+    """
+
+    place: Path | str
+    name: str
+    codec: str | None
+    level: int | None
+    block_bytes: str | None
+    max_bytes: str | None
+    max_records: int | None
+    max_logical_bytes: str | None
+    skip_nulls: bool
+    null_for_nan: bool
+    partition_by: str | None
+    lines: bool | None
+    job_id: str | None
+    grace: float | None
+
+
+def is_write(given: Mapping[str, str]) -> bool:
+    """Whether some option says that this is no read; one that nobody has is refused.
+
+    >>> is_write({"path": "out"}), is_write({"path": "out", "jobId": "7"})
+    (False, True)
+    """
+    read, write = (
+        {option.name.lower(): option.name for option in table}
+        for table in (OPTIONS + STREAM_OPTIONS, SINK_OPTIONS + STREAM_SINK_OPTIONS)
+    )
+    names = {name.lower() for name in given}
+    if unknown := sorted(names - read.keys() - write.keys()):
+        raise UsageError(
+            f"format headrace has no option {', '.join(unknown)}; there are "
+            f"{', '.join(read.values())}; and to write, {', '.join(write.values())}"
+        )
+    return bool(names - read.keys())
+
+
+def write_options(given: Mapping[str, str]) -> WriteOptions:
+    """Translate Spark's options; a name that is not in `SINK_OPTIONS` is refused.
+
+    >>> write_options({"path": "out", "maxbytes": "64MiB"}).max_bytes
+    '64MiB'
+    """
+    values = {name.lower(): value for name, value in given.items()}
+    if unknown := sorted(set(values) - {each.name.lower() for each in SINK_OPTIONS}):
+        raise UsageError(
+            f"writing format headrace has no option {', '.join(unknown)}; "
+            f"there are {', '.join(option.name for option in SINK_OPTIONS)}"
+        )
+    if "path" not in values:
+        raise UsageError("format headrace needs a directory: .save(directory)")
+    return WriteOptions(
+        place=_place(values["path"]),
+        name=values.get("name", "rows"),
+        codec=_lower(values.get("codec")),
+        level=_integer("level", values),
+        block_bytes=values.get("blockbytes"),
+        max_bytes=values.get("maxbytes"),
+        max_records=_integer("maxRecords", values),
+        max_logical_bytes=values.get("maxlogicalbytes"),
+        skip_nulls=_choice("ignoreNullFields", values, ("true", "false")) == "true",
+        null_for_nan=_choice("nonFinite", values, ("error", "null")) == "null",
+        partition_by=values.get("partitionby"),
+        lines=None
+        if "lines" not in values
+        else _choice("lines", values, ("true", "false")) == "true",
+        job_id=values.get("jobid"),
+        grace=_grace(values),
+    )
+
+
+def _grace(values: Mapping[str, str]) -> float | None:
+    """Return the seconds of `grace`; in an object store no write removes a generation."""
+    if "grace" not in values:
+        return None
+    if is_url(local_path(values["path"])):
+        raise UsageError(
+            "option grace: a write to an object store removes no generation; leave it out, and "
+            "run `headrace shard vacuum URL --grace AGE`"
+        )
+    try:
+        return parse_duration(values["grace"]) / 1000
+    except UsageError as error:
+        raise UsageError(f"option grace: {error}") from None
+
+
+@dataclass(frozen=True, slots=True)
+class StreamWriteOptions:
+    """One stream of writes, apart from its schema."""
+
+    write: WriteOptions
+    stream: str
+
+
+def stream_write_options(given: Mapping[str, str]) -> StreamWriteOptions:
+    """Translate Spark's options; a name that is in none of the tables of a write is refused.
+
+    >>> stream_write_options({"path": "out", "checkpointLocation": "ckpt"}).stream
+    'default'
+    """
+    values = {name.lower(): value for name, value in given.items()}
+    ours = {option.name.lower() for option in STREAM_SINK_OPTIONS}
+    if "jobid" in values:
+        raise UsageError(
+            "a stream has no jobId: its batches are known by their numbers; leave it out"
+        )
+    write = {name: value for name, value in values.items() if name not in ours}
+    return StreamWriteOptions(write_options(write), values.get("stream", "default"))
+
+
+def _place(path: str) -> Path | str:
+    local = local_path(path)
+    if is_url(local):
+        return local
+    # Each task has a working directory of its own.
+    return Path(local).absolute()
+
+
+def _lower(text: str | None) -> str | None:
+    return None if text is None else text.lower()
+
+
+def _integer(name: str, values: Mapping[str, str]) -> int | None:
+    text = values.get(name.lower())
+    try:
+        return None if text is None else int(text)
+    except ValueError:
+        raise UsageError(f"option {name} is {text}; it is a whole number") from None
+
+
+def _choice(name: str, values: Mapping[str, str], choices: tuple[str, str]) -> str:
+    chosen = values.get(name.lower(), choices[0]).lower()
+    if chosen not in choices:
+        raise UsageError(f"option {name} is {chosen}; it is {' or '.join(choices)}")
+    return chosen
+
+
+def begin_job(
+    options: WriteOptions, *, overwrite: bool, validate: bool, token: str | None = None
+) -> Job:
+    """Make the job of a write, on the driver."""
+    from headrace.store.shards.job.job import begin
+
+    path_keys(options.partition_by)  # raises if it is no path
+    return begin(
+        options.place,
+        options.name,
+        overwrite=overwrite,
+        job_id=options.job_id,
+        options=lambda before: _packing(options, before, validate=validate),
+        partition_by=options.partition_by,
+        token=token,
+        grace=options.grace,
+    )
+
+
+def check_partition(path: str | None, columns: Sequence[str]) -> None:
+    """Raise unless the path by which rows are partitioned begins with a column."""
+    if path is None:
+        return
+    column = path.partition(".")[0]
+    if column not in columns:
+        raise UsageError(
+            f"option partitionBy is {path!r}; it is the path of one value, such as `day` or "
+            f"`user.country`, and the frame has no column {column!r}; there are "
+            f"{', '.join(columns)}"
+        )
+
+
+def path_keys(path: str | None) -> PathKeys | None:
+    """Return what finds the values that rows are partitioned by; it is a part of the language."""
+    if path is None:
+        return None
+    from headrace.engines.rows.partition_key import PathKeys
+    from headrace.kernel.values import MAX_DEPTH
+
+    return PathKeys(path, MAX_DEPTH)
+
+
+def _packing(
+    options: WriteOptions, current: Metadata | None, *, validate: bool
+) -> PackOptions:
+    from headrace.kernel.values import MAX_DEPTH
+    from headrace.store.shards import options as asked
+    from headrace.store.shards.metadata import Limits
+
+    codec, level, before = "zstd", options.level, Limits()
+    block_bytes: int | str = "256KiB"
+    if current is not None:
+        codec, before = current.compression.codec, current.limits
+        block_bytes = current.compression.block_bytes
+        if level is None and options.codec in (None, codec):
+            level = current.compression.level
+    return asked.pack_options(
+        _said(options.codec, codec),
+        level=level,
+        options=None,
+        block_bytes=_said(options.block_bytes, block_bytes),
+        limits=asked.limits(
+            _said(options.max_bytes, before.max_bytes),
+            _said(options.max_records, before.max_records),
+            _said(options.max_logical_bytes, before.max_logical_bytes),
+        ),
+        validate=validate,
+        max_depth=MAX_DEPTH,
+        threads=1,
+    )
+
+
+def _said(value: T | None, otherwise: U) -> T | U:
+    return otherwise if value is None else value

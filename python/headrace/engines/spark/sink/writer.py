@@ -1,0 +1,132 @@
+"""The classes that PySpark calls for ``df.write.format("headrace")``.
+
+A `HeadraceWriter` is made on the driver, in a process without a SparkSession, and
+pickled to the tasks and to another such process for the commit; so it holds plain data
+only. Spark may run a task twice, even at the same time; it hands one message of each to
+`commit`, and what other attempts have put aside is removed with the rest.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from pyspark import TaskContext
+from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
+
+from headrace.engines.spark.session.version_guard import SameVersion
+from headrace.engines.spark.sink.options import begin_job, check_partition, path_keys
+from headrace.errors import BadRecordError, UnwritableRecordError, UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import pyarrow as pa
+    from pyspark.sql.types import StructType
+
+    from headrace.engines.spark.sink.options import WriteOptions
+    from headrace.store.shards.job.attempt import AttemptWriter
+    from headrace.store.shards.job.stream_batches import Batch
+    from headrace.store.shards.metadata import Part
+
+_LEFT_OUT = "a read with the option mode=DROPMALFORMED leaves such lines out"
+
+
+@dataclass(frozen=True)
+class PartsAside(WriterCommitMessage):
+    """What an attempt at a task has put aside."""
+
+    task: int
+    parts: tuple[Part, ...]
+
+
+class HeadraceWriter(DataSourceArrowWriter):
+    """One write: its job on the driver, its rows in the tasks."""
+
+    def __init__(
+        self,
+        options: WriteOptions,
+        schema: StructType,
+        *,
+        overwrite: bool,
+        token: str | None = None,
+    ) -> None:
+        from pyspark.sql.pandas.types import to_arrow_schema
+
+        from headrace.engines.spark.sink.arrow_to_json import (
+            check_schema,
+            is_raw,
+            may_be_bad,
+        )
+
+        try:
+            arrow_schema = to_arrow_schema(schema, timezone="UTC")
+        except ValueError as error:
+            # PySpark has no Arrow type for the elements of `array()`.
+            raise UsageError(
+                f"the frame cannot be written: {error}; cast columns without a type, such "
+                "as array() or null, to one"
+            ) from error
+        check_schema(arrow_schema)
+        if not is_raw(arrow_schema, lines=options.lines):
+            check_partition(options.partition_by, arrow_schema.names)
+        self._version = SameVersion()  # the first that is unpickled
+        self._options = options
+        self._job = begin_job(
+            options,
+            overwrite=overwrite,
+            validate=may_be_bad(arrow_schema, lines=options.lines),
+            token=token,
+        )
+
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> PartsAside:
+        task = TaskContext.get().partitionId()
+        if self._job.done:
+            return PartsAside(task, ())
+        with self._job.attempt(task, path_keys(self._job.partition_by)) as rows:
+            for batch in iterator:
+                self._write(batch, rows, task)
+            return PartsAside(task, rows.close())
+
+    def _write(self, batch: pa.RecordBatch, rows: AttemptWriter, task: int) -> None:
+        from headrace.engines.spark.sink.arrow_to_json import is_raw, json_lines
+        from headrace.kernel.column_lines import NoJsonError
+
+        before, target = rows.records, self._job.home.names.text
+        skip_nulls, null_for_nan = self._options.skip_nulls, self._options.null_for_nan
+        try:
+            for lines in json_lines(
+                batch,
+                skip_nulls=skip_nulls,
+                null_for_nan=null_for_nan,
+                raw=self._options.lines,
+            ):
+                rows.write_lines(lines)
+        except (NoJsonError, BadRecordError) as error:
+            if isinstance(error, NoJsonError):
+                row, what = before + error.row, f"column {error.path}: {error.reason}"
+            else:
+                row, what = error.record - 1, f"byte {error.offset}: {error.reason}"
+            if is_raw(batch.schema, lines=self._options.lines):
+                what += f" ({_LEFT_OUT})"
+            raise UnwritableRecordError(target, task, row, what) from None
+
+    def commit(
+        self, messages: list[WriterCommitMessage | None], batch: Batch | None = None
+    ) -> None:
+        aside = [each for each in messages if isinstance(each, PartsAside)]
+        if len(aside) != len(messages):
+            # Committing the others would lose rows.
+            raise AssertionError("a task is said to be done, but has told nothing")
+        if not self._job.done:
+            aside.sort(key=lambda each: each.task)
+            self._job.commit((each.parts for each in aside), batch=batch)
+        self._job.close()
+
+    # Spark calls it when `commit` has failed as well, be it after the set was published.
+    def abort(self, messages: list[WriterCommitMessage | None]) -> None:
+        aside = [each for each in messages if isinstance(each, PartsAside)]
+        if len(aside) != len(messages):
+            # Otherwise `commit` was tried, which knows whether readers may see them.
+            self._job.drop(part for each in aside for part in each.parts)
+        self._job.close()

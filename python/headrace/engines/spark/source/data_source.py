@@ -1,0 +1,226 @@
+"""The format "headrace": the classes that PySpark calls to read it, and the way to sink and streams.
+
+A `HeadraceSource` and its readers are made on the driver, in a process
+without a SparkSession, pickled, and sent to the tasks; so they hold plain data
+only, and the kernel is reached in `read` alone.
+
+A read gives *lines* (every line is a row, whatever is in it) or *records* (each
+row is looked into); which one is decided by the columns and options it names.
+
+There is no `pushFilters`, on purpose: Spark 4.3 keeps the filters of one use of
+a DataFrame for the next use of it, and answers wrongly.
+"""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar
+
+from pyspark import TaskContext
+from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
+from pyspark.sql.types import StructType
+
+from headrace.engines.spark.session.gc_freeze import settle
+from headrace.engines.spark.session.shared_storage import refuse_unshared
+from headrace.engines.spark.session.version_guard import SameVersion
+from headrace.engines.spark.sink.options import (
+    is_write,
+    stream_write_options,
+    write_options,
+)
+from headrace.engines.spark.source.meta_columns import (
+    DEFAULT_SCHEMA,
+    NUMBERED,
+    RAW,
+    Column,
+    checked,
+    of_lines,
+)
+from headrace.engines.spark.source.options import ReadOptions, local_path, read_options
+from headrace.engines.spark.stream.options import stream_options
+from headrace.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from contextlib import AbstractContextManager
+
+    import pyarrow as pa
+
+    from headrace.engines.spark.sink.writer import HeadraceWriter
+    from headrace.engines.spark.source.bad_records import Quarantine
+    from headrace.engines.spark.source.record_batches import Records
+    from headrace.engines.spark.stream.reader import StreamReader
+    from headrace.engines.spark.stream.writer import StreamWriter
+
+
+class HeadraceSource(DataSource):
+    """Newline-delimited JSON files as lines with their positions, or as records."""
+
+    master: ClassVar[str] = ""
+    """Where its tasks run, if whoever registered it knows."""
+
+    time_zone: ClassVar[str] = "UTC"
+    """The zone of the session that it was registered in."""
+
+    def __init__(self, options: dict[str, str]) -> None:
+        super().__init__(options)
+        self._given = dict(options)
+        # Spark does not say whether it will read or write; a misspelt name fails here.
+        if not is_write(options):
+            stream_options(options)
+
+    @classmethod
+    def name(cls) -> str:
+        return "headrace"
+
+    def schema(self) -> str | StructType:
+        options = stream_options(self._given).read
+        if not (options.infer or options.columns or options.variant):
+            return DEFAULT_SCHEMA
+        from headrace.engines.spark.source.arrow_types import spark_struct
+        from headrace.engines.spark.source.schema_inference import found_columns
+
+        return StructType.fromJson(spark_struct(found_columns(options)))
+
+    # Spark calls it with `schema=`.
+    def reader(self, schema: StructType) -> LineReader | RecordReader:
+        return self._reader(schema, read_options(self._given))
+
+    def _reader(
+        self, schema: StructType, options: ReadOptions
+    ) -> LineReader | RecordReader:
+        if options.bad_records is not None:
+            refuse_unshared(local_path(options.bad_records), self.master)
+        columns = checked(
+            (
+                Column(field.name, field.dataType.simpleString(), field.nullable)
+                for field in schema.fields
+            ),
+            options.corrupt,
+        )
+        _refuse_ignored(options, schema.names)
+        # Without columns, rows are counted as a schema of fields has them.
+        if schema.names and of_lines(schema.names) and not options.looks_inside:
+            return LineReader(options, columns)
+        from pyspark.sql.pandas.types import to_arrow_schema
+
+        from headrace.engines.spark.source.record_batches import records
+
+        arrow_schema = to_arrow_schema(schema, timezone="UTC")
+        zone = options.time_zone or self.time_zone
+        planned = records(arrow_schema, columns, options.variant, zone)
+        return RecordReader(options, planned)
+
+    # Spark calls it with the two in this order.
+    def writer(self, schema: StructType, overwrite: bool) -> HeadraceWriter:  # noqa: FBT001
+        from headrace.engines.spark.sink.writer import HeadraceWriter
+
+        options = write_options(self._given)
+        self._refuse_unshared(options.place)
+        return HeadraceWriter(options, schema, overwrite=overwrite)
+
+    def _refuse_unshared(self, place: Path | str) -> None:
+        # Every machine sees the same object store.
+        if isinstance(place, Path):
+            refuse_unshared(place, self.master)
+
+    def streamReader(self, schema: StructType) -> StreamReader:  # noqa: N802
+        from headrace.engines.spark.stream.reader import StreamReader
+
+        options = stream_options(self._given)
+        if options.read.infer:
+            raise UsageError(
+                "a stream has the same columns whatever comes: leave inferSchema out, "
+                "and name them with .schema(...)"
+            )
+        return StreamReader(options, self._reader(schema, options.read))
+
+    def streamWriter(self, schema: StructType, overwrite: bool) -> StreamWriter:  # noqa: FBT001, N802
+        from headrace.engines.spark.stream.writer import StreamWriter
+
+        settle()
+        options = stream_write_options(self._given)
+        self._refuse_unshared(options.write.place)
+        return StreamWriter(options, schema, overwrite=overwrite)
+
+
+def _refuse_ignored(options: ReadOptions, names: Sequence[str]) -> None:
+    """Raise if an option says something about columns that the schema has not."""
+    if options.columns is not None and tuple(names) != options.columns:
+        raise UsageError(
+            "option columns chooses among columns that are found: leave it out beside a "
+            "schema, which names them itself"
+        )
+    if options.query is not None and tuple(names) == RAW:
+        raise UsageError(
+            "option query makes the columns, and the schema names none of them: give "
+            ".schema(...) with its fields, or inferSchema"
+        )
+
+
+def source_at(master: str, time_zone: str = "UTC") -> type[HeadraceSource]:
+    """Return the source for a session in a zone, whose tasks run at `master`.
+
+    Where Spark makes it, nobody knows the session; what is in the class goes there.
+    """
+    known = {"master": master, "time_zone": time_zone}
+    return type(HeadraceSource.__name__, (HeadraceSource,), known)
+
+
+class _Reader(DataSourceReader):
+    """One read: its partitions on the driver, their rows in the tasks."""
+
+    def __init__(self, options: ReadOptions, columns: tuple[Column, ...]) -> None:
+        self._version = SameVersion()  # the first that is unpickled
+        self._options = options
+        self._columns = columns
+
+    @property
+    def numbered(self) -> bool:
+        """Whether columns have the numbers of rows."""
+        return any(column.name in NUMBERED for column in self._columns)
+
+    def partitions(self) -> list[InputPartition]:
+        from headrace.engines.spark.source.partitions import plan
+
+        return [
+            InputPartition(fragments)
+            for fragments in plan(self._options, number_rows=self.numbered)
+        ]
+
+
+class LineReader(_Reader):
+    """Every line is a row."""
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        from headrace.engines.spark.source.line_batches import read_fragment
+
+        # Spark makes up a partition of None where there are no files.
+        for fragment in partition.value or ():
+            yield from read_fragment(fragment, self._columns, self._options)
+
+
+class RecordReader(_Reader):
+    """Rows are looked into; blank lines are none."""
+
+    def __init__(self, options: ReadOptions, planned: Records) -> None:
+        super().__init__(options, planned.ours)
+        self._planned = planned
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        from headrace.engines.spark.source.record_batches import FragmentReader
+
+        with self._quarantine() as quarantine:
+            reader = FragmentReader(self._planned, self._options, quarantine)
+            for fragment in partition.value or ():
+                yield from reader.read(fragment)
+
+    def _quarantine(self) -> AbstractContextManager[Quarantine | None]:
+        from headrace.engines.spark.source.bad_records import Quarantine
+
+        if self._options.bad_records is None:
+            return nullcontext()
+        task = TaskContext.get()
+        attempt = "" if task is None else f"{task.partitionId()}-{task.taskAttemptId()}"
+        return Quarantine(self._options.bad_records, attempt)

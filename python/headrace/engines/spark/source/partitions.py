@@ -1,0 +1,133 @@
+"""Which bytes each task of a Spark read gets.
+
+The fragments are those of a local scan; here they are only numbered and packed.
+A *partition* is what one task reads: a run of fragments, in the order of the
+files, of at most `ReadOptions.partition_bytes` together, so that a folder of
+small files does not become a task for each.
+
+This runs once for a DataFrame, on the driver.
+"""
+
+from __future__ import annotations
+
+import os
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from functools import partial
+from itertools import accumulate
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias
+
+from headrace.engines.rows.fragment import count_rows_of
+from headrace.engines.spark.source.options import local_path
+from headrace.errors import UsageError
+from headrace.physical.fragment import Fragment, fragments
+from headrace.store.files.source import Source, expand
+from headrace.store.index.target import FileSubject, set_named
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from headrace.engines.spark.source.options import ReadOptions
+    from headrace.store.index.target import Subject
+
+Partition: TypeAlias = tuple[Fragment, ...]
+
+
+def plan(options: ReadOptions, *, number_rows: bool) -> list[Partition]:
+    """List the partitions of a read.
+
+    With `number_rows` every fragment knows its first row. For a file of several
+    fragments that means counting its lines; otherwise nothing is read here.
+    """
+    if options.keys is not None:
+        flat: Iterable[Fragment] = _with_keys(options)
+        if number_rows:
+            flat = [replace(each, first_row=first_row(each)) for each in flat]
+        return list(packed(flat, options.partition_bytes))
+    files = [fragments(source, options.partition_bytes) for source in _sources(options)]
+    if number_rows:
+        files = numbered_rows(files, options)
+    flat = (fragment for file in files for fragment in file)
+    return list(packed(flat, options.partition_bytes))
+
+
+def _with_keys(options: ReadOptions) -> Iterator[Fragment]:
+    """Yield what must be read for the rows with some keys."""
+    from headrace.engines.spark.source.key_partitions import held
+
+    for subject in _subjects(options):
+        for fragment in held(subject, options).fragments:
+            yield replace(fragment, source=absolute(fragment.source))
+
+
+def _subjects(options: ReadOptions) -> Iterator[Subject]:
+    """Yield sets that are read whole, and all other files."""
+    for path in map(local_path, options.paths):
+        whole = options.name_glob is None and options.blocks
+        subject = set_named(path) if whole and options.max_decoded is None else None
+        if subject is not None:
+            yield subject
+            continue
+        yield from map(FileSubject, _sources(replace(options, paths=(path,))))
+
+
+def first_row(fragment: Fragment) -> int:
+    """Return the number of the first row of `fragment`, counting if nobody has."""
+    if fragment.first_row is not None or fragment.start == 0:
+        return fragment.first_row or 0
+    return count_rows_of(replace(fragment, start=0, end=fragment.start))
+
+
+def _sources(options: ReadOptions) -> Iterator[Source]:
+    paths = [local_path(path) for path in options.paths]
+    # How long a file is in all is known only to who reads all of it.
+    blocks = options.blocks and options.max_decoded is None
+    for source in expand(paths, blocks=blocks, name_glob=options.name_glob):
+        if source.is_pipe:
+            raise UsageError(f"{source.location}: Spark cannot read a pipe; use a file")
+        yield absolute(source)
+
+
+def absolute(source: Source) -> Source:
+    """Return a source that means the same in every working directory: tasks have their own."""
+    if source.kind != "file":
+        return source
+    return replace(source, location=str(Path(source.location).absolute()))
+
+
+def numbered_rows(
+    files: list[list[Fragment]], options: ReadOptions
+) -> list[list[Fragment]]:
+    """Give all fragments the numbers of their first rows; that of a file's first may be known."""
+    count = partial(count_rows_of, decoding=options.decoding)
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        # No fragment follows the last of a file, so nobody asks for its rows.
+        counts = [pool.map(count, file[:-1]) for file in files]
+        return [
+            [
+                replace(fragment, first_row=first)
+                for fragment, first in zip(
+                    file, accumulate(counted, initial=first_row(file[0])), strict=True
+                )
+            ]
+            for file, counted in zip(files, counts, strict=True)
+            if file
+        ]
+
+
+def packed(
+    split: Iterable[Fragment], most_bytes: int, least: int = 0
+) -> Iterator[Partition]:
+    """Yield runs of fragments of at most `most_bytes` together, where each has `least`."""
+    packed: list[Fragment] = []
+    packed_bytes = 0
+    for fragment in split:
+        fragment_bytes = max(fragment.end - fragment.start, least)
+        if packed and packed_bytes + fragment_bytes > most_bytes:
+            yield tuple(packed)
+            packed, packed_bytes = [], 0
+        packed.append(fragment)
+        packed_bytes += fragment_bytes
+    if packed:
+        yield tuple(packed)

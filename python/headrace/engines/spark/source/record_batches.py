@@ -1,0 +1,251 @@
+"""A fragment's rows as typed Arrow batches, with what is wrong with each.
+
+A row is *faulty* if it is no JSON, over a limit, or has a value that is not of the type of
+its column. What becomes of it is the business of `ReadOptions.mode`. Which rows there are
+never depends on the columns that are read: each row is checked in full. This runs in every
+task.
+"""
+
+from __future__ import annotations
+
+import struct
+import warnings
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from headrace.engines.spark.source.arrow_types import (
+    arrays,
+    first_null,
+    in_zone,
+    is_variant,
+    shape_of,
+    struct_shape,
+)
+from headrace.engines.spark.source.line_batches import (
+    column_of_lines,
+    legible,
+    lines,
+    rows_before,
+    wanted_rows,
+)
+from headrace.engines.spark.source.meta_columns import COLUMNS
+from headrace.errors import FaultyRowError, UsageError
+from headrace.kernel.columns import ColumnBuilder
+from headrace.physical.query_plan import row_program
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from headrace.engines.spark.source.bad_records import Quarantine
+    from headrace.engines.spark.source.meta_columns import Column
+    from headrace.engines.spark.source.options import ReadOptions
+    from headrace.kernel.columns import Fault, Filled, Shape
+    from headrace.kernel.rows import RowBatch
+    from headrace.physical.fragment import Fragment
+
+
+@dataclass(frozen=True, slots=True)
+class Records:
+    """The columns of a read: fields of the rows, and `ours`, in the order of `schema`."""
+
+    schema: pa.Schema
+    ours: tuple[Column, ...]
+    shape: Shape
+
+    of_fields: bool
+    """Whether columns are fields of rows; otherwise one has all of a row."""
+
+    @property
+    def types(self) -> list[pa.DataType]:
+        """The types of the fields."""
+        names = {column.name for column in self.ours}
+        return [field.type for field in self.schema if field.name not in names]
+
+    def has(self, name: str) -> bool:
+        """Say whether the schema names the column of ours called `name`."""
+        return any(column.name == name for column in self.ours)
+
+
+def records(
+    schema: pa.Schema, ours: tuple[Column, ...], variant: str | None, zone: str
+) -> Records:
+    """Plan the columns of a read; refuses those that no row can give.
+
+    `variant` is the one column that has all of a row, if there is such. Timestamps without
+    an offset are in `zone`.
+    """
+    names = {column.name for column in ours}
+    fields = [field for field in schema if field.name not in names]
+    if variant is None:
+        plain = struct_shape(fields)
+        shape = in_zone(plain, zone)
+        if shape != plain:
+            _refuse_unknown(zone)
+        return Records(schema, ours, shape, of_fields=True)
+    if [field.name for field in fields] != [variant] or not is_variant(fields[0].type):
+        raise UsageError(
+            f"with singleVariantColumn {variant} the schema has the column `{variant}` "
+            f"VARIANT, and besides it only {', '.join(COLUMNS)}"
+        )
+    return Records(schema, ours, shape_of(fields[0].type, variant), of_fields=False)
+
+
+def _refuse_unknown(zone: str) -> None:
+    try:
+        ColumnBuilder({"timestamp_in": zone}, keep_faulty=True)
+    except ValueError as error:
+        raise UsageError(
+            f"timestamps without an offset: {error}; set option timeZone to a name such as "
+            "Europe/Berlin, or to +02:00"
+        ) from error
+
+
+class FragmentReader:
+    """Reads fragments, one after the other, into batches of one schema."""
+
+    def __init__(
+        self, columns: Records, options: ReadOptions, quarantine: Quarantine | None
+    ) -> None:
+        self._columns = columns
+        self._options = options
+        self._quarantine = quarantine
+        permissive = options.mode == "PERMISSIVE" and quarantine is None
+        self._builder = ColumnBuilder(
+            columns.shape,
+            keep_faulty=permissive,
+            keep=None if options.where is None else row_program(options.where),
+            project=None if options.query is None else row_program(options.query),
+        )
+        told = columns.has("_error") or columns.has(options.corrupt)
+        self._warns = permissive and not told
+
+    def read(self, fragment: Fragment) -> Iterator[pa.RecordBatch]:
+        """Read the rows that begin in `fragment`."""
+        for batch in wanted_rows(fragment, self._options):
+            filled = self._builder.fill(batch)
+            if filled.faults:
+                self._report(batch, fragment, filled.faults)
+            yield self._arrow(batch, fragment, filled)
+
+    def _report(self, batch: RowBatch, fragment: Fragment, faults: list[Fault]) -> None:
+        first = faults[0]
+        if self._options.mode == "FAILFAST":
+            raise FaultyRowError(
+                fragment.source.location,
+                rows_before(fragment) + batch.first_row + first.position + 1,
+                first.offset,
+                first.reason,
+            )
+        if self._quarantine is not None:
+            self._quarantine.add(batch, fragment, faults)
+        if self._warns:
+            self._warns = False
+            warnings.warn(
+                f"{fragment.source.location}: byte {first.offset}: {first.reason}; such "
+                "values are null, here and in other rows. A schema that names `_error` "
+                f"or `{self._options.corrupt}` says which, mode FAILFAST stops at them",
+                stacklevel=2,
+            )
+
+    def _arrow(
+        self, batch: RowBatch, fragment: Fragment, filled: Filled
+    ) -> pa.RecordBatch:
+        columns = self._columns
+        # The first column is the rows themselves, a struct of the others or a variant.
+        made = filled.columns[1:] if columns.of_fields else filled.columns
+        fields = iter(arrays(columns.types, made))
+        ours = {
+            column.name: self._ours(column, batch, fragment, filled)
+            for column in columns.ours
+        }
+        every = [
+            ours[field.name] if field.name in ours else next(fields)
+            for field in columns.schema
+        ]
+        if not every:
+            # Rows have a number even if no column of them is read.
+            rows = pa.nulls(filled.columns[0][0])
+            return pa.RecordBatch.from_arrays([rows], [""]).select([])
+        self._refuse_nulls(every, batch, fragment, filled)
+        return pa.RecordBatch.from_arrays(every, schema=columns.schema)
+
+    def _refuse_nulls(
+        self,
+        every: list[pa.Array],
+        batch: RowBatch,
+        fragment: Fragment,
+        filled: Filled,
+    ) -> None:
+        """Raise where a column of a row is null that the schema says is not."""
+        pairs = zip(every, self._columns.schema, strict=True)
+        found = (first_null(array, field, field.name) for array, field in pairs)
+        missing = min(filter(None, found), default=None)
+        if missing is None:
+            return
+        row, path = missing
+        if filled.positions is not None:
+            (row,) = struct.unpack_from("=I", filled.positions, 4 * row)
+        raise FaultyRowError(
+            fragment.source.location,
+            rows_before(fragment) + batch.first_row + row + 1,
+            batch.offsets[row],
+            f"column {path} is NOT NULL in the schema, and the row has no such value there",
+        )
+
+    def _ours(
+        self, column: Column, batch: RowBatch, fragment: Fragment, filled: Filled
+    ) -> pa.Array:
+        if column.name == "_error":
+            return _of_faulty(filled, _reason, pa.string())
+        if column.name == self._options.corrupt:
+            every = lines(batch, pa.binary())
+            found = _of_faulty(
+                filled, lambda fault: every[fault.position].as_py(), pa.binary()
+            )
+        elif column.name == "_raw":
+            found = _delivered(lines(batch, pa.binary()), filled)
+        else:
+            return _delivered(column_of_lines(column, batch, fragment), filled)
+        return found if column.type == "binary" else _legible(found)
+
+
+def _reason(fault: Fault) -> str:
+    return f"byte {fault.offset}: {fault.reason}"
+
+
+def _delivered(every: pa.Array, filled: Filled) -> pa.Array:
+    """Return what those lines of a batch have that are rows of the columns."""
+    if filled.positions is None:
+        return every
+    count = len(filled.positions) // 4
+    buffers = [None, pa.py_buffer(filled.positions)]
+    return every.take(pa.Array.from_buffers(pa.uint32(), count, buffers))
+
+
+def _of_faulty(
+    filled: Filled, make: Callable[[Fault], object], arrow_type: pa.DataType
+) -> pa.Array:
+    """Return a column that is null but for faulty rows."""
+    count, _valid, _others = filled.columns[0]
+    if not filled.faults:
+        return pa.nulls(count, arrow_type)
+    values: list[object] = [None] * count
+    for fault in filled.faults:
+        if fault.row is not None:
+            values[fault.row] = make(fault)
+    return pa.array(values, arrow_type)
+
+
+def _legible(found: pa.Array) -> pa.Array:
+    """Return lines as text, the bytes that are none spelled out."""
+    text = found.view(pa.string())
+    try:
+        text.validate(full=True)
+    except pa.ArrowInvalid:
+        return pa.array(
+            [None if line is None else legible(line) for line in found.to_pylist()],
+            pa.string(),
+        )
+    return text

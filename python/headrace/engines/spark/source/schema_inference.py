@@ -1,0 +1,131 @@
+"""Which columns files need, found by looking at every row of them.
+
+This runs on the driver, in its threads; what the parts of the files need adds up to what all
+of them need, so the answer does not depend on how they are cut.
+"""
+
+from __future__ import annotations
+
+import os
+import warnings
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import TYPE_CHECKING
+
+from headrace.engines.spark.source.line_batches import wanted_rows
+from headrace.engines.spark.source.meta_columns import COLUMNS
+from headrace.engines.spark.source.partitions import plan
+from headrace.errors import UsageError
+from headrace.kernel.columns import Inference
+from headrace.kernel.programs import RowQuery
+from headrace.kernel.rows import rows_of as rows_of_text
+from headrace.kernel.values import MAX_DEPTH
+from headrace.physical.query_plan import row_program
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from headrace.engines.spark.source.options import ReadOptions
+    from headrace.kernel.columns import Mixed, Shape
+    from headrace.kernel.programs import Output
+    from headrace.kernel.rows import RowBatch
+    from headrace.physical.fragment import Fragment
+
+
+def found_columns(options: ReadOptions) -> list[tuple[str, Shape]]:
+    """Return the columns of a read whose schema nobody has given."""
+    own = {**{name: _own(name) for name in COLUMNS}, options.corrupt: "string"}
+    columns: dict[str, Shape]
+    if options.variant is not None:
+        columns = {options.variant: "variant"}
+    else:
+        columns = _inferred(options, own)
+    if options.columns is None:
+        return list(columns.items())
+    return _chosen(columns, own, options.columns)
+
+
+def _inferred(options: ReadOptions, own: dict[str, Shape]) -> dict[str, Shape]:
+    found = Inference()
+    fragments = [part for parts in plan(options, number_rows=False) for part in parts]
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        for part in pool.map(partial(_look, options), fragments):
+            found.merge(part)
+    fields, mixed = found.fields()
+    _warn(mixed, [name for name, _shape in fields if name in own])
+    columns = {name: shape for name, shape in fields if name not in own}
+    if found.faulty and options.mode == "PERMISSIVE" and options.bad_records is None:
+        columns[options.corrupt] = "string"
+    return columns
+
+
+def _own(name: str) -> Shape:
+    default, *_others = COLUMNS[name]
+    return {"integer": 8} if default == "bigint" else default
+
+
+def _chosen(
+    columns: dict[str, Shape], own: dict[str, Shape], names: tuple[str, ...]
+) -> list[tuple[str, Shape]]:
+    known = columns | own
+    if unknown := [name for name in names if name not in known]:
+        raise UsageError(
+            f"option columns: no row has {', '.join(unknown)}; "
+            f"there are {', '.join(columns) or 'none'}, and {', '.join(own)}"
+        )
+    return [(name, known[name]) for name in names]
+
+
+def _warn(mixed: list[Mixed], shadowed: list[str]) -> None:
+    if mixed:
+        places = "; ".join(f"{place.path} ({place.kinds})" for place in mixed)
+        warnings.warn(
+            f"values of several kinds stand in {places}: such columns are VARIANT, or "
+            "strings where that would lose digits; a schema of your own says otherwise",
+            stacklevel=2,
+        )
+    if shadowed:
+        warnings.warn(
+            f"rows have fields called {', '.join(shadowed)}, which are names of headrace's "
+            "own columns: they are left out; option query can give them other names",
+            stacklevel=2,
+        )
+
+
+def _look(options: ReadOptions, fragment: Fragment) -> Inference:
+    found = Inference()
+    asked = [
+        RowQuery(
+            row_program(query),
+            output=output,
+            nulls=False,
+            limit=None,
+            max_depth=MAX_DEPTH,
+        )
+        for query, output in _queries(options)
+    ]
+    for batch in wanted_rows(fragment, options):
+        for answers in _answers(asked, batch):
+            found.add(answers)
+    return found
+
+
+def _queries(options: ReadOptions) -> Iterator[tuple[str, Output]]:
+    if options.where is not None:
+        yield options.where, "match"
+    if options.query is not None:
+        yield options.query, "answer"
+
+
+def _answers(asked: list[RowQuery], batch: RowBatch) -> Iterator[RowBatch]:
+    """Yield what the queries make of the rows of a batch, one after the other."""
+    if not asked:
+        yield batch
+        return
+    first, *others = asked
+    start = 0
+    while start < len(batch):
+        answers = first.answer(batch, start)
+        start = answers.asked
+        for lines in rows_of_text(answers.lines):
+            yield from _answers(others, lines)

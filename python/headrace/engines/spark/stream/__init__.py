@@ -1,0 +1,1 @@
+"""`readStream` and `writeStream` with the format "headrace"."""

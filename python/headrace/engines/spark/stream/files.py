@@ -1,0 +1,298 @@
+"""Files as a stream: those that grow, line by line, and those that come.
+
+A place is the byte behind the last line that was read; a last line without its end waits. What
+was read must stay what it was, so a place has hashes of the first and the last bytes before it.
+A compressed file cannot be read in parts while it is written: it is read whole, once it is
+whole, and must not change after that. Files are taken in the order of their names.
+"""
+
+from __future__ import annotations
+
+import glob
+import os
+import warnings
+from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar
+
+from headrace.engines.rows.fragment import count_rows_of
+from headrace.engines.spark.source.partitions import numbered_rows
+from headrace.engines.spark.stream.offset import FilePlace
+from headrace.engines.spark.stream.options import Spending
+from headrace.errors import (
+    DamagedSourceError,
+    HeadraceWarning,
+    SourceNotFoundError,
+    StreamLossError,
+    StreamReplacedError,
+    UsageError,
+)
+from headrace.kernel.rows import END, File, reach_back, reading
+from headrace.physical.fragment import Fragment, fragments
+from headrace.store.files.opened import OpenedFile, rows_from
+from headrace.store.files.source import data_files, local_file, matching_files
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from headrace.engines.spark.stream.options import Budget, StreamOptions
+    from headrace.store.files.source import Source
+
+
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    """A file when it was last looked at: the state it was in, and how far it can be read."""
+
+    state: tuple[int, int, int]
+    place: FilePlace
+
+
+class FileStream:
+    """The files that some paths, directories and globs name, those that come included."""
+
+    kind: ClassVar[str] = "files"
+    place: ClassVar[type[FilePlace]] = FilePlace
+
+    def __init__(
+        self, paths: Sequence[str], options: StreamOptions, *, numbered: bool
+    ) -> None:
+        self._paths = paths
+        self._options = options.read
+        self._skip = options.skip_lost
+        self._numbered = numbered
+        self._seen: dict[str, _Seen] = {}
+        self._rows: dict[str, tuple[int, int]] = {}
+        """Of files, a byte, and how many rows are before it."""
+
+    # What there is
+
+    def earliest(self) -> dict[str, FilePlace]:
+        """Return nothing: files begin at their first row."""
+        return {}
+
+    def latest(self) -> dict[str, FilePlace]:
+        """Return the ends of all lines that are whole."""
+        found = {}
+        for path in self._found():
+            try:
+                found[path] = self._look(path)
+            except SourceNotFoundError:
+                continue  # removed in between
+        return found
+
+    def _found(self) -> Iterator[str]:
+        """Yield the files that are there, each once, in order."""
+        wanted = self._options.name_glob
+        named = {os.path.abspath(path) for path in self._named()}  # noqa: PTH100, links stay
+        for path in sorted(named):
+            if wanted is None or fnmatchcase(Path(path).name, wanted):
+                yield path
+
+    def _named(self) -> Iterator[str]:
+        for path in self._paths:
+            if Path(path).is_dir():
+                yield from data_files(Path(path))
+            elif os.path.lexists(path) or not glob.has_magic(path):
+                yield path
+            else:
+                yield from matching_files(path)
+
+    def _look(self, path: str) -> FilePlace:
+        with reading(path):
+            found = os.stat(path)  # noqa: PTH116, it is done often
+        state = (found.st_ino, found.st_size, found.st_mtime_ns)
+        seen = self._seen.get(path)
+        if seen is None or seen.state != state:
+            seen = self._seen[path] = _Seen(state, self._readable(path, seen))
+        return seen.place
+
+    def _readable(self, path: str, before: _Seen | None) -> FilePlace:
+        """Return how far a file can be read."""
+        source = local_file(path)
+        if source.is_pipe:
+            raise UsageError(f"{path}: a stream cannot read a pipe; use a file")
+        if source.codec != "none":
+            whole = self._is_whole(source)
+            return FilePlace(source.size, "-".join(source.ends)) if whole else _NOTHING
+        known = (
+            0 if before is None or before.state[1] > source.size else before.place.byte
+        )
+        end = _line_end(path, known, source.size)
+        return FilePlace(end, _ends(path, end)) if end else _NOTHING
+
+    def _is_whole(self, source: Source) -> bool:
+        """Whether a compressed file does not just end; what is damaged fails when it is read."""
+        try:
+            self._count(source)
+        except DamagedSourceError as error:
+            if not error.ends_early:
+                return True
+            waiting = f"{error.path}: {error.reason}; the rest is waited for"
+            warnings.warn(waiting, HeadraceWarning, stacklevel=2)
+            return False
+        return True
+
+    def _count(self, source: Source) -> int:
+        """Count the rows of a whole file."""
+        fragment = Fragment(source, 0, source.size)
+        return count_rows_of(fragment, self._options.decoding)
+
+    # What a batch has of it
+
+    def within(
+        self,
+        start: Mapping[str, FilePlace],
+        latest: Mapping[str, FilePlace],
+        budget: Budget,
+    ) -> dict[str, FilePlace]:
+        """Return how far a batch goes from `start`."""
+        spending = Spending(budget)
+        reached = dict(start)
+        for path, place in latest.items():
+            before = start.get(path, _NOTHING)
+            if place == before or spending.spent:
+                continue
+            self._refuse_another(path, before, place)
+            taken = self._taken(path, before, place, spending)
+            if taken != before:
+                reached[path] = taken
+        return reached
+
+    def _refuse_another(self, path: str, before: FilePlace, now: FilePlace) -> None:
+        """Raise unless what was read of a file is its beginning now."""
+        if before == _NOTHING:
+            return
+        if now.byte < before.byte:
+            reason = f"{before.byte} bytes were read, but its lines end at byte {now.byte} now"
+        elif local_file(path).codec != "none":
+            reason = (
+                "it is compressed, and was changed after it was read; write such files under "
+                "another name, and rename them when they are whole"
+            )
+        elif _ends(path, before.byte) != before.ends:
+            reason = (
+                f"its first {before.byte} bytes were read, and are others now; give new "
+                "content a new name"
+            )
+        else:
+            return
+        raise StreamReplacedError(path, reason)
+
+    def _taken(
+        self, path: str, before: FilePlace, end: FilePlace, spending: Spending
+    ) -> FilePlace:
+        """Take lines of a file, all that a batch may still have."""
+        source = local_file(path)
+        if source.codec != "none":
+            rows = 0 if spending.max_rows is None else self._count(source)
+            return end if spending.first_of([(end.byte, rows)]) else before
+        byte, rows = end.byte, 0
+        if spending.max_bytes is not None:
+            byte = _within_bytes(source, before.byte, byte, spending.max_bytes)
+        if spending.max_rows is not None:
+            byte, rows = _within_rows(source, before.byte, byte, spending.max_rows)
+        spending.take(byte - before.byte, rows)
+        return end if byte == end.byte else FilePlace(byte, _ends(path, byte))
+
+    # The rows between two offsets
+
+    def fragments(
+        self, start: Mapping[str, FilePlace], end: Mapping[str, FilePlace]
+    ) -> list[list[Fragment]]:
+        """Return the rows between two offsets."""
+        files = [
+            self._fragments(path, start.get(path, _NOTHING), place)
+            for path, place in end.items()
+            if start.get(path) != place
+        ]
+        return numbered_rows(files, self._options) if self._numbered else files
+
+    def _fragments(self, path: str, start: FilePlace, end: FilePlace) -> list[Fragment]:
+        try:
+            source = self._pinned(local_file(path), end)
+        except SourceNotFoundError:
+            self._lost(path)
+            return []
+        found = fragments(source, self._options.partition_bytes, start.byte)
+        if self._numbered:
+            found[0] = replace(found[0], first_row=self._first_row(source, start.byte))
+        return found
+
+    def _pinned(self, source: Source, end: FilePlace) -> Source:
+        """Return a file as it was when a batch was to end there; raise if it is another."""
+        path, plain = source.location, source.codec == "none"
+        same_size = source.size >= end.byte if plain else source.size == end.byte
+        if not same_size or _ends(path, end.byte) != end.ends:
+            reason = f"its first {end.byte} bytes are not what they were"
+            raise StreamReplacedError(path, reason)
+        # How long a file is in all is known only to who reads all of it.
+        blocks = self._options.blocks and self._options.max_decoded is None
+        first, last = end.ends.split("-")
+        return replace(
+            source,
+            size=end.byte,
+            ends=(first, last),
+            blocks=source.blocks and blocks,
+        )
+
+    def _lost(self, path: str) -> None:
+        error = StreamLossError(path, "the file is gone before all of it was read")
+        if not self._skip:
+            raise error
+        warnings.warn(error.what, HeadraceWarning, stacklevel=2)
+
+    def _first_row(self, source: Source, byte: int) -> int:
+        """Return the number of the row that begins at a byte."""
+        if byte == 0:
+            return 0
+        known, rows = self._rows.get(source.location, (0, 0))
+        if known > byte:
+            known, rows = 0, 0
+        rows += count_rows_of(Fragment(source, known, byte))
+        self._rows[source.location] = (byte, rows)
+        return rows
+
+
+_NOTHING = FilePlace(0, "")
+
+
+def _ends(path: str, byte: int) -> str:
+    """Return what tells whether the first bytes of a file are the same."""
+    with reading(path):
+        return "-".join(File(path).fingerprint(byte))
+
+
+def _line_end(path: str, start: int, end: int) -> int:
+    """Return the end of the last whole line of a range; `start`, where one begins, if there is none."""
+    if start == end:
+        return start
+    with reading(path):
+        file = File(path)
+        if file.read_at(end - 1, 1) == b"\n":
+            return end
+        return reach_back(file, start=start, end=end, max_rows=1, max_bytes=END)[0]
+
+
+def _within_bytes(source: Source, start: int, end: int, most: int) -> int:
+    """Return the end of the first lines of a range that have so many bytes, of at least one."""
+    if end - start <= most:
+        return end
+    found = _line_end(source.location, start, start + most)
+    if found > start:
+        return found
+    rows = rows_from(OpenedFile(source), 0, start=start + most, end=end)
+    following = rows.next_batch(1, 1)
+    return end if following is None else following.offsets[0]
+
+
+def _within_rows(source: Source, start: int, end: int, most: int) -> tuple[int, int]:
+    """Return the end of the first lines of a range, `most` at most, and how many they are."""
+    count = count_rows_of(Fragment(source, start, end))
+    if count <= most:
+        return end, count
+    rows = rows_from(OpenedFile(source), 0, start=start, end=end)
+    rows.skip(most)
+    following = rows.next_batch(1, 1)
+    assert following is not None
+    return following.offsets[0], most

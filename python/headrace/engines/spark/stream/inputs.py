@@ -1,0 +1,96 @@
+"""What a stream can read: files, sets of shards, or logs, by what the paths are."""
+
+from __future__ import annotations
+
+import glob
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+
+from headrace.engines.spark.source.options import local_path
+from headrace.errors import SourceNotFoundError, UsageError
+from headrace.store.files import remote
+from headrace.store.files.patterns import matches
+from headrace.store.files.source import data_files
+from headrace.store.log.names import is_log
+from headrace.store.log.read.partitions import has_logs
+from headrace.store.shards.listing import is_set
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from headrace.engines.spark.stream.options import Budget, StreamOptions
+    from headrace.physical.fragment import Fragment
+
+
+class Growing(Protocol):
+    """What has a beginning that does not change, and becomes more."""
+
+    kind: ClassVar[str]
+    place: ClassVar[type[Any]]
+
+    def earliest(self) -> dict[str, Any]:
+        """Return where it begins now, without what begins at its very first row."""
+        ...
+
+    def latest(self) -> dict[str, Any]:
+        """Return how far it goes now."""
+        ...
+
+    def within(
+        self, start: Mapping[str, Any], latest: Mapping[str, Any], budget: Budget
+    ) -> dict[str, Any]:
+        """Return how far a batch goes from `start`; raise if that is no place of it any more."""
+        ...
+
+    def fragments(
+        self, start: Mapping[str, Any], end: Mapping[str, Any]
+    ) -> list[list[Fragment]]:
+        """Return the rows between two offsets, as often as somebody asks."""
+        ...
+
+
+def growing(options: StreamOptions, *, numbered: bool) -> Growing:
+    """Return what a stream reads; all paths must be of one kind.
+
+    With `numbered`, fragments know the numbers of their rows.
+    """
+    paths = [local_path(path) for path in options.read.paths]
+    kinds = {path: _kind(path) for path in paths}
+    if len(set(kinds.values())) > 1:
+        told = ", ".join(f"{path} has {kind}" for path, kind in kinds.items())
+        raise UsageError(f"a stream reads one kind of things, but {told}")
+    match kinds[paths[0]]:
+        case "logs":
+            from headrace.engines.spark.stream.logs import LogStream
+
+            return LogStream(paths, options)
+        case "sets":
+            from headrace.engines.spark.stream.sets import SetStream
+
+            return SetStream(paths, options, numbered=numbered)
+        case _:
+            from headrace.engines.spark.stream.files import FileStream
+
+            return FileStream(paths, options, numbered=numbered)
+
+
+def _kind(path: str) -> str:
+    if remote.is_url(path):
+        raise UsageError(
+            f"{path}: a stream is read from file systems; copy what is new to one"
+        )
+    if is_set(Path(path)):
+        return "sets"
+    if Path(path).is_dir():
+        # Where there is nothing yet, files may come.
+        logs = is_log(Path(path)) or (
+            not data_files(Path(path)) and has_logs(Path(path))
+        )
+        return "logs" if logs else "files"
+    if glob.has_magic(path):
+        return (
+            "logs" if any(is_log(Path(match)) for match in matches(path)) else "files"
+        )
+    if not Path(path).exists():
+        raise SourceNotFoundError(path)
+    return "files"

@@ -1,0 +1,134 @@
+"""What a streaming read was asked for besides what any read is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from headrace.engines.spark.source.options import Option, ReadOptions, read_options
+from headrace.errors import UsageError
+from headrace.store.files.units import parse_size
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+STREAM_OPTIONS = (
+    Option("maxBytesPerTrigger", "a batch has at most so many bytes of files or lines"),
+    Option("maxRowsPerTrigger", "a batch has at most so many lines"),
+    Option(
+        "startingOffsets",
+        "where a new query begins: `earliest`, `latest`, or an offset as JSON",
+    ),
+    Option(
+        "onDataLoss",
+        "`fail`: stop if something is gone that was not read; `skip`: warn and go on",
+    ),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """What a batch may have, None where nothing was said."""
+
+    max_bytes: int | None = None
+    max_rows: int | None = None
+
+
+class Spending:
+    """What is left of a budget, for things that are taken one after the other."""
+
+    def __init__(self, budget: Budget) -> None:
+        self._bytes = budget.max_bytes
+        self._rows = budget.max_rows
+        self._some = False
+
+    @property
+    def max_bytes(self) -> int | None:
+        """How many bytes may be taken, None for any."""
+        return self._bytes
+
+    @property
+    def max_rows(self) -> int | None:
+        """How many lines may be taken, None for any."""
+        return self._rows
+
+    @property
+    def spent(self) -> bool:
+        """Whether nothing more is taken."""
+        left = (self._bytes, self._rows)
+        return self._some and any(each is not None and each <= 0 for each in left)
+
+    def take(self, size: int, rows: int) -> None:
+        """Take something."""
+        self._some = True
+        self._bytes = None if self._bytes is None else self._bytes - size
+        self._rows = None if self._rows is None else self._rows - rows
+
+    def first_of(self, things: Iterable[tuple[int, int]]) -> int:
+        """Take what there is of things with so many bytes and lines; return how many.
+
+        The very first one is taken whatever it has, so that a stream never stands still.
+
+        >>> spending = Spending(Budget(max_bytes=10))
+        >>> spending.first_of([(7, 1), (3, 1), (1, 1)]), spending.first_of([(1, 1)])
+        (2, 0)
+        """
+        taken = 0
+        for size, rows in things:
+            over = self._over(size, self._bytes) or self._over(rows, self._rows)
+            if self.spent or (self._some and over):
+                break
+            self.take(size, rows)
+            taken += 1
+        return taken
+
+    @staticmethod
+    def _over(wanted: int, left: int | None) -> bool:
+        return left is not None and wanted > left
+
+
+@dataclass(frozen=True, slots=True)
+class StreamOptions:
+    """One streaming read, apart from its schema."""
+
+    read: ReadOptions
+    budget: Budget
+    starting: str
+    skip_lost: bool
+
+
+def stream_options(given: Mapping[str, str]) -> StreamOptions:
+    """Translate Spark's options; a name that is in none of the tables of a read is refused.
+
+    >>> stream_options({"path": "log", "maxBytesPerTrigger": "64MiB"}).budget
+    Budget(max_bytes=67108864, max_rows=None)
+    """
+    values = {name.lower(): value for name, value in given.items()}
+    ours = {option.name.lower() for option in STREAM_OPTIONS}
+    losing = values.get("ondataloss", "fail").lower()
+    if losing not in ("fail", "skip"):
+        raise UsageError(f"option onDataLoss is {losing}; it is fail or skip")
+    return StreamOptions(
+        read_options(
+            {name: text for name, text in given.items() if name.lower() not in ours}
+        ),
+        Budget(
+            _most("maxBytesPerTrigger", values),
+            _most("maxRowsPerTrigger", values),
+        ),
+        values.get("startingoffsets", "earliest"),
+        losing == "skip",
+    )
+
+
+def _most(name: str, values: Mapping[str, str]) -> int | None:
+    text = values.get(name.lower())
+    if text is None:
+        return None
+    try:
+        most = parse_size(text)
+    except UsageError as error:
+        raise UsageError(f"option {name}: {error}") from error
+    if most == 0:
+        raise UsageError(f"option {name} is {text}; it must be at least 1")
+    return most

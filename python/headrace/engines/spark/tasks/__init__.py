@@ -1,0 +1,1 @@
+"""Spark jobs of our tasks: run, cancelled, followed, explained when they fail."""

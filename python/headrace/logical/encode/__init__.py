@@ -1,0 +1,1 @@
+"""A resolved query, encoded as a program for the core."""

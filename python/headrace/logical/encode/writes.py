@@ -1,0 +1,452 @@
+"""Changes to a document: ``patch``, and chains from ``$`` that end in a write.
+
+``$.a.b.set(1)`` is the whole document with one place changed, and
+``patch $ {a.b: 1}`` the same; both are one `PATCH` of the program, whose edits have
+a path, a change and maybe a condition. A path goes through *places*: fields, elements,
+``[*]`` and ``..key``. What a slice or a call gives is a value of its own, so a write
+behind one is refused.
+
+In a change, ``@`` is the old value, and a bare name is a field of the object that holds the
+place; of the old value itself, if that is an element or the whole document.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import TYPE_CHECKING, TypeGuard
+
+from headrace.language import ast
+from headrace.language.unparse import unparse
+from headrace.logical.encode.program import (
+    Id,
+    Tag,
+    flag,
+    many,
+    number,
+    signed,
+    text,
+)
+from headrace.logical.errors import QueryMeaningError
+from headrace.logical.names.scope import Holder, Macro
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from headrace.logical.encode.compiler import Compiler
+    from headrace.logical.names.scope import Scope
+
+WRITES = frozenset(
+    {"set", "modify", "delete", "unset", "merge", "deep_merge", "update"}
+)
+
+_OF_DOCUMENT_ONLY = frozenset({"set", "modify", "delete"})
+"""Writes that give nothing of the value they are called on, or next to nothing."""
+
+_SEGMENT = re.compile(r"\.?([^.\[\]/]+)|\[(-?\d+)\]|\[(\*)\]")
+
+
+def is_chain(node: ast.Node) -> TypeGuard[ast.Path]:
+    """Whether an expression is a write to the document."""
+    return _is_write_to(node, ast.Root, ast.Source)
+
+
+def _is_write_to(
+    node: ast.Node | ast.Bind, *bases: type[ast.Located]
+) -> TypeGuard[ast.Path]:
+    return (
+        isinstance(node, ast.Path)
+        and isinstance(node.base, bases)
+        and first_write(node.steps) is not None
+    )
+
+
+def go_on(then: ast.Node | ast.Bind, first: ast.Node) -> TypeGuard[ast.Path]:
+    """Whether `then` is a further write to the value that `first` writes to."""
+    bases = (ast.Root, ast.Source, ast.Name, ast.Current)
+    return (
+        _is_write_to(first, *bases)
+        and _is_write_to(then, *bases)
+        and (then.base == first.base or isinstance(then.base, ast.Current))
+    )
+
+
+def chain(compiler: Compiler, node: ast.Path, scope: Scope) -> Id | None:
+    """Add a path that writes to the document; None if it does not."""
+    written, base = scope.written, node.base
+    by_name = (
+        written is not None
+        and isinstance(base, ast.Name)
+        and scope.names.get(base.name) == written.variable
+    )
+    if not (by_name or isinstance(base, ast.Root | ast.Source)):
+        return None
+    if first_write(node.steps) is None:
+        _refuse_no_place(compiler.source, node.steps)
+        return None
+    if written is not None and (by_name or base == written.base):
+        document = compiler.variable(written.variable, node.span)
+    else:
+        document = compiler.expression(base, scope)
+    return chain_on(compiler, document, node, scope)
+
+
+def chain_on(compiler: Compiler, document: Id, node: ast.Path, scope: Scope) -> Id:
+    """Add the writes of a chain, to a document that is there already."""
+    steps = node.steps
+    while (found := first_write(steps)) is not None:
+        path, write = found
+        document = _write(compiler, document, path, write, scope)
+        steps = steps[len(path) + 1 :]
+    _refuse_no_place(compiler.source, steps)
+    return compiler.steps(document, steps, scope)
+
+
+def patch(compiler: Compiler, node: ast.Patch, scope: Scope) -> Id:
+    """Add ``patch target {…}``."""
+    target = compiler.part(node.target, scope)
+    edits = [
+        _edit(
+            compiler,
+            _steps(compiler, write.path, scope),
+            write.value,
+            scope,
+            write.condition,
+        )
+        for write in node.writes
+    ]
+    return compiler.writer.add(Tag.PATCH, node.span, target, many(edits))
+
+
+def is_update(step: ast.Method) -> bool:
+    """Whether ``update`` names places, of whatever value it is called on."""
+    return step.name == "update" and (
+        len(step.args) > 1
+        or (bool(step.args) and isinstance(step.args[0].value, ast.ObjectLiteral))
+    )
+
+
+def updated(compiler: Compiler, of: Id, step: ast.Method, scope: Scope) -> Id:
+    """Add a value with the places changed that an update names."""
+    return _write(compiler, of, (), step, scope)
+
+
+def held(compiler: Compiler, node: ast.Name, holder: Holder) -> Id:
+    """Add a field of the object that holds the place which is changed."""
+    of = compiler.variable(holder.variable, node.span)
+    required = flag(node.span.start in holder.required)
+    return compiler.writer.add(
+        Tag.HELD, node.span, number(of), text(node.name) + required
+    )
+
+
+def asked_of_holder(compiler: Compiler, node: ast.Path, scope: Scope) -> Id | None:
+    """Add the object that ``has(k)`` and ``missing(k)`` are about in a change, if this is one."""
+    base, first = node.base, node.steps[0]
+    is_implied = isinstance(base, ast.Current) and base.span.start == base.span.end
+    if scope.holder is None or not is_implied or not isinstance(first, ast.Method):
+        return None
+    if first.name not in ("has", "missing"):
+        return None
+    return compiler.variable(scope.holder.variable, node.span)
+
+
+def first_write(
+    steps: Sequence[ast.Step],
+) -> tuple[Sequence[ast.Step], ast.Method] | None:
+    """Return the first write and the path before it, if there is only a path.
+
+    >>> from headrace.language.parser import parse
+    >>> [
+    ...     len(first_write(parse(q).steps)[0])
+    ...     for q in ("$.a[*].set(1)", "$.a.delete().b")
+    ... ]
+    [2, 1]
+    >>> first_write(parse("$.a[1:].set(1)").steps)
+    """
+    for position, step in enumerate(steps):
+        if isinstance(step, ast.Method):
+            return (steps[:position], step) if is_write(step) else None
+        if not _is_place(step):
+            return None
+    return None
+
+
+def is_write(step: ast.Step) -> TypeGuard[ast.Method]:
+    """Whether a method writes to the document; ``update(f)`` is an ordinary one."""
+    if not isinstance(step, ast.Method):
+        return False
+    if step.name != "update":
+        return step.name in WRITES
+    return bool(step.args) and isinstance(
+        step.args[0].value, ast.ObjectLiteral | ast.Literal
+    )
+
+
+def _is_place(step: ast.Step) -> bool:
+    """Whether a change can go through a step."""
+    match step:
+        case ast.Field() | ast.Index() | ast.Computed() | ast.Each(body=None):
+            return True
+        case ast.Descend():
+            return step.key is not None
+        case _:
+            return False
+
+
+# What is refused
+
+
+def _refuse_no_place(query: str, steps: Sequence[ast.Step]) -> None:
+    """Refuse a write to the document that goes through what is no place."""
+    first = next((step for step in steps if not _is_place(step)), None)
+    for step in steps:
+        if is_write(step) and first is not None:
+            raise _no_place(query, first, step)
+
+
+def _no_place(query: str, step: ast.Step, write: ast.Method) -> QueryMeaningError:
+    nothing = f"so {write.name} would change nothing in the document"
+    elements = f"write [* if ...].{write.name}(...) for some elements"
+    match step:
+        case ast.Method("rows", ()):
+            reason = f"rows() is not a place, {nothing}"
+            hint = f"write $.rows().map($.v.{write.name}(...)), or --stream and $[0].v"
+        case ast.Slice():
+            reason = f"a slice is not a place, {nothing}"
+            hint = f"{elements}, .modify(@[...]) for another array"
+        case ast.InlineFilter():
+            reason = f"a filter in braces is not a place, {nothing}"
+            hint = elements
+        case ast.Method(name):
+            reason = f"what {name}() gives is not a place, {nothing}"
+            hint = f"{elements}, ... | {write.name}(...) for that value alone"
+        case _:
+            reason = f"a path goes through fields and elements only, {nothing}"
+            hint = elements
+    return QueryMeaningError(query, step.span.start, reason, hint)
+
+
+def refuse_field(compiler: Compiler, node: ast.Path, scope: Scope) -> None:
+    """Refuse a write that begins at a field: it would give the new value alone."""
+    found = first_write(node.steps)
+    if found is None or found[1].name not in _OF_DOCUMENT_ONLY:
+        return
+    path, write = found
+    match node.base:
+        case ast.Name(name) if name not in scope.names:
+            path = (ast.Field(name), *path)
+        case ast.Current() if path:
+            pass
+        case _:
+            return
+    begun = unparse(ast.Path(ast.Root(), tuple(path)))
+    reason = f"{write.name} changes a document, and this path does not begin with $"
+    hint = f"write {begun}.{write.name}(...)"
+    if isinstance(path[0], ast.Field):
+        hint += f", or patch @ {{{begun[2:]}: ...}}"
+    raise compiler.error(node, reason, hint)
+
+
+# Edits
+
+
+def _write(
+    compiler: Compiler,
+    document: Id,
+    path: Sequence[ast.Step],
+    write: ast.Method,
+    scope: Scope,
+) -> Id:
+    span = write.span
+    before = _steps(compiler, path, scope)
+    edits = _edits(compiler, before, write, scope)
+    return compiler.writer.add(Tag.PATCH, span, number(document), many(edits))
+
+
+def _edits(
+    compiler: Compiler, before: list[bytes], write: ast.Method, scope: Scope
+) -> list[bytes]:
+    match write.name, write.args:
+        case "delete", ():
+            return [_edit(compiler, before, ast.Delete(span=write.span), scope)]
+        case "set", (ast.Arg(value=ast.Lambda() as function),):
+            hint = "write modify(x => ...) for a value made of the old one"
+            raise compiler.error(function, "set takes a value", hint)
+        case "set" | "modify", (arg,):
+            return [_edit(compiler, before, arg.value, scope)]
+        case "unset", (_, *_):
+            keys = [b"\x00" + text(_key(compiler, arg)) for arg in write.args]
+            gone = ast.Delete(span=write.span)
+            return [_edit(compiler, [*before, key], gone, scope) for key in keys]
+        case "merge" | "deep_merge", (arg,):
+            return [_edit(compiler, before, _merged(write, arg), scope)]
+        case "update", (ast.Arg(value=ast.ObjectLiteral() as fields),):
+            return _updates(compiler, before, fields, scope)
+        case "update", (ast.Arg(value=ast.Literal(value=str(quoted))), arg):
+            path = [*before, *_quoted(compiler, quoted, write)]
+            return [_edit(compiler, path, arg.value, scope)]
+        case "update", (first, _):
+            hint = "write $.set_path(p, ...) for a path that is computed"
+            raise compiler.error(first, "update takes its path in quotes", hint)
+        case _:
+            hint = "write $.omit(a, b) for several" if write.name == "unset" else ""
+            reason = f"{write.name} does not take these arguments"
+            raise compiler.error(write, reason, hint)
+
+
+def _merged(write: ast.Method, arg: ast.Arg) -> ast.Node:
+    there = ast.Coalesce((ast.Current(), ast.ObjectLiteral(())), span=write.span)
+    return ast.Path(there, (replace(write, args=(arg,)),), span=write.span)
+
+
+def _updates(
+    compiler: Compiler, before: list[bytes], fields: ast.ObjectLiteral, scope: Scope
+) -> list[bytes]:
+    """Return the edits of ``update({…})``: each key is a field of the target, or a path."""
+    edits = []
+    for entry in fields.entries:
+        if not isinstance(entry, ast.Entry) or entry.optional:
+            hint = "write update({key: value}), update({key: value when test})"
+            raise compiler.error(entry, "update takes keys with their values", hint)
+        if re.search(r"[.\[/]", entry.key):
+            path = [*before, *_quoted(compiler, entry.key, entry)]
+        else:
+            path = [*before, b"\x00" + text(entry.key)]
+        edits.append(_edit(compiler, path, entry.value, scope, entry.condition))
+    return edits
+
+
+def _edit(
+    compiler: Compiler,
+    path: list[bytes],
+    value: ast.Node,
+    scope: Scope,
+    condition: ast.Node | None = None,
+) -> bytes:
+    """Return one edit: each place of the path gets the value, if the condition holds."""
+    variable = compiler.writer.variable()
+    holder = Holder(variable, frozenset(_written_names(value)))
+    inner = replace(scope, holder=holder)
+    if isinstance(value, ast.Delete):
+        change = b"\x01"
+    else:
+        change = b"\x00" + number(_changed(compiler, value, inner))
+    when = compiler.optional_part(condition, inner)
+    return many(path) + change + when + number(variable)
+
+
+def _changed(compiler: Compiler, value: ast.Node, scope: Scope) -> Id:
+    """Add a new value, made of the old one."""
+    if isinstance(value, ast.Name) and isinstance(
+        macro := scope.names.get(value.name), Macro
+    ):
+        value, scope = macro.function, replace(macro.inside(), holder=scope.holder)
+    if not isinstance(value, ast.Lambda):
+        return compiler.expression(value, scope)
+    function = value
+    if len(function.params) != 1:
+        raise compiler.error(value, "the lambda is given one value: the old one")
+    variable = compiler.writer.variable()
+    body = compiler.destructured(
+        [(function.params[0], variable)],
+        scope,
+        lambda inner: compiler.expression(function.body, inner),
+    )
+    current = compiler.writer.add(Tag.CURRENT, value.span)
+    return compiler.let(variable, current, body, value.span)
+
+
+def _written_names(value: ast.Node) -> Iterator[int]:
+    """Yield where names stand whose values are written as they are, or parts of them.
+
+    >>> from headrace.language.parser import parse
+    >>> list(_written_names(parse("{a: b, c: [d], e: f > 1, g: h ?? i}")))
+    [4, 11, 34]
+    """
+    match value:
+        case ast.Name():
+            yield value.span.start
+        case ast.Path(ast.Name() as base, (first, *_)):
+            if not (isinstance(first, ast.Method) and first.name == "or"):
+                yield base.span.start
+        case ast.ObjectLiteral(entries):
+            for entry in entries:
+                match entry:
+                    case ast.Shorthand():
+                        yield entry.span.start
+                    case ast.Entry(optional=False) | ast.ComputedEntry():
+                        yield from _written_names(entry.value)
+                    case ast.Entry() | ast.Spread():
+                        pass
+        case _:
+            for part in _results(value):
+                yield from _written_names(part)
+
+
+def _results(value: ast.Node) -> Sequence[ast.Node]:
+    """Return the expressions of which one is the value, or which are its elements."""
+    match value:
+        case ast.ArrayLiteral(items):
+            return [item for item in items if not isinstance(item, ast.Spread)]
+        case ast.Conditional():
+            return [value.then, value.otherwise]
+        case ast.Try():
+            return [value.body, value.otherwise]
+        case ast.Let() | ast.Lambda():
+            return [value.body]
+        case ast.Match():
+            return [arm.body for arm in value.arms]
+        case ast.Coalesce() | ast.Or():
+            return [value.operands[-1]]
+        case _:
+            return []
+
+
+def _key(compiler: Compiler, arg: ast.Arg) -> str:
+    match arg.value:
+        case ast.Name(name=key) | ast.Literal(value=str(key)):
+            return key
+        case _:
+            raise compiler.error(arg, "a key is a name or a text")
+
+
+def _steps(compiler: Compiler, path: Sequence[ast.Step], scope: Scope) -> list[bytes]:
+    encoded = []
+    for step in path:
+        match step:
+            case ast.Field():
+                encoded.append(b"\x00" + text(step.name))
+            case ast.Index():
+                encoded.append(b"\x01" + signed(step.index))
+            case ast.Each():
+                condition = compiler.optional_part(
+                    step.condition, scope.about_current()
+                )
+                encoded.append(b"\x02" + condition)
+            case ast.Descend(key=str(key)):
+                encoded.append(b"\x03" + text(key))
+            case ast.Computed():
+                # What it says in a path that is read: it is evaluated where the path stands.
+                encoded.append(b"\x04" + compiler.part(step.key, scope))
+            case _:
+                raise compiler.error(step, "a change cannot go through this")
+    return encoded
+
+
+def _quoted(compiler: Compiler, path: str, node: ast.Located) -> list[bytes]:
+    """Encode a path that is written as text: ``a.b[0].c``, ``a.b[*].c``."""
+    steps, at = [], 0
+    while at < len(path):
+        segment = _SEGMENT.match(path, at)
+        if segment is None:
+            raise compiler.error(node, f"{path!r} is not a path")
+        name, index, every = segment.groups()
+        if name is not None:
+            steps.append(b"\x00" + text(name))
+        elif index is not None:
+            steps.append(b"\x01" + signed(int(index)))
+        elif every is not None:
+            steps.append(b"\x02" + flag(0))
+        at = segment.end()
+    return steps

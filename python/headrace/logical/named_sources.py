@@ -1,0 +1,170 @@
+"""Named sources in a query: what can be asked of them beforehand, is.
+
+``@users.filter(active).count()`` says nothing of the rows it stands beside, so it is
+asked once of the rows of that source, as a query of its own; the program that it is
+a part of then has its answer by number.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from headrace.kernel.builtins import builtins
+from headrace.language import ast, traversal
+from headrace.language.unparse import unparse
+from headrace.logical.encode.joins import is_join, join_call
+from headrace.logical.encode.writes import first_write
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+def lifted(tree: ast.Node) -> tuple[ast.Node, dict[str, ast.Node]]:
+    """Return a query without its questions to named sources, and these.
+
+    In the query, each is replaced by a source that has the question as its name.
+    """
+    questions: dict[str, ast.Node] = {}
+
+    def ask(question: ast.Source | ast.Path) -> ast.Source:
+        name = unparse(question).removeprefix("@")
+        questions[name] = question
+        return ast.Source(name, span=question.span)
+
+    def lift(tree: ast.Node, given: frozenset[str]) -> ast.Node:
+        known = given | set(traversal.names_given(tree))
+
+        def inside(node: ast.Node) -> ast.Node:
+            return lift(node, known)
+
+        match tree:
+            case ast.Source():
+                return ask(tree)
+            case ast.Path(ast.Source() as source, steps):
+                # Further writes may go on with what a write gives.
+                is_write = first_write(steps) is not None
+                count = 0 if is_write else closed_steps(steps, given)
+                asked = ast.Path(source, steps[:count], span=tree.span)
+                answer = ask(asked if count else source)
+                rest = tuple(traversal.rebuilt(step, inside) for step in steps[count:])
+                return ast.Path(answer, rest, span=tree.span) if rest else answer
+            case _:
+                return traversal.rebuilt(tree, inside)
+
+    return lift(tree, frozenset()), questions
+
+
+def is_closed(tree: ast.Node, given: frozenset[str] = frozenset()) -> bool:
+    """Whether a query is about a named source and nothing around it.
+
+    `given`: names that stand for values around it.
+
+    >>> from headrace.language.parser import parse
+    >>> is_closed(parse("@users.filter(active)")), is_closed(parse("@users.take(n)"))
+    (True, False)
+    """
+    match tree:
+        case ast.Source():
+            return True
+        case ast.Path(ast.Source(), steps):
+            return closed_steps(steps, given) == len(steps)
+        case _:
+            return False
+
+
+def begins_with_rows(steps: Sequence[ast.Step]) -> bool:
+    """Whether steps are about rows, each of which is ``$`` in them."""
+    match steps:
+        case (ast.Method("rows", ()), *_):
+            return True
+        case _:
+            return False
+
+
+def are_closed(steps: Sequence[ast.Step]) -> bool:
+    """Whether all steps are about the value before them and nothing else."""
+    return closed_steps(steps, frozenset()) == len(steps)
+
+
+def closed_steps(steps: Sequence[ast.Step], given: frozenset[str]) -> int:
+    """Count the first steps that are about the value before them and nothing else."""
+    around = _Around(given, begins_with_rows(steps))
+    if (found := first_write(steps)) is not None:
+        changed = (*found[0], found[1])
+        # What a write gives is the whole value: it cannot be cut from its path.
+        if not all(_is_closed_change(step, around) for step in changed):
+            return 0
+        return len(changed) + closed_steps(steps[len(changed) :], given)
+    first_each = len(steps)
+    for count, step in enumerate(steps):
+        if not _is_closed_step(step, around):
+            # What follows ``[*]`` is about each element, and cannot be cut from it.
+            return min(count, first_each)
+        if isinstance(step, ast.Each) and step.body is None:
+            first_each = min(count, first_each)
+    return len(steps)
+
+
+@dataclass(frozen=True, slots=True)
+class _Around:
+    """What stands around a step: names of values, and whether ``$`` is the row."""
+
+    given: frozenset[str]
+    row_is_root: bool
+
+    def is_unused(self, tree: ast.Node) -> bool:
+        """Whether an argument about elements uses nothing of it."""
+        roots = any(isinstance(node, ast.Root) for node in traversal.walk(tree))
+        return (self.row_is_root or not roots) and not (
+            traversal.names_used(tree) & self.given
+        )
+
+
+def _is_closed_change(step: ast.Step, around: _Around) -> bool:
+    """Whether a step of a write is about what it changes and nothing else."""
+    return not isinstance(step, ast.Computed) and all(
+        around.is_unused(node) for node in traversal.children(step)
+    )
+
+
+def _is_closed_step(step: ast.Step, around: _Around) -> bool:
+    match step:
+        case ast.Method() if is_join(step):
+            call = join_call(step.name, step.args)
+            return (
+                not isinstance(call, str)
+                and is_closed(call.other, around.given)
+                and around.is_unused(call.on)
+                and around.is_unused(call.right_on)
+            )
+        case ast.Method():
+            return _is_closed_method(step, around)
+        case ast.InlineFilter() | ast.Each():
+            return all(around.is_unused(node) for node in traversal.children(step))
+        case ast.Field() | ast.Index() | ast.Slice() | ast.Descend() | ast.ExactlyOne():
+            return True
+        case _:
+            return False
+
+
+def _is_closed_method(step: ast.Method, around: _Around) -> bool:
+    builtin = builtins().get(step.name)
+    if builtin is None:
+        return begins_with_rows([step])
+    for position, arg in enumerate(step.args):
+        parameter = builtin.parameter(position)
+        if parameter is not None and parameter.kind == "each":
+            if not around.is_unused(arg.value):
+                return False
+        elif not _is_fixed(arg.value):
+            return False
+    return True
+
+
+def _is_fixed(tree: ast.Node) -> bool:
+    """Whether an argument is the same wherever it stands."""
+    return all(
+        isinstance(node, ast.Literal | ast.Negate | ast.ArrayLiteral)
+        for node in traversal.walk(tree)
+    ) or is_closed(tree)

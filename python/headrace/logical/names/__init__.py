@@ -1,0 +1,1 @@
+"""Names in a query: scopes, resolution, inlining."""

@@ -1,0 +1,95 @@
+"""What ``$``, ``@`` and names mean in a query about all rows, refused where they mean nothing.
+
+Beside ``$.rows()`` there is no row; with ``--stream`` the array of all rows has no fields.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from headrace.language import ast
+from headrace.logical.errors import QueryMeaningError
+from headrace.logical.names import visibility
+from headrace.logical.names.visibility import Around
+
+if TYPE_CHECKING:
+    from headrace.language.ast import Located
+
+_WITHOUT_RECEIVER = frozenset({"env", "now"})
+
+
+def checked(tree: ast.Node, *, whole: bool, query: str) -> ast.Node:
+    """Return a query about all rows in which ``@`` is never all of them by itself.
+
+    `whole`: ``$`` is the array of all rows, and ``@`` is the same for the query as a whole.
+    `query` is its text, for errors.
+    """
+    return _Check(whole, query).of(tree, Around())
+
+
+@dataclass(frozen=True, slots=True)
+class _Check:
+    whole: bool
+    query: str
+
+    def of(self, node: ast.Node, around: Around) -> ast.Node:  # noqa: C901, a table of kinds
+        match node:
+            case ast.Root() if around.stage == "beside":
+                raise self._no_row(node, "$")
+            case ast.Root() if not self.whole and around.stage == "none":
+                raise self._no_row(node, "$")
+            case ast.Current() if around.is_top:
+                if not self.whole:
+                    raise self._no_row(node, "@")
+                return ast.Root(span=node.span)
+            case ast.Name(name) if around.is_top and name not in around.names:
+                raise self._no_field(node, name)
+            case ast.Call(name, ()) if (
+                around.is_top and name not in around.names | _WITHOUT_RECEIVER
+            ):
+                if not self.whole:
+                    raise self._no_row(node, f"{name}() of @")
+                return ast.Call(
+                    name, (ast.Arg(ast.Root(span=node.span)),), span=node.span
+                )
+            case ast.ObjectLiteral(entries) if around.is_top:
+                for entry in entries:
+                    if (
+                        isinstance(entry, ast.Shorthand)
+                        and entry.name not in around.names
+                    ):
+                        raise self._no_field(entry, entry.name)
+            case ast.Path(ast.Root(), (ast.Field(name) as field, *_)) if (
+                self.whole and around.stage == "none"
+            ):
+                raise self._no_field(field, name)
+            case _:
+                pass
+        return visibility.rebuilt(node, around, self.of)
+
+    def _no_row(self, node: Located, what: str) -> QueryMeaningError:
+        return self._error(
+            node,
+            f"{what} is no row here: $ and @ are rows only inside the stages of $.rows()",
+            "name what is about all rows, and go on: "
+            "$.rows().count() -> n | $.rows().map([$, n])",
+        )
+
+    def _no_field(self, node: Located, name: str) -> QueryMeaningError:
+        if self.whole:
+            return self._error(
+                node,
+                f"{name} is a field of all rows here: the array of all rows has no fields",
+                f"write $.map({name}) for that of each row, $[0].{name} for one, "
+                f"or @{name} for a source of this name",
+            )
+        return self._error(
+            node,
+            f"{name} is a field of no row: beside $.rows() there is none",
+            f"write $.rows().map({name}), or name what is about all rows and go on: "
+            f"$.rows().count() -> n | $.rows().map([{name}, n])",
+        )
+
+    def _error(self, node: Located, reason: str, hint: str) -> QueryMeaningError:
+        return QueryMeaningError(self.query, node.span.start, reason, hint)

@@ -1,0 +1,1 @@
+"""A pipeline before it runs: passes, and the engine steps of each stage."""

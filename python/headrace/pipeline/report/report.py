@@ -1,0 +1,200 @@
+"""What a run has done, and what there is now.
+
+Every number is taken from what was committed; `adds_up` compares each stage with the one
+behind it, from the first line that was read to the last that is in the output.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import asdict, dataclass, field
+from itertools import pairwise
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
+
+from headrace.errors import UnwritableError
+from headrace.store.files.atomic import write_atomically
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from pathlib import Path
+
+    from headrace.engines.rows.steps import StepCounts
+    from headrace.engines.spark.tasks.stage_metrics import SparkStage
+
+    Tell: TypeAlias = Callable[["Progress"], object]
+
+Status: TypeAlias = Literal["up to date", "made", "appended", "replaced"]
+
+
+@dataclass(frozen=True, slots=True)
+class PassReport:
+    """One pass. `counts` are those of this run, `in_all` of all rows that are there."""
+
+    number: int
+    title: str
+    status: Status
+    why: str
+    moves: bool
+    inputs: int
+    input_bytes: int
+    all_inputs: int
+    jobs: int
+    tasks: int
+    seconds: float
+    counts: Mapping[str, StepCounts]
+    in_all: Mapping[str, StepCounts]
+    set: str
+    generation: int
+    rows: int
+    bytes: int
+    spark: tuple[SparkStage, ...] = ()
+    """What Spark has counted of it; nothing over Spark Connect."""
+
+
+@dataclass(frozen=True, slots=True)
+class Quarantine:
+    """The rows that are not in the output because something is wrong with them."""
+
+    directory: str
+    files: tuple[str, ...]
+    rows: int
+    reasons: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """The output as it is now."""
+
+    metadata: str
+    generation: int
+    rows: int
+    parts: int
+    bytes: int
+    logical_bytes: int
+    partitions: int
+
+
+@dataclass(frozen=True, slots=True)
+class IndexReport:
+    """An index of the parts of the output: how many have got one, and how many had it."""
+
+    title: str
+    built: int
+    kept: int
+    rows: int
+    skipped: int
+    bytes: int
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """One run."""
+
+    name: str
+    run: int
+    started: str
+    seconds: float
+    master: str | None
+    """Where Spark ran; None if there was nothing to do for it."""
+    passes: tuple[PassReport, ...]
+    quarantine: Quarantine
+    result: Result
+    indexes: tuple[IndexReport, ...] = ()
+    path: str = field(default="", compare=False)
+    """The report as a page, if it was written."""
+
+    @property
+    def changed(self) -> bool:
+        """Whether anything was done."""
+        made = any(each.status != "up to date" for each in self.passes)
+        return made or any(each.built for each in self.indexes)
+
+    @property
+    def adds_up(self) -> bool:
+        """Whether every line that was read is in the output, or somewhere it is said."""
+        stages = [count for each in self.passes for count in each.in_all.values()]
+        whole = all(count.add_up for count in stages)
+        chained = all(
+            before.written == behind.read for before, behind in pairwise(stages)
+        )
+        rejected = sum(count.rejected for count in stages) == self.quarantine.rows
+        return whole and chained and rejected and stages[-1].written == self.result.rows
+
+    def to_json(self) -> str:
+        """Return it as JSON."""
+        facts = asdict(self)
+        del facts["path"]
+        facts["adds_up"] = self.adds_up
+        return json.dumps(facts, ensure_ascii=False, indent=1) + "\n"
+
+
+def save(report: Report, reports: Path, root: Path) -> str:
+    """Write a report as JSON and as a page, by its number and as the last one."""
+    from headrace.pipeline.report.html import page
+
+    contents = {"json": report.to_json(), "html": page(report)}
+    try:
+        reports.mkdir(parents=True, exist_ok=True)
+        for ending, text in contents.items():
+            # A directory may be called by bytes that are no text.
+            content = text.encode(errors="backslashreplace")
+            write_atomically(reports / f"{report.run:06}.{ending}", [content])
+            write_atomically(root / f"report.{ending}", [content])
+    except OSError as error:
+        where, reason = os.fspath(error.filename), error.strerror or str(error)
+        left = "the output is committed, and the next run writes a report of it"
+        raise UnwritableError(where, reason, left) from error
+    return str(root / "report.html")
+
+
+def next_number(reports: Path) -> int:
+    """Return the number of the next run."""
+    names = [path.stem for path in reports.glob("*.json")] if reports.is_dir() else []
+    return max((int(name) for name in names if name.isdigit()), default=0) + 1
+
+
+class Progress(NamedTuple):
+    """Tasks that are done of the `number`-th of `passes` passes.
+
+    Before the first of a pass there are none: then it begins.
+    """
+
+    number: int
+    passes: int
+    title: str
+    done: int
+    tasks: int
+
+
+_COLUMNS = ("read", "blank", "rejected", "filtered", "kept", "written")
+
+
+def accounts(report: Report) -> str:
+    """Say what became of all rows, stage after stage, as a table."""
+    stages = [
+        (stage, count) for each in report.passes for stage, count in each.in_all.items()
+    ]
+    rows: list[tuple[str, ...]] = [("stage", *_COLUMNS)]
+    rows += [
+        (stage, *(f"{getattr(count, name):,}" for name in _COLUMNS))
+        for stage, count in stages
+    ]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = [
+        "  ".join(
+            cell.ljust(width) if at == 0 else cell.rjust(width)
+            for at, (cell, width) in enumerate(zip(row, widths, strict=True))
+        )
+        for row in rows
+    ]
+    held = report.quarantine
+    if held.rows:
+        lines.append(f"{held.rows:,} rejected rows are in {held.directory}")
+        lines += [f"  {count:,}  {reason}" for reason, count in held.reasons.items()]
+    verdict = (
+        "every line is accounted for" if report.adds_up else "THE COUNTS DO NOT ADD UP"
+    )
+    lines.append(f"{verdict}; report: {report.path}")
+    return "\n".join(lines)

@@ -1,0 +1,1 @@
+"""A pipeline run: inputs, jobs, the Spark session."""

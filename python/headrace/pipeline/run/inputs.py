@@ -1,0 +1,178 @@
+"""The files that a pass reads, each with what tells whether it is another one now."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from headrace.engines.spark.source.partitions import absolute, packed
+from headrace.errors import BadRowError, UsageError
+from headrace.kernel.rows import File, reading
+from headrace.kernel.values import MAX_DEPTH
+from headrace.physical.fragment import fragments
+from headrace.pipeline.spec import texts
+from headrace.pipeline.state.ledger import Input, stamp_of
+from headrace.store.files import remote
+from headrace.store.files.source import expand
+from headrace.store.files.units import parse_size
+from headrace.store.shards.shard_set import ShardSet
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import TypeAlias
+
+    from headrace.physical.fragment import Fragment
+    from headrace.pipeline.spec import Pipeline
+    from headrace.pipeline.state.layout import Place
+    from headrace.store.files.source import Source
+    from headrace.store.shards.names import SetNames
+
+    Inputs: TypeAlias = list[tuple[Input, Source]]
+    from headrace.pipeline.state.ledger import Ledger
+
+_LOOK_BACK = 1 << 16
+"""How many bytes are looked at together for the last newline."""
+
+
+def whole_lines(source: Source) -> Source:
+    """Return a plain file without a last line that has no newline yet."""
+    if not _is_plain(source) or source.size == 0:
+        return source
+    with reading(source.location):
+        file = File(source.location)
+        end = _behind_last_newline(file, source.size)
+        return replace(source, size=end, ends=file.fingerprint(end))
+
+
+def _behind_last_newline(file: File, end: int) -> int:
+    while end > 0:
+        start = max(end - _LOOK_BACK, 0)
+        newline = file.read_at(start, end - start).rfind(b"\n")
+        if newline >= 0:
+            return start + newline + 1
+        end = start
+    return 0
+
+
+def continued(found: Inputs, done: Ledger) -> Inputs:
+    """Return inputs, those that have only grown as what was read of them and what is new.
+
+    Of a file that is named twice, nobody could say which time its parts are of.
+    """
+    read: dict[str, list[Input]] = {}
+    for each in done.inputs:
+        read.setdefault(each.path, []).append(each)
+    times = Counter(now.path for now, _source in found)
+    inputs: Inputs = []
+    for now, source in found:
+        before = read.get(now.path, [])
+        if times[now.path] > 1 or not _is_one_file(before):
+            inputs.append((now, source))
+            continue
+        last = before[-1]
+        same = (now.size, now.stamp) == (last.size, last.stamp)
+        if not same and not _has_grown(source, last):
+            inputs.append((now, source))
+            continue
+        inputs += [(each, source) for each in before]
+        if now.size > last.size:
+            inputs.append((now._replace(start=last.size), source))
+    return inputs
+
+
+def _is_one_file(inputs: Sequence[Input]) -> bool:
+    """Whether these are all of one file, up to some byte."""
+    follows = all(one.size == two.start for one, two in pairwise(inputs))
+    return bool(inputs) and inputs[0].start == 0 and follows
+
+
+def _has_grown(source: Source, last: Input) -> bool:
+    if not _is_plain(source) or source.size < last.size:
+        return False
+    with reading(source.location):
+        file = File(source.location)
+        size, mtime_ns, _ctime_ns = file.stat()
+        if size <= last.size:
+            return False
+        ended = last.size == 0 or file.read_at(last.size - 1, 1) == b"\n"
+        before = stamp_of(mtime_ns, file.fingerprint(last.size))
+        # The time is another one, of course.
+        return ended and before.partition("-")[2] == last.stamp.partition("-")[2]
+
+
+def _is_plain(source: Source) -> bool:
+    return source.kind == "file" and source.codec == "none"
+
+
+def main_inputs(pipeline: Pipeline, place: Place) -> Inputs:
+    """Find the files that the pipeline reads."""
+    waits = pipeline.source.wait_for_newline
+    return _found(pipeline.source.paths, place, whole=waits)
+
+
+def named_inputs(pipeline: Pipeline, place: Place) -> dict[str, Inputs]:
+    """Find the files of the named sources."""
+    return {name: _found(paths, place) for name, paths in pipeline.names.items()}
+
+
+def part_inputs(names: SetNames) -> Inputs:
+    """Return the parts of a set that a pass has made."""
+    shards = ShardSet(names.directory, names.name)
+    sources = shards.sources()
+    return [
+        (Input(part.path, part.bytes, part.digest), source)
+        for part, source in zip(shards.metadata.parts, sources, strict=True)
+    ]
+
+
+def _found(paths: str | Sequence[str], place: Place, *, whole: bool = False) -> Inputs:
+    """Find files; of those that are still written to, only `whole` lines if wanted."""
+    located = [
+        path if remote.is_url(path) else str(place.base / path) for path in texts(paths)
+    ]
+    found = []
+    own = place.root.resolve()
+    for each in expand(located):
+        source = whole_lines(each) if whole else each
+        path = source.location
+        if source.is_pipe:
+            raise UsageError(f"{path}: a pipeline cannot read a pipe")
+        if source.kind == "file" and Path(path).resolve().is_relative_to(own):
+            raise UsageError(
+                f"{path}: the pipeline itself writes there; let `source` and `names` "
+                "name other files, or `directory` another place"
+            )
+        if source.kind == "file" and Path(path).is_relative_to(place.base):
+            # So that it may be moved together with all it reads.
+            path = os.path.relpath(path, place.base)
+        # A file may be called by bytes that are no text, but the ledger is.
+        path = os.fsencode(path).decode(errors="backslashreplace")
+        stamp = stamp_of(source.mtime_ns, source.ends)
+        found.append((Input(path, source.size, stamp), source))
+    return found
+
+
+def split(chosen: Inputs, size: int) -> tuple[tuple[Fragment, ...], ...]:
+    """Cut inputs into fragments of about `size` bytes, and these into tasks."""
+    cut: list[Fragment] = []
+    for each, source in chosen:
+        cut += fragments(absolute(source), size, each.start, each.size)
+    return tuple(packed(cut, size))
+
+
+def check_named(pipeline: Pipeline, sources: Sequence[Source]) -> None:
+    """Raise if a row of a source that others are joined with is bad."""
+    from headrace.engines.local.tally import tally
+
+    limit = parse_size(pipeline.source.max_line)
+    stats = tally(sources, max_line=limit, max_depth=MAX_DEPTH)
+    for bad in stats.first_bad:
+        raise BadRowError(bad.path, bad.line, bad.offset, bad.reason)
+    if stats.too_long:
+        raise UsageError(
+            f"{sources[0].location}: {stats.too_long} lines are longer than max_line"
+        )

@@ -1,0 +1,225 @@
+"""One job of a pass: some inputs become parts of its set, in one commit.
+
+What the tasks have made is compared with what they have counted before anything is
+committed: a row that is not accounted for ends the run.
+"""
+
+from __future__ import annotations
+
+import shutil
+from functools import partial
+from itertools import pairwise
+from typing import TYPE_CHECKING, NamedTuple
+
+from headrace.engines.query.options import QueryOptions
+from headrace.engines.rows.step_tasks import RowTasks
+from headrace.engines.rows.steps import StepCounts
+from headrace.engines.spark.source.partitions import absolute
+from headrace.errors import UnaccountedRowsError, UnusableTableError
+from headrace.kernel.rows import Decoding
+from headrace.pipeline.plan.lowering import step_of
+from headrace.pipeline.run.inputs import split
+from headrace.pipeline.run.moves import counted, move
+from headrace.pipeline.spec import Output
+from headrace.pipeline.state import ledger
+from headrace.pipeline.state.ledger import JobRecord
+from headrace.pipeline.state.quarantine import write_down
+from headrace.pipeline.validation import pack_options
+from headrace.store.files.opened import read_in_order
+from headrace.store.files.units import parse_size
+from headrace.store.rows.checkpoints import Keeping
+from headrace.store.rows.row_file import RowOptions
+from headrace.store.shards.job.commit import make_directories, remove_directories
+from headrace.store.shards.job.job import begin
+from headrace.store.shards.options import LARGEST_BLOCK
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from headrace.engines.rows.step_tasks import RowsDone
+    from headrace.pipeline.plan.passes import Pass
+    from headrace.pipeline.run.inputs import Inputs
+    from headrace.pipeline.run.runner import Setting
+    from headrace.pipeline.run.session import TellTasks
+    from headrace.pipeline.spec import Mover
+    from headrace.pipeline.state.ledger import Input
+    from headrace.store.files.source import Source
+    from headrace.store.shards.job.job import Job
+    from headrace.store.shards.metadata import Metadata, Part
+
+_WORK = Output(level=1, max_bytes=None)
+"""How rows between passes are written: they are read once or twice."""
+
+
+class JobDone(NamedTuple):
+    """What was committed, by how many tasks."""
+
+    record: JobRecord
+    tasks: int
+
+
+class _Made(NamedTuple):
+    """What the tasks of a job have put aside, and what there is to remember of it."""
+
+    parts: list[tuple[Part, ...]]
+    record: JobRecord
+
+
+class PassJob:
+    """A job; it replaces what the set has, or appends to it."""
+
+    def __init__(
+        self,
+        setting: Setting,
+        one: Pass,
+        fingerprint: str,
+        inputs: tuple[Input, ...],
+        *,
+        overwrite: bool,
+    ) -> None:
+        self._setting = setting
+        self._pass = one
+        self._fingerprint = fingerprint
+        self._inputs = inputs
+        self._overwrite = overwrite
+        found = setting.place.current(one, setting.pipeline)
+        before = None if found is None else found[1]
+        self._id = ledger.job_id(fingerprint, before, inputs, overwrite=overwrite)
+        self._aside = setting.place.quarantine / f".aside-{self._id}"
+
+    def run(
+        self,
+        sources: Mapping[Input, Source],
+        read: Metadata | None,
+        tell: TellTasks | None,
+    ) -> JobDone:
+        """Run its tasks and commit what they have made.
+
+        `read` is the set that the inputs are parts of, if they are.
+        """
+        setting, one = self._setting, self._pass
+        names = setting.place.names(one)
+        output = setting.pipeline.output if one.last else _WORK
+        job = begin(
+            names.directory,
+            names.name,
+            overwrite=self._overwrite,
+            job_id=self._id,
+            options=lambda _before: pack_options(output, checked=True),
+            partition_by=output.partition_by,
+        )
+        made_here: list[Path] = []
+        try:
+            make_directories(self._aside, made_here)
+            chosen = [(each, sources[each]) for each in self._inputs]
+            if one.mover is None:
+                made = self._rows(job, chosen, tell)
+            else:
+                assert read is not None, "the first pass validates"
+                made = self._moved(one.mover, job, chosen, read, tell)
+            _account(names.text, made, self._expected(read))
+            remember = partial(
+                ledger.written, setting.pipeline.name, self._fingerprint, made.record
+            )
+            job.commit(made.parts, remember)
+            made_here.clear()
+        finally:
+            job.close()
+            shutil.rmtree(self._aside, ignore_errors=True)
+            remove_directories(made_here)
+        return JobDone(made.record, len(made.parts))
+
+    def _expected(self, read: Metadata | None) -> int | None:
+        """Return how many rows there are in the inputs, if anybody knows."""
+        if read is None:
+            return None
+        records = {part.path: part.records for part in read.parts}
+        return sum(records[each.path] for each in self._inputs)
+
+    def _moved(
+        self,
+        stage: Mover,
+        job: Job,
+        chosen: Inputs,
+        read: Metadata,
+        tell: TellTasks | None,
+    ) -> _Made:
+        """Move rows as the one stage of the pass wants it."""
+        setting, one = self._setting, self._pass
+        names = setting.place.names(one)
+        done = move(setting, stage, job, names, chosen, read, tell)
+        counts = {one.title: counted(done)}
+        record = JobRecord(self._id, self._inputs, counts)
+        return _Made([each.parts for each in done], record)
+
+    def _rows(self, job: Job, chosen: Inputs, tell: TellTasks | None) -> _Made:
+        """Take rows through the stages of the pass, each by itself."""
+        setting, one = self._setting, self._pass
+        tasks, done = self._run_rows(job, chosen, tell)
+        counts = [StepCounts() for _ in tasks.steps]
+        for each in done:
+            counts = [
+                so_far + more for so_far, more in zip(counts, each.counts, strict=True)
+            ]
+        target = partial(setting.place.quarantine_file, one, self._id)
+        quarantine, reasons = write_down(setting.session, tasks, done, target)
+        record = JobRecord(
+            self._id,
+            self._inputs,
+            dict(zip([name for name, _ in one.stages], counts, strict=True)),
+            quarantine,
+            reasons,
+        )
+        return _Made([each.parts for each in done], record)
+
+    def _run_rows(
+        self, job: Job, chosen: Inputs, tell: TellTasks | None
+    ) -> tuple[RowTasks, list[RowsDone]]:
+        pipeline, _place, session, found = self._setting
+        named = {
+            name: [absolute(source) for _input, source in inputs]
+            for name, inputs in found.items()
+        }
+        steps = tuple(step_of(stage, name, named) for name, stage in self._pass.stages)
+        size = parse_size(pipeline.source.partition_bytes)
+        # What stages have made of a row may be longer than it was.
+        limit = LARGEST_BLOCK
+        if self._pass.number == 1:
+            limit = parse_size(pipeline.source.max_line)
+        reading = RowOptions(limit, Keeping(), Decoding())
+        # A row of the other side that has no key ends the run, as a bad one does.
+        asking = QueryOptions(on_error="abort", max_memory=parse_size(pipeline.memory))
+        while True:
+            cut = split(chosen, size)
+            tasks = RowTasks(cut, steps, reading, asking, job, self._aside)
+            try:
+                return tasks, session.run_each(tasks, len(cut), tell)
+            except UnusableTableError as error:
+                # In doubt, scan.
+                chosen = [(each, _in_order(source, error)) for each, source in chosen]
+
+
+def _in_order(source: Source, error: UnusableTableError) -> Source:
+    named = absolute(source).location == error.path
+    return read_in_order(source, error) if named else source
+
+
+def _account(where: str, made: _Made, expected: int | None) -> None:
+    """Raise unless every row that was read has become something that is known.
+
+    `expected` is how many there are to read, where that is known beforehand.
+    """
+    parts, record = made
+    stages = list(record.counts.items())
+    rejected = sum(count.rejected for _stage, count in stages)
+    sound = [
+        expected in (None, stages[0][1].read),
+        *(count.add_up for _stage, count in stages),
+        *(one.written == two.read for (_, one), (_, two) in pairwise(stages)),
+        rejected == sum(file.records for file in record.quarantine),
+        stages[-1][1].written == sum(part.records for each in parts for part in each),
+    ]
+    if not all(sound):
+        said = "; ".join(f"{stage}: {count}" for stage, count in stages)
+        raise UnaccountedRowsError(where, said)

@@ -1,0 +1,102 @@
+"""Jobs that move rows: what is to be read, by how many tasks, and what was counted."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from headrace.engines.rows.steps import StepCounts
+from headrace.engines.spark.session.missing_extra import needing_pyspark
+from headrace.kernel.values import MAX_DEPTH
+from headrace.physical.query_plan import row_program
+from headrace.pipeline.plan.lowering import join_plan, key_query
+from headrace.pipeline.run.inputs import part_inputs, split
+from headrace.pipeline.spec import Dedupe, Join, Sort
+from headrace.store.files.units import parse_size
+from headrace.store.shards.options import LARGEST_BLOCK
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from headrace.engines.spark.shuffle.join_task import Joining
+    from headrace.engines.spark.shuffle.pipeline import MovedDone
+    from headrace.physical.query_plan import JoinPlan
+    from headrace.pipeline.run.inputs import Inputs
+    from headrace.pipeline.run.runner import Setting
+    from headrace.pipeline.run.session import TellTasks
+    from headrace.pipeline.spec import Mover, Pipeline
+    from headrace.store.shards.job.job import Job
+    from headrace.store.shards.metadata import Metadata
+    from headrace.store.shards.names import SetNames
+
+
+def move(
+    setting: Setting,
+    stage: Mover,
+    job: Job,
+    names: SetNames,
+    chosen: Inputs,
+    read: Metadata,
+    tell: TellTasks | None,
+) -> list[MovedDone]:
+    """Move the rows of parts of the set `read` to the one of these `names`."""
+    with needing_pyspark():
+        from headrace.engines.spark.shuffle.pipeline import (
+            Keyed,
+            Moving,
+            dedupe,
+            join,
+            sort,
+        )
+    pipeline = setting.pipeline
+    size = parse_size(pipeline.source.partition_bytes)
+    new = split(chosen, size)
+    if not new:
+        return []
+    # A duplicate may be one of a row that is there already.
+    deduping = isinstance(stage, Dedupe) and not job.overwrite
+    known = split(part_inputs(names), size) if deduping else ()
+    rows = Keyed(
+        (*known, *new),
+        _key(stage),
+        LARGEST_BLOCK,
+        joins=isinstance(stage, Join),
+        known=len(known),
+        falling=(stage.descending,) if isinstance(stage, Sort) else (),
+    )
+    moving = Moving(rows, job, max(-(-read.total_logical_bytes // size), 1))
+    spark = setting.session.get()
+    match stage:
+        case Sort():
+            return sort(spark, moving, tell)
+        case Dedupe(keep=keep):
+            return dedupe(spark, moving, keep=keep, tell=tell)
+        case Join():
+            right = split(setting.named[stage.with_], size)
+            plan = join_plan(stage)
+            limit = parse_size(pipeline.source.max_line)
+            others = Keyed(right, plan.right_key, limit, joins=True)
+            return join(spark, moving, others, _joining(plan, pipeline), tell)
+
+
+def _key(stage: Mover) -> bytes:
+    """Return the code of the program that gives a row its key."""
+    if isinstance(stage, Join):
+        return join_plan(stage).key
+    if isinstance(stage, Sort):
+        # An array of one key, which rises or falls.
+        return row_program(f"[{key_query(stage.by)}]").code
+    return row_program(key_query(stage.key)).code
+
+
+def _joining(plan: JoinPlan, pipeline: Pipeline) -> Joining:
+    from headrace.engines.spark.shuffle.join_task import Joining
+
+    memory = parse_size(pipeline.memory)
+    return Joining(plan.kind, plan.key, plan.right_key, plan.name, memory, MAX_DEPTH)
+
+
+def counted(done: Sequence[MovedDone]) -> StepCounts:
+    """Return what became of the rows that came to tasks."""
+    read, kept = sum(each.read for each in done), sum(each.kept for each in done)
+    written = sum(each.written for each in done)
+    return StepCounts(read=read, filtered=read - kept, kept=kept, written=written)

@@ -1,0 +1,105 @@
+"""The Spark that a pipeline runs on."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, TypeVar
+from uuid import uuid4
+
+from headrace.engines.spark.session.master import check_master
+from headrace.engines.spark.session.missing_extra import needing_pyspark
+from headrace.engines.spark.session.shared_storage import refuse_unshared
+from headrace.engines.spark.tasks.stage_metrics import stages_with, tag_jobs
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+    from typing import TypeAlias
+
+    from pyspark.sql import SparkSession
+
+    from headrace.engines.index.collect import ScanOptions
+    from headrace.engines.index.set_slices import MakeSegments
+    from headrace.engines.spark.tasks.stage_metrics import SparkStage
+
+    TellTasks: TypeAlias = Callable[[int, int], object]
+
+T = TypeVar("T")
+
+
+class Session:
+    """A session, given or started when the first task needs it."""
+
+    def __init__(
+        self,
+        name: str,
+        master: str,
+        spark: SparkSession | None,
+        *,
+        tells: bool,
+    ) -> None:
+        self._tells = tells
+        self._name = f"headrace {name}"
+        self._master = master
+        self._spark = spark
+        self.master: str | None = None
+        """Where it runs, if anybody needed it."""
+        self._tag: str | None = None
+        self._is_tagged = False
+
+    def refuse_unshared(self, path: Path) -> None:
+        """Raise if tasks may run where `path` is another directory than here."""
+        master = self._master
+        if self._spark is not None:
+            from pyspark.sql import is_remote
+
+            from headrace.engines.spark.session.session import tasks_at
+
+            # What is local to a server of Spark Connect need not be so to us.
+            master = "Spark Connect" if is_remote() else tasks_at(self._spark)
+        else:
+            check_master(master)
+        refuse_unshared(path, master)
+
+    def get(self) -> SparkSession:
+        """Return the session."""
+        with needing_pyspark():
+            from headrace.engines.spark.session.session import register, session
+        if self._spark is None:
+            self._spark = session(self._master, self._name, {}, tells=self._tells)
+        elif self.master is None:
+            register(self._spark)
+        self.master = str(self._spark.conf.get("spark.master"))
+        if self._tag is not None and not self._is_tagged:
+            self._is_tagged = tag_jobs(self._spark, self._tag)
+        return self._spark
+
+    @contextmanager
+    def counted(self) -> Iterator[list[SparkStage]]:
+        """Give a list that has Spark's stages of the block when it is left."""
+        self._tag = f"headrace-{uuid4().hex}"
+        stages: list[SparkStage] = []
+        try:
+            yield stages
+        finally:
+            if self._is_tagged and self._spark is not None:
+                stages += stages_with(self._spark, self._tag)
+            self._tag, self._is_tagged = None, False
+
+    def run_each(
+        self, do: Callable[[int], T], count: int, tell: TellTasks | None = None
+    ) -> list[T]:
+        """Do tasks 0 to `count`, and return their results in that order."""
+        if count == 0:
+            return []
+        spark = self.get()
+        from headrace.engines.spark.tasks.run import run_each
+
+        return run_each(spark, do, count, tell)
+
+    def make_segments(self, asked: ScanOptions, task_bytes: int) -> MakeSegments:
+        """Return what makes segments of the index of a set in tasks."""
+        spark = self.get()
+        from headrace.engines.spark.index.set_segments import ByTasks
+
+        return ByTasks(spark, task_bytes, asked)

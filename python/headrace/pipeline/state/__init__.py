@@ -1,0 +1,1 @@
+"""What a pipeline keeps in its directory between runs."""

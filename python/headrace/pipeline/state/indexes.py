@@ -1,0 +1,111 @@
+"""Indexes of the parts of the output of a pipeline, behind its last pass.
+
+Each part of the set has its own. Whether it is there is asked of the files, not of a ledger: an index
+is derived, and may vanish at any time. So parts that were added get theirs, those that
+have one keep it, and what was removed or does not fit any more is built again.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, TypeAlias, assert_never, overload
+
+from headrace.engines.index.jobs import MOST_TOGETHER, Target, build_together
+from headrace.engines.index.kinds import GraphBuild, KeyBuild
+from headrace.engines.index.places import is_there, place_of
+from headrace.kernel.graph import EdgeFields
+from headrace.kernel.index_meta import Lines
+from headrace.pipeline.report.report import IndexReport
+from headrace.pipeline.spec import GraphIndex, KeyIndex, SetIndex, texts
+from headrace.store.index.file import Where
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+    from headrace.engines.index.jobs import RunEach
+    from headrace.engines.index.kinds import AnyBuild
+    from headrace.pipeline.spec import Index
+    from headrace.store.files.source import Source
+
+
+def title_of(index: Index) -> str:
+    """Return how people call an index.
+
+    >>> (
+    ...     title_of(KeyIndex(["a", "b"])),
+    ...     title_of(SetIndex("a")),
+    ...     title_of(GraphIndex("from", "to")),
+    ... )
+    ('key a,b', 'key a of the set', 'edges from, to')
+    """
+    match index:
+        case KeyIndex(key=key):
+            return f"key {','.join(texts(key))}"
+        case SetIndex(key=key):
+            return f"key {','.join(texts(key))} of the set"
+        case GraphIndex(from_=from_, pred=pred, to=to):
+            return f"edges {', '.join(EdgeFields(from_, pred, to).names)}"
+        case _:
+            assert_never(index)
+
+
+@overload
+def build_of(index: SetIndex) -> KeyBuild: ...
+@overload
+def build_of(index: Index) -> AnyBuild: ...
+def build_of(index: Index) -> AnyBuild:
+    """Return what an index is to an engine."""
+    match index:
+        case KeyIndex():
+            version = 2 if index.compact else None
+            return KeyBuild(texts(index.key), index.unique, version)
+        case SetIndex():
+            return KeyBuild(texts(index.key), index.unique)
+        case GraphIndex():
+            fields = EdgeFields(index.from_, index.pred, index.to)
+            return GraphBuild(fields, index.reverse)
+        case _:
+            assert_never(index)
+
+
+PartIndex: TypeAlias = KeyIndex | GraphIndex
+
+
+def without(index: PartIndex, parts: Sequence[Source]) -> list[Source]:
+    """Return the parts that have no such index, or one that is not theirs."""
+    asked = build_of(index)
+    return [source for source in parts if not is_there(source, asked)]
+
+
+def bring_up_to_date(
+    index: PartIndex,
+    parts: Sequence[Source],
+    run_each: RunEach,
+    partition_bytes: int,
+    tell: Callable[[int, int], object] | None,
+) -> IndexReport:
+    """Build the indexes that parts have not."""
+    clock = time.monotonic()
+    left, asked = without(index, parts), build_of(index)
+    size, lines = 0, Lines()
+    for first in range(0, len(left), MOST_TOGETHER):
+        some = left[first : first + MOST_TOGETHER]
+        targets = [Target(source, _place(source, asked), asked) for source in some]
+        for built in build_together(targets, run_each, partition_bytes, tell):
+            size += built.written.size
+            lines = lines.plus(built.lines)
+    return IndexReport(
+        title_of(index),
+        len(left),
+        len(parts) - len(left),
+        lines.records,
+        sum(lines.skipped.values()),
+        size,
+        round(time.monotonic() - clock, 3),
+    )
+
+
+def _place(source: Source, asked: AnyBuild) -> Path:
+    # A part has one index of edges, which is replaced where others are asked for.
+    return place_of(source, asked, Where(), force=isinstance(asked, GraphBuild))

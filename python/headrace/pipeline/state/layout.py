@@ -1,0 +1,166 @@
+"""Where the files of a pipeline are, below its one directory.
+
+result/        the output: a set of shards called `rows`
+work/N/        the rows between two passes, sets as well; N counts from 1
+quarantine/    rows that were rejected, in files that the ledgers name
+reports/       a report of each run; report.json and report.html are the last one
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from headrace.errors import (
+    BadSetError,
+    PipelineRunningError,
+    SetLockedError,
+    UnwritableError,
+)
+from headrace.pipeline.state import ledger
+from headrace.store.rows.checkpoints import SUFFIX
+from headrace.store.shards import generations
+from headrace.store.shards.job.commit import make_directories, remove_directories
+from headrace.store.shards.lock import lock_set
+from headrace.store.shards.names import SetNames
+from headrace.store.shards.shard_set import ShardSet
+from headrace.store.shards.vacuum import local
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator
+
+    from headrace.pipeline.plan.passes import Pass
+    from headrace.pipeline.spec import Pipeline
+    from headrace.pipeline.state.ledger import Ledger
+    from headrace.store.files.lock import FileLock
+    from headrace.store.shards.metadata import Metadata
+
+SET = "rows"
+
+_QUARANTINE_FILE = re.compile(r"\d+-[0-9a-f]{12}-\d{8}\.jsonl\.zst(\.ckpt)?")
+
+_UNFINISHED_REPORT = re.compile(r"\.(report|\d{6})\.(json|html)\.tmp-.*")
+
+
+class Place:
+    """The directories of a pipeline."""
+
+    def __init__(self, pipeline: Pipeline) -> None:
+        self.base = Path(pipeline.base).absolute()
+        self.root = self.base / pipeline.directory
+        self.result = self.root / "result"
+        self.work = self.root / "work"
+        self.quarantine = self.root / "quarantine"
+        self.reports = self.root / "reports"
+
+    def names(self, one: Pass) -> SetNames:
+        """Return the names of the set that a pass makes."""
+        return SetNames(self.result if one.last else self.work / str(one.number), SET)
+
+    def output(self) -> ShardSet:
+        """Return the set that the last pass made, as it was committed last."""
+        return ShardSet(self.result, SET)
+
+    def current(self, one: Pass, pipeline: Pipeline) -> tuple[Metadata, Ledger] | None:
+        """Return what a pass has made so far; refuses what is somebody else's."""
+        names = self.names(one)
+        if not names.directory.exists():
+            return None
+        metadata = generations.newest(names)
+        if metadata is None:
+            return None
+        found = ledger.read(metadata, names.text)
+        if found.name != pipeline.name:
+            reason = (
+                f"the pipeline {found.name} made it; give {pipeline.name} "
+                "a directory of its own"
+            )
+            raise BadSetError(names.text, reason)
+        return metadata, found
+
+    def gone(self, one: Pass, metadata: Metadata, ledger: Ledger) -> str | None:
+        """Return a file that a pass has made and that is not there as it was, if any."""
+        made = {
+            self.names(one).directory / part.path: part.bytes for part in metadata.parts
+        }
+        rejected = (file.name for job in ledger.jobs for file in job.quarantine)
+        wanted = made | dict.fromkeys(map(self.quarantine.joinpath, rejected))
+        for path, size in wanted.items():
+            try:
+                found = path.stat().st_size
+            except (FileNotFoundError, NotADirectoryError):
+                found = -1
+            if found < 0 or size not in (None, found):
+                return path.relative_to(self.root).as_posix()
+        return None
+
+    def quarantine_file(self, one: Pass, job: str, task: int) -> Path:
+        """Return the file for rows that a task has rejected."""
+        return self.quarantine / f"{one.number}-{job[:12]}-{task:08}.jsonl.zst"
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Keep other runs away; one that makes nothing leaves no directory."""
+        made: list[Path] = []
+        try:
+            lock = self._lock(made)
+            try:
+                yield
+            finally:
+                lock.release()
+        finally:
+            remove_directories(made)
+
+    def _lock(self, made: list[Path]) -> FileLock:
+        try:
+            make_directories(self.root, made)
+            return lock_set(SetNames(self.root, "pipeline"))
+        except SetLockedError as error:
+            raise PipelineRunningError(str(self.root), error.holder) from None
+        except OSError as error:
+            reason = error.strerror or str(error)
+            raise UnwritableError(str(self.root), reason, "nothing was done") from error
+
+    def sweep(self, every: list[Pass], ledgers: Collection[Ledger]) -> None:
+        """Remove what runs have left that were killed, and passes that are no more.
+
+        Nobody else is at work here: the directory is locked.
+        """
+        needed = {
+            file.name
+            for each in ledgers
+            for job in each.jobs
+            for file in job.quarantine
+        }
+        needed |= {name + SUFFIX for name in needed}
+        for path in _entries(self.quarantine):
+            if path.name.startswith(".aside-"):
+                shutil.rmtree(path, ignore_errors=True)
+            elif _QUARANTINE_FILE.fullmatch(path.name) and path.name not in needed:
+                path.unlink(missing_ok=True)
+        for path in (*_entries(self.root), *_entries(self.reports)):
+            if _UNFINISHED_REPORT.fullmatch(path.name):
+                path.unlink(missing_ok=True)
+        for one in every:
+            if (names := self.names(one)).directory.is_dir():
+                local.remove_orphans(names, age=0.0)
+        used = {str(one.number) for one in every if not one.last}
+        for path in _entries(self.work):
+            if path.name.isdigit() and path.name not in used:
+                shutil.rmtree(path, ignore_errors=True)
+
+    def vacuum(self, one: Pass) -> None:
+        """Remove generations of a set that nobody reads any more."""
+        with suppress(BadSetError):
+            shards = ShardSet(self.names(one).directory, SET)
+            shards.vacuum() if one.last else shards.vacuum(grace=0.0)
+
+
+def _entries(directory: Path) -> list[Path]:
+    try:
+        return sorted(directory.iterdir())
+    except (FileNotFoundError, NotADirectoryError):
+        return []

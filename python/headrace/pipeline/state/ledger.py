@@ -1,0 +1,263 @@
+"""What a pass has done, as its set remembers it, and what is left to do.
+
+The *ledger* of a pass is in the metadata of the set that it makes, so it changes in the
+same instant as the rows do: a pass that was interrupted has done a job or has not. Each
+*job* says which inputs it has read, what became of their rows, and where those are that
+were rejected.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import Counter
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, NamedTuple
+
+from headrace.engines.rows.steps import StepCounts
+from headrace.errors import BadSetError
+from headrace.pipeline.plan.passes import fingerprint
+from headrace.pipeline.run.inputs import continued
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from headrace.pipeline.plan.passes import Pass
+    from headrace.pipeline.run.inputs import Inputs
+    from headrace.pipeline.spec import Pipeline
+    from headrace.pipeline.state.layout import Place
+    from headrace.store.shards.metadata import Metadata
+
+_KEY = "pipeline"
+
+
+class Input(NamedTuple):
+    """A file that a pass reads, from `start` to `size`; it is another one if its stamp is."""
+
+    path: str
+    size: int
+    stamp: str
+    start: int = 0
+
+    @property
+    def length(self) -> int:
+        """How many bytes there are to read."""
+        return self.size - self.start
+
+
+def stamp_of(mtime_ns: int, ends: tuple[str, str]) -> str:
+    """Return what tells whether a file is another one: its time, then both its ends."""
+    return f"{mtime_ns}-{ends[0]}-{ends[1]}"
+
+
+class QuarantineFile(NamedTuple):
+    """A file of rejected rows."""
+
+    name: str
+    records: int
+
+
+@dataclass(frozen=True, slots=True)
+class JobRecord:
+    """One job; `counts` are those of the stages, by their names.
+
+    `reasons` say why rows were rejected, and how many for each.
+    """
+
+    id: str
+    inputs: tuple[Input, ...]
+    counts: Mapping[str, StepCounts]
+    quarantine: tuple[QuarantineFile, ...] = ()
+    reasons: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Ledger:
+    """All jobs that have made a set what it is."""
+
+    name: str
+    fingerprint: str
+    generation: int
+    jobs: tuple[JobRecord, ...]
+
+    @property
+    def inputs(self) -> list[Input]:
+        """All files that were read."""
+        return [each for job in self.jobs for each in job.inputs]
+
+    def counts(self) -> dict[str, StepCounts]:
+        """Return the counts of all jobs together."""
+        return added(job.counts for job in self.jobs)
+
+    def reasons(self) -> Counter[str]:
+        """Return why rows were rejected, and how many for each reason."""
+        together: Counter[str] = Counter()
+        for job in self.jobs:
+            together.update(job.reasons)
+        return together
+
+
+def added(several: Iterable[Mapping[str, StepCounts]]) -> dict[str, StepCounts]:
+    """Add up the counts of stages."""
+    together: dict[str, StepCounts] = {}
+    for counts in several:
+        for stage, count in counts.items():
+            together[stage] = together.get(stage, StepCounts()) + count
+    return together
+
+
+class Todo(NamedTuple):
+    """Inputs that are to be read, all of them if what is there is to be replaced."""
+
+    inputs: tuple[Input, ...]
+    why: str
+    replace: bool = False
+
+
+def left_to_do(
+    done: Ledger | None,
+    fingerprint: str,
+    inputs: Sequence[Input],
+    *,
+    appends: bool,
+    gone: str | None = None,
+    fresh: bool = False,
+) -> Todo:
+    """Compare what was done with what there is.
+
+    `gone` is a file that was made and is not there as it was.
+
+    >>> a, b = Input("a", 1, "x"), Input("b", 1, "y")
+    >>> made = Ledger("p", "f", 1, (JobRecord("1", (a,), {}),))
+    >>> left_to_do(made, "f", [a, b], appends=True)
+    Todo(inputs=(Input(path='b', size=1, stamp='y', start=0),), why='1 new input', replace=False)
+    >>> left_to_do(made, "f", [b], appends=True).why
+    'a is gone'
+    """
+    if done is None:
+        return Todo(tuple(inputs), "for the first time", replace=True)
+    if fresh:
+        return Todo(tuple(inputs), "all is made again", replace=True)
+    if done.fingerprint != fingerprint:
+        return Todo(
+            tuple(inputs), "the stages or named sources are others", replace=True
+        )
+    if gone is not None:
+        return Todo(tuple(inputs), f"{gone} is not as it was made", replace=True)
+    before, now = Counter(done.inputs), Counter(inputs)
+    if lost := before - now:
+        path = next(iter(lost)).path
+        what = "has changed" if any(each.path == path for each in inputs) else "is gone"
+        return Todo(tuple(inputs), f"{path} {what}", replace=True)
+    new = now - before
+    if not new:
+        return Todo((), "up to date")
+    added_inputs = []
+    for each in inputs:
+        if new[each] > 0:
+            new[each] -= 1
+            added_inputs.append(each)
+    count = len(added_inputs)
+    why = f"{count} new input{'s' if count != 1 else ''}"
+    if not appends:
+        return Todo(tuple(inputs), why, replace=True)
+    return Todo(tuple(added_inputs), why)
+
+
+def job_id(
+    fingerprint: str, done: Ledger | None, inputs: Sequence[Input], *, overwrite: bool
+) -> str:
+    """Return what tells whether a job is in a set already."""
+    generation = 0 if done is None else done.generation
+    facts = [fingerprint, generation, overwrite, [tuple(each) for each in inputs]]
+    return hashlib.sha256(json.dumps(facts).encode()).hexdigest()[:32]
+
+
+def written(
+    name: str, fingerprint: str, record: JobRecord, run: Mapping[str, object]
+) -> dict[str, object]:
+    """Return what a set is to remember: the jobs in `run`, and one more."""
+    before = run.get(_KEY)
+    jobs = before.get("jobs") if isinstance(before, dict) else None
+    entry = asdict(record)
+    entry["inputs"] = [list(each) for each in record.inputs]
+    entry["quarantine"] = [list(each) for each in record.quarantine]
+    return {
+        **run,
+        _KEY: {
+            "name": name,
+            "fingerprint": fingerprint,
+            "jobs": [*(jobs if isinstance(jobs, list) else []), entry],
+        },
+    }
+
+
+def read(metadata: Metadata, where: str) -> Ledger:
+    """Read the ledger of a set; one that was made by somebody else has none."""
+    try:
+        facts = (metadata.run or {})[_KEY]
+        jobs = facts["jobs"]  # type: ignore[index]
+        return Ledger(
+            facts["name"],  # type: ignore[index]
+            facts["fingerprint"],  # type: ignore[index]
+            metadata.generation,
+            tuple(map(_job, jobs)),
+        )
+    except (KeyError, TypeError, ValueError):
+        reason = (
+            "no pipeline made this set, so none may replace it; "
+            "give the pipeline a directory of its own"
+        )
+        raise BadSetError(where, reason) from None
+
+
+def _job(entry: Mapping[str, object]) -> JobRecord:
+    inputs, counts = entry["inputs"], entry["counts"]
+    quarantine, reasons = entry["quarantine"], entry["reasons"]
+    return JobRecord(
+        str(entry["id"]),
+        tuple(Input(*each) for each in inputs),  # type: ignore[attr-defined]
+        {stage: StepCounts(**each) for stage, each in counts.items()},  # type: ignore[attr-defined]
+        tuple(QuarantineFile(*each) for each in quarantine),  # type: ignore[attr-defined]
+        dict(reasons),  # type: ignore[call-overload]
+    )
+
+
+class PassState(NamedTuple):
+    """What a pass has done before, and is to do with its inputs now.
+
+    `inputs` are those that were found; of files that have only grown, what was read and what
+    is new are inputs of their own.
+    """
+
+    before: Ledger | None
+    fingerprint: str
+    inputs: Inputs
+    todo: Todo
+
+
+def state_of(
+    one: Pass,
+    inputs: Inputs,
+    *,
+    pipeline: Pipeline,
+    place: Place,
+    named: Mapping[str, Inputs],
+    fresh: bool = False,
+) -> PassState:
+    """Compare the ledger of a pass with what there is; `fresh`: as if it had none."""
+    found = place.current(one, pipeline)
+    before = None if found is None else found[1]
+    of_names = {name: [each for each, _ in files] for name, files in named.items()}
+    now = fingerprint(pipeline, one, of_names)
+    if before is not None and before.fingerprint == now and not fresh:
+        inputs = continued(inputs, before)
+    todo = left_to_do(
+        before,
+        now,
+        [each for each, _source in inputs],
+        appends=one.appends,
+        gone=None if found is None else place.gone(one, *found),
+        fresh=fresh,
+    )
+    return PassState(before, now, inputs, todo)

@@ -1,0 +1,85 @@
+"""The rows that were rejected, written down with the lines of their files."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from headrace.engines.rows.step_tasks import OTHER_REASONS, Numbering, NumberingTasks
+from headrace.engines.spark.source.partitions import first_row
+from headrace.pipeline.state.ledger import QuarantineFile
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+    from headrace.engines.rows.step_tasks import RowsDone, RowTasks
+    from headrace.pipeline.run.session import Session
+
+_REASONS = 20
+"""How many different reasons are told apart."""
+
+
+def write_down(
+    session: Session,
+    tasks: RowTasks,
+    done: Sequence[RowsDone],
+    target: Callable[[int], Path],
+) -> tuple[tuple[QuarantineFile, ...], dict[str, int]]:
+    """Write what tasks have rejected to a file for each; return these, and the reasons.
+
+    They are made aside, where nobody minds what a killed task leaves, and moved.
+    """
+    before = _rows_before(tasks, done)
+    asides = {
+        task: each.aside for task, each in enumerate(done) if each.aside is not None
+    }
+    targets = {task: target(task) for task in asides}
+    files = tuple(
+        Numbering(tasks.aside / asides[task], before[task], tasks.aside / path.name)
+        for task, path in targets.items()
+    )
+    results = session.run_each(NumberingTasks(files), len(files))
+    reasons: Counter[str] = Counter()
+    listed = []
+    for path, found in zip(targets.values(), results, strict=True):
+        for made in tasks.aside.glob(f"{path.name}*"):
+            made.rename(path.with_name(made.name))
+        reasons.update(found)
+        listed.append(QuarantineFile(path.name, sum(found.values())))
+    return tuple(listed), commonest(reasons)
+
+
+def _rows_before(tasks: RowTasks, done: Sequence[RowsDone]) -> list[tuple[int, ...]]:
+    """Return for the fragments of each task how many rows of their files are before them."""
+    so_far: Counter[str] = Counter()
+    rejected = any(each.aside for each in done)
+    before = []
+    for fragments, each in zip(tasks.fragments, done, strict=True):
+        of_task = []
+        for fragment, rows in zip(fragments, each.rows, strict=True):
+            path = fragment.source.location
+            if fragment.start == 0:
+                # A file may be read twice, and begins anew then.
+                so_far[path] = 0
+            elif path not in so_far:
+                # What is before it was read by another job.
+                so_far[path] = first_row(fragment) if rejected else 0
+            of_task.append(so_far[path])
+            so_far[path] += rows
+        before.append(tuple(of_task))
+    return before
+
+
+def commonest(reasons: Counter[str]) -> dict[str, int]:
+    """Return the commonest reasons, and behind them the others together.
+
+    >>> commonest(Counter({"other reasons": 9, "validate: it is not JSON": 2}))
+    {'validate: it is not JSON': 2, 'other reasons': 9}
+    """
+    told = Counter(reasons)
+    del told[OTHER_REASONS]
+    common = dict(told.most_common(_REASONS))
+    if others := reasons.total() - sum(common.values()):
+        common[OTHER_REASONS] = others
+    return common

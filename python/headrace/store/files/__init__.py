@@ -1,0 +1,1 @@
+"""Files and objects: sources, atomic writes, locks, sidecars."""

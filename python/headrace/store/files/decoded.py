@@ -1,0 +1,58 @@
+"""What a source decodes to, as bytes and without looking for rows in it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from headrace.errors import UnusableTableError
+from headrace.kernel.rows import END, Decoded, Decoding, reading
+from headrace.store.files.opened import OpenedFile, open_pipe, read_in_order
+from headrace.store.rows.checkpoints import Keeping
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from headrace.store.files.source import Source
+
+
+def decoded(
+    source: Source,
+    keeping: Keeping = Keeping(),  # noqa: B008, frozen
+    decoding: Decoding = Decoding(),  # noqa: B008, frozen
+) -> Iterator[bytes]:
+    """Yield the decoded bytes of a file or a pipe in order, some at a time."""
+    if source.is_pipe:
+        reader, codec = open_pipe(source)
+        native = Decoded(reader, codec, size=END, decoding=decoding)
+        yield from _pieces(source.location, native, None)
+        return
+    given = 0
+    try:
+        for piece in _of_file(OpenedFile(source, keeping, decoding)):
+            given += len(piece)
+            yield piece
+    except UnusableTableError as error:
+        # What the blocks before decoded to is what comes first in order, too.
+        source = read_in_order(source, error)
+        for piece in _of_file(OpenedFile(source, keeping, decoding)):
+            if rest := piece[given:]:
+                yield rest
+            given = max(given - len(piece), 0)
+
+
+def _of_file(opened: OpenedFile) -> Iterator[bytes]:
+    native = Decoded(
+        opened.data, opened.codec, size=opened.size, decoding=opened.decoding
+    )
+    return _pieces(opened.path, native, opened)
+
+
+def _pieces(path: str, native: Decoded, opened: OpenedFile | None) -> Iterator[bytes]:
+    while True:
+        with reading(path):
+            piece = native.read()
+        if opened is not None:
+            opened.check()
+        if not piece:
+            return
+        yield piece

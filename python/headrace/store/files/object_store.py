@@ -1,0 +1,183 @@
+"""Directories of an object store, through fsspec: listed, and written without replacing.
+
+An object store has no lock and no rename. What it has is *create if absent*: of several
+who write one name, one succeeds, and the others are told. Everything that is decided
+here is decided by that.
+"""
+
+from __future__ import annotations
+
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING
+
+from headrace.errors import HeadraceError, UnreadableError, UnwritableError
+from headrace.store.files.remote import filesystem_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+NOTHING = "nothing was committed"
+
+BLANK = b"\n"
+"""What is in a file whose name is all that matters: stores refuse to read a range of nothing."""
+
+_REFUSED = (PermissionError, TypeError, ValueError, NotImplementedError)
+"""How stores and their packages say that they will not, whatever is there."""
+
+
+class ObjectDirectory:
+    """What begins with a URL."""
+
+    def __init__(self, url: str) -> None:
+        self.url = url.rstrip("/")
+        self._filesystem, self._root = filesystem_of(self.url)
+
+    def at(self, name: str) -> str:
+        """Return the URL of something in it."""
+        return f"{self.url}/{name}"
+
+    def _path(self, name: str) -> str:
+        return f"{self._root.rstrip('/')}/{name}"
+
+    def names(self) -> list[str]:
+        """List the names of what is in it, also of what somebody else has just written."""
+        try:
+            with self._reading(self.url):
+                self._filesystem.invalidate_cache()
+                found = self._filesystem.ls(self._root, detail=False)
+        except FileNotFoundError:
+            return []
+        return [path.rstrip("/").rpartition("/")[2] for path in found]
+
+    def files(self) -> list[str]:
+        """List the names of the files in it, without directories."""
+        try:
+            with self._reading(self.url):
+                self._filesystem.invalidate_cache()
+                found = self._filesystem.ls(self._root, detail=True)
+        except FileNotFoundError:
+            return []
+        files = (each["name"] for each in found if each["type"] == "file")
+        return [path.rpartition("/")[2] for path in files]
+
+    def sizes(self, below: str) -> dict[str, int]:
+        """Return the names of all files below a directory in it, however deep, and their sizes."""
+        try:
+            with self._reading(self.at(below)):
+                self._filesystem.invalidate_cache()
+                found = self._filesystem.find(self._path(below), detail=True)
+        except FileNotFoundError:
+            return {}
+        before = len(self._path(below)) - len(below)
+        return {path[before:]: int(info["size"]) for path, info in found.items()}
+
+    def content(self, name: str, longest: int) -> bytes | None:
+        """Return the first `longest` bytes of a file; None if it is not there."""
+        try:
+            with self._reading(self.at(name)):
+                content: bytes = self._filesystem.cat_file(
+                    self._path(name), start=0, end=longest
+                )
+        except FileNotFoundError:
+            return None
+        return content
+
+    def modified(self, name: str) -> float:
+        """Return when a file was written, in seconds since 1970."""
+        with self._reading(self.at(name)):
+            changed: float = self._filesystem.modified(self._path(name)).timestamp()
+        return changed
+
+    def create(self, name: str, content: bytes) -> bool:
+        """Write a file that must not be there; false if it is."""
+        with self._writing(name):
+            try:
+                self._filesystem.pipe_file(self._path(name), content, mode="create")
+            except FileExistsError:
+                return False
+            except _REFUSED:
+                raise
+            except Exception:
+                # Not every package tells a condition that does not hold from other errors.
+                if self.content(name, 1) is None:
+                    raise
+                return False
+        return True
+
+    def refuse_unless_creating(self, probe: str) -> None:
+        """Raise unless the store creates a file only if it is not there.
+
+        Some take the wish to create for a wish to write. `probe`, a file with nothing to read,
+        stays: who asks again is told at once.
+        """
+        if self.create(probe, BLANK) and self.create(probe, BLANK):
+            self.remove(probe)
+            reason = (
+                "this store cannot create a file only if it is not there, so two "
+                "writers could destroy each other's sets; write to a file system, and "
+                "copy the set by other means"
+            )
+            raise UnwritableError(self.at(probe), reason, NOTHING)
+
+    def upload(self, source: Path, name: str, size: int) -> None:
+        """Write a file whose name is ours alone, and see that all of it came."""
+        with self._writing(name):
+            self._filesystem.put_file(str(source), self._path(name))
+            self._filesystem.invalidate_cache()
+            found = self._filesystem.info(self._path(name))["size"]
+        if found != size:
+            reason = f"{size} bytes were sent, but {found} are there"
+            raise UnwritableError(self.at(name), reason, NOTHING)
+
+    def blank(self, name: str) -> None:
+        """Leave nothing of a file but its name, which then nobody can create."""
+        with self._writing(name):
+            self._filesystem.pipe_file(self._path(name), BLANK)
+
+    def remove(self, name: str) -> None:
+        """Remove a file, if that can be done."""
+        # Each store has errors of its own.
+        with suppress(Exception):
+            self._filesystem.rm_file(self._path(name))
+
+    @contextmanager
+    def _reading(self, url: str) -> Iterator[None]:
+        try:
+            yield
+        except (HeadraceError, FileNotFoundError):
+            raise
+        except Exception as error:
+            raise UnreadableError(url, _said(error)) from error
+
+    @contextmanager
+    def _writing(self, name: str) -> Iterator[None]:
+        try:
+            if "file" in self._filesystem.protocol:
+                # Only a file system has directories that must be there.
+                parent = self._path(name).rpartition("/")[0]
+                self._filesystem.makedirs(parent, exist_ok=True)
+            yield
+        except (HeadraceError, FileExistsError):
+            raise
+        except Exception as error:
+            raise UnwritableError(self.at(name), _said(error), NOTHING) from error
+
+
+def _said(error: Exception) -> str:
+    """Return what a store says, and what helps; each has errors of its own."""
+    said = str(error) or type(error).__name__
+    match error:
+        case PermissionError():
+            return (
+                f"{said} (these credentials may not; a writer lists, reads, creates and "
+                "removes files below it)"
+            )
+        case FileNotFoundError():
+            return f"{said} (is there such a bucket?)"
+        case TypeError() | ValueError() | NotImplementedError():
+            return (
+                f"{said} (a newer version of the package for this store may know how)"
+            )
+        case _:
+            return said

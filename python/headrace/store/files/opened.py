@@ -1,0 +1,335 @@
+"""An opened source, and the rows in it.
+
+A file of blocks is read as if it were the plain file that it decodes to, if the
+table of its blocks can be used; if not, in order, as any other compressed file.
+
+Opening checks that the file is still the one that was named, and every batch of
+rows is followed by the same question. A file that only grew is read up to the
+size it had; one that became shorter or was rewritten in place is an error.
+"""
+
+from __future__ import annotations
+
+import time
+import warnings
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+from headrace.errors import (
+    HeadraceError,
+    HeadraceWarning,
+    NotNdjsonError,
+    SourceChangedError,
+    SourceNotFoundError,
+    UnusableTableError,
+)
+from headrace.kernel.rows import (
+    END,
+    BlockTable,
+    Decoding,
+    File,
+    Reader,
+    RowBatch,
+    RowStream,
+    reading,
+    sniff,
+)
+from headrace.store.files import remote
+from headrace.store.files.source import Readable, refuse_what_is_no_text
+from headrace.store.rows import checkpoints
+from headrace.store.rows.checkpoints import Keeping
+from headrace.store.shards.listing import is_superseded
+from headrace.store.shards.names import superseded_path
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from headrace.store.files.source import Source
+
+T = TypeVar("T")
+
+_PAUSES = (0.0, 0.001, 0.005, 0.02, 0.1)
+"""Seconds between looks at a file whose time was changed, but not its size."""
+
+_PIPE_HEAD_BYTES = 16
+"""How many first bytes of a pipe tell what comes out of it; more may take long to come."""
+
+_READ_BYTES = 1 << 16
+"""The least that a Python reader is asked for: its answers are dear."""
+
+
+def read_in_order(source: Source, error: UnusableTableError | None) -> Source:
+    """Return the source as one without blocks, and say why, unless somebody else does."""
+    if error is not None:
+        message = f"{error.what}; it is read in order"
+        warnings.warn(message, HeadraceWarning, stacklevel=2)
+    return replace(source, blocks=False)
+
+
+class OpenedFile:
+    """A file that can be read by position, in the state its source was pinned to.
+
+    `file` is what lies on disk. `data`, `codec` and `size` are what rows are read from:
+    of a file of blocks the decoded file, which has a `table`. Of several who open the
+    same file, one should `warn` of a table that cannot be used.
+    """
+
+    def __init__(
+        self,
+        source: Source,
+        keeping: Keeping = Keeping(),  # noqa: B008, frozen
+        decoding: Decoding = Decoding(),  # noqa: B008, frozen
+        *,
+        warn: bool = True,
+    ) -> None:
+        self.source = source
+        self.path = source.location
+        self.decoding = decoding
+        self.file = self._opened()
+        source = self.source  # it may be elsewhere by now
+        self._seen = (source.size, source.mtime_ns, source.version)
+        self.check()
+        self.table: BlockTable | None = None
+        self._whole = True
+        self.data, self.codec, self.size = self.file, source.codec, source.size
+        if source.blocks:
+            try:
+                self._enter(keeping)
+            except UnusableTableError as error:
+                self.source = read_in_order(source, error if warn else None)
+        elif source.codec == "none" and checkpoints.is_part(source):
+            self._compare_blocks(keeping)
+        if source.segment is not None and source.segment.rows:
+            from headrace.store.log.read.checked_lines import checked
+
+            size = self.size if self.codec == "none" else None
+            self.data = checked(self.source, source.segment, self.data, size)
+            if size is not None and self.data.checked_size != size:
+                # Of a segment that is full by now, its first lines are meant.
+                self.size = self.data.checked_size or 0
+                self._whole = False
+
+    def _opened(self) -> File:
+        source = self.source
+        try:
+            with reading(self.path):
+                if source.kind == "remote":
+                    return remote.open_file(self.path)
+                if source.segment is not None:
+                    from headrace.store.log.files import open_file
+
+                    return open_file(Path(self.path))
+                return File(source.path)
+        except SourceNotFoundError:
+            if source.segment is None:
+                return self._superseded()
+            from headrace.store.log.read.sources import gone
+
+            raise gone(source) from None
+
+    def _superseded(self) -> File:
+        """Open a part of a set that another generation has taken the place of."""
+        location = self.source.path
+        aside = superseded_path(location) if self.source.kind == "file" else None
+        if aside is None:
+            raise SourceNotFoundError(self.path)
+        try:
+            with reading(str(aside)):
+                file = File(aside)
+        except SourceNotFoundError:
+            if not is_superseded(location):
+                raise SourceNotFoundError(self.path) from None
+            reason = "the set was replaced, and this part of the old one is removed"
+            raise SourceChangedError(self.path, 0, reason) from None
+        self.path = str(aside)
+        self.source = replace(self.source, location=self.path, absolute="")
+        return file
+
+    @property
+    def is_hopped_over(self) -> bool:
+        """Whether its blocks say where the next one is, each of them in a request of its own."""
+        return (self.source.kind, self.source.codec) == ("remote", "gzip")
+
+    @property
+    def is_checked(self) -> bool:
+        """Whether each block that is read is compared with a checksum."""
+        return self.data is not self.file
+
+    @property
+    def counted_table(self) -> BlockTable | None:
+        """The table of its blocks, if that knows their rows."""
+        if self.table is None or not self.table.counted or not self._whole:
+            return None
+        return self.table
+
+    def _enter(self, keeping: Keeping) -> None:
+        source = self.source
+        table = checkpoints.load_blocks(source, self, keeping)
+        with reading(self.path):
+            if table is None and self.is_hopped_over:
+                self.source = read_in_order(source, None)
+                return
+            if table is None:
+                table = BlockTable.find(self.file, source.codec, source.size)
+            if table is None:
+                raise UnusableTableError(
+                    self.path, 0, "the table of its blocks is gone"
+                )
+            self.data = table.decoded(self.file, source.size, self.decoding)
+        self.table, self.codec, self.size = table, "none", table.logical_size
+
+    def _compare_blocks(self, keeping: Keeping) -> None:
+        """Compare blocks with the checksums beside them; they have none of their own."""
+        table = checkpoints.load_blocks(self.source, self, keeping)
+        if table is not None:
+            with reading(self.path):
+                self.data = table.decoded(
+                    self.file, self.size, self.decoding, strict=True
+                )
+
+    def stat(self) -> tuple[int, int, int]:
+        """Return size, mtime and ctime, in nanoseconds, as they are now."""
+        with reading(self.path):
+            return self.file.stat()
+
+    def check(self) -> None:
+        """Raise if the bytes that belong to us are not what they were."""
+        seen = self._looks()
+        if seen == self._seen:
+            return
+        segment = self.source.segment
+        # Of a log, what was written behind these bytes may have been taken back.
+        growing = segment is not None and segment.growing
+        if seen[0] == self._seen[0] and not growing:
+            seen = self._grown()
+        size = seen[0]
+        pinned = self.source.size
+        if size < pinned:
+            reason = f"the file became shorter: {pinned} bytes when opened, now {size}"
+            raise SourceChangedError(self.path, size, reason)
+        with reading(self.path):
+            ends = self.file.fingerprint(pinned)
+        if (size == self._seen[0] and not growing) or ends != self.source.ends:
+            raise SourceChangedError(
+                self.path, 0, "the file was changed since it was opened"
+            )
+        self._seen = seen
+
+    def _looks(self) -> tuple[int, int, int]:
+        size, mtime_ns, version = self.stat()
+        return size, mtime_ns, version if self.source.kind == "remote" else 0
+
+    def _grown(self) -> tuple[int, int, int]:
+        """Return how the file looks when it has had time to become longer.
+
+        Who appends to a file changes its time first, then its size.
+        """
+        for pause in _PAUSES if self.source.kind == "file" else ():
+            time.sleep(pause)
+            seen = self._looks()
+            if seen[0] != self._seen[0]:
+                return seen
+        return self._looks()
+
+
+class Rows:
+    """Rows in order. Whole rows before a failure are delivered before it is raised."""
+
+    def __init__(self, path: str, stream: RowStream, opened: OpenedFile | None) -> None:
+        self.path = path
+        self._stream = stream
+        self._opened = opened
+
+    def skip(self, count: int) -> None:
+        """Pass over `count` rows."""
+        self.advance(lambda stream: stream.skip_rows(count))
+
+    def next_batch(self, max_rows: int, max_bytes: int) -> RowBatch | None:
+        """Return the next rows, None after the last."""
+        return self.advance(lambda stream: stream.next_batch(max_rows, max_bytes))
+
+    def advance(self, look_at: Callable[[RowStream], T]) -> T:
+        """Let somebody look at some rows, in the core, and return what they say."""
+        try:
+            with reading(self.path):
+                said = look_at(self._stream)
+        except HeadraceError:
+            # What is wrong with a file that was replaced is that.
+            self._check()
+            raise
+        self._check()
+        return said
+
+    def _check(self) -> None:
+        if self._opened is not None:
+            self._opened.check()
+
+
+def rows_from(
+    opened: OpenedFile,
+    max_line: int,
+    *,
+    start: int = 0,
+    end: int = END,
+    first_row: int = 0,
+    at_row: bool = False,
+    ends_at_long_row: bool = False,
+) -> Rows:
+    """Return the rows of a file that begin in ``[start, end)``.
+
+    `at_row`: rows are known to begin at `start` and, if it is in the file, at `end`. With
+    `ends_at_long_row`, nothing behind the limit of a row is read.
+    """
+    with reading(opened.path):
+        stream = RowStream(
+            opened.data,
+            opened.codec,
+            size=min(end, opened.size) if at_row else opened.size,
+            start=start,
+            end=end,
+            first_row=first_row,
+            max_line=max_line,
+            at_row=at_row,
+            decoding=opened.decoding,
+            ends_at_long_row=ends_at_long_row,
+        )
+    return Rows(opened.path, stream, opened)
+
+
+def open_pipe(source: Source) -> tuple[Reader, str]:
+    """Open a pipe; what comes out of it tells its codec."""
+    with reading(source.location):
+        reader = _reader(source)
+        head = reader.peek(_PIPE_HEAD_BYTES)
+    refuse_what_is_no_text(source.location, head)
+    return reader, sniff(head)
+
+
+def _reader(source: Source) -> Reader:
+    if isinstance(source.origin, remote.Stream):
+        return Reader.calling(source.origin.again().read)
+    if isinstance(source.origin, Readable):
+        return Reader.calling(_Reading(source.location, source.origin).read)
+    return Reader.stdin() if source.kind == "stdin" else Reader(source.location)
+
+
+class _Reading:
+    """Bytes of a Python reader, which may have them ready or give more than asked for."""
+
+    def __init__(self, location: str, reader: Readable) -> None:
+        self._location = location
+        # What a pipe has now is better than what it will have.
+        self._read = getattr(reader, "read1", reader.read)
+        self._ahead = b""
+
+    def read(self, size: int) -> bytes:
+        data = self._ahead or self._read(max(size, _READ_BYTES))
+        if not isinstance(data, (bytes, bytearray, memoryview)):
+            reason = (
+                f"its read gives {type(data).__name__}, not bytes; open it as binary"
+            )
+            raise NotNdjsonError(self._location, reason)
+        data = bytes(data)
+        self._ahead = data[size:]
+        return data[:size]

@@ -1,0 +1,1 @@
+"""Index files on disk, and whether they fit their source."""

@@ -1,0 +1,325 @@
+"""Rows that a filter on keys may let pass, read through a key index instead of all.
+
+An index is used only where nobody can tell the difference: it is that of the file,
+every line of the file is blank or sound within the limits of who asks, and values
+that the query language calls equal have one key in it. So whoever asks these rows,
+and adds the lines that the index has counted, gives the answers, errors and counts
+that all rows would have given.
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from itertools import islice, permutations
+from typing import TYPE_CHECKING, NamedTuple
+
+from headrace.errors import HeadraceWarning, KeyIndexError, UsageError
+from headrace.kernel.key_index import request
+from headrace.kernel.rows import SidecarError, count_rows, reading
+from headrace.kernel.tally import Tally
+from headrace.store.files.opened import rows_from
+from headrace.store.files.sidecars import sidecar_places
+from headrace.store.index.file import Unreadable, fitting
+from headrace.store.index.key import Stored, read
+from headrace.store.index.key_names import SUFFIX, suffix_of
+from headrace.store.rows.provider import NoKeyRows
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterator
+    from pathlib import Path
+
+    from headrace.kernel.key_index import KeyCandidates, KeyRequest, Meta
+    from headrace.kernel.rows import RowBatch
+    from headrace.store.files.opened import OpenedFile
+    from headrace.store.files.source import Source
+    from headrace.store.rows.provider import Keys
+    from headrace.store.rows.row_file import RowFile, RowOptions
+
+_DEARER = 4
+"""A row that is found takes as long as so many that are read in order."""
+
+_FEW = 1024
+_MOST = 1 << 22
+"""Rows that are always worth finding, and that are held at most: 8 bytes for each."""
+
+_MOST_FIELDS = 3
+"""Fields whose orders are tried as one key."""
+
+_FIRST_ROWS = 16
+_BATCH_ROWS = 4096
+_BATCH_BYTES = 1 << 20
+
+
+class Proven(NamedTuple):
+    """An index that was proven to be that of its file, as others can tell it from another."""
+
+    path: str
+    build: tuple[object, ...]
+
+
+class Passed(NamedTuple):
+    """How many lines were passed, and how many of them are blank."""
+
+    lines: int
+    blank: int
+
+
+@dataclass(frozen=True, slots=True)
+class KeyRows:
+    """The rows of one file that an index leads to, in file order."""
+
+    file: RowFile
+    open: Callable[[], OpenedFile]
+    stored: Stored
+    candidates: KeyCandidates
+
+    @property
+    def opened(self) -> OpenedFile:
+        """The file, opened."""
+        return self.open()
+
+    @property
+    def source(self) -> Source:
+        """The file they are of."""
+        return self.file.source
+
+    def place(self, row: int, offset: int, *, reverse: bool) -> tuple[int | None, int]:
+        """Return the line and the byte of something in a row, whose number is not known."""
+        del reverse
+        return self.file.place(row, offset, reverse=True)
+
+    @property
+    def proven(self) -> Proven:
+        """What others need to know to use the same index without proving it."""
+        index = self.stored.index
+        path = str(self.stored.path.absolute())
+        return Proven(path, (index.build_id, index.delta))
+
+    @property
+    def told(self) -> str:
+        """What is done, for people."""
+        meta = self.stored.whole
+        keys = "" if meta.keys is None else f" ({meta.keys} keys)"
+        return (
+            f"{len(self)} of {self.lines().lines} rows are read, found in "
+            f"{self.stored.path}, the key index of {','.join(meta.key)}{keys}"
+        )
+
+    def __len__(self) -> int:
+        return len(self.candidates)
+
+    def batches(self, *, ends_at_long_row: bool = False) -> Iterator[RowBatch]:  # noqa: ARG002, an index is of rows within the limit
+        """Yield them in order."""
+        at, count = 0, _FIRST_ROWS
+        while at < len(self):
+            batch = self._read(at, count)
+            yield batch
+            at, count = at + len(batch), min(2 * count, _BATCH_ROWS)
+
+    def backwards(self) -> Iterator[RowBatch]:
+        """Yield runs of them, the last run first; in a run they stand in order."""
+        end, count = len(self), _FIRST_ROWS
+        while end > 0:
+            count = min(count, end)
+            batch = self._read(end - count, count)
+            if len(batch) < count:
+                # They are long: of fewer, the last is there too.
+                count = max(count // 2, 1)
+                continue
+            yield batch
+            end, count = end - count, min(2 * count, _BATCH_ROWS)
+
+    def _read(self, first: int, count: int) -> RowBatch:
+        try:
+            with reading(self.opened.path):
+                batch = self._rows(first, count, _BATCH_BYTES)
+        except SidecarError as error:
+            # A source that was changed is said to be so, not its index.
+            self.opened.check()
+            raise _damaged(self.opened.path, self.stored.path, error) from None
+        self.opened.check()
+        return batch
+
+    def _rows(self, first: int, count: int, max_bytes: int) -> RowBatch:
+        opened = self.opened
+        return self.stored.index.rows(
+            opened.data,
+            self.candidates,
+            size=opened.size,
+            first=first,
+            count=count,
+            max_bytes=max_bytes,
+        )
+
+    @property
+    def offsets(self) -> list[int]:
+        """Where each begins in what the file decodes to."""
+        return self.candidates.offsets
+
+    def _offset(self, number: int) -> int:
+        """Return where a row begins in the file."""
+        offset = self.candidates.offset(number)
+        assert offset is not None  # nobody asks more rows than there are
+        return offset
+
+    def lines(self) -> Passed:
+        """Return the lines of the file."""
+        lines = self.stored.whole.lines
+        return Passed(lines.lines, lines.blank)
+
+    def lines_with(self, asked: int, *, reverse: bool) -> Passed:
+        """Return the lines that were passed when so many rows have been asked."""
+        if asked == 0:
+            return Passed(0, 0)
+        offset = self._offset(len(self) - asked if reverse else asked - 1)
+        with reading(self.opened.path):
+            before = count_rows(self.opened.data, self.opened.size, 0, offset)
+        self.opened.check()
+        all_lines, all_blank = self.lines()
+        blank = self._blank_before(offset) if all_blank else 0
+        if reverse:
+            return Passed(all_lines - before, all_blank - blank)
+        return Passed(before + 1, blank)
+
+    def _blank_before(self, offset: int) -> int:
+        meta = self.stored.whole
+        tally = Tally(self.opened.path, meta.max_depth)
+        rows = rows_from(self.opened, meta.max_line, end=offset, at_row=True)
+        while (batch := rows.next_batch(_BATCH_ROWS, _BATCH_BYTES)) is not None:
+            tally.add(batch)
+        return tally.stats.blank
+
+
+def find(
+    file: RowFile,
+    opened: OpenedFile,
+    options: RowOptions,
+    keys: Keys,
+    max_depth: int,
+    *,
+    prove: bool,
+    proven: Collection[Proven] = (),
+) -> KeyRows | NoKeyRows:
+    """Return the rows that a filter may let pass, by the index that leads to the fewest.
+
+    `prove`: the file may be read to know whether an index is that of the file, which
+    takes less than reading its rows. Of those that are `proven`, that is known.
+    """
+    refused: NoKeyRows | None = None
+    usable: list[KeyRows] = []
+    location = opened.source.location
+    for path in places(location, keys, options.keeping.directory, SUFFIX):
+        match read(path):
+            case Unreadable(fault="corrupt", reason=reason):
+                warn(f"{opened.path}: {path}: {reason}")
+                refused = NoKeyRows(str(path), reason)
+            case Stored() as stored if set(stored.whole.key) <= set(keys.names):
+                match _looked_up(file, opened, stored, keys):
+                    case KeyRows() as found:
+                        usable.append(found)
+                    case NoKeyRows() as why:
+                        refused = why
+            case _:
+                pass
+    for found in sorted(usable, key=len):
+        reason = limits(found.stored.whole, options.max_line, max_depth)
+        if not reason and found.proven not in proven:
+            reason = _doubt(found, prove=prove)
+        if not reason:
+            return found
+        refused = NoKeyRows(str(found.stored.path), reason)
+    return refused or NoKeyRows(opened.path)
+
+
+def places(
+    location: str, keys: Keys, directory: str | None, *others: str
+) -> Iterator[Path]:
+    """List where indexes of these fields, or of some of them, may be, and those with other suffixes."""
+    names = keys.names[:_MOST_FIELDS]
+    counts = range(1, len(names) + 1)
+    orders = [order for count in counts for order in permutations(names, count)]
+    for suffix in (*others, *map(suffix_of, orders)):
+        yield from sidecar_places(location, suffix, directory)
+
+
+def _looked_up(
+    file: RowFile, opened: OpenedFile, stored: Stored, keys: Keys
+) -> KeyRows | NoKeyRows:
+    candidates = looked_up(opened.path, stored, keys)
+    if isinstance(candidates, NoKeyRows):
+        return candidates
+    return KeyRows(file, lambda: opened, stored, candidates)
+
+
+def looked_up(location: str, stored: Stored, keys: Keys) -> KeyCandidates | NoKeyRows:
+    """Return where rows begin that may have one of the keys, if an index can tell."""
+    requests = _requests(stored, keys)
+    path = str(stored.path)
+    if isinstance(requests, str):
+        return NoKeyRows(path, requests)
+    most = min(max(stored.whole.records // _DEARER, _FEW), _MOST)
+    try:
+        with reading(path):
+            candidates = stored.index.candidates(requests, most)
+    except SidecarError as error:
+        damage = _damaged(location, stored.path, error)
+        warn(damage.what)
+        return NoKeyRows(path, damage.reason)
+    if candidates is None:
+        return NoKeyRows(path, "it leads to so many rows that to read all is faster")
+    return candidates
+
+
+def _requests(stored: Stored, keys: Keys) -> list[KeyRequest] | str:
+    """Return the keys to look up, or why they cannot be."""
+    several = list(islice(keys.keys(stored.whole.key), keys.most + 1))
+    if len(several) > keys.most:
+        return f"more than {keys.most} keys would have to be looked up"
+    is_number = any(
+        isinstance(value, int | float) and not isinstance(value, bool)
+        for key in several
+        for value in key
+    )
+    if is_number and not stored.whole.plain_numbers:
+        return "it has numbers of more digits than are compared"
+    single = len(stored.whole.key) == 1
+    try:
+        return [
+            request(key[0] if single else key, stored.whole.key, typed=True)
+            for key in several
+        ]
+    except UsageError as error:
+        return str(error)
+
+
+def limits(meta: Meta, max_line: int, max_depth: int) -> str:
+    """Return why rows that the index does not lead to may be no rows to who asks."""
+    if meta.lines.bad or meta.lines.too_long or meta.lines.pending:
+        return "lines are bad, and who reads all rows says which"
+    if meta.max_line > max_line or meta.max_depth > max_depth:
+        return "it was made with larger limits (max_line, max_depth)"
+    return ""
+
+
+def _doubt(found: KeyRows, *, prove: bool) -> str:
+    """Return why an index may not be that of its file."""
+    stored, opened = found.stored, found.opened
+    try:
+        usable, fresh = fitting(stored, opened.source, opened, prove=prove)
+    except KeyIndexError as error:
+        warn(error.what)
+        return error.reason
+    if fresh.state == "fresh" and usable is stored:
+        return ""
+    return fresh.reason or "its delta is not that of the file"
+
+
+def _damaged(source: str, path: Path, error: SidecarError) -> KeyIndexError:
+    _path, offset, reason = error.args
+    return KeyIndexError(source, str(path), "corrupt", f"{reason} (byte {offset})")
+
+
+def warn(what: str) -> None:
+    """Say that an index cannot be used."""
+    warnings.warn(f"{what}; the file is scanned", HeadraceWarning, stacklevel=2)

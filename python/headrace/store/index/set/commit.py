@@ -1,0 +1,141 @@
+"""Writing the index of a set: segments first, then the manifest that names them.
+
+Readers see segments when the manifest has its name, which it takes in one instant. One writer at
+a time holds the lock; what one left that was killed, the next removes. Segments that no manifest
+names any more are removed: who was about to open them finds another manifest.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+from contextlib import contextmanager, suppress
+from functools import partial
+from typing import TYPE_CHECKING
+
+from headrace.errors import KeyIndexLockedError
+from headrace.store.files.atomic import (
+    create,
+    sync_directory,
+    temporary_name,
+    write_atomically,
+)
+from headrace.store.files.lock import FileLock
+from headrace.store.index.set.manifest import (
+    FILE_NAME,
+    BadManifestError,
+    decode,
+    encode,
+    is_segment_name,
+    segment_name,
+)
+from headrace.store.shards.listing import names_in
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+    from headrace.store.index.set.manifest import Manifest
+
+TRIES = 100
+"""How often a directory may vanish while we begin to use it."""
+
+_TEMPORARY = re.compile(r"\..+\.tmp-[0-9]+-[0-9a-f]{8}")
+
+
+@contextmanager
+def writing(directory: Path) -> Iterator[int]:
+    """Be the only one who writes an index, or raise `KeyIndexLockedError`; gives its next edition."""
+    lock = _locked(directory)
+    try:
+        _remove_leftovers(directory)
+        yield _next_edition(directory)
+    finally:
+        _remove_temporary(directory)
+        lock.release()
+        with suppress(OSError):
+            # Only if nothing came of it.
+            directory.rmdir()
+
+
+def _locked(directory: Path) -> FileLock:
+    for _ in range(TRIES):
+        directory.mkdir(parents=True, exist_ok=True)
+        # Gone again if a writer that came to nothing removes what it made.
+        with suppress(FileNotFoundError):
+            return FileLock(
+                directory / "lock", partial(KeyIndexLockedError, str(directory))
+            )
+    raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(directory))
+
+
+def new_segment(directory: Path) -> Path:
+    """Create an empty file for a segment that nobody else has."""
+    path = temporary_name(directory / "segment")
+    create(path).close()
+    return path
+
+
+def finish_segment(path: Path) -> None:
+    """Make a segment durable that was written."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def named(
+    directory: Path, edition: int, segments: Sequence[str], *, delta: bool
+) -> list[str]:
+    """Give segments their names, in the order of their numbers, and return those."""
+    names = []
+    for number, temporary in enumerate(segments):
+        name = segment_name(edition, number, delta=delta)
+        (directory / temporary).replace(directory / name)
+        names.append(name)
+    return names
+
+
+def publish(directory: Path, manifest: Manifest) -> None:
+    """Let readers see an index whose segments are there."""
+    sync_directory(directory)
+    write_atomically(directory / FILE_NAME, [encode(manifest)])
+    sync_directory(directory.parent)
+    _remove_leftovers(directory)
+
+
+def _current(directory: Path) -> Manifest | None:
+    try:
+        return decode((directory / FILE_NAME).read_bytes())
+    except (FileNotFoundError, BadManifestError):
+        return None
+
+
+def _next_edition(directory: Path) -> int:
+    """Return a number that no file has."""
+    current = _current(directory)
+    used = [0 if current is None else current.edition]
+    used += [
+        int(name.partition("-")[0])
+        for name in names_in(directory)
+        if is_segment_name(name)
+    ]
+    return max(used) + 1
+
+
+def _remove_leftovers(directory: Path) -> None:
+    """Remove what writers left behind that were killed, and what no manifest names."""
+    _remove_temporary(directory)
+    current = _current(directory)
+    needed = set() if current is None else {each.name for each in current.segments}
+    for name in names_in(directory):
+        if is_segment_name(name) and name not in needed:
+            (directory / name).unlink(missing_ok=True)
+
+
+def _remove_temporary(directory: Path) -> None:
+    for name in names_in(directory):
+        if _TEMPORARY.fullmatch(name):
+            (directory / name).unlink(missing_ok=True)

@@ -1,0 +1,304 @@
+"""The manifest of a set's index: which parts it is of, and which files it is made of.
+
+Nothing in it is believed: every count must add up, and files have names that only segments have.
+Format: docs/formats/set-index.md.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any, cast
+
+from headrace.errors import HeadraceError
+from headrace.kernel.index_meta import Lines
+from headrace.kernel.values import InvalidJsonError, parse
+from headrace.store.files.checked_json import has_checksum, with_checksum
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from headrace.store.shards.metadata import Part
+
+VERSION = 1
+FORMAT = "jnx-set"
+FILE_NAME = "manifest.json"
+
+_LARGEST = (1 << 63) - 1
+_SEGMENT = re.compile(r"[0-9]{8,18}-[0-9]{4}\.jnx(?:\.delta)?")
+_MOST_SEGMENTS = 1 << 12
+
+
+class BadManifestError(HeadraceError):
+    """Never shown: what is wrong with a manifest, and whether a newer headrace may know it."""
+
+    def __init__(self, reason: str, *, newer: bool = False) -> None:
+        super().__init__(reason, newer)
+        self.reason = reason
+        self.newer = newer
+
+
+@dataclass(frozen=True, slots=True)
+class CoveredPart:
+    """A part as it was when its rows were indexed, and its lines by kind."""
+
+    path: str
+    bytes: int
+    logical_bytes: int
+    digest: str
+    mtime_ns: int
+    lines: Lines
+
+    def is_of(self, part: Part) -> bool:
+        """Whether a part of the set is this one, by what the set says of it."""
+        told = (part.path, part.bytes, part.logical_bytes, part.digest)
+        return told == (self.path, self.bytes, self.logical_bytes, self.digest)
+
+
+@dataclass(frozen=True, slots=True)
+class SegmentFile:
+    """A file that has the keys of some hashes; `build` is the id that stands in it."""
+
+    name: str
+    bytes: int
+    records: int
+    keys: int
+    build: str
+
+
+@dataclass(frozen=True, slots=True)
+class Layer:
+    """The segments of the rows of so many parts, a power of two of them."""
+
+    parts: int
+    plain_numbers: bool
+    segments: tuple[SegmentFile, ...]
+
+    @property
+    def records(self) -> int:
+        """Rows that have a key."""
+        return sum(segment.records for segment in self.segments)
+
+    @property
+    def keys(self) -> int:
+        """Different keys."""
+        return sum(segment.keys for segment in self.segments)
+
+    @property
+    def bytes(self) -> int:
+        """Bytes of all files."""
+        return sum(segment.bytes for segment in self.segments)
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """An index of a set: of its first parts, and in a delta of those that came later."""
+
+    name: str
+    edition: int
+    key: tuple[str, ...]
+    mode: str
+    max_line: int
+    max_depth: int
+    parts: tuple[CoveredPart, ...]
+    base: Layer
+    delta: Layer | None = None
+
+    @property
+    def layers(self) -> Iterator[tuple[Layer, tuple[CoveredPart, ...]]]:
+        """Each layer, and the parts that it is of."""
+        at = 0
+        for layer in (self.base, self.delta):
+            if layer is not None:
+                yield layer, self.parts[at : at + layer.parts]
+                at += layer.parts
+
+    @property
+    def segments(self) -> Iterator[SegmentFile]:
+        """All files."""
+        for layer, _parts in self.layers:
+            yield from layer.segments
+
+    def without_delta(self) -> Manifest:
+        """Return the index of its first parts alone."""
+        return Manifest(
+            self.name,
+            self.edition,
+            self.key,
+            self.mode,
+            self.max_line,
+            self.max_depth,
+            self.parts[: self.base.parts],
+            self.base,
+        )
+
+
+def lines_of(parts: Iterable[CoveredPart]) -> Lines:
+    """Return the lines of parts."""
+    total = Lines()
+    for part in parts:
+        total = total.plus(part.lines)
+    return total
+
+
+def segment_name(edition: int, number: int, *, delta: bool) -> str:
+    """Return what a segment is called.
+
+    >>> segment_name(3, 12, delta=False), segment_name(3, 0, delta=True)
+    ('00000003-0012.jnx', '00000003-0000.jnx.delta')
+    """
+    return f"{edition:08}-{number:04}.jnx{'.delta' if delta else ''}"
+
+
+def is_segment_name(name: str) -> bool:
+    """Whether a file can be a segment."""
+    return bool(_SEGMENT.fullmatch(name))
+
+
+def encode(manifest: Manifest) -> bytes:
+    """Return the content of the file, which ends with its own checksum."""
+    told = _told(manifest)
+    parts = cast("list[object]", told.pop("parts"))
+    lines = [f" {json.dumps(key)}: {_json(value)},\n" for key, value in told.items()]
+    each = ",\n".join(f"  {_json(part)}" for part in parts)
+    body = f"[\n{each}\n ]" if each else "[]"
+    return with_checksum("".join(["{\n", *lines, f' "parts": {body},\n']).encode())
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _told(manifest: Manifest) -> dict[str, object]:
+    return {
+        "version": VERSION,
+        "format": FORMAT,
+        "name": manifest.name,
+        "edition": manifest.edition,
+        "key": list(manifest.key),
+        "mode": manifest.mode,
+        "hash": "xxh3_64",
+        "maxLine": manifest.max_line,
+        "maxDepth": manifest.max_depth,
+        "base": _told_layer(manifest.base),
+        "delta": None if manifest.delta is None else _told_layer(manifest.delta),
+        "parts": [_told_part(part) for part in manifest.parts],
+    }
+
+
+def _told_layer(layer: Layer) -> dict[str, object]:
+    return {
+        "parts": layer.parts,
+        "plainNumbers": layer.plain_numbers,
+        "segments": [asdict(segment) for segment in layer.segments],
+    }
+
+
+def _told_part(part: CoveredPart) -> dict[str, object]:
+    return {
+        "path": part.path,
+        "bytes": part.bytes,
+        "logicalBytes": part.logical_bytes,
+        "digest": part.digest,
+        "mtimeNs": part.mtime_ns,
+        "lines": list(part.lines),
+    }
+
+
+def decode(content: bytes) -> Manifest:
+    """Return what a file says, or raise `BadManifestError`."""
+    if not has_checksum(content):
+        raise BadManifestError("its checksum is wrong, so it was damaged or edited")
+    try:
+        told = cast("Any", parse(content))
+    except InvalidJsonError as error:
+        raise BadManifestError(f"not JSON: {error}") from None
+    if not isinstance(told, dict) or told.get("format") != FORMAT:
+        raise BadManifestError("not the manifest of an index")
+    version = told.get("version")
+    if version != VERSION or type(version) is not int:
+        raise BadManifestError(
+            f"a version that we do not know: {version!r}", newer=True
+        )
+    try:
+        manifest = _manifest(told)
+        _require(encode(manifest) == content)
+    except (KeyError, TypeError, ValueError):
+        raise BadManifestError("it says something that cannot be") from None
+    return manifest
+
+
+def _manifest(told: dict[str, Any]) -> Manifest:
+    """Return what is said, or raise where it cannot be; what is not looked at is compared later."""
+    parts = tuple(map(_part, told["parts"]))
+    base = _layer(told["base"])
+    delta = None if told["delta"] is None else _layer(told["delta"])
+    covered = base.parts + (0 if delta is None else delta.parts)
+    key = tuple(told["key"])
+    _require(covered == len(parts))
+    _require(delta is None or len(delta.segments) == len(base.segments))
+    _require(key and all(isinstance(field, str) for field in key))
+    _require(told["mode"] in ("multi", "unique"))
+    manifest = Manifest(
+        told["name"],
+        _number(told["edition"]),
+        key,
+        told["mode"],
+        _number(told["maxLine"]),
+        _number(told["maxDepth"]),
+        parts,
+        base,
+        delta,
+    )
+    for layer, of in manifest.layers:
+        _require(layer.records == lines_of(of).records)
+    return manifest
+
+
+def _part(told: dict[str, Any]) -> CoveredPart:
+    lines = Lines(*map(_number, told["lines"]))
+    _require(lines.records >= 0)
+    return CoveredPart(
+        _text(told["path"]),
+        _number(told["bytes"]),
+        _number(told["logicalBytes"]),
+        _text(told["digest"]),
+        _number(told["mtimeNs"]),
+        lines,
+    )
+
+
+def _layer(told: dict[str, Any]) -> Layer:
+    segments = tuple(map(_segment, told["segments"]))
+    count = len(segments)
+    _require(0 < count <= _MOST_SEGMENTS and count & (count - 1) == 0)
+    _require(isinstance(told["plainNumbers"], bool))
+    return Layer(_number(told["parts"]), told["plainNumbers"], segments)
+
+
+def _segment(told: dict[str, Any]) -> SegmentFile:
+    name = _text(told["name"])
+    _require(is_segment_name(name))
+    return SegmentFile(
+        name,
+        _number(told["bytes"]),
+        _number(told["records"]),
+        _number(told["keys"]),
+        _text(told["build"]),
+    )
+
+
+def _number(value: object) -> int:
+    _require(type(value) is int and 0 <= value <= _LARGEST)
+    return cast("int", value)
+
+
+def _text(value: object) -> str:
+    _require(isinstance(value, str))
+    return cast("str", value)
+
+
+def _require(condition: object) -> None:
+    if not condition:
+        raise ValueError

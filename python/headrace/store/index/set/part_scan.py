@@ -1,0 +1,218 @@
+"""Rows of one part of a set that a filter on keys may let pass, by the index of the set.
+
+It is enough that the part is the one that was indexed: what else is in the set does not matter.
+What an index says of all parts is remembered for the next one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from itertools import accumulate
+from typing import TYPE_CHECKING, NamedTuple
+
+from headrace.kernel.checksum import digest
+from headrace.kernel.rows import File, reading
+from headrace.store.index.file import Unreadable
+from headrace.store.index.key_scan import (
+    KeyRows,
+    Passed,
+    Proven,
+    limits,
+    looked_up,
+    places,
+    warn,
+)
+from headrace.store.index.set.manifest import FILE_NAME
+from headrace.store.index.set.stored import SetStored, read
+from headrace.store.rows.provider import NoKeyRows
+from headrace.store.shards.names import part_of_set
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterator
+    from pathlib import Path
+
+    from headrace.kernel.key_index import KeyCandidates
+    from headrace.kernel.rows import RowBatch
+    from headrace.store.files.opened import OpenedFile
+    from headrace.store.index.set.manifest import CoveredPart
+    from headrace.store.rows.provider import Keys
+    from headrace.store.rows.row_file import RowFile, RowOptions
+
+_REMEMBERED = 8
+
+
+class _Place(NamedTuple):
+    """Where the rows of a part are among all rows of an index."""
+
+    part: CoveredPart
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class PartRows(KeyRows):
+    """The rows of a part that the index of its set leads to, in order."""
+
+    place_in_set: _Place = field(kw_only=True)
+
+    @property
+    def proven(self) -> Proven:
+        """What others need to know to use the same index of the part without proving it."""
+        return Proven(str(self.stored.path.absolute()), (self.place_in_set.part,))
+
+    def _rows(self, first: int, count: int, max_bytes: int) -> RowBatch:
+        at = self.place_in_set
+        data = File.remote(_Shifted(self.opened, at).read_at, lambda: (at.end, 0, 0))
+        return self.stored.index.rows(
+            data,
+            self.candidates,
+            size=at.end,
+            first=first,
+            count=count,
+            max_bytes=max_bytes,
+            begins=at.start,
+        )
+
+    @property
+    def offsets(self) -> list[int]:
+        """Where each begins in what the part decodes to."""
+        return [offset - self.place_in_set.start for offset in self.candidates.offsets]
+
+    def _offset(self, number: int) -> int:
+        # Of the class before it, which a class with slots does not know as `super()`.
+        return KeyRows._offset(self, number) - self.place_in_set.start
+
+    def lines(self) -> Passed:
+        """Return the lines of the part."""
+        lines = self.place_in_set.part.lines
+        return Passed(lines.lines, lines.blank)
+
+
+class _Shifted:
+    """A part that stands behind other bytes, of which the last is a newline."""
+
+    def __init__(self, opened: OpenedFile, at: _Place) -> None:
+        self._data, self._start, self._end = opened.data, at.start, at.end
+
+    def read_at(self, offset: int, length: int) -> bytes:
+        if offset < self._start:
+            return b"\n"
+        length = min(length, self._end - offset)
+        return self._data.read_at(offset - self._start, max(length, 0))
+
+
+def find(
+    file: RowFile,
+    open_file: Callable[[], OpenedFile],
+    options: RowOptions,
+    keys: Keys,
+    max_depth: int,
+    *,
+    prove: bool,
+    proven: Collection[Proven] = (),
+) -> KeyRows | NoKeyRows | None:
+    """Return the rows of a part that a filter may let pass, by the index that leads to the fewest.
+
+    None if it is no part of a set, or has no index. The file is not opened before its rows are
+    read. For `prove` and `proven`, see `headrace.store.index.key_scan.find`.
+    """
+    found = part_of_set(file.source.location)
+    if found is None:
+        return None
+    names, path = found
+    refused: NoKeyRows | None = None
+    usable: list[PartRows] = []
+    for index in _indexes(names.text, keys, options.keeping.directory):
+        if isinstance(index, NoKeyRows):
+            refused = index
+        elif (at := index.places.get(path)) is None:
+            refused = NoKeyRows(str(index.stored.path), "the part came later")
+        else:
+            some = index.candidates.within(at.start, at.end)
+            rows = PartRows(file, open_file, index.stored, some, place_in_set=at)
+            usable.append(rows)
+    for rows in sorted(usable, key=len):
+        part = rows.place_in_set.part
+        meta = replace(rows.stored.whole, lines=part.lines)
+        reason = limits(meta, options.max_line, max_depth)
+        known = rows.proven in proven
+        if not reason and not known and not _is_same(rows, prove=prove):
+            reason = "part_modified" if prove else "source_unproven"
+        if not reason:
+            return rows
+        refused = NoKeyRows(str(rows.stored.path), reason)
+    return refused
+
+
+def _is_same(rows: PartRows, *, prove: bool) -> bool:
+    """Whether a part is the one that was indexed."""
+    part, source = rows.place_in_set.part, rows.source
+    if source.size != part.bytes:
+        return False
+    if source.mtime_ns == part.mtime_ns:
+        return True
+    with reading(source.location):
+        return prove and digest(File(source.location), part.bytes) == part.digest
+
+
+class _Question:
+    """Keys that are asked for; only the very same are the same: `1` and `True` are equal."""
+
+    def __init__(self, keys: Keys) -> None:
+        self.keys = keys
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Question) and self.keys is other.keys
+
+    def __hash__(self) -> int:
+        return id(self.keys)
+
+
+class _Index(NamedTuple):
+    """What an index says of all parts."""
+
+    stored: SetStored
+    candidates: KeyCandidates
+    places: dict[str, _Place]
+
+
+def _indexes(
+    location: str, keys: Keys, directory: str | None
+) -> Iterator[_Index | NoKeyRows]:
+    for path in places(location, keys, directory):
+        try:
+            seen = (path / FILE_NAME).stat()
+        except OSError:
+            continue
+        looks = (seen.st_mtime_ns, seen.st_ino)
+        found = _remembered(path, looks, location, _Question(keys))
+        if found is not None:
+            yield found
+
+
+@lru_cache(_REMEMBERED)
+def _remembered(
+    path: Path, _looks: tuple[int, int], location: str, asked: _Question
+) -> _Index | NoKeyRows | None:
+    keys = asked.keys
+    match read(path):
+        case Unreadable(fault="corrupt", reason=reason):
+            warn(f"{location}: {path}: {reason}")
+            return NoKeyRows(str(path), reason)
+        case SetStored() as stored if set(stored.whole.key) <= set(keys.names):
+            candidates = looked_up(location, stored, keys)
+            if isinstance(candidates, NoKeyRows):
+                return candidates
+            return _Index(stored, candidates, _places(stored))
+        case _:
+            return None
+
+
+def _places(stored: SetStored) -> dict[str, _Place]:
+    parts = stored.manifest.parts
+    ends = accumulate(part.logical_bytes for part in parts)
+    return {
+        part.path: _Place(part, end - part.logical_bytes, end)
+        for part, end in zip(parts, ends, strict=True)
+    }

@@ -1,0 +1,280 @@
+"""Indexes of sets on disk: which directory is that of a set and a key, and whether it fits.
+
+An index is used for the parts that it is proven to be of. Parts are written once, so it is enough
+that the set names the same ones, and that each looks as it did; one that does not must have the
+digest that the set says. A set that has more parts has *grown*. Who reads deletes nothing.
+"""
+
+from __future__ import annotations
+
+import stat
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from headrace.errors import KeyIndexError
+from headrace.kernel.checksum import digest
+from headrace.kernel.index_meta import SourceMark
+from headrace.kernel.key_index import KeyIndex, Meta
+from headrace.kernel.rows import File, SidecarError, reading
+from headrace.store.files.sidecars import sidecar_places
+from headrace.store.index.file import Delta, Freshness, Unreadable, Where
+from headrace.store.index.key import Stored, build_options
+from headrace.store.index.key_names import SUFFIX, is_index_name, only_one, suffix_of
+from headrace.store.index.set.manifest import (
+    FILE_NAME,
+    BadManifestError,
+    Layer,
+    Manifest,
+    decode,
+    lines_of,
+)
+from headrace.store.shards.listing import names_in
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from headrace.store.index.set.manifest import CoveredPart
+    from headrace.store.shards.opened_set import OpenedSet
+
+TRIES = 5
+"""How often an index may be replaced while it is being opened."""
+
+
+@dataclass(frozen=True, slots=True)
+class SetStored(Stored):
+    """The index of a set that was opened. `path` is its directory."""
+
+    manifest: Manifest = field(kw_only=True)
+
+    @property
+    def newest_path(self) -> Path:
+        """The file that says what is known of the set as it was last."""
+        return self.path / FILE_NAME
+
+    def without_delta(self) -> SetStored:
+        """Return the index of the first parts alone."""
+        with reading(str(self.path)):
+            return _opened(self.path, self.manifest.without_delta())
+
+
+def read(path: Path) -> SetStored | Unreadable | None:
+    """Open the index in a directory; None if there is nothing."""
+    for attempt in range(TRIES):
+        content = _content(path)
+        if not isinstance(content, bytes):
+            return content
+        try:
+            manifest = decode(content)
+        except BadManifestError as error:
+            fault = "newer" if error.newer else "corrupt"
+            return Unreadable(path, fault, error.reason)  # type: ignore[arg-type]
+        try:
+            with reading(str(path)):
+                return _opened(path, manifest)
+        except SidecarError as error:
+            _path, offset, reason = error.args
+            return Unreadable(path, "corrupt", f"{reason} (byte {offset})")
+        except FileNotFoundError:
+            # Somebody has replaced it meanwhile; or a file was removed.
+            if attempt + 1 < TRIES and _content(path) != content:
+                continue
+            return Unreadable(path, "corrupt", "one of its segments is not there")
+        except OSError as error:
+            return Unreadable(path, "foreign", f"cannot be read: {error.strerror}")
+    return Unreadable(path, "corrupt", "it is replaced all the time")
+
+
+def _content(path: Path) -> bytes | Unreadable | None:
+    """Return the manifest in a directory, None if there is no directory."""
+    try:
+        if not stat.S_ISDIR(path.stat().st_mode):
+            return Unreadable(path, "foreign", "not a directory")
+        return (path / FILE_NAME).read_bytes()
+    except (FileNotFoundError, NotADirectoryError):
+        # A build that was killed leaves a directory without a manifest.
+        return None
+    except OSError as error:
+        return Unreadable(path, "foreign", f"cannot be read: {error.strerror}")
+
+
+def _opened(path: Path, manifest: Manifest) -> SetStored:
+    layers = list(manifest.layers)
+    files = [[path / each.name for each in layer.segments] for layer, _parts in layers]
+    index = KeyIndex.in_pieces(*files)
+    told = [(int(each.build, 16), each.bytes) for each in manifest.segments]
+    if index.pieces != told:
+        raise SidecarError(str(path), 0, "a segment is not the one that is meant")
+    metas = list(_metas(manifest))
+    delta = None
+    if len(metas) > 1:
+        size = layers[1][0].bytes
+        delta = Delta(path / FILE_NAME, metas[1], index.version, size)
+    return SetStored(path, index, metas[0], delta, manifest=manifest)
+
+
+def _metas(manifest: Manifest) -> Iterator[Meta]:
+    """Yield what base and delta are of, as if the set were a file of all its rows."""
+    begins, on_disk = 0, 0
+    for layer, parts in manifest.layers:
+        end = begins + sum(part.logical_bytes for part in parts)
+        on_disk += sum(part.bytes for part in parts)
+        yield _meta(manifest, layer, parts, (begins, end, on_disk))
+        begins = end
+
+
+def _meta(
+    manifest: Manifest,
+    layer: Layer,
+    parts: Sequence[CoveredPart],
+    bounds: tuple[int, int, int],
+) -> Meta:
+    begins, end, on_disk = bounds
+    lines = lines_of(parts)
+    return Meta(
+        key=manifest.key,
+        mode=manifest.mode,
+        records=lines.records,
+        keys=layer.keys,
+        lines=lines,
+        plain_numbers=layer.plain_numbers
+        and (begins == 0 or manifest.base.plain_numbers),
+        max_line=manifest.max_line,
+        max_depth=manifest.max_depth,
+        logical_size=end,
+        coverage_end=end,
+        hashed=begins,
+        source=source_mark(on_disk),
+        covers=begins,
+    )
+
+
+def source_mark(size: int) -> SourceMark:
+    """Return what a set looks like to the core: a file that nobody compares with anything."""
+    return SourceMark(size, 0, 0, 0, 0, "", "", "none")
+
+
+def find(
+    location: str, fields: Sequence[str] | None, where: Where
+) -> SetStored | Unreadable | None:
+    """Return the index of a key, or what is in its place; without `fields`, the only one."""
+    unreadable = None
+    found: dict[tuple[str, ...], SetStored] = {}
+    for path in _candidates(location, fields, where):
+        match read(path):
+            case SetStored(manifest=manifest) as stored if fields in (
+                None,
+                list(manifest.key),
+            ):
+                found.setdefault(manifest.key, stored)
+            case Unreadable() as wrong:
+                unreadable = unreadable or wrong
+            case _:
+                pass
+    return only_one(location, found) or unreadable
+
+
+def _candidates(
+    location: str, fields: Sequence[str] | None, where: Where
+) -> Iterator[Path]:
+    if where.path is not None:
+        yield Path(where.path)
+    elif fields is not None:
+        yield from sidecar_places(location, suffix_of(fields), where.directory)
+    else:
+        for place in sidecar_places(location, SUFFIX, where.directory):
+            yield from _beside(place)
+
+
+def _beside(place: Path) -> Iterator[Path]:
+    """Yield the directories that begin as `place` does, and may be indexes."""
+    if not place.parent.is_dir():
+        return
+    prefix = f"{place.name}."
+    for name in sorted(names_in(place.parent)):
+        if name.startswith(prefix) and is_index_name(name.removeprefix(prefix)):
+            yield place.with_name(name)
+
+
+def destinations(location: str, fields: Sequence[str], where: Where) -> Iterator[Path]:
+    """List where a new index of a key may go, the best place first."""
+    places = (
+        [Path(where.path)]
+        if where.path is not None
+        else sidecar_places(location, suffix_of(fields), where.directory)
+    )
+    for path in places:
+        match read(path):
+            case None | Unreadable(fault="corrupt"):
+                yield path
+            case SetStored(manifest=manifest) if manifest.key == tuple(fields):
+                yield path
+            case _:
+                pass
+
+
+def taken(location: str, fields: Sequence[str], where: Where) -> KeyIndexError:
+    """Say that an index has no place to go."""
+    places = sidecar_places(location, suffix_of(fields), where.directory)
+    place = where.path or next(places)
+    reason = "something else is in its place"
+    return KeyIndexError(location, str(place), "foreign", reason)
+
+
+def unusable(
+    location: str, fields: Sequence[str] | None, where: Where
+) -> KeyIndexError:
+    """Say that there is no index."""
+    suffix = SUFFIX if fields is None else suffix_of(fields)
+    path = where.path or next(sidecar_places(location, suffix, where.directory))
+    of_key = f" for {','.join(fields)}" if fields else ""
+    reason = f"there is no index{of_key}"
+    build = None if fields is None else build_options(fields, where)
+    return KeyIndexError(location, str(path), "missing", reason, build)
+
+
+def fitting(
+    stored: SetStored, opened: OpenedSet, *, prove: bool = True
+) -> tuple[SetStored, Freshness]:
+    """Compare the parts of a set with those that its index is of.
+
+    Unless it is to `prove` it by reading parts, what times do not tell is stale. If parts are not
+    those of the delta, the base may fit: the index to be used is returned too.
+    """
+    fresh = _freshness(stored.manifest, opened, prove=prove)
+    if fresh.state == "stale" and stored.delta is not None:
+        return fitting(stored.without_delta(), opened, prove=prove)
+    return stored, fresh
+
+
+def _freshness(manifest: Manifest, opened: OpenedSet, *, prove: bool) -> Freshness:
+    covered = manifest.parts
+    if len(opened.parts) < len(covered):
+        return Freshness("stale", "set_replaced")
+    for number, part in enumerate(covered):
+        if not part.is_of(opened.parts[number]):
+            return Freshness("stale", "set_replaced")
+    for number, part in enumerate(covered):
+        source = opened.sources[number]
+        if source.mtime_ns != part.mtime_ns and not (
+            prove and has_digest(opened, number)
+        ):
+            reason = "part_modified" if prove else "source_unproven"
+            return Freshness("stale", reason)
+    if len(opened.parts) > len(covered):
+        return Freshness("grown", "set_grown")
+    return Freshness("fresh")
+
+
+def has_digest(opened: OpenedSet, number: int) -> bool:
+    """Whether a part has the digest that the set says."""
+    part, location = opened.parts[number], opened.sources[number].location
+    with reading(location):
+        return digest(File(location), part.bytes) == part.digest
+
+
+def restamped(manifest: Manifest, opened: OpenedSet) -> Manifest:
+    """Return a manifest that says how the parts look now, which were proven to be the same."""
+    looks = zip(manifest.parts, opened.sources, strict=False)
+    parts = tuple(replace(part, mtime_ns=source.mtime_ns) for part, source in looks)
+    return replace(manifest, parts=parts)

@@ -1,0 +1,160 @@
+"""What is in a backup of a log: the file that makes it one.
+
+It names every file that belongs to the backup, with its length and its checksum. What
+else lies there, and what stands behind these lengths, was not finished and does not count.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from headrace.errors import BackupError, LogDamagedError
+from headrace.kernel.values import InvalidJsonError, parse
+from headrace.store.files.checked_json import has_checksum, with_checksum
+from headrace.store.log import files
+from headrace.store.log import manifest as manifests
+from headrace.store.log.names import BACKUP
+
+if TYPE_CHECKING:
+    import os
+
+    from headrace.store.log.manifest import Manifest
+
+FORMAT = "headrace-log-backup"
+VERSION = 1
+
+_FILE = re.compile(r"\d{20}\.jsonl(\.idx|\.(zst|gz)(\.ckpt)?)?")
+_DIGEST = re.compile(r"xxh3:[0-9a-f]+")
+
+
+class BackupNames:
+    """The paths of one backup."""
+
+    def __init__(self, directory: str | os.PathLike[str]) -> None:
+        self.directory = Path(directory)
+        self.text = str(self.directory)
+        self.contents = self.directory / BACKUP
+        self.lock = self.directory / "backup.lock"
+        self.segments = self.directory / "segments"
+
+    def stored(self, kept: Kept) -> Path:
+        """Return where a file of the log is."""
+        return self.segments / kept.stored
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """The first `bytes` of a file of the log, called `stored` here.
+
+    `final`: it was full, so that the file of the log can be no other.
+    """
+
+    name: str
+    stored: str
+    bytes: int
+    digest: str
+    final: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Backup:
+    """A log as it was at one moment."""
+
+    generation: int
+    manifest: Manifest
+    files: tuple[Kept, ...]
+
+    @property
+    def bytes(self) -> int:
+        """Bytes of all its files."""
+        return sum(kept.bytes for kept in self.files)
+
+    def save(self, names: BackupNames) -> None:
+        """Make it the backup, in one instant and durably."""
+        files.replace_content(names.contents, encode(self))
+
+
+def encode(backup: Backup) -> bytes:
+    """Return the content of the file, which ends with its own checksum."""
+    head = {
+        "format": FORMAT,
+        "version": VERSION,
+        "generation": backup.generation,
+        "manifest": manifests.encode(backup.manifest).decode(),
+    }
+    lines = [f" {json.dumps(key)}: {json.dumps(each)},\n" for key, each in head.items()]
+    kept = ",\n".join(f"  {json.dumps(_told(each))}" for each in backup.files)
+    lines.append(f' "files": [\n{kept}\n ],\n')
+    return with_checksum("".join(["{\n", *lines]).encode())
+
+
+def _told(kept: Kept) -> dict[str, object]:
+    return {
+        "name": kept.name,
+        "stored": kept.stored,
+        "bytes": kept.bytes,
+        "digest": kept.digest,
+        "final": kept.final,
+    }
+
+
+def load(names: BackupNames) -> Backup | None:
+    """Return the backup in a directory, None if there is none; raise if it is damaged."""
+    try:
+        content = files.read_content(names.contents)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    with suppress(InvalidJsonError, LogDamagedError, KeyError, TypeError, ValueError):
+        backup = _decoded(content, names)
+        if encode(backup) == content:
+            return backup
+    raise BackupError(str(names.contents), "it is damaged, or was edited")
+
+
+def found(names: BackupNames) -> Backup:
+    """Return the backup in a directory, which must have one."""
+    backup = load(names)
+    if backup is None:
+        raise BackupError(names.text, "there is no backup of a log in this directory")
+    return backup
+
+
+def _decoded(content: bytes, names: BackupNames) -> Backup:
+    told: Any = parse(content)
+    if told["format"] != FORMAT or not has_checksum(content):
+        raise ValueError(told["format"])
+    if told["version"] != VERSION:
+        reason = f"it is of version {told['version']}; this headrace reads {VERSION}"
+        raise BackupError(str(names.contents), reason)
+    manifest = manifests.decode(told["manifest"].encode(), str(names.contents))
+    several = tuple(_kept(each) for each in told["files"])
+    return Backup(told["generation"], manifest, several)
+
+
+def _kept(told: Any) -> Kept:  # noqa: ANN401, it is what was parsed
+    kept = Kept(**told)
+    stored = re.fullmatch(r"(.*?)(~\d+)?", kept.stored)
+    named = _FILE.fullmatch(kept.name) and stored and stored[1] == kept.name
+    sound = named and type(kept.bytes) is int and kept.bytes >= 0
+    if not sound or not _DIGEST.fullmatch(kept.digest):
+        raise ValueError(kept.name)
+    return kept
+
+
+def following(backup: Backup | None, manifest: Manifest, kept: list[Kept]) -> Backup:
+    """Return the next backup; the same one if nothing is new."""
+    if backup is None:
+        return Backup(1, manifest, tuple(kept))
+    if (backup.manifest, backup.files) == (manifest, tuple(kept)):
+        return backup
+    return replace(
+        backup,
+        generation=backup.generation + 1,
+        manifest=manifest,
+        files=tuple(kept),
+    )

@@ -1,0 +1,130 @@
+"""A log from its backup: there whole, or not at all."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from headrace.errors import HeadraceError, LogLockedError, UnwritableError, UsageError
+from headrace.kernel.rows import reading
+from headrace.store.files.atomic import temporary_name
+from headrace.store.log import files
+from headrace.store.log import manifest as manifests
+from headrace.store.log.backup import manifest
+from headrace.store.log.backup.backup import refuse_damaged
+from headrace.store.log.backup.manifest import BackupNames
+from headrace.store.log.lock import LogLock
+from headrace.store.log.names import LOCK, LogNames
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from headrace.store.log.backup.manifest import Backup
+
+_PIECE = 1 << 20
+
+
+def restore_log(
+    directory: str | os.PathLike[str],
+    target: str | os.PathLike[str],
+    progress: Callable[[int], object] = lambda _bytes: None,
+) -> None:
+    """Make the log of a backup, in a directory that is empty or not there.
+
+    Every file is compared with its checksum before it is copied, and its copy after that.
+    """
+    names = BackupNames(directory)
+    backup = manifest.found(names)
+    final = Path(os.path.abspath(target))  # noqa: PTH100, links are to stay as they are
+    if os.path.lexists(final) and not (final.is_dir() and not any(final.iterdir())):
+        raise UsageError(
+            f"{os.fspath(target)}: is not empty; a log is restored to a directory of its own"
+        )
+    try:
+        files.make_directories(final.parent)
+        _restore(names, backup, final, progress)
+    except OSError as error:
+        if isinstance(error, HeadraceError):
+            raise
+        left = "nothing was restored"
+        raise UnwritableError(
+            os.fspath(target), error.strerror or str(error), left
+        ) from error
+
+
+def _restore(
+    names: BackupNames,
+    backup: Backup,
+    final: Path,
+    progress: Callable[[int], object],
+) -> None:
+    _remove_leftovers(final)
+    log = LogNames(temporary_name(final))
+    lock = None
+    try:
+        files.system.make_directory(log.directory)
+        lock = LogLock(log, wait=0)
+        _fill(names, backup, log, progress)
+        files.system.rename(log.directory, final)
+    except BaseException:
+        shutil.rmtree(log.directory, ignore_errors=True)
+        raise
+    finally:
+        if lock is not None:
+            lock.release()
+    files.system.sync_directory(final.parent)
+
+
+def _fill(
+    names: BackupNames,
+    backup: Backup,
+    log: LogNames,
+    progress: Callable[[int], object],
+) -> None:
+    """Copy all files of a backup, and make the log in them durable."""
+    done = 0
+    for kept in backup.files:
+        target = log.directory / kept.name
+        refuse_damaged(names.stored(kept), kept)
+        _copy(names.stored(kept), kept.bytes, target)
+        refuse_damaged(target, kept)
+        progress(done := done + kept.bytes)
+    files.put_in_place(log.manifest, manifests.encode(backup.manifest))
+    files.system.sync_directory(log.directory)
+
+
+def _remove_leftovers(final: Path) -> None:
+    """Remove what killed processes had copied for the same log: they hold no lock on it."""
+    ours = re.compile(re.escape(f".{final.name}.tmp-") + r"[0-9]+-[0-9a-f]{8}")
+    for path in sorted(final.parent.iterdir()):
+        if not ours.fullmatch(path.name) or path.is_symlink() or not path.is_dir():
+            continue
+        if not (path / LOCK).is_file():
+            with suppress(OSError):  # it is not empty, so it is none of ours
+                path.rmdir()
+            continue
+        with suppress(LogLockedError):
+            lock = LogLock(LogNames(path), wait=0)
+            try:
+                shutil.rmtree(path, ignore_errors=True)
+            finally:
+                lock.abandon()
+
+
+def _copy(path: Path, size: int, target: Path) -> None:
+    descriptor = files.system.create(target)
+    try:
+        with reading(str(path)):
+            source = files.open_file(path)
+        for offset in range(0, size, _PIECE):
+            length = min(_PIECE, size - offset)
+            with reading(str(path)):
+                data = source.read_at(offset, length)
+            files.write_at(descriptor, data, offset)
+        files.system.sync(descriptor)
+    finally:
+        os.close(descriptor)

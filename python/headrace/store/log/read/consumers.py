@@ -1,0 +1,265 @@
+"""How far consumers have come: a checkpoint each, in a file of the log.
+
+A *consumer* is whoever reads a log under a name. Its checkpoint is the last line that it is
+done with, so after a crash it reads again what it had not said to be done with, and never
+misses a line. The file is replaced as a whole, durably, and ends with its checksum; one
+process at a time is a consumer.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, cast
+
+from headrace.errors import (
+    CheckpointDamagedError,
+    ConsumerBusyError,
+    LogReplacedError,
+    UsageError,
+)
+from headrace.kernel.values import InvalidJsonError, parse
+from headrace.store.files.checked_json import has_checksum, with_checksum
+from headrace.store.files.lock import FileLock
+from headrace.store.files.units import Between
+from headrace.store.log import files
+from headrace.store.log.names import LogNames
+from headrace.store.log.read.follow import Follower
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from headrace.store.log.read.follow import Gone
+    from headrace.store.log.read.reader import Block, LogReader
+
+FORMAT = "ndjson-consumer"
+VERSION = 1
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+_FILE = re.compile(rf"({_NAME.pattern})\.json")
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """The last line a consumer is done with, 0 for none, and when it said so."""
+
+    consumer: str
+    line: int
+    updated: int
+
+    def encode(self, salt: int) -> bytes:
+        """Return the content of its file, in the log with this salt."""
+        told = {
+            "format": FORMAT,
+            "version": VERSION,
+            "consumer": self.consumer,
+            "salt": f"{salt:08x}",
+            "line": self.line,
+            "updated": self.updated,
+        }
+        lines = [f" {json.dumps(key)}: {json.dumps(told[key])},\n" for key in told]
+        return with_checksum("".join(["{\n", *lines]).encode())
+
+
+def checked_name(consumer: object) -> str:
+    """Return the name of a consumer, if it can be one.
+
+    >>> checked_name("billing-2")
+    'billing-2'
+    """
+    if not isinstance(consumer, str) or not _NAME.fullmatch(consumer):
+        raise UsageError(
+            f"consumer {consumer!r}: a name is up to 100 letters, digits, '.', '_' and '-', "
+            "and begins with a letter or a digit"
+        )
+    return consumer
+
+
+class Checkpoints:
+    """The checkpoints of one log."""
+
+    def __init__(self, names: LogNames, salt: int) -> None:
+        self._names = names
+        self._salt = salt
+
+    def path(self, consumer: str) -> Path:
+        """Return the file of a consumer."""
+        return self._names.consumers / f"{checked_name(consumer)}.json"
+
+    def consumers(self) -> list[str]:
+        """List the consumers that have a checkpoint."""
+        try:
+            found = [
+                _FILE.fullmatch(path.name) for path in self._names.consumers.iterdir()
+            ]
+        except FileNotFoundError:
+            return []
+        return sorted(match[1] for match in found if match)
+
+    def lock(self, consumer: str) -> FileLock:
+        """Return the right to be this consumer."""
+        path = self.path(consumer)
+        files.make_directories(self._names.consumers)
+        lock = FileLock(
+            path.with_name(f".{path.name}.lock"),
+            lambda holder: ConsumerBusyError(str(path), holder),
+        )
+        for leftover in path.parent.glob(f".{path.name}.tmp-*"):
+            files.system.unlink(leftover)  # of one that died
+        return lock
+
+    def load(self, consumer: str) -> Checkpoint | None:
+        """Return the checkpoint of a consumer, None if it has none."""
+        path = self.path(consumer)
+        try:
+            content = files.read_content(path)
+        except FileNotFoundError:
+            return None
+        checkpoint = _decoded(content, str(path))
+        if content != checkpoint.encode(self._salt):
+            reason = f"the checkpoint of {consumer!r} is of another log"
+            raise LogReplacedError(self._names.text, reason)
+        return checkpoint
+
+    def save(self, consumer: str, line: int) -> Checkpoint:
+        """Replace the checkpoint, durably."""
+        checkpoint = Checkpoint(consumer, line, time.time_ns() // 1_000_000)
+        files.replace_content(self.path(consumer), checkpoint.encode(self._salt))
+        return checkpoint
+
+    def remove(self, consumer: str) -> None:
+        """Forget a consumer, durably."""
+        path = self.path(consumer)
+        files.system.unlink(path)
+        files.system.sync_directory(path.parent)
+
+
+def _decoded(content: bytes, path: str) -> Checkpoint:
+    try:
+        told = parse(content) if has_checksum(content) else None
+    except InvalidJsonError:
+        told = None
+    if not isinstance(told, dict):
+        raise CheckpointDamagedError(path, "its checksum is wrong")
+    if (told.get("format"), told.get("version")) != (FORMAT, VERSION):
+        raise CheckpointDamagedError(path, "it is not a checkpoint of this version")
+    consumer, line, updated = (told.get(key) for key in ("consumer", "line", "updated"))
+    numbers = type(line) is int and line >= 0 and type(updated) is int
+    if not numbers or path.removesuffix(f"{consumer}.json") == path:
+        raise CheckpointDamagedError(path, "it is not as a checkpoint is written")
+    return Checkpoint(cast("str", consumer), cast("int", line), cast("int", updated))
+
+
+EVERY_LINES = 1000
+EVERY_SECONDS = 5.0
+
+
+class Consuming:
+    """The right to be a consumer, held from construction to `close`.
+
+    With `taken`, lines are done only up to the one that it returns.
+    """
+
+    def __init__(
+        self,
+        reader: LogReader,
+        consumer: str,
+        *,
+        every_lines: int = EVERY_LINES,
+        every_seconds: float = EVERY_SECONDS,
+        gone: Gone = "error",
+        taken: Callable[[], int] | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.consumer = checked_name(consumer)
+        self._every_lines = every_lines
+        self._every_seconds = every_seconds
+        self._taken = taken
+        self._clock = clock
+        self._checkpoints = Checkpoints(LogNames(reader.path), reader.manifest.salt)
+        self._lock = self._checkpoints.lock(consumer)
+        try:
+            next_line = self._next_line(reader)
+            self._follower = Follower(reader, next_line, Between(), gone)
+        except BaseException:
+            self._lock.release()
+            raise
+        self.given = self.done = self.committed = next_line - 1
+        self._committed_at = clock()
+        self._closed = False
+
+    def _next_line(self, reader: LogReader) -> int:
+        found = self._checkpoints.load(self.consumer)
+        if found is None:
+            return reader.first_line
+        if found.line > (last := reader.last_line):
+            reason = (
+                f"{self.consumer!r} is at line {found.line}, but it ends with {last}"
+            )
+            raise LogReplacedError(reader.path, reason)
+        return found.line + 1
+
+    @property
+    def gone(self) -> int:
+        """How many lines were gone, and passed over."""
+        return self._follower.gone
+
+    def blocks(self) -> Iterator[Block]:
+        """Yield the lines that are committed and were not given out; asking moves on."""
+        if self._closed:
+            raise UsageError(f"consumer {self.consumer!r} is closed; open it again")
+        for block in self._follower.blocks():
+            yield block
+            self.finish(block.last_line)
+        self.finish(self._follower.next_line - 1)
+
+    def finish(self, line: int) -> None:
+        """Take note that all lines up to one are done, and commit now and then."""
+        self.given = max(line, self.given)
+        if self._taken is not None:
+            line = min(line, self._taken())
+        self.done = max(line, self.done)
+        self.commit_if_due()
+
+    def finish_given(self) -> None:
+        """Take note that all lines that were given out are done."""
+        self.done = self.given
+
+    def commit_if_due(self) -> None:
+        """Commit what is done, if that is much or long ago."""
+        if self.done - self.committed >= self._every_lines or (
+            self.done > self.committed
+            and self._clock() - self._committed_at >= self._every_seconds
+        ):
+            self.commit(self.done)
+
+    def commit(self, line: int) -> None:
+        """Move the checkpoint to a line that was given out, durably."""
+        if not self.committed <= line <= self.given:
+            raise UsageError(
+                f"consumer {self.consumer!r}: line {line} cannot be committed; it is one "
+                f"from {self.committed} to {self.given}, the last that was given out"
+            )
+        if line > self.committed:
+            self._checkpoints.save(self.consumer, line)
+            self.committed = line
+        self.done = max(self.done, line)
+        self._committed_at = self._clock()
+
+    def abandon(self) -> None:
+        """Let others be this consumer, and leave the checkpoint where it is."""
+        self._closed = True
+        self._lock.release()
+
+    def close(self) -> None:
+        """Commit what is done, and let others be this consumer."""
+        if self._closed:
+            return
+        self._closed = True
+        try:
+            self.commit(self.done)
+        finally:
+            self._lock.release()

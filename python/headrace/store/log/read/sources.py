@@ -1,0 +1,181 @@
+"""A log as sources: its segments in order, each pinned to the lines that are committed now.
+
+No line is ever shown that has no entry. What recovery would still find after a crash is not
+looked for here: nothing is written.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from headrace.errors import (
+    LogDamagedError,
+    LogFileMissingError,
+    SourceChangedError,
+    SourceNotFoundError,
+)
+from headrace.kernel.rows import reading
+from headrace.store.files.source import Segment, Source, local_file
+from headrace.store.log import files
+from headrace.store.log import manifest as manifests
+from headrace.store.log.entries import committed_now
+from headrace.store.log.manifest import Sealed
+from headrace.store.log.names import LogNames, lost_manifest
+from headrace.store.log.read.time_range import known_span
+from headrace.store.log.read.uncommitted import warn_of_uncommitted
+
+if TYPE_CHECKING:
+    from headrace.store.files.units import Between
+    from headrace.store.log.manifest import Active, Manifest
+
+
+def log_sources(directory: str, times: Between | None = None) -> list[Source]:
+    """Return the segments of a log that have lines, and the last one.
+
+    With `times`, only lines with these are meant: a segment in which the manifest says that
+    all have one is as any other, and one in which it says that none has is not looked at.
+    """
+    names = LogNames(directory)
+    while True:
+        manifest = _manifest(names)
+        try:
+            return [
+                _source(names, manifest, segment, times)
+                for segment in manifest.all_segments
+                if segment.rows or segment is manifest.active
+            ]
+        except SourceNotFoundError as error:
+            # Whoever compresses or removes a segment replaces the manifest first.
+            if _manifest(names).generation == manifest.generation:
+                index = error.path.endswith(".idx")
+                kind = LogFileMissingError if index else LogDamagedError
+                raise kind(error.path, 0, "it is missing") from None
+
+
+def segment_source(path: Path, times: Between | None = None) -> Source | None:
+    """Return a file of a log, None if it is not one that its manifest names."""
+    names = LogNames(path.parent)
+    manifest = _manifest(names)
+    named = (each for each in manifest.all_segments if each.name == path.name)
+    segment = next(named, None)
+    return None if segment is None else _source(names, manifest, segment, times)
+
+
+def elsewhere(source: Source) -> Source | None:
+    """Return the lines of a source as they are stored by now, None if they are gone or where they were."""
+    found = full_by_now(source)
+    if found is None:
+        return None
+    assert found.segment is not None
+    assert source.segment is not None
+    if source.segment.growing:
+        # It has the lines that were committed then, and others behind them.
+        return replace(found, segment=source.segment)
+    if replace(found.segment, times=source.times) != source.segment:
+        return None
+    return replace(found, segment=source.segment)
+
+
+def full_by_now(source: Source) -> Source | None:
+    """Return the full segment that has the lines of `source`, and maybe more.
+
+    None if it is gone or where it was.
+    """
+    pinned = source.segment
+    assert pinned is not None
+    names = LogNames(Path(source.location).parent)
+    manifest = _manifest(names)
+    for segment in manifest.segments:
+        same = (segment.base, manifest.salt) == (pinned.base, pinned.salt)
+        if same and names.directory / segment.name != Path(source.location):
+            return _source(names, manifest, segment)
+    return None
+
+
+def is_still_there(source: Source) -> bool:
+    """Whether the log has the lines of a source."""
+    pinned = source.segment
+    assert pinned is not None
+    manifest = _manifest(LogNames(Path(source.location).parent))
+    bases = {segment.base for segment in manifest.all_segments}
+    return manifest.salt == pinned.salt and pinned.base in bases
+
+
+def gone(source: Source) -> SourceChangedError:
+    """Return what is wrong with a source whose file is not there any more."""
+    segment = source.segment
+    assert segment is not None
+    first, last = segment.base + 1, segment.base + segment.rows
+    reason = f"lines {first} to {last} of the log were compressed or removed since it was opened"
+    return SourceChangedError(source.location, 0, reason)
+
+
+def _manifest(names: LogNames) -> Manifest:
+    with reading(names.text):
+        manifest = manifests.load(names)
+    if manifest is None and lost_manifest(names.directory):
+        raise LogFileMissingError(str(names.manifest), 0, "it is gone")
+    if manifest is None:
+        raise SourceNotFoundError(names.text)
+    return manifest
+
+
+def _source(
+    names: LogNames,
+    manifest: Manifest,
+    segment: Sealed | Active,
+    times: Between | None = None,
+) -> Source:
+    path = str(names.directory / segment.name)
+    if not isinstance(segment, Sealed):
+        return _last(names, path, manifest, times)
+    if times is not None and (span := known_span(segment)) is not None:
+        if not times.has_some(*span):
+            known = replace(_known(manifest, segment, times), outside=True)
+            return Source(path, "file", size=0, segment=known)
+        if times.has_all(*span):
+            times = None
+    with reading(path):
+        files.size_of(Path(path))
+    source = local_file(path)
+    size = segment.bytes_on_disk
+    if source.size != size:
+        reason = f"it has {source.size} bytes, but should have {size}"
+        raise LogDamagedError(path, min(source.size, size), reason)
+    codec = "none" if segment.packed is None else segment.packed.codec
+    if segment.packed is not None and source.codec != codec:
+        raise LogDamagedError(path, 0, f"it does not begin as {codec} does")
+    # The lines of a plain one may begin as compressed bytes do, if they are damaged.
+    return replace(source, codec=codec, segment=_known(manifest, segment, times))
+
+
+def _known(manifest: Manifest, segment: Sealed, times: Between | None) -> Segment:
+    return Segment(
+        segment.file_number, segment.base, segment.rows, manifest.salt, times=times
+    )
+
+
+def _last(
+    names: LogNames, path: str, manifest: Manifest, times: Between | None
+) -> Source:
+    place = committed_now(names, manifest.mark)
+    with reading(path):
+        file = files.open_file(Path(path))
+        size, mtime_ns, _ctime_ns = file.stat()
+        if size < place.end:
+            reason = f"it has {size} bytes, but {place.end} are committed"
+            raise LogDamagedError(path, size, reason)
+        ends = file.fingerprint(place.end)
+    if size > place.end:
+        warn_of_uncommitted(names, manifest.mark)
+    known = Segment(
+        place.file_number,
+        place.base,
+        place.rows,
+        place.salt,
+        growing=True,
+        times=times,
+    )
+    return Source(path, "file", "none", place.end, mtime_ns, ends, segment=known)

@@ -1,0 +1,148 @@
+"""The lines of a log that have certain times.
+
+Times may go back: with `monotonic` off or late, and wherever a record had no time of its
+own. So nothing is concluded from the order of lines. A full segment is in, out, or in
+part, by the earliest and the latest time that the manifest has of it; of those that are in
+part, and of the last one, the index alone is read, and says the same of runs of entries; of
+runs that are in part, lines are chosen one by one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from headrace.errors import DamagedEntryError
+from headrace.kernel.log import ENTRY_BYTES, lines_between, time_span, times_in
+from headrace.store.log.manifest import Sealed
+from headrace.store.log.read.reader import line_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from headrace.store.files.units import Between
+    from headrace.store.log.manifest import Active
+    from headrace.store.log.read.damage import PassedOver
+    from headrace.store.log.read.reader import Block, LogReader
+
+_ENTRIES_AT_ONCE = 1024
+
+
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """Lines that may be meant, or that are, all of them."""
+
+    first: int
+    last: int
+    all: bool
+
+
+def blocks_between(
+    reader: LogReader,
+    start: int,
+    last: int,
+    times: Between,
+    *,
+    share: int = 1,
+    passed: PassedOver | None = None,
+) -> Iterator[Block]:
+    """Yield those of the lines `start` to `last` that have these times, in order.
+
+    A block may have lines left out, and then says in its entries which it has. `share` and
+    `passed` are those of `LogReader.blocks`.
+    """
+    if times.everything:
+        yield from reader.blocks(start, last, share, passed)
+        return
+    for run in _joined(_runs(reader, start, last, times)):
+        for block in reader.blocks(run.first, run.last, share, passed):
+            chosen = block if run.all else chosen_lines(block, times)
+            if chosen.rows:
+                yield chosen
+
+
+def chosen_lines(block: Block, times: Between) -> Block:
+    """Return those lines of a block that have these times."""
+    entries, data = lines_between(block.entries, block.data, times.since, times.until)
+    rows = len(entries) // ENTRY_BYTES
+    first = line_of(entries) if rows else block.first_line
+    return replace(block, first_line=first, rows=rows, data=data, entries=entries)
+
+
+def ranges_between(
+    reader: LogReader, start: int, last: int, times: Between
+) -> Iterator[tuple[int, int]]:
+    """Yield which of the lines `start` to `last` have these times, as ``[first, end)``.
+
+    Only the index is read. Ranges may follow each other without a gap.
+    """
+    for run in _joined(_runs(reader, start, last, times)):
+        if run.all:
+            yield run.first, run.last + 1
+            continue
+        for number, entries in reader.entries(run.first, run.last):
+            if time_span(entries, reader.manifest.salt) is None:
+                reason = f"an entry of lines {run.first} to {run.last} is not good"
+                raise DamagedEntryError(reader.path, 0, reason)
+            for line, time in enumerate(times_in(entries), number):
+                if times.since <= time < times.until:
+                    yield line, line + 1
+
+
+def first_between(reader: LogReader, start: int, last: int, times: Between) -> int:
+    """Return a line from `start` on before which no line up to `last` has these times."""
+    if times.everything:
+        return start
+    run = next(_runs(reader, start, last, times), None)
+    return last + 1 if run is None else run.first
+
+
+def _runs(reader: LogReader, start: int, last: int, times: Between) -> Iterator[_Run]:
+    for segment in reader.manifest.all_segments:
+        first = max(start, segment.base + 1)
+        end = min(last, segment.last_line) if isinstance(segment, Sealed) else last
+        if first <= end:
+            yield from _runs_of(reader, segment, _Run(first, end, all=True), times)
+
+
+def _runs_of(
+    reader: LogReader, segment: Sealed | Active, lines: _Run, times: Between
+) -> Iterator[_Run]:
+    if (span := known_span(segment)) is not None:
+        if not times.has_some(*span):
+            return
+        if times.has_all(*span):
+            yield lines
+            return
+    salt = reader.manifest.salt
+    for first, entries in reader.entries(lines.first, lines.last):
+        for at in range(0, len(entries), _ENTRIES_AT_ONCE * ENTRY_BYTES):
+            some = entries[at : at + _ENTRIES_AT_ONCE * ENTRY_BYTES]
+            number = first + at // ENTRY_BYTES
+            end = number + len(some) // ENTRY_BYTES - 1
+            found = time_span(some, salt)
+            # Whoever reads lines whose entries are not good says so.
+            if found is None or times.has_some(*found):
+                yield _Run(number, end, all=found is not None and times.has_all(*found))
+
+
+def known_span(segment: Sealed | Active) -> tuple[int, int] | None:
+    """Return the earliest and the latest time of all lines, if the manifest has them."""
+    earliest, latest = segment.times.earliest, segment.times.latest
+    if isinstance(segment, Sealed) and earliest is not None and latest is not None:
+        return earliest, latest
+    return None
+
+
+def _joined(runs: Iterator[_Run]) -> Iterator[_Run]:
+    """Join runs that follow each other and are of one kind."""
+    held: _Run | None = None
+    for run in runs:
+        if held is not None and (held.last + 1, held.all) == (run.first, run.all):
+            held = replace(held, last=run.last)
+            continue
+        if held is not None:
+            yield held
+        held = run
+    if held is not None:
+        yield held

@@ -1,0 +1,243 @@
+"""The rows of a segment whose lines have certain times, numbered as if there were no others.
+
+The index says which they are, before any is read. They are read from the file as all of its
+rows would be, so errors name the same lines and bytes.
+"""
+
+from __future__ import annotations
+
+import threading
+from array import array
+from bisect import bisect_right
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from headrace.errors import LineOutOfRangeError
+from headrace.kernel.rows import RowBatch
+from headrace.store.log.read.reader import LogReader
+from headrace.store.log.read.sources import gone
+from headrace.store.log.read.time_range import ranges_between
+from headrace.store.rows.provider import Capabilities, NoKeyRows
+from headrace.store.rows.row_file import (
+    BATCH_BYTES,
+    BATCH_ROWS,
+    FIRST_BATCH_ROWS,
+    INTERVAL,
+    RowFile,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from headrace.store.files.source import Source
+    from headrace.store.rows.provider import Lanes
+    from headrace.store.rows.row_file import RowOptions
+
+
+class ChosenRows:
+    """Rows that were chosen, and which of them is the first, the second and so on.
+
+    A range takes 24 bytes, however many rows it has.
+
+    >>> some = ChosenRows([(2, 4), (4, 5), (9, 11)])
+    >>> len(some), some.row(0), some.row(3)
+    (5, 2, 9)
+    >>> list(some.ranges(1, 4))
+    [(3, 5), (9, 10)]
+    """
+
+    def __init__(self, ranges: Iterable[tuple[int, int]]) -> None:
+        self._first, self._end, self._before = array("q"), array("q"), array("q")
+        self._count = 0
+        for first, end in ranges:
+            if self._end and self._end[-1] == first:
+                self._end[-1] = end
+            else:
+                self._first.append(first)
+                self._end.append(end)
+                self._before.append(self._count)
+            self._count += end - first
+
+    def __len__(self) -> int:
+        return self._count
+
+    def row(self, position: int) -> int:
+        """Return which row of the segment is at a position among those chosen."""
+        at = bisect_right(self._before, position) - 1
+        return self._first[at] + position - self._before[at]
+
+    def ranges(self, start: int, stop: int) -> Iterator[tuple[int, int]]:
+        """Yield the rows at positions `start` up to `stop`, as ``[first, end)``."""
+        at = max(bisect_right(self._before, start) - 1, 0)
+        while at < len(self._first) and self._before[at] < stop:
+            first, before = self._first[at], self._before[at]
+            length = self._end[at] - first
+            yield (
+                first + max(start - before, 0),
+                first + min(stop - before, length),
+            )
+            at += 1
+
+
+class TimedRows:
+    """Some rows of one segment in one process; nothing is opened before it is needed."""
+
+    capabilities = Capabilities(reverse=True, tail=True, positions=True)
+
+    def __init__(self, source: Source, options: RowOptions) -> None:
+        self._file = RowFile(source, options)
+        self._lock = threading.Lock()
+        self._chosen: ChosenRows | None = None
+
+    @property
+    def source(self) -> Source:
+        """The segment they are of."""
+        return self._file.source
+
+    def _rows(self) -> ChosenRows:
+        with self._lock:
+            if self._chosen is None:
+                self._chosen = ChosenRows(self._look())
+            return self._chosen
+
+    def _look(self) -> Iterator[tuple[int, int]]:
+        """Yield which rows are meant, by the index."""
+        segment = self.source.segment
+        assert segment is not None
+        assert segment.times is not None
+        if segment.outside or segment.rows == 0:
+            return
+        first, last = segment.base + 1, segment.base + segment.rows
+        try:
+            reader = LogReader(Path(self.source.location).parent, most_open=1)
+            if reader.manifest.salt != segment.salt or reader.first_line > first:
+                raise gone(self.source)
+            for start, end in ranges_between(reader, first, last, segment.times):
+                yield start - first, end - first
+        except LineOutOfRangeError:
+            raise gone(self.source) from None
+
+    # In order, by number and from the end
+
+    def batches(
+        self,
+        start: int = 0,
+        stop: int | None = None,
+        *,
+        ends_at_long_row: bool = False,  # noqa: ARG002, lines of a log have a limit
+    ) -> Iterator[RowBatch]:
+        """Yield those at positions `start` up to `stop`, with their numbers in the file."""
+        chosen = self._rows()
+        stop = len(chosen) if stop is None else min(stop, len(chosen))
+        if start >= stop:
+            return
+        for stretch in _stretches(chosen.ranges(start, stop)):
+            yield from self._some(stretch)
+
+    def _some(self, ranges: list[tuple[int, int]]) -> Iterator[RowBatch]:
+        """Read a stretch of rows, and yield those of them that are in some ranges."""
+        at = 0
+        for batch in self._file.batches(ranges[0][0], ranges[-1][1]):
+            begin, behind = batch.first_row, batch.first_row + len(batch)
+            while at < len(ranges) and ranges[at][0] < behind:
+                first, end = max(ranges[at][0], begin), min(ranges[at][1], behind)
+                yield batch.slice(first - begin, end - first)
+                if ranges[at][1] > behind:
+                    break
+                at += 1
+
+    def backwards(self) -> Iterator[RowBatch]:
+        """Yield runs of them, the last run first; in a run they stand in order."""
+        end, count = self.total(), FIRST_BATCH_ROWS
+        while end > 0:
+            count = min(count, end)
+            found = self._held(end - count, end)
+            if found is None:
+                count //= 2
+                continue
+            yield from reversed(found)
+            end, count = end - count, min(2 * count, BATCH_ROWS)
+
+    def _held(self, start: int, stop: int) -> list[RowBatch] | None:
+        """Return rows, None if they are too long to be held at once and more than one."""
+        found, held = list[RowBatch](), 0
+        for batch in self.batches(start, stop):
+            found.append(batch)
+            held += batch.offsets[-1] - batch.offsets[0]
+            if held > BATCH_BYTES and stop - start > 1:
+                return None
+        return found
+
+    def tail(self, count: int) -> list[RowBatch]:
+        """Read the last `count`."""
+        total = self.total()
+        return list(self.batches(max(total - count, 0), total))
+
+    def read(self, first: int, count: int) -> RowBatch:
+        """Read some from a position on: at least one, if it is there."""
+        found = next(self.batches(first, first + count), None)
+        return RowBatch.of_contents(first, []) if found is None else found
+
+    def total(self, *_: object, **__: object) -> int:
+        """Return how many they are."""
+        return len(self._rows())
+
+    def others(self, asked: int | None, *, reverse: bool) -> int:
+        """Count the lines that were passed over when so many rows were asked, None for all."""
+        segment = self.source.segment
+        assert segment is not None
+        chosen = self._rows()
+        if asked is None:
+            return segment.rows - len(chosen)
+        if asked == 0:
+            return 0
+        if reverse:
+            return segment.rows - chosen.row(len(chosen) - asked) - asked
+        return chosen.row(asked - 1) + 1 - asked
+
+    # As of any file
+
+    def request_lanes(self, lanes: Lanes) -> None:
+        """Do nothing: all fields of a line are there."""
+
+    def place(self, row: int, offset: int, *, reverse: bool) -> tuple[int | None, int]:
+        """Return the line and the byte of something in a row."""
+        del reverse
+        return row + 1, offset
+
+    def by_key(self, *_: object, **__: object) -> NoKeyRows:
+        """Say that all are read: an index leads to lines of any time."""
+        return NoKeyRows(
+            self.source.location, "only lines with certain times are meant"
+        )
+
+    def bytes_read(self) -> int:
+        """Return how many bytes of the file were read so far."""
+        return self._file.bytes_read()
+
+    def rest(self) -> bool:
+        """Let go of the file, which is opened again when it is needed."""
+        return self._file.rest()
+
+    def close(self) -> None:
+        """Let go of everything."""
+        self._file.close()
+
+
+def _stretches(
+    ranges: Iterable[tuple[int, int]],
+) -> Iterator[list[tuple[int, int]]]:
+    """Put together ranges that are so near that reading what lies between is faster.
+
+    >>> list(_stretches([(0, 2), (5, 9), (5000, 5001)]))
+    [[(0, 2), (5, 9)], [(5000, 5001)]]
+    """
+    held: list[tuple[int, int]] = []
+    for first, end in ranges:
+        far = held and first - held[-1][1] > INTERVAL
+        if far or len(held) == BATCH_ROWS:
+            yield held
+            held = []
+        held.append((first, end))
+    if held:
+        yield held

@@ -1,0 +1,1 @@
+"""Recovery of a log after a crash or damage."""

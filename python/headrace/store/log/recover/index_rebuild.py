@@ -1,0 +1,160 @@
+"""The indexes of a log that is being recovered: looked at, and made again from the data."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+from headrace.errors import LogDamagedError
+from headrace.kernel.log import HEADER_BYTES, Place, verify
+from headrace.kernel.rows import reading
+from headrace.store.files.atomic import temporary_name
+from headrace.store.log import files
+from headrace.store.log.data_file import open_data, reading_lines
+from headrace.store.log.entries import Header, create_index, decode_header, rows_in
+from headrace.store.log.manifest import Active, RecordLimits, fresh_clock
+from headrace.store.log.recover.report import Report
+from headrace.store.log.segment import LinesBehind
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from headrace.kernel.log import Fault, LogClock
+    from headrace.kernel.programs import Program
+    from headrace.store.log.manifest import Times
+    from headrace.store.log.names import LogNames
+
+TailPolicy: TypeAlias = Literal["auto", "keep", "strict"]
+TAILS: tuple[TailPolicy, ...] = ("auto", "keep", "strict")
+
+
+@dataclass(frozen=True, slots=True)
+class RecoveryOptions:
+    """What may be done: with bytes that are no record, and to damage.
+
+    `compile` makes the program of a time expression, None if that cannot be.
+    """
+
+    compile: Callable[[str], Program | None]
+    tail: TailPolicy = "auto"
+    repair: bool = False
+
+
+@dataclass(slots=True)
+class Indexes:
+    """The indexes of one log.
+
+    `limits` are those of its last writer, and `time` is what asks records for their times.
+    """
+
+    names: LogNames
+    options: RecoveryOptions
+    report: Report = field(default_factory=Report)
+    limits: RecordLimits = field(default_factory=RecordLimits)
+    time: Program | None = None
+
+    def header(self, base: int) -> Header | None:
+        """Return the good header of a segment, if it has one."""
+        try:
+            descriptor = files.open_to_read(self.names.index(base))
+        except FileNotFoundError:
+            return None
+        try:
+            header = decode_header(files.read_at(descriptor, HEADER_BYTES, 0))
+        finally:
+            os.close(descriptor)
+        return header if header is not None and header.base == base else None
+
+    def ensure(self, header: Header) -> int:
+        """Return the size of a segment's index, which has this header now."""
+        path = self.names.index(header.base)
+        try:
+            size = files.size_of(path)
+        except FileNotFoundError:
+            create_index(self.names, header)
+            files.system.sync_directory(self.names.directory)
+            self.report.add("index_rebuilt", str(path), "it was missing")
+            return HEADER_BYTES
+        if self.header(header.base) != header:
+            descriptor = files.open_to_write(path)
+            try:
+                files.write_at(descriptor, header.encode(), 0)
+                files.system.sync(descriptor)
+            finally:
+                os.close(descriptor)
+            self.report.add("header_rewritten", str(path), "it was damaged")
+        return max(size, HEADER_BYTES)
+
+    def ensure_rows(
+        self,
+        header: Header,
+        rows: int,
+        path: Path,
+        created: int | None = None,
+        announce: Callable[[Times], None] = lambda _times: None,
+    ) -> Times | None:
+        """Make the index of a full segment again, unless it is as long as it should be.
+
+        Its lines are those of `path`. Times that are lost are `created`, or that of the file;
+        returns the times that lines have then, which may be others than before. `announce` is
+        told them before the index takes its name.
+        """
+        if self.ensure(header) == header.place._replace(rows=rows).index_end:
+            return None
+        index_path = self.names.index(header.base)
+        clock = fresh_clock()
+        with reading(str(path)):
+            size = open_data(path).stat()[0]
+        behind = self.lines_behind(header.place, path, size, created)
+        temporary = temporary_name(index_path)
+        descriptor = files.system.create(temporary)
+        try:
+            files.write_at(descriptor, header.encode(), 0)
+            place = header.place
+            for entries in behind.entries(clock):
+                files.write_at(descriptor, entries, place.index_end)
+                place = behind.place
+            files.system.sync(descriptor)
+        finally:
+            os.close(descriptor)
+        if behind.stop != "end" or place.rows != rows:
+            files.system.unlink(temporary)
+            reason = behind.reason or f"it has {place.rows} lines, not {rows}"
+            raise LogDamagedError(str(path), place.end, reason)
+        times = Active(header.file_number, header.base).reached(place, clock).times
+        announce(times)
+        files.system.rename(temporary, index_path)
+        files.system.sync_directory(self.names.directory)
+        self.report.add("index_rebuilt", str(index_path), "it was not whole", rows=rows)
+        return times
+
+    def lines_behind(
+        self, place: Place, path: Path, size: int, created: int | None = None
+    ) -> LinesBehind:
+        """Return what reads the lines of a segment, in `path`, from `place` on."""
+        return LinesBehind(
+            path,
+            place,
+            size,
+            max_depth=self.limits.max_depth,
+            max_line=self.limits.max_record,
+            time=self.time,
+            created=created,
+        )
+
+    def rows(self, base: int) -> int:
+        """Return how many entries an index has room for."""
+        return rows_in(self.names.index(base).stat().st_size)
+
+    def verified(
+        self, place: Place, rows: int, size: int, clock: LogClock, path: Path | None
+    ) -> tuple[Place, Fault | None]:
+        """Go through the entries of a segment up to row `rows`, and its lines in `path`."""
+        index_path = self.names.index(place.base)
+        with reading(str(index_path)):
+            index = files.open_file(index_path)
+        data = None if path is None else open_data(path)
+        with reading_lines(str(path or index_path)):
+            return verify(index, data, size, place, rows, clock)

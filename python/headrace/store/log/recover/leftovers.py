@@ -1,0 +1,105 @@
+"""What somebody who was compressing or removing segments left when he was killed.
+
+The manifest has decided already: a segment that it says is being removed is gone, and of a
+segment in two files the one that it names is the segment. Only what is left to do is done here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from headrace.kernel.checksum import digest
+from headrace.kernel.rows import reading
+from headrace.store.log import files
+from headrace.store.log.data_file import data_path
+from headrace.store.log.entries import rows_in
+from headrace.store.log.names import CODECS
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+    from pathlib import Path
+
+    from headrace.store.log.manifest import Manifest, Sealed
+    from headrace.store.log.names import LogNames
+    from headrace.store.log.recover.report import Report
+
+
+@dataclass(frozen=True, slots=True)
+class Leftovers:
+    """Files of a log that are no part of it any more, or not yet."""
+
+    names: LogNames
+    report: Report
+
+    def removed(self, manifest: Manifest) -> Manifest:
+        """Finish the removal of segments; return the state in which it is."""
+        if not manifest.removing:
+            return manifest
+        manifest = self._decided(manifest)
+        paths = files_of(self.names, manifest.removing)
+        self._remove("expired", "it was not finished", *paths)
+        return replace(manifest, removing=())
+
+    def copies(self, manifest: Manifest) -> Manifest:
+        """Remove the other file of segments that are there plain and compressed."""
+        known = {segment.base: segment for segment in manifest.segments}
+        others: list[tuple[str, str, Path]] = []
+        for base, path in self.names.segments():
+            segment = known.get(base)
+            if segment is None or path.name == segment.name:
+                continue
+            if segment.packed is None:
+                others.append(("discarded", "it was not finished", path))
+            elif path == self.names.data(base) and not self._is_whole(segment):
+                known[base] = replace(segment, packed=None)
+                packed = data_path(self.names, segment)
+                others.append(("discarded", "it is not what was written", packed))
+            else:
+                others.append(("replaced", "it was not finished", path))
+        if others:
+            segments = tuple(known.values())
+            manifest = self._decided(replace(manifest, segments=segments))
+        for action, why, path in others:
+            self._remove(action, why, path)
+        return manifest
+
+    def _decided(self, manifest: Manifest) -> Manifest:
+        """Make what is decided durable: who was killed may not have come to that."""
+        return manifest.save(self.names)
+
+    def _is_whole(self, segment: Sealed) -> bool:
+        path, packed = data_path(self.names, segment), segment.packed
+        assert packed is not None
+        with reading(str(path)):
+            return digest(files.open_file(path), packed.bytes) == packed.digest
+
+    def indexes(self) -> None:
+        """Remove empty indexes whose segments were never begun."""
+        there = set(self.names.bases())
+        for base in self.names.indexes():
+            path = self.names.index(base)
+            if base not in there and rows_in(path.stat().st_size) == 0:
+                self._remove("removed", "a writer had just begun it", path)
+
+    def begun(self, base: int) -> None:
+        """Remove an empty segment that is not the last one."""
+        paths = self.names.data(base), self.names.index(base)
+        self._remove("removed", "a writer had just begun it", *paths)
+
+    def _remove(self, action: str, why: str, *paths: Path) -> None:
+        for path in paths:
+            if path.exists():
+                size = path.stat().st_size
+                files.system.unlink(path)
+                self.report.add(action, str(path), why, bytes=size)
+        files.system.sync_directory(self.names.directory)
+
+
+def files_of(names: LogNames, bases: Collection[int]) -> list[Path]:
+    """List the files that segments may have, and what others have kept beside them."""
+    paths = names.sidecars(bases)
+    for base in bases:
+        packed = [names.packed(base, codec) for codec in CODECS]
+        paths += [names.data(base), *packed, names.index(base)]
+    return paths

@@ -1,0 +1,210 @@
+"""Entries in the middle of an index that are not good, made again from their lines.
+
+Good entries stay as they are, and with them the times of their lines. An entry is written
+over the bad one where that stands: whoever is killed meanwhile leaves one that is bad, too.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+from itertools import count
+from typing import TYPE_CHECKING
+
+from headrace.errors import HeadraceError, LogDamagedError
+from headrace.kernel.log import ENTRY_BYTES
+from headrace.kernel.rows import END, Decoded, Decoding, reading
+from headrace.store.files.atomic import temporary_name
+from headrace.store.log import files
+from headrace.store.log.entries import entry_at
+from headrace.store.log.manifest import Active, Times, fresh_clock
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from headrace.kernel.log import Fault, LogClock, Place
+    from headrace.store.log.entries import Header
+    from headrace.store.log.names import LogNames
+    from headrace.store.log.recover.index_rebuild import Indexes
+
+
+@dataclass(slots=True)
+class Looked:
+    """What was found in a segment: entries to be written, and lines that are damaged.
+
+    `damaged` has the number, the first byte and the reason of each. `times` are those of all
+    lines whose entries are good, or will be.
+    """
+
+    entries: list[tuple[Place, bytes]] = field(default_factory=list)
+    damaged: list[tuple[int, int, str]] = field(default_factory=list)
+    times: Times = field(default_factory=Times)
+
+
+class Mending:
+    """One segment, whose entries up to the place `until` are gone through.
+
+    `path` has its lines. They are compared with their entries too, unless they are `packed`:
+    such a file has a digest.
+    """
+
+    def __init__(
+        self, indexes: Indexes, header: Header, path: Path, *, packed: bool = False
+    ) -> None:
+        self._indexes = indexes
+        self._header = header
+        self._path = path
+        self._compared = None if packed else path
+        self._index_path = indexes.names.index(header.base)
+
+    def look(self, until: Place, late: int | None) -> Looked:
+        """Go through all entries, and make those again that are not good."""
+        found, clock, place = Looked(), fresh_clock(late), self._header.place
+        descriptor = files.open_to_read(self._index_path)
+        try:
+            while place.rows < until.rows:
+                place, fault = self._verified(place, until, clock, self._compared)
+                if fault is None:
+                    break
+                if fault.kind == "entry":
+                    behind, time = self._next_good(descriptor, place, until)
+                    clock = self._make(found, place, behind, clock, time)
+                    place = behind
+                    continue
+                found.damaged.append((place.last_line + 1, place.end, fault.reason))
+                one = until._replace(rows=place.rows + 1)
+                place, fault = self._verified(place, one, clock, None)
+                if fault is not None:
+                    break
+        finally:
+            os.close(descriptor)
+        active = Active(self._header.file_number, self._header.base)
+        found.times = active.reached(place, clock).times
+        return found
+
+    def _verified(
+        self, place: Place, until: Place, clock: LogClock, path: Path | None
+    ) -> tuple[Place, Fault | None]:
+        return self._indexes.verified(place, until.rows, until.end, clock, path)
+
+    def _next_good(
+        self, descriptor: int, place: Place, until: Place
+    ) -> tuple[Place, int | None]:
+        """Return where the next line with a good entry begins, and its time."""
+        for row in range(place.rows + 1, until.rows):
+            entry = entry_at(descriptor, row, place.salt)
+            if entry is not None and entry.line == place.base + row + 1:
+                return place._replace(rows=row, end=entry.start), entry.time
+        return until, None
+
+    def _make(
+        self,
+        found: Looked,
+        place: Place,
+        until: Place,
+        clock: LogClock,
+        time: int | None,
+    ) -> LogClock:
+        """Make the entries of the lines from a place to another; return the clock behind.
+
+        A time that is lost is that of the line before, or else of the one behind.
+        """
+        last = clock.times[0]
+        created = time if last is None else last
+        behind = self._indexes.lines_behind(place, self._path, until.end, created)
+        then, entries = clock.copy(), b""
+        try:
+            entries = b"".join(behind.entries(then))
+            reason = behind.reason or "its entry is not good, and lines are not so many"
+        except LogDamagedError as error:
+            reason = error.reason
+        if behind.place == until:
+            found.entries.append((place, entries))
+            return then
+        bad = behind.place if behind.place.rows < until.rows else place
+        found.damaged.append((bad.last_line + 1, bad.end, reason))
+        return clock
+
+    def write(self, found: Looked, announce: Callable[[Times], None]) -> None:
+        """Write the entries that were made, when `announce` was told what times there are."""
+        if not found.entries:
+            return
+        announce(found.times)
+        descriptor = files.open_to_write(self._index_path)
+        try:
+            for place, entries in found.entries:
+                files.write_at(descriptor, entries, place.index_end)
+            files.system.sync(descriptor)
+        finally:
+            os.close(descriptor)
+        rows = sum(len(entries) for _place, entries in found.entries) // ENTRY_BYTES
+        first = found.entries[0][0]
+        self._indexes.report.add(
+            "entries_rebuilt",
+            str(self._index_path),
+            f"that of line {first.last_line + 1} was not good",
+            rows=rows,
+            offset=first.index_end,
+        )
+
+    def tell(self, found: Looked) -> None:
+        """Say which lines are damaged."""
+        if found.damaged:
+            line, offset, reason = found.damaged[0]
+            self._indexes.report.add(
+                "damaged",
+                str(self._path),
+                f"line {line}: {reason}",
+                rows=len(found.damaged),
+                offset=offset,
+            )
+
+
+_PIECE = 1 << 20
+
+
+def unpack(names: LogNames, base: int, codec: str) -> Path:
+    """Put what can be decoded into a plain file, durably, and the rest aside as it is.
+
+    A crash in between leaves both files, and all is done again.
+    """
+    packed, plain = names.packed(base, codec), names.data(base)
+    temporary = temporary_name(plain)
+    descriptor = files.system.create(temporary)
+    try:
+        end = 0
+        for piece in _decodable(packed, codec):
+            files.write_at(descriptor, piece, end)
+            end += len(piece)
+        files.system.sync(descriptor)
+    finally:
+        os.close(descriptor)
+    files.system.rename(temporary, plain)
+    files.system.sync_directory(names.directory)
+    if not names.quarantine.exists():
+        files.system.make_directory(names.quarantine)
+        files.system.sync_directory(names.directory)
+    files.system.rename(packed, _free(names.quarantine / f"{packed.name}@0"))
+    files.system.sync_directory(names.quarantine)
+    files.system.sync_directory(names.directory)
+    return plain
+
+
+def _decodable(path: Path, codec: str) -> Iterator[bytes]:
+    with reading(str(path)):
+        file = files.open_file(path)
+        size = file.stat()[0]
+    decoding = Decoding(1, END, END)
+    try:
+        with reading(str(path)):
+            stream = Decoded(file, codec, size=size, decoding=decoding)
+            while piece := stream.read(_PIECE):
+                yield piece
+    except HeadraceError:
+        return  # the lines before it are what can be had
+
+
+def _free(path: Path) -> Path:
+    names = (path if n == 1 else path.with_name(f"{path.name}-{n}") for n in count(1))
+    return next(name for name in names if not name.exists())

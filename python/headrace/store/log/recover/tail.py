@@ -1,0 +1,178 @@
+"""The end of a log: where a crash leaves its marks, and nowhere else.
+
+What the manifest says was durable is taken as it is, but for a look at its last lines.
+Behind it, entries are good as far as their checksums say so. Lines without an entry must be
+records. The first that is none ends the log; it and all behind it are moved aside.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from headrace.errors import LogDamagedError, TornTailError
+from headrace.store.log import files
+from headrace.store.log.entries import entry_at, rows_in
+from headrace.store.log.manifest import fresh_clock
+from headrace.store.log.recover.quarantine import move_aside
+from headrace.store.log.segment import write_entries
+
+if TYPE_CHECKING:
+    from headrace.kernel.log import Fault, LogClock, Place
+    from headrace.store.log.manifest import Manifest
+    from headrace.store.log.recover.index_rebuild import Indexes
+    from headrace.store.log.segment import LinesBehind, OpenSegment
+
+_LOOKED_AT = 64
+"""How many of the last durable lines are compared with their entries, whatever happened."""
+
+
+_PIECE = 1 << 20
+
+
+@dataclass(slots=True)
+class Tail:
+    """The last segment of a log, and what its manifest says of it."""
+
+    indexes: Indexes
+    manifest: Manifest
+    segment: OpenSegment
+
+    def settle(self) -> tuple[Place, LogClock]:
+        """Give every line its entry, and let nothing stand behind them."""
+        size, index_size = self.segment.size, self.segment.index_size
+        place, clock, fault = self._good_entries(size)
+        behind = self.indexes.lines_behind(place, self.segment.path, size)
+        if fault is not None and fault.kind == "data":
+            # It has an entry, which says that it was another line.
+            behind.stop, behind.reason = "bad", fault.reason
+        if self.indexes.options.tail == "strict":
+            self._refuse_torn(behind, clock.copy(), size)
+            behind = self.indexes.lines_behind(place, self.segment.path, size)
+        untouched = place == self.manifest.mark and size == place.end
+        if untouched and index_size == place.index_end:
+            return place, clock
+        self._write_again(place, size)
+        files.system.sync(self.segment.data)
+        self._drop_entries(place, index_size, fault)
+        place = self._index(behind, clock)
+        place = self._end(place, size, behind, clock)
+        files.system.sync(self.segment.index)
+        return place, clock
+
+    def _write_again(self, place: Place, size: int) -> None:
+        """Write what may not be durable as it is there.
+
+        After a sync that failed, the system may think that it is.
+        """
+        mark = self.manifest.mark
+        start = mark.end if self._unsure else max(mark.end, place.end)
+        for descriptor, begin, end in (
+            (self.segment.data, start, size),
+            (self.segment.index, mark.index_end, place.index_end),
+        ):
+            for offset in range(begin, end, _PIECE):
+                length = min(_PIECE, end - offset)
+                data = files.read_at(descriptor, length, offset)
+                files.write_at(descriptor, data, offset)
+
+    @property
+    def _unsure(self) -> bool:
+        """Whether lines may have entries without being durable."""
+        return self.manifest.durability == "os"
+
+    def _good_entries(self, size: int) -> tuple[Place, LogClock, Fault | None]:
+        """Find the last good entry, and what is wrong with the next if there is one."""
+        rows = rows_in(self.segment.index_size)
+        late = self.manifest.timing.late
+        place, clock = self.manifest.mark, self.manifest.active.clock(late)
+        if not self._mark_holds(rows, size, clock):
+            # The index is not what it was; the data is, and makes it again.
+            place, clock = self.segment.header.place, fresh_clock(late)
+        place, fault = self.indexes.verified(
+            place, rows, size, clock, self.segment.path if self._unsure else None
+        )
+        return place, clock, fault
+
+    def _mark_holds(self, rows: int, size: int, clock: LogClock) -> bool:
+        """Whether the entries are there that were durable; raise if their lines are not."""
+        mark = self.manifest.mark
+        begin = self._before(mark) if rows >= mark.rows else None
+        if begin is None:
+            return False
+        place, fault = self.indexes.verified(
+            begin, mark.rows, size, clock, self.segment.path
+        )
+        if fault is not None and fault.kind != "entry":
+            raise LogDamagedError(str(self.segment.path), place.end, fault.reason)
+        return place == mark
+
+    def _before(self, mark: Place) -> Place | None:
+        """Return the place some lines before the mark, if the entry before it is good."""
+        rows = mark.rows - _LOOKED_AT
+        if rows <= 0:
+            return self.segment.header.place
+        entry = entry_at(self.segment.index, rows - 1, mark.salt)
+        return None if entry is None else mark._replace(rows=rows, end=entry.end)
+
+    def _refuse_torn(self, behind: LinesBehind, clock: LogClock, size: int) -> None:
+        for _entries in behind.entries(clock):
+            pass
+        if behind.stop != "end":
+            end = behind.place.end
+            path = str(self.segment.path)
+            raise TornTailError(path, end, size - end, behind.reason)
+
+    def _drop_entries(self, place: Place, index_size: int, fault: Fault | None) -> None:
+        if index_size <= place.index_end:
+            return
+        files.system.truncate(self.segment.index, place.index_end)
+        self.indexes.report.add(
+            "entries_dropped",
+            str(self.segment.index_path),
+            fault.reason if fault is not None else "the last one was cut off",
+            rows=rows_in(index_size) - place.rows,
+        )
+
+    def _index(self, behind: LinesBehind, clock: LogClock) -> Place:
+        """Write entries for the lines that have none."""
+        first = place = behind.place
+        for entries in behind.entries(clock):
+            write_entries(self.segment, place, entries)
+            place = behind.place
+        if place.rows > first.rows:
+            self.indexes.report.add(
+                "indexed",
+                str(self.segment.path),
+                "they had no entries",
+                rows=place.rows - first.rows,
+                bytes=place.end - first.end,
+                offset=first.end,
+            )
+        return place
+
+    def _end(
+        self, place: Place, size: int, behind: LinesBehind, clock: LogClock
+    ) -> Place:
+        """See to what stands behind the last line."""
+        if size == place.end:
+            return place
+        action, length, start = "quarantined", size - place.end, place.end
+        rows = 0
+        if self.indexes.options.tail == "keep":
+            action = "kept"
+        elif behind.stop == "whole":
+            action, rows = "completed", 1
+            entry = behind.completed(clock)
+            files.write_at(self.segment.data, b"\n", size)
+            files.system.sync(self.segment.data)
+            write_entries(self.segment, place, entry)
+            place = behind.place
+        else:
+            segment = self.segment
+            move_aside(self.indexes.names, segment.path, segment.data, start, size)
+        path = str(self.segment.path)
+        self.indexes.report.add(
+            action, path, behind.reason, rows=rows, bytes=length, offset=start
+        )
+        return place

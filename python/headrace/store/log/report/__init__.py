@@ -1,0 +1,1 @@
+"""Checks and statistics of a log."""

@@ -1,0 +1,218 @@
+"""How large a log is, and what state it is in; found without reading its lines."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from headrace.errors import (
+    CheckpointDamagedError,
+    LogReplacedError,
+    SourceNotFoundError,
+)
+from headrace.kernel.log import verify
+from headrace.kernel.rows import reading
+from headrace.kernel.values import InvalidJsonError, parse
+from headrace.store.log import files
+from headrace.store.log import manifest as manifests
+from headrace.store.log.entries import committed_now
+from headrace.store.log.names import LogNames
+from headrace.store.log.read.consumers import Checkpoints
+from headrace.store.log.read.uncommitted import is_locked
+from headrace.store.log.report.metrics import Metric, Sample, gauge
+
+if TYPE_CHECKING:
+    import os
+    from pathlib import Path
+
+    from headrace.kernel.log import Place
+    from headrace.store.log.manifest import Active, Manifest, Times
+
+
+@dataclass(frozen=True, slots=True)
+class ConsumerLag:
+    """How far a consumer is: the last line it is done with, and how many are behind that.
+
+    None if its checkpoint is damaged, or that of another log.
+    """
+
+    consumer: str
+    line: int | None
+    lag_lines: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class LogStats:
+    """A log in numbers. Times are milliseconds since the beginning of 1970.
+
+    `lines` are those that can be read, `given_up` those that were lost. `data_bytes` are
+    those of lines, `disk_bytes` of the files they are in. `uncommitted_bytes` stand behind
+    the last line that has an entry: they are being written, or were left by a crash.
+    By its `salt` streams know a log from others. `recovery` is what the last recovery did
+    that had something to do.
+    """
+
+    directory: str
+    first_line: int
+    last_line: int
+    lines: int
+    given_up: int
+    segments: int
+    data_bytes: int
+    disk_bytes: int
+    index_bytes: int
+    uncommitted_bytes: int
+    first_time: int | None
+    last_time: int | None
+    quarantine_files: int
+    quarantine_bytes: int
+    changed: float
+    durability: str
+    time: str | None
+    epoch: int
+    writing: bool
+    salt: str
+    recovery: dict[str, object] | None
+    consumers: tuple[ConsumerLag, ...]
+
+
+def log_stats(directory: str | os.PathLike[str]) -> LogStats:
+    """Look at a log, which may be written meanwhile."""
+    names = LogNames(directory)
+    names.refuse_unless_log()
+    with reading(names.text):
+        manifest = manifests.load(names)
+    if manifest is None:
+        raise SourceNotFoundError(names.text)
+    active, place = _reached(names, manifest)
+    data = [names.directory / each.name for each in manifest.all_segments]
+    indexes = [names.index(each.base) for each in manifest.all_segments]
+    aside = list(names.quarantine.iterdir()) if names.quarantine.is_dir() else []
+    times = [*(each.times for each in manifest.segments), active.times]
+    sealed = manifest.segments
+    with reading(str(data[-1])):
+        last = data[-1].stat()
+    return LogStats(
+        directory=names.text,
+        first_line=manifest.all_segments[0].base + 1,
+        last_line=place.last_line,
+        lines=sum(each.rows for each in sealed) + place.rows,
+        given_up=sum(each.last_line - each.base - each.rows for each in sealed),
+        segments=len(data),
+        data_bytes=sum(each.bytes for each in sealed) + place.end,
+        disk_bytes=_bytes(data),
+        index_bytes=_bytes(indexes),
+        uncommitted_bytes=max(last.st_size - place.end, 0),
+        first_time=_least(times),
+        last_time=_most(times),
+        quarantine_files=len(aside),
+        quarantine_bytes=_bytes(aside),
+        changed=last.st_mtime,
+        durability=manifest.durability,
+        time=manifest.timing.expression,
+        epoch=manifest.epoch,
+        writing=is_locked(names),
+        salt=f"{manifest.salt:08x}",
+        recovery=_recovery(names),
+        consumers=_consumers(Checkpoints(names, manifest.salt), place.last_line),
+    )
+
+
+def _reached(names: LogNames, manifest: Manifest) -> tuple[Active, Place]:
+    """Return the last segment with all its lines that are committed."""
+    active, mark = manifest.active, manifest.mark
+    clock = active.clock(manifest.timing.late)
+    place = committed_now(names, mark)
+    path = names.index(active.base)
+    with reading(str(path)):
+        verify(
+            files.open_file(path), None, place.end, mark, place.rows, clock
+        )  # for the times
+    return active.reached(place, clock), place
+
+
+def _bytes(paths: list[Path]) -> int:
+    total = 0
+    for path in paths:
+        try:
+            total += path.stat().st_size
+        except FileNotFoundError:
+            continue  # it was lost, or is just being removed
+    return total
+
+
+def _least(times: list[Times]) -> int | None:
+    return min(
+        (each.earliest for each in times if each.earliest is not None), default=None
+    )
+
+
+def _most(times: list[Times]) -> int | None:
+    return max((each.latest for each in times if each.latest is not None), default=None)
+
+
+def _consumers(checkpoints: Checkpoints, last: int) -> tuple[ConsumerLag, ...]:
+    found = []
+    for name in checkpoints.consumers():
+        line = None
+        with suppress(CheckpointDamagedError, LogReplacedError):
+            checkpoint = checkpoints.load(name)
+            if checkpoint is None:
+                continue  # it was just removed
+            line = checkpoint.line
+        found.append(
+            ConsumerLag(name, line, None if line is None else max(last - line, 0))
+        )
+    return tuple(found)
+
+
+def _recovery(names: LogNames) -> dict[str, object] | None:
+    try:
+        told = parse(files.read_content(names.report))
+    except (FileNotFoundError, InvalidJsonError):
+        return None
+    return told if isinstance(told, dict) else None
+
+
+def stats_metrics(stats: LogStats) -> list[Metric]:
+    """Return the numbers of a log for Prometheus."""
+    sizes = Metric(
+        "storage_size_bytes",
+        "gauge",
+        "Bytes on disk.",
+        (
+            Sample(stats.disk_bytes, {"kind": "data"}),
+            Sample(stats.index_bytes, {"kind": "index"}),
+            Sample(stats.quarantine_bytes, {"kind": "quarantine"}),
+        ),
+    )
+    return [
+        sizes,
+        gauge("storage_file_count", "Segments.", stats.segments),
+        gauge("storage_lines", "Lines that can be read.", stats.lines),
+        gauge("storage_first_line", "The number of the first line.", stats.first_line),
+        gauge("storage_last_line", "The number of the last line.", stats.last_line),
+        gauge("storage_given_up_lines", "Lines that were lost.", stats.given_up),
+        gauge(
+            "storage_uncommitted_bytes",
+            "Bytes behind the last line that is committed.",
+            stats.uncommitted_bytes,
+        ),
+        gauge(
+            "storage_directory_last_updated_seconds",
+            "When the last segment was changed, in seconds since 1970.",
+            stats.changed,
+        ),
+        *_consumer_metrics(stats.consumers),
+    ]
+
+
+def _consumer_metrics(consumers: tuple[ConsumerLag, ...]) -> list[Metric]:
+    lags = tuple(
+        Sample(each.lag_lines, {"consumer": each.consumer})
+        for each in consumers
+        if each.lag_lines is not None
+    )
+    told = "Lines that a consumer is not done with."
+    return [Metric("storage_consumer_lag_lines", "gauge", told, lags)] if lags else []

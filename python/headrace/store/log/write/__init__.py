@@ -1,0 +1,1 @@
+"""The writer of a log, and what it does to full segments."""

@@ -1,0 +1,400 @@
+"""One segment after the other, written in the order that makes a promise of it.
+
+A *commit* is: all bytes of data are written, made durable, then the entries are written;
+so an entry that is there is one of a line that is durable. What that means after a crash:
+docs/formats/log.md. A write that fails is taken back, and the log can go on when there is
+room again. A sync that fails cannot be: what is on disk is unknown then, and no more is
+written (*poisoned*); so it is after any other interruption.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from headrace.errors import (
+    LogFailedError,
+    LogLockedError,
+    LogRemovedError,
+    UnwritableError,
+)
+from headrace.kernel.log import Place
+from headrace.store.log import files
+from headrace.store.log import manifest as manifests
+from headrace.store.log.entries import Header, create_index, entry_at
+from headrace.store.log.report.metrics import WriterCounts
+from headrace.store.log.segment import OpenSegment
+from headrace.store.log.write.retention import on_full_disk
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator, Sequence
+    from pathlib import Path
+
+    from headrace.kernel.log import LogLines
+    from headrace.store.log.manifest import Durability, Manifest, Sealed
+    from headrace.store.log.names import LogNames
+    from headrace.store.log.write.compaction import PackedFile
+    from headrace.store.log.write.retention import Retention
+
+
+_TAKEN_BACK = "nothing of it is in the log, which can be written when that is over"
+_KEPT = "the log is as it was"
+_WRITTEN = "all that was appended is in the log, and the next writer recovers it"
+
+
+@dataclass(slots=True)
+class Pending:
+    """Lines that are to be appended, and how many of them are."""
+
+    data: bytes
+    lines: LogLines
+    appended: int = 0
+    first_line: int = 0
+    done: bool = False
+    error: Exception | None = None
+
+    @property
+    def left(self) -> int:
+        """How many are not."""
+        return len(self.lines) - self.appended
+
+    def piece(self, count: int) -> bytes:
+        """Return the bytes of the next so many."""
+        start, end = self.appended, self.appended + count
+        if start == 0 and count == len(self.lines):
+            return self.data
+        return self.data[self.lines.end_of(start) : self.lines.end_of(end)]
+
+
+class Appending:
+    """The end of a log whose lock is held and which was recovered."""
+
+    def __init__(
+        self, names: LogNames, manifest: Manifest, durability: Durability
+    ) -> None:
+        self._names = names
+        self._durability = durability
+        self._manifest = manifest
+        self._clock = manifest.active.clock(manifest.timing.late)
+        self._segment = OpenSegment(names, self._header(manifest))
+        self._known = names.manifest.stat()
+        self.place = manifest.mark
+        """Behind the last line that was written."""
+        self.began = time.monotonic() - self._age()
+        """When the segment got its first line, whoever wrote that."""
+        self.failure: str | None = None
+        """Why no more is written."""
+        self.counts = WriterCounts()
+        self._settled = self.place
+        self._entries: list[bytes] = []
+
+    def _age(self) -> float:
+        """Return how many seconds ago the segment got its first line.
+
+        The clocks of two processes are compared, so one that went back counts as none.
+        """
+        begun = self._manifest.active.begun
+        if begun is None and self.place.rows:
+            first = entry_at(self._segment.index, 0, self._manifest.salt)
+            if first is not None and not first.extracted:
+                begun = first.time
+        now = _now()
+        if begun is None:
+            active = replace(self._manifest.active, begun=now)
+            self._manifest = replace(self._manifest, active=active)
+            return 0.0
+        return max(now - begun, 0) / 1000
+
+    @staticmethod
+    def _header(manifest: Manifest) -> Header:
+        active = manifest.active
+        return Header(active.file_number, active.base, manifest.salt)
+
+    @property
+    def unsettled(self) -> int:
+        """Bytes of data that were written, but are neither durable nor indexed."""
+        return self.place.end - self._settled.end
+
+    @property
+    def unsettled_rows(self) -> int:
+        """The lines that these are."""
+        return self.place.rows - self._settled.rows
+
+    @property
+    def fallbacks(self) -> int:
+        """How many times could not be extracted, or were not believed."""
+        return self._clock.times[3]
+
+    # Appending
+
+    def append(self, pieces: Sequence[tuple[Pending, int]]) -> None:
+        """Write the next lines of some, so many each, all to this segment, and commit."""
+        with self.counts.commit, self._writing():
+            self._refuse_changes()
+            created = _now()
+            if self.place.rows == 0:
+                self.began = time.monotonic()
+                active = replace(self._manifest.active, begun=created)
+                self._manifest = replace(self._manifest, active=active)
+            clock, place = self._clock.copy(), self.place
+            entries, data = [], []
+            for pending, count in pieces:
+                start, end = pending.appended, pending.appended + count
+                made, following = pending.lines.entries(
+                    start, end, place, clock, created=created, reconstructed=False
+                )
+                place = Place(*following)
+                entries.append(made)
+                data.append(pending.piece(count))
+            self._write_data(b"".join(data))
+            before = self.place, self._clock
+            self.place, self._clock = place, clock
+            self._entries += entries
+            if self._durability != "interval":
+                try:
+                    self._settle()
+                except LogFailedError:
+                    raise
+                except OSError as error:
+                    # The entries cannot be written: then the lines are not there either.
+                    self.place, self._clock = before
+                    self._entries = []
+                    self._cut_data(error)
+                    raise
+            self.counts.records += sum(count for _pending, count in pieces)
+            self.counts.bytes += sum(map(len, data))
+
+    def _write_data(self, data: bytes) -> None:
+        try:
+            files.write_at(self._segment.data, data, self.place.end)
+        except OSError as error:
+            self._cut_data(error)
+            raise
+
+    def settle(self) -> None:
+        """Make what was written durable, as far as was promised, and then index it."""
+        with self._writing(_WRITTEN):
+            self._settle()
+
+    def sync(self) -> None:
+        """Make everything durable."""
+        with self._writing(_WRITTEN):
+            self._sync_all()
+
+    def _sync_all(self) -> None:
+        self._settle()
+        self._sync(self._segment.data)
+        self._sync(self._segment.index)
+
+    def _settle(self) -> None:
+        if not self._entries:
+            return
+        if self._durability != "os":
+            self._sync(self._segment.data)
+        try:
+            entries = b"".join(self._entries)
+            with self.counts.index:
+                files.write_at(self._segment.index, entries, self._settled.index_end)
+        except OSError as error:
+            with self._or_fail(error):
+                files.system.truncate(self._segment.index, self._settled.index_end)
+            raise
+        if self._durability == "always":
+            self._sync(self._segment.index)
+        self._settled = self.place
+        self._entries = []
+
+    def _sync(self, descriptor: int) -> None:
+        try:
+            with self.counts.sync:
+                files.system.sync(descriptor)
+        except OSError as error:
+            # The system may forget that these bytes are not on disk: another sync would
+            # say nothing. Whoever recovers the log writes them again.
+            self.failure = f"a sync failed: {error.strerror or error}"
+            raise LogFailedError(self._names.text, self.failure) from error
+
+    def _cut_data(self, error: OSError) -> None:
+        """Take back what was written behind the last line."""
+        with self._or_fail(error):
+            files.system.truncate(self._segment.data, self.place.end)
+            # Otherwise a crash could mix what is written next with what was there.
+            files.system.sync(self._segment.data)
+
+    @contextmanager
+    def _or_fail(self, first: OSError) -> Iterator[None]:
+        """Write no more if what was written cannot be taken back."""
+        try:
+            yield
+        except OSError as error:
+            self.failure = (
+                f"{first.strerror or first}, and what was written could not be taken "
+                f"back: {error.strerror or error}"
+            )
+            raise LogFailedError(self._names.text, self.failure) from error
+
+    @contextmanager
+    def _writing(self, left: str = _TAKEN_BACK) -> Iterator[None]:
+        if self.failure is not None:
+            raise LogFailedError(self._names.text, self.failure)
+        try:
+            yield
+        except (LogFailedError, LogLockedError):
+            raise
+        except OSError as error:
+            reason = error.strerror or str(error)
+            raise UnwritableError(self._names.text, reason, left) from error
+        except BaseException as error:
+            self.failure = f"it was interrupted by {type(error).__name__}"
+            raise
+
+    def _refuse_changes(self) -> None:
+        """Raise if the files are not as we left them: somebody else was there."""
+        try:
+            now = self._names.manifest.stat()
+        except FileNotFoundError as error:
+            self.failure = "the manifest was removed"
+            raise LogRemovedError(self._names.text, self.failure) from error
+        if (
+            not os.path.samestat(now, self._known)
+            or now.st_mtime_ns != self._known.st_mtime_ns
+        ):
+            self._refuse_other_epoch()
+        data = os.fstat(self._segment.data)
+        name = self._segment.path.name
+        if data.st_nlink == 0:
+            self.failure = f"{name} was removed"
+            raise LogRemovedError(self._names.text, self.failure)
+        if data.st_size != self.place.end:
+            self.failure = (
+                f"{name} was changed by another process: it has {data.st_size} bytes, but "
+                f"{self.place.end} were written"
+            )
+            raise LogFailedError(self._names.text, self.failure)
+
+    def _refuse_other_epoch(self) -> None:
+        found = manifests.load(self._names)
+        epoch = None if found is None else found.epoch
+        if epoch != self._manifest.epoch:
+            self.failure = f"the log has a later writer, of epoch {epoch}"
+            raise LogFailedError(self._names.text, self.failure)
+
+    # Segments
+
+    def rotate(self) -> None:
+        """Begin another segment, durably; a failure before that leaves all as it was."""
+        with self._writing():
+            self._refuse_changes()
+            self._sync_all()
+            active = self._manifest.active.reached(self.place, self._clock)
+            following = replace(self._manifest, active=active).rotated(_now())
+            segment = self._begun(following)
+            self._segment.close()
+            self._segment = segment
+            self.place = self._settled = self._manifest.mark
+            self._clock.begin_file()
+            self.counts.rotations += 1
+
+    def _begun(self, following: Manifest) -> OpenSegment:
+        """Create the files of an empty segment, and make it the last one."""
+        names, header = self._names, self._header(following)
+        made: list[Path] = []
+        try:
+            if _is_empty(names.data(header.base)):
+                # We could not take it back before.
+                files.system.unlink(names.data(header.base))
+            os.close(files.system.create(names.data(header.base)))
+            made.append(names.data(header.base))
+            create_index(names, header)
+            made.append(names.index(header.base))
+            files.system.sync_directory(names.directory)
+            segment = OpenSegment(names, header)
+            try:
+                self._manifest = following.put(names)
+            except OSError:
+                segment.close()
+                raise
+        except OSError:
+            for path in made:
+                with suppress(OSError):
+                    files.system.unlink(path)
+            raise
+        try:
+            self._make_manifest_durable("a new segment could not be begun")
+        except LogFailedError:
+            segment.close()
+            raise
+        return segment
+
+    def _make_manifest_durable(self, what_failed: str) -> None:
+        try:
+            files.system.sync_directory(self._names.directory)
+            self._known = self._names.manifest.stat()
+        except OSError as error:
+            # Which of the two manifests a crash would leave is not known.
+            self.failure = f"{what_failed}: {error.strerror}"
+            raise LogFailedError(self._names.text, self.failure) from error
+
+    # Full segments
+
+    @property
+    def manifest(self) -> Manifest:
+        """The manifest as it was last written."""
+        return self._manifest
+
+    def pack(self, packed: PackedFile) -> bool:
+        """Let a segment be the compressed file; False if it was removed meanwhile."""
+        with self._writing(_KEPT):
+            self._refuse_changes()
+            segment = packed.segment
+            if replace(segment, packed=None) not in self._manifest.segments:
+                return False
+            packed.name()
+            self._manifest = self._manifest.with_packed(segment).put(self._names)
+            self._make_manifest_durable("a segment could not be compressed")
+            return True
+
+    def remove(self, retention: Retention, now: int) -> tuple[Sealed, ...]:
+        """Remove segments from the manifest, and return them; their files are still there."""
+        with self._writing(_KEPT):
+            self._refuse_changes()
+            last = self.place.end + self.place.index_end
+            gone = retention.expired(self._manifest, last, now)
+            if gone:
+                without = self._manifest.without(len(gone))
+                self._manifest = on_full_disk(
+                    self._names, gone, lambda: without.put(self._names)
+                )
+                self._make_manifest_durable("segments could not be removed")
+            return gone
+
+    def removed(self, bases: Collection[int]) -> None:
+        """Note that the files of segments are gone; the next manifest says so."""
+        left = tuple(base for base in self._manifest.removing if base not in bases)
+        self._manifest = replace(self._manifest, removing=left)
+
+    def close(self) -> None:
+        """Make everything durable, and say so in the manifest."""
+        try:
+            if self.failure is None:
+                with self._writing(_WRITTEN):
+                    self._refuse_changes()
+                    self._sync_all()
+                    active = self._manifest.active.reached(self.place, self._clock)
+                    replace(self._manifest, active=active).save(self._names)
+        finally:
+            self._segment.close()
+
+
+def _now() -> int:
+    return time.time_ns() // 1_000_000
+
+
+def _is_empty(path: Path) -> bool:
+    try:
+        return path.stat().st_size == 0
+    except FileNotFoundError:
+        return False

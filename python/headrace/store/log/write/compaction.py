@@ -1,0 +1,200 @@
+"""Compressing full segments, one after the other.
+
+The compressed file is a file of blocks like any other shard. It takes the place of the plain
+one only when it is durable, and was found to decode to what was written: every line to the
+checksum in its entry, and all of them to the digest of the plain file. The manifest decides
+which of the two is the segment; only then the plain one goes. The index stays as it is.
+"""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from headrace.errors import DamagedLineError, LogDamagedError, UsageError
+from headrace.kernel.checksum import digest
+from headrace.kernel.log import verify
+from headrace.kernel.rows import reading
+from headrace.kernel.values import MAX_DEPTH
+from headrace.store.files.atomic import temporary_name
+from headrace.store.log import files
+from headrace.store.log.data_file import open_packed, reading_lines
+from headrace.store.log.entries import Header
+from headrace.store.log.manifest import Packed, fresh_clock
+from headrace.store.log.names import CODECS
+from headrace.store.shards.metadata import Limits
+from headrace.store.shards.options import pack_options
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from headrace.kernel.blocks import Shard
+    from headrace.kernel.rows import File
+    from headrace.store.log.manifest import Manifest, Sealed
+    from headrace.store.log.names import LogNames
+    from headrace.store.shards.options import PackOptions
+
+_PIECE = 4 << 20
+
+
+def packing_options(codec: str, level: int | None, threads: int = 1) -> PackOptions:
+    """Check how segments are to be compressed."""
+    if codec not in CODECS:
+        raise UsageError(f"codec {codec!r}: segments become {' or '.join(CODECS)}")
+    return pack_options(
+        codec,
+        level=level,
+        options=None,
+        block_bytes="256KiB",
+        limits=Limits(),
+        validate=False,  # whoever appended the lines has
+        max_depth=MAX_DEPTH,
+        threads=threads,
+    )
+
+
+def plain_segments(
+    manifest: Manifest, *, before: int | None = None, keep_plain: int = 0
+) -> list[Sealed]:
+    """List the full segments that can be compressed, the oldest first.
+
+    None whose lines are not all from `before` that time, nor one of the last so many.
+    """
+    full = manifest.segments[: len(manifest.segments) - keep_plain]
+    return [
+        segment
+        for segment in full
+        if segment.packed is None
+        and segment.rows
+        and (before is None or (segment.times.latest or 0) < before)
+    ]
+
+
+@dataclass(slots=True)
+class PackedFile:
+    """A compressed copy of a segment, whole and durable, that has no name yet."""
+
+    names: LogNames
+    segment: Sealed
+    """As it is in the manifest when it is compressed."""
+
+    temporary: Path
+
+    def name(self) -> None:
+        """Give it its name, durably. The plain file is the segment all the same."""
+        path = self.names.directory / self.segment.name
+        files.system.rename(self.temporary, path)
+        files.system.sync_directory(self.names.directory)
+
+    def discard_unnamed(self) -> None:
+        """Remove it unless it has its name: then the manifest may name it."""
+        if self.temporary.exists():
+            with suppress(OSError):
+                files.system.unlink(self.temporary)
+
+
+def pack(
+    names: LogNames,
+    salt: int,
+    segment: Sealed,
+    options: PackOptions,
+    progress: Callable[[int], object],
+) -> PackedFile:
+    """Compress a segment and look whether what was written is what was read.
+
+    `progress` is told how many bytes are done, and may raise to end it.
+    """
+    plain = names.data(segment.base)
+    codec = options.compression.codec
+    path = names.packed(segment.base, codec)
+    temporary = temporary_name(path)
+    try:
+        descriptor = files.system.create(temporary)
+        try:
+            shard = _write(descriptor, plain, segment, options, progress)
+            files.system.sync(descriptor)
+        finally:
+            os.close(descriptor)
+        _refuse_other_lines(names, salt, segment, temporary, shard, codec)
+    except BaseException:
+        with suppress(OSError):
+            files.system.unlink(temporary)
+        raise
+    packed = Packed(codec, shard.bytes, shard.digest)
+    return PackedFile(names, replace(segment, packed=packed), temporary)
+
+
+def _write(
+    descriptor: int,
+    plain: Path,
+    segment: Sealed,
+    options: PackOptions,
+    progress: Callable[[int], object],
+) -> Shard:
+    packer, end = options.packer(), 0
+    with reading(str(plain)):
+        file = files.open_file(plain)
+    for lines in _whole_lines(str(plain), file, segment.bytes):
+        pieces, refusal = packer.add(lines)
+        if refusal is not None:
+            # A line that is longer than a block can be.
+            raise UsageError(f"{plain}: {refusal[4]}; it stays as it is")
+        for data, _shard in pieces:
+            files.write_at(descriptor, data, end)
+            end += len(data)
+        progress(packer.logical_bytes)
+    pieces = packer.finish()
+    for data, _shard in pieces:
+        files.write_at(descriptor, data, end)
+        end += len(data)
+    shard = pieces[-1][1]
+    assert shard is not None  # a segment has lines, and a shard no limits
+    return shard
+
+
+def _whole_lines(path: str, file: File, size: int) -> Iterator[bytes]:
+    offset, length = 0, _PIECE
+    while offset < size:
+        with reading(path):
+            data = file.read_at(offset, min(length, size - offset))
+        end = data.rfind(b"\n") + 1
+        if end == 0 and len(data) == length:
+            length *= 2
+            continue
+        if end == 0:
+            raise LogDamagedError(path, offset, "the last line has no newline")
+        yield data[:end]
+        offset, length = offset + end, _PIECE
+
+
+def _refuse_other_lines(
+    names: LogNames,
+    salt: int,
+    segment: Sealed,
+    written: Path,
+    shard: Shard,
+    codec: str,
+) -> None:
+    """Raise unless a compressed file decodes to the lines of its segment, all of them."""
+    plain, index_path = names.data(segment.base), names.index(segment.base)
+    with reading(str(index_path)):
+        index = files.open_file(index_path)
+    decoded = open_packed(written, codec)
+    with reading_lines(str(written)):
+        size = decoded.stat()[0]
+        same = digest(decoded, size) == digest(files.open_file(plain), size)
+        stored = files.open_file(written)
+        same = same and digest(stored, shard.bytes) == shard.digest
+        header = Header(segment.file_number, segment.base, salt)
+        place, fault = verify(
+            index, decoded, size, header.place, segment.rows, fresh_clock()
+        )
+    if fault is not None:
+        reason = f"line {place.last_line + 1}: {fault.reason}"
+        raise DamagedLineError(str(plain), place.end, reason)
+    if not same or size != segment.bytes or place.end != size:
+        reason = "what it was compressed to does not decode to it"
+        raise LogDamagedError(str(plain), 0, reason)

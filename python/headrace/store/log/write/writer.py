@@ -1,0 +1,473 @@
+"""The writer of a log: records of many threads, committed together.
+
+A call returns when what was promised of its records holds. Meanwhile others may wait; who
+comes next commits all that have gathered, with one sync for all of them.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+import warnings
+import weakref
+from collections import deque
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field, replace
+from itertools import islice
+from typing import TYPE_CHECKING, TypeAlias, cast
+
+from headrace.errors import (
+    HeadraceError,
+    HeadraceWarning,
+    LogFailedError,
+    RefusedRecordError,
+    TornTailError,
+    UnwritableError,
+    UsageError,
+)
+from headrace.kernel.log import LogChecking
+from headrace.store.files.closing import Closing
+from headrace.store.log import files
+from headrace.store.log.lock import LogLock
+from headrace.store.log.manifest import RecordLimits, Timing
+from headrace.store.log.names import LogNames, is_log
+from headrace.store.log.recover.recovery import recover
+from headrace.store.log.report.metrics import writer_metrics
+from headrace.store.log.write.appender import Appending, Pending
+from headrace.store.log.write.background import Upkeep
+from headrace.store.log.write.rotation import Rotation
+from headrace.store.rows.record_line import NoRecordError, line_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from headrace.kernel.log import LogLines, Place
+    from headrace.kernel.programs import Program
+    from headrace.store.log.manifest import Durability, Manifest
+    from headrace.store.log.recover.index_rebuild import RecoveryOptions
+    from headrace.store.log.recover.report import Report
+    from headrace.store.log.report.metrics import Metric
+    from headrace.store.log.write.retention import Removed, Retention
+    from headrace.store.shards.options import PackOptions
+
+    Refusal: TypeAlias = tuple[int, int, str]
+
+_GATHERED = 4 << 20
+"""Records that are given one after the other are committed when they have so many bytes."""
+
+_TAKEN_AT_ONCE = 256
+_USUAL = 200
+"""Bytes of a record, as long as nobody knows better."""
+
+_CLOCK_JUMP = 60_000
+"""By how many milliseconds the clocks of machines may differ without a warning."""
+
+_INTERRUPTED = "it was interrupted"
+
+_INTERVAL_BYTES = 16 << 20
+"""Data that waits for its sync, at most."""
+
+
+@dataclass(frozen=True, slots=True)
+class WriterOptions:
+    """How a log is written; `time` is the program of the expression in `timing`."""
+
+    recovery: RecoveryOptions
+    durability: Durability = "data"
+    interval: float = 1.0
+    rotation: Rotation = field(default_factory=Rotation)
+    timing: Timing = field(default_factory=Timing)
+    limits: RecordLimits = field(default_factory=RecordLimits)
+    time: Program | None = None
+    packing: PackOptions | None = None
+    retention: Retention | None = None
+
+
+class Writer(Closing):
+    """Appends records to a log, which it makes, recovers, and alone may write."""
+
+    def __init__(
+        self, directory: str | os.PathLike[str], options: WriterOptions
+    ) -> None:
+        self._options = options
+        self._names = LogNames(directory)
+        self._pid = os.getpid()
+        self._queue: deque[Pending] = deque()
+        self._committing = threading.RLock()
+        self._closed = False
+        self._timer: threading.Timer | None = None
+        with _opening(self._names):
+            files.make_directories(self._names.directory)
+            self._names.refuse_other_data()
+            self._lock = LogLock(self._names)
+            try:
+                self._open()
+            except BaseException:
+                self._lock.release()
+                raise
+
+    def _open(self) -> None:
+        options = self._options
+        began = time.monotonic()
+        manifest, self._recovered = recover(self._names, self._lock, options.recovery)
+        self._recovery_seconds = time.monotonic() - began
+        kept = [each for each in self._recovered.actions if each.action == "kept"]
+        for each in kept:
+            raise TornTailError(each.path, each.offset, each.bytes, each.why)
+        epoch = max(manifest.epoch, self._lock.epoch) + 1
+        self._lock.say(epoch)
+        self._warn(manifest)
+        manifest = replace(
+            manifest,
+            epoch=epoch,
+            durability=options.durability,
+            timing=options.timing,
+            limits=options.limits,
+        ).save(self._names)
+        self._appending = Appending(self._names, manifest, options.durability)
+        self._checking = LogChecking(
+            max_depth=options.limits.max_depth,
+            max_line=options.limits.max_record,
+            time=None if options.time is None else options.time.native,
+        )
+        self._upkeep = Upkeep(
+            self._names,
+            self._appending,
+            self._committing,
+            self._lock,
+            options.packing,
+            options.retention,
+        )
+        self._upkeep.begin()
+
+    def _warn(self, before: Manifest) -> None:
+        """Warn where the times of new lines will not be those of the lines before."""
+        timing, active = self._options.timing, before.active
+        said = before.timing.expression
+        if (
+            said is not None
+            and timing.expression is None
+            and active.last_time is not None
+        ):
+            self._say(
+                f"the times of this log were taken by time={said!r} (--time), and those of "
+                "new records are times of writing; give it again if that is not meant"
+            )
+        ahead = (active.last_time or 0) - time.time_ns() // 1_000_000
+        if ahead > _CLOCK_JUMP and timing.late is not None:
+            self._say(
+                f"the time of the last line is {ahead // 1000} seconds ahead of this "
+                "machine's clock; times of writing stay there until then, unless "
+                "monotonic is 'off' (--monotonic off)"
+            )
+
+    def _say(self, what: str) -> None:
+        warnings.warn(f"{self._names.text}: {what}", HeadraceWarning, stacklevel=5)
+
+    @property
+    def recovered(self) -> Report:
+        """What had to be done when the log was opened."""
+        return self._recovered
+
+    @property
+    def last_line(self) -> int:
+        """The number of the last line of the log, 0 if it has none."""
+        return self._appending.place.last_line
+
+    @property
+    def fallbacks(self) -> int:
+        """How many records of this writer have no time of their own that is believed."""
+        return self._appending.fallbacks
+
+    def metrics(self) -> list[Metric]:
+        """Return what was done since the log was opened, in numbers; see `exposition`."""
+        return writer_metrics(self._appending, self._recovered, self._recovery_seconds)
+
+    # Records
+
+    def append(self, record: object) -> int:
+        """Append a record, any JSON value or its text as bytes, and return the number of its line."""
+        return self._append_records([record], 0)
+
+    def append_many(self, records: Iterable[object]) -> int:
+        """Append records, and return the number of the last line.
+
+        At the first that is no record, those before it are appended and the rest is not.
+        """
+        if isinstance(records, (str, bytes, bytearray, memoryview)):
+            raise UsageError(
+                "append_many takes several records; append takes one, and append_lines "
+                "bytes with newlines"
+            )
+        last, before = self.last_line, 0
+        for batch in _batches(records):
+            last = self._append_records(batch, before)
+            before += len(batch)
+        return last
+
+    def append_lines(self, data: bytes) -> int:
+        """Append whole lines of JSON, blank ones too, and return the number of the last.
+
+        The last one need not have a newline. At the first that is no record, those
+        before it are appended and the rest is not.
+        """
+        if not isinstance(data, (bytes, bytearray, memoryview)):
+            raise UsageError(f"lines are bytes, not {type(data).__name__}")
+        text = bytes(data)
+        if text and not text.endswith(b"\n"):
+            text += b"\n"
+        return self._append_checked(text, *self._checking.lines(text))
+
+    def _append_records(self, records: list[object], before: int) -> int:
+        """Append records, `before` which others were given in the same call."""
+        data = _joined(records)
+        if data is not None:
+            lines, refusal = self._checking.lines(data)
+            if refusal is None and len(lines) == len(records) and not lines.blank:
+                return self._append_checked(data, lines, refusal, before)
+        data, wrong = _lines_of(records)
+        lines, refusal = self._checking.lines(data)
+        return self._append_checked(data, lines, refusal or wrong, before)
+
+    def _append_checked(
+        self, data: bytes, lines: LogLines, refusal: Refusal | None, before: int = 0
+    ) -> int:
+        last = self.last_line
+        if len(lines):
+            if refusal is not None:
+                data = data[: lines.end_of(len(lines))]
+            last = self._submit(Pending(data, lines))
+        if refusal is not None:
+            position, offset, reason = refusal
+            number = before + position + 1
+            raise RefusedRecordError(self._names.text, number, offset, reason)
+        return last
+
+    # Committing
+
+    def _submit(self, pending: Pending) -> int:
+        self._refuse_unless_open()
+        self._queue.append(pending)
+        with self._committing:
+            if not pending.done:
+                self._refuse_unless_open()
+                self._commit_all()
+        if pending.error is not None:
+            raise _told(pending.error, pending)
+        if pending.left:
+            # Whoever committed for us was interrupted before it could say so.
+            raise LogFailedError(self._names.text, _INTERRUPTED)
+        return pending.first_line + len(pending.lines) - 1
+
+    def _commit_all(self) -> None:
+        """Commit all that have gathered; each is told what became of it."""
+        gathered = [self._queue.popleft() for _ in range(len(self._queue))]
+        try:
+            self._commit(gathered)
+        except Exception as error:
+            _tell(gathered, error)
+            if not isinstance(error, (HeadraceError, OSError)):
+                raise
+        except BaseException:
+            _tell(gathered, LogFailedError(self._names.text, _INTERRUPTED))
+            raise
+        finally:
+            for pending in gathered:
+                pending.done = True
+        # What was appended is in the log; if that fails, the next call is told.
+        with suppress(HeadraceError, OSError):
+            self._see_to_interval()
+
+    def _commit(self, gathered: list[Pending]) -> None:
+        left = deque(gathered)
+        while left:
+            pieces: list[tuple[Pending, int]] = []
+            appending = self._appending
+            place = appending.place
+            while left:
+                pending = left[0]
+                count = self._fitting(pending, place)
+                if count == 0:
+                    break
+                pieces.append((pending, count))
+                length = len(pending.piece(count))
+                place = place._replace(rows=place.rows + count, end=place.end + length)
+                if count < pending.left:
+                    break
+                left.popleft()
+            self._append(pieces)
+            if left:
+                appending.rotate()
+                self._upkeep.begin()
+
+    def _fitting(self, pending: Pending, place: Place) -> int:
+        age = time.monotonic() - self._appending.began
+        lines, start = pending.lines, pending.appended
+        return self._options.rotation.fitting(lines, start, place, age)
+
+    def _append(self, pieces: list[tuple[Pending, int]]) -> None:
+        if not pieces:
+            return
+        line = self._appending.place.last_line
+        self._appending.append(pieces)
+        for pending, count in pieces:
+            if pending.appended == 0:
+                pending.first_line = line + 1
+            pending.appended += count
+            line += count
+
+    # Syncs that are put off
+
+    def _see_to_interval(self) -> None:
+        unsettled = self._appending.unsettled
+        if self._options.durability != "interval" or not unsettled:
+            return
+        if unsettled >= _INTERVAL_BYTES:
+            self._appending.settle()
+        elif self._timer is None:
+            later = weakref.WeakMethod(self._settle_later)
+            self._timer = threading.Timer(self._options.interval, _call, args=(later,))
+            self._timer.daemon = True
+            self._timer.start()
+
+    def _settle_later(self) -> None:
+        with self._committing:
+            self._timer = None
+            if not self._closed:
+                # The next call is told.
+                with suppress(HeadraceError, OSError):
+                    self._appending.settle()
+
+    # Full segments
+
+    @property
+    def upkeep_failures(self) -> list[str]:
+        """What could not be compressed or removed in the background, and why."""
+        return list(self._upkeep.failures)
+
+    def wait_for_upkeep(self) -> None:
+        """Wait until all full segments are compressed, and old ones removed, as asked for."""
+        self._refuse_unless_open()
+        self._upkeep.wait()
+
+    def remove(self, retention: Retention) -> Removed:
+        """Remove old segments, and return what they were."""
+        self._refuse_unless_open()
+        return self._upkeep.retain(retention)
+
+    # From open to closed
+
+    def flush(self) -> None:
+        """Make everything that was appended durable, whatever was promised."""
+        self._refuse_unless_open()
+        with self._committing:
+            self._refuse_unless_open()
+            self._appending.sync()
+
+    def close(self) -> None:
+        """Make everything durable and let others write the log.
+
+        A segment that is being compressed is left to the next writer, or `seal_log`.
+        """
+        if os.getpid() != self._pid:
+            return
+        self._upkeep.stop()
+        with self._committing:
+            if self._closed:
+                return
+            self._closed = True
+            if self._timer is not None:
+                self._timer.cancel()
+            try:
+                self._appending.close()
+            finally:
+                self._lock.release()
+
+    def _refuse_unless_open(self) -> None:
+        # What a forked child has is a copy: the log is its parent's.
+        if os.getpid() != self._pid:
+            raise UsageError(
+                f"{self._names.text}: the writer is that of process {self._pid}; "
+                "a log has one writer"
+            )
+        if self._closed:
+            raise UsageError(f"{self._names.text}: the writer was closed; make another")
+        if self._appending.failure is not None:
+            raise LogFailedError(self._names.text, self._appending.failure)
+
+
+@contextmanager
+def _opening(names: LogNames) -> Iterator[None]:
+    try:
+        yield
+    except HeadraceError:
+        raise
+    except OSError as error:
+        reason = error.strerror or str(error)
+        left = "no log was made"
+        if is_log(names.directory):
+            left = (
+                "what was acknowledged is in the log, and the next writer recovers it"
+            )
+        raise UnwritableError(names.text, reason, left) from error
+
+
+def _tell(gathered: list[Pending], error: Exception) -> None:
+    for pending in gathered:
+        if pending.left:
+            pending.error = error
+
+
+def _told(error: Exception, pending: Pending) -> Exception:
+    """Say of what cannot be written how much of it was."""
+    if pending.appended and isinstance(error, UnwritableError):
+        left = f"{pending.appended} of {len(pending.lines)} records are in the log"
+        return UnwritableError(error.path, error.reason, left)
+    return error
+
+
+def _call(later: weakref.WeakMethod[Callable[[], None]]) -> None:
+    if (method := later()) is not None:
+        method()
+
+
+def _batches(records: Iterable[object]) -> Iterator[list[object]]:
+    """Yield some records at a time, so that no iterable has to fit in memory."""
+    batch: list[object] = []
+    size, given = 0, iter(records)
+    while some := list(islice(given, _TAKEN_AT_ONCE)):
+        batch += some
+        size += _length(some)
+        if size >= _GATHERED:
+            yield batch
+            batch, size = [], 0
+    if batch:
+        yield batch
+
+
+def _length(records: list[object]) -> int:
+    """Guess how many bytes they have."""
+    if set(map(type, records)) <= {bytes, str}:
+        return sum(map(len, cast("list[bytes]", records)))
+    return sum(
+        len(each) if isinstance(each, (bytes, str)) else _USUAL for each in records
+    )
+
+
+def _joined(records: list[object]) -> bytes | None:
+    """Return what the lines of records are if they are bytes, each without a newline."""
+    if set(map(type, records)) != {bytes}:
+        return None
+    return b"\n".join([*cast("list[bytes]", records), b""])
+
+
+def _lines_of(records: list[object]) -> tuple[bytes, Refusal | None]:
+    """Return the lines of records, up to one that has none."""
+    lines = []
+    for position, record in enumerate(records):
+        try:
+            lines.append(line_of(record))
+        except NoRecordError as error:
+            return b"".join(lines), (position, error.offset, error.reason)
+    return b"".join(lines), None

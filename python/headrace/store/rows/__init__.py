@@ -1,0 +1,1 @@
+"""Rows of a source by number, and the row index that finds them."""

@@ -1,0 +1,203 @@
+"""Keeping row indexes: which sidecar belongs to a file, and whether it fits.
+
+A sidecar is derived and may vanish at any time. It is used only if size, times
+and both ends of the data are what they were when it was made; if it is the same file and has
+only grown it is extended; anything else means scanning again. A table of blocks,
+written with the data, fits wherever it was brought with it: size and ends must be
+equal, it must not be older than the data, and each block has a checksum. A file that is not ours is never touched. Format: docs/formats/checkpoints.md.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
+
+from headrace.errors import HeadraceError
+from headrace.kernel.rows import BlockTable, File, RowIndex, reading
+from headrace.store.files import remote
+from headrace.store.files.atomic import write_atomically
+from headrace.store.files.sidecars import sidecar_places
+from headrace.store.shards.names import is_part_of_set
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from pathlib import Path
+
+    from headrace.store.files.opened import OpenedFile
+    from headrace.store.files.source import Source
+
+    Made: TypeAlias = tuple[int, int, int, str, str, str, str]
+
+SUFFIX = ".ckpt"
+SMALLEST_KEPT = 8 << 20
+"""Smaller files are scanned again: that takes no longer than looking for a sidecar."""
+
+_OURS = b'"magic":"NDCK"'
+
+
+@dataclass(frozen=True, slots=True)
+class Keeping:
+    """Whether and where row indexes are kept; `directory` None: wherever it can be."""
+
+    enabled: bool = True
+    directory: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A sidecar's index, whether it covers all of the file, and the file to read from."""
+
+    index: RowIndex
+    whole: bool
+    file: File
+
+
+def load(source: Source, opened: OpenedFile, keeping: Keeping) -> Found | None:
+    """Return the kept index of a file, if there is one that fits."""
+    for path in _places_to_look(source, keeping):
+        with suppress(HeadraceError), reading(str(path)):
+            if found := _fitting(path, source, opened):
+                return found
+    return None
+
+
+def load_blocks(
+    source: Source, opened: OpenedFile, keeping: Keeping
+) -> BlockTable | None:
+    """Return the kept table of the blocks of a file, if there is one that fits."""
+    places: Iterable[Path | str] = _places_to_look(source, keeping)
+    if keeping.enabled and source.kind == "remote":
+        places = [source.location + SUFFIX]
+    for place in places:
+        with suppress(HeadraceError), reading(str(place)):
+            if isinstance(place, str):
+                loaded = _fetched(place)
+            elif _is_older(place, source):
+                continue
+            else:
+                loaded = RowIndex.load(place)
+            if table := _fitting_blocks(*loaded, source):
+                # It must be all of the file, or the next place is better.
+                table.decoded(opened.file, source.size)
+                return table
+    return None
+
+
+def _is_older(path: Path, source: Source) -> bool:
+    """Whether a table may be that of another file, which had this name before.
+
+    Only members of gzip say themselves how many rows are before them. A part of a set is
+    written once, so copies may have any times.
+    """
+    if source.codec == "gzip" or is_part(source):
+        return False
+    return path.stat().st_mtime_ns < source.mtime_ns
+
+
+def is_part(source: Source) -> bool:
+    """Whether a file is a part of a set, by its name: such a one is never changed."""
+    return is_part_of_set(source.path)
+
+
+def _fetched(url: str) -> tuple[RowIndex, Made]:
+    file = remote.open_file(url)
+    size, _mtime_ns, _ctime_ns = file.stat()
+    return RowIndex.from_bytes(file.read_at(0, size))
+
+
+def save(
+    source: Source, opened: OpenedFile, index: RowIndex, keeping: Keeping
+) -> Path | None:
+    """Keep a finished index; None if that is not wanted, or nowhere possible."""
+    if not worth_keeping(source, keeping):
+        return None
+    _size, mtime_ns, ctime_ns = opened.stat()
+    if mtime_ns != source.mtime_ns:
+        # It has grown meanwhile. A time that no file has makes the next user look closer.
+        ctime_ns = 0
+    stat = (source.size, source.mtime_ns, ctime_ns)
+    with reading(source.location):
+        content = index.encode(opened.file, stat, source.codec)
+    for path in sidecar_places(source.path, SUFFIX, keeping.directory):
+        if source.codec != "none" and _has_fitting_blocks(path, source):
+            # Whoever wrote the file wrote this, and it says more.
+            return None
+        if is_foreign(path):
+            continue
+        with suppress(OSError):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            write_atomically(path, [content])
+            return path
+    return None
+
+
+def worth_keeping(source: Source, keeping: Keeping) -> bool:
+    """Whether the index of a file is kept."""
+    if source.kind != "file" or source.segment is not None:
+        return False  # a log has indexes of its own, and nobody but its writer writes there
+    return keeping.enabled and source.size > SMALLEST_KEPT
+
+
+def _places_to_look(source: Source, keeping: Keeping) -> Iterator[Path]:
+    """List where a sidecar may be; that of a small file, only where writers put it."""
+    if not keeping.enabled or source.kind != "file":
+        return
+    places = sidecar_places(source.path, SUFFIX, keeping.directory)
+    yield next(places)
+    if source.size > SMALLEST_KEPT:
+        yield from places
+
+
+def _fitting(path: Path, source: Source, opened: OpenedFile) -> Found | None:
+    index, made = RowIndex.load(path)
+    size, mtime_ns, ctime_ns, head, tail, codec, file = made
+    if codec != source.codec or size > source.size:
+        return None
+    if index.blocks is not None:
+        # Without a block, a compressed file is not entered: nobody wants it to be.
+        table = _fitting_blocks(index, made, source) if codec == "none" else None
+        if table is None or _is_older(path, source):
+            return None
+        file_of_blocks = table.decoded(opened.file, size, strict=is_part(source))
+        return Found(index, whole=True, file=file_of_blocks)
+    if size == source.size:
+        now = opened.stat()
+        same = now == (size, mtime_ns, ctime_ns) and source.ends == (head, tail)
+        return Found(index, whole=True, file=opened.data) if same else None
+    if file != opened.file.identity():
+        return None  # one of its name has taken its place, and is no continuation of it
+    if codec == "none" and opened.file.fingerprint(size) == (head, tail):
+        return Found(index.resume(), whole=False, file=opened.data)
+    return None
+
+
+def _fitting_blocks(index: RowIndex, made: Made, source: Source) -> BlockTable | None:
+    """Return the table of blocks if it is that of the file.
+
+    One end of a compressed file may be another: then it is damaged there, which shows
+    when the block is read, and the others are where the table says.
+    """
+    size, _mtime_ns, _ctime_ns, head, tail, codec, _file = made
+    ends = [head == source.ends[0], tail == source.ends[1]]
+    enough = all(ends) if codec == "none" else any(ends)
+    same = enough and (codec, size) == (source.codec, source.size)
+    return index.blocks if same else None
+
+
+def _has_fitting_blocks(path: Path, source: Source) -> bool:
+    with suppress(HeadraceError), reading(str(path)):
+        fits = _fitting_blocks(*RowIndex.load(path), source) is not None
+        return fits and not _is_older(path, source)
+    return False
+
+
+def is_foreign(path: Path) -> bool:
+    """Whether something is there that is not a sidecar of ours."""
+    try:
+        with path.open("rb") as file:
+            return _OURS not in file.read(512)
+    except FileNotFoundError:
+        return False
+    except OSError:
+        return True

@@ -1,1 +1,0 @@
-"""Key indexes of whole sets of shards, on disk: docs/formats/set-index.md."""

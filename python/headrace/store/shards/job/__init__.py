@@ -1,0 +1,1 @@
+"""Jobs of many processes that write one set."""

@@ -1,0 +1,255 @@
+"""One generation in the making: from the lock to the commit, or to nothing.
+
+Readers see a generation when its metadata has its name, which happens in one instant
+and only once everything that it names is durable. Until then all that was made can be
+taken back, and is: the set that was there, the directories, even the lock file are
+then as they were. Protocol: docs/formats/shards.md.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from headrace.errors import (
+    BadSetError,
+    EmptySetError,
+    HeadraceError,
+    SetLockedError,
+    UnwritableError,
+    UsageError,
+)
+from headrace.store.files.atomic import NO_LINKS, NewFile, create, sync_directory
+from headrace.store.shards import generations
+from headrace.store.shards import names as naming
+from headrace.store.shards.listing import names_in
+from headrace.store.shards.lock import lock_set
+from headrace.store.shards.metadata import encode
+from headrace.store.shards.names import SetNames
+from headrace.store.shards.vacuum import local
+from headrace.store.shards.write.block_table import write_block_table
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from headrace.kernel.blocks import Shard
+    from headrace.store.files.lock import FileLock
+    from headrace.store.shards.metadata import Metadata
+
+TRIES = 100
+"""How often a directory may vanish while we begin to use it."""
+
+
+class Generation:
+    """The next generation of a set, which is locked until it is committed or discarded."""
+
+    def __init__(
+        self,
+        directory: str | os.PathLike[str],
+        name: str,
+        grace: float = local.GRACE,
+    ) -> None:
+        self.grace = grace
+        self.names = SetNames(Path(directory).absolute(), naming.check_name(name))
+        self.number = 0
+        self._pid = os.getpid()
+        self._had_set = False
+        self._committed = False
+        self._made: list[Path] = []
+        self._directories: set[Path] = set()
+        self._lock: FileLock | None = None
+        refuse_foreign(self.names.directory)
+        try:
+            self._had_set = bool(self._numbers())
+            with self.writing():
+                self._lock = self._locked()
+                self._begin()
+        except BaseException:
+            self.discard()
+            raise
+
+    def _locked(self) -> FileLock:
+        for _ in range(TRIES):
+            with suppress(FileNotFoundError):
+                make_directories(self.names.directory, self._made)
+                # Gone again if a writer of another set takes back what it made.
+                return lock_set(self.names)
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
+
+    def _begin(self) -> None:
+        local.remove_dead(self.names)
+        numbers = self._numbers()
+        self._had_set = bool(numbers)
+        self.number = max(numbers, default=0) + 1
+        while any(map(os.path.lexists, self.names.places(self.number))):
+            self.number += 1  # somebody else's files are in there
+
+    def _numbers(self) -> list[int]:
+        there = self.names.directory.exists()
+        return generations.committed(self.names) if there else []
+
+    @property
+    def root(self) -> Path:
+        """What the paths of its parts are below of."""
+        return self.names.directory
+
+    @property
+    def left(self) -> str:
+        """What readers find when the generation comes to nothing."""
+        if self._committed:
+            return "the new set is in place, but a power failure may undo it"
+        if self._had_set:
+            return "the set that was there is intact"
+        return "nothing of the new set is left"
+
+    @contextmanager
+    def writing(self, path: Path | None = None) -> Iterator[None]:
+        """Raise what the operating system says about `path` as an error of ours."""
+        try:
+            yield
+        except HeadraceError:
+            raise
+        except OSError as error:
+            where = path or error.filename or self.names.directory
+            reason = error.strerror or str(error)
+            raise UnwritableError(os.fspath(where), reason, self.left) from error
+
+    def directory(self, partition: str | None = None) -> Path:
+        """Return the directory of its parts, or those of a partition; make it if need be."""
+        parts = self.names.parts(self.number)
+        wanted = [parts] if partition is None else [parts, parts / partition]
+        for each in wanted:
+            if each not in self._directories:
+                # Remembered first: an interrupt must not leave one that is not.
+                self._directories.add(each)
+                each.mkdir()
+        return wanted[-1]
+
+    def keep(self, path: Path, shard: Shard) -> str:
+        """Give a part that is whole its block table; return its path."""
+        write_block_table(path, shard)
+        return path.relative_to(self.root).as_posix()
+
+    def refuse_emptying(self) -> None:
+        """Raise if readers would find no rows where there are some."""
+        newest = None
+        with suppress(BadSetError):
+            newest = generations.newest(self.names) if self._had_set else None
+        if newest is not None and newest.total_records:
+            raise EmptySetError(self.names.text, newest.total_records)
+
+    def commit(self, metadata: Metadata) -> None:
+        """Make everything durable, then let readers see it; remove what is long superseded."""
+        meta = self.names.meta(self.number)
+        with self.writing(meta):
+            for directory in sorted(self._directories):
+                sync_directory(directory)
+            sync_directory(self.names.directory)
+            for directory in self._made:
+                sync_directory(directory.parent)
+            self._publish(meta, encode(metadata))
+        with self.writing(meta):
+            sync_directory(self.names.directory)
+        with suppress(OSError, HeadraceError):
+            # It is committed; what cannot be removed now is removed another time.
+            local.remove_superseded(self.names, self.grace)
+        with suppress(OSError, HeadraceError):
+            local.hide_superseded(self.names)
+        self._made = []
+        self._release()
+
+    def _publish(self, meta: Path, content: bytes) -> None:
+        new = NewFile(meta)
+        try:
+            new.append(content)
+            os.fsync(new.descriptor)
+            try:
+                os.link(new.temporary, meta)
+                self._committed = True
+            except FileExistsError:
+                raise
+            except OSError as error:
+                if error.errno not in NO_LINKS:
+                    raise
+                # Empty metadata takes the name, but commits nothing yet.
+                create(meta).close()
+                new.temporary.replace(meta)
+                self._committed = True
+        except FileExistsError:
+            holder = f"another process, which has committed generation {self.number},"
+            raise SetLockedError(self.names.text, holder) from None
+        finally:
+            # It may stay: the next writer removes what is left of such a name.
+            with suppress(OSError):
+                new.discard()
+
+    def discard(self) -> None:
+        """Take back everything, unless it was committed, or is that of our parent."""
+        if os.getpid() != self._pid:
+            return
+        if self._lock is not None and self.number:
+            with suppress(OSError, HeadraceError):
+                self._take_back()
+        self._release()
+
+    def _take_back(self) -> None:
+        local.remove_temporary(self.names)
+        if not generations.is_committed(self.names, self.number):
+            local.remove_generation(self.names, self.number)
+
+    def _release(self) -> None:
+        lock, self._lock = self._lock, None
+        if lock is not None:
+            lock.release()
+        remove_directories(self._made)
+
+    def __del__(self) -> None:
+        with suppress(AttributeError):  # it was not even begun
+            self.discard()
+
+
+def make_directories(directory: Path, made: list[Path]) -> None:
+    """Make `directory` and those above it; whichever were missing are put in `made`."""
+    missing = []
+    while not directory.exists():
+        missing.append(directory)
+        directory = directory.parent
+    for each in reversed(missing):
+        # Noted first: an interrupt must not leave one that nobody knows of.
+        made.append(each)
+        try:
+            each.mkdir()
+        except FileExistsError:
+            made.pop()
+
+
+def remove_directories(made: list[Path]) -> None:
+    """Remove directories that were made, unless something is in them by now."""
+    while made:
+        with suppress(OSError):
+            made[-1].rmdir()
+        made.pop()
+
+
+def refuse_foreign(directory: Path) -> None:
+    """Raise unless a set can live in `directory`: it is new, empty, or has sets already."""
+    try:
+        found = set(names_in(directory))
+    except FileNotFoundError:
+        return
+    except NotADirectoryError:
+        raise UsageError(f"{directory}: is not a directory; name one") from None
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise UnwritableError(str(directory), reason, "nothing was changed") from error
+    if {"manifest.json", "LOCK"} <= found:
+        raise UsageError(f"{directory}: is a log partition; write to another directory")
+    if any(map(naming.meta_file, found)) or all(map(naming.is_ours, found)):
+        return
+    raise UsageError(
+        f"{directory}: has files in it, but no set of shards; "
+        "write to a new or an empty directory"
+    )

@@ -1,0 +1,270 @@
+"""A set that many processes write: a job, its tasks, and attempts at them.
+
+Each *attempt* at a task puts whole parts aside, where nobody else writes, and
+tells the job of them as plain data. The job takes those of one attempt at each task into
+the next generation and commits it: only then does a reader see any of it, and a task
+that was tried twice, or a job that failed, leaves nothing. Nothing is held open and no lock
+is held meanwhile, so several jobs can write the same set; their commits come one after the
+other. Protocol: docs/formats/shards.md.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import time
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from headrace.errors import (
+    BadSetError,
+    SetLockedError,
+    UncertainCommitError,
+    UsageError,
+)
+from headrace.store.shards import names as naming
+from headrace.store.shards.job.attempt import AttemptWriter
+from headrace.store.shards.job.directory import DirectoryHome
+from headrace.store.shards.metadata import Limits, Metadata, numbered
+from headrace.store.shards.names import SetNames
+from headrace.store.shards.vacuum.local import GRACE
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from typing import TypeAlias
+
+    from headrace.store.shards.job.object_store import RemoteHome
+    from headrace.store.shards.job.stream_batches import Batch
+    from headrace.store.shards.metadata import Compression, Part
+    from headrace.store.shards.options import PackOptions
+    from headrace.store.shards.write.partitions import Keys
+
+    Home: TypeAlias = DirectoryHome | RemoteHome
+    Remember: TypeAlias = Callable[[Mapping[str, object]], Mapping[str, object]]
+
+PATIENCE = 300.0
+"""Seconds that a job waits for others who are committing, or writing, the same set."""
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One job, as plain data that its tasks get as well.
+
+    It appends to the set unless it is to `overwrite` it. If `job_id` is one of those
+    that have made the set what it is, the job is `done`, and need not be run.
+    """
+
+    home: Home
+    overwrite: bool
+    job_id: str | None
+    options: PackOptions
+    partition_by: str | None
+    done: bool
+
+    def attempt(self, task: int, keys: Keys | None = None) -> AttemptWriter:
+        """Begin an attempt at a task; parts are ordered by the numbers of their tasks."""
+        attempt = self.home.attempt(task)
+        return AttemptWriter(attempt, self.home.names.text, self.options, keys)
+
+    def commit(
+        self,
+        attempts: Iterable[Sequence[Part]],
+        remember: Remember | None = None,
+        batch: Batch | None = None,
+    ) -> Metadata:
+        """Make the set of what these attempts have put aside, one of each task in order.
+
+        Somebody who commits at the same time is waited for; if another job was first,
+        this one appends to, or replaces, what that has made. `remember` is given what is
+        remembered of the jobs before, and returns what is to be of this one and those.
+        `batch`: it is that of a stream, and if the set has it, nothing is done.
+        """
+        parts = sorted(
+            (part for attempt in attempts for part in attempt), key=_directory
+        )
+        try:
+            metadata = self._committed(parts, remember or dict, batch)
+        except UncertainCommitError:
+            raise  # readers may see them
+        except Exception:
+            self.home.drop(parts)
+            raise
+        taken = {part.path for part in metadata.parts}
+        self.home.drop([part for part in parts if part.path not in taken])
+        return metadata
+
+    def _committed(
+        self, parts: Sequence[Part], remember: Remember, batch: Batch | None
+    ) -> Metadata:
+        """Commit as soon as nobody else does."""
+        deadline = time.monotonic() + PATIENCE
+        while True:
+            try:
+                return self._commit(parts, remember, batch)
+            except SetLockedError:
+                if time.monotonic() > deadline:
+                    raise
+            time.sleep(random.uniform(0.01, 0.2))  # so that two do not meet again
+
+    def _commit(
+        self, parts: Sequence[Part], remember: Remember, batch: Batch | None
+    ) -> Metadata:
+        generation = self.home.generation()
+        try:
+            current = current_set(self.home, overwrite=self.overwrite)
+            if current is not None and is_done(current, self.job_id):
+                return current
+            if batch is not None:
+                if self.has(batch, current):
+                    assert current is not None
+                    return current
+                remember = batch.remembered
+            taken = generation.take(parts)
+            metadata = self._metadata(generation.number, current, taken, remember)
+            generation.commit(metadata)
+        finally:
+            generation.discard()
+        return metadata
+
+    def has(self, batch: Batch, current: Metadata | None) -> bool:
+        """Whether the set has a batch; raise if that does not follow those it has."""
+        # Where all is replaced, nothing need be there before.
+        run = None if current is None else current.run
+        return not self.overwrite and batch.is_in(self.home.names.text, run)
+
+    def _metadata(
+        self,
+        generation: int,
+        current: Metadata | None,
+        taken: Sequence[Part],
+        remember: Remember,
+    ) -> Metadata:
+        compression, limits = self.options.compression, self.options.limits
+        run: dict[str, object] = {}
+        before: tuple[Part, ...] = ()
+        if current is not None and not self.overwrite:
+            refuse_mixture(
+                self.home.names.text, current, compression, self.partition_by
+            )
+            before = current.parts
+            run = dict(current.run or {})
+            largest = max(compression.block_bytes, current.compression.block_bytes)
+            compression = replace(compression, block_bytes=largest)
+            limits = _wider(limits, current.limits)
+        run = dict(remember(run))
+        if self.job_id is not None:
+            run |= {"jobId": self.job_id, "jobIds": [*_job_ids(run), self.job_id]}
+        parts = tuple(numbered([*before, *taken]))
+        return Metadata(
+            self.home.names.name, generation, compression, limits, parts, run or None
+        )
+
+    def drop(self, parts: Iterable[Part]) -> None:
+        """Remove what attempts have told of, of a job that has not come to commit."""
+        self.home.drop(parts)
+
+    def close(self) -> None:
+        """Remove what was put aside, and nothing else: that is all there is of a failed job."""
+        self.home.close()
+
+
+def begin(
+    place: Path | str,
+    name: str,
+    *,
+    overwrite: bool,
+    job_id: str | None,
+    options: Callable[[Metadata | None], PackOptions],
+    partition_by: str | None,
+    token: str | None = None,
+    grace: float | None = None,
+) -> Job:
+    """Make a job, and where its tasks put their parts.
+
+    `place` is a directory, or the URL of one in an object store.
+    `options` is given the set that is appended to, if there is one.
+    Jobs with the same `token`, sixteen digits, put parts into the same directory: of several,
+    one is at work at a time.
+    Generations of a directory that were superseded `grace` seconds ago are removed.
+    """
+    home = _home(place, naming.check_name(name), token, grace)
+    home.refuse_foreign()
+    current = current_set(home, overwrite=overwrite)
+    done = current is not None and is_done(current, job_id)
+    before = None if overwrite else current
+    chosen = options(before)
+    if before is not None and not done:
+        refuse_mixture(home.names.text, before, chosen.compression, partition_by)
+    begun = home.begun(current, shared=token is not None)
+    return Job(begun, overwrite, job_id, chosen, partition_by, done)
+
+
+def _home(place: Path | str, name: str, token: str | None, grace: float | None) -> Home:
+    if isinstance(place, Path):
+        names = SetNames(place.absolute(), name)
+        staging = names.staging(token or os.urandom(8).hex())
+        return DirectoryHome(names, staging, grace=GRACE if grace is None else grace)
+    from headrace.store.shards.job.object_store import RemoteHome
+    from headrace.store.shards.remote_set import RemoteSet
+
+    return RemoteHome(RemoteSet(place.rstrip("/"), name))
+
+
+def current_set(home: Home, *, overwrite: bool) -> Metadata | None:
+    """Return what is there; if it is damaged, it can only be overwritten."""
+    try:
+        return home.newest()
+    except BadSetError:
+        if overwrite:
+            return None
+        raise
+
+
+def is_done(current: Metadata, job_id: str | None) -> bool:
+    """Whether the rows of this job are among those of the set."""
+    return job_id is not None and job_id in _job_ids(current.run or {})
+
+
+def _job_ids(run: object) -> list[object]:
+    ids = run.get("jobIds") if isinstance(run, dict) else None
+    return ids if isinstance(ids, list) else []
+
+
+def refuse_mixture(
+    target: str,
+    current: Metadata,
+    compression: Compression,
+    partition_by: str | None,
+) -> None:
+    """Raise unless parts written in this way can stand beside those that are there."""
+    codec = current.compression.codec
+    if codec != compression.codec:
+        raise UsageError(
+            f"{target}: its parts are {codec}, {compression.codec} cannot be "
+            "appended; leave out codec, or overwrite the set"
+        )
+    if not current.parts:
+        return
+    first = current.parts[0].partition
+    key = None if first is None else first[0]
+    if key != partition_by:
+        there = "not partitioned" if key is None else f"partitioned by {key}"
+        raise UsageError(
+            f"{target}: is {there}; append in the same way, or overwrite the set"
+        )
+
+
+def _wider(one: Limits, other: Limits) -> Limits:
+    """Return limits that hold for the parts of both."""
+    several = (
+        (one.max_bytes, other.max_bytes),
+        (one.max_records, other.max_records),
+        (one.max_logical_bytes, other.max_logical_bytes),
+    )
+    return Limits(*(None if None in both else max(both) for both in several))  # type: ignore[type-var]
+
+
+def _directory(part: Part) -> str:
+    """Return the directory of a part in its generation: a set has its rows in that order."""
+    return (part.partition and naming.partition_name(*part.partition)) or ""

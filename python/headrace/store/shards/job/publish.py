@@ -1,0 +1,78 @@
+"""A set as a whole in an object store: written by one, read by many, never half.
+
+It is uploaded and committed as the parts of a job are. Protocol: docs/formats/shards.md.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from collections import Counter
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from headrace.errors import SetLockedError, UncertainCommitError
+from headrace.store.shards import names as naming
+from headrace.store.shards.job.object_store import RemoteHome
+from headrace.store.shards.remote_set import RemoteSet
+
+if TYPE_CHECKING:
+    from headrace.store.shards.job.remote_attempt import RemoteAttempt
+    from headrace.store.shards.metadata import Part
+    from headrace.store.shards.shard_set import ShardSet
+
+_TRIES = 100
+"""How many others may commit at the same time."""
+
+
+def publish(shards: ShardSet, url: str) -> str:
+    """Copy a set to an object store as its next generation there; return its metadata."""
+    shards.sources()  # raises unless each is there, and as long as it should be
+    names = RemoteSet(url.rstrip("/"), shards.metadata.name)
+    names.store.refuse_unless_creating(naming.probe_name(names.name))
+    home = RemoteHome(names, max(names.committed(), default=0) + 1)
+    attempt = home.attempt(0)
+    try:
+        parts = _uploaded(shards, attempt)
+    except BaseException:
+        attempt.discard()
+        raise
+    try:
+        committed = _committed(shards, home, parts)
+    except UncertainCommitError:
+        raise  # readers may see them
+    except Exception:
+        attempt.discard()
+        raise
+    return names.store.at(names.meta(committed))
+
+
+def _committed(shards: ShardSet, home: RemoteHome, parts: list[Part]) -> int:
+    """Commit parts as soon as nobody else commits; return the number of the generation."""
+    for _ in range(_TRIES):
+        generation = home.generation()
+        taken = tuple(generation.take(parts))
+        number = generation.number
+        try:
+            generation.commit(replace(shards.metadata, generation=number, parts=taken))
+        except SetLockedError:
+            time.sleep(random.uniform(0.01, 0.2))  # so that two do not meet again
+        else:
+            return number
+    raise SetLockedError(home.names.text, "many others who write it")
+
+
+def _uploaded(shards: ShardSet, attempt: RemoteAttempt) -> list[Part]:
+    """Upload the parts of a set."""
+    parts: list[Part] = []
+    numbers: Counter[str] = Counter()
+    for part in shards.metadata.parts:
+        # Parts of several generations come into one directory.
+        _old, *partition, file = part.path.split("/")
+        directory = "/".join(partition)
+        name = naming.part_name(numbers[directory], naming.suffix(file))
+        numbers[directory] += 1
+        inside = "/".join([*partition, name])
+        path = attempt.upload(shards.directory / part.path, inside, part.bytes)
+        parts.append(replace(part, path=path))
+    return parts

@@ -1,0 +1,1 @@
+"""Removal of generations and temporary files that no reader needs."""

@@ -1,0 +1,88 @@
+"""Removing what no reader needs any more from an object store, where nobody has a lock.
+
+Nothing is removed that somebody may yet commit: jobs do not commit what is as old as what
+goes, and the name of a generation that is gone stays taken for a day, by a blank file.
+"""
+
+from __future__ import annotations
+
+import time
+from contextlib import suppress
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from headrace.errors import BadSetError
+from headrace.store.files.object_store import BLANK
+from headrace.store.shards import names as naming
+from headrace.store.shards.job.remote_commit import DAY, ORPHAN_AGE
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from headrace.store.shards.remote_set import RemoteSet
+
+
+def vacuum(shards: RemoteSet, grace: float) -> list[int]:
+    """Remove generations that were superseded `grace` seconds ago; return their numbers.
+
+    What dead jobs have uploaded is removed as well.
+    """
+    store = shards.store
+    files = store.sizes("")
+    metas = _metas(shards, files)
+    whole = sorted(number for number, size in metas.items() if size > len(BLANK))
+    old = _superseded(shards, whole, grace)
+    needed = _named(shards, set(whole) - set(old))
+    gone: set[str] = set()
+    for number in old:
+        with suppress(BadSetError):  # what it names goes when it is old
+            gone |= _named(shards, [number]) - needed
+        store.blank(shards.meta(number))  # first, so that nobody begins to read it
+    others = {
+        path for path in files if _is_part(shards, path) and path not in needed | gone
+    }
+    gone |= {path for path in others if _is_older(shards, path, ORPHAN_AGE)}
+    newest = max(whole, default=0)
+    blank = {shards.meta(each) for each in metas.keys() - whole if each < newest}
+    gone |= {path for path in blank if _is_older(shards, path, DAY)}
+    for path in sorted(gone):
+        store.remove(path)
+    return old
+
+
+def _metas(shards: RemoteSet, files: Mapping[str, int]) -> dict[int, int]:
+    """Return the sizes of metadata by the numbers of their generations."""
+    return {
+        found[1]: size
+        for file, size in files.items()
+        if (found := naming.meta_file(file)) and found[0] == shards.name
+    }
+
+
+def _superseded(shards: RemoteSet, oldest_first: list[int], grace: float) -> list[int]:
+    old: list[int] = []
+    for older, newer in pairwise(oldest_first):
+        # The metadata of the next one appeared when this one was superseded.
+        if not _is_older(shards, shards.meta(newer), grace):
+            break
+        old.append(older)
+    return old
+
+
+def _named(shards: RemoteSet, numbers: Iterable[int]) -> set[str]:
+    """Return the files that generations name; raise if nobody knows which."""
+    found = (shards.load(number) for number in numbers)
+    return {part.path for each in found if each is not None for part in each.parts}
+
+
+def _is_part(shards: RemoteSet, path: str) -> bool:
+    directory, _slash, inside = path.partition("/")
+    found = naming.parts_directory(directory)
+    file = inside.rpartition("/")[2]
+    return (
+        found is not None and found[0] == shards.name and naming.is_part_or_beside(file)
+    )
+
+
+def _is_older(shards: RemoteSet, path: str, age: float) -> bool:
+    return time.time() - shards.store.modified(path) >= age

@@ -1,0 +1,1 @@
+"""Writers of lines, records and parts."""

@@ -1,0 +1,143 @@
+"""Writing one file of lines."""
+
+from __future__ import annotations
+
+import os
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING
+
+from headrace.errors import HeadraceError, UnwritableError
+from headrace.store.files.atomic import (
+    NewFile,
+    destination,
+    remove_abandoned,
+    sync_directory,
+)
+from headrace.store.rows.checkpoints import SUFFIX, is_foreign
+from headrace.store.shards import options as asked
+from headrace.store.shards.write.block_table import write_block_table
+from headrace.store.shards.write.record_writer import RecordWriter
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    from headrace.kernel.blocks import Piece, Refusal, RefusedRow, Shard
+    from headrace.kernel.rows import RowBatch
+    from headrace.store.shards.write.record_writer import OnError
+
+
+class LineWriter(RecordWriter[None]):
+    """Writes records to one file, which takes its place when it is whole.
+
+    The ending of its name says how it is compressed, unless `codec` does. It is made
+    of blocks as a part of a set is, with its block table beside it. Who may read the
+    file that it replaces, or `like`, may read it.
+    """
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        codec: str | None = None,
+        level: int | None = None,
+        options: Mapping[str, int] | None = None,
+        block_bytes: int | str = "256KiB",
+        max_bytes: int | str | None = None,
+        validate: bool = True,
+        on_error: OnError = "abort",
+        threads: int = 1,
+        max_depth: int = 256,
+        like: Path | None = None,
+    ) -> None:
+        limits = asked.limits(max_bytes, None, None)
+        chosen = asked.pack_options(
+            asked.codec_of(os.fspath(path)) if codec is None else codec,
+            level=level,
+            options=options,
+            block_bytes=block_bytes,
+            limits=limits,
+            validate=validate,
+            max_depth=max_depth,
+            threads=threads,
+        )
+        super().__init__(os.fspath(path), limits, on_error)
+        self._codec = chosen.compression.codec
+        self._path = destination(path)
+        remove_abandoned(self._path)
+        self._packer = chosen.packer()
+        self._shard: Shard | None = None
+        with self._writing():
+            self._file = NewFile(self._path, like)
+
+    @property
+    def records(self) -> int:
+        """How many records were written; blank lines are among them."""
+        return self._packer.records
+
+    @property
+    def blank(self) -> int:
+        """How many of them are blank lines; only lines that are checked are told apart."""
+        return self._packer.blank
+
+    @property
+    def bytes_written(self) -> int:
+        """Bytes in the file now, after compression."""
+        return self._file.size
+
+    @property
+    def logical_bytes(self) -> int:
+        """Bytes of all records with their newlines, before compression."""
+        return self._packer.logical_bytes
+
+    def _add(self, data: bytes, start: int) -> Refusal | None:
+        pieces, refusal = self._packer.add(data, start)
+        self._append(pieces)
+        return refusal
+
+    def _add_rows(self, rows: RowBatch, start: int) -> RefusedRow | None:
+        pieces, refused = self._packer.add_rows(rows, start)
+        self._append(pieces)
+        return refused
+
+    def _append(self, pieces: Sequence[Piece]) -> None:
+        with self._writing():
+            for data, shard in pieces:
+                if self._shard is not None:
+                    # The packer has begun another file, for this one is full.
+                    full = self._too_large(None, record=self._shard.records + 1)
+                    self.abort()
+                    raise full
+                self._file.append(data)
+                self._shard = shard
+
+    def _commit(self) -> None:
+        self._append(self._packer.finish(always=True))
+        sidecar = self._path.with_name(self._path.name + SUFFIX)
+        ours = not is_foreign(sidecar)
+        with self._writing():
+            if ours:
+                sidecar.unlink(missing_ok=True)
+            self._file.finish()
+        with self._writing("the new file is in place, but a power failure may undo it"):
+            sync_directory(self._path.parent)
+        shard = self._shard
+        entered = shard is not None and shard.blocks > 1 and self._codec != "none"
+        if ours and shard is not None and entered:
+            # It can be done without.
+            with suppress(OSError, HeadraceError):
+                write_block_table(self._path, shard)
+
+    def _discard(self) -> None:
+        with suppress(OSError):
+            self._file.discard()
+
+    @contextmanager
+    def _writing(self, left: str = "what was there is as it was") -> Iterator[None]:
+        try:
+            yield
+        except HeadraceError:
+            raise
+        except OSError as error:
+            reason = error.strerror or str(error)
+            raise UnwritableError(self._target, reason, left) from error

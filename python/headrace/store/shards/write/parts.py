@@ -1,0 +1,141 @@
+"""Parts being written: records go in, files that are whole come out.
+
+Nothing of a part is held but what its packer still needs, and everything the packer
+gives is in a file when the call returns.
+"""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Protocol
+
+from headrace.store.files.atomic import NewFile
+from headrace.store.shards.metadata import Part
+from headrace.store.shards.names import part_name, partition_name
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from contextlib import AbstractContextManager
+    from pathlib import Path
+
+    from headrace.kernel.blocks import Packer, Piece, Refusal, RefusedRow, Shard
+    from headrace.kernel.rows import RowBatch
+    from headrace.store.shards.options import PackOptions
+
+
+class Place(Protocol):
+    """Where parts are put: into a generation, or aside until their job is done."""
+
+    def writing(self, path: Path | None = None) -> AbstractContextManager[None]:
+        """Raise what the operating system says about `path` as an error of ours."""
+        ...
+
+    def directory(self, partition: str | None = None) -> Path:
+        """Return the directory of its parts, or those of a partition; make it if need be."""
+        ...
+
+    def keep(self, path: Path, shard: Shard) -> str:
+        """Take a part that is whole, written in such a directory; return its path for good."""
+        ...
+
+
+class PartFiles:
+    """The parts of a set, or of one partition of it."""
+
+    def __init__(
+        self,
+        place: Place,
+        options: PackOptions,
+        partition: tuple[str, str | None] | None = None,
+    ) -> None:
+        self.records = 0
+        self.blank = 0
+        self.bytes_written = 0
+        self.logical_bytes = 0
+        self.parts: list[Part] = []
+        self._place = place
+        self._options = options
+        self._partition = partition
+        self._packer: Packer | None = None
+        self._file: NewFile | None = None
+
+    def add(self, data: bytes, start: int = 0) -> Refusal | None:
+        """Take the lines from byte `start` on, up to one that is refused."""
+        with self._counting() as packer:
+            pieces, refusal = packer.add(data, start)
+        self._append(pieces)
+        return refusal
+
+    def add_rows(self, rows: RowBatch, start: int = 0) -> RefusedRow | None:
+        """Take the rows from position `start` on, up to one that is refused."""
+        with self._counting() as packer:
+            pieces, refused = packer.add_rows(rows, start)
+        self._append(pieces)
+        return refused
+
+    @contextmanager
+    def _counting(self) -> Iterator[Packer]:
+        if self._packer is None:
+            self._packer = self._options.packer()
+        packer = self._packer
+        before = packer.records, packer.blank, packer.logical_bytes
+        try:
+            yield packer
+        finally:
+            self.records += packer.records - before[0]
+            self.blank += packer.blank - before[1]
+            self.logical_bytes += packer.logical_bytes - before[2]
+
+    def rest(self) -> None:
+        """Let go of what can be had again, while other parts are written."""
+        if self._packer is not None:
+            self._packer.rest()
+        if self._file is not None:
+            self._file.rest()
+
+    def finish(self) -> None:
+        """End the last part; what is added later begins another."""
+        packer, self._packer = self._packer, None
+        if packer is not None:
+            self._append(packer.finish())
+
+    def _append(self, pieces: Sequence[Piece]) -> None:
+        for data, shard in pieces:
+            file = self._file or self._begin()
+            with self._place.writing(file.path):
+                before = file.size
+                try:
+                    file.append(data)
+                finally:
+                    self.bytes_written += file.size - before
+                if shard is not None:
+                    self._file = None
+                    file.finish()
+                    self._end(file.path, shard)
+
+    def _begin(self) -> NewFile:
+        name = part_name(len(self.parts), self._options.suffix)
+        with self._place.writing():
+            partition = self._partition and partition_name(*self._partition)
+            self._file = NewFile(self._place.directory(partition) / name)
+        return self._file
+
+    def _end(self, path: Path, shard: Shard) -> None:
+        self.parts.append(
+            Part(
+                path=self._place.keep(path, shard),
+                records=shard.records,
+                bytes=shard.bytes,
+                logical_bytes=shard.logical_bytes,
+                first_row=0,
+                blocks=shard.blocks,
+                digest=shard.digest,
+                partition=self._partition,
+            )
+        )
+
+    def close(self) -> None:
+        """Let go of the file that is being written; it is removed with its generation."""
+        file, self._file = self._file, None
+        if file is not None:
+            file.discard()
