@@ -31,7 +31,7 @@ if TYPE_CHECKING:
         build_lookup_indexes,
         open_lookup_index,
     )
-    from headrace.api.index.report import check_lookup_index, lookup_index_stats
+    from headrace.api.index.key_report import check_lookup_index, lookup_index_stats
     from headrace.api.index.update import compact_lookup_index, update_lookup_index
     from headrace.api.join import JoinResult, join
     from headrace.api.log.log import Log, LogWriter, recover_log
@@ -103,7 +103,7 @@ _HOMES = {
     "build_lookup_index": "headrace.api.index.key",
     "build_lookup_indexes": "headrace.api.index.key",
     "check_graph_index": "headrace.api.index.graph",
-    "check_lookup_index": "headrace.api.index.report",
+    "check_lookup_index": "headrace.api.index.key_report",
     "collect_ndjson": "headrace.api.query",
     "collect_ndjson_multi": "headrace.api.query",
     "collect_ndjson_named": "headrace.api.query",
@@ -118,7 +118,7 @@ _HOMES = {
     "for_each_ndjson_rev": "headrace.api.query",
     "graph_index_stats": "headrace.api.index.graph",
     "join": "headrace.api.join",
-    "lookup_index_stats": "headrace.api.index.report",
+    "lookup_index_stats": "headrace.api.index.key_report",
     "open": "headrace.api.open",
     "open_lookup_index": "headrace.api.index.key",
     "query": "headrace.api.query",

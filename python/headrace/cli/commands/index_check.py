@@ -46,7 +46,7 @@ def run(options: Namespace, console: Console) -> int:
 def _check(options: Namespace, console: Console) -> int:
     from functools import partial
 
-    from headrace.api.index.report import check_lookup_index
+    from headrace.api.index.key_report import check_lookup_index
     from headrace.cli.io.index_events import check_as_asked
     from headrace.cli.options.index import key_of
 

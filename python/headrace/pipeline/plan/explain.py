@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from headrace.pipeline.plan.lowering import join_query, key_query
 from headrace.pipeline.plan.passes import passes
 from headrace.pipeline.run.inputs import main_inputs, named_inputs, part_inputs, split
+from headrace.pipeline.run.pass_state import state_of
 from headrace.pipeline.spec import (
     Dedupe,
     Divide,
@@ -22,7 +23,6 @@ from headrace.pipeline.spec import (
 )
 from headrace.pipeline.state.indexes import title_of, without
 from headrace.pipeline.state.layout import Place
-from headrace.pipeline.state.ledger import state_of
 from headrace.pipeline.state.set_indexes import parts_in
 from headrace.store.files.units import format_size, parse_size
 from headrace.store.shards.opened_set import open_set

@@ -40,8 +40,8 @@ if TYPE_CHECKING:
     from headrace.engines.rows.step_tasks import RowsDone
     from headrace.pipeline.plan.passes import Pass
     from headrace.pipeline.run.inputs import Inputs
-    from headrace.pipeline.run.runner import Setting
     from headrace.pipeline.run.session import TellTasks
+    from headrace.pipeline.run.setting import Setting
     from headrace.pipeline.spec import Mover
     from headrace.pipeline.state.ledger import Input
     from headrace.store.files.source import Source

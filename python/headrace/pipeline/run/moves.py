@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from headrace.engines.spark.shuffle.pipeline import MovedDone
     from headrace.physical.query_plan import JoinPlan
     from headrace.pipeline.run.inputs import Inputs
-    from headrace.pipeline.run.runner import Setting
     from headrace.pipeline.run.session import TellTasks
+    from headrace.pipeline.run.setting import Setting
     from headrace.pipeline.spec import Mover, Pipeline
     from headrace.store.shards.job.job import Job
     from headrace.store.shards.metadata import Metadata

@@ -13,7 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from headrace.engines.spark.session.master import chosen_master
 from headrace.errors import HeadraceError
@@ -35,12 +35,14 @@ from headrace.pipeline.run.inputs import (
     part_inputs,
 )
 from headrace.pipeline.run.job import PassJob
+from headrace.pipeline.run.pass_state import state_of
 from headrace.pipeline.run.session import Session
+from headrace.pipeline.run.setting import Setting
 from headrace.pipeline.spec import SetIndex
 from headrace.pipeline.state import indexes as indexing
 from headrace.pipeline.state import set_indexes
 from headrace.pipeline.state.layout import Place
-from headrace.pipeline.state.ledger import added, state_of
+from headrace.pipeline.state.ledger import added
 from headrace.pipeline.state.quarantine import commonest
 from headrace.store.files.units import parse_size
 
@@ -58,15 +60,6 @@ if TYPE_CHECKING:
     from headrace.pipeline.spec import Pipeline
     from headrace.pipeline.state.ledger import Input, Ledger, Todo
     from headrace.store.shards.metadata import Metadata
-
-
-class Setting(NamedTuple):
-    """A pipeline, where it is, what it runs on, and the files of its named sources."""
-
-    pipeline: Pipeline
-    place: Place
-    session: Session
-    named: Mapping[str, Inputs]
 
 
 def run(

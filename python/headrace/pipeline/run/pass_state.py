@@ -1,0 +1,58 @@
+"""The state of a pass: the jobs that it has done, and the inputs left to read."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from headrace.pipeline.plan.passes import fingerprint
+from headrace.pipeline.run.inputs import continued
+from headrace.pipeline.state.ledger import left_to_do
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from headrace.pipeline.plan.passes import Pass
+    from headrace.pipeline.run.inputs import Inputs
+    from headrace.pipeline.spec import Pipeline
+    from headrace.pipeline.state.layout import Place
+    from headrace.pipeline.state.ledger import Ledger, Todo
+
+
+class PassState(NamedTuple):
+    """What a pass has done before, and is to do with its inputs now.
+
+    `inputs` are those that were found; of files that have only grown, what was read and what
+    is new are inputs of their own.
+    """
+
+    before: Ledger | None
+    fingerprint: str
+    inputs: Inputs
+    todo: Todo
+
+
+def state_of(
+    one: Pass,
+    inputs: Inputs,
+    *,
+    pipeline: Pipeline,
+    place: Place,
+    named: Mapping[str, Inputs],
+    fresh: bool = False,
+) -> PassState:
+    """Compare the ledger of a pass with what there is; `fresh`: as if it had none."""
+    found = place.current(one, pipeline)
+    before = None if found is None else found[1]
+    of_names = {name: [each for each, _ in files] for name, files in named.items()}
+    now = fingerprint(pipeline, one, of_names)
+    if before is not None and before.fingerprint == now and not fresh:
+        inputs = continued(inputs, before)
+    todo = left_to_do(
+        before,
+        now,
+        [each for each, _source in inputs],
+        appends=one.appends,
+        gone=None if found is None else place.gone(one, *found),
+        fresh=fresh,
+    )
+    return PassState(before, now, inputs, todo)
