@@ -121,7 +121,7 @@ def test_what_is_not_lines_is_named_with_its_cure(
 
 def test_a_bad_row_among_rows_can_still_be_passed_over(headrace, tmp_path):
     (tmp_path / "in.jsonl").write_bytes(b'{"a": 1}\n{"a":\n')
-    assert "--on-error skip passes over it" in headrace("query", "a", "in.jsonl").err
+    assert "--on-error skip skips it" in headrace("query", "a", "in.jsonl").err
 
 
 def test_one_array_on_a_line_is_no_object(headrace, tmp_path):

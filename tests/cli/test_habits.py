@@ -65,7 +65,7 @@ def test_strict_and_a_policy_that_goes_on_contradict_each_other(
 def test_the_command_line_names_options_as_it_spells_them(headrace, tmp_path):
     (tmp_path / "bad.jsonl").write_bytes(b"bad\n")
     done = headrace("query", "n", "bad.jsonl")
-    assert done.err.endswith("expected a value; --on-error skip passes over it\n")
+    assert done.err.endswith("expected a value; --on-error skip skips it\n")
     done = headrace("query", "n", "bad.jsonl", "--max-line", "2")
     assert "the line is longer than --max-line allows" in done.err
 

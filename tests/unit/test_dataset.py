@@ -17,7 +17,6 @@ import headrace
 from headrace.errors import (
     BadRowError,
     DamagedSourceError,
-    HeadraceError,
     LineTooLongError,
     NotNdjsonError,
     RowOutOfRangeError,
@@ -566,24 +565,6 @@ def test_depth_can_be_raised(write):
     with pytest.raises(BadRowError, match="256"):
         headrace.open(path)[0]
     assert headrace.open(path, max_depth=300)[0]
-
-
-def test_errors_survive_pickling():
-    errors = [
-        error
-        for error in vars(headrace.errors).values()
-        if isinstance(error, type) and issubclass(error, HeadraceError)
-    ]
-    assert len(errors) > 10
-    for kind in errors:
-        if kind is HeadraceError:
-            continue
-        count = kind.__init__.__code__.co_argcount - 1
-        error = kind(*[1] * count) if kind is not SourceNotFoundError else kind("x")
-        again = pickle.loads(pickle.dumps(error))
-        assert type(again) is kind
-        assert again.args == error.args
-        assert vars(again) == vars(error)
 
 
 def test_the_public_names_are_there():

@@ -34,14 +34,11 @@ class Column(NamedTuple):
 class NoJsonError(HeadraceError, ValueError):
     """A value has no JSON. `row` counts from 0 in its batch, `path` begins with the column."""
 
-    def __init__(self, row: int, path: str, reason: str) -> None:
-        super().__init__(row, path, reason)
-        self.row = row
-        self.path = path
-        self.reason = reason
+    WHAT = "row {row}, column {path}: {reason}"
 
-    def __str__(self) -> str:
-        return f"row {self.row}, column {self.path}: {self.reason}"
+    row: int
+    path: str
+    reason: str
 
 
 def lines_of(rows: ColumnLines, column: str = "") -> Iterator[bytes]:

@@ -212,3 +212,7 @@ def write_index(
 
 class FewBitsError(HeadraceError):
     """Never shown: a compact index has outgrown its buckets, and is built anew."""
+
+    WHAT = "{source}"
+
+    source: str

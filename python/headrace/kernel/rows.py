@@ -87,6 +87,17 @@ class Decoding(NamedTuple):
 class SidecarError(HeadraceError):
     """A sidecar cannot be used. Never shown: the data is scanned instead."""
 
+    WHAT = "{path}: {reason} (byte {offset})"
+
+    path: str
+    offset: int
+    reason: str
+
+    @property
+    def damage(self) -> str:
+        """What is wrong, without the name of the file."""
+        return f"{self.reason} (byte {self.offset})"
+
 
 class reading:  # noqa: N801, it is used as a function is
     """Raise what the core says of `path` as one of `headrace.errors`.

@@ -19,13 +19,10 @@ DEEPEST = 1000
 class InvalidJsonError(HeadraceError, ValueError):
     """A text is not one JSON value."""
 
-    def __init__(self, offset: int, reason: str) -> None:
-        super().__init__(offset, reason)
-        self.offset = offset
-        self.reason = reason
+    WHAT = "byte {offset}: {reason}"
 
-    def __str__(self) -> str:
-        return f"byte {self.offset}: {self.reason}"
+    offset: int
+    reason: str
 
 
 def parse(text: bytes, max_depth: int = MAX_DEPTH) -> object:

@@ -13,12 +13,10 @@ class QuerySyntaxError(HeadraceError, ValueError):
 
     has_lines = True
 
-    def __init__(self, text: str, offset: int, reason: str, hint: str = "") -> None:
-        super().__init__(text, offset, reason, hint)
-        self.text = text
-        self.offset = offset
-        self.reason = reason
-        self.hint = hint
+    text: str
+    offset: int
+    reason: str
+    hint: str = ""
 
     @property
     def line(self) -> int:

@@ -63,32 +63,24 @@ _SCALARS = {
 class MisfitError(HeadraceError):
     """An answer has a value that its column cannot hold."""
 
-    def __init__(self, answer: int, column: str, reason: str) -> None:
-        super().__init__(answer, column, reason)
-        self.answer = answer
-        self.column = column
-        self.reason = reason
+    WHAT = (
+        "answer {answer} does not fit the column {column!r}, whose type is that of the "
+        "first answers: {reason}"
+    )
+    ADVICE = "make the column text in the query, with .to_json()"
 
-    def __str__(self) -> str:
-        return (
-            f"answer {self.answer} does not fit the column {self.column!r}, whose type "
-            f"is that of the first answers: {self.reason}; make the column text in the "
-            "query, with .to_json()"
-        )
+    answer: int
+    column: str
+    reason: str
 
 
 class TooManyColumnsError(HeadraceError):
     """The answers are dictionaries rather than records."""
 
-    def __init__(self, count: int) -> None:
-        super().__init__(count)
-        self.count = count
+    WHAT = f"the first answers have {{count}} columns, over the limit of {MOST_COLUMNS}"
+    ADVICE = "name the columns in the query, as in {{id, name, size}}"
 
-    def __str__(self) -> str:
-        return (
-            f"the first answers have {self.count} columns, over the limit of "
-            f"{MOST_COLUMNS}; name the columns in the query, as in {{id, name, size}}"
-        )
+    count: int
 
 
 def batches(

@@ -32,16 +32,11 @@ if TYPE_CHECKING:
 class OtherLengthError(HeadraceError):
     """An answer is not an array of as many elements as the first one."""
 
-    def __init__(self, answer: int, length: int) -> None:
-        super().__init__(answer, length)
-        self.answer = answer
-        self.length = length
+    WHAT = "answer {answer} is not an array of {length} elements, as the first one is"
+    ADVICE = "give all answers the same fields, as in [id, name] or {{id, name}}"
 
-    def __str__(self) -> str:
-        return (
-            f"answer {self.answer} is not an array of {self.length} elements, as the first "
-            "one is; give all answers the same fields, as in [id, name] or {id, name}"
-        )
+    answer: int
+    length: int
 
 
 def delimited(

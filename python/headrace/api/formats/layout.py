@@ -31,20 +31,24 @@ class Layout:
 
 
 class LateColumnError(HeadraceError):
-    """An answer has a column for which there is no place any more."""
+    """An answer has a column that the first answers, which decide the columns, do not have."""
 
-    def __init__(self, answer: int, column: str, known: tuple[str, ...]) -> None:
-        super().__init__(answer, column, known)
-        self.answer = answer
-        self.column = column
-        self.known = known
+    ADVICE = (
+        "name the columns in the query, as in {{id, name, size}}, or leave it out with "
+        "omit(…)"
+    )
 
-    def __str__(self) -> str:
+    answer: int
+    column: str
+    known: tuple[str, ...]
+
+    @property
+    def what(self) -> str:
+        """Which answer, and which column."""
         some = ", ".join((*self.known[:3], "…") if self.known[3:] else self.known)
         return (
             f"answer {self.answer} has a column {self.column!r}, which is not among "
-            f"those of the first answers ({some}); name the columns in the query, as "
-            "in {id, name, size}, or leave it out with omit(…)"
+            f"those of the first answers ({some})"
         )
 
 

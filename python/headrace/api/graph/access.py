@@ -206,9 +206,7 @@ def _by_graph(
     except SidecarError as error:
         if tries > 1:
             return _by_graph(source, opened, wanted, tries - 1)
-        _path, offset, reason = error.args
-        reason = f"{reason} (byte {offset})"
-        return fields, GraphIndexError(*place, "corrupt", reason, build)
+        return fields, GraphIndexError(*place, "corrupt", error.damage, build)
 
 
 def _if_it_fits(

@@ -378,7 +378,11 @@ class KeyIndex(Closing):
     def _trouble(
         self, path: Path, kind: str, reason: str, key: Sequence[str] | None
     ) -> KeyIndexError:
-        build = None if key is None else store.build_options(key, self._where)
+        build = (
+            KeyIndexError.build
+            if key is None
+            else store.build_options(key, self._where)
+        )
         return KeyIndexError(self.source.location, str(path), kind, reason, build)
 
     def _wants_more_than(self, stored: store.Stored) -> bool:

@@ -128,10 +128,7 @@ def _verified(found: index_file.AnyStored) -> index_file.Unreadable | None:
     except SidecarError as error:
         # Which of both it is, the base alone tells.
         of_base = found.delta and _verified(found.without_delta())
-        path, offset, reason = error.args
-        wrong = index_file.Unreadable(
-            Path(path), "corrupt", f"{reason} (byte {offset})"
-        )
+        wrong = index_file.Unreadable(Path(error.path), "corrupt", error.damage)
         return of_base or wrong
     return None
 

@@ -131,8 +131,7 @@ def check(
             not deep or fresh.state != "fresh" or _has_all(usable, opened, progress)
         )
     except SidecarError as error:
-        _path, offset, reason = error.args
-        return invalid(Unreadable(stored.path, "corrupt", f"{reason} (byte {offset})"))
+        return invalid(Unreadable(stored.path, "corrupt", error.damage))
     if not of_all:
         reason = "its rows are not those of the set"
         return invalid(Unreadable(stored.path, "corrupt", reason))

@@ -252,9 +252,7 @@ def _explaining(opened: OpenedSet, path: Path) -> Iterator[None]:
     except SidecarError as error:
         # A part that was changed is said to be so, not the index.
         opened.check()
-        _path, offset, reason = error.args
-        said = f"{reason} (byte {offset})"
-        raise KeyIndexError(opened.path, str(path), "corrupt", said) from None
+        raise KeyIndexError(opened.path, str(path), "corrupt", error.damage) from None
 
 
 def _scan_of(opened: OpenedSet, asked: KeyBuild, parts: int, segments: int) -> SetScan:

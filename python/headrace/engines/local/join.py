@@ -205,12 +205,11 @@ class JoinRun:
             raise error
         # A source that was changed is said to be so, not its index.
         led_by.opened.check()
-        _path, offset, reason = error.args
         trouble = KeyIndexError(
             led_by.opened.path,
             str(led_by.stored.path),
             "corrupt",
-            f"{reason} (byte {offset})",
+            error.damage,
         )
         position, begun = self._running.position
         if begun:

@@ -133,10 +133,8 @@ def rows_of_index(
         except SidecarError as error:
             # A source that was changed is said to be so, not its index.
             opened.check()
-            _path, offset, reason = error.args
-            said = f"{reason} (byte {offset})"
             raise KeyIndexError(
-                opened.path, str(stored.path), "corrupt", said
+                opened.path, str(stored.path), "corrupt", error.damage
             ) from None
         opened.check()
         yield rows

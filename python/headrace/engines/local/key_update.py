@@ -26,7 +26,7 @@ from headrace.store.index.key_names import delta_of
 
 if TYPE_CHECKING:
     from headrace.engines.index.kinds import KeyBuild
-    from headrace.errors import HeadraceError, KeyIndexError
+    from headrace.errors import KeyIndexError
     from headrace.kernel.key_index import Written
     from headrace.store.files.source import Source
     from headrace.store.index.file import AnyStored
@@ -40,9 +40,11 @@ def update(source: Source, stored: Stored, asked: KeyBuild) -> Built[Written]:
     """
     try:
         return _update(source, stored, asked)
-    except (FewBitsError, SidecarError) as error:
+    except FewBitsError:
+        # Only a delta can have too few bits.
+        assert stored.delta is not None
+    except SidecarError as error:
         if stored.delta is None:
-            # Only a delta can have too few bits.
             raise damaged(source, stored, error) from None
     return update(source, stored.without_delta(), asked)
 
@@ -120,8 +122,8 @@ def restamp(source: Source, stored: AnyStored) -> None:
         raise damaged(source, stored, error) from None
 
 
-def damaged(source: Source, stored: AnyStored, error: HeadraceError) -> KeyIndexError:
+def damaged(source: Source, stored: AnyStored, error: SidecarError) -> KeyIndexError:
     """Say that an index of any kind is damaged."""
-    _path, offset, reason = error.args
-    said = f"{reason} (byte {offset})"
-    return stored.ERROR(source.location, str(stored.newest_path), "corrupt", said)
+    return stored.ERROR(
+        source.location, str(stored.newest_path), "corrupt", error.damage
+    )

@@ -257,9 +257,8 @@ def _opened(
         # Another process removed it after its first bytes were read.
         return None
     except SidecarError as error:
-        _path, offset, reason = error.args
-        known = [fault for said, fault in _FAULTS.items() if said in reason]
-        return Unreadable(path, [*known, "corrupt"][0], f"{reason} (byte {offset})")
+        known = [fault for said, fault in _FAULTS.items() if said in error.reason]
+        return Unreadable(path, [*known, "corrupt"][0], error.damage)
 
 
 def mark_of(source: Source, opened: OpenedFile) -> SourceMark:
@@ -297,8 +296,7 @@ def fitting(
         if stored.delta is None or found.state != "stale":
             return stored, found
     except SidecarError as error:
-        _path, offset, reason = error.args
-        said = f"{reason} (byte {offset})"
+        said = error.damage
         if stored.delta is None:
             raise stored.ERROR(
                 source.location, str(stored.path), "corrupt", said

@@ -129,7 +129,11 @@ def unusable(
     """Say that there is no index; `fields` are those of the edges, if they are known."""
     path = next(_places(source, where))
     reason = "there is no graph index"
-    build = None if fields is None else build_options(fields, where, reverse=reverse)
+    build = (
+        GraphIndexError.build
+        if fields is None
+        else build_options(fields, where, reverse=reverse)
+    )
     return GraphIndexError(source.location, str(path), "missing", reason, build)
 
 

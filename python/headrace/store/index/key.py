@@ -159,7 +159,7 @@ def unusable(
     path = where.path or next(sidecar_places(source.location, SUFFIX, where.directory))
     of_key = f" for {','.join(fields)}" if fields else ""
     reason = f"there is no key index{of_key}"
-    build = None if fields is None else build_options(fields, where)
+    build = KeyIndexError.build if fields is None else build_options(fields, where)
     return KeyIndexError(source.location, str(path), "missing", reason, build)
 
 

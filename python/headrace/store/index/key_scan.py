@@ -316,8 +316,7 @@ def _doubt(found: KeyRows, *, prove: bool) -> str:
 
 
 def _damaged(source: str, path: Path, error: SidecarError) -> KeyIndexError:
-    _path, offset, reason = error.args
-    return KeyIndexError(source, str(path), "corrupt", f"{reason} (byte {offset})")
+    return KeyIndexError(source, str(path), "corrupt", error.damage)
 
 
 def warn(what: str) -> None:

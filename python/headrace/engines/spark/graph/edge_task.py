@@ -124,11 +124,9 @@ class EdgeIndex:
 
     def damaged(self, error: SidecarError) -> KeyIndexError:
         """Say that it cannot be used after all."""
-        _path, offset, reason = error.args
         kind = GraphIndexError if self.graph is not None else KeyIndexError
         file = next(file for file in (self.graph, self.from_, self.to) if file)
-        said = f"{reason} (byte {offset})"
-        return kind(self.source.location, file.path, "corrupt", said)
+        return kind(self.source.location, file.path, "corrupt", error.damage)
 
 
 @dataclass(frozen=True, slots=True)

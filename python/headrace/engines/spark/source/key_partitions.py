@@ -121,9 +121,7 @@ def _looked_up(
     except KeyIndexError as error:
         return error
     except SidecarError as error:
-        _path, offset, reason = error.args
-        said = f"{reason} (byte {offset})"
-        return KeyIndexError(location, str(stored.path), "corrupt", said)
+        return KeyIndexError(location, str(stored.path), "corrupt", error.damage)
     if candidates is None:
         reason = f"it leads to more than {_MOST_ROWS} rows"
         return KeyIndexError(location, str(stored.path), "limits", reason)

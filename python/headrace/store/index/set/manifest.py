@@ -33,10 +33,8 @@ _MOST_SEGMENTS = 1 << 12
 class BadManifestError(HeadraceError):
     """Never shown: what is wrong with a manifest, and whether a newer headrace may know it."""
 
-    def __init__(self, reason: str, *, newer: bool = False) -> None:
-        super().__init__(reason, newer)
-        self.reason = reason
-        self.newer = newer
+    reason: str
+    newer: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -73,8 +73,7 @@ def read(path: Path) -> SetStored | Unreadable | None:
             with reading(str(path)):
                 return _opened(path, manifest)
         except SidecarError as error:
-            _path, offset, reason = error.args
-            return Unreadable(path, "corrupt", f"{reason} (byte {offset})")
+            return Unreadable(path, "corrupt", error.damage)
         except FileNotFoundError:
             # Somebody has replaced it meanwhile; or a file was removed.
             if attempt + 1 < TRIES and _content(path) != content:
@@ -229,7 +228,7 @@ def unusable(
     path = where.path or next(sidecar_places(location, suffix, where.directory))
     of_key = f" for {','.join(fields)}" if fields else ""
     reason = f"there is no index{of_key}"
-    build = None if fields is None else build_options(fields, where)
+    build = KeyIndexError.build if fields is None else build_options(fields, where)
     return KeyIndexError(location, str(path), "missing", reason, build)
 
 
