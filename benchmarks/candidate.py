@@ -165,7 +165,7 @@ def program(
 def probe(
     name: str,
     function: Callable[..., Outcome],
-    *arguments: str | int | Path,
+    *arguments: object,
     modules: tuple[str, ...] = (),
 ) -> Candidate:
     """Make a candidate of a function; it must stand at the top of its module."""

@@ -98,12 +98,6 @@ def test_a_file_has_what_standard_output_has(headrace, people, tmp_path, form, q
     assert (tmp_path / "out").read_bytes() == printed
 
 
-@pytest.mark.parametrize("threads", [1, 2, 100])
-def test_threads_change_no_byte(headrace, people, threads):
-    plain = headrace("query", "$", people)
-    assert headrace("query", "$", "--threads", threads, people) == plain
-
-
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [

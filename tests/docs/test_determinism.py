@@ -1,7 +1,6 @@
 """What docs/determinism.md promises and no single example can show."""
 
 import gzip
-import io
 import json
 import math
 import os
@@ -45,18 +44,6 @@ def test_answers_are_in_the_order_of_rows_however_the_input_is_cut(
         paths.append(folder / f"part-{number}.jsonl")
         paths[-1].write_bytes(gzip.compress(content) if number % 2 else content)
     assert written(paths, query) == written(whole, query)
-
-
-@pytest.mark.parametrize("query", [*QUERIES, "a ?? null"])
-@pytest.mark.parametrize("source", ["file", "reader"])
-def test_threads_write_what_one_thread_writes(folder, query, source):
-    path = folder / "many.jsonl"
-    path.write_bytes(b"".join(b'{"a": %d.1, "b": 1}\n' % n for n in range(50_000)))
-    alone, together = io.BytesIO(), io.BytesIO()
-    named = path if source == "file" else io.BytesIO(path.read_bytes())
-    count = headrace.run_ndjson(path, query, alone)
-    assert headrace.run_ndjson_par(named, query, together) == count
-    assert together.getvalue() == alone.getvalue()
 
 
 FLOATS = st.lists(st.floats(-1e300, 1e300), min_size=1, max_size=20)
