@@ -391,7 +391,7 @@ class RowPasses:
         """Raise the error of a row, or remember or tell it, making only what is needed."""
         on_error = self.options.on_error
         if on_error == "abort":
-            raise _with_cure(error(), raw)
+            raise with_cure(error(), raw)
         if again:
             return
         self.bad += 1
@@ -458,7 +458,7 @@ def _rows_of(counts: Counts) -> int:
     return counts.rows
 
 
-def _with_cure(
+def with_cure(
     error: BadRowError | RowFailedError, raw: Callable[[], bytes | None]
 ) -> BadRowError | RowFailedError:
     """Add to the error of a first line what helps, if the file is not JSON lines."""

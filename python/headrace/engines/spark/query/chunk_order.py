@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
+from headrace.engines.query.scan import with_cure
 from headrace.engines.rows.fragment import count_rows_of, rows_of
 from headrace.engines.spark.query.task import TaskRun
 from headrace.engines.spark.source.partitions import absolute, packed
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from headrace.engines.spark.query.indexed_rows import FoundRows
-    from headrace.engines.spark.query.task import Chunk, TaskQuery
+    from headrace.engines.spark.query.task import Chunk, RefusedRow, TaskQuery
     from headrace.errors import HeadraceError
     from headrace.kernel.programs import Refused
     from headrace.store.files.source import Source
@@ -99,6 +100,10 @@ class Arrived:
         return RowFailedError(
             path, line, refused.offset, refused.reason, refused.column
         )
+
+    def first_error(self, row: RefusedRow) -> BadRowError | RowFailedError:
+        """Return the error of a row that ends the run."""
+        return with_cure(self.error(row.refused), lambda: row.raw)
 
     def failure(self, error: HeadraceError) -> HeadraceError:
         """Return what went wrong with the file, by the name that it was given by."""

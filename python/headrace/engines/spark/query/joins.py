@@ -177,7 +177,7 @@ class JoiningRun(TaskedRows):
                 break
         if usable and seen.failed and self.options.on_error == "abort":
             arrived, row = seen.failed
-            raise arrived.error(row.refused)
+            raise arrived.first_error(row)
         self._looked_up[join] = usable
         return usable
 
@@ -231,7 +231,7 @@ class JoiningRun(TaskedRows):
             self.reading,
             self.known,
             named,
-            raw=self.tell is not None,
+            raw=self.tell is not None or self.options.on_error == "abort",
             by_index=by_index,
             proven=tuple(each for found in lookups if found for each in found.proven),
         )

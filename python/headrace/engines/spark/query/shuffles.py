@@ -190,7 +190,7 @@ class ShufflingRun(JoiningRun):
         aborts = self.options.on_error == "abort"
         if aborts and seen.failed and keys_first:
             # They are read before the other side, only for their keys.
-            raise seen.failed[0].error(seen.failed[1].refused)
+            raise seen.failed[0].first_error(seen.failed[1])
         other = replace(
             self._task_query("keys", (right,)),
             keying=Keying(join.right_key, joins=True),
