@@ -60,13 +60,13 @@ def of_levels(levels: Iterable[int]) -> str:
 
 def headrace_build(path: str, threads: int) -> Outcome:
     """Build an index, with incoming edges too."""
-    from headrace import build_graph_index
+    from headrace import GraphIndex
 
     with tempfile.TemporaryDirectory(dir=Path(path).parent) as folder:
         file = Path(folder) / "edges.jnx.graph"
         with Meter() as meter:
-            built = build_graph_index(
-                path, *FIELDS, reverse=True, threads=threads, index=file
+            built = GraphIndex.build(
+                path, *FIELDS, incoming=True, threads=threads, index=file
             )
         size = file.stat().st_size
     return Outcome(built.written.edges, {**meter.figures, "bytes_written": size})
@@ -86,9 +86,9 @@ def timed(ask: Callable[[str], list[object]], asked: list[str]) -> Outcome:
 
 def headrace_out(path: str, index: str, edges: int) -> Outcome:
     """Ask for the edges of nodes, warm."""
-    from headrace import Graph
+    from headrace import GraphIndex
 
-    with Graph(path, index=index, strict=True) as graph:
+    with GraphIndex.open(path, index=index, require_index=True) as graph:
         return timed(
             lambda node: [[edge.pred, edge.node] for edge in graph.out(node)],
             nodes(edges, MANY),
@@ -97,9 +97,9 @@ def headrace_out(path: str, index: str, edges: int) -> Outcome:
 
 def headrace_near(path: str, index: str, edges: int) -> Outcome:
     """Expand nodes until a thousand are reached, at most three edges away."""
-    from headrace import Graph
+    from headrace import GraphIndex
 
-    with Graph(path, index=index, strict=True) as graph:
+    with GraphIndex.open(path, index=index, require_index=True) as graph:
         return timed(
             lambda node: list(graph.expand(node, HOPS, limit=NODES)),
             nodes(edges, SEEDS),
@@ -110,18 +110,24 @@ def headrace_expand(path: str, index: str, edges: int) -> Outcome:
     """Go from all seeds at once, by the index, to a table."""
     import pyarrow  # noqa: F401, it is not the import that is measured
 
-    from headrace import Graph
+    from headrace import GraphIndex
 
-    with Meter() as meter, Graph(path, index=index, strict=True) as graph:
+    with (
+        Meter() as meter,
+        GraphIndex.open(path, index=index, require_index=True) as graph,
+    ):
         table = graph.expand(nodes(edges, SEEDS), HOPS).to_arrow()
     return Outcome(of_levels(table["level"].to_pylist()), meter.figures)
 
 
 def headrace_steps(path: str, index: str, edges: int) -> Outcome:
     """Go from all seeds at once, by the index, to an object for each node."""
-    from headrace import Graph
+    from headrace import GraphIndex
 
-    with Meter() as meter, Graph(path, index=index, strict=True) as graph:
+    with (
+        Meter() as meter,
+        GraphIndex.open(path, index=index, require_index=True) as graph,
+    ):
         found = of_levels(
             step.level for step in graph.expand(nodes(edges, SEEDS), HOPS)
         )
@@ -191,10 +197,10 @@ def table_of(path: Path) -> Path:
 
 def index_of(path: Path) -> Path:
     """Build the index that is asked."""
-    from headrace import build_graph_index
+    from headrace import GraphIndex
 
     index = DATA / f"{path.stem}.jnx.graph"
-    build_graph_index(path, *FIELDS, reverse=True, index=index)
+    GraphIndex.build(path, *FIELDS, incoming=True, index=index)
     return index
 
 

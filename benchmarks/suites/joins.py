@@ -123,10 +123,10 @@ def lookups(path: Path, customers: int) -> Path:
 
 def index_of(path: Path, version: Literal[1, 2]) -> Path:
     """Build the index of the key of a file."""
-    from headrace import build_lookup_index
+    from headrace import KeyIndex
 
     index = path.with_name(f"{path.stem}-v{version}.jnx")
-    build_lookup_index(path, KEY, version=version, index=index)
+    KeyIndex.build(path, KEY, index_version=version, index=index)
     return index
 
 

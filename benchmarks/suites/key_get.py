@@ -163,14 +163,14 @@ def candidates(path: Path) -> list[Candidate]:
     """Build all that is asked."""
     from importlib.util import find_spec
 
-    from headrace import build_lookup_index
+    from headrace import KeyIndex
 
     with path.open("rb") as file:
         total = sum(1 for _ in file)
     made = []
     for version in (1, 2):
         index = DATA / f"{path.stem}.v{version}.jnx"
-        build_lookup_index(path, FIELD, version=version, index=index)
+        KeyIndex.build(path, FIELD, index_version=version, index=index)
         for name, function in [
             ("", headrace_get),
             (", native part", native_get),

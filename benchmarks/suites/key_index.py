@@ -41,13 +41,13 @@ def keys_of(path: str) -> Iterator[tuple[bytes, int]]:
 
 def headrace_build(path: str, version: Literal[1, 2], threads: int) -> Outcome:
     """Build an index of a version."""
-    from headrace import build_lookup_index
+    from headrace import KeyIndex
 
     with tempfile.TemporaryDirectory(dir=Path(path).parent) as folder:
         file = Path(folder) / "keys.jnx"
         with Meter() as meter:
-            built = build_lookup_index(
-                path, FIELD, version=version, threads=threads, index=file
+            built = KeyIndex.build(
+                path, FIELD, index_version=version, threads=threads, index=file
             )
         size = file.stat().st_size
     return Outcome(built.written.records, {**meter.figures, "bytes_written": size})

@@ -24,13 +24,13 @@ LIMIT = 1e-3
 
 def index_of(path: str, threads: int) -> Outcome:
     """Build the index of a file or of a set."""
-    from headrace import build_lookup_index
+    from headrace import KeyIndex
 
     with tempfile.TemporaryDirectory(dir=Path(path).parent) as folder:
         place = Path(folder) / "index"
         with Meter() as meter:
-            built = build_lookup_index(
-                path, FIELD, threads=threads, index=place, version=2
+            built = KeyIndex.build(
+                path, FIELD, threads=threads, index=place, index_version=2
             )
         figures = {**meter.figures, "bytes_written": built.written.size}
     return Outcome(built.written.records, figures)
@@ -51,14 +51,14 @@ def ours(name: str, function: object, path: Path, *more: int) -> Candidate:
 
 def build(settings: Settings) -> Benchmark:
     """Ask for an index of a set with one thread and with two, and for rows."""
-    from headrace import build_lookup_index
+    from headrace import KeyIndex
 
     path = data_file("narrow", Extent(min(settings.size, SIZE)))
     with path.open("rb") as file:
         rows = sum(1 for _ in file)
     shards = shards_of(path, "zstd")
     for each in (path, shards):
-        build_lookup_index(each, FIELD, version=2)
+        KeyIndex.build(each, FIELD, index_version=2)
     made = Question(
         f"an index of {FIELD} of a set of shards",
         (

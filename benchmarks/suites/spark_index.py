@@ -45,7 +45,7 @@ GROWTH = 4.6
 
 def build_index(spark: SparkSession, path: str, kind: Kind, name: str) -> Outcome:
     """Build an index of a file of rows."""
-    from headrace import build_graph_index, build_lookup_index
+    from headrace import GraphIndex, KeyIndex
 
     options: dict[str, object] = {}
     if name != HERE:
@@ -57,10 +57,10 @@ def build_index(spark: SparkSession, path: str, kind: Kind, name: str) -> Outcom
         options["index"] = file
         with SparkMeter() as meter:
             if kind == "edges":
-                build_graph_index(path, "id", None, "latency", **options)  # type: ignore[arg-type]
+                GraphIndex.build(path, "id", None, "latency", **options)  # type: ignore[arg-type]
             else:
                 version = 2 if kind == "compact keys" else 1
-                build_lookup_index(path, "id", version=version, **options)  # type: ignore[arg-type]
+                KeyIndex.build(path, "id", index_version=version, **options)  # type: ignore[arg-type]
         digest = hashlib.sha256(file.read_bytes()).hexdigest()[:16]
         written = file.stat().st_size
     return Outcome(

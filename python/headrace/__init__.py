@@ -17,22 +17,8 @@ if TYPE_CHECKING:
     from headrace.api.dataset import Dataset
     from headrace.api.follow import follow
     from headrace.api.graph.graph import Graph
-    from headrace.api.index.graph import (
-        build_graph_index,
-        build_graph_indexes,
-        check_graph_index,
-        compact_graph_index,
-        graph_index_stats,
-        update_graph_index,
-    )
-    from headrace.api.index.key import (
-        KeyIndex,
-        build_lookup_index,
-        build_lookup_indexes,
-        open_lookup_index,
-    )
-    from headrace.api.index.key_report import check_lookup_index, lookup_index_stats
-    from headrace.api.index.update import compact_lookup_index, update_lookup_index
+    from headrace.api.index.graph import GraphIndex
+    from headrace.api.index.key import KeyIndex
     from headrace.api.join import JoinResult, join
     from headrace.api.log.log import Log, LogWriter, recover_log
     from headrace.api.log.maintenance import retain_log, seal_log
@@ -80,6 +66,7 @@ _HOMES = {
     "Conversion": "headrace.api.convert",
     "Dataset": "headrace.api.dataset",
     "Graph": "headrace.api.graph.graph",
+    "GraphIndex": "headrace.api.index.graph",
     "HeadraceError": "headrace.errors",
     "JoinResult": "headrace.api.join",
     "KeyIndex": "headrace.api.index.key",
@@ -98,29 +85,18 @@ _HOMES = {
     "Stats": "headrace.kernel.tally",
     "__version__": "headrace.kernel.version",
     "backup_log": "headrace.store.log.backup.backup",
-    "build_graph_index": "headrace.api.index.graph",
-    "build_graph_indexes": "headrace.api.index.graph",
-    "build_lookup_index": "headrace.api.index.key",
-    "build_lookup_indexes": "headrace.api.index.key",
-    "check_graph_index": "headrace.api.index.graph",
-    "check_lookup_index": "headrace.api.index.key_report",
     "collect_ndjson": "headrace.api.query",
     "collect_ndjson_multi": "headrace.api.query",
     "collect_ndjson_named": "headrace.api.query",
     "collect_ndjson_rev": "headrace.api.query",
     "collect_ndjson_stream": "headrace.api.query",
-    "compact_graph_index": "headrace.api.index.graph",
-    "compact_lookup_index": "headrace.api.index.update",
     "follow": "headrace.api.follow",
     "convert": "headrace.api.convert",
     "for_each_ndjson": "headrace.api.query",
     "for_each_ndjson_multi": "headrace.api.query",
     "for_each_ndjson_rev": "headrace.api.query",
-    "graph_index_stats": "headrace.api.index.graph",
     "join": "headrace.api.join",
-    "lookup_index_stats": "headrace.api.index.key_report",
     "open": "headrace.api.open",
-    "open_lookup_index": "headrace.api.index.key",
     "query": "headrace.api.query",
     "read_shards": "headrace.api.shards",
     "recover_log": "headrace.api.log.log",
@@ -134,8 +110,6 @@ _HOMES = {
     "run_ndjson_rev": "headrace.api.query",
     "run_ndjson_stream": "headrace.api.query",
     "seal_log": "headrace.api.log.maintenance",
-    "update_graph_index": "headrace.api.index.graph",
-    "update_lookup_index": "headrace.api.index.update",
     "verify_log_backup": "headrace.store.log.backup.backup",
 }
 
@@ -145,6 +119,7 @@ __all__ = [
     "Conversion",
     "Dataset",
     "Graph",
+    "GraphIndex",
     "HeadraceError",
     "JoinResult",
     "KeyIndex",
@@ -163,29 +138,18 @@ __all__ = [
     "Stats",
     "__version__",
     "backup_log",
-    "build_graph_index",
-    "build_graph_indexes",
-    "build_lookup_index",
-    "build_lookup_indexes",
-    "check_graph_index",
-    "check_lookup_index",
     "collect_ndjson",
     "collect_ndjson_multi",
     "collect_ndjson_named",
     "collect_ndjson_rev",
     "collect_ndjson_stream",
-    "compact_graph_index",
-    "compact_lookup_index",
     "convert",
     "follow",
     "for_each_ndjson",
     "for_each_ndjson_multi",
     "for_each_ndjson_rev",
-    "graph_index_stats",
     "join",
-    "lookup_index_stats",
     "open",
-    "open_lookup_index",
     "query",
     "read_shards",
     "recover_log",
@@ -199,8 +163,6 @@ __all__ = [
     "run_ndjson_rev",
     "run_ndjson_stream",
     "seal_log",
-    "update_graph_index",
-    "update_lookup_index",
     "verify_log_backup",
 ]
 

@@ -49,7 +49,7 @@ def graph(headrace):
 @pytest.fixture
 def index(edges):
     def build(**options):
-        return package.build_graph_index(edges, "from", "pred", "to", **options).path
+        return package.GraphIndex.build(edges, "from", "pred", "to", **options).path
 
     return build
 
@@ -157,7 +157,7 @@ def test_other_fields_and_edges_that_say_nothing(headrace, edges):
         b'{"type":"edge","from":"1","to":"two"}',
         b'{"type":"node","id":"two","level":1}',
     ]
-    package.build_graph_index(edges, "a", "why", "x.b")
+    package.GraphIndex.build(edges, "a", "why", "x.b")
     indexed = headrace(*command)
     assert (indexed.rows, indexed.err) == (done.rows, "")
 
@@ -223,7 +223,7 @@ def test_a_file_without_edges_is_told_with_the_fields_it_has(graph, command):
 def test_an_index_without_edges_is_told_with_the_fields_there_are(
     graph, edges, command
 ):
-    package.build_graph_index(edges, "form", "pred", "to")
+    package.GraphIndex.build(edges, "form", "pred", "to")
     seed = ["--seed", "C123"] if command == "expand" else []
     found = graph(command, "--json" if command == "stats" else "--emit-edges", *seed)
     assert found.code == 0
@@ -281,7 +281,7 @@ def test_a_graph_index_comes_first_then_key_indexes_then_a_scan(graph, index, ed
         return told(done, "graph_plan")["path"], scanned(done)
 
     assert path() == ("scan", True)
-    package.build_lookup_index(edges, "from")
+    package.KeyIndex.build(edges, "from")
     assert path() == ("keys", False)
     graph_index = index()
     assert path() == ("graph", False)
@@ -349,7 +349,7 @@ def test_stale_and_damaged_indexes_change_nothing(graph, index, edges):
     ],
 )
 def test_a_key_index_that_is_passed_over_is_told(graph, edges, damage, event):
-    made = package.build_lookup_index(edges, "from").path
+    made = package.KeyIndex.build(edges, "from").path
     made.write_bytes(damage(made.read_bytes()))
     if event == "index_stale":
         edges.write_bytes(ROWS.replace(b"lone", b"LONE"))
@@ -370,7 +370,7 @@ def test_a_scan_is_told_before_it_begins(graph, monkeypatch):
 def test_an_interrupt_on_the_way(start, edges):
     """All edges lead to the same node: nothing is printed on the way."""
     edges.write_bytes(b'{"from":"a","pred":"p","to":"b"}\n' * 1_000_000)
-    package.build_graph_index(edges, "from", "pred", "to")
+    package.GraphIndex.build(edges, "from", "pred", "to")
     seeds = ("--seed-field", "id", "--per-seed")
     child = start("graph", "expand", "--edges", edges, *seeds)
     for _ in range(2):
@@ -389,7 +389,7 @@ def test_a_damaged_delta_is_told_and_what_it_had_is_read(graph, index, edges, wh
     path = index()
     with edges.open("ab") as file:
         file.write(b'{"from":"C456","pred":"partOf","to":"newer"}\n')
-    assert package.update_graph_index(edges).mode == "incremental"
+    assert package.GraphIndex.update(edges).mode == "incremental"
     delta = path.with_name(f"{path.name}.delta")
     data = bytearray(delta.read_bytes())
     data[where] ^= 255
@@ -596,7 +596,7 @@ def test_stats_for_programs(graph, index):
 
 def test_stats_by_key_indexes_tell_of_the_scan(graph, edges):
     for field in ("from", "to"):
-        package.build_lookup_index(edges, field)
+        package.KeyIndex.build(edges, field)
     found = graph("stats", "--json")
     said = told(found, "index_fallback")
     assert said["message"] == "edges.jsonl: there is no graph index, so it is scanned"

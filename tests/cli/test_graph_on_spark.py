@@ -49,7 +49,7 @@ def expand(headrace):
 @pytest.mark.parametrize("index", [True, False])
 def test_the_output_is_the_same(expand, edges, arguments, index):
     if index:
-        package.build_graph_index(edges, "from", "pred", "to", reverse=True)
+        package.GraphIndex.build(edges, "from", "pred", "to", incoming=True)
     quiet = ("--no-index",) if not index else ()
     here = expand(*arguments, *quiet, "--events", "json")
     there = expand(*arguments, *quiet, "--events", "json", *SPARK)
@@ -58,14 +58,14 @@ def test_the_output_is_the_same(expand, edges, arguments, index):
 
 
 def test_what_is_wrong_with_an_index_is_said(expand, edges):
-    package.build_graph_index(edges, "from", "pred", "to")
+    package.GraphIndex.build(edges, "from", "pred", "to")
     rows = ROWS.replace(b"lone", b"alone")
     edges.write_bytes(rows)
     arguments = ("--seed", "C123", "--events", "json")
     here, there = expand(*arguments), expand(*arguments, *SPARK)
     assert (there.out, there.events) == (here.out, here.events)
     assert told(there, "index_stale")
-    package.build_lookup_index(edges, "from")
+    package.KeyIndex.build(edges, "from")
     here, there = expand(*arguments), expand(*arguments, *SPARK, "--explain")
     assert there.out == here.out
     assert told(there, "graph_plan")["path"] == "keys"
@@ -74,7 +74,7 @@ def test_what_is_wrong_with_an_index_is_said(expand, edges):
 
 def test_seeds_of_rows(process, edges):
     """In a process of its own, which starts Spark: see tests/spark/test_graph.py."""
-    package.build_graph_index(edges, "from", "pred", "to")
+    package.GraphIndex.build(edges, "from", "pred", "to")
     done = process(
         *("graph", "expand", "--edges", "edges.jsonl", "--seed-field", "id"),
         *(*SPARK, "--hops", "1", "--explain=plan"),
@@ -85,7 +85,7 @@ def test_seeds_of_rows(process, edges):
 
 
 def test_it_says_how_the_edges_of_each_level_are_found(expand, edges, monkeypatch):
-    package.build_graph_index(edges, "from", "pred", "to")
+    package.GraphIndex.build(edges, "from", "pred", "to")
     monkeypatch.setattr(hop_choice, "_FEW", 1)
     monkeypatch.setattr(hop_choice, "MOST_HELD", 1)
     done = expand(
@@ -134,9 +134,9 @@ def test_what_is_refused(expand, arguments, said):
 
 
 def test_a_damaged_index_is_given_up_on_the_way(expand, edges):
-    index = package.build_graph_index(edges, "from", "pred", "to").path
+    index = package.GraphIndex.build(edges, "from", "pred", "to").path
     expected = expand("--seed", "C123", "--no-index")
-    graph = package.Graph(edges, tell=lambda *_: None).on_spark()
+    graph = package.GraphIndex.open(edges, report=lambda *_: None).on_spark()
     graph.reach()
     damaged = bytearray(index.read_bytes())
     # Not its first bytes: it is opened all the same.
@@ -144,4 +144,4 @@ def test_a_damaged_index_is_given_up_on_the_way(expand, edges):
     index.write_bytes(damaged)
     found = [step.node for step in graph.expand("C123")]
     assert len(found) == len(expected.rows)
-    assert graph.way().path == "scan"
+    assert graph.plan().strategy == "scan"

@@ -354,7 +354,7 @@ def test_stats(headrace, index, customers):
     assert stats == {
         "source": "customers.jsonl",
         "index": "customers.jsonl.jnx",
-        "type": "lookup",
+        "type": "key",
         "version": 1,
         "mode": "multi",
         "key": "customer_id",

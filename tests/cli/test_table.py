@@ -79,7 +79,7 @@ def playground(numbers, tmp_path):
     (tmp_path / "users.jsonl").write_bytes(b'{"id":1,"name":"Ada"}\n')
     numbers(30, "logs/a.jsonl")
     numbers(30, "logs/b.jsonl")
-    headrace.build_lookup_index(tmp_path / "app.jsonl", "id")
+    headrace.KeyIndex.build(tmp_path / "app.jsonl", "id")
     subprocess.run(["gzip", "-k", "app.jsonl"], cwd=tmp_path, check=True)
     with headrace.LogWriter(tmp_path / "trades") as log:
         log.append_lines(b"".join(app))

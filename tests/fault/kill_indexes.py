@@ -36,7 +36,7 @@ class Kind(NamedTuple):
 
 
 def compare_keys(path):
-    index = headrace.KeyIndex(path, "from")
+    index = headrace.KeyIndex.open(path, "from")
     assert index.usable
     data = path.read_bytes()
     for key in KEYS:
@@ -46,35 +46,35 @@ def compare_keys(path):
 
 
 def compare_graph(path):
-    with headrace.Graph(path) as graph:
+    with headrace.GraphIndex.open(path) as graph:
         edges = list(edges_in(path.read_bytes()))
         for seed in ["0", "3", "x", "99"]:
             for direction in ("out", "in"):
                 options = {"hops": 2, "direction": direction, "emit": "edges"}
                 found = [tuple(step) for step in graph.expand(seed, **options)]
                 assert found == expand(edges, [seed], **options)[0], seed
-        assert graph.way().path == "graph"
+        assert graph.plan().strategy == "graph"
 
 
 KINDS = {
     "keys": Kind(
         ".jnx",
-        lambda path, version: headrace.build_lookup_index(
-            path, "from", version=version, threads=1
+        lambda path, version: headrace.KeyIndex.build(
+            path, "from", index_version=version, threads=1
         ),
-        headrace.update_lookup_index,
-        headrace.compact_lookup_index,
-        headrace.check_lookup_index,
+        headrace.KeyIndex.update,
+        headrace.KeyIndex.compact,
+        headrace.KeyIndex.check,
         compare_keys,
     ),
     "graph": Kind(
         ".jnx.graph",
-        lambda path, version: headrace.build_graph_index(
-            path, "from", "pred", "to", reverse=True, version=version, threads=1
+        lambda path, version: headrace.GraphIndex.build(
+            path, "from", "pred", "to", incoming=True, index_version=version, threads=1
         ),
-        headrace.update_graph_index,
-        headrace.compact_graph_index,
-        headrace.check_graph_index,
+        headrace.GraphIndex.update,
+        headrace.GraphIndex.compact,
+        headrace.GraphIndex.check,
         compare_graph,
     ),
 }

@@ -33,21 +33,21 @@ def write_until_killed(path, seed):
     while True:
         replaced = chance.random() < 0.1
         write(path, some_lines(chance), most=9, overwrite=replaced)
-        headrace.update_lookup_index(path, "k", threads=1, full=replaced)
+        headrace.KeyIndex.update(path, "k", threads=1, full=replaced)
         if chance.random() < 0.2:
             compact(path)
         if chance.random() < 0.1:
-            headrace.build_lookup_index(path, "k", threads=1)
+            headrace.KeyIndex.build(path, "k", threads=1)
 
 
 def compact(path):
     try:
-        headrace.compact_lookup_index(path, "k")
+        headrace.KeyIndex.compact(path, "k")
     except KeyIndexError as error:
         # With four times the rows it was made for, it has to be made anew.
         if error.reason != "buckets_full":
             raise
-        headrace.build_lookup_index(path, "k", threads=1)
+        headrace.KeyIndex.build(path, "k", threads=1)
 
 
 def killed_after(path, seed, seconds):
@@ -66,7 +66,7 @@ def killed_after(path, seed, seconds):
 def compare(path):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", HeadraceWarning)
-        index = headrace.KeyIndex(path, "k")
+        index = headrace.KeyIndex.open(path, "k")
     rows = headrace.open(path).raw
     data = b"".join(row + b"\n" for row in rows)
     for key in KEYS:
@@ -84,17 +84,17 @@ def main(directory, kills, seed):
     for kill in range(kills):
         if kill % 20 == 0:
             write(path, ['{"k":3}'] * 100, most=40, overwrite=True)
-            headrace.build_lookup_index(path, "k")
+            headrace.KeyIndex.build(path, "k")
         killed_after(path, chance.random(), longest * chance.random())
         unfinished += (path / "rows.jnx.k" / "lock").exists()
         if not compare(path):
-            headrace.update_lookup_index(path, "k", full=True)
-        stats = headrace.lookup_index_stats(path, "k")
+            headrace.KeyIndex.update(path, "k", full=True)
+        stats = headrace.KeyIndex.stats(path, "k")
         deltas += "delta" in stats
         # So that they come to write a delta, however busy the machine is.
         longest *= 0.95 if "delta" in stats else 1.1
-    headrace.update_lookup_index(path, "k", full=True)
-    checked = headrace.check_lookup_index(path, "k", deep=True)
+    headrace.KeyIndex.update(path, "k", full=True)
+    checked = headrace.KeyIndex.check(path, "k", deep=True)
     assert checked["valid"], checked
     assert checked["fresh"], checked
     left = sorted(each.name for each in (path / "rows.jnx.k").iterdir())

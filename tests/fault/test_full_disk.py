@@ -206,13 +206,13 @@ def rows(count):
 def test_graph_indexes_that_may_not_grow(tmp_path, memory):
     path = tmp_path / "rows.jsonl"
     path.write_bytes(rows(200))
-    index = headrace.build_graph_index(path, "k", None, "to").path
+    index = headrace.GraphIndex.build(path, "k", None, "to").path
     (source,) = headrace.open(path).sources
     asked = GraphBuild(EdgeFields("k", None, "to"), memory=memory, threads=1)
     let_files_grow(
         tmp_path, lambda: build_graph(source, index, asked), lambda _size: index
     )
-    assert headrace.check_graph_index(path, deep=True)["valid"]
+    assert headrace.GraphIndex.check(path, deep=True)["valid"]
 
 
 @pytest.mark.parametrize("version", [1, 2])
@@ -221,11 +221,11 @@ def test_key_indexes_that_may_not_grow(tmp_path, version, memory):
     """Runs that do not fit in memory are files too, though without a name."""
     path = tmp_path / "rows.jsonl"
     path.write_bytes(rows(200))
-    index = headrace.build_lookup_index(path, "k").path
+    index = headrace.KeyIndex.build(path, "k").path
     (source,) = headrace.open(path).sources
     asked = KeyBuild(("k",), version=version, memory=memory, threads=1)
     let_files_grow(tmp_path, lambda: build(source, index, asked), lambda _size: index)
-    assert headrace.check_lookup_index(path, "k")["valid"]
+    assert headrace.KeyIndex.check(path, "k")["valid"]
 
 
 @pytest.mark.parametrize("version", [1, 2])
@@ -235,14 +235,14 @@ def test_indexes_that_may_not_be_continued(tmp_path, kind, step, version):
     path = tmp_path / "rows.jsonl"
     path.write_bytes(rows(200))
     if kind == "key":
-        index = headrace.build_lookup_index(path, "k", version=version).path
-        update, check = headrace.update_lookup_index, headrace.check_lookup_index
-        compact = headrace.compact_lookup_index
+        index = headrace.KeyIndex.build(path, "k", index_version=version).path
+        update, check = headrace.KeyIndex.update, headrace.KeyIndex.check
+        compact = headrace.KeyIndex.compact
     else:
-        made = headrace.build_graph_index(path, "k", None, "to", version=version)
+        made = headrace.GraphIndex.build(path, "k", None, "to", index_version=version)
         index = made.path
-        update, check = headrace.update_graph_index, headrace.check_graph_index
-        compact = headrace.compact_graph_index
+        update, check = headrace.GraphIndex.update, headrace.GraphIndex.check
+        compact = headrace.GraphIndex.compact
     for more in (20, 10):
         with path.open("ab") as file:
             file.write(rows(more))

@@ -43,7 +43,7 @@ def source(tmp_path):
 
 @pytest.mark.parametrize("reverse", [False, True])
 def test_a_reader_that_knows_the_seed_alone_finds_every_edge(source, reverse):
-    built = headrace.build_graph_index(source, "from", "pred", "to", reverse=reverse)
+    built = headrace.GraphIndex.build(source, "from", "pred", "to", incoming=reverse)
     graph = Graph(built.path)
     edges = list(edges_in(ROWS))
     nodes = {end for start, _pred, stop, _offset in edges for end in (start, stop)}
@@ -90,7 +90,7 @@ def test_such_a_reader_reads_any_number_of_edges(tmp_path):
 
 def test_hashes_are_those_of_others(source):
     source.write_bytes(b'{"from":"abc","pred":"p","to":""}\n')
-    graph = Graph(headrace.build_graph_index(source, "from", "pred", "to").path)
+    graph = Graph(headrace.GraphIndex.build(source, "from", "pred", "to").path)
     # XXH3, 64 bits, seed 0, as published with the algorithm.
     assert dict(zip(graph.ids, graph.hashes, strict=True)) == {
         "abc": 0x78AF5F94892F3950,
@@ -103,7 +103,7 @@ def test_files_of_a_version_are_read_forever(tmp_path, version):
     source = tmp_path / "edges.jsonl"
     source.write_bytes(OLD)
     shutil.copy(DATA / f"graph-v{version}.jnx.graph", f"{source}.jnx.graph")
-    assert headrace.check_graph_index(source, deep=True) == {
+    assert headrace.GraphIndex.check(source, deep=True) == {
         "valid": True,
         "fresh": True,
         "index": f"{source}.jnx.graph",
@@ -111,4 +111,4 @@ def test_files_of_a_version_are_read_forever(tmp_path, version):
         "nodes": 3,
         "size_bytes": Path(f"{source}.jnx.graph").stat().st_size,
     }
-    assert headrace.graph_index_stats(source)["version"] == version
+    assert headrace.GraphIndex.stats(source)["version"] == version

@@ -29,14 +29,14 @@ def source(tmp_path):
 
 
 def test_a_reader_that_knows_the_seed_alone_finds_every_record(source):
-    built = headrace.build_lookup_index(source, "id")
+    built = headrace.KeyIndex.build(source, "id")
     index = LookupIndex(built.path)
     assert index.flags & (UNIQUE | COMPOSITE) == 0
     assert (index.key_count, len(index.all_offsets)) == (3, 5)
     assert index.source_size == len(ROWS)
     assert index.source_mtime == source.stat().st_mtime_ns
     assert index.hashes == sorted(index.hashes)
-    ours = headrace.KeyIndex(source, "id")
+    ours = headrace.KeyIndex.open(source, "id")
     for key in ("abc", "7", "", "none"):
         found = [line.rstrip(b"\n") for line in records(source, index.lookup(key))]
         with headrace.open(source, raw=True) as ds:
@@ -48,7 +48,7 @@ def test_such_a_reader_reads_any_number_of_keys(tmp_path):
     source = tmp_path / "data.jsonl"
     lines = [b'{"k":%d,"l":"x"}' % (n * 7 % 3001) for n in range(5000)]
     source.write_bytes(b"\n".join(lines) + b"\n")
-    built = headrace.build_lookup_index(source, ["k", "l"], memory="1MiB")
+    built = headrace.KeyIndex.build(source, ["k", "l"], memory="1MiB")
     index = LookupIndex(built.path)
     assert index.flags & COMPOSITE
     assert index.hashes == sorted(index.hashes)
@@ -62,7 +62,7 @@ def test_such_a_reader_reads_any_number_of_keys(tmp_path):
 
 
 def test_hashes_are_those_of_others(source):
-    index = LookupIndex(headrace.build_lookup_index(source, "id").path)
+    index = LookupIndex(headrace.KeyIndex.build(source, "id").path)
     hashes = dict(zip(index.offsets, index.hashes, strict=True))
     # XXH3, 64 bits, seed 0, as published with the algorithm.
     assert hashes["abc"] == 0x78AF5F94892F3950
@@ -71,7 +71,7 @@ def test_hashes_are_those_of_others(source):
 
 def test_unique_is_said_in_the_header(source):
     source.write_bytes(b'{"id":1}\n')
-    built = headrace.build_lookup_index(source, "id", mode="unique")
+    built = headrace.KeyIndex.build(source, "id", mode="unique")
     assert LookupIndex(built.path).flags & UNIQUE
 
 
@@ -80,20 +80,20 @@ def test_files_of_a_version_are_read_forever(tmp_path, version):
     source = tmp_path / "data.jsonl"
     source.write_bytes(ROWS)
     shutil.copy(DATA / f"keys-v{version}.jnx", f"{source}.jnx")
-    index = headrace.KeyIndex(source, "id", strict=True)
+    index = headrace.KeyIndex.open(source, "id", require_index=True)
     assert [row["n"] for row in index.get("abc")] == [1, 6]
     assert [row["n"] for row in index.get(7)] == [2, 4]
     assert index.get("none") == []
-    assert headrace.check_lookup_index(source)["valid"]
+    assert headrace.KeyIndex.check(source)["valid"]
 
 
 @pytest.mark.parametrize("version", [1, 2])
 def test_the_same_source_gives_the_same_bytes(source, tmp_path, version):
     made = [
-        headrace.build_lookup_index(
+        headrace.KeyIndex.build(
             source,
             "id",
-            version=version,
+            index_version=version,
             threads=threads,
             memory=memory,
             index=tmp_path / f"{threads}.jnx",

@@ -23,14 +23,14 @@ def version_1(tmp_path):
 
 
 def test_version_1_is_read(version_1):
-    index = headrace.KeyIndex(version_1 / "zstd", "id", strict=True)
+    index = headrace.KeyIndex.open(version_1 / "zstd", "id", require_index=True)
     assert index.is_fresh()
     for number in range(200):
         assert index.get(number) == [{"id": number, "word": f"w{number * 7919}"}]
     assert index.get(200) == []
-    stats = headrace.lookup_index_stats(version_1 / "zstd")
+    stats = headrace.KeyIndex.stats(version_1 / "zstd")
     assert (stats["segments"], stats["records"], stats["unique_keys"]) == (4, 200, 200)
-    checked = headrace.check_lookup_index(version_1 / "zstd", deep=True)
+    checked = headrace.KeyIndex.check(version_1 / "zstd", deep=True)
     assert (checked["valid"], checked["fresh"]) == (True, True)
 
 
@@ -39,9 +39,9 @@ def test_a_newer_version_is_left_alone(version_1):
     head = path.read_bytes()[:-CHECKSUM_BYTES]
     path.write_bytes(with_checksum(head.replace(b'"version": 1', b'"version": 2')))
     with pytest.raises(headrace.HeadraceError, match="a newer headrace wrote it"):
-        headrace.KeyIndex(version_1 / "zstd", "id", strict=True)
+        headrace.KeyIndex.open(version_1 / "zstd", "id", require_index=True)
     with pytest.raises(headrace.HeadraceError, match="something else is in its place"):
-        headrace.build_lookup_index(
+        headrace.KeyIndex.build(
             version_1 / "zstd", "id", index=version_1 / "zstd.jnx.id"
         )
 

@@ -49,8 +49,8 @@ def test_each_part_gets_the_index_of_a_local_build(ran, pipeline):
     for path in result.rglob("*.jnx*"):
         path.unlink()
     parts = sorted(map(str, result.rglob("part-*.zst")))
-    list(headrace.build_lookup_indexes(parts, "id"))
-    list(headrace.build_graph_indexes(str(result), "id", None, "to", reverse=True))
+    list(headrace.KeyIndex.build_each(parts, "id"))
+    list(headrace.GraphIndex.build_each(str(result), "id", None, "to", incoming=True))
     assert files(pipeline) == built
     facts = json.loads((Place(pipeline).root / "report.json").read_text())
     assert [each["title"] for each in facts["indexes"]] == ["key id", "edges id, to"]

@@ -44,7 +44,7 @@ def counts(report):
 
 
 def state(pipeline):
-    return headrace.check_lookup_index(Place(pipeline).result, "id", deep=True)
+    return headrace.KeyIndex.check(Place(pipeline).result, "id", deep=True)
 
 
 def test_it_is_that_of_a_local_build(ran, pipeline, made):
@@ -55,10 +55,12 @@ def test_it_is_that_of_a_local_build(ran, pipeline, made):
     place = Place(pipeline).result / "rows.jnx.id"
     built = {each.name: each.read_bytes() for each in place.iterdir()}
     shutil.rmtree(place)
-    headrace.build_lookup_index(Place(pipeline).result, "id")
+    headrace.KeyIndex.build(Place(pipeline).result, "id")
     assert {each.name: each.read_bytes() for each in place.iterdir()} == built
     assert state(pipeline)["fresh"]
-    with headrace.KeyIndex(Place(pipeline).result, "id", strict=True) as keys:
+    with headrace.KeyIndex.open(
+        Place(pipeline).result, "id", require_index=True
+    ) as keys:
         assert keys.get(7) == [{"id": 7, "to": 1}]
 
 
@@ -72,7 +74,9 @@ def test_parts_that_came_are_indexed_behind_it(ran, pipeline, rows, tmp_path, ma
     assert counts(pipeline.run()) == [(1, 3, 1)]
     said = state(pipeline)
     assert (said["fresh"], said["delta"]["parts"]) == (True, 1)
-    with headrace.KeyIndex(Place(pipeline).result, "id", strict=True) as keys:
+    with headrace.KeyIndex.open(
+        Place(pipeline).result, "id", require_index=True
+    ) as keys:
         assert keys.get(77) == [{"id": 77, "to": 1}]
 
 

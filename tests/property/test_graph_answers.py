@@ -25,7 +25,7 @@ PREDICATES = st.none() | st.lists(st.sampled_from(["p", "q", "", "2", "no"]))
 OPTIONS = st.fixed_dictionaries(
     {
         "hops": st.none() | st.integers(0, 4),
-        "predicates": PREDICATES,
+        "pred": PREDICATES,
         "direction": DIRECTION,
         "emit": st.sampled_from(["nodes", "edges", "tree"]),
         "limit": st.none() | st.integers(0, 6),
@@ -52,23 +52,23 @@ def text(lines):
 
 
 def by_scan(source):
-    return headrace.Graph(source, index=False)
+    return headrace.GraphIndex.open(source, index=False)
 
 
 def by_keys(source):
     for field in ("from", "to"):
-        headrace.build_lookup_index(source, field)
-    return headrace.Graph(source, strict=True)
+        headrace.KeyIndex.build(source, field)
+    return headrace.GraphIndex.open(source, require_index=True)
 
 
 def by_graph(source):
-    headrace.build_graph_index(source, "from", "pred", "to", reverse=True)
-    return headrace.Graph(source, strict=True)
+    headrace.GraphIndex.build(source, "from", "pred", "to", incoming=True)
+    return headrace.GraphIndex.open(source, require_index=True)
 
 
 def by_graph_without_incoming_edges(source):
-    headrace.build_graph_index(source, "from", "pred", "to")
-    return headrace.Graph(source, tell=lambda *_: None)
+    headrace.GraphIndex.build(source, "from", "pred", "to")
+    return headrace.GraphIndex.open(source, report=lambda *_: None)
 
 
 def by_a_scan_of_several_files(source):
@@ -78,7 +78,7 @@ def by_a_scan_of_several_files(source):
     parts = [source.with_name(f"{number}.jsonl") for number in range(3)]
     for number, part in enumerate(parts):
         part.write_bytes(b"".join(lines[cuts[number] : cuts[number + 1]]))
-    return headrace.Graph(parts, index=False)
+    return headrace.GraphIndex.open(parts, index=False)
 
 
 WAYS = [
@@ -116,7 +116,7 @@ def test_expanding(directory, lines, way, seeds, options):
                 found.truncated,
                 found.capped,
             )
-        which = {name: options[name] for name in ("direction", "predicates")}
+        which = {name: options[name] for name in ("direction", "pred")}
         for node in seeds:
             slow = edges_at(edges, node, **which)
             assert list(graph.neighbors(node, **which)) == list(
@@ -129,13 +129,13 @@ def test_expanding(directory, lines, way, seeds, options):
     start=NODE,
     goal=NODE,
     hops=st.none() | st.integers(0, 4),
-    predicates=PREDICATES,
+    pred=PREDICATES,
     direction=DIRECTION,
 )
-def test_shortest_ways(directory, lines, start, goal, hops, predicates, direction):
+def test_shortest_ways(directory, lines, start, goal, hops, pred, direction):
     data = text(lines)
     edges = list(edges_in(data))
-    options = {"hops": hops, "predicates": predicates, "direction": direction}
+    options = {"hops": hops, "pred": pred, "direction": direction}
     answers = []
     for way in WAYS:
         with way(fresh(directory, data)) as graph:
@@ -159,7 +159,7 @@ def test_shortest_ways(directory, lines, start, goal, hops, predicates, directio
         assert {at, node.node} == {edge.from_, edge.to}
         assert direction != "out" or at == edge.from_
         assert direction != "in" or at == edge.to
-        assert predicates is None or edge.pred in predicates
+        assert pred is None or edge.pred in pred
         at = node.node
 
 
@@ -197,16 +197,16 @@ def test_damage_changes_no_answer(directory, lines, seeds, options, place, bit):
     data = text(lines)
     edges = list(edges_in(data))
     source = fresh(directory, data)
-    path = headrace.build_graph_index(source, "from", "pred", "to", reverse=True).path
+    path = headrace.GraphIndex.build(source, "from", "pred", "to", incoming=True).path
     damaged = bytearray(path.read_bytes())
     damaged[place % len(damaged)] ^= 1 << bit
     path.write_bytes(damaged)
-    with headrace.Graph(source, tell=lambda *_: None) as graph:
+    with headrace.GraphIndex.open(source, report=lambda *_: None) as graph:
         found = graph.expand(seeds, **options)
         steps = [tuple(step) for step in found]
         assert (steps, found.truncated) == expand(edges, seeds, **options)
         assert graph.to_arrow().num_rows == graph.stats().edges == len(edges)
-    with headrace.Graph(source, tell=lambda *_: None) as graph:
+    with headrace.GraphIndex.open(source, report=lambda *_: None) as graph:
         table = graph.expand(seeds, **(options | {"emit": "nodes"})).to_arrow()
         nodes = [step for step in steps if len(step) == 3]
         assert [tuple(row.values()) for row in table.to_pylist()] == nodes

@@ -32,7 +32,7 @@ DIRECTION = st.sampled_from(["out", "in", "both"])
 OPTIONS = st.fixed_dictionaries(
     {
         "hops": st.none() | st.integers(0, 4),
-        "predicates": st.none() | st.lists(st.sampled_from(["p", "q", "", "no"])),
+        "pred": st.none() | st.lists(st.sampled_from(["p", "q", "", "no"])),
         "direction": DIRECTION,
         "emit": st.sampled_from(["nodes", "edges", "tree"]),
         "limit": st.none() | st.integers(0, 6),
@@ -58,6 +58,12 @@ def fresh(directory, data):
     return source
 
 
+def for_core(options):
+    """Return options by the names that the core gives them."""
+    names = {"pred": "predicates"}
+    return {names.get(name, name): value for name, value in options.items()}
+
+
 def reached(source, direction="both", fields=FIELDS):
     troubles = []
     wanted = Wanted(
@@ -67,7 +73,7 @@ def reached(source, direction="both", fields=FIELDS):
         False,
         1 << 20,
         1,
-        lambda trouble, _way: troubles.append(trouble),
+        lambda trouble, _strategy: troubles.append(trouble),
     )
     return reach_edges(edge_files(source), wanted), [error.kind for error in troubles]
 
@@ -77,13 +83,13 @@ def prepare_nothing(source):
 
 
 def prepare_graph(source):
-    headrace.build_graph_index(source, *FIELDS, reverse=True)
+    headrace.GraphIndex.build(source, *FIELDS, incoming=True)
     return "graph", []
 
 
 def prepare_keys(source):
-    headrace.build_lookup_index(source, "from")
-    headrace.build_lookup_index(source, "to", version=2)
+    headrace.KeyIndex.build(source, "from")
+    headrace.KeyIndex.build(source, "to", index_version=2)
     return "keys", []
 
 
@@ -115,20 +121,20 @@ def test_every_way_is_that_of_a_slow_search(
     source = fresh(directory, data)
     expected_path, expected_troubles = how(source)
     reach, troubles = reached(source)
-    assert reach.path == expected_path
+    assert reach.strategy == expected_path
     if expected_troubles is not None:
         assert troubles == expected_troubles
     edges = list(edges_in(data))
-    expansion = reach.access.expand(seeds, **options)
+    expansion = reach.access.expand(seeds, **for_core(options))
     found = [tuple(step) for step in steps(expansion)]
     assert (found, expansion.truncated) == expand(edges, seeds, **options)
     known = {end for start, _, stop, _ in edges for end in (start, stop)}
     if options["limit"] is None:
         assert set(expansion.missing) == set(seeds) - known
     for node in {*seeds, "a"}:
-        which = {name: options[name] for name in ("direction", "predicates")}
+        which = {name: options[name] for name in ("direction", "pred")}
         slow = edges_at(edges, node, **which) if node in known else None
-        assert reach.access.edges(node, **which) == slow
+        assert reach.access.edges(node, **for_core(which)) == slow
 
 
 @given(lines=LINES, start=NODE, goal=NODE, direction=DIRECTION)
@@ -160,7 +166,7 @@ def test_a_way_has_as_many_edges_as_its_goal_is_away(
 def test_a_damaged_or_stale_index_changes_nothing(directory, lines, edit, kind):
     data = text(lines)
     source = fresh(directory, data)
-    path = headrace.build_graph_index(source, *FIELDS, reverse=True).path
+    path = headrace.GraphIndex.build(source, *FIELDS, incoming=True).path
     if kind == 0:
         damaged = bytearray(path.read_bytes())
         damaged[edit % len(damaged)] ^= 1 << (edit % 8)

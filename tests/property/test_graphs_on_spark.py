@@ -34,16 +34,16 @@ def no_index(_path):
 
 
 def graph_index(path):
-    headrace.build_graph_index(path, "from", "pred", "to", reverse=True)
+    headrace.GraphIndex.build(path, "from", "pred", "to", incoming=True)
 
 
 def graph_index_without_incoming_edges(path):
-    headrace.build_graph_index(path, "from", "pred", "to")
+    headrace.GraphIndex.build(path, "from", "pred", "to")
 
 
 def key_indexes(path):
     for field in ("from", "to"):
-        headrace.build_lookup_index(path, field)
+        headrace.KeyIndex.build(path, field)
 
 
 def updated_graph_index(path):
@@ -51,7 +51,7 @@ def updated_graph_index(path):
     path.write_bytes(data[: len(data) // 2])
     graph_index(path)
     path.write_bytes(data)
-    headrace.update_graph_index(path)
+    headrace.GraphIndex.update(path)
 
 
 INDEXES = [
@@ -88,7 +88,7 @@ def test_one_file(
     monkeypatch.setattr(hops, "MOST_HELD", held)
     (path,) = write(directory, [text(lines) + last.encode()])
     index(path)
-    with headrace.Graph(path, tell=lambda *_: None) as graph:
+    with headrace.GraphIndex.open(path, report=lambda *_: None) as graph:
         expected = outcome(graph.expand(seeds, **options))
         spark = graph.on_spark(partition_bytes=size)
         assert outcome(spark.expand(seeds, **options)) == expected
@@ -124,7 +124,7 @@ def test_several_files_are_one_after_the_other(
     for path, index in zip(write(directory, data), indexes, strict=False):
         (indexes[0] if same else index)(path)
     edges = list(edges_in(b"".join(data)))
-    with headrace.Graph(directory, tell=lambda *_: None) as graph:
+    with headrace.GraphIndex.open(directory, report=lambda *_: None) as graph:
         found = graph.on_spark(partition_bytes=size).expand(seeds, **options)
         steps = [tuple(step) for step in found]
     assert (steps, found.truncated) == expand(edges, seeds, **options)
@@ -144,11 +144,11 @@ def test_damage_changes_no_answer(
     monkeypatch.setattr("headrace.api.graph.spark._start", in_process)
     data = text(lines)
     (path,) = write(directory, [data])
-    index = headrace.build_graph_index(path, "from", "pred", "to", reverse=True).path
+    index = headrace.GraphIndex.build(path, "from", "pred", "to", incoming=True).path
     damaged = bytearray(index.read_bytes())
     damaged[place % len(damaged)] ^= 1 << bit
     index.write_bytes(damaged)
-    with headrace.Graph(path, tell=lambda *_: None) as graph:
+    with headrace.GraphIndex.open(path, report=lambda *_: None) as graph:
         found = graph.on_spark().expand(seeds, **options)
         steps = [tuple(step) for step in found]
     assert (steps, found.truncated) == expand(list(edges_in(data)), seeds, **options)

@@ -103,8 +103,8 @@ def test_an_index_changes_nothing(
     left_file = written(directory / "left.jsonl", left)
     right_file = written(directory / "right.jsonl", right)
     index = directory / "right.jsonl.jnx"
-    headrace.build_lookup_index(
-        right_file, fields, version=version, index=index, force=True
+    headrace.KeyIndex.build(
+        right_file, fields, index_version=version, index=index, force=True
     )
     # So that it is believed without reading the file again.
     later = index.stat().st_mtime_ns + 10**9

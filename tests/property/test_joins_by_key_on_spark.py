@@ -60,7 +60,7 @@ def indexed(directory, left, parts, fields):
     ]
     for right in rights:
         index = right.with_name(f"{right.name}.jnx")
-        headrace.build_lookup_index(right, fields, index=index, force=True)
+        headrace.KeyIndex.build(right, fields, index=index, force=True)
         # So that it is believed without reading the file again.
         later = index.stat().st_mtime_ns + 10**9
         os.utime(index, ns=(later, later))
@@ -74,7 +74,7 @@ def in_a_set(directory, left, right, fields):
     records = [line for line in right if line.strip()]
     shards = write(directory / "set", records, most=4, overwrite=True)
     shutil.rmtree(directory / "set" / f"rows.jnx.{','.join(fields)}", True)
-    headrace.build_lookup_index(shards, fields)
+    headrace.KeyIndex.build(shards, fields)
     return left_file, shards
 
 

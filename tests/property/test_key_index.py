@@ -90,7 +90,7 @@ def compare(path, data, asked, fields=("k",), *, typed=False):
     """Ask an index, whatever its state, and look at all rows."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", HeadraceWarning)
-        index = headrace.KeyIndex(path, fields, index=path.with_name("i.jnx"))
+        index = headrace.KeyIndex.open(path, fields, index=path.with_name("i.jnx"))
     for key in asked:
         whole = key if len(fields) > 1 else [key]
         spelled = f"[{','.join(whole)}]" if len(fields) > 1 else key

@@ -67,7 +67,12 @@ class Files:
         }
         self.kept = {}
         self.where = {"index": base}
-        self.options = {"version": version, "mode": mode, "threads": 1, **self.where}
+        self.options = {
+            "index_version": version,
+            "mode": mode,
+            "threads": 1,
+            **self.where,
+        }
         for path in self.files.values():
             path.unlink(missing_ok=True)
 
@@ -79,13 +84,13 @@ class Files:
             file.write(text.encode())
 
     def build(self, _):
-        headrace.build_lookup_index(self.source, "k", **self.options)
+        headrace.KeyIndex.build(self.source, "k", **self.options)
 
     def update(self, _):
-        headrace.update_lookup_index(self.source, "k", threads=1, **self.where)
+        headrace.KeyIndex.update(self.source, "k", threads=1, **self.where)
 
     def compact(self, _):
-        headrace.compact_lookup_index(self.source, "k", **self.where)
+        headrace.KeyIndex.compact(self.source, "k", **self.where)
 
     def touch(self, _):
         os.utime(self.source, ns=(1, 1))
@@ -121,7 +126,7 @@ class Files:
         """Ask the index, whatever its state, and look at all rows."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", HeadraceWarning)
-            index = headrace.KeyIndex(self.source, "k", **self.where)
+            index = headrace.KeyIndex.open(self.source, "k", **self.where)
             for key in asked:
                 answers = index.answers([request_of_json(key, ["k"], typed=False)])
                 found = [line for _, rows in answers for line in rows.contents()]
@@ -190,7 +195,7 @@ def test_two_that_became_one_are_what_is_built_anew(directory, states, version):
     for state in states[1:]:
         files.append(state)
         files.update(None)
-        checked = headrace.check_lookup_index(files.source, deep=True, **files.where)
+        checked = headrace.KeyIndex.check(files.source, deep=True, **files.where)
         assert (checked["valid"], checked["fresh"]) == (True, True)
     files.compact(None)
     assert not files.files["delta"].exists()
@@ -219,7 +224,7 @@ def test_compact_indexes_know_how_many_keys_they_have(directory, rows, grown, ke
         files.update(None)
         with suppress(KeyIndexError):  # four times the rows it was built with
             files.compact(None)
-        checked = headrace.check_lookup_index(files.source, deep=True, **files.where)
+        checked = headrace.KeyIndex.check(files.source, deep=True, **files.where)
         known = min(rows, keys)
         assert (checked["valid"], checked["records"]) == (True, rows)
         assert checked["keys"] == (known if "delta" not in checked else None)

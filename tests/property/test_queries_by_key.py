@@ -166,7 +166,7 @@ def indexed(path, keys, version, more=b"", **options):
         with path.open("ab") as file:
             file.write(more)
         for fields, index in indexes.items():
-            headrace.update_lookup_index(path, fields, index=index)
+            headrace.KeyIndex.update(path, fields, index=index)
     for file in path.parent.glob(f"{path.name}.jnx*"):
         later = file.stat().st_mtime_ns + 10**9
         os.utime(file, ns=(later, later))

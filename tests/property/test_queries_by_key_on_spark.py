@@ -129,7 +129,7 @@ def test_the_index_of_a_set_changes_nothing(directory, monkeypatch, data):
     shutil.rmtree(where, ignore_errors=True)
     where.mkdir()
     shards = write(where, records, codec=codec, most=most, block_bytes=80)
-    headrace.build_lookup_index(where, "k")
+    headrace.KeyIndex.build(where, "k")
     state = data.draw(st.sampled_from(["fresh", "fresh", "grown", "damaged"]))
     if state == "grown":
         write(where, records[:3], codec=codec)

@@ -161,8 +161,8 @@ def test_rows_that_came_later_are_joined(
         file.write(torn)
     index = directory / "right.jnx"
     # The delta of an earlier index may lie beside it.
-    headrace.build_lookup_index(
-        right_file, on[1], version=version, index=index, force=True
+    headrace.KeyIndex.build(
+        right_file, on[1], index_version=version, index=index, force=True
     )
     lines = [*right, torn]
     for last, added in enumerate(more, start=1):
@@ -172,7 +172,7 @@ def test_rows_that_came_later_are_joined(
         lines[-1] += first
         lines += [*added, ""]
         if updates and last < len(more):
-            headrace.update_lookup_index(right_file, on[1], index=index)
+            headrace.KeyIndex.update(right_file, on[1], index=index)
     rows, _bad = expected(left, lines, on, form)
     found, _stats = joined(
         left_file, right_file, on, form, strategy="index", index=index

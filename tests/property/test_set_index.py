@@ -41,7 +41,7 @@ def place(tmp_path_factory):
 def opened(shards):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", HeadraceWarning)
-        return headrace.KeyIndex(shards.path, "k")
+        return headrace.KeyIndex.open(shards.path, "k")
 
 
 def compare(shards, lines):
@@ -83,19 +83,19 @@ def test_it_finds_what_a_scan_finds(place, first, steps, codec, rows):
             lines = list(more)
             shards = write(directory, more, codec=codec, most=7, overwrite=True)
         elif step == "compact":
-            headrace.compact_lookup_index(directory, "k")
+            headrace.KeyIndex.compact(directory, "k")
         else:
             for source in shards.sources():
                 os.utime(source.location)
         compare(shards, lines)
         if step == "overwrite" and covered:
             with pytest.raises(KeyIndexError, match="other parts now"):
-                headrace.update_lookup_index(directory, "k")
-            headrace.update_lookup_index(directory, "k", full=True)
+                headrace.KeyIndex.update(directory, "k")
+            headrace.KeyIndex.update(directory, "k", full=True)
         else:
-            headrace.update_lookup_index(directory, "k")
+            headrace.KeyIndex.update(directory, "k")
         assert compare(shards, lines).is_fresh()
-        checked = headrace.check_lookup_index(directory, "k", deep=True)
+        checked = headrace.KeyIndex.check(directory, "k", deep=True)
         assert (checked["valid"], checked["fresh"]) == (True, True), checked
 
 
@@ -109,12 +109,12 @@ def test_one_made_of_layers_has_the_rows_of_one_built_at_once(place, lines, rows
     shards = write(directory, lines[:half], most=4)
     built(shards, rows)
     shards = write(directory, lines[half:], most=4)
-    headrace.update_lookup_index(directory, "k")
-    headrace.compact_lookup_index(directory, "k")
-    made = headrace.lookup_index_stats(directory, "k")
+    headrace.KeyIndex.update(directory, "k")
+    headrace.KeyIndex.compact(directory, "k")
+    made = headrace.KeyIndex.stats(directory, "k")
     assert "delta" not in made
     built(shards, rows)
-    anew = headrace.lookup_index_stats(directory, "k")
+    anew = headrace.KeyIndex.stats(directory, "k")
     same = ("records", "unique_keys", "lines", "skipped", "parts")
     assert [made[name] for name in same] == [anew[name] for name in same]
 
@@ -127,8 +127,8 @@ def test_damage_is_refused_or_harmless(place, data):
         shards = write(directory, lines[:50], most=9)
         built(shards, 20)
         write(directory, lines[50:], most=9)
-        headrace.update_lookup_index(directory, "k")
-        assert "delta" in headrace.lookup_index_stats(directory, "k")
+        headrace.KeyIndex.update(directory, "k")
+        assert "delta" in headrace.KeyIndex.stats(directory, "k")
     lines = [f'{{"k":{number % 13}}}' for number in range(60)]
     shards = headrace.ShardSet(directory)
     files = sorted((directory / "rows.jnx.k").iterdir())
@@ -143,8 +143,8 @@ def test_damage_is_refused_or_harmless(place, data):
     )
     try:
         compare(shards, lines)
-        checked = headrace.check_lookup_index(directory, "k")
+        checked = headrace.KeyIndex.check(directory, "k")
         assert not checked["valid"], "damage that nobody noticed"
     finally:
         path.write_bytes(content)
-    assert headrace.check_lookup_index(directory, "k")["fresh"]
+    assert headrace.KeyIndex.check(directory, "k")["fresh"]

@@ -102,7 +102,7 @@ def test_rows_of_another_kind_obey_on_error(path, query):
 
 
 def test_an_index_passes_over_no_row_that_fails(path):
-    headrace.build_lookup_index(path, "a.b")
+    headrace.KeyIndex.build(path, "a.b")
     ds = headrace.open(path)
     assert ds.query("$.rows().filter(a.b == 2).count()").to_list() == [1]
     with pytest.raises(RowFailedError):

@@ -28,16 +28,16 @@ def text_of(value):
     return value if isinstance(value, str) else None
 
 
-def edges_at(edges, node, direction, predicates=None):
+def edges_at(edges, node, direction, pred=None):
     """Return the edges of a node: predicate, other end, place, whether they come from it."""
     found = []
-    for start, pred, end, offset in edges:
-        if predicates is not None and pred not in predicates:
+    for start, label, end, offset in edges:
+        if pred is not None and label not in pred:
             continue
         if direction != "in" and start == node:
-            found.append((pred, end, offset, True))
+            found.append((label, end, offset, True))
         elif direction != "out" and end == node:
-            found.append((pred, start, offset, False))
+            found.append((label, start, offset, False))
     return found
 
 
@@ -46,7 +46,7 @@ def expand(
     seeds,
     *,
     hops=None,
-    predicates=None,
+    pred=None,
     direction="out",
     emit="nodes",
     limit=None,
@@ -66,18 +66,18 @@ def expand(
         node = queue.popleft()
         if hops is not None and levels[node] >= hops:
             continue
-        found = edges_at(edges, node, direction, predicates)
-        for pred, other, offset, outgoing in found[:most_edges]:
+        found = edges_at(edges, node, direction, pred)
+        for label, other, offset, outgoing in found[:most_edges]:
             new = other not in levels
             if new and len(levels) == limit:
                 return steps, True
             again = direction == "both" and other in done
             if (emit == "edges" and not again) or (emit == "tree" and new):
                 ends = (node, other) if outgoing else (other, node)
-                steps.append((ends[0], pred, ends[1], offset, new))
+                steps.append((ends[0], label, ends[1], offset, new))
             if new:
                 levels[other] = levels[node] + 1
-                steps.append((other, levels[other], pred))
+                steps.append((other, levels[other], label))
                 queue.append(other)
         done.add(node)
     return steps, False

@@ -135,14 +135,16 @@ class Doing:
 
     def keys(self, path):
         file = path / "rows.jsonl"
-        headrace.build_lookup_index(file, "k", partition_bytes=2000, **self.options)
+        headrace.KeyIndex.build(file, "k", partition_bytes=2000, **self.options)
 
     def set(self, path):
-        headrace.build_lookup_index(path, "k", partition_bytes=2000, **self.options)
+        headrace.KeyIndex.build(path, "k", partition_bytes=2000, **self.options)
 
     def graph(self, path):
         file = path / "rows.jsonl"
-        with headrace.Graph(file, from_="k", pred=None, to="n", index=False) as graph:
+        with headrace.GraphIndex.open(
+            file, from_field="k", pred_field=None, to_field="n", index=False
+        ) as graph:
             master = self.options["master"]
             list(graph.on_spark(master, partition_bytes=2000).expand("7", 2))
 

@@ -26,11 +26,13 @@ def expand(asked, path, strategy):
     asked.patch.setattr(hop_choice, "MOST_HELD", few)
     asked.patch.setattr(edge_jobs, "_NODES_OF_A_TASK", 50)
     hops = []
-    with headrace.Graph(path, index=None if strategy == "index" else False) as graph:
+    with headrace.GraphIndex.open(
+        path, index=None if strategy == "index" else False
+    ) as graph:
         tasks = graph.on_spark(
             asked.master,
             partition_bytes="16KiB",
-            tell_hop=lambda *hop: hops.append(hop[2].strategy),
+            report_hop=lambda *hop: hops.append(hop[2].strategy),
         )
         return hops, list(tasks.expand(SEEDS, 2, emit="edges"))
 
@@ -49,13 +51,13 @@ def path(tmp_path_factory):
             for to in (node * 3 + 1, node * 3 + 2, node * 7):
                 row = {"from": node, "pred": "p", "to": to % NODES}
                 file.write(json.dumps(row) + "\n")
-    headrace.build_graph_index(path, "from", "pred", "to")
+    headrace.GraphIndex.build(path, "from", "pred", "to")
     return path
 
 
 @pytest.fixture(scope="module")
 def expected(path):
-    with headrace.Graph(path) as graph:
+    with headrace.GraphIndex.open(path) as graph:
         return [list(step) for step in graph.expand(SEEDS, 2, emit="edges")]
 
 

@@ -35,10 +35,10 @@ def build(asked, paths, order, what):
     asked.sabotage.give(order)
     options = {"engine": "spark", "master": asked.master, "partition_bytes": "40KiB"}
     if what == "keys":
-        several = headrace.build_lookup_indexes(paths, "id", **options)
+        several = headrace.KeyIndex.build_each(paths, "id", **options)
     else:
         ends = ("id", None, "to")
-        several = headrace.build_graph_indexes(paths, *ends, reverse=True, **options)
+        several = headrace.GraphIndex.build_each(paths, *ends, incoming=True, **options)
     error, built = None, []
     try:
         built += [each.path for each in several]
@@ -59,8 +59,8 @@ def test_an_index_is_whole_whatever_dies(driver, tmp_path):
             for row in range(4000):
                 file.write(json.dumps({"id": row % 900, "to": row % 31}) + "\n")
     expected = {
-        "keys": headrace.build_lookup_indexes(paths, "id"),
-        "edges": headrace.build_graph_indexes(paths, "id", None, "to", reverse=True),
+        "keys": headrace.KeyIndex.build_each(paths, "id"),
+        "edges": headrace.GraphIndex.build_each(paths, "id", None, "to", incoming=True),
     }
     local = {}
     for what, several in expected.items():
@@ -115,7 +115,7 @@ def test_queries_read_what_an_index_leads_to(driver, tmp_path):
     other = data / "other.jsonl"
     other.write_text("".join(f"{line}\n" for line in lines[:1000]))
     for path in (shards.path, other):
-        headrace.build_lookup_index(path, "id")
+        headrace.KeyIndex.build(path, "id")
     paths = [str(shards.path), str(other)]
     with headrace.open(paths, persist=False) as dataset:
         local = [repr(outcome(dataset, query, index=False)) for query in QUERIES]

@@ -65,7 +65,7 @@ def outcome(found):
 
 ASKED = [
     {"hops": 3},
-    {"emit": "edges", "direction": "both", "hops": 2, "predicates": ["p", "no"]},
+    {"emit": "edges", "direction": "both", "hops": 2, "pred": ["p", "no"]},
     {"emit": "tree", "direction": "in", "most_edges": 2, "limit": 300},
 ]
 
@@ -75,21 +75,23 @@ ASKED = [
 def test_every_way_gives_what_one_process_gives(
     spark, directory, whole, force, strategy, several
 ):
-    with headrace.Graph(whole, index=False) as graph:
+    with headrace.GraphIndex.open(whole, index=False) as graph:
         expected = [
             outcome(graph.expand(["né1", "nobody", "hub"], **asked)) for asked in ASKED
         ]
     path = directory if several else whole
     if strategy == "index":
         for part in sorted(path.glob("*.jsonl")) if several else [path]:
-            headrace.build_graph_index(part, "from", "pred", "to", reverse=True)
+            headrace.GraphIndex.build(part, "from", "pred", "to", incoming=True)
     force(strategy)
     hops = []
-    with headrace.Graph(path, index=None if strategy == "index" else False) as graph:
+    with headrace.GraphIndex.open(
+        path, index=None if strategy == "index" else False
+    ) as graph:
         tasks = graph.on_spark(
             HERE,
             partition_bytes="40KiB",
-            tell_hop=lambda *hop: hops.append(hop[2].strategy),
+            report_hop=lambda *hop: hops.append(hop[2].strategy),
         )
         for asked, answer in zip(ASKED, expected, strict=True):
             found = tasks.expand(["né1", "nobody", "hub"], **asked)
@@ -109,7 +111,7 @@ def test_the_command(spark, whole, capfdbinary):
 
 def test_an_expansion_that_is_left_cancels_its_job(spark, whole, force):
     force("broadcast")
-    with headrace.Graph(whole, index=False) as graph:
+    with headrace.GraphIndex.open(whole, index=False) as graph:
         found = graph.on_spark(HERE, partition_bytes="40KiB").expand("hub")
         assert next(found).node == "hub"
         assert next(found).level == 1
@@ -121,7 +123,7 @@ def test_a_file_that_is_changed_ends_it(spark, tmp_path, force):
     path = tmp_path / "edges.jsonl"
     line = b'{"from":"a","pred":"p","to":"b"}\n'
     path.write_bytes(line * 100)
-    with headrace.Graph(path, index=False) as graph:
+    with headrace.GraphIndex.open(path, index=False) as graph:
         tasks = graph.on_spark(HERE)
         found = tasks.expand("a")
         assert next(found).node == "a"

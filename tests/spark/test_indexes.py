@@ -45,20 +45,20 @@ def paths(tmp_path):
 
 
 def edges(sources, **options):
-    return headrace.build_graph_indexes(
-        sources, "from", "pred", "to", reverse=True, **options
+    return headrace.GraphIndex.build_each(
+        sources, "from", "pred", "to", incoming=True, **options
     )
 
 
 def keys(sources, **options):
-    return headrace.build_lookup_indexes(sources, "k", **options)
+    return headrace.KeyIndex.build_each(sources, "k", **options)
 
 
 @pytest.mark.parametrize(
     ("build", "options"),
     [
         pytest.param(keys, {}, id="keys"),
-        pytest.param(keys, {"version": 2}, id="compact"),
+        pytest.param(keys, {"index_version": 2}, id="compact"),
         pytest.param(edges, {}, id="edges"),
     ],
 )
@@ -106,7 +106,7 @@ def test_an_error_of_a_task_is_that_of_a_thread(spark, paths, tmp_path, monkeypa
     raised = []
     for engine in ({}, {"engine": "spark", "master": MASTER, "partition_bytes": 20000}):
         with pytest.raises(DuplicateKeyError) as error:
-            headrace.build_lookup_index("0.jsonl", "k", mode="unique", **engine)
+            headrace.KeyIndex.build("0.jsonl", "k", mode="unique", **engine)
         raised.append(str(error.value))
     assert raised[0] == raised[1]
     assert raised[0].startswith("0.jsonl: lines 6 and 11 both have the key 'hot'")

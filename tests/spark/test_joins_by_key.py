@@ -39,7 +39,7 @@ def sides(tmp_path_factory):
             for number in range(part * 300, part * 300 + 400)
         ]
         path.write_text("".join(lines))
-        headrace.build_lookup_index(path, "id")
+        headrace.KeyIndex.build(path, "id")
     return rows, users
 
 

@@ -44,7 +44,7 @@ EXPECTED = sorted([-1, -1, *(n for n in range(600) if n % 97 in (7, 96))])
 def test_rows_are_those_of_the_keys(load, shards, indexed):
     directory, expected = shards.directory, EXPECTED
     if indexed != "no":
-        headrace.build_lookup_index(directory, "id")
+        headrace.KeyIndex.build(directory, "id")
     codec = shards.metadata.compression.codec
     if indexed == "grown":
         write(directory, lines_of(range(600, 700)), codec=codec)
@@ -89,19 +89,19 @@ def test_columns_are_found_in_the_rows_of_the_keys(load, shards):
             "rare",
             "word",
         }
-        headrace.build_lookup_index(other.directory, "id")
+        headrace.KeyIndex.build(other.directory, "id")
 
 
 def test_keys_of_a_file(load, shards, tmp_path):
     path = tmp_path / "keys.txt"
     path.write_text("7\n\n96\n")
-    headrace.build_lookup_index(shards.directory, "id")
+    headrace.KeyIndex.build(shards.directory, "id")
     frame = load(shards.directory, "n long", keysFile=str(path), keyField="id")
     assert numbers(frame) == EXPECTED
 
 
 def test_keys_of_several_fields(load, shards):
-    headrace.build_lookup_index(shards.directory, ["id", "n"])
+    headrace.KeyIndex.build(shards.directory, ["id", "n"])
     asked = {"keys": '[[7, "7"], ["7", 8], [1, 98]]', "keyField": "id,n"}
     assert numbers(load(shards.directory, "n long", **asked)) == [7, 98]
 
@@ -122,7 +122,7 @@ def test_few_blocks_of_many_are_read(spark, load, tmp_path):
     shards = write(tmp_path, lines, most=2000, block_bytes=64)
     there = sum(part.blocks for part in shards.metadata.parts)
     assert there >= 10_000
-    headrace.build_lookup_index(tmp_path, "id")
+    headrace.KeyIndex.build(tmp_path, "id")
     keys = list(range(0, 10_000, 200))
     asked = {"keys": json.dumps(keys), "keyField": "id"}
     options = read_options({"path": str(tmp_path), **asked})
@@ -137,7 +137,7 @@ def test_few_blocks_of_many_are_read(spark, load, tmp_path):
 def test_one_file_with_an_index_is_read_in_part(load, tmp_path):
     path = tmp_path / "rows.jsonl"
     path.write_text("".join(f"{line}\n" for line in lines_of(range(60_000))))
-    headrace.build_lookup_index(path, "n")
+    headrace.KeyIndex.build(path, "n")
     asked = {"keys": "[5, 59999]", "keyField": "n"}
     options = read_options({"path": str(path), **asked})
     fragments = [each for part in plan(options, number_rows=True) for each in part]
@@ -147,7 +147,7 @@ def test_one_file_with_an_index_is_read_in_part(load, tmp_path):
 
 
 def test_an_index_that_cannot_be_used_is_told_of(shards):
-    headrace.build_lookup_index(shards.directory, "id")
+    headrace.KeyIndex.build(shards.directory, "id")
     part = shards.directory / shards.metadata.parts[0].path
     content = bytearray(part.read_bytes())
     os.utime(part, ns=(0, 0))

@@ -39,12 +39,12 @@ def prepare(directory, kind):
         append_log(f"{directory}.log", range(STREAMED))
     elif kind == "set":
         write(directory, lines, most=100)
-        headrace.build_lookup_index(directory, "k")
+        headrace.KeyIndex.build(directory, "k")
     else:
         directory.mkdir()
         (directory / "rows.jsonl").write_text("".join(f"{line}\n" for line in lines))
     if kind == "keys":
-        index = headrace.build_lookup_index(directory / "rows.jsonl", "k").path
+        index = headrace.KeyIndex.build(directory / "rows.jsonl", "k").path
         index.write_bytes(index.read_bytes()[:-1])
 
 
@@ -152,7 +152,7 @@ def test_a_batch_of_a_stream(driver, killed, name, seen):
 
 def build(asked, path):
     options = {"engine": "spark", "master": asked.master, "partition_bytes": 2000}
-    headrace.build_lookup_index(path, "k", **options)
+    headrace.KeyIndex.build(path, "k", **options)
 
 
 @pytest.mark.parametrize("name", ["keys-take", "keys-publish"])
@@ -165,7 +165,7 @@ def test_the_index_of_a_file(driver, killed, name):
     driver(build, path)
     made = index.read_bytes()
     assert leftovers(path.parent) == []
-    headrace.build_lookup_index(path, "k")
+    headrace.KeyIndex.build(path, "k")
     assert index.read_bytes() == made
     # The one that was there, of which a byte was missing, had not been touched.
     assert before == made[:-1]
@@ -179,19 +179,21 @@ def segments(index):
 def test_the_index_of_a_set(driver, killed, name):
     directory, index = killed / name, killed / name / "rows.jnx.k"
     # The one that was there is used all the while.
-    assert headrace.KeyIndex(directory, "k").is_fresh()
+    assert headrace.KeyIndex.open(directory, "k").is_fresh()
     assert (index / "lock").exists()
     driver(build, directory)
     made, names = segments(index), files(index)
-    assert headrace.KeyIndex(directory, "k").is_fresh()
-    headrace.build_lookup_index(directory, "k")
+    assert headrace.KeyIndex.open(directory, "k").is_fresh()
+    headrace.KeyIndex.build(directory, "k")
     assert segments(index) == made
     assert len(made) == 1
     assert len(names) == 2
 
 
 def expand(asked, path):
-    with headrace.Graph(path, from_="k", pred=None, to="n", index=False) as graph:
+    with headrace.GraphIndex.open(
+        path, from_field="k", pred_field=None, to_field="n", index=False
+    ) as graph:
         tasks = graph.on_spark(asked.master, partition_bytes=2000)
         return list(tasks.expand("7", 2))
 
@@ -199,7 +201,9 @@ def expand(asked, path):
 def test_an_expansion(driver, killed):
     path = killed / "graph-scan/rows.jsonl"
     assert files(path.parent) == {path.name}
-    with headrace.Graph(path, from_="k", pred=None, to="n", index=False) as graph:
+    with headrace.GraphIndex.open(
+        path, from_field="k", pred_field=None, to_field="n", index=False
+    ) as graph:
         expected = [list(step) for step in graph.expand("7", 2)]
     assert driver(expand, path) == expected
     assert len(expected) > 2

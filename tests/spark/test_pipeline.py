@@ -344,7 +344,7 @@ def test_tasks_index_all_of_the_output(spark, tmp_path):
     write(tmp_path / "raw/b.jsonl", [{"id": n} for n in range(300, 320)])
     (report,) = made.run(spark=spark).indexes
     assert (report.built, report.kept, report.rows) == (1, 6, 20)
-    said = headrace.check_lookup_index(tmp_path / "out/result", "id", deep=True)
+    said = headrace.KeyIndex.check(tmp_path / "out/result", "id", deep=True)
     assert (said["valid"], said["fresh"], said["records"]) == (True, True, 320)
 
 

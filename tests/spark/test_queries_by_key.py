@@ -38,8 +38,8 @@ def paths(tmp_path_factory):
     files = [directory / "indexed.jsonl", directory / "other.jsonl"]
     files[0].write_text("\n".join([*lines[600:800], "", ""]))
     files[1].write_text("\n".join(lines[800:]))
-    headrace.build_lookup_index(shards.path, "id")
-    headrace.build_lookup_index(files[0], "id")
+    headrace.KeyIndex.build(shards.path, "id")
+    headrace.KeyIndex.build(files[0], "id")
     return [shards.path, *files]
 
 

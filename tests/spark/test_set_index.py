@@ -81,22 +81,22 @@ def test_both_engines_make_the_same_files(spark, tmp_path, count, codec, segment
         engine.update(open_set(shards), tmp_path / "rows.jnx.k", KeyBuild(("k",)), make)
         results.append(content(tmp_path))
     assert results[0] == results[1]
-    assert headrace.check_lookup_index(tmp_path, "k", deep=True)["fresh"]
+    assert headrace.KeyIndex.check(tmp_path, "k", deep=True)["fresh"]
 
 
 def test_the_command_builds_and_updates_with_spark(spark, tmp_path):
     del spark  # the session that the command finds
     shards = write(tmp_path, some_lines(300, 2), most=60)
-    built = headrace.build_lookup_index(tmp_path, "k", engine="spark", master=MASTER)
+    built = headrace.KeyIndex.build(tmp_path, "k", engine="spark", master=MASTER)
     assert built.lines.bad == 1
-    index = headrace.KeyIndex(tmp_path, "k")
+    index = headrace.KeyIndex.open(tmp_path, "k")
     rows = [json.loads(line) for line in some_lines(300, 2) if line != '{"k":']
     expected = [row for row in rows if str(row.get("k")) in ("7", "7.0")]
     assert index.get(7) == expected
     write(tmp_path, ['{"k": 7, "n": -1}'])
-    updated = headrace.update_lookup_index(tmp_path, "k", engine="spark", master=MASTER)
+    updated = headrace.KeyIndex.update(tmp_path, "k", engine="spark", master=MASTER)
     assert updated.mode == "incremental"
-    index = headrace.KeyIndex(shards.path, "k")
+    index = headrace.KeyIndex.open(shards.path, "k")
     assert index.get(7) == [*expected, {"k": 7, "n": -1}]
 
 
@@ -217,7 +217,7 @@ def test_of_two_jobs_at_once_one_wins(spark, tmp_path):
     for thread in threads:
         thread.join()
     assert sorted(outcomes) in (["made", "refused"], ["made", "made"])
-    checked = headrace.check_lookup_index(tmp_path, "k", deep=True)
+    checked = headrace.KeyIndex.check(tmp_path, "k", deep=True)
     assert (checked["valid"], checked["fresh"]) == (True, True)
 
 
@@ -227,13 +227,9 @@ def test_a_part_that_was_removed_by_hand_is_said_to_be_gone(spark, tmp_path):
     gone = tmp_path / shards.metadata.parts[1].path
     gone.unlink()
     for ask in (
-        lambda: headrace.KeyIndex(tmp_path, "k"),
-        lambda: headrace.build_lookup_index(
-            tmp_path, "k", engine="spark", master=MASTER
-        ),
-        lambda: headrace.update_lookup_index(
-            tmp_path, "k", engine="spark", master=MASTER
-        ),
+        lambda: headrace.KeyIndex.open(tmp_path, "k"),
+        lambda: headrace.KeyIndex.build(tmp_path, "k", engine="spark", master=MASTER),
+        lambda: headrace.KeyIndex.update(tmp_path, "k", engine="spark", master=MASTER),
     ):
         with pytest.raises(BadSetError, match="it is not there"):
             ask()
@@ -244,9 +240,9 @@ def test_a_set_that_was_replaced_is_not_updated(spark, tmp_path):
     made_by(ByTasks(spark, TASK_BYTES), shards)
     write(tmp_path, some_lines(50, 8), overwrite=True)
     with pytest.raises(KeyIndexError, match="other parts now"):
-        headrace.update_lookup_index(tmp_path, "k", engine="spark", master=MASTER)
-    updated = headrace.update_lookup_index(
+        headrace.KeyIndex.update(tmp_path, "k", engine="spark", master=MASTER)
+    updated = headrace.KeyIndex.update(
         tmp_path, "k", engine="spark", master=MASTER, full=True
     )
     assert updated.mode == "full"
-    assert headrace.KeyIndex(tmp_path, "k").is_fresh()
+    assert headrace.KeyIndex.open(tmp_path, "k").is_fresh()

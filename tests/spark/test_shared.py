@@ -63,17 +63,17 @@ def test_an_index_is_refused_before_anything_starts(tmp_path, monkeypatch):
     monkeypatch.delenv("HEADRACE_SHARED", raising=False)
     (tmp_path / "a.jsonl").write_text('{"id":1}\n')
     write(tmp_path / "set", ['{"id":1}'])
-    headrace.build_lookup_index(tmp_path / "set", "id")
+    headrace.KeyIndex.build(tmp_path / "set", "id")
     spark = {"engine": "spark", "master": "spark://127.0.0.1:1"}
     for build, path in (
-        (headrace.build_lookup_index, "a.jsonl"),
-        (headrace.build_lookup_index, "set"),
-        (headrace.update_lookup_index, "set"),
+        (headrace.KeyIndex.build, "a.jsonl"),
+        (headrace.KeyIndex.build, "set"),
+        (headrace.KeyIndex.update, "set"),
     ):
         with pytest.raises(NotSharedError):
             build(tmp_path / path, "id", **spark)
     with pytest.raises(NotSharedError):
-        headrace.build_graph_index(tmp_path / "a.jsonl", "id", None, "to", **spark)
+        headrace.GraphIndex.build(tmp_path / "a.jsonl", "id", None, "to", **spark)
     assert not list(tmp_path.rglob("*.jsonl.jnx*"))
 
 

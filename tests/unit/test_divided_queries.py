@@ -505,7 +505,7 @@ def test_explain_says_where_the_parts_run(files, query, told):
 def test_explain_says_how_and_why_joins_are_done(tmp_path, query, users, indexed, told):
     path = tmp_path / "users.jsonl"
     path.write_bytes(ROWS)
-    headrace.build_lookup_index(path, "id")
+    headrace.KeyIndex.build(path, "id")
     asked = {"names": {"users": path}, "size_hints": {"users": users}}
     with headrace.open(path, persist=False) as dataset:
         result = dataset.query(query, engine="spark", index=indexed, **asked)

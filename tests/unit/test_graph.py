@@ -38,8 +38,8 @@ def source(tmp_path):
 
 @pytest.fixture
 def graph(source):
-    headrace.build_graph_index(source, "from", "pred", "to", reverse=True)
-    with headrace.Graph(source, strict=True) as opened:
+    headrace.GraphIndex.build(source, "from", "pred", "to", incoming=True)
+    with headrace.GraphIndex.open(source, require_index=True) as opened:
         yield opened
 
 
@@ -49,7 +49,7 @@ def test_edges_of_a_node(graph):
         ("q", "b", 64, True),
     ]
     assert [edge.node for edge in graph.in_("a")] == ["7"]
-    assert [edge.pred for edge in graph.in_("b", predicates=["q"])] == ["q"]
+    assert [edge.pred for edge in graph.in_("b", pred=["q"])] == ["q"]
     assert list(graph.out("nobody")) == []
     assert [edge.node for edge in graph.out(7)] == ["a"]
 
@@ -57,7 +57,7 @@ def test_edges_of_a_node(graph):
 def test_neighbours_are_there_once(graph):
     assert list(graph.neighbors("a")) == ["b", "7"]
     assert list(graph.neighbors("a", direction="out")) == ["b"]
-    assert list(graph.neighbors("b", predicates="q", direction="in")) == ["a"]
+    assert list(graph.neighbors("b", pred="q", direction="in")) == ["a"]
     assert list(graph.neighbors("c")) == ["c"]
 
 
@@ -68,7 +68,7 @@ def test_whether_there_is_a_node(graph):
 
 
 def test_expansions_are_iterators(graph):
-    found = graph.expand("a", 2, predicates=["p", "no"], emit="edges")
+    found = graph.expand("a", 2, pred=["p", "no"], emit="edges")
     assert next(found) == Reached("a", 0, None)
     assert next(found) == Followed("a", "p", "b", 0, leads=True)
     assert list(found) == [Reached("b", 1, "p")]
@@ -81,7 +81,7 @@ def test_expansions_are_iterators(graph):
 
 
 def test_what_an_expansion_says_before_it_began(graph):
-    found = graph.expand(["x"], predicates=["no"])
+    found = graph.expand(["x"], pred=["no"])
     assert (found.missing, found.unknown) == ([], [])
     assert (found.truncated, found.capped) == (False, 0)
 
@@ -111,44 +111,44 @@ def test_stats(graph):
 
 
 def test_without_an_index_the_file_is_scanned_once_with_a_warning(source):
-    graph = headrace.Graph(source)
+    graph = headrace.GraphIndex.open(source)
     with pytest.warns(HeadraceWarning, match="no graph index; all rows are scanned"):
         assert [edge.node for edge in graph.out("a")] == ["b", "b"]
     assert [edge.node for edge in graph.out("b")] == ["7"]
     with pytest.warns(HeadraceWarning, match="all rows are scanned"):
         assert [edge.node for edge in graph.in_("a")] == ["7"]
     assert graph.stats().edges == 5
-    assert graph.way("in").path == "scan"
+    assert graph.plan("in").strategy == "scan"
 
 
 def test_no_index_is_looked_for_if_none_is_wanted(source):
     source.with_name(source.name + ".jnx.graph").write_bytes(b"not one")
-    graph = headrace.Graph(source, index=False)
-    assert graph.way().path == "scan"
+    graph = headrace.GraphIndex.open(source, index=False)
+    assert graph.plan().strategy == "scan"
     assert [edge.node for edge in graph.in_("a")] == ["7"]
     assert [edge.node for edge in graph.out("a")] == ["b", "b"]
     with pytest.raises(UsageError, match="index=False"):
-        headrace.Graph(source, index=False, strict=True)
+        headrace.GraphIndex.open(source, index=False, require_index=True)
 
 
 def test_a_stale_graph_and_fresh_keys(source):
-    headrace.build_graph_index(source, "from", "pred", "to")
+    headrace.GraphIndex.build(source, "from", "pred", "to")
     source.write_bytes(ROWS.replace(b'"b"', b'"d"'))
-    headrace.build_lookup_index(source, "from")
-    graph = headrace.Graph(source)
+    headrace.KeyIndex.build(source, "from")
+    graph = headrace.GraphIndex.open(source)
     with pytest.warns(HeadraceWarning, match="changed.*; key indexes are used"):
         assert [edge.node for edge in graph.out("a")] == ["d", "d"]
-    assert graph.way().path == "keys"
+    assert graph.plan().strategy == "keys"
     with pytest.warns(HeadraceWarning, match="changed.*; all rows are scanned"):
         assert graph.stats().edges == 5
     assert graph.stats().edges == 5
 
 
 def test_strict_wants_an_index(source):
-    graph = headrace.Graph(source, strict=True)
+    graph = headrace.GraphIndex.open(source, require_index=True)
     with pytest.raises(GraphIndexError, match="no graph index"):
         graph.out("a")
-    headrace.build_lookup_index(source, "from")
+    headrace.KeyIndex.build(source, "from")
     assert [edge.node for edge in graph.out("a")] == ["b", "b"]
     with pytest.raises(GraphIndexError):
         graph.stats()
@@ -156,9 +156,9 @@ def test_strict_wants_an_index(source):
 
 def test_an_index_may_lie_elsewhere(source, tmp_path):
     place = tmp_path / "elsewhere.graph"
-    headrace.build_graph_index(source, "from", "pred", "to", index=place)
-    graph = headrace.Graph(source, index=place, strict=True)
-    assert graph.way().files == (str(place),)
+    headrace.GraphIndex.build(source, "from", "pred", "to", index=place)
+    graph = headrace.GraphIndex.open(source, index=place, require_index=True)
+    assert graph.plan().files == (str(place),)
     assert [edge.node for edge in graph.out("b")] == ["7"]
 
 
@@ -166,7 +166,7 @@ def damaged_late(source):
     """Make a hub whose index is damaged where its last edges are."""
     rows = [b'{"from":0,"pred":"p","to":%d}\n' % n for n in range(1, LEAVES + 1)]
     source.write_bytes(b"".join(rows))
-    path = headrace.build_graph_index(source, "from", "pred", "to").path
+    path = headrace.GraphIndex.build(source, "from", "pred", "to").path
     header = path.read_bytes()[:64]
     start, end = (int.from_bytes(header[at : at + 8], "little") for at in (32, 40))
     with path.open("r+b") as file:
@@ -178,22 +178,22 @@ def damaged_late(source):
 
 def test_an_expansion_goes_on_where_an_index_turns_out_to_be_damaged(source):
     damaged_late(source)
-    graph = headrace.Graph(source)
+    graph = headrace.GraphIndex.open(source)
     # Edges are counted one by one, so that the damage is behind the first steps.
     found = graph.expand(0, most_edges=LEAVES)
     first = next(found)
-    assert graph.way().path == "graph"
+    assert graph.plan().strategy == "graph"
     with pytest.warns(HeadraceWarning, match="; all rows are scanned") as said:
         nodes = [first, *found]
     assert [step.node for step in nodes] == [str(n) for n in range(LEAVES + 1)]
     assert len(said) == 1
-    assert graph.way().path == "scan"
+    assert graph.plan().strategy == "scan"
     assert len(graph.shortest_path(0, LEAVES)) == 3
 
 
 def test_a_damaged_index_is_an_error_if_somebody_is_strict(source):
     damaged_late(source)
-    graph = headrace.Graph(source, strict=True)
+    graph = headrace.GraphIndex.open(source, require_index=True)
     with pytest.raises(GraphIndexError, match="index build"):
         list(graph.expand(0))
 
@@ -201,14 +201,18 @@ def test_a_damaged_index_is_an_error_if_somebody_is_strict(source):
 def test_key_indexes_that_turn_out_to_be_damaged(source):
     rows = [b'{"from":%d,"pred":"p","to":%d}\n' % (n % 300, n) for n in range(3000)]
     source.write_bytes(b"".join(rows))
-    path = headrace.build_lookup_index(source, "from").path
-    expected = list(headrace.Graph(source, strict=True).expand(1, emit="edges"))
+    path = headrace.KeyIndex.build(source, "from").path
+    expected = list(
+        headrace.GraphIndex.open(source, require_index=True).expand(1, emit="edges")
+    )
     whole, said = path.read_bytes(), set()
     for place in range(0, len(whole), 4001):
         damaged = bytearray(whole)
         damaged[place] ^= 4
         path.write_bytes(damaged)
-        graph = headrace.Graph(source, tell=lambda *told: said.add(told[0].kind))
+        graph = headrace.GraphIndex.open(
+            source, report=lambda *told: said.add(told[0].kind)
+        )
         assert list(graph.expand(1, emit="edges")) == expected
     assert "corrupt" in said
 
@@ -216,15 +220,17 @@ def test_key_indexes_that_turn_out_to_be_damaged(source):
 def test_threads_that_find_damage_scan_once(source):
     damaged_late(source)
     troubles = []
-    graph = headrace.Graph(source, tell=lambda error, path: troubles.append(path))
+    graph = headrace.GraphIndex.open(
+        source, report=lambda error, path: troubles.append(path)
+    )
     with ThreadPoolExecutor(4) as pool:
         counts = list(pool.map(lambda _: sum(1 for _ in graph.expand(0)), range(4)))
     assert (counts, troubles) == ([LEAVES + 1] * 4, ["scan"])
 
 
 def test_rows_that_change_while_keys_lead_to_them(source):
-    headrace.build_lookup_index(source, "from")
-    graph = headrace.Graph(source)
+    headrace.KeyIndex.build(source, "from")
+    graph = headrace.GraphIndex.open(source)
     assert [edge.node for edge in graph.out("a")] == ["b", "b"]
     source.write_bytes(ROWS[:40])
     with pytest.raises(SourceChangedError):
@@ -237,13 +243,13 @@ def test_an_index_and_its_file_may_be_replaced_on_the_way(source):
         b'{"from":%d,"pred":"p","to":%d}\n' % (n, n + 1) for n in range(20_000)
     )
     source.write_bytes(rows)
-    headrace.build_graph_index(source, "from", "pred", "to")
-    with headrace.Graph(source, strict=True) as graph:
+    headrace.GraphIndex.build(source, "from", "pred", "to")
+    with headrace.GraphIndex.open(source, require_index=True) as graph:
         found = graph.expand(0)
         first = next(found)
         source.with_name("new").write_bytes(ROWS)
         source.with_name("new").replace(source)
-        headrace.build_graph_index(source, "from", "pred", "to", force=True)
+        headrace.GraphIndex.build(source, "from", "pred", "to", force=True)
         steps = [first, *found]
     assert [step.node for step in steps] == [str(n) for n in range(20_001)]
 
@@ -263,8 +269,8 @@ def test_graphs_of_every_shape_come_to_an_end(source, rows, steps, indexed):
     row = '{{"from":"{}","pred":"p","to":"{}"}}\n'
     source.write_text("".join(row.format(*ends) for ends in rows.split()))
     if indexed:
-        headrace.build_graph_index(source, "from", "pred", "to")
-    with headrace.Graph(source, index=None if indexed else False) as graph:
+        headrace.GraphIndex.build(source, "from", "pred", "to")
+    with headrace.GraphIndex.open(source, index=None if indexed else False) as graph:
         found = graph.expand("a", emit="edges")
         told = [
             step.node if isinstance(step, Reached) else step.from_ + step.to
@@ -291,16 +297,16 @@ def test_many_threads_ask_one_graph(graph):
 
 
 def test_a_graph_that_was_closed(source):
-    with headrace.Graph(source, index=False) as graph:
+    with headrace.GraphIndex.open(source, index=False) as graph:
         assert [edge.node for edge in graph.out("b")] == ["7"]
     with pytest.raises(UsageError, match="closed"):
         graph.out("b")
 
 
-@pytest.mark.parametrize("fields", [("from",), (None, "pred"), (None, None, "to")])
-def test_an_edge_has_two_ends(source, fields):
+@pytest.mark.parametrize("field", ["from", "pred", "to"])
+def test_an_edge_has_two_ends(source, field):
     with pytest.raises(UsageError, match="both ends"):
-        headrace.Graph(source, *fields)
+        headrace.GraphIndex.open(source, **{f"{field}_field": field})
 
 
 def test_nodes_are_texts_or_whole_numbers(graph):
@@ -319,9 +325,9 @@ def test_edges_of_several_files_are_those_of_all_in_order(source, tmp_path, comp
     for number, cut in enumerate([slice(0, 2), slice(2, 3), slice(3, None)]):
         name, content = parts / f"{number}.jsonl", b"".join(lines[cut])
         name.write_bytes(compress(content))
-    whole = headrace.Graph(source, index=False)
+    whole = headrace.GraphIndex.open(source, index=False)
     for edges in (parts, sorted(parts.iterdir()), str(parts / "*.jsonl")):
-        several = headrace.Graph(edges, index=False)
+        several = headrace.GraphIndex.open(edges, index=False)
         assert several.to_arrow().equals(whole.to_arrow())
         for direction in ("out", "in", "both"):
             options = {"direction": direction, "emit": "edges"}
@@ -335,7 +341,7 @@ def test_a_part_without_a_last_newline_is_no_part_of_the_next_row(tmp_path):
     first, second = tmp_path / "1.jsonl", tmp_path / "2.jsonl"
     first.write_bytes(b'{"from":"a","pred":"p","to":"b"}')
     second.write_bytes(b'{"from":"b","pred":"p","to":"c"}\n')
-    graph = headrace.Graph([first, second], index=False)
+    graph = headrace.GraphIndex.open([first, second], index=False)
     assert [step.node for step in graph.expand("a")] == ["a", "b", "c"]
     assert [edge.offset for edge in graph.out("b")] == [first.stat().st_size]
     assert graph.location == f"{first} and 1 more"
@@ -345,7 +351,7 @@ def test_a_set_without_parts_is_a_graph_without_edges(tmp_path):
     with headrace.ShardWriter(tmp_path / "none"):
         pass
     for edges in (tmp_path / "none", [tmp_path / "none"]):
-        graph = headrace.Graph(edges, index=False)
+        graph = headrace.GraphIndex.open(edges, index=False)
         assert [step.node for step in graph.expand("a")] == ["a"]
         assert (graph.stats().edges, graph.to_arrow().num_rows) == (0, 0)
         assert graph.location == str(tmp_path / "none")
@@ -353,23 +359,23 @@ def test_a_set_without_parts_is_a_graph_without_edges(tmp_path):
 
 def test_an_index_that_was_named_and_is_not_there_is_told_by_its_name(source):
     with pytest.raises(GraphIndexError, match="elsewhere: there is no graph index"):
-        headrace.Graph(source, index="elsewhere", strict=True).reach()
+        headrace.GraphIndex.open(source, index="elsewhere", require_index=True).reach()
 
 
 def test_several_files_have_no_index(tmp_path, source):
     (tmp_path / "more.jsonl").write_bytes(b"")
     with pytest.raises(UsageError, match="several files have no index"):
-        headrace.Graph(tmp_path, index="one.jnx.graph")
+        headrace.GraphIndex.open(tmp_path, index="one.jnx.graph")
     with pytest.raises(
         UsageError, match=r"and this is 2; name one of them.*query '\$'"
     ):
-        headrace.build_graph_index(tmp_path, "from", "pred", "to")
+        headrace.GraphIndex.build(tmp_path, "from", "pred", "to")
     with pytest.raises(
         GraphIndexError, match="a graph index is of one file, and the edges are in 2"
     ):
-        headrace.Graph(tmp_path, strict=True).reach()
+        headrace.GraphIndex.open(tmp_path, require_index=True).reach()
     with pytest.warns(HeadraceWarning, match="edges are in 2.*all rows are scanned"):
-        headrace.Graph(tmp_path).reach()
+        headrace.GraphIndex.open(tmp_path).reach()
 
 
 def test_what_names_no_node_is_refused(graph):
@@ -377,7 +383,7 @@ def test_what_names_no_node_is_refused(graph):
         with pytest.raises(UsageError):
             graph.expand(seeds)
     with pytest.raises(UsageError, match="not a text in UTF-8"):
-        graph.expand("a", predicates=["\udcff"])
+        graph.expand("a", pred=["\udcff"])
     for name in ("hops", "limit", "most_edges"):
         with pytest.raises(UsageError, match=f"{name} -1: it cannot be below 0"):
             graph.expand("a", **{name: -1})
@@ -388,11 +394,13 @@ def test_what_names_no_node_is_refused(graph):
 @pytest.mark.parametrize("fields", [["from"], ["from", "to"]])
 def test_key_indexes_know_no_node_that_has_no_edge(source, fields):
     for field in fields:
-        headrace.build_lookup_index(source, field)
+        headrace.KeyIndex.build(source, field)
     told = []
-    with headrace.Graph(source, tell=lambda *said: told.append(said)) as graph:
+    with headrace.GraphIndex.open(
+        source, report=lambda *said: told.append(said)
+    ) as graph:
         graph.reach("out")
-        assert graph.way().path == "keys"
+        assert graph.plan().strategy == "keys"
         found = [node for node in ("a", "b", "7", "c", "zzz") if node in graph]
     assert found == ["a", "b", "7", "c"]
     assert [(trouble.kind, way) for trouble, way in told] == [("missing", "scan")]
@@ -403,38 +411,42 @@ def test_the_fields_of_several_files_are_those_of_the_first_index(tmp_path):
     parts[0].write_bytes(b'{"src":"a","dst":"b","from":"a","to":"no"}\n')
     parts[1].write_bytes(b'{"src":"b","dst":"c","from":"b","to":"no"}\n')
     for part in parts:
-        headrace.build_graph_index(part, "src", None, "dst")
-    graph = headrace.Graph(parts, tell=lambda *_: None)
+        headrace.GraphIndex.build(part, "src", None, "dst")
+    graph = headrace.GraphIndex.open(parts, report=lambda *_: None)
     assert [step.node for step in graph.expand("a")] == ["a", "b", "c"]
 
 
 def test_a_damaged_index_is_told_with_the_fields_that_are_taken(source):
-    path = headrace.build_graph_index(source, "from", "pred", "to").path
+    path = headrace.GraphIndex.build(source, "from", "pred", "to").path
     path.write_bytes(path.read_bytes()[:-1])
     said = []
-    headrace.Graph(source, tell=lambda *told: said.append(told[0])).reach()
+    headrace.GraphIndex.open(source, report=lambda *told: said.append(told[0])).reach()
     assert "taken to be of from, pred, to: name the fields" in said[-1].reason
     said.clear()
-    headrace.Graph(
-        source, "from", "pred", "to", tell=lambda *told: said.append(told[0])
+    headrace.GraphIndex.open(
+        source,
+        from_field="from",
+        pred_field="pred",
+        to_field="to",
+        report=lambda *told: said.append(told[0]),
     ).reach()
     assert "taken to be" not in said[-1].reason
 
 
 def test_an_index_that_is_empty_is_replaced(source):
-    path = headrace.build_graph_index(source, "from", "pred", "to").path
+    path = headrace.GraphIndex.build(source, "from", "pred", "to").path
     whole = path.read_bytes()
     path.write_bytes(b"")
-    headrace.build_graph_index(source, "from", "pred", "to")
+    headrace.GraphIndex.build(source, "from", "pred", "to")
     assert path.read_bytes() == whole
 
 
 def test_an_index_that_is_replaced_while_it_is_opened_is_looked_at_again(
     source, monkeypatch
 ):
-    from headrace.api.graph.graph import access
+    from headrace.api.graph import access
 
-    headrace.build_graph_index(source, "from", "pred", "to")
+    headrace.GraphIndex.build(source, "from", "pred", "to")
     with source.open("ab") as file:
         file.write(b'{"from":"c","pred":"p","to":"d"}\n')
     continue_aside, calls = access.continue_aside, []
@@ -442,14 +454,14 @@ def test_an_index_that_is_replaced_while_it_is_opened_is_looked_at_again(
     def continue_later(*arguments):
         calls.append(arguments)
         if len(calls) == 1:
-            headrace.build_graph_index(source, "from", "pred", "to")
+            headrace.GraphIndex.build(source, "from", "pred", "to")
             raise SidecarError(str(source), 0, "the delta of another graph index")
         return continue_aside(*arguments)
 
     monkeypatch.setattr(access, "continue_aside", continue_later)
-    graph = headrace.Graph(source, tell=lambda *_: None)
+    graph = headrace.GraphIndex.open(source, report=lambda *_: None)
     assert [step.node for step in graph.expand("c")] == ["c", "d"]
-    assert (graph.way().path, len(calls)) == ("graph", 1)
+    assert (graph.plan().strategy, len(calls)) == ("graph", 1)
 
 
 # Tables
@@ -466,15 +478,15 @@ def test_arrow(graph, source):
         ("7", "p", "a", 97),
         ("c", "p", "c", 128),
     ]
-    scanned = headrace.Graph(source, index=False).to_arrow()
+    scanned = headrace.GraphIndex.open(source, index=False).to_arrow()
     assert scanned.equals(table)
 
 
 def test_arrow_of_an_index_with_a_delta(graph, source):
     with source.open("ab") as file:
         file.write(b'{"from":"new","pred":"r","to":"a"}\n')
-    headrace.update_graph_index(source)
-    table = headrace.Graph(source, strict=True).to_arrow()
+    headrace.GraphIndex.update(source)
+    table = headrace.GraphIndex.open(source, require_index=True).to_arrow()
     assert len(table) == 6
     assert table.slice(5).to_pylist() == [
         {"from": "new", "pred": "r", "to": "a", "offset": len(ROWS)}
@@ -483,10 +495,12 @@ def test_arrow_of_an_index_with_a_delta(graph, source):
 
 
 def test_arrow_of_edges_that_say_nothing(source):
-    graph = headrace.Graph(source, "from", to="to", index=False)
+    graph = headrace.GraphIndex.open(
+        source, from_field="from", to_field="to", index=False
+    )
     assert graph.to_arrow().column_names == ["from", "to", "offset"]
     source.write_bytes(b"")
-    assert len(headrace.Graph(source, index=False).to_arrow()) == 0
+    assert len(headrace.GraphIndex.open(source, index=False).to_arrow()) == 0
 
 
 def test_arrow_of_what_is_reached(graph):
@@ -553,9 +567,9 @@ def test_packages_that_are_not_installed(graph, package, monkeypatch):
         ({"hops": "2"}, "hops must be a whole number, not '2'"),
         ({"hops": 1.5}, "hops must be a whole number, not 1.5"),
         ({"limit": True}, "limit must be a whole number"),
-        ({"predicates": ["p", None]}, "None: a predicate is named by"),
-        ({"predicates": 1.5}, "1.5: a predicate is a text"),
-        ({"predicates": b"p"}, "a predicate is a text"),
+        ({"pred": ["p", None]}, "None: a predicate is named by"),
+        ({"pred": 1.5}, "1.5: a predicate is a text"),
+        ({"pred": b"p"}, "a predicate is a text"),
     ],
 )
 def test_what_names_nothing_is_refused(graph, arguments, said):
@@ -568,7 +582,9 @@ def test_a_predicate_may_be_a_number(tmp_path):
     path.write_bytes(
         b'{"from":"a","pred":1,"to":"b"}\n{"from":"a","pred":2,"to":"c"}\n'
     )
-    with headrace.Graph(path, "from", "pred", "to", index=False) as graph:
+    with headrace.GraphIndex.open(
+        path, from_field="from", pred_field="pred", to_field="to", index=False
+    ) as graph:
         for predicates in (1, [1], "1", ["1"]):
-            found = graph.expand("a", predicates=predicates)
+            found = graph.expand("a", pred=predicates)
             assert [step.node for step in found] == ["a", "b"]

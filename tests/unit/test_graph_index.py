@@ -34,7 +34,7 @@ def source(tmp_path):
 
 @pytest.fixture
 def index(source):
-    return headrace.build_graph_index(source, *USUAL, reverse=True).path
+    return headrace.GraphIndex.build(source, *USUAL, incoming=True).path
 
 
 def append(path, data):
@@ -55,7 +55,7 @@ def reach(source, *, direction="both", strict=False, where=None, fields=None):
         strict,
         1 << 20,
         1,
-        lambda trouble, _way: troubles.append(trouble),
+        lambda trouble, _strategy: troubles.append(trouble),
     )
     found = reach_edges(edge_files(source), wanted)
     return found, [(error.kind, error.reason) for error in troubles]
@@ -81,7 +81,7 @@ def out(access, node):
 def test_what_is_an_edge(tmp_path, row, edges):
     source = tmp_path / "edges.jsonl"
     source.write_text(row + "\n")
-    built = headrace.build_graph_index(source, *USUAL)
+    built = headrace.GraphIndex.build(source, *USUAL)
     access = GraphAccess.of_graph(GraphIndex(built.path))
     found = edges_of(access, "a")
     assert (found and [(edge.pred, edge.node) for edge in found]) == edges
@@ -94,7 +94,7 @@ def test_edges_may_have_no_predicate(tmp_path):
     source = tmp_path / "edges.jsonl"
     source.write_bytes(b'{"a":{"id":1},"b":"x"}\n{"a":{"id":1},"b":"y","p":"z"}\n')
     fields = EdgeFields("a.id", None, "b")
-    built = headrace.build_graph_index(source, *fields)
+    built = headrace.GraphIndex.build(source, *fields)
     assert (built.written.nodes, built.written.predicates) == (3, 1)
     assert out(reach(source, direction="out")[0].access, "1") == [("", "x"), ("", "y")]
 
@@ -102,26 +102,26 @@ def test_edges_may_have_no_predicate(tmp_path):
 def test_an_index_lies_beside_its_file(source, index):
     assert index.name == "edges.jsonl.jnx.graph"
     assert beside(source) == ["edges.jsonl", index.name]
-    headrace.build_lookup_index(source, "from")
-    assert headrace.KeyIndex(source).key == ("from",)
+    headrace.KeyIndex.build(source, "from")
+    assert headrace.KeyIndex.open(source).key == ("from",)
     assert reach(source)[0].files == (str(index),)
 
 
 def test_an_index_may_lie_elsewhere(source, tmp_path):
     elsewhere = tmp_path / "elsewhere"
-    built = headrace.build_graph_index(source, *USUAL, index_dir=elsewhere)
+    built = headrace.GraphIndex.build(source, *USUAL, index_dir=elsewhere)
     assert built.path.parent == elsewhere
     found, troubles = reach(source, direction="out", where=Where(None, str(elsewhere)))
-    assert (found.path, troubles) == ("graph", [])
+    assert (found.strategy, troubles) == ("graph", [])
 
 
 def test_an_index_of_other_edges_is_not_replaced(source, index):
     before = index.read_bytes()
     with pytest.raises(GraphIndexError, match=r"of the fields from, pred, to.*--force"):
-        headrace.build_graph_index(source, "to", "pred", "from")
+        headrace.GraphIndex.build(source, "to", "pred", "from")
     assert index.read_bytes() == before
-    headrace.build_graph_index(source, "to", "pred", "from", force=True)
-    assert headrace.graph_index_stats(source)["from"] == "to"
+    headrace.GraphIndex.build(source, "to", "pred", "from", force=True)
+    assert headrace.GraphIndex.stats(source)["from"] == "to"
 
 
 @pytest.mark.parametrize(
@@ -133,27 +133,27 @@ def test_what_is_not_ours_is_never_touched(source, content):
     place = source.with_name("edges.jsonl.jnx.graph")
     place.write_bytes(content)
     with pytest.raises(GraphIndexError, match="no graph index"):
-        headrace.build_graph_index(source, *USUAL, force=True)
+        headrace.GraphIndex.build(source, *USUAL, force=True)
     assert place.read_bytes() == content
-    assert reach(source)[0].path == "scan"
+    assert reach(source)[0].strategy == "scan"
 
 
 def test_one_writer_at_a_time(source, index):
     with writing(index), pytest.raises(KeyIndexLockedError):
-        headrace.build_graph_index(source, *USUAL)
+        headrace.GraphIndex.build(source, *USUAL)
 
 
 def test_fields_are_different(source):
     with pytest.raises(UsageError, match="each field once"):
-        headrace.build_graph_index(source, "from", "pred", "from")
+        headrace.GraphIndex.build(source, "from", "pred", "from")
 
 
 def test_version_1_can_be_insisted_on(source):
     long = b'{"from":"%s","pred":"p","to":"b"}\n' % (b"x" * 70_000)
     append(source, long)
     with pytest.raises(UsageError, match=r"id_length.*let the version be chosen"):
-        headrace.build_graph_index(source, *USUAL, version=1)
-    built = headrace.build_graph_index(source, *USUAL)
+        headrace.GraphIndex.build(source, *USUAL, index_version=1)
+    built = headrace.GraphIndex.build(source, *USUAL)
     assert (built.written.version, built.written.why) == (2, "id_length")
 
 
@@ -162,7 +162,7 @@ def test_a_hub_has_more_edges_than_version_1_has_room_for(tmp_path):
     count = 100_000
     rows = (b'{"from":"hub","pred":"p","to":"n%d"}\n' % n for n in range(count))
     source.write_bytes(b"".join(rows))
-    built = headrace.build_graph_index(source, *USUAL, memory="1MiB")
+    built = headrace.GraphIndex.build(source, *USUAL, memory="1MiB")
     assert (built.written.version, built.written.why) == (2, "edges_of_a_node")
     access = GraphAccess.of_graph(GraphIndex(built.path))
     assert [edge.node for edge in edges_of(access, "hub")] == [
@@ -179,7 +179,7 @@ def test_a_hub_has_more_edges_than_version_1_has_room_for(tmp_path):
 def test_only_new_rows_are_read(source, index):
     base = index.read_bytes()
     append(source, b'{"from":"n0","pred":"new","to":"end"}\noops\n{"from":"n1"')
-    done = headrace.update_graph_index(source, threads=1)
+    done = headrace.GraphIndex.update(source, threads=1)
     assert (done.mode, done.built.written.edges, done.compacted) == (
         "incremental",
         1,
@@ -192,25 +192,25 @@ def test_only_new_rows_are_read(source, index):
     assert (len(found.files), troubles) == (2, [])
     assert out(found.access, "n0") == [("p0", "n1"), ("new", "end")]
     append(source, b',"pred":"p","to":"end"}\n')
-    assert headrace.update_graph_index(source).built.lines.lines == 1
+    assert headrace.GraphIndex.update(source).built.lines.lines == 1
     assert [
         edge.node for edge in edges_of(reach(source)[0].access, "end", direction="in")
     ] == [
         "n0",
         "n1",
     ]
-    assert headrace.check_graph_index(source, deep=True)["valid"]
-    assert headrace.compact_graph_index(source).written.edges == 102
+    assert headrace.GraphIndex.check(source, deep=True)["valid"]
+    assert headrace.GraphIndex.compact(source).written.edges == 102
     compacted = index.read_bytes()
-    assert headrace.build_graph_index(source, *USUAL, reverse=True).path == index
+    assert headrace.GraphIndex.build(source, *USUAL, incoming=True).path == index
     assert index.read_bytes() == compacted
-    assert headrace.compact_graph_index(source) is None
-    assert headrace.update_graph_index(source).mode == "none"
+    assert headrace.GraphIndex.compact(source) is None
+    assert headrace.GraphIndex.update(source).mode == "none"
 
 
 def test_a_large_delta_becomes_one_with_its_base(source, index):
     append(source, ROWS[: len(ROWS) // 2].rpartition(b"\n")[0] + b"\n")
-    done = headrace.update_graph_index(source)
+    done = headrace.GraphIndex.update(source)
     assert done.compacted.written.edges > 125
     assert beside(source) == ["edges.jsonl", index.name]
 
@@ -218,37 +218,37 @@ def test_a_large_delta_becomes_one_with_its_base(source, index):
 def test_a_file_that_was_changed_needs_more(source, index):
     source.write_bytes(ROWS.replace(b"n99", b"n98", 1))
     with pytest.raises(GraphIndexError, match=r"was changed.*--graph"):
-        headrace.update_graph_index(source)
+        headrace.GraphIndex.update(source)
     found, troubles = reach(source)
-    assert (found.path, troubles) == ("scan", [("stale", "source_modified")])
+    assert (found.strategy, troubles) == ("scan", [("stale", "source_modified")])
     with pytest.raises(GraphIndexError):
         reach(source, strict=True)
-    assert headrace.check_graph_index(source)["reason"] == "source_modified"
-    assert headrace.update_graph_index(source, full=True).mode == "full"
-    assert headrace.check_graph_index(source, deep=True)["fresh"]
+    assert headrace.GraphIndex.check(source)["reason"] == "source_modified"
+    assert headrace.GraphIndex.update(source, full=True).mode == "full"
+    assert headrace.GraphIndex.check(source, deep=True)["fresh"]
 
 
 def test_a_copy_of_both_files_is_used(source, index, tmp_path):
     other = tmp_path / "copy.jsonl"
     other.write_bytes(source.read_bytes())
     other.with_name("copy.jsonl.jnx.graph").write_bytes(index.read_bytes())
-    assert reach(other)[0].path == "graph"
-    assert headrace.update_graph_index(other).revalidated
-    assert not headrace.update_graph_index(other).revalidated
+    assert reach(other)[0].strategy == "graph"
+    assert headrace.GraphIndex.update(other).revalidated
+    assert not headrace.GraphIndex.update(other).revalidated
 
 
 @pytest.mark.parametrize("delta", [False, True])
 def test_deep_checks_compare_edges(source, index, monkeypatch, delta):
     append(source, b'{"from":"n0","pred":"p","to":"n5"}\n' if delta else b"")
-    headrace.update_graph_index(source)
-    assert headrace.check_graph_index(source, deep=True)["valid"]
+    headrace.GraphIndex.update(source)
+    assert headrace.GraphIndex.check(source, deep=True)["valid"]
     assert index.with_name(index.name + ".delta").exists() is delta
     source.write_bytes(source.read_bytes().replace(b"p2", b"p1", 1))
-    assert headrace.check_graph_index(source, deep=True)["reason"] == "source_modified"
+    assert headrace.GraphIndex.check(source, deep=True)["reason"] == "source_modified"
     monkeypatch.setattr(
         files, "fitting", lambda stored, *_: (stored, files.Freshness("fresh"))
     )
-    found = headrace.check_graph_index(source, deep=True)
+    found = headrace.GraphIndex.check(source, deep=True)
     assert (found["valid"], found["detail"]) == (
         False,
         "its edges are not those of the file",
@@ -257,10 +257,10 @@ def test_deep_checks_compare_edges(source, index, monkeypatch, delta):
 
 def test_a_delta_of_the_past_is_not_used(source, index):
     append(source, b'{"from":"n0","pred":"p","to":"n5"}\n')
-    headrace.update_graph_index(source)
+    headrace.GraphIndex.update(source)
     delta = index.with_name(index.name + ".delta")
     kept = delta.read_bytes()
-    headrace.build_graph_index(source, *USUAL, reverse=True)
+    headrace.GraphIndex.build(source, *USUAL, incoming=True)
     assert not delta.exists()
     delta.write_bytes(kept)
     found, troubles = reach(source)
@@ -271,20 +271,20 @@ def test_a_delta_of_the_past_is_not_used(source, index):
 
 
 def test_key_indexes_lead_to_edges(source):
-    headrace.build_lookup_index(source, "from")
-    assert reach(source, direction="out")[0].path == "keys"
-    assert reach(source, direction="both")[0].path == "scan"
-    headrace.build_lookup_index(source, "to", version=2)
+    headrace.KeyIndex.build(source, "from")
+    assert reach(source, direction="out")[0].strategy == "keys"
+    assert reach(source, direction="both")[0].strategy == "scan"
+    headrace.KeyIndex.build(source, "to", index_version=2)
     found, troubles = reach(source)
-    assert (found.path, len(found.files), troubles) == ("keys", 2, [])
+    assert (found.strategy, len(found.files), troubles) == ("keys", 2, [])
     assert out(found.access, "n5") == [("p2", "n36")]
 
 
 def test_incoming_edges_have_to_be_there(source):
-    headrace.build_graph_index(source, *USUAL)
-    assert reach(source, direction="out")[0].path == "graph"
+    headrace.GraphIndex.build(source, *USUAL)
+    assert reach(source, direction="out")[0].strategy == "graph"
     found, troubles = reach(source, direction="in")
-    assert (found.path, troubles) == ("scan", [("other", "no_incoming_edges")])
+    assert (found.strategy, troubles) == ("scan", [("other", "no_incoming_edges")])
     assert len(edges_of(found.access, "n1", direction="in")) == 1
 
 
@@ -292,9 +292,9 @@ def test_incoming_edges_have_to_be_there(source):
 def test_compressed_files_have_graphs(tmp_path, form):
     source = tmp_path / "edges.jsonl"
     source.write_bytes(FORMS[form](ROWS))
-    headrace.build_graph_index(source, *USUAL, reverse=True)
+    headrace.GraphIndex.build(source, *USUAL, incoming=True)
     found, troubles = reach(source)
-    assert (found.path, troubles) == ("graph", [])
+    assert (found.strategy, troubles) == ("graph", [])
     assert stats_of(found.graph).edges == 100
 
 
@@ -302,9 +302,9 @@ def test_what_cannot_be_entered_is_scanned(tmp_path):
     source = tmp_path / "edges.jsonl.gz"
     source.write_bytes(gzip.compress(ROWS))
     with pytest.raises(UsageError, match="recompress"):
-        headrace.build_graph_index(source, *USUAL)
+        headrace.GraphIndex.build(source, *USUAL)
     found, troubles = reach(source)
-    assert (found.path, [kind for kind, _ in troubles]) == ("scan", ["missing"])
+    assert (found.strategy, [kind for kind, _ in troubles]) == ("scan", ["missing"])
     assert out(found.access, "n5") == [("p2", "n36")]
 
 

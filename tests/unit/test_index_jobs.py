@@ -133,7 +133,7 @@ def test_a_file_that_grows_is_indexed_as_far_as_it_was(path):
     (built,) = build_by_tasks([path], KEYS, 1000, before(grow))
     assert built.lines.records == 500
     with pytest.warns(headrace.errors.HeadraceWarning):
-        assert headrace.KeyIndex(path, "k").get("new") == [{"k": "new"}]
+        assert headrace.KeyIndex.open(path, "k").get("new") == [{"k": "new"}]
 
 
 def test_what_is_not_as_a_task_has_saved_it_is_not_merged(path):
@@ -198,11 +198,11 @@ def test_several_small_files_share_a_task(tmp_path):
 
 def test_what_only_one_engine_has_is_refused_of_the_other(path):
     with pytest.raises(UsageError, match="master is for engine='spark'"):
-        headrace.build_lookup_index(path, "k", master="local[1]")
+        headrace.KeyIndex.build(path, "k", master="local[1]")
     with pytest.raises(UsageError, match="threads is for engine='local'"):
-        headrace.build_lookup_index(path, "k", engine="spark", threads=2)
+        headrace.KeyIndex.build(path, "k", engine="spark", threads=2)
     with pytest.raises(UsageError, match="at least a byte"):
-        headrace.build_lookup_index(path, "k", engine="spark", partition_bytes=0)
+        headrace.KeyIndex.build(path, "k", engine="spark", partition_bytes=0)
     with pytest.raises(UsageError, match="'local' or 'spark'"):
-        headrace.build_graph_index(path, "k", None, "t", engine="dask")
+        headrace.GraphIndex.build(path, "k", None, "t", engine="dask")
     assert names(path) == ["rows.jsonl"]

@@ -46,7 +46,7 @@ def test_a_key_with_more_rows_than_are_held_is_read_when_it_is_needed(
     )
     keys = [3, "hub", 4, "hub", "nobody", "last"]
     left = written(tmp_path / "l.jsonl", [{"k": key} for key in keys])
-    headrace.build_lookup_index(right, "k", version=version)
+    headrace.KeyIndex.build(right, "k", index_version=version)
     by_index = headrace.join(left, right, "k", index=True, **form)
     in_memory = headrace.join(left, right, "k", index=False, **form)
     assert by_index.plan.strategy == "index"
@@ -64,7 +64,7 @@ def test_more_rows_than_are_held_together(tmp_path, version):
         [{"k": n % 300, "n": n, "pad": "é" * (n % 90)} for n in range(60_000)],
     )
     left = written(tmp_path / "l.jsonl", [{"k": n % 310} for n in range(400)])
-    headrace.build_lookup_index(right, "k", version=version)
+    headrace.KeyIndex.build(right, "k", index_version=version)
     by_index = headrace.join(left, right, "k", index=True)
     in_memory = headrace.join(left, right, "k", index=False)
     assert b"".join(by_index.lines()) == b"".join(in_memory.lines())
@@ -76,7 +76,7 @@ def test_long_rows_are_not_all_held(tmp_path):
     rows = [{"k": n % 20, "pad": "x" * 2_000_000} for n in range(40)]
     right = written(tmp_path / "r.jsonl", rows)
     left = written(tmp_path / "l.jsonl", [{"k": n % 20} for n in range(40)])
-    headrace.build_lookup_index(right, "k")
+    headrace.KeyIndex.build(right, "k")
     by_index = headrace.join(left, right, "k", index=True)
     in_memory = headrace.join(left, right, "k", index=False)
     for one, other in zip(by_index, in_memory, strict=True):
@@ -92,7 +92,7 @@ def test_a_right_side_in_blocks_has_an_index_too(sides, form):
     data = right.read_bytes()
     in_memory = b"".join(headrace.join(left, right, "k", index=False).lines())
     right.write_bytes(FORMS[form](data))
-    headrace.build_lookup_index(right, "k")
+    headrace.KeyIndex.build(right, "k")
     joined = headrace.join(left, right, "k", index=True)
     assert joined.plan.strategy == "index"
     assert b"".join(joined.lines()) == in_memory
@@ -117,7 +117,7 @@ def test_the_right_side_may_be_several_files(sides, tmp_path):
 
 def test_an_index_with_other_limits_is_not_used(sides):
     left, right = sides
-    headrace.build_lookup_index(right, "k")
+    headrace.KeyIndex.build(right, "k")
     short = headrace.open(left, max_line=100)
     with pytest.warns(HeadraceWarning, match="longer or deeper"):
         joined = short.join(right, "k", index=True)
@@ -130,7 +130,7 @@ def test_an_index_that_is_found_damaged_on_the_way_is_given_up(tmp_path):
     rows = [{"k": n, "r": n} for n in range(20_000)]
     right = written(tmp_path / "r.jsonl", rows)
     left = written(tmp_path / "l.jsonl", [{"k": n} for n in range(20_000)])
-    index = headrace.build_lookup_index(right, "k").path
+    index = headrace.KeyIndex.build(right, "k").path
     content = bytearray(index.read_bytes())
     # A block in the middle: others are met before it.
     content[len(content) // 3] ^= 1
@@ -152,7 +152,7 @@ def test_memory_has_a_limit(sides):
     with pytest.raises(JoinTooLargeError, match="index build") as caught:
         headrace.join(left, right, "k", memory="10KiB").count()
     assert caught.value.limit == 10 << 10
-    headrace.build_lookup_index(right, "k")
+    headrace.KeyIndex.build(right, "k")
     joined = headrace.join(left, right, "k", memory="10KiB")
     assert joined.plan.reason == "the right side does not fit into memory"
     assert joined.count() == 50

@@ -33,7 +33,7 @@ MORE = b'{"k":7,"n":-1}\n{"k":"new","n":-2}\n'
 def source(tmp_path):
     path = tmp_path / "rows.jsonl"
     path.write_bytes(ROWS)
-    headrace.build_lookup_index(path, "k")
+    headrace.KeyIndex.build(path, "k")
     return path
 
 
@@ -49,22 +49,22 @@ def beside(source):
 def numbers(source, key):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        return [row["n"] for row in headrace.KeyIndex(source, "k").get(key)]
+        return [row["n"] for row in headrace.KeyIndex.open(source, "k").get(key)]
 
 
 @pytest.fixture
 def updated(source):
     append(source, MORE)
-    headrace.update_lookup_index(source)
+    headrace.KeyIndex.update(source)
     return source
 
 
 @pytest.mark.parametrize("version", [1, 2])
 def test_only_new_rows_are_read(source, version):
-    headrace.build_lookup_index(source, "k", version=version)
+    headrace.KeyIndex.build(source, "k", index_version=version)
     base = (source.parent / "rows.jsonl.jnx").read_bytes()
     append(source, MORE + b"oops\n")
-    done = headrace.update_lookup_index(source, "k", threads=1)
+    done = headrace.KeyIndex.update(source, "k", threads=1)
     assert (done.mode, done.built.lines.records, done.compacted) == (
         "incremental",
         2,
@@ -78,61 +78,59 @@ def test_only_new_rows_are_read(source, version):
     assert numbers(source, 7) == [*range(7, 1000, 100), -1]
     assert numbers(source, "new") == [-2]
     append(source, b'{"k":7,"n":-3}\n')
-    done = headrace.update_lookup_index(source)
+    done = headrace.KeyIndex.update(source)
     assert (done.built.lines.lines, done.built.written.records) == (1, 3)
     assert numbers(source, 7) == [*range(7, 1000, 100), -1, -3]
-    assert headrace.update_lookup_index(source).mode == "none"
+    assert headrace.KeyIndex.update(source).mode == "none"
 
 
 def test_a_row_that_only_the_end_of_the_file_ends_is_read_again(source):
     append(source, b'{"k":7,"n":-1}')
-    assert headrace.update_lookup_index(source).built.lines.records == 1
+    assert headrace.KeyIndex.update(source).built.lines.records == 1
     assert numbers(source, 7)[-1] == -1
     append(source, b"\n")
-    assert headrace.update_lookup_index(source).built.lines.records == 1
+    assert headrace.KeyIndex.update(source).built.lines.records == 1
     assert numbers(source, 7)[-2:] == [907, -1]
     append(source, b'{"k":7,"n":')
-    assert headrace.update_lookup_index(source).built.lines.pending == 1
+    assert headrace.KeyIndex.update(source).built.lines.pending == 1
     os.truncate(source, source.stat().st_size - 1)
     append(source, b'":-4}\n')
-    headrace.update_lookup_index(source)
+    headrace.KeyIndex.update(source)
     assert numbers(source, 7)[-2:] == [907, -1]
-    stats = headrace.lookup_index_stats(source)
+    stats = headrace.KeyIndex.stats(source)
     assert (stats["lines"], stats["records"]) == (1002, 1001)
-    headrace.compact_lookup_index(source)
-    stats = headrace.lookup_index_stats(source)
+    headrace.KeyIndex.compact(source)
+    stats = headrace.KeyIndex.stats(source)
     assert (stats["lines"], stats["records"]) == (1002, 1001)
 
 
 def test_a_large_delta_and_its_base_become_one(source):
     append(source, ROWS[: len(ROWS) // 5])
-    assert headrace.update_lookup_index(source).compacted is None
+    assert headrace.KeyIndex.update(source).compacted is None
     append(source, ROWS[: len(ROWS) // 5])
-    done = headrace.update_lookup_index(source)
-    assert (
-        done.compacted.written.records == headrace.lookup_index_stats(source)["records"]
-    )
+    done = headrace.KeyIndex.update(source)
+    assert done.compacted.written.records == headrace.KeyIndex.stats(source)["records"]
     assert beside(source) == ["rows.jsonl", "rows.jsonl.jnx"]
     one = (source.parent / "rows.jsonl.jnx").read_bytes()
-    headrace.build_lookup_index(source, "k")
+    headrace.KeyIndex.build(source, "k")
     assert (source.parent / "rows.jsonl.jnx").read_bytes() == one
 
 
 def test_what_has_outgrown_its_buckets_is_to_be_built_anew(tmp_path):
     source = tmp_path / "rows.jsonl"
     source.write_bytes(ROWS[: ROWS.index(b'{"k":60')])
-    headrace.build_lookup_index(source, "k", version=2)
+    headrace.KeyIndex.build(source, "k", index_version=2)
     source.write_bytes(ROWS)
-    done = headrace.update_lookup_index(source)
+    done = headrace.KeyIndex.update(source)
     assert (done.compacted, done.full_advised) == (None, "buckets_full")
     with pytest.raises(KeyIndexError, match="too many rows"):
-        headrace.compact_lookup_index(source)
+        headrace.KeyIndex.compact(source)
     assert numbers(source, 7) == list(range(7, 1000, 100))
     # It goes on to grow, and the delta with it.
     append(source, ROWS * 3)
-    assert headrace.update_lookup_index(source).built.written.records == 3940
+    assert headrace.KeyIndex.update(source).built.written.records == 3940
     assert len(numbers(source, 7)) == 40
-    assert headrace.update_lookup_index(source, full=True).mode == "full"
+    assert headrace.KeyIndex.update(source, full=True).mode == "full"
     assert beside(source) == ["rows.jsonl", "rows.jsonl.jnx"]
 
 
@@ -140,11 +138,11 @@ def test_what_has_outgrown_its_buckets_is_to_be_built_anew(tmp_path):
 def test_a_unique_index_stays_unique(tmp_path, version):
     source = tmp_path / "rows.jsonl"
     source.write_bytes(b'{"k":1}\n{"k":2}\n')
-    headrace.build_lookup_index(source, "k", mode="unique", version=version)
+    headrace.KeyIndex.build(source, "k", mode="unique", index_version=version)
     append(source, b'{"k":3}\n{"k":2.0}\n{"k":1}\n')
     before = beside(source)
     with pytest.raises(DuplicateKeyError) as raised:
-        headrace.update_lookup_index(source)
+        headrace.KeyIndex.update(source)
     assert (raised.value.key, raised.value.line, raised.value.other) == ("2", 2, 4)
     assert beside(source) == before
 
@@ -152,10 +150,10 @@ def test_a_unique_index_stays_unique(tmp_path, version):
 def test_a_file_that_was_changed_is_to_be_indexed_anew(updated):
     updated.write_bytes(updated.read_bytes().replace(b'"n":907', b'"n":908'))
     with pytest.raises(KeyIndexError, match="was changed"):
-        headrace.update_lookup_index(updated)
+        headrace.KeyIndex.update(updated)
     with pytest.raises(KeyIndexError, match="was changed"):
-        headrace.compact_lookup_index(updated)
-    done = headrace.update_lookup_index(updated, full=True)
+        headrace.KeyIndex.compact(updated)
+    done = headrace.KeyIndex.update(updated, full=True)
     assert (done.mode, done.built.written.records) == ("full", 1002)
     assert beside(updated) == ["rows.jsonl", "rows.jsonl.jnx"]
     assert numbers(updated, 7)[-2:] == [908, -1]
@@ -164,11 +162,11 @@ def test_a_file_that_was_changed_is_to_be_indexed_anew(updated):
 def test_a_file_that_lost_what_was_appended_has_its_base(updated):
     os.truncate(updated, len(ROWS))
     assert numbers(updated, 7) == list(range(7, 1000, 100))
-    assert headrace.check_lookup_index(updated)["fresh"]
+    assert headrace.KeyIndex.check(updated)["fresh"]
     with pytest.raises(KeyIndexError, match="shorter now"):
-        headrace.compact_lookup_index(updated)
+        headrace.KeyIndex.compact(updated)
     append(updated, b'{"k":7,"n":-9}\n')
-    headrace.update_lookup_index(updated)
+    headrace.KeyIndex.update(updated)
     assert numbers(updated, 7)[-2:] == [907, -9]
 
 
@@ -176,30 +174,30 @@ def test_a_file_that_lost_what_was_appended_has_its_base(updated):
 def test_what_only_looks_different_is_noted(source, with_delta):
     if with_delta:
         append(source, MORE)
-        headrace.update_lookup_index(source)
+        headrace.KeyIndex.update(source)
     os.utime(source, ns=(0, 0))
-    done = headrace.update_lookup_index(source)
+    done = headrace.KeyIndex.update(source)
     assert (done.mode, done.revalidated) == ("none", True)
     (one,) = headrace.open(source).sources
     stored = store.read(source.with_name("rows.jsonl.jnx"))
     assert stored.newest.source == files.mark_of(one, OpenedFile(one))
-    assert not headrace.update_lookup_index(source).revalidated
+    assert not headrace.KeyIndex.update(source).revalidated
     assert len(numbers(source, 7)) == 10 + with_delta
     if not with_delta:
         noted = stored.path.read_bytes()
-        headrace.build_lookup_index(source, "k")
+        headrace.KeyIndex.build(source, "k")
         assert stored.path.read_bytes() == noted
 
 
 def test_compressed_files_are_indexed_anew(tmp_path):
     source = tmp_path / "rows.jsonl.gz"
     source.write_bytes(FORMS["gzip, blocks of lines"](ROWS))
-    headrace.build_lookup_index(source, "k")
-    assert headrace.update_lookup_index(source).mode == "none"
+    headrace.KeyIndex.build(source, "k")
+    assert headrace.KeyIndex.update(source).mode == "none"
     source.write_bytes(FORMS["gzip, blocks of lines"](ROWS + MORE))
     with pytest.raises(KeyIndexError, match="was changed"):
-        headrace.update_lookup_index(source)
-    assert headrace.update_lookup_index(source, full=True).mode == "full"
+        headrace.KeyIndex.update(source)
+    assert headrace.KeyIndex.update(source, full=True).mode == "full"
     assert numbers(source, "new") == [-2]
 
 
@@ -207,26 +205,24 @@ def test_a_delta_of_the_past_is_not_used(updated, tmp_path):
     delta = updated.with_name("rows.jsonl.jnx.delta")
     kept = shutil.copy(delta, tmp_path / "kept")
     append(updated, b'{"k":7,"n":-3}\n')
-    headrace.build_lookup_index(updated, "k")
+    headrace.KeyIndex.build(updated, "k")
     assert not delta.exists()
     shutil.copy(kept, delta)
     assert numbers(updated, 7)[-2:] == [-1, -3]
-    checked = headrace.check_lookup_index(updated)
+    checked = headrace.KeyIndex.check(updated)
     assert (checked["valid"], checked["fresh"]) == (True, True)
     assert "delta" not in checked
-    assert headrace.compact_lookup_index(updated) is None
+    assert headrace.KeyIndex.compact(updated) is None
     append(updated, b'{"k":7,"n":-4}\n')
-    headrace.update_lookup_index(updated)
+    headrace.KeyIndex.update(updated)
     assert numbers(updated, 7)[-2:] == [-3, -4]
 
 
 @pytest.mark.parametrize(
     "write",
     [
-        pytest.param(
-            lambda source: headrace.build_lookup_index(source, "k"), id="build"
-        ),
-        pytest.param(headrace.compact_lookup_index, id="compact"),
+        pytest.param(lambda source: headrace.KeyIndex.build(source, "k"), id="build"),
+        pytest.param(headrace.KeyIndex.compact, id="compact"),
     ],
 )
 def test_who_is_stopped_before_the_delta_is_removed_does_no_harm(
@@ -243,9 +239,9 @@ def test_who_is_stopped_before_the_delta_is_removed_does_no_harm(
     assert updated.with_name("rows.jsonl.jnx.delta").exists()
     assert not updated.with_name("rows.jsonl.jnx.lock").exists()
     assert numbers(updated, 7)[-1] == -1
-    assert headrace.check_lookup_index(updated, deep=True)["valid"]
+    assert headrace.KeyIndex.check(updated, deep=True)["valid"]
     append(updated, MORE)
-    headrace.update_lookup_index(updated)
+    headrace.KeyIndex.update(updated)
     assert numbers(updated, "new") == [-2, -2]
 
 
@@ -253,16 +249,16 @@ def test_a_damaged_delta_is_told_of_and_made_anew(updated):
     delta = updated.with_name("rows.jsonl.jnx.delta")
     delta.write_bytes(delta.read_bytes()[:-1])
     with pytest.warns(HeadraceWarning) as told:
-        index = headrace.KeyIndex(updated, "k")
+        index = headrace.KeyIndex.open(updated, "k")
     assert ["jnx.delta" in str(each.message) for each in told] == [True, False]
     assert [row["n"] for row in index.get("new")] == [-2]
     with pytest.raises(KeyIndexError):
-        headrace.KeyIndex(updated, "k", strict=True)
-    checked = headrace.check_lookup_index(updated)
+        headrace.KeyIndex.open(updated, "k", require_index=True)
+    checked = headrace.KeyIndex.check(updated)
     assert (checked["valid"], checked["index"]) == (False, str(delta))
     with pytest.raises(KeyIndexError, match="delta"):
-        headrace.compact_lookup_index(updated)
-    assert headrace.update_lookup_index(updated).built.lines.records == 2
+        headrace.KeyIndex.compact(updated)
+    assert headrace.KeyIndex.update(updated).built.lines.records == 2
     assert numbers(updated, "new") == [-2]
 
 
@@ -271,8 +267,8 @@ def test_what_is_in_the_place_of_a_delta_and_is_not_ours_stays(source):
     mine.write_bytes(b"my own notes")
     append(source, MORE)
     with pytest.raises(KeyIndexError, match="no key index"):
-        headrace.update_lookup_index(source)
-    headrace.build_lookup_index(source, "k")
+        headrace.KeyIndex.update(source)
+    headrace.KeyIndex.build(source, "k")
     assert mine.read_bytes() == b"my own notes"
     assert numbers(source, "new") == [-2]
 
@@ -280,10 +276,10 @@ def test_what_is_in_the_place_of_a_delta_and_is_not_ours_stays(source):
 def test_one_writes_at_a_time(updated):
     path = updated.with_name("rows.jsonl.jnx")
     writers = [
-        lambda: headrace.build_lookup_index(updated, "k"),
-        lambda: headrace.update_lookup_index(updated),
-        lambda: headrace.update_lookup_index(updated, full=True),
-        lambda: headrace.compact_lookup_index(updated),
+        lambda: headrace.KeyIndex.build(updated, "k"),
+        lambda: headrace.KeyIndex.update(updated),
+        lambda: headrace.KeyIndex.update(updated, full=True),
+        lambda: headrace.KeyIndex.compact(updated),
     ]
     with files.writing(path):
         for write in writers:
@@ -294,11 +290,11 @@ def test_one_writes_at_a_time(updated):
         assert numbers(updated, "new") == [-2]
         append(updated, b'{"k":"new","n":-5}\n')
         with pytest.warns(HeadraceWarning) as told:
-            index = headrace.KeyIndex(updated, "k", auto_rebuild=True)
+            index = headrace.KeyIndex.open(updated, "k", auto_rebuild=True)
         assert "is writing it; the file is scanned" in str(told[-1].message)
         assert len(index.get("new")) == 2
     assert not updated.with_name("rows.jsonl.jnx.lock").exists()
-    headrace.update_lookup_index(updated)
+    headrace.KeyIndex.update(updated)
 
 
 def test_what_a_killed_writer_left_is_removed_by_the_next(updated):
@@ -306,33 +302,35 @@ def test_what_a_killed_writer_left_is_removed_by_the_next(updated):
     others = [".rows.jsonl.jnx.k.tmp-17-0123abcd", ".rows.jsonl.jnx.tmp-mine"]
     for name in [*left, *others, "rows.jsonl.jnx.lock"]:
         updated.with_name(name).touch()
-    headrace.compact_lookup_index(updated)
+    headrace.KeyIndex.compact(updated)
     assert beside(updated) == sorted([*others, "rows.jsonl", "rows.jsonl.jnx"])
 
 
 def test_indexes_of_several_keys_have_deltas_of_their_own(updated):
-    headrace.build_lookup_index(updated, "n")
+    headrace.KeyIndex.build(updated, "n")
     append(updated, b'{"k":"k","n":"n"}\n')
     for key in ("k", "n"):
-        headrace.update_lookup_index(updated, key)
+        headrace.KeyIndex.update(updated, key)
     assert len(beside(updated)) == 5
     for key in ("k", "n"):
-        assert len(headrace.KeyIndex(updated, key, strict=True).get(key)) == 1
+        assert (
+            len(headrace.KeyIndex.open(updated, key, require_index=True).get(key)) == 1
+        )
     with pytest.raises(UsageError, match="name one of: k n"):
-        headrace.update_lookup_index(updated)
+        headrace.KeyIndex.update(updated)
 
 
 def test_deep_checks_compare_rows(updated, monkeypatch):
-    assert headrace.check_lookup_index(updated, deep=True)["valid"]
+    assert headrace.KeyIndex.check(updated, deep=True)["valid"]
     other = updated.with_name("other.jsonl")
     other.write_bytes(updated.read_bytes().replace(b'"k":7', b'"k":8'))
-    built = headrace.build_lookup_index(other, "k").path
+    built = headrace.KeyIndex.build(other, "k").path
     # An index of other rows that says it is of these.
     built.replace(updated.with_name("rows.jsonl.jnx"))
     fresh = files.Freshness("fresh")
     monkeypatch.setattr(files, "fitting", lambda stored, *_: (stored, fresh))
-    assert headrace.check_lookup_index(updated)["valid"]
-    checked = headrace.check_lookup_index(updated, deep=True)
+    assert headrace.KeyIndex.check(updated)["valid"]
+    checked = headrace.KeyIndex.check(updated, deep=True)
     assert (checked["valid"], checked["reason"]) == (False, "corrupt")
     assert checked["detail"] == "its rows are not those of the file"
 
@@ -351,43 +349,43 @@ def test_hashes_that_cannot_be_read_are_damage(source):
 
 def test_an_index_that_does_not_say_how_it_ends_is_built_anew(source, monkeypatch):
     append(source, b'{"k":7')
-    headrace.build_lookup_index(source, "k")
+    headrace.KeyIndex.build(source, "k")
     append(source, b"}\n")
     known = store.meta_of
     monkeypatch.setattr(store, "meta_of", lambda text: replace(known(text), last=None))
     with pytest.raises(KeyIndexError, match="how the file ended"):
-        headrace.update_lookup_index(source)
+        headrace.KeyIndex.update(source)
 
 
 def test_lines_without_a_key_are_given_to_whom_asks(source):
     seen = []
     append(source, b"oops\n\n{}\n")
-    headrace.update_lookup_index(source, skipped=seen.extend)
+    headrace.KeyIndex.update(source, skipped=seen.extend)
     assert [(row.line, row.cause) for row in seen] == [(1001, "bad"), (1003, "missing")]
     again = []
     bad = b"".join(b"%d\n" % n for n in range(50))
     append(source, bad)
-    headrace.build_lookup_index(source, "k", threads=2, skipped=again.extend)
+    headrace.KeyIndex.build(source, "k", threads=2, skipped=again.extend)
     assert [row.line for row in again] == [1001, 1003, *range(1004, 1054)]
 
 
 def test_what_cannot_be_updated(source):
     with pytest.raises(KeyIndexError, match="there is no key index for x"):
-        headrace.update_lookup_index(source, "x")
+        headrace.KeyIndex.update(source, "x")
     index = source.with_name("rows.jsonl.jnx")
     index.write_bytes(index.read_bytes()[:-1])
     with pytest.raises(KeyIndexError, match="footer"):
-        headrace.update_lookup_index(source, "k")
+        headrace.KeyIndex.update(source, "k")
     with pytest.raises(KeyIndexError, match="footer"):
-        headrace.update_lookup_index(source, full=True)
-    assert headrace.update_lookup_index(source, "k", full=True).mode == "full"
+        headrace.KeyIndex.update(source, full=True)
+    assert headrace.KeyIndex.update(source, "k", full=True).mode == "full"
 
 
 def test_a_delta_alone_is_no_index(updated):
     delta = updated.with_name("rows.jsonl.jnx.delta")
     with pytest.raises(KeyIndexError, match="not a key index"):
-        headrace.KeyIndex(updated, "k", index=delta, strict=True)
-    assert headrace.check_lookup_index(updated, index=delta)["reason"] == "foreign"
+        headrace.KeyIndex.open(updated, "k", index=delta, require_index=True)
+    assert headrace.KeyIndex.check(updated, index=delta)["reason"] == "foreign"
 
 
 @pytest.mark.parametrize("change", ["compact", "update", "update and compact"])
@@ -402,9 +400,9 @@ def test_an_index_replaced_while_it_is_opened_is_opened_again(
             waiting.clear()
             if "update" in change:
                 append(updated, b'{"k":7,"n":-3}\n')
-                headrace.update_lookup_index(updated)
+                headrace.KeyIndex.update(updated)
             if "compact" in change:
-                headrace.compact_lookup_index(updated)
+                headrace.KeyIndex.compact(updated)
         return opened(path, delta)
 
     monkeypatch.setattr(store.Stored, "opened", staticmethod(replaced_meanwhile))
@@ -419,7 +417,7 @@ def test_an_index_replaced_while_it_is_opened_is_opened_again(
 
 def test_the_base_of_an_open_index_stays_that_of_its_delta(updated):
     stored = store.read(updated.with_name("rows.jsonl.jnx"))
-    headrace.compact_lookup_index(updated)
+    headrace.KeyIndex.compact(updated)
     base = stored.without_delta()
     assert base.meta == stored.meta
     assert base.index.build_id == stored.index.build_id
@@ -434,9 +432,9 @@ def test_readers_need_no_lock_while_another_process_updates(updated):
             with warnings.catch_warnings():
                 # The file may have grown since the index was updated.
                 warnings.simplefilter("ignore", HeadraceWarning)
-                rows = headrace.KeyIndex(updated, "k").get("new")
+                rows = headrace.KeyIndex.open(updated, "k").get("new")
             assert [row["n"] for row in rows][:1] == [-2]
-            assert headrace.check_lookup_index(updated, "k")["valid"]
+            assert headrace.KeyIndex.check(updated, "k")["valid"]
     finally:
         writer.stdin.close()
         assert writer.wait() == 0
@@ -449,22 +447,22 @@ path = sys.argv[1]
 while not select.select([sys.stdin], [], [], 0)[0]:
     with open(path, "ab") as file:
         file.write(b'{"k":"later","n":0}\\n')
-    headrace.update_lookup_index(path)
-    headrace.compact_lookup_index(path)
+    headrace.KeyIndex.update(path)
+    headrace.KeyIndex.compact(path)
 """
 
 
 def test_an_index_that_is_newer_than_the_opened_file_is_said_to_be(updated):
     opened = OpenedFile(one_source(str(updated)))
     append(updated, MORE)
-    headrace.update_lookup_index(updated)
-    headrace.compact_lookup_index(updated)
+    headrace.KeyIndex.update(updated)
+    headrace.KeyIndex.compact(updated)
     stored = store.read(updated.with_name("rows.jsonl.jnx"))
     _, fresh = files.fitting(stored, opened.source, opened)
     assert (fresh.state, fresh.reason) == ("stale", "index_newer")
 
 
 def test_an_index_whose_file_is_gone_is_not_fresh(source):
-    with headrace.KeyIndex(source, "k") as index:
+    with headrace.KeyIndex.open(source, "k") as index:
         source.with_name("rows.jsonl.jnx").unlink()
         assert not index.is_fresh()

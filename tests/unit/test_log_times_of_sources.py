@@ -112,7 +112,7 @@ def test_long_lines_from_the_end(tmp_path):
 class TestCounts:
     def test_a_key_index_is_passed_by(self, log):
         for path in log.glob("*.jsonl"):
-            headrace.build_lookup_index(path, "n")
+            headrace.KeyIndex.build(path, "n")
         rows = headrace.open(log, since=25_000, until=35_000)
         asked = rows.query("n == 2600", output="match")
         assert asked.to_list() == ROWS[2600:2601]

@@ -629,8 +629,8 @@ class TestIndexesOfSegments:
     @pytest.fixture
     def indexed(self, log):
         for path in sorted(log.glob("*.jsonl")):
-            headrace.build_lookup_index(path, "n")
-            headrace.build_lookup_index(path, "pad")
+            headrace.KeyIndex.build(path, "n")
+            headrace.KeyIndex.build(path, "pad")
             path.with_name(f"{path.name}.jnx.delta").write_bytes(b"of an update")
             path.with_name(f"{path.name}.ckpt").write_bytes(b"of a large file")
         return log

@@ -22,7 +22,7 @@ def people(tmp_path):
 
 def index(path, key="id", **options):
     """Build an index that is believed without reading the file again."""
-    built = headrace.build_lookup_index(path, key, **options).path
+    built = headrace.KeyIndex.build(path, key, **options).path
     later = built.stat().st_mtime_ns + 10**9
     os.utime(built, ns=(later, later))
     return built

@@ -51,7 +51,7 @@ def shards(tmp_path):
 
 def index(path, key="id"):
     """Build an index that is believed without reading the file again."""
-    built = headrace.build_lookup_index(path, key).path
+    built = headrace.KeyIndex.build(path, key).path
     later = built.stat().st_mtime_ns + 10**9
     os.utime(built, ns=(later, later))
     return built
@@ -107,7 +107,7 @@ def test_matches_are_found_without_tasks(sent, people):
 def test_many_rows_are_asked_by_tasks_that_read_what_holds_them(
     sent, monkeypatch, shards
 ):
-    index_of_set = headrace.build_lookup_index(shards.path, "id").path
+    index_of_set = headrace.KeyIndex.build(shards.path, "id").path
     monkeypatch.setattr(FEW_ROWS, 2)
     answer, *_ = both(shards.path, "$.rows().filter(id in [7, 480, 481, 999]).map(n)")
     assert answer == b"7\n480\n481\n999\n"
@@ -143,7 +143,7 @@ def damage_others(source, keys):
 
 
 def test_tasks_do_not_read_other_blocks(sent, monkeypatch, shards):
-    headrace.build_lookup_index(shards.path, "id")
+    headrace.KeyIndex.build(shards.path, "id")
     monkeypatch.setattr(FEW_ROWS, 2)
     keys = [7, 480, 999]
     for number, source in enumerate(shards.sources()):
@@ -253,7 +253,7 @@ def test_a_file_that_is_gone_is_said_to_be_so_in_its_place(
 def test_a_table_that_is_wrong_is_read_in_order_if_nothing_was_asked(
     sent, monkeypatch, shards
 ):
-    headrace.build_lookup_index(shards.path, "id")
+    headrace.KeyIndex.build(shards.path, "id")
     monkeypatch.setattr(FEW_ROWS, 0)
     wrong = [UnusableTableError("x", 0, "no such block")]
 

@@ -32,7 +32,7 @@ def lines_of(numbers):
 @pytest.fixture
 def shards(tmp_path):
     made = write(tmp_path / "set", lines_of(range(200)), most=30, block_bytes=128)
-    headrace.build_lookup_index(made.directory, "id")
+    headrace.KeyIndex.build(made.directory, "id")
     return made
 
 
@@ -72,7 +72,7 @@ def test_a_query_asks_the_rows_that_the_index_leads_to(shards, query, asked, rev
 def test_values_that_are_equal_in_python_are_not_one_key(tmp_path):
     lines = ['{"k":1}', '{"k":true}', '{"k":0}', '{"k":false}', '{"k":1.0}']
     shards = write(tmp_path, lines, most=2)
-    headrace.build_lookup_index(tmp_path, "k")
+    headrace.KeyIndex.build(tmp_path, "k")
     with headrace.open(shards.directory) as dataset:
         for value, count in (("1", 2), ("true", 1), ("0", 1), ("false", 1), ("1.0", 2)):
             found = dataset.query(f"$.rows().filter(k == {value})")
@@ -103,7 +103,7 @@ def test_a_part_that_only_looks_different_is_proven_to_be_the_same(shards):
 
 def test_a_part_that_was_changed_is_read_whole(tmp_path):
     shards = write(tmp_path, lines_of(range(100)), codec="none", most=50)
-    headrace.build_lookup_index(tmp_path, "n")
+    headrace.KeyIndex.build(tmp_path, "n")
     part = tmp_path / shards.metadata.parts[0].path
     part.write_bytes(part.read_bytes().replace(b'"n":7,', b'"n":9,'))
     with headrace.open(tmp_path) as dataset:
@@ -158,43 +158,47 @@ def test_get_of_a_data_set(shards):
 
 def test_an_index_that_is_not_there(shards):
     with pytest.warns(HeadraceWarning, match="there is no index for n"):
-        assert headrace.KeyIndex(shards.directory, "n").get(5) == [
+        assert headrace.KeyIndex.open(shards.directory, "n").get(5) == [
             {"id": 5, "n": 5, "word": "w2"}
         ]
     with pytest.raises(KeyIndexError, match="there is no index for n"):
-        headrace.KeyIndex(shards.directory, "n", strict=True)
-    index = headrace.KeyIndex(shards.directory, "n", auto_rebuild=True, tell=print)
+        headrace.KeyIndex.open(shards.directory, "n", require_index=True)
+    index = headrace.KeyIndex.open(
+        shards.directory, "n", auto_rebuild=True, report=print
+    )
     assert index.usable
     assert (shards.directory / "rows.jnx.n").is_dir()
 
 
 def test_several_indexes_are_told_apart(shards):
-    headrace.build_lookup_index(shards.directory, ["id", "word"])
+    headrace.KeyIndex.build(shards.directory, ["id", "word"])
     with pytest.raises(UsageError, match="name one of: id id,word"):
-        headrace.KeyIndex(shards.directory)
-    found = headrace.KeyIndex(shards.directory, ["id", "word"]).get([7, "w1"])
+        headrace.KeyIndex.open(shards.directory)
+    found = headrace.KeyIndex.open(shards.directory, ["id", "word"]).get([7, "w1"])
     assert [row["n"] for row in found] == [7, 127]
 
 
 def test_a_set_that_was_replaced(shards):
     write(shards.directory, lines_of(range(10)), overwrite=True)
     with pytest.warns(HeadraceWarning, match="other parts now; the file is scanned"):
-        index = headrace.KeyIndex(shards.directory, "id")
+        index = headrace.KeyIndex.open(shards.directory, "id")
     assert [row["n"] for row in index.get(7)] == [7]
-    assert headrace.check_lookup_index(shards.directory)["reason"] == "set_replaced"
-    rebuilt = headrace.KeyIndex(shards.directory, "id", auto_rebuild=True, tell=print)
+    assert headrace.KeyIndex.check(shards.directory)["reason"] == "set_replaced"
+    rebuilt = headrace.KeyIndex.open(
+        shards.directory, "id", auto_rebuild=True, report=print
+    )
     assert rebuilt.is_fresh()
 
 
 def test_a_set_that_was_copied_keeps_its_index(shards, tmp_path):
     copy = tmp_path / "copy"
     shutil.copytree(shards.directory, copy, copy_function=shutil.copyfile)
-    index = headrace.KeyIndex(copy, "id")
+    index = headrace.KeyIndex.open(copy, "id")
     assert index.is_fresh()
     before = (copy / "rows.jnx.id" / "manifest.json").read_bytes()
-    assert headrace.update_lookup_index(copy).revalidated
+    assert headrace.KeyIndex.update(copy).revalidated
     assert (copy / "rows.jnx.id" / "manifest.json").read_bytes() != before
-    assert not headrace.update_lookup_index(copy).revalidated
+    assert not headrace.KeyIndex.update(copy).revalidated
 
 
 def test_a_part_that_has_other_bytes(shards):
@@ -202,7 +206,7 @@ def test_a_part_that_has_other_bytes(shards):
     content = bytearray(part.read_bytes())
     content[len(content) // 2] ^= 1
     part.write_bytes(content)
-    checked = headrace.check_lookup_index(shards.directory)
+    checked = headrace.KeyIndex.check(shards.directory)
     assert (checked["valid"], checked["fresh"]) == (True, False)
     assert checked["reason"] == "part_modified"
 
@@ -215,7 +219,7 @@ def test_a_damaged_block_is_named_with_its_part(shards):
     part.write_bytes(content)
     # Nothing tells but the block itself.
     os.utime(part, ns=(seen.st_atime_ns, seen.st_mtime_ns))
-    index = headrace.KeyIndex(shards.directory, "id")
+    index = headrace.KeyIndex.open(shards.directory, "id")
     with pytest.raises(DamagedBlockError, match=r"part-00000001\.jsonl\.zst: "):
         list(index.get_many(range(30, 40)))
 
@@ -223,32 +227,32 @@ def test_a_damaged_block_is_named_with_its_part(shards):
 def test_a_part_that_was_removed_by_hand(shards):
     (shards.directory / shards.metadata.parts[2].path).unlink()
     with pytest.raises(BadSetError, match="names it, but it is not there"):
-        headrace.KeyIndex(shards.directory, "id")
+        headrace.KeyIndex.open(shards.directory, "id")
 
 
 def test_an_older_generation_has_the_base_of_the_index(shards):
     older = shards.directory / "rows.meta-00000001.json"
     write(shards.directory, lines_of(range(200, 230)))
-    headrace.update_lookup_index(shards.directory)
-    index = headrace.KeyIndex(older, "id")
+    headrace.KeyIndex.update(shards.directory)
+    index = headrace.KeyIndex.open(older, "id")
     assert [row["n"] for row in index.get(7)] == [7, 47, 87, 127, 167]
-    headrace.compact_lookup_index(shards.directory)
+    headrace.KeyIndex.compact(shards.directory)
     with pytest.warns(HeadraceWarning, match="other parts now"):
-        index = headrace.KeyIndex(older, "id")
+        index = headrace.KeyIndex.open(older, "id")
     assert [row["n"] for row in index.get(7)] == [7, 47, 87, 127, 167]
 
 
 def test_a_bad_line_is_told_of(tmp_path):
     lines = [*lines_of(range(40)), '{"id":', '{"id":null}', *lines_of(range(3))]
     shards = write(tmp_path, lines, most=10)
-    built = headrace.build_lookup_index(shards.directory, "id")
+    built = headrace.KeyIndex.build(shards.directory, "id")
     assert built.lines.skipped == {"bad": 1, "null": 1}
     assert [(row.line, row.cause) for row in built.first_skipped] == [
         (41, "bad"),
         (42, "null"),
     ]
     with pytest.raises(StrictRowError, match="line 41"):
-        headrace.build_lookup_index(shards.directory, "id", strict=True)
+        headrace.KeyIndex.build(shards.directory, "id", strict=True)
     # Who reads all rows says which line is bad.
     with headrace.open(shards.directory) as dataset:
         result = dataset.query("$.rows().filter(id == 7)", on_error="skip")
@@ -259,26 +263,26 @@ def test_a_bad_line_is_told_of(tmp_path):
 def test_a_key_that_two_rows_have(tmp_path):
     shards = write(tmp_path, lines_of([*range(30), 2, 1]), most=7)
     with pytest.raises(DuplicateKeyError) as error:
-        headrace.build_lookup_index(shards.directory, "n", mode="unique")
+        headrace.KeyIndex.build(shards.directory, "n", mode="unique")
     assert (error.value.line, error.value.other) == (3, 31)
     unique = write(tmp_path, lines_of(range(30)), most=7, overwrite=True)
-    headrace.build_lookup_index(unique.directory, "n", mode="unique")
+    headrace.KeyIndex.build(unique.directory, "n", mode="unique")
     write(tmp_path, lines_of([30, 5]))
     with pytest.raises(DuplicateKeyError) as error:
-        headrace.update_lookup_index(tmp_path)
+        headrace.KeyIndex.update(tmp_path)
     assert (error.value.line, error.value.other) == (6, 32)
 
 
 def test_what_a_set_cannot_have_is_refused(shards, tmp_path):
     with pytest.raises(UsageError, match="of version 2"):
-        headrace.build_lookup_index(shards.directory, "id", version=1)
+        headrace.KeyIndex.build(shards.directory, "id", index_version=1)
     path = tmp_path / "rows.jsonl"
     path.write_text('{"id":1}\n')
-    headrace.build_lookup_index(path, "id")
+    headrace.KeyIndex.build(path, "id")
     for spark in ({"engine": "spark"}, {"master": "local"}, {"partition_bytes": 9}):
         with pytest.raises(UsageError, match="are for sets"):
-            headrace.update_lookup_index(path, "id", **spark)
-    for build in (headrace.build_lookup_index, headrace.update_lookup_index):
+            headrace.KeyIndex.update(path, "id", **spark)
+    for build in (headrace.KeyIndex.build, headrace.KeyIndex.update):
         with pytest.raises(UsageError, match="threads is for engine='local'"):
             build(shards.directory, "id", engine="spark", threads=2)
         with pytest.raises(UsageError, match="master is for engine='spark'"):
@@ -289,7 +293,7 @@ def test_all_lines_without_a_key_are_told(tmp_path):
     lines = [*("[]" for _ in range(30)), '{"id":1}', *("oops" for _ in range(30))]
     shards = write(tmp_path, lines, most=7)
     told = []
-    built = headrace.build_lookup_index(shards, "id", skipped=told.extend)
+    built = headrace.KeyIndex.build(shards, "id", skipped=told.extend)
     assert [row.line for row in told] == [*range(1, 31), *range(32, 62)]
     assert list(built.first_skipped) == told[:10]
 
@@ -299,7 +303,7 @@ def test_sets_and_files_get_an_index_each(shards, tmp_path):
     path.write_text('{"n":1}\n')
     other = write(tmp_path / "other", lines_of(range(9)))
     several = [shards.directory, path, str(other.directory)]
-    built = list(headrace.build_lookup_indexes(several, "n"))
+    built = list(headrace.KeyIndex.build_each(several, "n"))
     assert [each.path.name for each in built] == [
         "rows.jnx.n",
         "rows.jsonl.jnx",
@@ -307,7 +311,7 @@ def test_sets_and_files_get_an_index_each(shards, tmp_path):
     ]
     assert [each.lines.records for each in built] == [200, 1, 9]
     with pytest.raises(UsageError, match="no source was given"):
-        headrace.build_lookup_indexes([], "n")
+        headrace.KeyIndex.build_each([], "n")
 
 
 # Writers
@@ -318,16 +322,16 @@ def test_who_comes_second_is_refused(shards):
         commit.writing(index_path(shards)),
         pytest.raises(KeyIndexLockedError, match="process"),
     ):
-        headrace.build_lookup_index(shards.directory, "id")
-    headrace.build_lookup_index(shards.directory, "id")
+        headrace.KeyIndex.build(shards.directory, "id")
+    headrace.KeyIndex.build(shards.directory, "id")
 
 
 def test_what_a_killed_writer_left_is_removed(shards):
     path = index_path(shards)
     for name in ("00000009-0000.jnx", ".segment.tmp-1-0123abcd"):
         (path / name).write_bytes(b"x")
-    assert headrace.KeyIndex(shards.directory, "id").is_fresh()
-    headrace.build_lookup_index(shards.directory, "id")
+    assert headrace.KeyIndex.open(shards.directory, "id").is_fresh()
+    headrace.KeyIndex.build(shards.directory, "id")
     assert sorted(each.name for each in path.iterdir()) == [
         "00000002-0000.jnx",
         "manifest.json",
@@ -339,7 +343,9 @@ def test_readers_find_an_index_while_it_is_replaced(shards):
 
     def look():
         for _ in range(150):
-            found = headrace.KeyIndex(shards.directory, "id", tell=wrong.append).get(7)
+            found = headrace.KeyIndex.open(
+                shards.directory, "id", report=wrong.append
+            ).get(7)
             if len(found) != 5:
                 wrong.append(found)
 
@@ -367,10 +373,10 @@ def test_memory_and_threads_change_no_byte(shards):
 
 def test_another_place_for_the_index(shards, tmp_path):
     place = tmp_path / "indexes"
-    built = headrace.build_lookup_index(shards.directory, "n", index_dir=place)
+    built = headrace.KeyIndex.build(shards.directory, "n", index_dir=place)
     assert built.path.parent == place
-    found = headrace.KeyIndex(shards.directory, "n", index_dir=place)
+    found = headrace.KeyIndex.open(shards.directory, "n", index_dir=place)
     assert found.get(5)[0]["n"] == 5
-    built = headrace.build_lookup_index(shards.directory, "n", index=tmp_path / "mine")
+    built = headrace.KeyIndex.build(shards.directory, "n", index=tmp_path / "mine")
     assert built.path == tmp_path / "mine"
-    assert headrace.KeyIndex(shards.directory, index=tmp_path / "mine").usable
+    assert headrace.KeyIndex.open(shards.directory, index=tmp_path / "mine").usable

@@ -566,32 +566,32 @@ class Dataset(Closing, Sequence[T_co]):
         )
 
     def get(
-        self, field: str | Sequence[str], value: Key, *, typed: bool = False
+        self, on: str | Sequence[str], value: Key, *, typed: bool = False
     ) -> list[T_co]:
-        """Return the rows in which a field, or several together, have a value.
+        """Return the rows in which the field `on`, or several together, have a value.
 
-        A file with a key index that fits is not scanned, see `build_lookup_index`; the
-        rows are the same. As there, 1 finds ``1``, ``1.0`` and ``"1"`` unless `typed`,
-        and rows in which the field is missing, null or nested have no value. Lines that
-        are bad are passed over.
+        A file with a key index that fits is not scanned; the rows are the same. A number
+        matches as in `KeyIndex.get`. Rows in which the field is missing, null or nested do not
+        match; bad lines are skipped.
         """
         from headrace.kernel.key_index import request
 
         _refuse_times(self._open(), "get looks through all lines", "use a query")
         found: list[T_co] = []
-        for index in self._key_indexes(field):
+        for index in self._key_indexes(on):
             asked = request(value, index.key, typed=typed)
             for _, rows in index.answers([asked]):
                 batch = Batch(index.source.location, rows, numbered=False)
                 found += self._decoded(batch)
         return found
 
-    def _key_indexes(self, field: str | Sequence[str]) -> list[KeyIndex]:
-        from headrace.api.index.key import KeyIndex, fields_of, warn_unless_missing
+    def _key_indexes(self, on: str | Sequence[str]) -> list[KeyIndex]:
+        from headrace.api.index.key import KeyIndex, warn_unless_missing
+        from headrace.api.index.key_build import fields_of
         from headrace.store.index.target import set_of
 
         self._open()
-        fields = fields_of(field)
+        fields = fields_of(on)
 
         def opened(source: Source | ShardSet) -> KeyIndex:
             return KeyIndex(
@@ -600,7 +600,7 @@ class Dataset(Closing, Sequence[T_co]):
                 index_dir=self._options.keeping.directory,
                 max_line=self._options.max_line,
                 max_depth=self._max_depth,
-                tell=warn_unless_missing,
+                report=warn_unless_missing,
             )
 
         if fields not in self._keyed:

@@ -7,14 +7,9 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict, Unpack
 
 from headrace.api.bad_rows import as_line
 from headrace.api.dataset import Dataset
-from headrace.api.index.key import (
-    KeyIndex,
-    fields_of,
-    no_row_has_key,
-    warn_of_index,
-    warn_of_keyless,
-    where_of,
-)
+from headrace.api.index.build import where_of
+from headrace.api.index.key import KeyIndex, warn_of_index
+from headrace.api.index.key_build import fields_of, no_row_has_key, warn_of_keyless
 from headrace.api.open import open
 from headrace.api.results import Result
 from headrace.engines.local.join import JoinRun, JoinTerms
@@ -320,7 +315,7 @@ class JoinResult(Result):
             index_dir=self.right.index_dir,
             max_line=terms.max_line,
             max_depth=terms.max_depth,
-            tell=troubles.append,
+            report=troubles.append,
         )
         found = index.leads
         if found is None:

@@ -1,9 +1,9 @@
-"""How edges are reached.
+"""Access to edges: which index, or which scan, leads to them.
 
 The first of these that can be used: the graph index of their file; key indexes on the ends of
-edges; all rows, of which a graph index is made aside. The answers are the same. Of a file that
-has grown since its graph index was made, only the new rows are read. Edges in several files have
-no index: it is proven by the bytes of one file, and continued where that has grown.
+edges; a scan of all rows into a temporary graph index. The answers are the same. Of a file that
+has grown since its graph index was built, only the new rows are read. Edges in several files are
+always scanned, because an index is proven by the bytes of one file.
 """
 
 from __future__ import annotations
@@ -27,22 +27,22 @@ if TYPE_CHECKING:
 
     from headrace.kernel.key_index import KeyIndex
 
-Way: TypeAlias = Literal["graph", "keys", "scan"]
+Strategy: TypeAlias = Literal["graph", "keys", "scan"]
 
 USUAL = EdgeFields("from", "pred", "to")
-"""The fields of edges, unless somebody says others, or an index does."""
+"""The fields of edges, unless the caller names others or the index has others."""
 
 
 class Reach(NamedTuple):
-    """A way to edges: by a `graph` index, by `keys`, or by a `scan`.
+    """An access to edges: by a `graph` index, by `keys`, or by a `scan`.
 
-    `files` are those that lead there; `graph` is the index, or the one that was made aside.
-    `stored` are the indexes that were found to be those of the file as it is. Of keys,
-    `instead_of` says why no graph index is used.
+    `files` are the index files; `graph` is the index, or the temporary one. `stored` are the
+    indexes that are proven to be those of the file as it is. With keys, `instead_of` is why
+    no graph index is used.
     """
 
     access: GraphAccess
-    path: Way
+    strategy: Strategy
     fields: EdgeFields
     files: tuple[str, ...]
     graph: GraphIndex | None
@@ -51,18 +51,18 @@ class Reach(NamedTuple):
 
 
 class EdgeFiles(NamedTuple):
-    """The files that edges are in, and what whoever named them calls them."""
+    """The files that edges are in, and the name that the caller gave them."""
 
     sources: tuple[Source, ...]
     location: str
 
     @property
     def only(self) -> Source | None:
-        """The file, if it is one."""
+        """The file, if it is the only one."""
         return self.sources[0] if len(self.sources) == 1 else None
 
     def no_index(self, wanted: Wanted, fields: EdgeFields) -> GraphIndexError:
-        """Say that there is no graph index."""
+        """Return the error that there is no graph index."""
         if self.only is not None:
             reverse = wanted.direction != "out"
             return store.unusable(self.only, wanted.where, fields, reverse=reverse)
@@ -74,17 +74,24 @@ class EdgeFiles(NamedTuple):
 
 
 def edge_files(
-    edges: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
+    edges: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] | Sequence[Source],
 ) -> EdgeFiles:
     """Return the files that edges are in."""
-    sources = tuple(expand(edges))
+    several = [edges] if isinstance(edges, str | os.PathLike) else [*edges]
+    opened = tuple(each for each in several if isinstance(each, Source))
+    names = [_name_of(each) for each in several]
+    sources = opened if len(opened) == len(several) else tuple(expand(names))
     for source in sources:
         files.refuse_unless_file(source)
     if len(sources) == 1:
         return only_file(*sources)
-    first, *others = [edges] if isinstance(edges, str | os.PathLike) else edges
+    first, *others = names
     more = f" and {len(others)} more" if others else ""
     return EdgeFiles(sources, f"{os.fspath(first)}{more}")
+
+
+def _name_of(edges: str | os.PathLike[str] | Source) -> str | os.PathLike[str]:
+    return edges.location if isinstance(edges, Source) else edges
 
 
 def only_file(source: Source) -> EdgeFiles:
@@ -93,24 +100,24 @@ def only_file(source: Source) -> EdgeFiles:
 
 
 class Wanted(NamedTuple):
-    """Which edges are wanted, and how.
+    """Which edges the caller wants, and how.
 
-    Without `fields`, those of the graph index. `strict`: where no index fits as it is, that is
-    an error. `tell` hears what is wrong with an index, and what is done instead, before that is
-    done; None if something is wrong with another one too.
+    Without `fields`, those of the graph index. With `require_index`, an index that cannot be
+    used is an error. `report` is called with such an index and the access that is used
+    instead, before that is opened; None if another index has a fault too.
     """
 
     fields: EdgeFields | None
     direction: Direction
     where: files.Where
-    strict: bool
+    require_index: bool
     memory: int
     threads: int | None
-    tell: Callable[[KeyIndexError, Way | None], None]
+    report: Callable[[KeyIndexError, Strategy | None], None]
 
 
 def reach_edges(edges: EdgeFiles, wanted: Wanted) -> Reach:
-    """Find the best way to edges."""
+    """Find the best access to edges."""
     fields = fields_of(edges.sources, wanted)
     troubles: list[KeyIndexError] = [edges.no_index(wanted, fields)]
     if edges.only is not None:
@@ -118,11 +125,11 @@ def reach_edges(edges: EdgeFiles, wanted: Wanted) -> Reach:
         if isinstance(found, Reach):
             return found
         fields, troubles = found
-    if wanted.strict:
+    if wanted.require_index:
         raise troubles[-1]
     for trouble in troubles[:-1]:
-        wanted.tell(trouble, None)
-    wanted.tell(troubles[-1], "scan")
+        wanted.report(trouble, None)
+    wanted.report(troubles[-1], "scan")
     asked = GraphBuild(
         fields,
         wanted.direction != "out",
@@ -133,9 +140,9 @@ def reach_edges(edges: EdgeFiles, wanted: Wanted) -> Reach:
 
 
 def fields_of(sources: Sequence[Source], wanted: Wanted) -> EdgeFields:
-    """Return the fields of edges: those that are named, the others those of the graph index.
+    """Return the fields of edges: as the caller names them, else as in the graph index.
 
-    Where both ends are named as in the index, what is not named is the predicate of the index.
+    If the caller names both ends as in the index, and no predicate, it is that of the index.
     """
     named, known = wanted.fields, known_fields(sources, wanted.where)
     if named is None:
@@ -146,13 +153,13 @@ def fields_of(sources: Sequence[Source], wanted: Wanted) -> EdgeFields:
 
 
 def known_fields(sources: Sequence[Source], where: files.Where) -> EdgeFields | None:
-    """Return the fields of edges, as the graph index of the first file has them if there is one."""
+    """Return the fields of edges in the graph index of the first file, if it has one."""
     found = store.find(sources[0], where) if sources else None
     return found.meta.fields if isinstance(found, store.StoredGraph) else None
 
 
 def scan_edges(edges: EdgeFiles, asked: GraphBuild) -> Reach:
-    """Make a graph index aside, of all rows."""
+    """Build a temporary graph index of all rows."""
     with reading(edges.location):
         index = build_aside(edges.sources, edges.location, asked)
     return Reach(GraphAccess.of_graph(index), "scan", asked.fields, (), index)
@@ -161,7 +168,7 @@ def scan_edges(edges: EdgeFiles, asked: GraphBuild) -> Reach:
 def _by_index(
     source: Source, wanted: Wanted
 ) -> Reach | tuple[EdgeFields, list[KeyIndexError]]:
-    """Return a way by an index; or the fields of edges, and what is wrong with indexes."""
+    """Return the access by an index; or the fields of edges, and the faults of indexes."""
     opened = OpenedFile(source)
     found = _by_graph(source, opened, wanted)
     if isinstance(found, Reach):
@@ -172,16 +179,16 @@ def _by_index(
         of_keys = [] if by_keys is None else [by_keys]
         return fields, [*of_keys, trouble]
     if trouble.kind != "missing":
-        wanted.tell(trouble, "keys")
+        wanted.report(trouble, "keys")
     return by_keys._replace(instead_of=trouble)
 
 
 def _by_graph(
     source: Source, opened: OpenedFile, wanted: Wanted, tries: int = 3
 ) -> Reach | tuple[EdgeFields, GraphIndexError]:
-    """Return a way by a graph index; or the fields of edges, and why there is none.
+    """Return the access by a graph index; or the fields of edges, and why there is none.
 
-    An index that is brought up to date meanwhile is looked at again.
+    An index that another process updates meanwhile is read again.
     """
     found = store.find(source, wanted.where)
     fields, reverse = fields_of([source], wanted), wanted.direction != "out"
@@ -192,7 +199,7 @@ def _by_graph(
     if isinstance(found, files.Unreadable):
         reason = found.reason
         if wanted.fields is None:
-            # What it was of, nobody knows.
+            # The fields of a damaged index are unknown.
             named = ", ".join(fields.names)
             reason += f"; edges are taken to be of {named}: name the fields if they are others"
         return fields, GraphIndexError(*place, found.fault, reason, build)
@@ -221,10 +228,10 @@ def _if_it_fits(
     wrong = stored.unused
     if fresh.state == "grown" and wrong is not None and wrong.fault == "corrupt":
         damage = (str(wrong.path), wrong.fault, wrong.reason)
-        wanted.tell(GraphIndexError(source.location, *damage), None)
+        wanted.report(GraphIndexError(source.location, *damage), None)
     index = stored.index
-    if fresh.state == "grown" and not wanted.strict:
-        wanted.tell(trouble, "graph")
+    if fresh.state == "grown" and not wanted.require_index:
+        wanted.report(trouble, "graph")
         with reading(source.location):
             index = continue_aside(source, stored, as_it_was(stored))
     elif fresh.state != "fresh":
@@ -237,9 +244,9 @@ def _if_it_fits(
 def _by_keys(
     source: Source, opened: OpenedFile, wanted: Wanted, fields: EdgeFields
 ) -> Reach | KeyIndexError | None:
-    """Return a way by key indexes that are proven to be those of the file as it is.
+    """Return the access by key indexes that are proven to be those of the file as it is.
 
-    If there is one that cannot be used, what is wrong with it.
+    If one cannot be used, return its fault.
     """
     if not opened.source.seekable:
         return None

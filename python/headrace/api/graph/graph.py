@@ -1,29 +1,30 @@
-"""Graphs: going along the edges that are rows.
+"""Graphs: following the edges that are rows.
 
-What leads to the edges is chosen in `api/graph/access.py`. An index that turns out to be damaged
-on the way is given up, and what was begun is gone on with by another way: all of them give the
-same answers in the same order.
+`api/graph/access.py` chooses how edges are reached. An index that turns out to be damaged is
+given up, and the search goes on with another access: all of them return the same edges in the
+same order.
 """
 
 from __future__ import annotations
 
 import threading
 import warnings
-from collections.abc import Iterable
 from dataclasses import dataclass
-from itertools import islice
-from typing import TYPE_CHECKING, Literal, Self, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, TypeVar, Unpack
 
 from headrace.api.graph.access import (
     USUAL,
     Reach,
+    Strategy,
     Wanted,
-    Way,
     edge_files,
     reach_edges,
     scan_edges,
 )
-from headrace.api.index.key import LEAST_MEMORY, MEMORY, where_of
+from headrace.api.graph.expansion import Expansion
+from headrace.api.graph.names import at_most, seeds_of, text_of, texts_of
+from headrace.api.index.build import MEMORY, memory_of, where_of
+from headrace.api.options import GraphOptions, refuse_unknown
 from headrace.engines.index.kinds import GraphBuild
 from headrace.errors import (
     GraphIndexError,
@@ -38,89 +39,90 @@ from headrace.kernel.graph import (
     Followed,
     GraphAccess,
     Reached,
-    ReachedColumns,
     columns_of,
     edges_of,
     meta_of,
-    reached_of,
     stats_of,
-    steps,
 )
 from headrace.kernel.rows import SidecarError, reading
 from headrace.store.files.closing import Closing
 from headrace.store.files.opened import OpenedFile
-from headrace.store.files.units import parse_size
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     import networkx
     import pyarrow
 
     from headrace.api.graph.spark import SparkGraph
     from headrace.api.graph.tables import GraphMatrix
-    from headrace.kernel.graph import GraphExpansion, GraphIndex, GraphStats
+    from headrace.api.options import ExpandOptions
+    from headrace.kernel.graph import GraphIndex, GraphStats
     from headrace.physical.hops import HopChoice
+    from headrace.store.files.source import Source
 
 T = TypeVar("T")
-Emit: TypeAlias = Literal["nodes", "edges", "tree"]
 
 _ALL: tuple[Direction, ...] = ("out", "in", "both")
-_ENDLESS = 2**32 - 1
-"""No graph index has as many nodes, and so no shortest way as many edges."""
 
 
 @dataclass(frozen=True, slots=True)
-class GraphWay:
+class EdgePlan:
     """How edges are reached: by a `graph` index, by `keys`, or by a `scan`, and why."""
 
-    path: Way
+    strategy: Strategy
     edges: str
     files: tuple[str, ...]
     reason: str
 
+    def __str__(self) -> str:
+        how = {
+            "graph": "by its graph index",
+            "keys": "by key indexes",
+            "scan": "by a scan",
+        }
+        return (
+            f"{self.edges}: edges are reached {how[self.strategy]}, since {self.reason}"
+        )
+
 
 class Graph(Closing):
-    """Goes along edges, from any number of threads.
+    """The edges of files, followed from any number of threads; `Dataset.graph` opens it.
 
-    They are in a file, or in several: a list of them, a set of shards, a directory, a log. Each row is an edge: it comes `from_` a node, goes `to` one, and `pred` says what it means.
-    Without names of fields they are those of the graph index, else ``from``, ``pred`` and
-    ``to``. The graph index leads to edges, or key indexes on the fields of both ends do; without
-    them the file is scanned once, and a `HeadraceWarning` says so; with `strict` that is an
-    error, and with ``index=False`` no index is looked for. Answers are the same. Several files
-    are always scanned.
+    Each row is an edge: it comes from the node in one field, goes to the node in another, and
+    has a predicate. Without names of fields they are those of the graph index, else ``from``,
+    ``pred`` and ``to``. Edges are reached by the graph index of the file, or by key indexes on
+    the fields of both ends; without them the file is scanned once, and a `HeadraceWarning`
+    says so. With `require_index` that is an error; with ``index=False`` no index is used.
+    Several files are always scanned. The answers are the same.
 
-    The edges are those that the files had when they were named. A node is named by its text; the
-    number 7 and the text ``"7"`` are one node.
+    The edges are those that the files had when the graph was opened. A node is named by its
+    text: the number 7 and the text ``"7"`` are one node.
     """
 
     def __init__(
         self,
-        edges: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
-        from_: str | None = None,
-        pred: str | None = None,
-        to: str | None = None,
-        *,
-        index: str | os.PathLike[str] | Literal[False] | None = None,
-        index_dir: str | os.PathLike[str] | None = None,
-        strict: bool = False,
-        memory: int | str = MEMORY,
-        threads: int | None = None,
-        tell: Callable[[KeyIndexError, Way | None], None] | None = None,
+        edges: str
+        | os.PathLike[str]
+        | Sequence[str | os.PathLike[str]]
+        | Sequence[Source],
+        **options: Unpack[GraphOptions],
     ) -> None:
-        if index is False and strict:
-            raise UsageError("strict wants an index, and index=False none")
+        refuse_unknown(options, GraphOptions)
+        index, required = options.get("index"), options.get("require_index", False)
+        if index is False and required:
+            raise UsageError("require_index needs an index, and index=False uses none")
         self._edges_in = edge_files(edges)
-        self._named = _fields_of(from_, pred, to)
+        self._named = _fields_of(options)
         self._no_index = index is False
-        self._where = where_of(index or None, index_dir)
-        self._strict = strict
-        self._memory = max(parse_size(memory), LEAST_MEMORY)
-        self._threads = threads
-        self._tell = tell or _warn
+        self._where = where_of(index or None, options.get("index_dir"))
+        self._required = required
+        self._memory = memory_of(options.get("memory", MEMORY))
+        self._threads = options.get("threads")
+        self._report = options.get("report") or _warn
         self._lock = threading.RLock()
-        self._ways: dict[Direction, Reach] = {}
+        self._reaches: dict[Direction, Reach] = {}
         self._scanned: Reach | None = None
         self._closed = False
         only = self._edges_in.only
@@ -130,73 +132,80 @@ class Graph(Closing):
 
     @property
     def location(self) -> str:
-        """Where the edges are, as it was said."""
+        """Where the edges are, as the caller named it."""
         return self._edges_in.location
 
-    # Ways to edges
+    # How edges are reached
 
     def reach(self, direction: Direction = "out") -> Reach:
-        """Return what leads to edges; the first time, that is found."""
-        found = self._ways.get(direction)
+        """Return the access to edges; the first call finds it."""
+        found = self._reaches.get(direction)
         return self._find(direction) if found is None else found
 
-    def way(self, direction: Direction = "out") -> GraphWay:
-        """Say how edges are reached, or would be; nothing is scanned for it."""
-        known = self._ways.get(direction)
+    def explain(self, direction: Direction = "out") -> str:
+        """Return how edges are reached, or would be, and why; nothing is scanned for it."""
+        return str(self.plan(direction))
+
+    def plan(self, direction: Direction = "out") -> EdgePlan:
+        """Return how edges are reached, or would be; nothing is scanned for it."""
+        known = self._reaches.get(direction)
         if known is not None:
-            return way_of(self.location, known.path, known.files, [])
+            return plan_of(self.location, known.strategy, known.files, [])
         if self._no_index:
-            return GraphWay("scan", self.location, (), "no index is wanted")
+            return EdgePlan("scan", self.location, (), "no index is wanted")
         troubles: list[KeyIndexError] = []
         wanted = self._wanted(
-            direction, lambda trouble, _way: troubles.append(trouble)
-        )._replace(strict=True)
+            direction, lambda trouble, _strategy: troubles.append(trouble)
+        )._replace(require_index=True)
         try:
             found = reach_edges(self._edges_in, wanted)
         except GraphIndexError as error:
             troubles.append(error)
-            path: Way = "scan"
+            strategy: Strategy = "scan"
             files: tuple[str, ...] = ()
         else:
-            path, files = found.path, found.files
+            strategy, files = found.strategy, found.files
         grown = [error.index for error in troubles if error.kind == "grown"]
-        if grown and not self._strict:
-            path, files = "graph", tuple(grown)
-        return way_of(self.location, path, files, troubles)
+        if grown and not self._required:
+            strategy, files = "graph", tuple(grown)
+        return plan_of(self.location, strategy, files, troubles)
 
     def _wanted(
-        self, direction: Direction, tell: Callable[[KeyIndexError, Way | None], None]
+        self,
+        direction: Direction,
+        report: Callable[[KeyIndexError, Strategy | None], None],
     ) -> Wanted:
         return Wanted(
             self._named,
             direction,
             self._where,
-            self._strict,
+            self._required,
             self._memory,
             self._threads,
-            tell,
+            report,
         )
 
     def _find(self, direction: Direction) -> Reach:
         with self._lock:
             self._refuse_if_closed()
-            known = self._ways.get(direction)
+            known = self._reaches.get(direction)
             if known is not None:
                 return known
             if self._no_index:
                 found = self._scan(direction, self._named or USUAL)
             else:
-                found = reach_edges(self._edges_in, self._wanted(direction, self._tell))
+                wanted = self._wanted(direction, self._report)
+                found = reach_edges(self._edges_in, wanted)
             self._keep(found, direction)
         return found
 
     def _keep(self, found: Reach, direction: Direction) -> None:
         all_ = direction == "both" or _has_incoming(found)
         for each in _ALL if all_ else (direction,):
-            self._ways.setdefault(each, found)
+            self._reaches.setdefault(each, found)
 
     def _scan(self, direction: Direction, fields: EdgeFields) -> Reach:
-        """Make a graph index aside, unless there is one that has such edges."""
+        """Build a temporary graph index, unless there is one that has such edges."""
         known = self._scanned
         if known is not None and (direction == "out" or _has_incoming(known)):
             return known
@@ -209,42 +218,44 @@ class Graph(Closing):
         self._scanned = scan_edges(self._edges_in, asked)
         return self._scanned
 
-    def _give_up(self, way: Reach, direction: Direction, damage: SidecarError) -> None:
-        """Go on without an index that is damaged."""
+    def give_up(self, reach: Reach, direction: Direction, damage: SidecarError) -> None:
+        """Replace the access through a damaged index by a scan."""
         _path, offset, reason = damage.args
-        kind = KeyIndexError if way.path == "keys" else GraphIndexError
-        where = way.files[0] if way.files else self.location
+        kind = KeyIndexError if reach.strategy == "keys" else GraphIndexError
+        where = reach.files[0] if reach.files else self.location
         error = kind(self.location, where, "corrupt", f"{reason} (byte {offset})")
-        if self._strict or way.path == "scan":
+        if self._required or reach.strategy == "scan":
             raise error from None
         with self._lock:
             self._refuse_if_closed()
-            if self._ways.get(direction) is not way:
-                # Somebody else has seen to it.
+            if self._reaches.get(direction) is not reach:
+                # Another thread has replaced it.
                 return
-            self._ways = {
-                each: other for each, other in self._ways.items() if other is not way
+            self._reaches = {
+                each: other
+                for each, other in self._reaches.items()
+                if other is not reach
             }
-            self._tell(error, "scan")
-            self._keep(self._scan(direction, way.fields), direction)
+            self._report(error, "scan")
+            self._keep(self._scan(direction, reach.fields), direction)
 
-    def _asked(self, direction: Direction, ask: Callable[[Reach], T]) -> T:
-        """Ask for edges, and again where an index turns out to be damaged."""
+    def on_edges(self, direction: Direction, run: Callable[[Reach], T]) -> T:
+        """Run a search over edges, and again if an index turns out to be damaged."""
         while True:
-            way = self.reach(direction)
+            reach = self.reach(direction)
             try:
                 with reading(self.location):
-                    found = ask(way)
+                    found = run(reach)
             except SidecarError as error:
-                self._give_up(way, direction, error)
+                self.give_up(reach, direction, error)
             else:
-                self._check(way)
+                self.check_source(reach)
                 return found
 
-    def _check(self, way: Reach) -> None:
-        """Raise if rows were read of a file that is another one meanwhile."""
+    def check_source(self, reach: Reach) -> None:
+        """Raise if rows were read from a file that was replaced meanwhile."""
         # Keys lead to the rows of one file only.
-        if way.path == "keys" and self._opened is not None:
+        if reach.strategy == "keys" and self._opened is not None:
             self._opened.check()
 
     # Edges
@@ -253,97 +264,80 @@ class Graph(Closing):
         self,
         node: str | int,
         *,
-        predicates: str | int | Iterable[str | int] | None = None,
+        pred: str | int | Iterable[str | int] | None = None,
     ) -> Iterator[Edge]:
-        """Give the edges that come from a node, in file order."""
-        return iter(self._edges(node, "out", predicates) or ())
+        """Yield the edges that come from a node, in file order."""
+        return iter(self._edges(node, "out", pred) or ())
 
     def in_(
         self,
         node: str | int,
         *,
-        predicates: str | int | Iterable[str | int] | None = None,
+        pred: str | int | Iterable[str | int] | None = None,
     ) -> Iterator[Edge]:
-        """Give the edges that go to a node, in file order."""
-        return iter(self._edges(node, "in", predicates) or ())
+        """Yield the edges that go to a node, in file order."""
+        return iter(self._edges(node, "in", pred) or ())
 
     def neighbors(
         self,
         node: str | int,
         *,
-        predicates: str | int | Iterable[str | int] | None = None,
+        pred: str | int | Iterable[str | int] | None = None,
         direction: Direction = "both",
     ) -> Iterator[str]:
-        """Give the nodes at the other ends of the edges of a node, each once."""
-        found = self._edges(node, direction, predicates) or ()
+        """Yield the nodes at the other ends of the edges of a node, each once."""
+        found = self._edges(node, direction, pred) or ()
         return iter(dict.fromkeys(edge.node for edge in found))
 
     def __contains__(self, node: str | int) -> bool:
-        """Whether an edge comes from a node or goes to it, as far as an index knows."""
-        # Any way will do: whoever knows a node knows it in both directions.
-        direction: Direction = next(iter(self._ways), "out")
-        if self.reach(direction).path == "keys":
-            # Keys lead to edges, and know nothing of a node that has none of theirs.
+        """Whether an edge comes from a node or goes to it."""
+        # Any access will do: a graph index has nodes of both ends.
+        direction: Direction = next(iter(self._reaches), "out")
+        if self.reach(direction).strategy == "keys":
+            # A key index of one end does not have nodes of the other.
             return bool(self._edges(node, direction, None, most=1)) or self._is_there(
-                _text(node)
+                text_of(node)
             )
         return self._edges(node, direction, None, most=0) is not None
 
     def _is_there(self, node: str) -> bool:
-        """Ask an index that has all edges whether a node is there."""
+        """Whether an index of all edges has a node."""
 
-        def ask(index: GraphIndex) -> bool:
+        def has(index: GraphIndex) -> bool:
             access = GraphAccess.of_graph(index)
             return edges_of(access, node, most=0) is not None
 
-        return self._whole(ask)
+        return self._whole(has)
 
     def _edges(
         self,
         node: str | int,
         direction: Direction,
-        predicates: str | int | Iterable[str | int] | None,
+        pred: str | int | Iterable[str | int] | None,
         most: int | None = None,
     ) -> list[Edge] | None:
-        text, wanted = _text(node), texts_of(predicates)
-        return self._asked(
+        text, wanted = text_of(node), texts_of(pred)
+        return self.on_edges(
             direction,
-            lambda way: edges_of(
-                way.access, text, direction=direction, predicates=wanted, most=most
+            lambda reach: edges_of(
+                reach.access, text, direction=direction, predicates=wanted, most=most
             ),
         )
 
-    # Ways along edges
+    # Searches
 
     def expand(
         self,
         seeds: str | int | Iterable[str | int],
         hops: int | None = None,
-        *,
-        predicates: str | int | Iterable[str | int] | None = None,
-        direction: Direction = "out",
-        emit: Emit = "nodes",
-        limit: int | None = None,
-        most_edges: int | None = None,
+        **options: Unpack[ExpandOptions],
     ) -> Expansion:
-        """Give all that can be reached from nodes, at most `hops` edges away.
+        """Return the nodes that are reached from others, at most `hops` edges away.
 
         Level by level, each node once, at its smallest level, with the predicate of the first
-        edge that leads there. `emit` gives also the ``"edges"`` that were followed, or those of
-        the ``"tree"`` only, which lead to a node for the first time; an edge comes before the
-        node that it leads to. No more than `limit` nodes are given, and no more than
-        `most_edges` edges of one node followed; the answer says whether there were more.
+        edge that leads there. An edge comes before the node that it leads to.
         """
-        return Expansion(
-            self,
-            seeds_of(seeds),
-            hops=at_most("hops", hops),
-            predicates=texts_of(predicates),
-            direction=direction,
-            emit=emit,
-            limit=at_most("limit", limit),
-            most_edges=at_most("most_edges", most_edges),
-        )
+        return Expansion(self, seeds_of(seeds), hops, options)
 
     def shortest_path(
         self,
@@ -351,52 +345,52 @@ class Graph(Closing):
         goal: str | int,
         *,
         hops: int | None = None,
-        predicates: str | int | Iterable[str | int] | None = None,
+        pred: str | int | Iterable[str | int] | None = None,
         direction: Direction = "out",
     ) -> list[Reached | Followed] | None:
-        """Return the way from one node to another that has the fewest edges.
+        """Return the path from one node to another that has the fewest edges.
 
-        Nodes and edges in turn, as `expand` gives them; None if there is no way. Of several, it
-        is the one that going level by level comes upon first; that of a node to itself has no
-        edges.
+        Nodes and edges in turn, as `expand` yields them; None if there is no path. Of several
+        paths, it is the one that a search level by level finds first. The path of a node to
+        itself has no edges.
         """
-        first, last, wanted = _text(start), _text(goal), texts_of(predicates)
+        first, last, wanted = text_of(start), text_of(goal), texts_of(pred)
         hops = at_most("hops", hops)
 
-        def ask(way: Reach) -> list[Edge] | None:
+        def search(reach: Reach) -> list[Edge] | None:
             if first == last:
-                # Also if there is no such node, as not every way to edges can tell.
+                # Even without such a node: key indexes do not have all nodes.
                 return []
             try:
-                found = way.access.shortest_path(
+                found = reach.access.shortest_path(
                     first, last, hops=hops, predicates=wanted, direction=direction
                 )
             except LookupError:
                 return None
             return None if found is None else [Edge(*edge) for edge in found]
 
-        found = self._asked(direction, ask)
+        found = self.on_edges(direction, search)
         return None if found is None else list(_along(first, found))
 
     def stats(self) -> GraphStats:
-        """Look at all edges: how many there are, of what kinds, and how they hang together."""
+        """Count all edges, predicates, degrees and connected components."""
         return self._whole(stats_of)
 
-    def _whole(self, ask: Callable[[GraphIndex], T]) -> T:
-        """Ask an index that has all edges; without one, the file is scanned."""
+    def _whole(self, run: Callable[[GraphIndex], T]) -> T:
+        """Run a function over an index of all edges; without one, the file is scanned."""
 
-        def asked(way: Reach) -> T:
-            if way.instead_of is not None:
-                if self._strict:
-                    raise way.instead_of
+        def on_index(reach: Reach) -> T:
+            if reach.instead_of is not None:
+                if self._required:
+                    raise reach.instead_of
                 with self._lock:
                     if self._scanned is None:
-                        self._tell(way.instead_of, "scan")
-                    way = self._scan("out", way.fields)
-            assert way.graph is not None
-            return ask(way.graph)
+                        self._report(reach.instead_of, "scan")
+                    reach = self._scan("out", reach.fields)
+            assert reach.graph is not None
+            return run(reach.graph)
 
-        return self._asked("out", asked)
+        return self.on_edges("out", on_index)
 
     # With Spark
 
@@ -405,14 +399,13 @@ class Graph(Closing):
         master: str | None = None,
         *,
         partition_bytes: int | str | None = None,
-        tell_hop: Callable[[int, int, HopChoice], None] | None = None,
+        report_hop: Callable[[int, int, HopChoice], None] | None = None,
     ) -> SparkGraph:
-        """Return this graph as one whose edges are found by tasks of Spark.
+        """Return this graph with an `expand` whose edges are found by tasks of Spark.
 
-        They run at `master` (``local[*,4]`` unless told: all cores of this machine), and where
-        they scan, read `partition_bytes` of the files each (64 MiB unless told). Its
-        `expand` gives what that of the graph gives. `tell_hop` hears, of each level, how many
-        edges away it is, how many nodes it has, and how their edges are found.
+        They run at `master` [default: local[*,4], all cores of this machine]; those that scan
+        read `partition_bytes` of the files each [default: 64MiB]. `report_hop` is called with
+        each level, how many nodes it has, and how their edges are found.
         """
         from headrace.api.graph.spark import SparkGraph
 
@@ -427,152 +420,52 @@ class Graph(Closing):
             lambda direction: (
                 None
                 if self._no_index
-                else self._wanted(direction, lambda _trouble, _way: None)
+                else self._wanted(direction, lambda _trouble, _strategy: None)
             ),
-            self._tell,
+            self._report,
             fields=self._named,
-            strict=self._strict,
+            require_index=self._required,
             master=master,
             partition_bytes=partition_bytes,
-            tell_hop=tell_hop,
+            report_hop=report_hop,
         )
 
-    # All of it
+    # Tables
 
     def to_arrow(self) -> pyarrow.Table:
         """Return all edges in file order as an Arrow table.
 
-        The columns have the names of the fields, and ``offset`` says where the row of an edge
-        begins. Nodes and predicates are dictionaries.
+        The columns have the names of the fields; ``offset`` is the byte at which the row of an
+        edge begins. Nodes and predicates are dictionaries.
         """
         from headrace.api.graph.tables import as_arrow
 
         return as_arrow(self._whole(columns_of), self.reach().fields)
 
     def to_networkx(self) -> networkx.MultiDiGraph:
-        """Return all edges as a graph of networkx; they have a `pred` and an `offset`."""
+        """Return all edges as a networkx graph; each has a `pred` and an `offset`."""
         from headrace.api.graph.tables import as_networkx
 
         return as_networkx(self._whole(columns_of), self.reach().fields)
 
     def to_scipy(self) -> GraphMatrix:
-        """Return how many edges go from each node to each, as a sparse matrix of scipy."""
+        """Return how many edges go from each node to each, as a scipy sparse matrix."""
         from headrace.api.graph.tables import as_scipy
 
         return as_scipy(self._whole(columns_of))
 
-    # The file
+    # The files
 
     def _refuse_if_closed(self) -> None:
         if self._closed:
             raise UsageError(f"{self.location}: its graph was closed")
 
     def close(self) -> None:
-        """Let go of the files."""
+        """Close the files."""
         with self._lock:
             self._closed = True
             self._opened = self._scanned = None
-            self._ways = {}
-
-
-class Expansion:
-    """What is reached from nodes, as it is reached: an iterator.
-
-    How it went is known when it has ended.
-    """
-
-    def __init__(
-        self,
-        graph: Graph,
-        seeds: list[str],
-        *,
-        hops: int | None,
-        predicates: list[str] | None,
-        direction: Direction,
-        emit: Emit,
-        limit: int | None,
-        most_edges: int | None,
-    ) -> None:
-        self._graph = graph
-        self._direction = direction
-        self._emit = emit
-        self._found: GraphExpansion | None = None
-
-        def begin(access: GraphAccess) -> GraphExpansion:
-            return access.expand(
-                seeds,
-                hops=hops,
-                predicates=predicates,
-                direction=direction,
-                emit=emit,
-                limit=limit,
-                most_edges=most_edges,
-            )
-
-        self._begin = begin
-        self._steps = self._run()
-
-    def __iter__(self) -> Self:
-        return self
-
-    def __next__(self) -> Reached | Followed:
-        return next(self._steps)
-
-    def _run(self) -> Iterator[Reached | Followed]:
-        graph, given = self._graph, 0
-        while True:
-            way = graph.reach(self._direction)
-            try:
-                with reading(graph.location):
-                    self._found = self._begin(way.access)
-                    # What another way has given would come again.
-                    for step in islice(steps(self._found), given, None):
-                        given += 1
-                        yield step
-            except SidecarError as error:
-                graph._give_up(way, self._direction, error)
-            else:
-                graph._check(way)
-                return
-
-    def to_arrow(self) -> pyarrow.Table:
-        """Return all nodes that are reached as an Arrow table: ``node``, ``level``, ``via``.
-
-        That takes a fraction of the time of going through them. Where edges are given too, and
-        where some steps were taken already, it is refused.
-        """
-        from headrace.api.graph.tables import reached_as_arrow
-
-        if self._emit != "nodes" or self._found is not None:
-            raise UsageError(
-                "a table has all nodes and no edges: call expand(...).to_arrow() without emit"
-            )
-
-        def ask(way: Reach) -> ReachedColumns:
-            self._found = self._begin(way.access)
-            return reached_of(self._found)
-
-        return reached_as_arrow(self._graph._asked(self._direction, ask))
-
-    @property
-    def missing(self) -> list[str]:
-        """Nodes to begin with that the graph does not have."""
-        return [] if self._found is None else self._found.missing
-
-    @property
-    def unknown(self) -> list[str]:
-        """Predicates that no edge has, as far as an index knows."""
-        return [] if self._found is None else self._found.unknown
-
-    @property
-    def truncated(self) -> bool:
-        """Whether there are more nodes than were given."""
-        return self._found is not None and self._found.truncated
-
-    @property
-    def capped(self) -> int:
-        """How many nodes have more edges than were followed."""
-        return 0 if self._found is None else self._found.capped
+            self._reaches = {}
 
 
 def _has_incoming(found: Reach) -> bool:
@@ -580,7 +473,7 @@ def _has_incoming(found: Reach) -> bool:
 
 
 def _along(start: str, edges: Iterable[Edge]) -> Iterator[Reached | Followed]:
-    """Tell of a way as of an expansion that found nothing else."""
+    """Yield a path as the steps of an expansion that found nothing else."""
     at = start
     yield Reached(at, 0, None)
     for level, edge in enumerate(edges, 1):
@@ -590,89 +483,41 @@ def _along(start: str, edges: Iterable[Edge]) -> Iterator[Reached | Followed]:
         yield Reached(at, level, edge.pred)
 
 
-def way_of(
-    edges: str, path: Way, files: tuple[str, ...], troubles: Sequence[KeyIndexError]
-) -> GraphWay:
-    """Say how edges are reached, and why."""
+def plan_of(
+    edges: str,
+    strategy: Strategy,
+    files: tuple[str, ...],
+    troubles: Sequence[KeyIndexError],
+) -> EdgePlan:
+    """Return how edges are reached, and why."""
     reasons = {
         "graph": "the graph index is that of the file",
         "keys": "key indexes lead to the ends of edges",
         "scan": "no index can be used",
     }
-    reason = "; ".join([reasons[path], *(error.what for error in troubles)])
-    return GraphWay(path, edges, files, reason)
+    reason = "; ".join([reasons[strategy], *(error.what for error in troubles)])
+    return EdgePlan(strategy, edges, files, reason)
 
 
-def _fields_of(
-    from_: str | None, pred: str | None, to: str | None
-) -> EdgeFields | None:
+def _fields_of(options: GraphOptions) -> EdgeFields | None:
+    from_, to = options.get("from_field"), options.get("to_field")
+    pred = options.get("pred_field")
     if from_ is None and pred is None and to is None:
         return None
     if from_ is None or to is None:
         raise UsageError(
-            "name both ends of an edge, from and to, and what it says, pred, if it does"
+            "name both ends of an edge, from_field and to_field, and its predicate, "
+            "pred_field, if it has one"
         )
     return EdgeFields(from_, pred, to)
 
 
-def _text(node: str | int, what: str = "a node") -> str:
-    if type(node) is str:
-        return _encoded(node)
-    if isinstance(node, bool):
-        return "true" if node else "false"
-    if isinstance(node, str | int):
-        return str(node)
-    raise UsageError(f"{node!r}: {what} is named by a text or a whole number")
-
-
-def seeds_of(seeds: str | int | Iterable[str | int]) -> list[str]:
-    """Return nodes to begin with as the texts that name them."""
-    if isinstance(seeds, str | int):
-        return [_text(seeds)]
-    if isinstance(seeds, bytes | bytearray) or not isinstance(seeds, Iterable):
-        raise UsageError(f"{seeds!r}: a node is named by a text or a whole number")
-    return [_text(seed) for seed in seeds]
-
-
-def at_most(name: str, bound: int | None) -> int | None:
-    """Return a bound of a search; None if nothing can be beyond it."""
-    if bound is not None and type(bound) is not int:
-        raise UsageError(f"{name} must be a whole number, not {bound!r}")
-    if bound is not None and bound < 0:
-        raise UsageError(f"{name} {bound}: it cannot be below 0")
-    return None if bound is None or bound >= _ENDLESS else bound
-
-
-def texts_of(
-    predicates: str | int | Iterable[str | int] | None,
-) -> list[str] | None:
-    """Return predicates as the texts that name them; None stands for every predicate."""
-    if predicates is None:
-        return None
-    # The letters of a text are no predicates.
-    if isinstance(predicates, str | int):
-        predicates = [predicates]
-    if isinstance(predicates, bytes | bytearray) or not isinstance(
-        predicates, Iterable
-    ):
-        raise UsageError(f"{predicates!r}: a predicate is a text or a whole number")
-    return [_text(each, "a predicate") for each in predicates]
-
-
-def _encoded(text: str) -> str:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        raise UsageError(f"{text!r}: not a text in UTF-8") from None
-    return text
-
-
-def _warn(trouble: KeyIndexError, path: Way | None) -> None:
+def _warn(trouble: KeyIndexError, strategy: Strategy | None) -> None:
     done = {
         None: "it is not used",
         "graph": "the new rows are scanned",
         "keys": "key indexes are used",
         "scan": "all rows are scanned",
     }
-    message = f"{trouble.what}; {done[path]}"
+    message = f"{trouble.what}; {done[strategy]}"
     warnings.warn(message, HeadraceWarning, stacklevel=2)

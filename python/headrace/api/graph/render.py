@@ -17,7 +17,7 @@ from headrace.kernel.graph import Followed, Reached
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from headrace.api.graph.graph import Emit
+    from headrace.api.options import Emit
 
 
 def as_ndjson(

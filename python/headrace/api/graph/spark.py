@@ -1,15 +1,14 @@
-"""Graphs with Spark: what leads to edges there, and what is done if it does not.
+"""Graphs on Spark: access to edges by the indexes of all files, or by scans of all rows.
 
-Edges are reached by the indexes of all files, which are those that a graph uses in this process, or by
-scans of all rows. An index that turns out to be damaged is given up: the search is begun again by
-scans, and what was given is passed over.
+An index that turns out to be damaged is given up: the search begins again with scans, and the
+steps that were yielded already are skipped.
 """
 
 from __future__ import annotations
 
 from functools import cached_property, partial
 from itertools import accumulate, islice
-from typing import TYPE_CHECKING, NamedTuple, Self
+from typing import TYPE_CHECKING, NamedTuple, Self, Unpack
 
 from headrace.api.graph.access import (
     USUAL,
@@ -18,7 +17,9 @@ from headrace.api.graph.access import (
     only_file,
     reach_edges,
 )
-from headrace.api.graph.graph import at_most, seeds_of, texts_of, way_of
+from headrace.api.graph.graph import plan_of
+from headrace.api.graph.names import at_most, seeds_of, texts_of
+from headrace.api.options import ExpandOptions, refuse_unknown
 from headrace.engines.spark.graph.edge_task import (
     Doubts,
     EdgeIndex,
@@ -42,8 +43,8 @@ from headrace.store.index import key as keys
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from headrace.api.graph.access import Wanted, Way
-    from headrace.api.graph.graph import Emit, GraphWay
+    from headrace.api.graph.access import Strategy, Wanted
+    from headrace.api.graph.graph import EdgePlan
     from headrace.engines.spark.graph.expansion import EdgeTasks
     from headrace.kernel.graph import (
         Direction,
@@ -57,16 +58,16 @@ if TYPE_CHECKING:
 
 
 class SparkReach(NamedTuple):
-    """What leads to edges: an index of each of the files, or nothing; what is wrong with others."""
+    """Access to edges: an index of each of the files, or none; and the faults of others."""
 
     fields: EdgeFields
     indexes: tuple[Reach, ...]
     troubles: tuple[KeyIndexError, ...] = ()
 
     @property
-    def path(self) -> Way:
+    def strategy(self) -> Strategy:
         """How edges are reached."""
-        return self.indexes[0].path if self.indexes else "scan"
+        return self.indexes[0].strategy if self.indexes else "scan"
 
 
 class SparkGraph:
@@ -77,13 +78,13 @@ class SparkGraph:
         sources: Sequence[Source],
         location: str,
         wanted: Callable[[Direction], Wanted | None],
-        tell: Callable[[KeyIndexError, Way], None],
+        report: Callable[[KeyIndexError, Strategy], None],
         *,
         fields: EdgeFields | None,
-        strict: bool,
+        require_index: bool,
         master: str | None,
         partition_bytes: int | str | None,
-        tell_hop: Callable[[int, int, HopChoice], None] | None,
+        report_hop: Callable[[int, int, HopChoice], None] | None,
     ) -> None:
         size = (
             PARTITION_BYTES if partition_bytes is None else parse_size(partition_bytes)
@@ -96,35 +97,35 @@ class SparkGraph:
         self.location = location
         self._wanted = wanted
         self._fields = fields
-        self._strict = strict
-        self._tell = tell
+        self._required = require_index
+        self._report = report
         self._partition_bytes = size
         self._start = partial(_start, chosen_master(master))
-        self._tell_hop = tell_hop or _say_nothing
-        self._ways: dict[Direction, SparkReach] = {}
+        self._report_hop = report_hop or _ignore_hop
+        self._reaches: dict[Direction, SparkReach] = {}
 
     def reach(self, direction: Direction = "out") -> SparkReach:
-        """Return what leads to edges; the first time, that is found."""
-        found = self._ways.get(direction)
+        """Return the access to edges; the first call finds it."""
+        found = self._reaches.get(direction)
         if found is None:
             found = self._found(direction)
             self._keep(found, direction)
         return found
 
     def _keep(self, found: SparkReach, direction: Direction) -> None:
-        """Say what is wrong with indexes, or refuse to go on without any."""
-        if self._strict and found.troubles and not found.indexes:
+        """Report the faults of indexes, or raise if one is required."""
+        if self._required and found.troubles and not found.indexes:
             raise found.troubles[-1]
-        self._ways[direction] = found
+        self._reaches[direction] = found
         for trouble in found.troubles:
-            self._tell(trouble, found.path)
+            self._report(trouble, found.strategy)
 
-    def way(self, direction: Direction = "out") -> GraphWay:
-        """Say how edges are found, or would be; nothing is scanned for it."""
-        found = self._ways.get(direction) or self._found(direction)
-        return way_of(
+    def plan(self, direction: Direction = "out") -> EdgePlan:
+        """Return how edges are found, or would be; nothing is scanned for it."""
+        found = self._reaches.get(direction) or self._found(direction)
+        return plan_of(
             self.location,
-            found.path,
+            found.strategy,
             tuple(file for index in found.indexes for file in index.files),
             found.troubles,
         )
@@ -137,8 +138,8 @@ class SparkGraph:
         troubles, found = list[KeyIndexError](), list[Reach]()
         wanted = wanted._replace(
             fields=fields,
-            strict=True,
-            tell=lambda trouble, _way: troubles.append(trouble),
+            require_index=True,
+            report=lambda trouble, _strategy: troubles.append(trouble),
         )
         for source in self.sources:
             try:
@@ -151,19 +152,19 @@ class SparkGraph:
         return SparkReach(fields or USUAL, tuple(found), tuple(troubles))
 
     def give_up(self, direction: Direction, damage: KeyIndexError) -> None:
-        """Go on without an index that is damaged."""
-        way = self.reach(direction)
-        if not way.indexes:
+        """Replace the access through a damaged index by scans."""
+        reach = self.reach(direction)
+        if not reach.indexes:
             raise damage
-        self._keep(SparkReach(way.fields, (), (damage,)), direction)
+        self._keep(SparkReach(reach.fields, (), (damage,)), direction)
 
     @cached_property
     def _sizes(self) -> list[int]:
-        """How many bytes the files decode to."""
+        """The size of each file after decompression."""
         return [OpenedFile(source).size for source in self.sources]
 
     def finder(self, wanted: EdgesWanted) -> EdgeFinder:
-        """Return what finds edges."""
+        """Return the finder of edges."""
         reaches = self.reach(wanted.direction).indexes
         sources, sizes = self.sources, self._sizes
         before = accumulate(sizes, initial=0)
@@ -175,24 +176,22 @@ class SparkGraph:
             _indexed(reaches, wanted.direction),
             self._partition_bytes,
             self._start,
-            self._tell_hop,
+            self._report_hop,
         )
 
     def expand(
         self,
         seeds: str | int | Iterable[str | int],
         hops: int | None = None,
-        *,
-        predicates: Iterable[str] | None = None,
-        direction: Direction = "out",
-        emit: Emit = "nodes",
-        limit: int | None = None,
-        most_edges: int | None = None,
+        **options: Unpack[ExpandOptions],
     ) -> SparkExpansion:
-        """Give all that can be reached from nodes, as `Graph.expand` does."""
-        hops, limit = at_most("hops", hops), at_most("limit", limit)
-        most_edges = at_most("most_edges", most_edges)
-        nodes, followed = seeds_of(seeds), texts_of(predicates)
+        """Return the nodes that are reached from others, as `Graph.expand` does."""
+        refuse_unknown(options, ExpandOptions)
+        hops, limit = at_most("hops", hops), at_most("limit", options.get("limit"))
+        most_edges = at_most("most_edges", options.get("most_edges"))
+        nodes, followed = seeds_of(seeds), texts_of(options.get("pred"))
+        direction: Direction = options.get("direction", "out")
+        emit = options.get("emit", "nodes")
 
         def begin() -> Walk:
             wanted = EdgesWanted(
@@ -208,9 +207,9 @@ class SparkGraph:
 
 
 class SparkExpansion:
-    """What is reached from nodes, as it is reached: an iterator.
+    """An expansion on Spark: an iterator over the nodes that are reached, level by level.
 
-    How it went is known when it has ended.
+    `missing`, `unknown`, `truncated` and `capped` are known when it has ended.
     """
 
     def __init__(
@@ -235,7 +234,7 @@ class SparkExpansion:
         while True:
             walk = self._walk = self._begin()
             try:
-                # What another way has given would come again.
+                # These steps came by way of the damaged index already.
                 for step in islice(walk.steps(), given, None):
                     given += 1
                     yield step
@@ -266,20 +265,20 @@ class SparkExpansion:
 
     @property
     def truncated(self) -> bool:
-        """Whether there are more nodes than were given."""
+        """Whether `limit` left nodes out."""
         return self._walk is not None and self._walk.truncated
 
     @property
     def capped(self) -> int:
-        """How many nodes have more edges than were followed."""
+        """How many nodes have more than `most_edges` edges."""
         return 0 if self._walk is None else self._walk.capped
 
 
 def _index(source: Source, before: int, reach: Reach) -> EdgeIndex:
-    """Say what tasks need to know of what leads to the edges of a file."""
+    """Return what tasks need to reach the edges of a file."""
     placed = absolute(source)
     files = [IndexFile.of(stored) for stored in reach.stored]
-    if reach.path == "graph":
+    if reach.strategy == "graph":
         return EdgeIndex(placed, before, reach.fields, graph=files[0])
     ends = {
         stored.meta.key[0]: file
@@ -292,7 +291,7 @@ def _index(source: Source, before: int, reach: Reach) -> EdgeIndex:
 
 
 def _indexed(reaches: Sequence[Reach], direction: Direction) -> Indexed | None:
-    """Add up what indexes know."""
+    """Add up the counts of indexes."""
     if not reaches:
         return None
     edges, degree = 0, 0.0
@@ -315,7 +314,7 @@ def _known(
     direction: Direction,
     doubts: Doubts,
 ) -> Doubts:
-    """Ask indexes which nodes and predicates there are."""
+    """Return which of the doubtful nodes and predicates the indexes have."""
     nodes, unknown = set[str](), set(doubts.predicates)
     for index, reach in zip(indexes, reaches, strict=True):
         try:
@@ -336,7 +335,7 @@ def _has(access: GraphAccess, node: str, direction: Direction) -> bool:
     return edges_of(access, node, direction=direction, most=0) is not None
 
 
-def _say_nothing(_level: int, _nodes: int, _choice: HopChoice) -> None:
+def _ignore_hop(_level: int, _nodes: int, _choice: HopChoice) -> None:
     pass
 
 

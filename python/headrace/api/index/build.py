@@ -1,34 +1,104 @@
-"""Building indexes of files, each its own, by the engine that was chosen."""
+"""Building indexes of files, one for each file, with the engine that the caller chose."""
 
 from __future__ import annotations
 
+import os
+from dataclasses import replace
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
+from headrace.engines.index.collect import ScanOptions, no_progress
 from headrace.engines.index.kinds import Built, KeyBuild
 from headrace.engines.index.places import place_of
 from headrace.engines.local import graph_build, key_build
 from headrace.errors import HeadraceError, UsageError
-from headrace.store.index.file import writing
+from headrace.kernel.values import MAX_DEPTH
+from headrace.store.files.units import parse_size
+from headrace.store.index.file import Where, writing
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from pathlib import Path
 
-    from headrace.engines.index.collect import ScanOptions
+    from headrace.api import options as api
     from headrace.engines.index.kinds import AnyBuild
     from headrace.store.files.source import Source
-    from headrace.store.index.file import Where
 
-EngineName: TypeAlias = Literal["local", "spark"]
+A = TypeVar("A", bound="AnyBuild")
+
+MAX_LINE = 64 << 20
+MEMORY = 256 << 20
+LEAST_MEMORY = 1 << 20
 
 
 class Engine(NamedTuple):
-    """Who builds indexes: threads of this process, or tasks of Spark."""
+    """Which engine builds indexes: threads of this process, or tasks of Spark."""
 
-    name: EngineName = "local"
+    name: api.Engine = "local"
     master: str | None = None
     partition_bytes: int | str | None = None
+
+
+def engine_of(options: api.EngineOptions) -> Engine:
+    """Return the engine that options name."""
+    return Engine(
+        options.get("engine", "local"),
+        options.get("master"),
+        options.get("partition_bytes"),
+    )
+
+
+def scan_of(options: api.IndexScanOptions) -> ScanOptions:
+    """Return how options want rows to be read for an index."""
+    return ScanOptions(
+        memory=memory_of(options.get("memory", MEMORY)),
+        threads=options.get("threads"),
+        strict=options.get("strict", False),
+        progress=options.get("progress", no_progress),
+        skipped=options.get("skipped"),
+    )
+
+
+def with_options(asked: A, options: api.IndexBuildOptions) -> A:
+    """Return a build whose rows are read as options want."""
+    return replace(
+        scan_of(options).again(asked),
+        max_line=parse_size(options.get("max_line", MAX_LINE)),
+        max_depth=options.get("max_depth", MAX_DEPTH),
+    )
+
+
+def memory_of(memory: int | str) -> int:
+    """Return how many bytes of memory to use."""
+    return max(parse_size(memory), LEAST_MEMORY)
+
+
+def place_wanted(options: api.IndexPlace, *, files: int = 1) -> Where:
+    """Return where options say that the index is, or that of each of several files."""
+    return where_of(options.get("index"), options.get("index_dir"), files=files)
+
+
+def where_of(
+    index: str | os.PathLike[str] | None,
+    index_dir: str | os.PathLike[str] | None,
+    *,
+    files: int = 1,
+) -> Where:
+    """Return where the index of a file is, or that of each of several files."""
+    if index is not None and files > 1:
+        raise UsageError(f"index: there is an index for each of {files} files")
+    path, directory = (
+        None if place is None else os.fspath(place) for place in (index, index_dir)
+    )
+    return Where(path, directory)
+
+
+def checked_version(options: api.IndexBuildOptions) -> int | None:
+    """Return the version of the index file, None if it is not given."""
+    version = options.get("index_version")
+    if version not in (None, 1, 2):
+        raise UsageError(f"index_version is 1 or 2, not {version!r}")
+    return version
 
 
 def build_each(
@@ -52,7 +122,7 @@ def build_each(
 
 
 def refuse_unfit(engine: Engine, asked: ScanOptions) -> None:
-    """Raise if something is asked for that an engine does not know."""
+    """Raise if an option is not for the engine."""
     if engine.name not in ("local", "spark"):
         raise UsageError(f"engine is 'local' or 'spark', not {engine.name!r}")
     if engine.name == "spark":
@@ -82,7 +152,7 @@ def _by_tasks(
     *,
     force: bool,
 ) -> Iterator[Built[Any]]:
-    # Whoever looks keys up need not wait for what only this needs.
+    # A key lookup does not load Spark's modules.
     from headrace.api.spark import task_bytes, tasks_at
     from headrace.engines.index.jobs import MOST_TOGETHER, Target, build_together
     from headrace.engines.spark.session.master import chosen_master
@@ -97,7 +167,7 @@ def _by_tasks(
                 path = place_of(source, asked, where, force=force)
                 refuse_unshared(path.parent, chosen_master(engine.master))
             except (HeadraceError, OSError) as error:
-                # As of threads: it comes behind the indexes before it.
+                # As with threads, the error comes behind the indexes before it.
                 failure = error
                 break
             targets.append(Target(source, path, asked))

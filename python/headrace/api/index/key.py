@@ -1,17 +1,24 @@
-"""Key indexes: rows by the value of a field."""
+"""Key indexes: finding rows by the value of a field."""
 
 from __future__ import annotations
 
-import os
 import threading
 import warnings
 from dataclasses import dataclass, replace
-from itertools import groupby, islice
-from typing import TYPE_CHECKING, Any, Literal
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Self, Unpack
 
-from headrace.api.index import set as set_index
-from headrace.api.index.build import Engine, EngineName, build_each
-from headrace.engines.index.kinds import Built, KeyBuild
+from headrace.api.index import key_build, key_upkeep
+from headrace.api.index.build import MAX_LINE, Engine, place_wanted
+from headrace.api.index.key_build import (
+    as_it_was,
+    build_in,
+    maybe_fields,
+    no_row_has_key,
+    warn_of_keyless,
+)
+from headrace.api.options import KeyIndexOptions, refuse_unknown
+from headrace.engines.index.kinds import KeyBuild
 from headrace.engines.local.key_lookup import (
     LedBy,
     Reading,
@@ -24,285 +31,179 @@ from headrace.errors import (
     HeadraceWarning,
     KeyIndexError,
     KeyIndexLockedError,
-    StrictRowError,
     UsageError,
 )
 from headrace.kernel.key_index import Key, request, request_of_json
 from headrace.kernel.values import DEEPEST, MAX_DEPTH
 from headrace.store.files.closing import Closing
-from headrace.store.files.source import Source
 from headrace.store.files.units import parse_size
 from headrace.store.index import file as files
 from headrace.store.index import key as store
-from headrace.store.index.target import each_with_rows, subject_of
-from headrace.store.shards.shard_set import ShardSet
+from headrace.store.index.target import subject_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
     from pathlib import Path
 
-    from headrace.kernel.index_meta import Lines
-    from headrace.kernel.key_index import KeyRequest, Meta, Skipped, Written
+    from headrace.api.index.update import Updated
+    from headrace.api.options import (
+        Fields,
+        IndexCheckOptions,
+        IndexPlace,
+        KeyIndexBuildOptions,
+        KeyIndexUpdateOptions,
+    )
+    from headrace.engines.index.kinds import Built
+    from headrace.kernel.key_index import KeyRequest, Meta, Written
     from headrace.kernel.rows import RowBatch
     from headrace.store.files.opened import OpenedFile
-    from headrace.store.files.source import SourceSpec
+    from headrace.store.files.source import Source, SourceSpec
     from headrace.store.index.target import Indexed
-
-MAX_LINE = 64 << 20
-MEMORY = 256 << 20
-LEAST_MEMORY = 1 << 20
+    from headrace.store.shards.shard_set import ShardSet
 
 _TOGETHER = 1024
-"""Keys that new rows are scanned for together."""
-
-
-def build_lookup_index(
-    source: Indexed,
-    key: str | Sequence[str],
-    *,
-    mode: Literal["multi", "unique"] = "multi",
-    version: Literal[1, 2] | None = None,
-    memory: int | str = MEMORY,
-    threads: int | None = None,
-    index: str | os.PathLike[str] | None = None,
-    index_dir: str | os.PathLike[str] | None = None,
-    force: bool = False,
-    strict: bool = False,
-    max_line: int | str = MAX_LINE,
-    max_depth: int = MAX_DEPTH,
-    engine: EngineName = "local",
-    master: str | None = None,
-    partition_bytes: int | str | None = None,
-    progress: Callable[[int, int], None] = lambda _bytes, _records: None,
-    skipped: Callable[[Sequence[Skipped]], None] | None = None,
-) -> Built[Written]:
-    """Build the index of a field, or of several together, and return what came of it.
-
-    With the mode ``"unique"``, two rows with one key are an error that names both
-    lines. Version 2 is about six bytes a row, and is taken without being asked for where
-    version 1 has no room. Lines that are bad, and rows without the field, are passed
-    over and counted, and given to `skipped`, some at a time; with `strict`, a bad line is
-    an error. The index is ``SOURCE.jnx``, ``SOURCE.jnx.KEY`` if that is the index of
-    another key, which with `force` is replaced; or it is `index`, or lies in `index_dir`.
-    Whoever comes while somebody else writes it is refused. With the engine ``"spark"``, tasks
-    at `master` read `partition_bytes` of the file each, `memory` is that of one task, and
-    the bytes of the index are the same.
-
-    A set of shards has one index for all its parts, a directory beside it, ``SET.jnx.KEY``,
-    which is always of version 2.
-    """
-    (built,) = build_lookup_indexes(
-        [subject_of(source).indexed],
-        key,
-        mode=mode,
-        version=version,
-        memory=memory,
-        threads=threads,
-        index=index,
-        index_dir=index_dir,
-        force=force,
-        strict=strict,
-        max_line=max_line,
-        max_depth=max_depth,
-        engine=engine,
-        master=master,
-        partition_bytes=partition_bytes,
-        progress=progress,
-        skipped=skipped,
-    )
-    if no_row_has_key(built.lines):
-        warn_of_keyless(subject_of(source).location, ",".join(fields_of(key)))
-    return built
-
-
-def build_lookup_indexes(
-    sources: SourceSpec | ShardSet | Sequence[Source | ShardSet],
-    key: str | Sequence[str],
-    *,
-    mode: Literal["multi", "unique"] = "multi",
-    version: Literal[1, 2] | None = None,
-    memory: int | str = MEMORY,
-    threads: int | None = None,
-    index: str | os.PathLike[str] | None = None,
-    index_dir: str | os.PathLike[str] | None = None,
-    force: bool = False,
-    strict: bool = False,
-    max_line: int | str = MAX_LINE,
-    max_depth: int = MAX_DEPTH,
-    engine: EngineName = "local",
-    master: str | None = None,
-    partition_bytes: int | str | None = None,
-    progress: Callable[[int, int], None] = lambda _bytes, _records: None,
-    skipped: Callable[[Sequence[Skipped]], None] | None = None,
-) -> Iterator[Built[Written]]:
-    """Build an index of each of several files or sets, and yield what came of each, in order.
-
-    The segments of a log, the files of a glob, sets, or any others; see
-    `build_lookup_index`. With the engine ``"spark"`` files are built together. What is wrong
-    with one is raised when those before it are built, and those behind it are not.
-    """
-    if mode not in ("multi", "unique"):
-        raise UsageError(f"mode is 'multi' or 'unique', not {mode!r}")
-    if version not in (None, 1, 2):
-        raise UsageError(f"version is 1 or 2, not {version!r}")
-    asked = KeyBuild(
-        fields_of(key),
-        mode == "unique",
-        version,
-        memory=max(parse_size(memory), LEAST_MEMORY),
-        threads=threads,
-        max_line=parse_size(max_line),
-        max_depth=max_depth,
-        strict=strict,
-        progress=progress,
-        skipped=skipped,
-    )
-    every = each_with_rows(sources)
-    return _build_each(
-        every,
-        asked,
-        where_of(index, index_dir, of=len(every)),
-        Engine(engine, master, partition_bytes),
-        force=force,
-    )
-
-
-def _build_each(
-    every: Sequence[Source | ShardSet],
-    asked: KeyBuild,
-    where: files.Where,
-    engine: Engine,
-    *,
-    force: bool = False,
-) -> Iterator[Built[Written]]:
-    """Build the index of each file or set in the first place where it can be written."""
-    for _kind, some in groupby(every, type):
-        together = list(some)
-        sources = [one for one in together if isinstance(one, Source)]
-        yield from build_each(sources, asked, where, engine, force=force)
-        for one in together:
-            if isinstance(one, ShardSet):
-                yield set_index.build_somewhere(one, asked, where, engine)
-
-
-def as_it_was(known: store.Stored) -> KeyBuild:
-    """Return how an index is built again."""
-    meta = known.meta
-    return KeyBuild(
-        meta.key,
-        meta.mode == "unique",
-        2 if known.index.version == 2 else None,
-        max_line=meta.max_line,
-        max_depth=meta.max_depth,
-    )
-
-
-def fields_of(key: str | Sequence[str]) -> tuple[str, ...]:
-    """Return the fields of a key.
-
-    A text names one field, or several with commas between them, as on the command line;
-    a list has a name in each place, which may have commas itself.
-
-    >>> fields_of("a,b"), fields_of(["a,b"])
-    (('a', 'b'), ('a,b',))
-    """
-    fields = tuple(key.split(",")) if isinstance(key, str) else tuple(key)
-    unnamed = isinstance(key, str) and not all(fields)
-    if not fields or unnamed or not all(isinstance(each, str) for each in fields):
-        raise UsageError(
-            f"{key!r}: a key is the name of a field, or several with commas between them"
-        )
-    if len(set(fields)) < len(fields):
-        raise UsageError(f"a key has each field once: {','.join(fields)}")
-    return fields
-
-
-def where_of(
-    index: str | os.PathLike[str] | None,
-    index_dir: str | os.PathLike[str] | None,
-    *,
-    of: int = 1,
-) -> files.Where:
-    """Return where indexes are."""
-    if index is not None and of > 1:
-        raise UsageError(f"index: there is an index for each of {of} files")
-    path, directory = (
-        None if place is None else os.fspath(place) for place in (index, index_dir)
-    )
-    return files.Where(path, directory)
+"""Keys for which new rows are scanned together."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Usable:
-    """An index, and up to which byte it answers."""
+    """An index, and the byte up to which it has all rows."""
 
     stored: store.Stored
     below: int
     grown: bool
 
 
-def open_lookup_index(
-    source: str | os.PathLike[str],
-    key: str | Sequence[str] | None = None,
-    *,
-    index: str | os.PathLike[str] | None = None,
-    index_dir: str | os.PathLike[str] | None = None,
-    strict: bool = False,
-    auto_rebuild: bool = False,
-) -> KeyIndex:
-    """Open the index of a source for looking keys up; see `KeyIndex`."""
-    return KeyIndex(
-        source,
-        key,
-        index=index,
-        index_dir=index_dir,
-        strict=strict,
-        auto_rebuild=auto_rebuild,
-    )
-
-
 class KeyIndex(Closing):
-    """Finds the rows of a file, or of a set of shards, by the value of a field.
+    """The rows of a file, or of a set of shards, by the value of a field.
 
-    Any number of threads may ask. Every row that is given has the key that was asked
-    for. Where the index is missing, damaged or not that of the file any more, the file is
-    scanned, and a `HeadraceWarning` says so; with `auto_rebuild` the index is built anew
-    first, and with `strict` it is an error. Of a file that has grown, only the new rows
-    are scanned. `report_keyless` is called with the name and the key of a file that was
-    scanned and has no row with the key; its default is a `HeadraceWarning`.
+    `open` it to look keys up. Every row that it returns has the key. Where the index is
+    missing, damaged or not that of the file any more, the file is scanned, and a
+    `HeadraceWarning` says so; with `auto_rebuild` the index is built again first, and with
+    `require_index` it is an error. Of a file that has grown, only the new rows are scanned.
+    Threads may share a `KeyIndex`. `report_keyless` is called with the name and the key of a
+    file that was scanned and has no row with the key [default: a `HeadraceWarning`].
+
+    The other class methods build, update, compact and check the index of a file or a set
+    without opening it; `on` may be left out where there is only one.
     """
 
     def __init__(
         self,
         source: Indexed,
-        key: str | Sequence[str] | None = None,
-        *,
-        index: str | os.PathLike[str] | None = None,
-        index_dir: str | os.PathLike[str] | None = None,
-        strict: bool = False,
-        auto_rebuild: bool = False,
-        max_line: int | str | None = None,
-        max_depth: int | None = None,
-        tell: Callable[[KeyIndexError], None] | None = None,
+        on: Fields | None = None,
+        **options: Unpack[KeyIndexOptions],
     ) -> None:
+        refuse_unknown(options, KeyIndexOptions)
         self._subject = subject_of(source)
-        fields = None if key is None else fields_of(key)
-        self._where = where_of(index, index_dir)
-        self._strict, self._auto_rebuild = strict, auto_rebuild
-        self._tell = tell or warn_of_index
+        self._where = place_wanted(options)
+        self._require_index = options.get("require_index", False)
+        self._auto_rebuild = options.get("auto_rebuild", False)
+        self._report = options.get("report") or warn_of_index
         self.report_keyless: Callable[[str, str], object] = warn_of_keyless
+        max_line = options.get("max_line")
         self._max_line = None if max_line is None else parse_size(max_line)
-        self._max_depth = max_depth
+        self._max_depth = options.get("max_depth")
         self._lock = threading.Lock()
         self._opened: OpenedFile | None = self._subject.open()
         self.source = self._opened.source
         files.refuse_unless_file(self.source)
-        self._fields = fields
-        self._usable = self._open(fields)
-        # Of an index that does not fit, the key is known all the same.
+        self._fields = maybe_fields(on)
+        self._usable = self._open(self._fields)
+        # The key of an index that does not fit is known all the same.
         assert self._fields is not None
         self.key = self._fields
         self._reading = Reading(self.key, *self._limits(self.meta))
+
+    @classmethod
+    def open(
+        cls,
+        source: Indexed,
+        on: Fields | None = None,
+        **options: Unpack[KeyIndexOptions],
+    ) -> Self:
+        """Open the index of a source to look keys up."""
+        return cls(source, on, **options)
+
+    # Index files
+
+    @staticmethod
+    def build(
+        source: Indexed, on: Fields, **options: Unpack[KeyIndexBuildOptions]
+    ) -> Built[Written]:
+        """Build the index of a field, or of several together.
+
+        Rows without the field, and bad lines, are skipped and counted. The index is
+        ``SOURCE.jnx``, or ``SOURCE.jnx.KEY`` if that is the index of another key. Version 2
+        takes about six bytes a row. Another process that builds it at the same time gets a
+        `KeyIndexLockedError`. With Spark, the bytes of the index are the same.
+
+        A set of shards has one index for all its parts, a directory beside it,
+        ``SET.jnx.KEY``, which is always of version 2.
+        """
+        return key_build.build_one(source, on, options)
+
+    @staticmethod
+    def build_each(
+        sources: SourceSpec | ShardSet | Sequence[Source | ShardSet],
+        on: Fields,
+        **options: Unpack[KeyIndexBuildOptions],
+    ) -> Iterator[Built[Written]]:
+        """Build the index of each of several files or sets, and yield each result in order.
+
+        A log is its segments. Spark builds files together. An error of one file is raised
+        after the indexes of those before it are built; those behind it are not built.
+        """
+        return key_build.build_several(sources, on, options)
+
+    @staticmethod
+    def update(
+        source: Indexed,
+        on: Fields | None = None,
+        **options: Unpack[KeyIndexUpdateOptions],
+    ) -> Updated[Written]:
+        """Update the index of a file that has grown; only the appended rows are read.
+
+        Hashes prove that the file has only grown. A file that was changed otherwise is a
+        `KeyIndexError`; with `full` its index is built again with the settings that it has.
+        New rows go to a delta, ``INDEX.delta``, which is merged with the index when it has more
+        than a quarter of its rows. Of a set of shards, the rows of added parts are read.
+        """
+        return key_upkeep.update(source, on, options)
+
+    @staticmethod
+    def compact(
+        source: Indexed, on: Fields | None = None, **options: Unpack[IndexPlace]
+    ) -> Built[Written] | None:
+        """Merge an index with its delta; None if it has no delta.
+
+        The file is not read, except for rows of an index of version 2 that only their
+        content can tell apart. Such an index with four times the rows that it was built with
+        has to be built again, which is a `KeyIndexError`.
+        """
+        return key_upkeep.compact(source, on, options)
+
+    @staticmethod
+    def check(
+        source: Indexed, on: Fields | None = None, **options: Unpack[IndexCheckOptions]
+    ) -> dict[str, Any]:
+        """Read all of an index, and compare the source with the one that it was built from.
+
+        ``valid``: the index is whole. ``fresh``: it is that of the source as it is. If not
+        both, ``reason`` says why. With `deep`, a fresh index must have every row of the
+        source, and no others.
+        """
+        return key_upkeep.check(source, on, options)
+
+    @staticmethod
+    def stats(
+        source: Indexed, on: Fields | None = None, **options: Unpack[IndexPlace]
+    ) -> dict[str, Any]:
+        """Return what an index covers and how large it is.
+
+        ``unique_keys`` is None where index and delta may have keys in common.
+        """
+        return key_upkeep.stats(source, on, options)
 
     # Opening
 
@@ -313,15 +214,15 @@ class KeyIndex(Closing):
             found = self._rebuilt(fields, found)
         if isinstance(found, _Usable):
             return found
-        if self._strict or self._fields is None:
+        if self._require_index or self._fields is None:
             raise found
-        self._tell(found)
+        self._report(found)
         return None
 
     def _rebuilt(
         self, fields: tuple[str, ...] | None, trouble: KeyIndexError
     ) -> _Usable | KeyIndexError:
-        """Build the index anew, as it was."""
+        """Build the index again with the settings that it has."""
         known = self._subject.find(fields, self._where)
         if isinstance(known, store.Stored):
             asked = as_it_was(known)
@@ -332,16 +233,16 @@ class KeyIndex(Closing):
         if not isinstance(known, store.Stored) or trouble.kind == "limits":
             max_line, max_depth = self._limits(None)
             asked = replace(asked, max_line=max_line, max_depth=max_depth)
-        self._tell(trouble)
+        self._report(trouble)
         try:
-            list(_build_each([self._subject.indexed], asked, self._where, Engine()))
+            list(build_in([self._subject.indexed], asked, self._where, Engine()))
         except KeyIndexLockedError as error:
             reason = f"{error.holder} is writing it"
             return KeyIndexError(trouble.path, error.path, "locked", reason)
         return self._look(asked.fields)
 
     def _look(self, fields: tuple[str, ...] | None) -> _Usable | KeyIndexError:
-        """Find an index that can be used, or say why there is none."""
+        """Find an index that can be used, or the reason why there is none."""
         match self._subject.find(fields, self._where):
             case None:
                 return self._subject.missing(fields, self._where)
@@ -367,11 +268,11 @@ class KeyIndex(Closing):
         if fresh.state == "fresh":
             return _Usable(fitting, self._file.size, grown=False)
         trouble = self._trouble(path, fresh.state, fresh.reason, key)
-        if fresh.state == "grown" and not (self._strict or self._auto_rebuild):
+        if fresh.state == "grown" and not (self._require_index or self._auto_rebuild):
             if (unused := fitting.unused) is not None and unused.fault == "corrupt":
                 damage = unused.reason
-                self._tell(self._trouble(unused.path, "corrupt", damage, key))
-            self._tell(trouble)
+                self._report(self._trouble(unused.path, "corrupt", damage, key))
+            self._report(trouble)
             return _Usable(fitting, fitting.newest.coverage_end, grown=True)
         return trouble
 
@@ -386,14 +287,14 @@ class KeyIndex(Closing):
         return KeyIndexError(self.source.location, str(path), kind, reason, build)
 
     def _wants_more_than(self, stored: store.Stored) -> bool:
-        """Whether rows may be wanted that were too long or too deep for an index."""
+        """Whether the caller may want rows that were too long or too deep for the index."""
         meta = stored.whole
         longer = self._max_line is not None and self._max_line > meta.max_line
         deeper = self._max_depth is not None and self._max_depth > meta.max_depth
         return (longer and meta.lines.too_long > 0) or (deeper and meta.lines.bad > 0)
 
     def _limits(self, meta: Meta | None) -> tuple[int, int]:
-        """Return how long and how deep rows are read: as those in the index were."""
+        """Return the longest and deepest rows to read: the limits that the index was built with."""
         if meta is not None:
             return meta.max_line, meta.max_depth
         line, depth = self._max_line, self._max_depth
@@ -407,8 +308,8 @@ class KeyIndex(Closing):
     def get(self, key: Key, *, typed: bool = False) -> list[Any]:
         """Return the rows that have a key, in file order.
 
-        A number is looked for however it is written, and unless `typed` as text too:
-        1 finds ``1``, ``1.0`` and ``"1"``. Of a composite key, give a value for each field.
+        A number matches however it is written, and as text too unless `typed`: 1 finds
+        ``1``, ``1.0`` and ``"1"``. A key of several fields is a list with a value for each.
         """
         asked = request(key, self.key, typed=typed)
         return [value for _, rows in self.answers([asked]) for value in _values(rows)]
@@ -416,7 +317,7 @@ class KeyIndex(Closing):
     def get_many(
         self, keys: Iterable[Key], *, typed: bool = False
     ) -> Iterator[list[Any]]:
-        """Yield the rows of each key."""
+        """Yield the rows of each key, a list for each."""
         requests = (request(key, self.key, typed=typed) for key in keys)
         for some in self.together(requests):
             found: list[list[Any]] = [[] for _ in some]
@@ -425,19 +326,19 @@ class KeyIndex(Closing):
             yield from found
 
     def lookup(self, key: Key, *, typed: bool = False) -> Iterator[int]:
-        """Yield the bytes at which the rows with a key begin, after decompression."""
+        """Yield the byte offset of each row with a key, after decompression."""
         for _, rows in self.answers([request(key, self.key, typed=typed)]):
             yield from rows.offsets
 
     def request_of_json(self, text: str) -> KeyRequest:
-        """Return the key that a JSON text says; a number is not looked for as text."""
+        """Return the key that is written as JSON; a number does not match text."""
         return request_of_json(text, self.key, typed=True)
 
     def together(self, requests: Iterable[KeyRequest]) -> Iterator[list[KeyRequest]]:
-        """Yield requests as they are best answered.
+        """Yield requests in groups that one scan answers.
 
-        With an index at once, without one all in one scan, and of a file that has grown
-        some at a time.
+        One by one with an index, all together without, and in groups of 1024 where a file
+        has grown.
         """
         usable, waiting = self._usable, iter(requests)
         most = None if usable is None else _TOGETHER if usable.grown else 1
@@ -445,7 +346,7 @@ class KeyIndex(Closing):
             yield some
 
     def answers(self, requests: Sequence[KeyRequest]) -> Iterator[tuple[int, RowBatch]]:
-        """Yield the rows of each request as they stand in the file, with its number."""
+        """Yield the number of each request with its rows, in file order."""
         usable = self._usable
         if usable is None:
             yield from self._scanned(requests, 0)
@@ -460,7 +361,7 @@ class KeyIndex(Closing):
                     given = given or len(rows) > 0
                     yield number, rows
             except KeyIndexError as error:
-                if given or self._strict:
+                if given or self._require_index:
                     raise
                 self._give_up(error)
                 yield from self._scanned(requests, number)
@@ -473,24 +374,18 @@ class KeyIndex(Closing):
             if self._usable is None:
                 return
             self._usable = None
-        self._tell(error)
+        self._report(error)
 
     def _scanned(
         self, requests: Sequence[KeyRequest], first: int
     ) -> Iterator[tuple[int, RowBatch]]:
-        """Answer the requests from `first` on by looking at every row."""
+        """Answer the requests from `first` on by a scan of all rows."""
         found = self._scan(requests[first:], 0)
         for number, offsets in enumerate(found, start=first):
             yield from self._read(number, requests[number], offsets)
 
     def _scan(self, requests: Sequence[KeyRequest], start: int) -> list[list[int]]:
         sought = scan(self._file, self._reading, requests, start)
-        bad = [row for row in sought.skipped if row.cause in ("bad", "too_long")]
-        if bad and self._strict:
-            line = bad[0].line if start == 0 else None
-            raise StrictRowError(
-                self.source.location, line, bad[0].offset, bad[0].reason
-            )
         if start == 0 and no_row_has_key(sought.lines):
             self.report_keyless(self.source.location, ",".join(self.key))
         return sought.offsets
@@ -519,12 +414,12 @@ class KeyIndex(Closing):
 
     @property
     def meta(self) -> Meta | None:
-        """What the index is of, with its delta if it has one."""
+        """What the index and its delta cover."""
         return None if self._usable is None else self._usable.stored.whole
 
     @property
     def leads(self) -> LedBy | None:
-        """The index as a way to rows, for who looks up many keys at once."""
+        """The index as an access to rows, for looking up many keys together."""
         usable = self._usable
         if usable is None:
             return None
@@ -548,7 +443,7 @@ class KeyIndex(Closing):
         return self._opened
 
     def close(self) -> None:
-        """Let go of the files."""
+        """Close the files."""
         self._opened = self._usable = None
 
 
@@ -558,24 +453,13 @@ def _values(rows: RowBatch) -> list[Any]:
     return values
 
 
-def no_row_has_key(lines: Lines) -> bool:
-    """Whether there are rows, none of them with the key; its name may be mistyped."""
-    return lines.records == 0 and lines.lines > lines.blank
-
-
-def warn_of_keyless(location: str, key: str) -> None:
-    """Say that no row has the key, as a Python warning."""
-    message = f"{location}: no row has the key {key}"
-    warnings.warn(message, HeadraceWarning, stacklevel=2)
-
-
 def warn_unless_missing(trouble: KeyIndexError) -> None:
-    """Say what is wrong with an index, where one would be welcome but need not be."""
+    """Warn of an index that cannot be used, unless there is none."""
     if trouble.kind != "missing":
         warn_of_index(trouble)
 
 
 def warn_of_index(trouble: KeyIndexError) -> None:
-    """Say what is wrong with an index, and what is done about it, as a Python warning."""
+    """Warn of an index that cannot be used, and that rows are scanned instead."""
     done = "the new rows are" if trouble.kind == "grown" else "the file is"
     warnings.warn(f"{trouble.what}; {done} scanned", HeadraceWarning, stacklevel=2)

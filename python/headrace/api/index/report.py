@@ -1,6 +1,6 @@
-"""What can be said of indexes of any kind without asking them for rows.
+"""Reports of indexes of any kind: whether one is whole and fresh, and how large it is.
 
-What the kinds count is a function from their metadata to numbers with names.
+What a kind counts is a function from its metadata to named numbers.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ def check_index(
     counts: Callable[[Any], dict[str, int | None]],
     deep: Callable[[S, OpenedFile], str | None] | None = None,
 ) -> dict[str, Any]:
-    """Look at every byte of an index, and compare its file with what it was built from.
+    """Read all of an index, and compare its file with the one that it was built from.
 
-    `deep` compares it with the rows of the file, and says what is wrong.
+    `deep` compares the index with the rows of the file and returns what is wrong.
     """
     if isinstance(found, index_file.Unreadable):
         return invalid(found)
@@ -63,7 +63,7 @@ def file_index_stats(
     describe: Callable[[Any], dict[str, Any]],
     counts: Callable[[Any], dict[str, int | None]],
 ) -> dict[str, Any]:
-    """Return what the index of a file is of, and how large it is; raises if nobody can say."""
+    """Return what the index of a file covers and how large it is; raise if it is unreadable."""
     if isinstance(found, index_file.Unreadable):
         error = GraphIndexError if kind == "graph" else KeyIndexError
         raise error(source.location, str(found.path), found.fault, found.reason)
@@ -82,7 +82,7 @@ def index_stats(
     describe: Callable[[Any], dict[str, Any]],
     size: int,
 ) -> dict[str, Any]:
-    """Return what an index of so many bytes is of, which is for `describe` to say."""
+    """Return what an index of `size` bytes covers; `describe` adds what its kind counts."""
     whole = found.whole
     built = datetime.fromtimestamp(found.changed_ns(location) // _SECOND, UTC)
     return {
@@ -103,7 +103,7 @@ def index_stats(
 def _delta(
     stored: index_file.AnyStored, counts: Callable[[Any], dict[str, int | None]]
 ) -> dict[str, Any]:
-    """Say what is in the delta, and what it is to the whole."""
+    """Return what the delta has, and its share of the whole index."""
     if stored.delta is None:
         return {}
     delta, all_ = stored.delta, stored.whole.lines.records
@@ -119,14 +119,14 @@ def _delta(
 
 
 def _verified(found: index_file.AnyStored) -> index_file.Unreadable | None:
-    """Read all of an index; returns what is wrong with it or its delta."""
+    """Read all of an index; return what is wrong with it or its delta."""
     if found.unused is not None and found.unused.fault == "corrupt":
         return found.unused
     try:
         with reading(str(found.newest_path)):
             found.index.verify()
     except SidecarError as error:
-        # Which of both it is, the base alone tells.
+        # Only reading the base alone tells which of the two is damaged.
         of_base = found.delta and _verified(found.without_delta())
         wrong = index_file.Unreadable(Path(error.path), "corrupt", error.damage)
         return of_base or wrong
@@ -136,7 +136,7 @@ def _verified(found: index_file.AnyStored) -> index_file.Unreadable | None:
 def _freshness(
     found: index_file.AnyStored, fresh: index_file.Freshness, source: Source
 ) -> dict[str, Any]:
-    """Say that an index is whole, and whether it is that of its file."""
+    """Return that an index is whole, and whether its file has changed since."""
     if fresh.state == "fresh":
         return {"valid": True, "fresh": True}
     made = found.newest.source.mtime_ns
@@ -152,7 +152,7 @@ def _freshness(
 
 
 def invalid(wrong: index_file.Unreadable) -> dict[str, Any]:
-    """Say that an index cannot be used."""
+    """Return that an index cannot be used, and why."""
     return {
         "valid": False,
         "fresh": False,

@@ -1,4 +1,4 @@
-"""Indexes of whole sets of shards, as the functions for key indexes make and report them."""
+"""Set indexes: building, updating and checking the key index of a set of shards."""
 
 from __future__ import annotations
 
@@ -51,10 +51,10 @@ def build_somewhere(
 def _made_by(
     engine: Engine, asked: KeyBuild, path: Path
 ) -> tuple[MakeSegments, KeyBuild]:
-    """Return what makes segments, threads or tasks of Spark, and how rows are read for it."""
+    """Return the maker of segments, threads or tasks of Spark, and how rows are read for it."""
     if engine.name == "local":
         return InThreads(asked), asked
-    # Whoever looks keys up need not wait for what only this needs.
+    # A key lookup does not load Spark's modules.
     from headrace.api.spark import task_bytes
     from headrace.engines.spark.session.master import chosen_master
     from headrace.engines.spark.session.missing_extra import needing_pyspark
@@ -71,7 +71,7 @@ def _made_by(
 def found(
     shards: ShardSet, fields: tuple[str, ...] | None, where: Where
 ) -> store.SetStored | Unreadable:
-    """Return the index of a set, or what is in its place; raises if there is nothing."""
+    """Return the index of a set, or the unreadable file in its place; raise if there is none."""
     stored = store.find(shards.path, None if fields is None else list(fields), where)
     if stored is None:
         raise store.unusable(shards.path, fields, where)
@@ -87,7 +87,7 @@ def update(
     *,
     full: bool,
 ) -> SetUpdated:
-    """Index the parts that came to a set, or all of them anew, as it was."""
+    """Index the parts that were added to a set, or with `full` all parts again."""
     refuse_unfit(engine, asked)
     stored, opened = found(shards, fields, where), open_set(shards)
     make, asked = _made_by(engine, asked, stored.path)
@@ -104,7 +104,7 @@ def update(
 def compact(
     shards: ShardSet, fields: tuple[str, ...] | None, where: Where
 ) -> Built[Written] | None:
-    """Make one layer of base and delta; None if there is no delta."""
+    """Merge base and delta; None if there is no delta."""
     stored = found(shards, fields, where)
     made = engines.compact(open_set(shards), stored.path, InThreads())
     return None if made is None else made.built
@@ -118,7 +118,7 @@ def check(
     deep: bool,
     progress: Callable[[int, int], None],
 ) -> dict[str, Any]:
-    """Look at every byte of an index, and compare the set with what it was built from."""
+    """Read all of an index, and compare the set with the parts that it was built from."""
     stored = found(shards, fields, where)
     if isinstance(stored, Unreadable):
         return invalid(stored)
@@ -151,7 +151,7 @@ def check(
 def _has_all(
     stored: store.SetStored, opened: OpenedSet, progress: Callable[[int, int], None]
 ) -> bool:
-    """Compare every row with the index, and the index with every row."""
+    """Whether the index has all rows of the set, and no others."""
     manifest = stored.manifest
     how = SetScan(
         opened.path,
@@ -183,7 +183,7 @@ def stats(
     where: Where,
     describe: Callable[[Meta], dict[str, Any]],
 ) -> dict[str, Any]:
-    """Return what an index is of, which is for `describe` to say, and how large it is."""
+    """Return what an index covers and how large it is; `describe` adds what its kind counts."""
     stored = found(shards, fields, where)
     if isinstance(stored, Unreadable):
         raise KeyIndexError(shards.path, str(stored.path), stored.fault, stored.reason)
@@ -196,7 +196,7 @@ def _size(stored: store.SetStored) -> int:
 
 
 def _layers(stored: store.SetStored) -> dict[str, Any]:
-    """Say which parts are in it, and what is in the delta."""
+    """Return how many parts and segments an index has, and what its delta has."""
     manifest, delta = stored.manifest, stored.manifest.delta
     said: dict[str, Any] = {
         "edition": manifest.edition,

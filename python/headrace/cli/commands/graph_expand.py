@@ -20,8 +20,10 @@ if TYPE_CHECKING:
     from argparse import Namespace
     from collections.abc import Iterable, Iterator
 
-    from headrace.api.graph.graph import Emit, Expansion, Graph
+    from headrace.api.graph.expansion import Expansion
+    from headrace.api.graph.graph import Graph
     from headrace.api.graph.spark import SparkExpansion, SparkGraph
+    from headrace.api.options import Emit
     from headrace.cli.console import Console
     from headrace.cli.io.graph_seeds import Seeds
     from headrace.kernel.graph import Followed, Reached
@@ -206,12 +208,12 @@ def _by_engine(
         refuse_for_local(master=options.master, partition_bytes=options.partition_bytes)
         return graph
 
-    def tell_hop(level: int, nodes: int, choice: HopChoice) -> None:
+    def report_hop(level: int, nodes: int, choice: HopChoice) -> None:
         if options.explain is not None:
             _say_hop(console, level, nodes, choice)
 
     return graph.on_spark(
-        options.master, partition_bytes=options.partition_bytes, tell_hop=tell_hop
+        options.master, partition_bytes=options.partition_bytes, report_hop=report_hop
     )
 
 
@@ -246,7 +248,7 @@ def _expand(
     found = graph.expand(
         seeds,
         options.hops,
-        predicates=predicates(options),
+        pred=predicates(options),
         direction=options.direction,
         emit=_emit(options),
         limit=options.limit,

@@ -79,7 +79,7 @@ def run(options: Namespace, console: Console) -> int:
         found = graph.shortest_path(
             *ends,
             hops=options.hops,
-            predicates=said.predicates(options),
+            pred=said.predicates(options),
             direction=direction,
         )
         if found is not None:
@@ -95,7 +95,7 @@ def run(options: Namespace, console: Console) -> int:
                 duration_ms=int((time.monotonic() - began) * 1000),
             )
         # Of key indexes only a scan could tell.
-        by_keys = graph.reach(options.direction).path == "keys"
+        by_keys = graph.reach(options.direction).strategy == "keys"
         if not by_keys and (found is None or options.start == options.goal):
             missing = [node for node in dict.fromkeys(ends) if node not in graph]
             said.say_missing(console, graph, missing)

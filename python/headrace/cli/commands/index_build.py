@@ -163,7 +163,7 @@ def run(options: Namespace, console: Console) -> int:
 def _build_keys(options: Namespace, console: Console) -> int:
     from functools import partial
 
-    from headrace.api.index.key import build_lookup_indexes
+    from headrace.api.index.key import KeyIndex
     from headrace.cli.io.index_events import build_as_asked
     from headrace.cli.options.index import fields
     from headrace.errors import UsageError
@@ -196,10 +196,10 @@ def _build_keys(options: Namespace, console: Console) -> int:
 
     version = "2" if options.compact else options.format
     build = partial(
-        build_lookup_indexes,
-        key=fields(options.on),
+        KeyIndex.build_each,
+        on=fields(options.on),
         mode=options.mode,
-        version=VERSIONS[version],
+        index_version=VERSIONS[version],
     )
     sources = each_with_rows(options.files)
     build_as_asked(options, console, sources, build, say_start, say_mistyped)

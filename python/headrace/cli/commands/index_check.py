@@ -46,9 +46,9 @@ def run(options: Namespace, console: Console) -> int:
 def _check(options: Namespace, console: Console) -> int:
     from functools import partial
 
-    from headrace.api.index.key_report import check_lookup_index
+    from headrace.api.index.key import KeyIndex
     from headrace.cli.io.index_events import check_as_asked
     from headrace.cli.options.index import key_of
 
-    check = partial(check_lookup_index, options.file, key_of(options))
+    check = partial(KeyIndex.check, options.file, key_of(options))
     return check_as_asked(options, console, check)

@@ -46,12 +46,12 @@ def run(options: Namespace, console: Console) -> int:
 def _compact(options: Namespace, console: Console) -> int:
     from functools import partial
 
-    from headrace.api.index.update import compact_lookup_index
+    from headrace.api.index.key import KeyIndex
     from headrace.cli.io.index_events import compact_as_asked
     from headrace.cli.options.index import key_of
     from headrace.errors import UsageError
 
     if options.memory is not None:
         raise UsageError("--memory is for --graph: merging keys takes next to none")
-    compact = partial(compact_lookup_index, options.file, key_of(options))
+    compact = partial(KeyIndex.compact, options.file, key_of(options))
     return compact_as_asked(options, console, compact)

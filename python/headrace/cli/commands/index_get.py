@@ -125,20 +125,20 @@ def run(options: Namespace, console: Console) -> int:
     if not (options.eq or options.eq_raw or options.eq_json or options.stdin):
         raise UsageError("give a key: --eq VALUE, --eq-raw, --eq-json or --stdin")
 
-    def tell(trouble: KeyIndexError) -> None:
+    def report(trouble: KeyIndexError) -> None:
         said.say_trouble(console, trouble)
         if not options.auto_rebuild:
             said.say_fallback(console, trouble)
 
-    index = KeyIndex(
+    index = KeyIndex.open(
         options.file,
         said.key_of(options),
         index=options.index,
         index_dir=options.index_dir,
-        strict=options.strict,
+        require_index=options.strict,
         auto_rebuild=options.auto_rebuild,
         max_line=options.max_line,
-        tell=tell,
+        report=report,
     )
     index.report_keyless = partial(said.say_keyless, console)
     # Whoever asks key by key waits for each answer.

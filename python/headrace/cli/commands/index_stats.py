@@ -44,10 +44,10 @@ def run(options: Namespace, console: Console) -> int:
 def _stats(options: Namespace, console: Console) -> int:
     import json
 
-    from headrace.api.index.key_report import lookup_index_stats
+    from headrace.api.index.key import KeyIndex
     from headrace.cli.options.index import key_of
 
-    stats = lookup_index_stats(
+    stats = KeyIndex.stats(
         options.file,
         key_of(options),
         index=options.index,

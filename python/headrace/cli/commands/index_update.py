@@ -64,12 +64,12 @@ def run(options: Namespace, console: Console) -> int:
 def _update(options: Namespace, console: Console) -> int:
     from functools import partial
 
-    from headrace.api.index.update import update_lookup_index
+    from headrace.api.index.key import KeyIndex
     from headrace.cli.io.index_events import update_as_asked
     from headrace.cli.options.index import key_of
 
     update = partial(
-        update_lookup_index,
+        KeyIndex.update,
         options.file,
         key_of(options),
         engine=options.engine,

@@ -15,14 +15,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import headrace
-from headrace.api.index.graph import (
-    build_graph_indexes,
-    check_graph_index,
-    compact_graph_index,
-    graph_index_stats,
-    update_graph_index,
-)
-from headrace.api.index.key import MEMORY, where_of
+from headrace.api.index.build import MEMORY, where_of
+from headrace.api.index.graph import GraphIndex
 from headrace.api.index.report import invalid
 from headrace.cli.commands.index_build import VERSIONS
 from headrace.cli.console import counted, ending_cleanly
@@ -378,12 +372,12 @@ def build(options: Namespace, console: Console) -> int:
         )
 
     build = partial(
-        build_graph_indexes,
-        from_=options.from_,
-        pred=options.pred,
-        to=options.to,
-        reverse=options.reverse,
-        version=VERSIONS[options.format],
+        GraphIndex.build_each,
+        from_field=options.from_,
+        pred_field=options.pred,
+        to_field=options.to,
+        incoming=options.reverse,
+        index_version=VERSIONS[options.format],
     )
     build_as_asked(
         options,
@@ -408,13 +402,13 @@ def _refuse_keys(options: Namespace) -> None:
 def check(options: Namespace, console: Console) -> int:
     """Print whether a graph index can be used."""
     refuse_key_of_graph(options)
-    return check_as_asked(options, console, partial(check_graph_index, options.file))
+    return check_as_asked(options, console, partial(GraphIndex.check, options.file))
 
 
 def stats(options: Namespace, console: Console) -> int:
     """Print the numbers of a graph index."""
     refuse_key_of_graph(options)
-    found = graph_index_stats(
+    found = GraphIndex.stats(
         options.file, index=options.index, index_dir=options.index_dir
     )
     console.text(json.dumps(found, indent=2 if options.pretty else None) + "\n")
@@ -425,7 +419,7 @@ def compact(options: Namespace, console: Console) -> int:
     """Make one index of a graph index and its delta."""
     refuse_key_of_graph(options)
     memory = MEMORY if options.memory is None else options.memory
-    compact = partial(compact_graph_index, options.file, memory=memory)
+    compact = partial(GraphIndex.compact, options.file, memory=memory)
     return compact_as_asked(options, console, compact)
 
 
@@ -438,4 +432,4 @@ def update(options: Namespace, console: Console) -> int:
             "--engine, --master and --partition-bytes are for the key index of a set; "
             "leave --graph out"
         )
-    return update_as_asked(options, console, partial(update_graph_index, options.file))
+    return update_as_asked(options, console, partial(GraphIndex.update, options.file))

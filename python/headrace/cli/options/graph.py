@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     from argparse import Namespace
     from collections.abc import Iterable
 
-    from headrace.api.graph.access import Way
-    from headrace.api.graph.graph import Graph, GraphWay
+    from headrace.api.graph.access import Strategy
+    from headrace.api.graph.graph import EdgePlan, Graph
     from headrace.api.graph.spark import SparkGraph
     from headrace.cli.console import Console
     from headrace.errors import KeyIndexError
@@ -113,22 +113,22 @@ def open_graph(options: Namespace, console: Console) -> Graph:
         asked = "--strict" if options.strict else "--index"
         raise UsageError(f"{asked} asks for an index, and --no-index for none")
 
-    def tell(trouble: KeyIndexError, path: Way | None) -> None:
+    def report(trouble: KeyIndexError, strategy: Strategy | None) -> None:
         say_trouble(console, trouble)
-        if path in ("graph", "scan"):
+        if strategy in ("graph", "scan"):
             say_fallback(console, trouble)
 
     return Graph(
         options.edges,
-        options.from_,
-        options.pred_field,
-        options.to,
+        from_field=options.from_,
+        pred_field=options.pred_field,
+        to_field=options.to,
         index=False if options.no_index else options.index,
         index_dir=options.index_dir,
-        strict=options.strict,
+        require_index=options.strict,
         memory=options.memory,
         threads=options.threads,
-        tell=tell,
+        report=report,
     )
 
 
@@ -142,7 +142,7 @@ def reached(
     if options.explain != "plan":
         look_for_edges(graph, console, direction)
     if options.explain is not None:
-        say_way(console, graph.way(direction))
+        say_plan(console, graph.plan(direction))
     return bool(options.explain != "plan")
 
 
@@ -180,16 +180,15 @@ def say_no_edges(
     )
 
 
-def say_way(console: Console, way: GraphWay) -> None:
+def say_plan(console: Console, plan: EdgePlan) -> None:
     """Say how edges are reached."""
-    how = {"graph": "by its graph index", "keys": "by key indexes", "scan": "by a scan"}
     console.emit(
         "graph_plan",
-        f"{way.edges}: edges are reached {how[way.path]}, since {way.reason}",
-        path=way.path,
-        edges=way.edges,
-        files=list(way.files),
-        reason=way.reason,
+        str(plan),
+        path=plan.strategy,
+        edges=plan.edges,
+        files=list(plan.files),
+        reason=plan.reason,
     )
 
 

@@ -1,0 +1,130 @@
+"""Building key indexes: of files, and of sets of shards."""
+
+from __future__ import annotations
+
+import warnings
+from itertools import groupby
+from typing import TYPE_CHECKING
+
+from headrace.api.index import set as set_index
+from headrace.api.index.build import (
+    build_each,
+    checked_version,
+    engine_of,
+    place_wanted,
+    with_options,
+)
+from headrace.api.options import KeyIndexBuildOptions, refuse_unknown
+from headrace.engines.index.kinds import Built, KeyBuild
+from headrace.errors import HeadraceWarning, UsageError
+from headrace.store.files.source import Source
+from headrace.store.index.target import each_with_rows, subject_of
+from headrace.store.shards.shard_set import ShardSet
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from headrace.api.index.build import Engine
+    from headrace.api.options import Fields
+    from headrace.kernel.index_meta import Lines
+    from headrace.kernel.key_index import Written
+    from headrace.store.files.source import SourceSpec
+    from headrace.store.index.file import Where
+    from headrace.store.index.key import Stored
+    from headrace.store.index.target import Indexed
+
+
+def build_one(
+    source: Indexed, on: Fields, options: KeyIndexBuildOptions
+) -> Built[Written]:
+    """Build the key index of one file or set; warn if no row has the key."""
+    subject = subject_of(source)
+    (built,) = build_several([subject.indexed], on, options)
+    if no_row_has_key(built.lines):
+        warn_of_keyless(subject.location, ",".join(fields_of(on)))
+    return built
+
+
+def build_several(
+    sources: SourceSpec | ShardSet | Sequence[Source | ShardSet],
+    on: Fields,
+    options: KeyIndexBuildOptions,
+) -> Iterator[Built[Written]]:
+    """Build the key index of each of several files or sets."""
+    refuse_unknown(options, KeyIndexBuildOptions)
+    mode = options.get("mode", "multi")
+    if mode not in ("multi", "unique"):
+        raise UsageError(f"mode is 'multi' or 'unique', not {mode!r}")
+    asked = KeyBuild(fields_of(on), mode == "unique", checked_version(options))
+    every = each_with_rows(sources)
+    where = place_wanted(options, files=len(every))
+    force = options.get("force", False)
+    return build_in(
+        every, with_options(asked, options), where, engine_of(options), force=force
+    )
+
+
+def build_in(
+    every: Sequence[Source | ShardSet],
+    asked: KeyBuild,
+    where: Where,
+    engine: Engine,
+    *,
+    force: bool = False,
+) -> Iterator[Built[Written]]:
+    """Build the index of each file or set in the first place where it can be written."""
+    for _kind, some in groupby(every, type):
+        together = list(some)
+        sources = [one for one in together if isinstance(one, Source)]
+        yield from build_each(sources, asked, where, engine, force=force)
+        for one in together:
+            if isinstance(one, ShardSet):
+                yield set_index.build_somewhere(one, asked, where, engine)
+
+
+def as_it_was(known: Stored) -> KeyBuild:
+    """Return the settings that an index was built with."""
+    meta = known.meta
+    return KeyBuild(
+        meta.key,
+        meta.mode == "unique",
+        2 if known.index.version == 2 else None,
+        max_line=meta.max_line,
+        max_depth=meta.max_depth,
+    )
+
+
+def fields_of(on: Fields) -> tuple[str, ...]:
+    """Return the fields of a key.
+
+    A text names one field, or several with commas between them, as on the command line;
+    each item of a list is one field, whose name may have commas.
+
+    >>> fields_of("a,b"), fields_of(["a,b"])
+    (('a', 'b'), ('a,b',))
+    """
+    fields = tuple(on.split(",")) if isinstance(on, str) else tuple(on)
+    unnamed = isinstance(on, str) and not all(fields)
+    if not fields or unnamed or not all(isinstance(each, str) for each in fields):
+        raise UsageError(
+            f"{on!r}: a key is the name of a field, or several with commas between them"
+        )
+    if len(set(fields)) < len(fields):
+        raise UsageError(f"a key has each field once: {','.join(fields)}")
+    return fields
+
+
+def maybe_fields(on: Fields | None) -> tuple[str, ...] | None:
+    """Return the fields of a key, None if the source has only one index."""
+    return None if on is None else fields_of(on)
+
+
+def no_row_has_key(lines: Lines) -> bool:
+    """Whether there are rows but none has the key; its name may be misspelt."""
+    return lines.records == 0 and lines.lines > lines.blank
+
+
+def warn_of_keyless(location: str, key: str) -> None:
+    """Warn that no row has the key."""
+    message = f"{location}: no row has the key {key}"
+    warnings.warn(message, HeadraceWarning, stacklevel=2)
