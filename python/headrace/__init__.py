@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from headrace.api.convert import Conversion, convert
     from headrace.api.dataset import Dataset
     from headrace.api.follow import follow
-    from headrace.api.graph.graph import Graph
     from headrace.api.index.graph import GraphIndex
     from headrace.api.index.key import KeyIndex
     from headrace.api.join import JoinResult, join
@@ -65,7 +64,6 @@ _HOMES = {
     "Capabilities": "headrace.store.rows.provider",
     "Conversion": "headrace.api.convert",
     "Dataset": "headrace.api.dataset",
-    "Graph": "headrace.api.graph.graph",
     "GraphIndex": "headrace.api.index.graph",
     "HeadraceError": "headrace.errors",
     "JoinResult": "headrace.api.join",
@@ -118,7 +116,6 @@ __all__ = [
     "Capabilities",
     "Conversion",
     "Dataset",
-    "Graph",
     "GraphIndex",
     "HeadraceError",
     "JoinResult",
