@@ -157,11 +157,11 @@ def test_get_of_a_data_set(shards):
 
 
 def test_an_index_that_is_not_there(shards):
-    with pytest.warns(HeadraceWarning, match="there is no index for n"):
+    with pytest.warns(HeadraceWarning, match="there is no key index for n"):
         assert headrace.KeyIndex.open(shards.directory, "n").get(5) == [
             {"id": 5, "n": 5, "word": "w2"}
         ]
-    with pytest.raises(KeyIndexError, match="there is no index for n"):
+    with pytest.raises(KeyIndexError, match="there is no key index for n"):
         headrace.KeyIndex.open(shards.directory, "n", require_index=True)
     index = headrace.KeyIndex.open(
         shards.directory, "n", auto_rebuild=True, report=print

@@ -47,7 +47,7 @@ class Reach(NamedTuple):
     files: tuple[str, ...]
     graph: GraphIndex | None
     stored: tuple[files.AnyStored, ...] = ()
-    instead_of: GraphIndexError | None = None
+    instead_of: KeyIndexError | None = None
 
 
 class EdgeFiles(NamedTuple):
@@ -61,11 +61,13 @@ class EdgeFiles(NamedTuple):
         """The file, if it is the only one."""
         return self.sources[0] if len(self.sources) == 1 else None
 
-    def no_index(self, wanted: Wanted, fields: EdgeFields) -> GraphIndexError:
+    def no_index(self, wanted: Wanted, fields: EdgeFields) -> KeyIndexError:
         """Return the error that there is no graph index."""
         if self.only is not None:
             reverse = wanted.direction != "out"
-            return store.unusable(self.only, wanted.where, fields, reverse=reverse)
+            options = store.build_options(fields, wanted.where, reverse=reverse)
+            location = self.only.location
+            return store.INDEXES.missing(location, wanted.where, options=options)
         reason = (
             f"a graph index is of one file, and the edges are in {len(self.sources)}; "
             "--engine spark uses the index of each"
@@ -154,7 +156,7 @@ def fields_of(sources: Sequence[Source], wanted: Wanted) -> EdgeFields:
 
 def known_fields(sources: Sequence[Source], where: files.Where) -> EdgeFields | None:
     """Return the fields of edges in the graph index of the first file, if it has one."""
-    found = store.find(sources[0], where) if sources else None
+    found = store.INDEXES.find(sources[0].location, where) if sources else None
     return found.meta.fields if isinstance(found, store.StoredGraph) else None
 
 
@@ -185,16 +187,17 @@ def _by_index(
 
 def _by_graph(
     source: Source, opened: OpenedFile, wanted: Wanted, tries: int = 3
-) -> Reach | tuple[EdgeFields, GraphIndexError]:
+) -> Reach | tuple[EdgeFields, KeyIndexError]:
     """Return the access by a graph index; or the fields of edges, and why there is none.
 
     An index that another process updates meanwhile is read again.
     """
-    found = store.find(source, wanted.where)
+    found = store.INDEXES.find(source.location, wanted.where)
     fields, reverse = fields_of([source], wanted), wanted.direction != "out"
     build = store.build_options(fields, wanted.where, reverse=reverse)
     if found is None:
-        return fields, store.unusable(source, wanted.where, fields, reverse=reverse)
+        missing = store.INDEXES.missing(source.location, wanted.where, options=build)
+        return fields, missing
     place = (source.location, str(found.path))
     if isinstance(found, files.Unreadable):
         reason = found.reason
@@ -218,7 +221,7 @@ def _by_graph(
 
 def _if_it_fits(
     source: Source, opened: OpenedFile, wanted: Wanted, found: store.StoredGraph
-) -> Reach | tuple[EdgeFields, GraphIndexError]:
+) -> Reach | tuple[EdgeFields, KeyIndexError]:
     fields, place = found.meta.fields, (source.location, str(found.path))
     try:
         stored, fresh = files.fitting(found, source, opened)
@@ -259,7 +262,7 @@ def _by_keys(
     indexes: dict[str, KeyIndex] = {}
     found: list[keys.Stored] = []
     for end, field in ends.items():
-        stored = keys.find(source, [field], where)
+        stored = keys.INDEXES.find(source.location, where, [field])
         if stored is None:
             return None
         place = (source.location, str(stored.path))

@@ -197,8 +197,8 @@ def _kind(
 
     return Kind(
         store.StoredGraph,
-        lambda: store.find(source, where),
-        lambda: store.unusable(source, where),
+        lambda: store.INDEXES.find(source.location, where),
+        lambda: store.INDEXES.missing(source.location, where),
         lambda found: graph_build.build(source, found.path, again(found)),
         lambda stored: graph_build.update(source, stored, again(stored)),
         lambda stored: graph_build.compact(source, stored, again(stored)),
@@ -221,7 +221,7 @@ def _described(meta: GraphMeta) -> dict[str, Any]:
 
 
 def _found(source: Source, where: files.Where) -> store.StoredGraph | files.Unreadable:
-    found = store.find(source, where)
+    found = store.INDEXES.find(source.location, where)
     if found is None:
-        raise store.unusable(source, where)
+        raise store.INDEXES.missing(source.location, where)
     return found

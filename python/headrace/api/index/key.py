@@ -39,6 +39,7 @@ from headrace.store.files.closing import Closing
 from headrace.store.files.units import parse_size
 from headrace.store.index import file as files
 from headrace.store.index import key as store
+from headrace.store.index.catalog import key_options
 from headrace.store.index.target import subject_of
 
 if TYPE_CHECKING:
@@ -279,11 +280,7 @@ class KeyIndex(Closing):
     def _trouble(
         self, path: Path, kind: str, reason: str, key: Sequence[str] | None
     ) -> KeyIndexError:
-        build = (
-            KeyIndexError.build
-            if key is None
-            else store.build_options(key, self._where)
-        )
+        build = KeyIndexError.build if key is None else key_options(key, self._where)
         return KeyIndexError(self.source.location, str(path), kind, reason, build)
 
     def _wants_more_than(self, stored: store.Stored) -> bool:

@@ -111,8 +111,8 @@ def _kind(
 
     return Kind(
         store.Stored,
-        lambda: store.find(source, None if fields is None else list(fields), where),
-        lambda: store.unusable(source, fields, where),
+        lambda: store.INDEXES.find(source.location, where, fields),
+        lambda: store.INDEXES.missing(source.location, where, fields),
         lambda found: build(source, found.path, again(found)),
         lambda stored: key_update.update(source, stored, again(stored)),
         lambda stored: key_update.compact(source, stored),
@@ -175,7 +175,7 @@ def _described(meta: Meta) -> dict[str, Any]:
 def _found(
     source: Source, fields: tuple[str, ...] | None, where: Where
 ) -> store.Stored | Unreadable:
-    found = store.find(source, None if fields is None else list(fields), where)
+    found = store.INDEXES.find(source.location, where, fields)
     if found is None:
-        raise store.unusable(source, fields, where)
+        raise store.INDEXES.missing(source.location, where, fields)
     return found

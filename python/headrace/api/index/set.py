@@ -72,9 +72,9 @@ def found(
     shards: ShardSet, fields: tuple[str, ...] | None, where: Where
 ) -> store.SetStored | Unreadable:
     """Return the index of a set, or the unreadable file in its place; raise if there is none."""
-    stored = store.find(shards.path, None if fields is None else list(fields), where)
+    stored = store.INDEXES.find(shards.path, where, fields)
     if stored is None:
-        raise store.unusable(shards.path, fields, where)
+        raise store.INDEXES.missing(shards.path, where, fields)
     return stored
 
 

@@ -14,6 +14,8 @@ from headrace.kernel import graph, key_index
 from headrace.kernel.graph import EdgeFields, GraphPlan, GraphRuns
 from headrace.kernel.key_index import KeyRuns, KeyScan, Plan
 from headrace.kernel.rows import explaining
+from headrace.store.index import graph as graph_files
+from headrace.store.index import key
 from headrace.store.index.graph import StoredGraph
 from headrace.store.index.key import Stored
 
@@ -49,6 +51,7 @@ class KeyBuild(ScanOptions):
     """What index of a key is to be built."""
 
     STORED: ClassVar = Stored
+    INDEXES: ClassVar = key.INDEXES
 
     fields: tuple[str, ...]
     unique: bool = False
@@ -109,6 +112,7 @@ class GraphBuild(ScanOptions):
     """What index of edges is to be built; `reverse`, with incoming edges."""
 
     STORED: ClassVar = StoredGraph
+    INDEXES: ClassVar = graph_files.INDEXES
 
     fields: EdgeFields
     reverse: bool = False

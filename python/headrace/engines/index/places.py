@@ -1,79 +1,69 @@
-"""Where the index of a file goes, and whether it is there."""
+"""The path where an index is written, and whether it is already there."""
 
 from __future__ import annotations
 
 import errno
 import os
-from typing import TYPE_CHECKING, assert_never
+from typing import TYPE_CHECKING, Any
 
-from headrace.engines.index.kinds import GraphBuild, KeyBuild
 from headrace.errors import KeyIndexError
 from headrace.store.files.opened import OpenedFile
-from headrace.store.index import file, graph, key
+from headrace.store.index import file
 from headrace.store.index.file import Where, refuse_unless_seekable
 from headrace.store.index.set import stored
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Sequence
     from pathlib import Path
 
     from headrace.engines.index.kinds import AnyBuild
     from headrace.store.files.source import Source
+    from headrace.store.index.catalog import Catalog, Fields
 
 
-def place_of(source: Source, asked: AnyBuild, where: Where, *, force: bool) -> Path:
-    """Return the first place where an index can be written."""
+def place_of(source: Source, build: AnyBuild, where: Where, *, force: bool) -> Path:
+    """Return the first path where an index can be written."""
     refuse_unless_seekable(source)
-    match asked:
-        case KeyBuild(fields=fields):
-            places = key.destinations(source, fields, where, force=force)
-            taken = key.taken
-        case GraphBuild(fields=fields):
-            places = graph.destinations(source, fields, where, force=force)
-            taken = graph.taken
-        case _:
-            assert_never(asked)
-    return _first_writable(places, lambda: taken(source, where))
+    return _place(build.INDEXES, source.location, where, build.fields, force=force)
 
 
 def place_of_set(location: str, fields: Sequence[str], where: Where) -> Path:
-    """Return the first place where the index of a set can be written."""
-    places = stored.destinations(location, fields, where)
-    return _first_writable(places, lambda: stored.taken(location, fields, where))
+    """Return the first path where the index of a set can be written."""
+    return _place(stored.INDEXES, location, where, fields)
 
 
-def _first_writable(places: Iterable[Path], taken: Callable[[], KeyIndexError]) -> Path:
-    """Return the first of some places that can be written; `taken` says that there are none."""
+def _place(
+    catalog: Catalog[Any],
+    location: str,
+    where: Where,
+    fields: Fields,
+    *,
+    force: bool = False,
+) -> Path:
     refused: OSError | None = None
-    for path in places:
+    for path in catalog.destinations(location, where, fields, force=force):
         if _writable(path):
             return path
         reason = os.strerror(errno.EACCES)
         refused = refused or PermissionError(errno.EACCES, reason, str(path))
-    raise refused or taken()
+    raise refused or catalog.taken(location, where, fields)
 
 
 def _writable(path: Path) -> bool:
-    """Whether a file, or what is in a directory, can be written there."""
-    place = path if path.is_dir() else path.parent
+    """Whether this process may write a file, or into a directory, at a path."""
+    directory = path if path.is_dir() else path.parent
     try:
-        place.mkdir(parents=True, exist_ok=True)
+        directory.mkdir(parents=True, exist_ok=True)
     except OSError:
         return False
-    return os.access(place, os.W_OK | os.X_OK)
+    return os.access(directory, os.W_OK | os.X_OK)
 
 
-def is_there(source: Source, asked: AnyBuild) -> bool:
-    """Whether a source has such an index, and it is that of the source as it is."""
+def is_there(source: Source, build: AnyBuild) -> bool:
+    """Whether a source has such an index that is up to date."""
     known: file.AnyStored | file.Unreadable | None
-    match asked:
-        case KeyBuild(fields=fields):
-            known = key.find(source, list(fields), Where())
-        case GraphBuild():
-            known = graph.find(source, Where())
-        case _:
-            assert_never(asked)
-    if not isinstance(known, file.Stored) or not asked.made(known):
+    known = build.INDEXES.find(source.location, Where(), build.fields)
+    if not isinstance(known, file.Stored) or not build.made(known):
         return False
     try:
         _stored, fresh = file.fitting(known, source, OpenedFile(source))

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 def parts_in(index: SetIndex, opened: OpenedSet) -> int | None:
     """Return how many of the first parts of a set are in its index; None if it has none that fits."""
     asked = build_of(index)
-    known = stored.find(opened.path, list(asked.fields), Where())
+    known = stored.INDEXES.find(opened.path, Where(), asked.fields)
     if not isinstance(known, stored.SetStored) or not asked.made(known):
         return None
     usable, fresh = stored.fitting(known, opened)

@@ -140,8 +140,13 @@ class Stored(Generic[X, M]):
         raise NotImplementedError
 
     @property
+    def fields(self) -> tuple[str | None, ...]:
+        """The fields that the index is of."""
+        raise NotImplementedError
+
+    @property
     def whole(self) -> M:
-        """What base and delta are of together."""
+        """The description of base and delta together."""
         raise NotImplementedError
 
     @property

@@ -7,19 +7,16 @@ from __future__ import annotations
 
 import shlex
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from headrace.errors import GraphIndexError
 from headrace.kernel.graph import EdgeFields, GraphIndex, GraphMeta, meta_of
-from headrace.store.files.sidecars import sidecar_places
 from headrace.store.index import file
+from headrace.store.index.catalog import Catalog
 from headrace.store.index.file import Unreadable, Where, place_options
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from headrace.store.files.source import Source
+    from pathlib import Path
 
 SUFFIX = ".jnx.graph"
 
@@ -47,6 +44,11 @@ class StoredGraph(file.Stored[GraphIndex, GraphMeta]):
         return meta_of(text)
 
     @property
+    def fields(self) -> EdgeFields:
+        """The fields of the edges."""
+        return self.meta.fields
+
+    @property
     def whole(self) -> GraphMeta:
         """What base and delta are of together."""
         if self.delta is None:
@@ -68,73 +70,7 @@ def read(path: Path) -> StoredGraph | Unreadable | None:
     return file.read(path, StoredGraph)
 
 
-def find(source: Source, where: Where) -> StoredGraph | Unreadable | None:
-    """Return the graph index of a source, or what is in its place."""
-    unreadable = None
-    for path in _places(source, where):
-        match read(path):
-            case StoredGraph() as stored:
-                return stored
-            case Unreadable() as wrong:
-                unreadable = unreadable or wrong
-            case None:
-                pass
-    return unreadable
-
-
-def _places(source: Source, where: Where) -> Iterator[Path]:
-    if where.path is not None:
-        yield Path(where.path)
-    else:
-        yield from sidecar_places(source.location, SUFFIX, where.directory)
-
-
-def destinations(
-    source: Source, fields: EdgeFields, where: Where, *, force: bool
-) -> Iterator[Path]:
-    """List where a new index of some edges may go, the best place first.
-
-    It takes the place of an index of the same fields, or of one that is damaged; with
-    `force`, also that of an index of other fields.
-    """
-    for path in _places(source, where):
-        match read(path):
-            case None | Unreadable(fault="corrupt"):
-                yield path
-            case StoredGraph(meta=meta) if force or meta.fields == fields:
-                yield path
-            case _:
-                # An index in another place would not be the first to be found.
-                return
-
-
-def taken(source: Source, where: Where) -> GraphIndexError:
-    """Say that an index has no place to go."""
-    path = next(_places(source, where))
-    known = read(path)
-    if isinstance(known, StoredGraph):
-        reason = f"it is of the fields {', '.join(known.meta.fields.names)}"
-        return GraphIndexError(source.location, str(path), "taken", reason)
-    reason = "something else is in its place, which is not replaced; remove it"
-    return GraphIndexError(source.location, str(path), "foreign", reason)
-
-
-def unusable(
-    source: Source,
-    where: Where,
-    fields: EdgeFields | None = None,
-    *,
-    reverse: bool = False,
-) -> GraphIndexError:
-    """Say that there is no index; `fields` are those of the edges, if they are known."""
-    path = next(_places(source, where))
-    reason = "there is no graph index"
-    build = (
-        GraphIndexError.build
-        if fields is None
-        else build_options(fields, where, reverse=reverse)
-    )
-    return GraphIndexError(source.location, str(path), "missing", reason, build)
+INDEXES = Catalog("graph index", GraphIndexError, read, SUFFIX, named=False)
 
 
 def build_options(fields: EdgeFields, where: Where, *, reverse: bool = False) -> str:

@@ -9,16 +9,12 @@ from __future__ import annotations
 
 import hashlib
 import re
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 from urllib.parse import quote
 
-from headrace.errors import UsageError
-
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
     from pathlib import Path
-
-T = TypeVar("T")
 
 SUFFIX = ".jnx"
 
@@ -64,11 +60,3 @@ def lock_of(path: Path) -> Path:
 def _escaped(found: re.Match[str]) -> str:
     special = {".": "%2E", "~": "%7E"}
     return special.get(found[0]) or quote(found[0], safe="")
-
-
-def only_one(location: str, found: Mapping[tuple[str, ...], T]) -> T | None:
-    """Return the only index of those of some keys, if there is one."""
-    if len(found) > 1:
-        keys = " ".join(",".join(key) for key in found)
-        raise UsageError(f"{location}: has several indexes; name one of: {keys}")
-    return next(iter(found.values()), None)

@@ -64,11 +64,11 @@ class FileSubject:
         self, fields: tuple[str, ...] | None, where: Where
     ) -> Stored | Unreadable | None:
         """Return the index of a key, or what is in its place."""
-        return key.find(self.source, None if fields is None else list(fields), where)
+        return key.INDEXES.find(self.location, where, fields)
 
     def missing(self, fields: tuple[str, ...] | None, where: Where) -> KeyIndexError:
         """Say that there is no index."""
-        return key.unusable(self.source, fields, where)
+        return key.INDEXES.missing(self.location, where, fields)
 
     def fitting(self, stored: Stored, opened: OpenedFile) -> tuple[Stored, Freshness]:
         """Compare it with what its index was made of."""
@@ -108,13 +108,11 @@ class SetSubject:
         self, fields: tuple[str, ...] | None, where: Where
     ) -> Stored | Unreadable | None:
         """Return the index of a key, or what is in its place."""
-        return set_index.find(
-            self.location, None if fields is None else list(fields), where
-        )
+        return set_index.INDEXES.find(self.location, where, fields)
 
     def missing(self, fields: tuple[str, ...] | None, where: Where) -> KeyIndexError:
         """Say that there is no index."""
-        return set_index.unusable(self.location, fields, where)
+        return set_index.INDEXES.missing(self.location, where, fields)
 
     def fitting(self, stored: Stored, opened: OpenedFile) -> tuple[Stored, Freshness]:
         """Compare it with what its index was made of."""

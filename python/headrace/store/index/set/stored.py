@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import stat
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from headrace.errors import KeyIndexError
@@ -17,10 +16,9 @@ from headrace.kernel.checksum import digest
 from headrace.kernel.index_meta import SourceMark
 from headrace.kernel.key_index import KeyIndex, Meta
 from headrace.kernel.rows import File, SidecarError, reading
-from headrace.store.files.sidecars import sidecar_places
-from headrace.store.index.file import Delta, Freshness, Unreadable, Where
-from headrace.store.index.key import Stored, build_options
-from headrace.store.index.key_names import SUFFIX, is_index_name, only_one, suffix_of
+from headrace.store.index.catalog import Catalog
+from headrace.store.index.file import Delta, Freshness, Unreadable
+from headrace.store.index.key import Stored
 from headrace.store.index.set.manifest import (
     FILE_NAME,
     BadManifestError,
@@ -29,10 +27,10 @@ from headrace.store.index.set.manifest import (
     decode,
     lines_of,
 )
-from headrace.store.shards.listing import names_in
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from pathlib import Path
 
     from headrace.store.index.set.manifest import CoveredPart
     from headrace.store.shards.opened_set import OpenedSet
@@ -153,83 +151,7 @@ def source_mark(size: int) -> SourceMark:
     return SourceMark(size, 0, 0, 0, 0, "", "", "none")
 
 
-def find(
-    location: str, fields: Sequence[str] | None, where: Where
-) -> SetStored | Unreadable | None:
-    """Return the index of a key, or what is in its place; without `fields`, the only one."""
-    unreadable = None
-    found: dict[tuple[str, ...], SetStored] = {}
-    for path in _candidates(location, fields, where):
-        match read(path):
-            case SetStored(manifest=manifest) as stored if fields in (
-                None,
-                list(manifest.key),
-            ):
-                found.setdefault(manifest.key, stored)
-            case Unreadable() as wrong:
-                unreadable = unreadable or wrong
-            case _:
-                pass
-    return only_one(location, found) or unreadable
-
-
-def _candidates(
-    location: str, fields: Sequence[str] | None, where: Where
-) -> Iterator[Path]:
-    if where.path is not None:
-        yield Path(where.path)
-    elif fields is not None:
-        yield from sidecar_places(location, suffix_of(fields), where.directory)
-    else:
-        for place in sidecar_places(location, SUFFIX, where.directory):
-            yield from _beside(place)
-
-
-def _beside(place: Path) -> Iterator[Path]:
-    """Yield the directories that begin as `place` does, and may be indexes."""
-    if not place.parent.is_dir():
-        return
-    prefix = f"{place.name}."
-    for name in sorted(names_in(place.parent)):
-        if name.startswith(prefix) and is_index_name(name.removeprefix(prefix)):
-            yield place.with_name(name)
-
-
-def destinations(location: str, fields: Sequence[str], where: Where) -> Iterator[Path]:
-    """List where a new index of a key may go, the best place first."""
-    places = (
-        [Path(where.path)]
-        if where.path is not None
-        else sidecar_places(location, suffix_of(fields), where.directory)
-    )
-    for path in places:
-        match read(path):
-            case None | Unreadable(fault="corrupt"):
-                yield path
-            case SetStored(manifest=manifest) if manifest.key == tuple(fields):
-                yield path
-            case _:
-                pass
-
-
-def taken(location: str, fields: Sequence[str], where: Where) -> KeyIndexError:
-    """Say that an index has no place to go."""
-    places = sidecar_places(location, suffix_of(fields), where.directory)
-    place = where.path or next(places)
-    reason = "something else is in its place"
-    return KeyIndexError(location, str(place), "foreign", reason)
-
-
-def unusable(
-    location: str, fields: Sequence[str] | None, where: Where
-) -> KeyIndexError:
-    """Say that there is no index."""
-    suffix = SUFFIX if fields is None else suffix_of(fields)
-    path = where.path or next(sidecar_places(location, suffix, where.directory))
-    of_key = f" for {','.join(fields)}" if fields else ""
-    reason = f"there is no index{of_key}"
-    build = KeyIndexError.build if fields is None else build_options(fields, where)
-    return KeyIndexError(location, str(path), "missing", reason, build)
+INDEXES = Catalog("key index", KeyIndexError, read, plain=None, named=True)
 
 
 def fitting(
