@@ -568,7 +568,7 @@ def test_files_is_where_all_changes_are_made():
     calls = r"os\.(p?write|ftruncate|f(data)?sync|rename)|(?<!system)\.(unlink|mkdir|replace|write_bytes|write_text)\("
     found = {
         path.name: sorted({match[0] for match in re.finditer(calls, path.read_text())})
-        for path in Path(files.__file__).parent.glob("*.py")
+        for path in Path(files.__file__).parent.rglob("*.py")
     }
     assert len(found.pop("files.py")) > 5
     # Who has the lock is told to others, and nobody relies on it.

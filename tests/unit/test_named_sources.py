@@ -57,7 +57,7 @@ def users(tmp_path):
          [{"id": 7, "more": 1}, {"id": 8, "more": 1}, {"id": 9, "more": 1}]),
         ("{n: @u.filter(id in $.map(user)).count(), m: $.count()}", [{"n": 1, "m": 3}]),
         ("@u.filter(id in @u.filter(id in $.map(user)).map(id)).map(n)", ["Ada"]),
-        ("let cut = 7 in $.filter(id > cut).join(@u, on: user == id).map(n)", [["Ada"]]),
+        ("let cut = 7 in $.filter(id > cut).join(@u, on: user == id).map(n)", ["Ada"]),
         ("left_join($, @u, on: user == id).map(n ?? '-')", ["Ada", "-", "Ada"]),
         ("$.join(', ')", None),
     ],

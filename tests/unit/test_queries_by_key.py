@@ -167,7 +167,9 @@ def test_indexes_can_be_switched_off(people):
     query = "$.rows().filter(id == 7)"
     assert asked_rows(people, query, index=False) == (200, 200)
     assert explained(people, query, index=False).endswith("all rows are read")
-    assert asked_rows(people, "id == 7", output="match", frame=":") == (200, 200)
+    framed = people.with_name("framed.jsonl")
+    framed.write_bytes(b"".join(b"x:%s" % line for line in ROWS.splitlines(True)))
+    assert asked_rows(framed, "id == 7", output="match", frame=":") == (200, 200)
 
 
 def test_a_file_that_is_not_that_of_the_index_is_scanned(people):

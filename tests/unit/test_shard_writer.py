@@ -275,13 +275,19 @@ def test_what_is_to_be_remembered_is_read_again(tmp_path):
     assert headrace.ShardSet(tmp_path).metadata.run == NESTED["in"]
 
 
-def test_skipping_bad_records_does_not_skip_large_ones(tmp_path):
+def test_a_record_that_fits_in_no_file_is_an_error_or_skipped(tmp_path):
+    large = {"random": os.urandom(100).hex()}
     with (
         pytest.raises(JsonTooLargeError),
-        headrace.ShardWriter(tmp_path, max_bytes=64, on_error="skip") as writer,
+        headrace.ShardWriter(tmp_path / "aborted", max_bytes=64) as writer,
     ):
-        writer.write({"random": os.urandom(100).hex()})
-    assert list(tmp_path.iterdir()) == []
+        writer.write(large)
+    with headrace.ShardWriter(
+        tmp_path / "set", max_bytes=64, on_error="skip"
+    ) as writer:
+        writer.write(large)
+        writer.write({})
+    assert (writer.skipped, list(headrace.open(tmp_path / "set"))) == (1, [{}])
 
 
 @pytest.mark.parametrize("codec", CODECS)

@@ -35,7 +35,7 @@ def unparse(node: Node) -> str:
 
     >>> from headrace.language.parser import parse
     >>> unparse(parse("((.price)*(2+n))  in  xs"))
-    'xs has @.price * (2 + n)'
+    '(@.price * (2 + n) in xs)'
     """
     return run(_Writer().expression(node))
 

@@ -362,7 +362,7 @@ def _written_names(value: ast.Node) -> Iterator[int]:
 
     >>> from headrace.language.parser import parse
     >>> list(_written_names(parse("{a: b, c: [d], e: f > 1, g: h ?? i}")))
-    [4, 11, 34]
+    [4, 11, 33]
     """
     match value:
         case ast.Name():
