@@ -8,7 +8,7 @@ from uuid import UUID
 
 import pytest
 
-from headrace.errors import HeadraceError, SourceNotFoundError, UnwritableError
+from headrace.errors import SourceNotFoundError, UnwritableError, UsageError
 from headrace.pipeline import Join, Pipeline, Source, Transform, Validate
 from tests.docs.markdown import ROOT
 
@@ -233,7 +233,7 @@ def test_a_second_run_has_written_nothing(ran, rows, tmp_path, lineage, events):
 
 @pytest.mark.parametrize(
     ("error", "what"),
-    [(HeadraceError("it happens"), "FAIL"), (KeyboardInterrupt(), "ABORT")],
+    [(UsageError("it happens"), "FAIL"), (KeyboardInterrupt(), "ABORT")],
 )
 def test_a_run_that_ends_early(
     ran, rows, tmp_path, lineage, events, monkeypatch, error, what
