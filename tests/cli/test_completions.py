@@ -51,7 +51,7 @@ def flags(name):
             ["abort", "skip"],
             id="choices of two words",
         ),
-        pytest.param(["co"], ["count", "completions"], id="some commands"),
+        pytest.param(["co"], ["count", "convert", "completions"], id="some commands"),
         pytest.param(["--v"], ["--version"], id="global option"),
         pytest.param(["tail", "-"], [*flags("tail"), "-h", "--help"], id="options"),
         pytest.param(["tail", "x", "--fo"], ["--follow"], id="an option after a file"),

@@ -445,9 +445,11 @@ def test_what_was_superseded_is_removed(headrace, tmp_path):
     (tmp_path / "rows.jsonl").write_text('{"id": 1}\n')
     for _ in range(3):
         assert headrace("shard", "write", "rows.jsonl", "--out", "set").code == 0
-    assert len(list(tmp_path.glob("set/rows.parts-*"))) == 3
+    superseded = tmp_path / "set/.rows.superseded"
+    assert len(list(superseded.iterdir())) == 2
     assert headrace("shard", "vacuum", "set", "--grace", "1h").out == b""
     assert headrace("shard", "vacuum", "set", "--grace", "0s").out == b"1\n2\n"
+    assert not superseded.exists() or not list(superseded.iterdir())
     assert len(list(tmp_path.glob("set/rows.parts-*"))) == 1
     assert headrace("shard", "cat", "set").out == b'{"id": 1}\n'
     assert headrace("shard", "vacuum", "rows.jsonl").code == 2
