@@ -1,7 +1,7 @@
 //! Any bytes as rows that become columns.
 
 use headrace_core::{
-    columns::{Before, Buffers, Columns, FaultKind, Inferred, Shape},
+    arrow::read::{Before, Buffers, Columns, FaultKind, Inferred, Shape},
     json::{Limits, check, is_blank},
     rows::{Row, RowStream},
 };

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use headrace_core::{
     json::{Limits, check},
-    query::{Frame, NullPayload, Output, PerRow, Reading, Watch, Writing, decode},
+    query::{Frame, NullPayload, Output, Reading, RowQuery, Watch, Writing, decode},
     rows::RowStream,
 };
 
@@ -27,7 +27,7 @@ pub fn frame(bytes: &[u8]) {
     };
     let writing = Writing { output: Output::Answer, nulls: true, limit: u64::MAX };
     let program = Arc::new(decode(ROW).expect("a program"));
-    let mut run = PerRow::new(program, writing, reading, Watch::new(|| false));
+    let mut run = RowQuery::new(program, writing, reading, Watch::new(|| false));
     let mut stream = RowStream::new(data, 0, 0, u64::MAX, 1 << 20);
     let mut out = Vec::new();
     while let Some(row) = stream.next_row().expect("memory can be read") {

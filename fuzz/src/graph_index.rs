@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use headrace_core::{
     graph::{
-        Direction, Expansion, GraphIndex, GraphView, Segments, Which,
+        Direction, Expansion, GraphIndex, GraphView, Which,
+        events::Events,
         expand::{Emit, Options},
         shortest_path, stats,
-        steps::Steps,
     },
     input::DataFile,
-    sealed::AnySegments,
+    sealed::{AnyBaseDelta, BaseDelta, IndexFile},
 };
 
 use super::sealed::with_checksums;
@@ -28,7 +28,7 @@ fn use_it(bytes: Vec<u8>) {
     let Ok(index) = GraphIndex::open(DataFile::new(bytes)) else { return };
     // Who counts allocates for each, so there must be a byte for each at least.
     assert!(u64::from(index.node_count()) < size && u64::from(index.predicate_count()) < size);
-    let Ok(graph) = Segments::new(index, None) else { return };
+    let Ok(graph) = BaseDelta::new(index, None) else { return };
     let graph = Arc::new(graph);
     let whole = graph.verify(&|| true).is_ok();
     let counted = stats(&graph, &|| true);
@@ -45,7 +45,7 @@ fn use_it(bytes: Vec<u8>) {
             let options = Options { which, hops, limit, emit, ..Options::default() };
             let seeds = vec![b"a".to_vec(), b"none".to_vec()];
             let mut expansion = Expansion::new(&view, seeds, options);
-            let mut steps = Steps::default();
+            let mut steps = Events::default();
             while expansion.advance(&mut view, 256, &|| true, &mut steps).is_ok()
                 && !steps.list().is_empty()
             {

@@ -3,9 +3,9 @@
 use headrace_core::{
     input::DataFile,
     json::Limits,
-    keys::{KeyFields, KeyIndex, KeyReader, Lookup, Pieces, Request, Segments},
+    keys::{KeyFields, KeyIndex, KeyReader, Lookup, Request, SetSegments},
     rows::RowBatch,
-    sealed::AnySegments,
+    sealed::{AnyBaseDelta, BaseDelta},
 };
 
 use super::sealed::with_checksums;
@@ -23,7 +23,7 @@ pub fn key_index(bytes: &[u8]) {
 
 fn use_it(bytes: Vec<u8>) {
     let Ok(index) = KeyIndex::open(DataFile::new(bytes)) else { return };
-    let Ok(index) = Segments::new(Pieces::one(index), None) else { return };
+    let Ok(index) = BaseDelta::new(SetSegments::one(index), None) else { return };
     let source = DataFile::new(SOURCE.to_vec());
     let size = SOURCE.len() as u64;
     let _ = index.verify(&|| true);

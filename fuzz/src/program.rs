@@ -8,7 +8,7 @@ use std::{
 use bumpalo::Bump;
 use headrace_core::{
     json::{Limits, MAX_DEPTH, check},
-    query::{Machine, Output, PerRow, Program, Reading, Watch, Writing, decode},
+    query::{Machine, Output, Program, Reading, RowQuery, Watch, Writing, decode},
     rows::Row,
     value::{Kept, Tape, equal, write_json},
 };
@@ -60,7 +60,7 @@ fn over_row(program: Arc<Program>, line: &[u8]) -> Option<String> {
     let writing = Writing { output: Output::Answer, nulls: true, limit: 1 };
     let end = Instant::now() + PATIENCE;
     let watch = Watch::new(move || Instant::now() > end);
-    let mut run = PerRow::new(program, writing, reading, watch);
+    let mut run = RowQuery::new(program, writing, reading, watch);
     let mut out = Vec::new();
     let row = Row { number: 0, offset: 0, content: line, too_long: None, marked: false };
     match run.row(row, &mut out) {

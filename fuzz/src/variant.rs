@@ -1,8 +1,8 @@
 //! Any bytes as a variant.
 
 use headrace_core::{
+    arrow::write::{Column, Kind, Lines, Style},
     json::{Limits, check},
-    lines_of_columns::{Column, Kind, Lines, Style},
 };
 
 /// What comes out is refused, or JSON.

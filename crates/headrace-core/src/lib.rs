@@ -6,9 +6,11 @@
 
 #![forbid(unsafe_code)]
 
+pub mod arrow;
 pub mod blocks;
+pub mod cells;
 pub mod codec;
-pub mod columns;
+
 pub mod convert;
 pub mod decode;
 pub mod error;
@@ -17,12 +19,10 @@ pub mod graph;
 pub mod input;
 pub mod json;
 pub mod keys;
-pub mod lines_of_columns;
 pub mod log;
 pub mod query;
 pub mod rows;
 pub mod sealed;
-pub mod table;
 pub mod tally;
 pub mod times;
 pub mod value;

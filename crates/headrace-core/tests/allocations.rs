@@ -5,20 +5,22 @@
 use std::{io::Cursor, sync::Arc};
 
 use headrace_core::{
+    arrow::read::{Before, Columns, Shape},
     blocks::{
         BlockFile, BlockTable, Coding,
         pack::{Packer, Sizes},
         seek_table,
     },
     codec::by_name,
-    columns::{Before, Columns, Shape},
     input::{DataFile, RangeReader},
     json::Limits,
     keys::{
         KeyFields, KeyScan,
         join::{Form, Join, Step, Terms},
     },
-    query::{Output, OverRows, PerRow, Program, Reading, Reduction, Stage, Watch, Writing, decode},
+    query::{
+        Output, Program, Reading, Reduction, RowQuery, Stage, StreamQuery, Watch, Writing, decode,
+    },
     rows::{IndexBuild, RowBatch, RowIndex, RowStream},
 };
 
@@ -79,7 +81,7 @@ fn rows() -> Vec<u8> {
 fn asking_rows_one_by_one_allocates_nothing() {
     let (program, data) = (Arc::new(projection()), rows());
     let writing = Writing { output: Output::Answer, nulls: false, limit: u64::MAX };
-    let mut run = PerRow::new(
+    let mut run = RowQuery::new(
         program,
         writing,
         Reading { limits: Limits::default(), frame: None, whole: false },
@@ -121,7 +123,7 @@ fn map() -> Program {
 fn reduced(program: Program, reduction: Reduction) -> Vec<u8> {
     let data = rows();
     let reading = Reading { limits: Limits::default(), frame: None, whole: false };
-    let mut run = OverRows::new(
+    let mut run = StreamQuery::new(
         vec![Stage::Each(program)],
         reduction,
         1 << 20,

@@ -9,17 +9,17 @@ use std::{
 use headrace_core::{
     Result,
     graph::{
-        self, Adjacency, Direction, EdgeFields, EdgeRuns, Expansion, GraphView, KeyedEdges,
-        Segments, Which,
+        self, Adjacency, Direction, EdgeFields, EdgeRuns, Expansion, GraphView, KeyedEdges, Which,
+        events::{Event, Events},
         expand::{Emit, Options},
         follow::Edges,
         path::Way,
         stats::Degrees,
-        steps::{Step, Steps},
         write::{Outcome, Plan},
     },
     input::DataFile,
-    keys,
+    keys::SetSegments,
+    sealed::{BaseDelta, IndexFile},
 };
 use pyo3::{
     exceptions::{PyKeyboardInterrupt, PyValueError},
@@ -32,8 +32,8 @@ use crate::{
     error::to_python,
     key_index::{KeyIndex, KeyScan},
     sealed_index::{
-        self, Collected, Counts, Made, ROWS_AT_ONCE, SealedIndex, lines_of, open_empty,
-        open_segments,
+        self, Collected, Counts, Made, ROWS_AT_ONCE, SealedIndex, lines_of, open_base_delta,
+        open_empty,
     },
     signals,
     source::File,
@@ -193,7 +193,7 @@ pub(crate) fn write_graph_index(
 /// A graph index that was opened, with or without a delta.
 #[pyclass(frozen, extends = SealedIndex, module = "headrace._native")]
 pub(crate) struct GraphIndex {
-    pub(crate) index: Arc<Segments>,
+    pub(crate) index: Arc<BaseDelta<graph::GraphIndex>>,
 }
 
 #[pymethods]
@@ -205,7 +205,7 @@ impl GraphIndex {
         path: PathBuf,
         delta: Option<PathBuf>,
     ) -> PyResult<PyClassInitializer<Self>> {
-        let index = open_segments(py, path, delta, graph::GraphIndex::open)?;
+        let index = open_base_delta(py, path, delta, graph::GraphIndex::open)?;
         let sealed = SealedIndex::of(&index);
         Ok(PyClassInitializer::from(sealed).add_subclass(Self { index }))
     }
@@ -251,10 +251,10 @@ pub(crate) struct GraphAccess {
 }
 
 enum Access {
-    Graph(Arc<Segments>),
+    Graph(Arc<BaseDelta<graph::GraphIndex>>),
     Keys {
         fields: EdgeFields,
-        ends: [Option<Arc<keys::Segments>>; 2],
+        ends: [Option<Arc<BaseDelta<SetSegments>>>; 2],
         source: Arc<DataFile>,
         size: u64,
     },
@@ -355,7 +355,8 @@ impl GraphAccess {
             Ok((expansion, view, unknown))
         });
         let (expansion, view, unknown) = expanding.map_err(to_python)?;
-        let state = Expanding { expansion, view, texts: Texts::default(), steps: Steps::default() };
+        let state =
+            Expanding { expansion, view, texts: Texts::default(), steps: Events::default() };
         Ok(GraphExpansion { state: Mutex::new(state), unknown })
     }
 
@@ -467,8 +468,8 @@ struct Expanding {
     expansion: Expansion,
     view: Box<dyn Adjacency>,
     texts: Texts,
-    /// Steps that were told of, whose memory is used again.
-    steps: Steps,
+    /// Events that were told of, whose memory is used again.
+    steps: Events,
 }
 
 /// Nodes to begin with, and all that can be reached from them.
@@ -552,18 +553,18 @@ impl GraphExpansion {
 
 fn as_tuple<'py>(
     py: Python<'py>,
-    step: Step,
-    steps: &Steps,
+    event: Event,
+    events: &Events,
     view: &mut dyn Adjacency,
     texts: &mut Texts,
 ) -> PyResult<Bound<'py, PyTuple>> {
-    let id = |id| said(steps.text(id));
-    match step {
-        Step::Node { id: node, level, via } => {
+    let id = |id| said(events.text(id));
+    match event {
+        Event::Node { id: node, level, via } => {
             let via = via.map(|number| texts.get(py, view, number)).transpose()?;
             (id(node), level, via).into_pyobject(py)
         }
-        Step::Edge { from, predicate, to, offset, leads } => {
+        Event::Edge { from, predicate, to, offset, leads } => {
             let predicate = texts.get(py, view, predicate)?;
             (id(from), predicate, id(to), offset, leads).into_pyobject(py)
         }

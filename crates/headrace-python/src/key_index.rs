@@ -11,12 +11,11 @@ use headrace_core::{
     input::DataFile,
     json::Limits,
     keys::{
-        self, Kept, KeyFields, Lookup, Pieces, Segments,
-        segments::Found,
+        self, Continued, Found, KeyFields, Lookup, SetSegments,
         write::{Outcome, Plan},
     },
     rows,
-    sealed::Lines,
+    sealed::{BaseDelta, IndexFile, Lines},
 };
 use pyo3::{
     exceptions::{PyKeyboardInterrupt, PyValueError},
@@ -27,8 +26,8 @@ use crate::{
     batch::RowBatch,
     error::to_python,
     sealed_index::{
-        self, Collected, Counts, Made, ROWS_AT_ONCE, SealedIndex, lines_of, open_empty,
-        open_segments,
+        self, Collected, Counts, Made, ROWS_AT_ONCE, SealedIndex, lines_of, open_base_delta,
+        open_empty,
     },
     signals,
     source::File,
@@ -307,7 +306,7 @@ type At = ((u64, u64), (u64, u64));
 /// A key index that was opened, with or without a delta.
 #[pyclass(frozen, extends = SealedIndex, module = "headrace._native")]
 pub(crate) struct KeyIndex {
-    pub(crate) index: Arc<Segments>,
+    pub(crate) index: Arc<BaseDelta<SetSegments>>,
     readers: Mutex<Vec<keys::KeyReader>>,
 }
 
@@ -320,11 +319,11 @@ impl KeyIndex {
         path: PathBuf,
         delta: Option<PathBuf>,
     ) -> PyResult<PyClassInitializer<Self>> {
-        let open = |file| keys::KeyIndex::open(file).map(Pieces::one);
-        Ok(Self::of(open_segments(py, path, delta, open)?))
+        let open = |file| keys::KeyIndex::open(file).map(SetSegments::one);
+        Ok(Self::of(open_base_delta(py, path, delta, open)?))
     }
 
-    /// An index in pieces, and its delta in as many.
+    /// An index in segments, and its delta in as many.
     #[staticmethod]
     #[pyo3(signature = (pieces, deltas = None))]
     fn in_pieces(
@@ -334,18 +333,18 @@ impl KeyIndex {
     ) -> PyResult<Py<Self>> {
         let open = |paths: Vec<PathBuf>| {
             let open = |path: PathBuf| keys::KeyIndex::open(DataFile::open(&path)?);
-            Pieces::new(paths.into_iter().map(open).collect::<Result<_, Error>>()?)
+            SetSegments::new(paths.into_iter().map(open).collect::<Result<_, Error>>()?)
         };
         let index = py
-            .detach(|| Segments::new(open(pieces)?, deltas.map(open).transpose()?))
+            .detach(|| BaseDelta::new(open(pieces)?, deltas.map(open).transpose()?))
             .map_err(to_python)?;
         Py::new(py, Self::of(Arc::new(index)))
     }
 
-    /// The ids of the builds, and the sizes, of all pieces; those of the delta come last.
+    /// The ids of the builds, and the sizes, of all segments; those of the delta come last.
     #[getter]
     fn pieces(&self) -> Vec<(u64, u64)> {
-        let files = self.index.parts().flat_map(|(pieces, _)| pieces.files());
+        let files = self.index.parts().flat_map(|(segments, _)| segments.files());
         files.map(|file| (file.build_id(), file.size())).collect()
     }
 
@@ -479,13 +478,13 @@ impl KeyCandidates {
 }
 
 impl KeyIndex {
-    fn of(index: Arc<Segments>) -> PyClassInitializer<Self> {
+    fn of(index: Arc<BaseDelta<SetSegments>>) -> PyClassInitializer<Self> {
         let sealed = SealedIndex::of(&index);
         PyClassInitializer::from(sealed).add_subclass(Self { index, readers: Mutex::default() })
     }
 
-    fn kept<'a>(&'a self, file: &'a File, all: bool) -> Kept<'a> {
-        Kept { index: &self.index, source: self.source(file), all }
+    fn kept<'a>(&'a self, file: &'a File, all: bool) -> Continued<'a> {
+        Continued { index: &self.index, source: self.source(file), all }
     }
 
     /// All of a file, as far as the index knows it.

@@ -6,31 +6,31 @@
 
 #![forbid(unsafe_code)]
 
+mod arrow_read;
+mod arrow_write;
 mod batch;
 mod blocks;
+mod cells;
 mod checksum;
-mod column_lines;
-mod columns;
 mod compressor;
 mod convert;
+mod edge_scan;
 mod error;
 mod graph;
 mod graph_columns;
-mod graph_sift;
 mod index;
 mod join;
 mod key_index;
-mod key_pieces;
 mod keyed;
 mod log;
 mod packer;
 mod query;
 mod sealed_index;
+mod shuffle_packets;
 mod signals;
 mod source;
 mod stage;
 mod stream;
-mod table;
 mod tally;
 mod values;
 
@@ -41,27 +41,29 @@ mod _native {
     use pyo3::prelude::*;
 
     #[pymodule_export]
+    use crate::arrow_read::{ColumnBuilder, Inference};
+    #[pymodule_export]
+    use crate::arrow_write::ColumnLines;
+    #[pymodule_export]
     use crate::batch::RowBatch;
     #[pymodule_export]
     use crate::blocks::{BlockTable, has_blocks};
     #[pymodule_export]
+    use crate::cells::{cells, csv_header, csv_records, new_columns};
+    #[pymodule_export]
     use crate::checksum::{crc32c, digest};
-    #[pymodule_export]
-    use crate::column_lines::ColumnLines;
-    #[pymodule_export]
-    use crate::columns::{ColumnBuilder, Inference};
     #[pymodule_export]
     use crate::compressor::Compressor;
     #[pymodule_export]
     use crate::convert::ValueSplitter;
+    #[pymodule_export]
+    use crate::edge_scan::EdgeScan;
     #[pymodule_export]
     use crate::error::KernelError;
     #[pymodule_export]
     use crate::graph::{GraphAccess, GraphExpansion, GraphIndex, GraphRuns, write_graph_index};
     #[pymodule_export]
     use crate::graph_columns::{graph_columns, reached_columns};
-    #[pymodule_export]
-    use crate::graph_sift::EdgeSift;
     #[pymodule_export]
     use crate::index::{IndexBuild, RowIndex, reach_back};
     #[pymodule_export]
@@ -70,8 +72,6 @@ mod _native {
     use crate::key_index::{
         KeyCandidates, KeyIndex, KeyRequest, KeyRuns, KeyScan, WantedKeys, rows_at, write_key_index,
     };
-    #[pymodule_export]
-    use crate::key_pieces::KeyPackets;
     #[pymodule_export]
     use crate::keyed::KeyedRows;
     #[pymodule_export]
@@ -89,13 +89,13 @@ mod _native {
     #[pymodule_export]
     use crate::sealed_index::{SealedIndex, hash_all, hash_blocks};
     #[pymodule_export]
+    use crate::shuffle_packets::KeyPackets;
+    #[pymodule_export]
     use crate::source::{Decoded, File, Reader, codecs, foreign_format, sniff};
     #[pymodule_export]
     use crate::stage::{JoinTable, Stage};
     #[pymodule_export]
     use crate::stream::{RowStream, count_rows};
-    #[pymodule_export]
-    use crate::table::{cells, csv_header, csv_records, new_columns};
     #[pymodule_export]
     use crate::tally::Tally;
     #[pymodule_export]

@@ -7,8 +7,7 @@ use headrace_core::{
     json::Limits,
     query::{
         self, BUILTINS, FormatSpec, Frame, Input, Known, Machine, NullPayload, Obstacle, Output,
-        OverRows, Parameter, PerRow, Prune, Reading, Reduction, Refusal, Slot, StreamCounts, Watch,
-        Writing,
+        Parameter, Prune, Reading, Reduction, Refusal, Slot, StreamCounts, Watch, Writing,
     },
     value::{Kept, Tape, values_of, write_json},
 };
@@ -182,7 +181,7 @@ pub(crate) struct RowQuery {
 }
 
 struct RowRun {
-    rows: PerRow,
+    rows: query::RowQuery,
     /// Lines of output, used again for each batch.
     out: Vec<u8>,
 }
@@ -214,7 +213,7 @@ impl RowQuery {
         let writing = Writing { output, nulls, limit };
         let program = Arc::clone(&program.program);
         let watch = Watch::new(signals::caught);
-        let rows = PerRow::new(program, writing, reading(max_depth, frame, whole)?, watch);
+        let rows = query::RowQuery::new(program, writing, reading(max_depth, frame, whole)?, watch);
         let rows = rows.knowing(known(sources));
         Ok(Self { run: Mutex::new(RowRun { rows, out: Vec::new() }) })
     }
@@ -300,7 +299,7 @@ type Sieve<'py> = (Vec<Sifted<'py>>, usize, Option<Refused>, Option<u64>);
 /// A query over the stream of all rows.
 #[pyclass(frozen, module = "headrace._native")]
 pub(crate) struct StreamQuery {
-    run: Mutex<Option<OverRows>>,
+    run: Mutex<Option<query::StreamQuery>>,
 }
 
 #[pymethods]
@@ -347,7 +346,7 @@ impl StreamQuery {
         let stages = stages.iter().map(|stage| stage.get().take()).collect::<PyResult<_>>()?;
         let reading = reading(max_depth, frame, whole)?;
         let watch = || Watch::new(signals::caught);
-        let run = OverRows::new(stages, reduction, max_memory, reading, watch());
+        let run = query::StreamQuery::new(stages, reduction, max_memory, reading, watch());
         let mut run = run.in_slots(slots);
         if let Some((code, keep)) = prune {
             run = run.pruned(Prune::new(decoded(&code)?, keep, watch()));
@@ -390,7 +389,7 @@ impl StreamQuery {
 
     /// Take in what the stages still have when all rows have been; lines of output.
     fn end<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
-        let ended = py.detach(|| self.lock().as_mut().map_or(Ok(()), OverRows::end));
+        let ended = py.detach(|| self.lock().as_mut().map_or(Ok(()), query::StreamQuery::end));
         signals::raised()?;
         match ended {
             Ok(()) => Ok(self.lines(py)),
@@ -436,19 +435,19 @@ impl StreamQuery {
     /// Whether no further row can change the result.
     #[getter]
     fn done(&self, py: Python<'_>) -> bool {
-        self.look(py, |run| run.is_none_or(OverRows::done))
+        self.look(py, |run| run.is_none_or(query::StreamQuery::done))
     }
 
     /// How many bytes of keys and elements are held.
     #[getter]
     fn held(&self, py: Python<'_>) -> u64 {
-        self.look(py, |run| run.map_or(0, OverRows::held_bytes))
+        self.look(py, |run| run.map_or(0, query::StreamQuery::held_bytes))
     }
 
     /// How many elements are held in order.
     #[getter]
     fn elements(&self, py: Python<'_>) -> u64 {
-        self.look(py, |run| run.map_or(0, OverRows::held_elements))
+        self.look(py, |run| run.map_or(0, query::StreamQuery::held_elements))
     }
 
     /// Rows, used, filtered, skipped, blank.
@@ -474,12 +473,16 @@ impl StreamQuery {
 }
 
 impl StreamQuery {
-    fn lock(&self) -> MutexGuard<'_, Option<OverRows>> {
+    fn lock(&self) -> MutexGuard<'_, Option<query::StreamQuery>> {
         self.run.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Ask the run something. A run may itself wait for Python, so Python must not wait for it.
-    fn look<T: Send>(&self, py: Python<'_>, ask: impl FnOnce(Option<&OverRows>) -> T + Send) -> T {
+    fn look<T: Send>(
+        &self,
+        py: Python<'_>,
+        ask: impl FnOnce(Option<&query::StreamQuery>) -> T + Send,
+    ) -> T {
         py.detach(|| ask(self.lock().as_ref()))
     }
 
@@ -496,14 +499,14 @@ impl StreamQuery {
     }
 
     /// The end of the run.
-    fn taken(&self) -> PyResult<OverRows> {
+    fn taken(&self) -> PyResult<query::StreamQuery> {
         self.lock().take().ok_or_else(|| PyValueError::new_err("the run has ended"))
     }
 }
 
 /// The position behind the last row that was looked at, and what it stopped at.
 fn take_rows(
-    run: &mut OverRows,
+    run: &mut query::StreamQuery,
     batch: &RowBatch,
     start: usize,
     reverse: bool,
@@ -527,7 +530,7 @@ fn take_rows(
 /// Positions of the rows that contribute elements or cannot be asked, the position behind the
 /// last row that was looked at, and what it stopped at.
 fn sift_rows(
-    run: &mut OverRows,
+    run: &mut query::StreamQuery,
     batch: &RowBatch,
     start: usize,
 ) -> (Vec<usize>, usize, Option<Obstacle>) {

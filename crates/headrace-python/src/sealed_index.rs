@@ -10,8 +10,7 @@ use headrace_core::{
     Error, Result,
     input::DataFile,
     sealed::{
-        AnySegments, Lines, MadeOf, Segments, SourceMark,
-        segments::Index,
+        AnyBaseDelta, BaseDelta, IndexFile, Lines, MadeOf, SourceMark,
         source_hashes::{self, Fit},
     },
 };
@@ -130,27 +129,27 @@ fn used_up() -> Error {
 /// An index of some kind that was opened, with or without a delta.
 #[pyclass(frozen, subclass, module = "headrace._native")]
 pub(crate) struct SealedIndex {
-    index: Arc<dyn AnySegments>,
+    index: Arc<dyn AnyBaseDelta>,
     /// Of each file what it is of, its version and its size.
     files: Vec<(String, u32, u64)>,
 }
 
 impl SealedIndex {
-    pub(crate) fn of<I: Index + Send + Sync + 'static>(index: &Arc<Segments<I>>) -> Self {
-        let index: Arc<dyn AnySegments> = Arc::<Segments<I>>::clone(index);
+    pub(crate) fn of<I: IndexFile + Send + Sync + 'static>(index: &Arc<BaseDelta<I>>) -> Self {
+        let index: Arc<dyn AnyBaseDelta> = Arc::<BaseDelta<I>>::clone(index);
         Self { files: index.files(), index }
     }
 }
 
 /// Open an index, and its delta.
-pub(crate) fn open_segments<I: Index + Send>(
+pub(crate) fn open_base_delta<I: IndexFile + Send>(
     py: Python<'_>,
     path: PathBuf,
     delta: Option<PathBuf>,
     open: fn(DataFile) -> Result<I>,
-) -> PyResult<Arc<Segments<I>>> {
+) -> PyResult<Arc<BaseDelta<I>>> {
     let open = |path: PathBuf| open(DataFile::open(&path)?);
-    py.detach(|| Segments::new(open(path)?, delta.map(open).transpose()?))
+    py.detach(|| BaseDelta::new(open(path)?, delta.map(open).transpose()?))
         .map(Arc::new)
         .map_err(to_python)
 }

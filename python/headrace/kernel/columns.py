@@ -2,7 +2,7 @@
 
 A *shape* is the type of a column, as JSON has it: a name (``"string"``) or a name with
 what belongs to it (``{"decimal": [10, 2]}``, ``{"array": "date"}``, ``{"struct": [["id",
-{"integer": 8}]]}``). The core's ``columns/shape.rs`` lists them.
+{"integer": 8}]]}``). The core's ``arrow/read/shape.rs`` lists them.
 """
 
 from __future__ import annotations

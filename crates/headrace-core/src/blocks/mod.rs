@@ -16,7 +16,7 @@ pub mod encode;
 pub mod member;
 pub mod pack;
 #[cfg(test)]
-mod packed;
+mod pack_tests;
 mod place;
 pub mod read;
 pub mod seek_table;

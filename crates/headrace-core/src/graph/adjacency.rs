@@ -6,8 +6,8 @@
 
 use std::{collections::HashMap, ops::Range, sync::Arc};
 
-use super::{GraphIndex, Segments, layout::EdgeEntry};
-use crate::Result;
+use super::{GraphIndex, layout::EdgeEntry};
+use crate::{Result, sealed::BaseDelta};
 
 /// An edge, seen from one of its ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -93,7 +93,7 @@ pub trait Adjacency: Send {
 
     /// The index that has all edges and gave nodes their numbers, if there is one: the edges of
     /// many nodes can be read there in the order in which they lie.
-    fn whole(&self) -> Option<Arc<Segments>> {
+    fn whole(&self) -> Option<Arc<BaseDelta<GraphIndex>>> {
         None
     }
 }
@@ -101,7 +101,7 @@ pub trait Adjacency: Send {
 /// A graph index as it is seen by one who goes along its edges. A node or predicate that only the
 /// delta has is numbered behind those of the base.
 pub struct GraphView {
-    graph: Arc<Segments>,
+    graph: Arc<BaseDelta<GraphIndex>>,
     /// Predicates of the delta, as the base knows them.
     predicates: HashMap<u32, u32>,
     entries: Vec<EdgeEntry>,
@@ -110,12 +110,12 @@ pub struct GraphView {
 
 impl GraphView {
     /// A view of an index.
-    pub fn new(graph: Arc<Segments>) -> Self {
+    pub fn new(graph: Arc<BaseDelta<GraphIndex>>) -> Self {
         Self { graph, predicates: HashMap::new(), entries: Vec::new(), text: Vec::new() }
     }
 
     /// The index.
-    pub fn graph(&self) -> &Arc<Segments> {
+    pub fn graph(&self) -> &Arc<BaseDelta<GraphIndex>> {
         &self.graph
     }
 
@@ -262,7 +262,7 @@ impl Adjacency for GraphView {
         Ok(())
     }
 
-    fn whole(&self) -> Option<Arc<Segments>> {
+    fn whole(&self) -> Option<Arc<BaseDelta<GraphIndex>>> {
         self.graph.delta().is_none().then(|| Arc::clone(&self.graph))
     }
 }

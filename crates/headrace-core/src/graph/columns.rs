@@ -3,10 +3,13 @@
 use std::{collections::HashMap, sync::Arc};
 
 use super::{
-    GraphIndex, Segments,
+    GraphIndex,
     adjacency::{Adjacency, GraphView},
 };
-use crate::{Result, sealed::unusable};
+use crate::{
+    Result,
+    sealed::{BaseDelta, unusable},
+};
 
 /// Edges between two questions whether to go on.
 const ASK_EVERY: usize = 1 << 16;
@@ -57,7 +60,10 @@ struct Listed {
 ///
 /// # Errors
 /// [`crate::Error::Sidecar`] where the index is damaged, or there are more than 2³² nodes.
-pub fn columns(graph: &Arc<Segments>, go_on: &dyn Fn() -> bool) -> Result<Option<Columns>> {
+pub fn columns(
+    graph: &Arc<BaseDelta<GraphIndex>>,
+    go_on: &dyn Fn() -> bool,
+) -> Result<Option<Columns>> {
     let mut view = GraphView::new(Arc::clone(graph));
     let mut edges = Vec::new();
     let parts = [Some(graph.base()), graph.delta()];

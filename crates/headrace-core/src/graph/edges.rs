@@ -9,7 +9,7 @@ mod saved;
 
 use std::{fs::File, ops::Range, os::unix::fs::FileExt, path::PathBuf};
 
-use super::{GraphIndex, numbers::Numbers};
+use super::{GraphIndex, interner::Interner};
 use crate::{
     Result,
     keys::Runs,
@@ -44,8 +44,8 @@ pub(super) struct Part {
 pub struct EdgeRuns {
     number: u64,
     budget: usize,
-    nodes: Numbers,
-    predicates: Numbers,
+    nodes: Interner,
+    predicates: Interner,
     pub(super) node_runs: Runs,
     pub(super) predicate_runs: Runs,
     pub(super) edges: EdgeFile,
@@ -66,8 +66,8 @@ impl EdgeRuns {
         Ok(Self {
             number: u64::from(number) << PART_BITS,
             budget: budget / 2,
-            nodes: Numbers::default(),
-            predicates: Numbers::default(),
+            nodes: Interner::default(),
+            predicates: Interner::default(),
             node_runs: Runs::new(directory.clone(), budget / 4),
             predicate_runs: Runs::new(directory.clone(), budget / 8),
             edges: EdgeFile::new(&directory)?,
@@ -181,8 +181,8 @@ impl EdgeRuns {
     /// What the operating system says.
     pub fn finish(&mut self) -> Result<()> {
         self.end_part()?;
-        self.nodes = Numbers::default();
-        self.predicates = Numbers::default();
+        self.nodes = Interner::default();
+        self.predicates = Interner::default();
         self.edges.flush()?;
         self.node_runs.finish()?;
         self.predicate_runs.finish()

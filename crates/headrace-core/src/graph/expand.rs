@@ -8,10 +8,10 @@ use std::collections::HashSet;
 
 use super::{
     adjacency::Adjacency,
+    events::{Event, Events, Id},
     follow::{Direction, Edges, Which},
-    places::{Place, Places},
-    steps::{Id, Step, Steps},
     sweep::{Found, sweep},
+    visit_order::{Visit, VisitOrder},
 };
 use crate::Result;
 
@@ -86,7 +86,7 @@ pub struct Expansion {
     known_missing: HashSet<Vec<u8>>,
     /// Nodes that were reached, in order, and the places they have there.
     order: Vec<u64>,
-    places: Places,
+    places: VisitOrder,
     /// The next one whose edges are followed, and where its level ends.
     next: usize,
     level: u32,
@@ -110,7 +110,7 @@ impl Expansion {
             missing: Vec::new(),
             known_missing: HashSet::new(),
             order: Vec::new(),
-            places: Places::new(nodes),
+            places: VisitOrder::new(nodes),
             next: 0,
             level: 0,
             level_ends: 0,
@@ -148,7 +148,7 @@ impl Expansion {
         adjacency: &mut dyn Adjacency,
         most: usize,
         go_on: &dyn Fn() -> bool,
-        into: &mut Steps,
+        into: &mut Events,
     ) -> Result<()> {
         let begun = into.list().len();
         if let Some(current) = &mut self.current {
@@ -174,7 +174,7 @@ impl Expansion {
         into.read_ids(adjacency)
     }
 
-    fn begin(&mut self, adjacency: &mut dyn Adjacency, id: &[u8], into: &mut Steps) -> Result<()> {
+    fn begin(&mut self, adjacency: &mut dyn Adjacency, id: &[u8], into: &mut Events) -> Result<()> {
         let new = match adjacency.find(id)? {
             Some(node) => self.places.get(node).is_none() && self.may_tell() && self.reach(node),
             None => {
@@ -187,7 +187,7 @@ impl Expansion {
         };
         if new {
             let id = into.known(id);
-            into.push(Step::Node { id, level: 0, via: None });
+            into.push(Event::Node { id, level: 0, via: None });
         }
         self.level_ends = self.order.len();
         Ok(())
@@ -201,7 +201,7 @@ impl Expansion {
     }
 
     fn reach(&mut self, node: u64) -> bool {
-        self.places.set(node, Place::Reached(self.order.len()));
+        self.places.set(node, Visit::Reached(self.order.len()));
         self.order.push(node);
         true
     }
@@ -246,7 +246,7 @@ impl Expansion {
     }
 
     /// Reach a node that was found at once with others.
-    fn lead(&mut self, found: &Found, into: &mut Steps) {
+    fn lead(&mut self, found: &Found, into: &mut Events) {
         if !self.may_tell() {
             return;
         }
@@ -255,14 +255,14 @@ impl Expansion {
             let other = into.id_of(self.order[self.swept.first + found.by]);
             let (from, to) = if found.outgoing { (other, id) } else { (id, other) };
             let (predicate, offset) = (found.predicate, found.offset);
-            into.push(Step::Edge { from, predicate, to, offset, leads: true });
+            into.push(Event::Edge { from, predicate, to, offset, leads: true });
         }
         self.reach(found.node);
-        into.push(Step::Node { id, level: self.level + 1, via: Some(found.predicate) });
+        into.push(Event::Node { id, level: self.level + 1, via: Some(found.predicate) });
     }
 
     /// Follow the next edge of the node that is looked at.
-    fn follow(&mut self, adjacency: &mut dyn Adjacency, into: &mut Steps) -> Result<()> {
+    fn follow(&mut self, adjacency: &mut dyn Adjacency, into: &mut Events) -> Result<()> {
         let Some(current) = &mut self.current else { return Ok(()) };
         let Some(next) = current.edges.next(adjacency, &self.options.which)? else {
             self.capped += u64::from(current.edges.capped());
@@ -273,7 +273,7 @@ impl Expansion {
         let node = next.edge.node;
         let known = self.places.get(node);
         // From the other end it was followed already, if that was looked at before.
-        let before = matches!(known, Some(Place::Reached(place)) if place < self.next);
+        let before = matches!(known, Some(Visit::Reached(place)) if place < self.next);
         let again = before && self.options.which.direction == Direction::Both;
         let told = match self.options.emit {
             Emit::Nodes => false,
@@ -290,11 +290,11 @@ impl Expansion {
             self.current.iter_mut().for_each(|current| current.id = Some(other));
             let (from, to) = if next.outgoing { (other, id) } else { (id, other) };
             let (predicate, offset) = (next.edge.predicate, next.edge.offset);
-            into.push(Step::Edge { from, predicate, to, offset, leads: known.is_none() });
+            into.push(Event::Edge { from, predicate, to, offset, leads: known.is_none() });
         }
         if let Some(id) = id.filter(|_| known.is_none()) {
             self.reach(node);
-            into.push(Step::Node { id, level: self.level + 1, via: Some(next.edge.predicate) });
+            into.push(Event::Node { id, level: self.level + 1, via: Some(next.edge.predicate) });
         }
         Ok(())
     }

@@ -11,7 +11,10 @@ use crate::{
     Result,
     input::DataFile,
     keys::hash,
-    sealed::{Sealed, checked::Forward, contradiction, hash_search::HashSearch, unusable},
+    sealed::{
+        HEADER_BYTES, IndexFile, Sealed, SourceMark, checked::Forward, contradiction,
+        hash_search::HashSearch, unusable,
+    },
 };
 
 /// Nodes with one hash that are compared. Hashes can be made to be equal; somebody who does makes
@@ -28,6 +31,34 @@ pub struct GraphIndex {
     pub(super) header: Header,
     nodes: HashSearch,
     predicates: HashSearch,
+}
+
+impl IndexFile for GraphIndex {
+    type Meta = Meta;
+
+    const NAME: &'static str = "graph index";
+
+    fn sealed(&self) -> &Sealed<Meta> {
+        &self.sealed
+    }
+
+    fn version(&self) -> u32 {
+        self.header.version()
+    }
+
+    fn header_with(&self, source: &SourceMark) -> [u8; HEADER_BYTES] {
+        let (source_size, source_mtime) = source.in_header();
+        Header { source_size, source_mtime, ..self.header }.encode()
+    }
+
+    fn is_like(&self, other: &Self) -> bool {
+        let (made, of) = (self.meta(), other.meta());
+        (&made.fields, made.reverse) == (&of.fields, of.reverse)
+    }
+
+    fn verify(&self, go_on: &dyn Fn() -> bool) -> Result<bool> {
+        GraphIndex::verify(self, go_on)
+    }
 }
 
 impl GraphIndex {
@@ -49,26 +80,6 @@ impl GraphIndex {
         let (nodes, predicates) = (tables.node_count, tables.predicate_count);
         let search = |count: u32| HashSearch::new(count.into());
         Ok(Self { sealed, header, nodes: search(nodes), predicates: search(predicates) })
-    }
-
-    /// What it is of.
-    pub fn meta(&self) -> &Meta {
-        &self.sealed.meta
-    }
-
-    /// Its version.
-    pub fn version(&self) -> u32 {
-        self.header.version()
-    }
-
-    /// The hash of what it is of.
-    pub fn build_id(&self) -> u64 {
-        self.sealed.build_id
-    }
-
-    /// Bytes of the file.
-    pub fn size(&self) -> u64 {
-        self.sealed.size
     }
 
     /// How many nodes it has.

@@ -8,15 +8,16 @@ use std::sync::Arc;
 use super::{
     EdgeFields,
     adjacency::{Adjacency, Cursor, Edge},
-    numbers::Numbers,
+    interner::Interner,
 };
 use crate::{
     Error, Result,
     input::DataFile,
     json::Limits,
-    keys::{KeyFields, KeyReader, Lookup, Read, Request, Segments, segments::Found},
+    keys::{Found, KeyFields, KeyReader, Lookup, Read, Request, SetSegments},
     rows::RowBatch,
     sealed::unusable,
+    sealed::{BaseDelta, IndexFile},
 };
 
 /// Bytes of rows that are read together.
@@ -32,13 +33,13 @@ pub struct KeyedEdges {
     /// Takes edges apart.
     edges: KeyReader,
     has_predicates: bool,
-    nodes: Numbers,
-    predicates: Numbers,
+    nodes: Interner,
+    predicates: Interner,
 }
 
 /// An index, and a reader of its keys.
 struct End {
-    index: Arc<Segments>,
+    index: Arc<BaseDelta<SetSegments>>,
     reader: KeyReader,
 }
 
@@ -46,7 +47,7 @@ impl KeyedEdges {
     /// The edges of the first `size` bytes of a source, which the indexes were proven to be of.
     pub fn new(
         fields: &EdgeFields,
-        indexes: [Option<Arc<Segments>>; 2],
+        indexes: [Option<Arc<BaseDelta<SetSegments>>>; 2],
         source: Arc<DataFile>,
         size: u64,
     ) -> Self {
@@ -64,8 +65,8 @@ impl KeyedEdges {
             size,
             edges: KeyReader::apart(KeyFields::new(fields.names()), limits),
             has_predicates: fields.pred.is_some(),
-            nodes: Numbers::default(),
-            predicates: Numbers::default(),
+            nodes: Interner::default(),
+            predicates: Interner::default(),
         }
     }
 
@@ -98,7 +99,7 @@ impl KeyedEdges {
     }
 }
 
-fn lookup<'a>(source: &'a DataFile, size: u64, index: &Segments) -> Lookup<'a> {
+fn lookup<'a>(source: &'a DataFile, size: u64, index: &BaseDelta<SetSegments>) -> Lookup<'a> {
     let max_line = usize::try_from(index.base().meta().made_of.max_line).unwrap_or(usize::MAX);
     Lookup { file: source, size, below: u64::MAX, max_line }
 }

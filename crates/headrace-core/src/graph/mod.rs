@@ -7,26 +7,25 @@
 
 pub mod adjacency;
 pub mod columns;
+pub mod edge_scan;
 pub mod edges;
+pub mod events;
 pub mod expand;
 pub mod follow;
 pub mod index;
+mod interner;
 mod keyed;
 pub mod layout;
 mod meta;
-mod numbers;
 pub mod path;
-mod places;
 pub mod reached;
-pub mod segments;
-pub mod sift;
 mod sort;
 pub mod stats;
-pub mod steps;
 mod sweep;
 #[cfg(test)]
 mod tests;
 mod verify;
+mod visit_order;
 pub mod write;
 
 pub use adjacency::{Adjacency, GraphView};
@@ -37,6 +36,5 @@ pub use index::GraphIndex;
 pub use keyed::KeyedEdges;
 pub use meta::{EdgeFields, Meta};
 pub use path::shortest_path;
-pub use segments::Segments;
 pub use stats::stats;
 pub use write::write;

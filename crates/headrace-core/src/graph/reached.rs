@@ -6,11 +6,11 @@ use super::{
     Expansion,
     adjacency::Adjacency,
     columns::Texts,
-    steps::{Step, Steps},
+    events::{Event, Events},
 };
 use crate::Result;
 
-/// Steps between two questions whether to go on.
+/// Events between two questions whether to go on.
 const TOGETHER: usize = 1 << 18;
 
 /// Nodes in the order in which they are reached.
@@ -37,7 +37,7 @@ pub fn reached(
     adjacency: &mut dyn Adjacency,
     go_on: &dyn Fn() -> bool,
 ) -> Result<Option<Reached>> {
-    let (mut found, mut steps, mut known) = (Reached::default(), Steps::default(), HashMap::new());
+    let (mut found, mut steps, mut known) = (Reached::default(), Events::default(), HashMap::new());
     while go_on() {
         steps.clear();
         expansion.advance(adjacency, TOGETHER, go_on, &mut steps)?;
@@ -45,7 +45,7 @@ pub fn reached(
             return Ok(Some(found));
         }
         for &step in steps.list() {
-            let Step::Node { id, level, via } = step else { continue };
+            let Event::Node { id, level, via } = step else { continue };
             let number = match via.map(|via| known.entry(via)) {
                 None => 0,
                 Some(Entry::Occupied(known)) => *known.get(),

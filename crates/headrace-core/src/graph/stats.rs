@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use super::{
-    GraphIndex, Segments,
+    GraphIndex,
     adjacency::{Adjacency, Edge, GraphView},
 };
-use crate::Result;
+use crate::{Result, sealed::BaseDelta};
 
 /// Edges between two questions whether to go on.
 const ASK_EVERY: u64 = 1 << 16;
@@ -49,7 +49,10 @@ pub struct Stats {
 ///
 /// # Errors
 /// [`crate::Error::Sidecar`] where the index is damaged.
-pub fn stats(graph: &Arc<Segments>, go_on: &dyn Fn() -> bool) -> Result<Option<Stats>> {
+pub fn stats(
+    graph: &Arc<BaseDelta<GraphIndex>>,
+    go_on: &dyn Fn() -> bool,
+) -> Result<Option<Stats>> {
     let mut counts = Counts::new(graph);
     let mut view = GraphView::new(Arc::clone(graph));
     let parts = [Some(graph.base()), graph.delta()];
@@ -72,7 +75,7 @@ struct Counts {
 }
 
 impl Counts {
-    fn new(graph: &Segments) -> Self {
+    fn new(graph: &BaseDelta<GraphIndex>) -> Self {
         let parts = || [Some(graph.base()), graph.delta()].into_iter().flatten();
         let nodes: usize = parts().map(|index| index.node_count() as usize).sum();
         let predicates: usize = parts().map(|index| index.predicate_count() as usize).sum();

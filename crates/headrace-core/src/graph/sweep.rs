@@ -9,7 +9,7 @@ use super::{
     follow::{Direction, Which},
     index::EdgeReader,
     layout::EdgeRun,
-    places::{Place, Places},
+    visit_order::{Visit, VisitOrder},
 };
 use crate::Result;
 
@@ -39,7 +39,7 @@ pub(super) fn sweep(
     nodes: &[u64],
     which: &Which,
     most: u64,
-    places: &mut Places,
+    places: &mut VisitOrder,
     found: &mut Vec<Found>,
 ) -> Result<usize> {
     let mut sorted: Vec<(u64, usize)> = nodes.iter().copied().zip(0..).collect();
@@ -75,7 +75,7 @@ fn follow(
     run: EdgeRun,
     (by, outgoing): (usize, bool),
     which: &Which,
-    places: &mut Places,
+    places: &mut VisitOrder,
     found: &mut Vec<Found>,
 ) -> Result<()> {
     let wanted = which.predicates.as_ref();
@@ -87,10 +87,10 @@ fn follow(
         let new = Found { node, by, predicate: edge.predicate, offset: edge.offset, outgoing };
         match places.get(node) {
             None => {
-                places.set(node, Place::Found(found.len()));
+                places.set(node, Visit::Found(found.len()));
                 found.push(new);
             }
-            Some(Place::Found(at)) if (by, edge.offset) < (found[at].by, found[at].offset) => {
+            Some(Visit::Found(at)) if (by, edge.offset) < (found[at].by, found[at].offset) => {
                 found[at] = new;
             }
             Some(_) => {}

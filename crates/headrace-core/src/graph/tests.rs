@@ -8,9 +8,9 @@ use std::{
 use proptest::prelude::*;
 
 use super::{
+    events::{Event, Events},
     expand::{Emit, Options},
     path::Way,
-    steps::{Step, Steps},
     write::{Outcome, Plan},
     *,
 };
@@ -21,7 +21,7 @@ use crate::{
     keys::{self, KeyFields, KeyScan},
     rows::{RowStream, nameless_file},
     sealed::{
-        AnySegments,
+        AnyBaseDelta, BaseDelta, IndexFile,
         testing::{self, content, covered, made_of},
     },
 };
@@ -62,7 +62,11 @@ fn saved(mut runs: EdgeRuns) -> EdgeRuns {
 }
 
 /// Build the index of a source; or of what lies behind an index, or of all that an index has.
-fn build_onto(kept: Option<(&Segments, bool)>, data: &[u8], how: How) -> (Outcome, Vec<u8>) {
+fn build_onto(
+    kept: Option<(&BaseDelta<GraphIndex>, bool)>,
+    data: &[u8],
+    how: How,
+) -> (Outcome, Vec<u8>) {
     let size = data.len() as u64;
     let coverage_end = covered(data);
     let new = |number| EdgeRuns::new(std::env::temp_dir(), how.budget, number).unwrap();
@@ -127,9 +131,9 @@ fn open(bytes: &[u8]) -> Result<GraphIndex> {
     GraphIndex::open(DataFile::new(bytes.to_vec()))
 }
 
-fn segments(base: &[u8], delta: Option<&[u8]>) -> Arc<Segments> {
+fn base_delta(base: &[u8], delta: Option<&[u8]>) -> Arc<BaseDelta<GraphIndex>> {
     let delta = delta.map(|delta| open(delta).unwrap());
-    Arc::new(Segments::new(open(base).unwrap(), delta).unwrap())
+    Arc::new(BaseDelta::new(open(base).unwrap(), delta).unwrap())
 }
 
 fn text(bytes: &[u8]) -> String {
@@ -179,7 +183,7 @@ fn ids(all: &[Triple]) -> Vec<String> {
     ids
 }
 
-fn assert_has(graph: &Arc<Segments>, all: &[Triple]) {
+fn assert_has(graph: &Arc<BaseDelta<GraphIndex>>, all: &[Triple]) {
     graph.verify(&|| true).unwrap();
     let mut view = GraphView::new(Arc::clone(graph));
     for id in ids(all) {
@@ -206,7 +210,7 @@ proptest! {
         let data = rows(&all);
         let how = How { reverse, version: wide.then_some(2), budget, collectors, saved };
         let bytes = index_of(data.as_bytes(), how);
-        assert_has(&segments(&bytes, None), &all);
+        assert_has(&base_delta(&bytes, None), &all);
         // However it was cut.
         let once = How { budget: 1 << 20, collectors: 1, saved: false, ..how };
         prop_assert_eq!(bytes, index_of(data.as_bytes(), once));
@@ -241,7 +245,7 @@ proptest! {
         let mut data = rows(&before) + last.trim_end();
         let base = index_of(data.as_bytes(), how);
         let mut all: Vec<_> = before.iter().chain(&torn).cloned().collect();
-        assert_has(&segments(&base, None), &all);
+        assert_has(&base_delta(&base, None), &all);
         if torn.is_some() {
             data.push('\n');
         }
@@ -249,11 +253,11 @@ proptest! {
         for more in [&between, &after] {
             data += &rows(more);
             all.extend(more.iter().cloned());
-            let known = segments(&base, delta.as_deref());
+            let known = base_delta(&base, delta.as_deref());
             delta = Some(build_onto(Some((&known, false)), data.as_bytes(), how).1);
-            assert_has(&segments(&base, delta.as_deref()), &all);
+            assert_has(&base_delta(&base, delta.as_deref()), &all);
         }
-        let both = segments(&base, delta.as_deref());
+        let both = base_delta(&base, delta.as_deref());
         let (outcome, one) = build_onto(Some((&both, true)), data.as_bytes(), how);
         prop_assert!(matches!(outcome, Outcome::Written(_)));
         let built = index_of(data.as_bytes(), how);
@@ -286,11 +290,11 @@ proptest! {
         let emit = [Emit::Nodes, Emit::Edges, Emit::Tree][emit];
         let base = index_of(rows(&all[..split.min(all.len())]).as_bytes(), PLAIN);
         let delta =
-            build_onto(Some((&segments(&base, None), false)), data.as_bytes(), PLAIN).1;
+            build_onto(Some((&base_delta(&base, None), false)), data.as_bytes(), PLAIN).1;
         let expected = slow_expansion(&all, &seeds, hops, only.as_deref(), direction, emit, limit, most);
         let views: [Box<dyn Adjacency>; 3] = [
-            Box::new(GraphView::new(segments(&index_of(data.as_bytes(), PLAIN), None))),
-            Box::new(GraphView::new(segments(&base, Some(&delta)))),
+            Box::new(GraphView::new(base_delta(&index_of(data.as_bytes(), PLAIN), None))),
+            Box::new(GraphView::new(base_delta(&base, Some(&delta)))),
             Box::new(keyed(data.as_bytes())),
         ];
         for mut view in views {
@@ -303,7 +307,7 @@ proptest! {
                 let options = Options { which, hops, limit, emit, together };
                 let ids = seeds.iter().map(|id| id.clone().into_bytes()).collect();
                 let mut expansion = Expansion::new(&*view, ids, options);
-                let (mut steps, mut all) = (Steps::default(), Vec::new());
+                let (mut steps, mut all) = (Events::default(), Vec::new());
                 loop {
                     expansion.advance(&mut *view, at_once, &|| true, &mut steps).unwrap();
                     if steps.list().is_empty() {
@@ -324,7 +328,7 @@ proptest! {
         to in "[a-c]{1,2}",
         hops in prop::option::of(0_u32..4),
     ) {
-        let graph = segments(&index_of(rows(&all).as_bytes(), PLAIN), None);
+        let graph = base_delta(&index_of(rows(&all).as_bytes(), PLAIN), None);
         let mut view = GraphView::new(graph);
         let which = Which::default();
         let ends = [from.as_bytes(), to.as_bytes()];
@@ -359,9 +363,9 @@ proptest! {
     #[test]
     fn stats_are_those_of_all_edges(all in triples(), split in 0_usize..60) {
         let base = index_of(rows(&all[..split.min(all.len())]).as_bytes(), PLAIN);
-        let known = segments(&base, None);
+        let known = base_delta(&base, None);
         let delta = build_onto(Some((&known, false)), rows(&all).as_bytes(), PLAIN).1;
-        let found = stats(&segments(&base, Some(&delta)), &|| true).unwrap().unwrap();
+        let found = stats(&base_delta(&base, Some(&delta)), &|| true).unwrap().unwrap();
         let mut nodes = ids(&all);
         nodes.retain(|id| id != "nobody");
         prop_assert_eq!((found.nodes, found.edges), (nodes.len() as u64, all.len() as u64));
@@ -395,15 +399,15 @@ enum Told {
     Edge(String, String, String, bool),
 }
 
-fn told(step: Step, steps: &Steps, view: &mut dyn Adjacency) -> Told {
+fn told(step: Event, steps: &Events, view: &mut dyn Adjacency) -> Told {
     let mut said = |number| {
         let mut bytes = Vec::new();
         view.predicate(number, &mut bytes).unwrap();
         text(&bytes)
     };
     match step {
-        Step::Node { id, level, via } => Told::Node(text(steps.text(id)), level, via.map(said)),
-        Step::Edge { from, predicate, to, leads, .. } => {
+        Event::Node { id, level, via } => Told::Node(text(steps.text(id)), level, via.map(said)),
+        Event::Edge { from, predicate, to, leads, .. } => {
             let [from, to] = [from, to].map(|id| text(steps.text(id)));
             Told::Edge(from, said(predicate), to, leads)
         }
@@ -500,7 +504,7 @@ fn keyed(data: &[u8]) -> KeyedEdges {
         let out = nameless_file(&std::env::temp_dir()).unwrap();
         keys::write(&mut runs, None, &out, &plan, &|| true).unwrap();
         let index = keys::KeyIndex::open(DataFile::new(content(out))).unwrap();
-        Some(Arc::new(keys::Segments::new(keys::Pieces::one(index), None).unwrap()))
+        Some(Arc::new(BaseDelta::new(keys::SetSegments::one(index), None).unwrap()))
     };
     let source = Arc::new(DataFile::new(data.to_vec()));
     KeyedEdges::new(&fields(), [index("f"), index("t")], source, size)
@@ -525,7 +529,7 @@ fn what_narrow_fields_have_no_room_for_is_wide() {
         let Outcome::Written(written) = outcome else { panic!("{outcome:?}") };
         assert_eq!((written.why, written.edges), (why, 70_000));
         assert_eq!(written.version, if reverse { 2 } else { 1 });
-        let mut view = GraphView::new(segments(&bytes, None));
+        let mut view = GraphView::new(base_delta(&bytes, None));
         assert_eq!(edges_of(&mut view, "n69999", false).unwrap(), [("p".into(), "hub".into())]);
         if reverse {
             assert_eq!(edges_of(&mut view, "hub", true).unwrap().len(), 70_000);
@@ -547,7 +551,7 @@ fn what_narrow_fields_have_no_room_for_is_wide() {
         let how = How { reverse: false, ..PLAIN };
         let (outcome, bytes) = build_onto(None, rows(&edges).as_bytes(), how);
         assert!(matches!(outcome, Outcome::Written(written) if written.why == Some(why)), "{why}");
-        let graph = segments(&bytes, None);
+        let graph = base_delta(&bytes, None);
         graph.verify(&|| true).unwrap();
         let mut view = GraphView::new(graph);
         for (from, predicate, to) in edges.iter().step_by(999) {
@@ -571,7 +575,7 @@ fn every_truncation_and_every_bit_is_noticed_or_harmless() {
             let mut damaged = bytes.clone();
             damaged[bit / 8] ^= 1 << (bit % 8);
             let Ok(index) = open(&damaged) else { continue };
-            let graph = Arc::new(Segments::new(index, None).unwrap());
+            let graph = Arc::new(BaseDelta::new(index, None).unwrap());
             assert!(graph.verify(&|| true).is_err(), "bit {bit}");
             let mut view = GraphView::new(graph);
             for id in ids(&all) {
@@ -625,7 +629,7 @@ fn hostile_counts_and_offsets_do_no_harm() {
                 lying[place..place + width].copy_from_slice(&lie[..width]);
                 testing::put_checksums(&mut lying);
                 let Ok(index) = open(&lying) else { continue };
-                let graph = Arc::new(Segments::new(index, None).unwrap());
+                let graph = Arc::new(BaseDelta::new(index, None).unwrap());
                 assert!(graph.verify(&|| true).is_err(), "byte {at}: {lie:?}");
                 let mut view = GraphView::new(Arc::clone(&graph));
                 let which = Which { direction: Direction::Both, predicates: None, most: None };
@@ -633,7 +637,7 @@ fn hostile_counts_and_offsets_do_no_harm() {
                     let which = which.clone();
                     let options = Options { which, emit, ..Options::default() };
                     let mut expansion = Expansion::new(&view, vec![b"a".to_vec()], options);
-                    let mut steps = Steps::default();
+                    let mut steps = Events::default();
                     // An error, or an end.
                     let _ = expansion.advance(&mut view, 10_000, &|| true, &mut steps);
                     assert!(steps.list().len() < 10_000, "byte {at}: {lie:?}");
@@ -650,7 +654,7 @@ fn whoever_wants_to_stop_is_asked_also_where_nothing_new_is_reached() {
         (format!("n{from}"), "p".into(), format!("n{to}"))
     };
     let data = rows(&(0..10_000).map(edge).collect::<Vec<Triple>>());
-    let graph = segments(&index_of(data.as_bytes(), PLAIN), None);
+    let graph = base_delta(&index_of(data.as_bytes(), PLAIN), None);
     for together in [0, 1 << 23] {
         let mut view = GraphView::new(Arc::clone(&graph));
         let options = Options { together, ..Options::default() };
@@ -660,7 +664,7 @@ fn whoever_wants_to_stop_is_asked_also_where_nothing_new_is_reached() {
             asked.set(asked.get() + 1);
             false
         };
-        let (mut steps, mut reached) = (Steps::default(), 0);
+        let (mut steps, mut reached) = (Events::default(), 0);
         for _ in 0..10 {
             expansion.advance(&mut view, usize::MAX, &stop, &mut steps).unwrap();
             reached += steps.list().len();
@@ -686,7 +690,7 @@ fn what_is_not_there_is_refused() {
 
 #[test]
 fn an_index_without_rows_is_one() {
-    let graph = segments(&index_of(b"", PLAIN), None);
+    let graph = base_delta(&index_of(b"", PLAIN), None);
     assert_has(&graph, &[]);
     assert_eq!(stats(&graph, &|| true).unwrap().unwrap(), stats::Stats::default());
 }

@@ -1,7 +1,11 @@
 //! Looking at every byte of a graph index.
 
 use super::{GraphIndex, layout::EdgeRun};
-use crate::{Result, keys::hash, sealed::unusable};
+use crate::{
+    Result,
+    keys::hash,
+    sealed::{IndexFile, unusable},
+};
 
 /// Nodes between two questions whether to go on.
 const ASK_EVERY: u32 = 1 << 14;

@@ -3,7 +3,7 @@
 use std::{fs::File, os::unix::fs::FileExt, path::PathBuf};
 
 use super::{
-    EdgeRuns, Meta, Segments,
+    EdgeRuns, GraphIndex, Meta,
     edges::{EdgeFile, Part as Collected, RawEdge},
     layout::{Counts, EdgeEntry, EdgeRun, Header, NodeEntry, PredicateEntry, Tables},
     meta::EdgeFields,
@@ -12,7 +12,7 @@ use super::{
 use crate::{
     Result,
     keys::{Runs, runs::in_order},
-    sealed::{Lines, MadeOf, Part, id_text, trailer, unusable},
+    sealed::{BaseDelta, IndexFile, Lines, MadeOf, Part, id_text, trailer, unusable},
 };
 
 /// Records between two questions whether to go on.
@@ -74,7 +74,7 @@ pub struct Written {
 /// What reading and writing say.
 pub fn write(
     collected: Vec<EdgeRuns>,
-    base: Option<&Segments>,
+    base: Option<&BaseDelta<GraphIndex>>,
     out: &File,
     plan: &Plan,
     go_on: &dyn Fn() -> bool,
@@ -94,7 +94,7 @@ pub fn write(
     out.write_all_at(&header.encode(), 0)?;
     let Some(end) = edges.write(out, &tables, go_on)? else { return Ok(Outcome::Stopped) };
     let continued = base
-        .map(Segments::base)
+        .map(BaseDelta::base)
         .map(|base| (id_text(base.build_id()), base.meta().made_of.coverage_end));
     let mut made_of = plan.made_of.continuing(continued);
     made_of.last = made_of.last.map(|last| if last == "key" { "edge".into() } else { last });

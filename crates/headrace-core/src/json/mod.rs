@@ -17,9 +17,9 @@ mod token;
 mod walk;
 
 #[cfg(test)]
-mod against_serde_json;
+mod serde_json_tests;
 #[cfg(test)]
-mod verdicts;
+mod tests;
 
 pub use error::{Inside, JsonError, Reason};
 pub use escape::unescape;

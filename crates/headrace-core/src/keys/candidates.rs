@@ -5,10 +5,10 @@
 use std::{collections::HashSet, ops::Range};
 
 use super::{
-    KeyReader, Lookup, Read, Request, Segments, hash,
+    KeyReader, Lookup, Read, Request, SetSegments, hash,
     rows::{TOGETHER, Window, no_fit},
 };
-use crate::{Result, rows::RowBatch};
+use crate::{Result, rows::RowBatch, sealed::BaseDelta};
 
 /// The piece of an index that has a hash, and what that knows of it.
 type Known = (usize, (u64, u64));
@@ -36,7 +36,7 @@ impl Candidates {
     }
 }
 
-impl Segments {
+impl BaseDelta<SetSegments> {
     /// The rows that may have one of some keys; `None` if they are more than `most`.
     ///
     /// # Errors
@@ -72,7 +72,7 @@ impl Lookup<'_> {
     /// What reading says; [`crate::Error::Sidecar`] where the index is not that of the source.
     pub fn candidates(
         &self,
-        index: &Segments,
+        index: &BaseDelta<SetSegments>,
         candidates: &Candidates,
         numbers: Range<usize>,
         reader: &mut KeyReader,

@@ -3,8 +3,8 @@
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::{
-    Kept, Runs,
-    kept::Table,
+    Continued, Runs,
+    continued::Table,
     layout::FINGERPRINT_BITS,
     runs::{ALL_BITS, Merge, merged},
     write::mask_of,
@@ -14,7 +14,7 @@ use crate::Result;
 /// Records between two questions whether to go on.
 const ASK_EVERY: u64 = 1 << 16;
 
-impl Kept<'_> {
+impl Continued<'_> {
     /// Whether the index has the rows of `runs`, each where its key leads, and no others. `None` if
     /// `go_on` says no.
     ///

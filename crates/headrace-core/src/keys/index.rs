@@ -11,7 +11,10 @@ use super::{
 use crate::{
     Result,
     input::DataFile,
-    sealed::{Sealed, chunk, contradiction, hash_search::HashSearch, unusable},
+    sealed::{
+        HEADER_BYTES, IndexFile, Sealed, SourceMark, chunk, contradiction, hash_search::HashSearch,
+        unusable,
+    },
 };
 
 /// What is looked at for one key, at most. Hashes can be made to be equal; somebody who does
@@ -34,6 +37,34 @@ pub struct KeyIndex {
     search: HashSearch,
 }
 
+impl IndexFile for KeyIndex {
+    type Meta = Meta;
+
+    const NAME: &'static str = "key index";
+
+    fn sealed(&self) -> &Sealed<Meta> {
+        &self.sealed
+    }
+
+    fn version(&self) -> u32 {
+        self.header.version()
+    }
+
+    fn header_with(&self, source: &SourceMark) -> [u8; HEADER_BYTES] {
+        let (source_size, source_mtime) = source.in_header();
+        Header { source_size, source_mtime, ..self.header }.encode()
+    }
+
+    fn is_like(&self, other: &Self) -> bool {
+        let (made, of) = (self.meta(), other.meta());
+        (&made.key, &made.mode) == (&of.key, &of.mode)
+    }
+
+    fn verify(&self, go_on: &dyn Fn() -> bool) -> Result<bool> {
+        KeyIndex::verify(self, go_on)
+    }
+}
+
 impl KeyIndex {
     /// Check both ends of a file.
     ///
@@ -52,26 +83,6 @@ impl KeyIndex {
         let texts = matches!(header.tables, Tables::Texts(_));
         let search = HashSearch::new(if texts { u64::from(header.keys) } else { 0 });
         Ok(Self { sealed, header, bounds: BOUNDS, search })
-    }
-
-    /// What it is of.
-    pub fn meta(&self) -> &Meta {
-        &self.sealed.meta
-    }
-
-    /// Its version.
-    pub fn version(&self) -> u32 {
-        self.header.version()
-    }
-
-    /// The hash of what it is of.
-    pub fn build_id(&self) -> u64 {
-        self.sealed.build_id
-    }
-
-    /// Bytes of the file.
-    pub fn size(&self) -> u64 {
-        self.sealed.size
     }
 
     /// How many postings there are.

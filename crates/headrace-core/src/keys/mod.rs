@@ -10,20 +10,19 @@
 
 pub mod candidates;
 mod compare;
+pub mod continued;
 pub mod fields;
 pub mod index;
 pub mod join;
-pub mod kept;
 pub mod layout;
 mod meta;
 mod number;
-pub mod packets;
-pub mod pieces;
 pub mod request;
 pub mod rows;
 pub mod runs;
 pub mod scan;
-pub mod segments;
+pub mod set_segments;
+pub mod shuffle_packets;
 mod table_rows;
 #[cfg(test)]
 mod tests;
@@ -32,17 +31,16 @@ pub mod write;
 mod write_compact;
 
 pub use candidates::Candidates;
+pub use continued::Continued;
 pub use fields::{KeyFields, KeyReader, NoKey, Read};
 pub use index::KeyIndex;
-pub use kept::Kept;
 pub use meta::Meta;
-pub use packets::Packets;
-pub use pieces::Pieces;
 pub use request::Request;
 pub use rows::Lookup;
 pub use runs::Runs;
 pub use scan::{KeyScan, Skipped};
-pub use segments::Segments;
+pub use set_segments::{Found, SetSegments};
+pub use shuffle_packets::ShufflePackets;
 
 pub use write::write;
 

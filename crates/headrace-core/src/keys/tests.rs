@@ -16,7 +16,7 @@ use crate::{
     json::Limits,
     rows::{RowBatch, RowStream, nameless_file},
     sealed::{
-        AnySegments, Lines, SourceMark,
+        AnyBaseDelta, BaseDelta, IndexFile, Lines, SourceMark,
         source_hashes::Fit,
         testing::{content, covered, directory, made_of, mark, put_checksums},
     },
@@ -44,7 +44,7 @@ fn build(data: &[u8], unique: bool, version: Option<u32>, budget: usize) -> (Out
 
 /// The same of a source that an index was made of already.
 fn build_onto(
-    kept: Option<(&Segments, bool)>,
+    kept: Option<(&BaseDelta<SetSegments>, bool)>,
     data: &[u8],
     (unique, version): (bool, Option<u32>),
     budget: usize,
@@ -85,7 +85,7 @@ fn build_onto(
         directory: std::env::temp_dir(),
     };
     let source = Lookup { file: &file, size, below: u64::MAX, max_line: 1 << 20 };
-    let kept = kept.map(|(index, all)| Kept { index, source, all });
+    let kept = kept.map(|(index, all)| Continued { index, source, all });
     let out = nameless_file(&std::env::temp_dir()).unwrap();
     let outcome = write(&mut runs, kept.as_ref(), &out, &plan, &|| true).unwrap();
     (outcome, content(out))
@@ -105,12 +105,18 @@ fn open(index: &[u8]) -> Result<KeyIndex> {
     KeyIndex::open(DataFile::new(index.to_vec()))
 }
 
-fn segments(base: &[u8], delta: Option<&[u8]>) -> Result<Segments> {
-    Segments::new(Pieces::one(open(base)?), delta.map(open).transpose()?.map(Pieces::one))
+fn base_delta(base: &[u8], delta: Option<&[u8]>) -> Result<BaseDelta<SetSegments>> {
+    BaseDelta::new(
+        SetSegments::one(open(base)?),
+        delta.map(open).transpose()?.map(SetSegments::one),
+    )
 }
 
-fn in_pieces(base: Vec<KeyIndex>, delta: Option<Vec<KeyIndex>>) -> Result<Segments> {
-    Segments::new(Pieces::new(base)?, delta.map(Pieces::new).transpose()?)
+fn in_segments(
+    base: Vec<KeyIndex>,
+    delta: Option<Vec<KeyIndex>>,
+) -> Result<BaseDelta<SetSegments>> {
+    BaseDelta::new(SetSegments::new(base)?, delta.map(SetSegments::new).transpose()?)
 }
 
 /// Where the rows with a key begin, by the index.
@@ -127,7 +133,7 @@ fn found(index: &KeyIndex, data: &[u8], asked: &str) -> Result<Vec<u64>> {
 }
 
 /// Where the rows that several keys lead to begin.
-fn candidates(index: &Segments, data: &[u8], asked: &[&str]) -> Result<Vec<u64>> {
+fn candidates(index: &BaseDelta<SetSegments>, data: &[u8], asked: &[&str]) -> Result<Vec<u64>> {
     let requests: Vec<_> =
         asked.iter().map(|asked| Request::parse(asked, 1, false).unwrap()).collect();
     let source = DataFile::new(data.to_vec());
@@ -157,7 +163,7 @@ fn scanned(data: &[u8], asked: &str) -> Vec<u64> {
 #[test]
 fn several_keys_lead_to_their_rows_in_file_order() {
     for version in [1, 2] {
-        let index = segments(&index_of(ROWS.as_bytes(), version), None).unwrap();
+        let index = base_delta(&index_of(ROWS.as_bytes(), version), None).unwrap();
         let mut expected: Vec<_> =
             ASKED.iter().flat_map(|asked| scanned(ROWS.as_bytes(), asked)).collect();
         expected.sort_unstable();
@@ -293,7 +299,7 @@ fn an_index_of_other_rows_is_noticed_at_the_first_of_them() {
 #[test]
 fn hashes_tell_whether_the_source_is_the_same() {
     let data = "{\"k\":1}\n".repeat(300_000);
-    let index = segments(&index_of(data.as_bytes(), 2), None).unwrap();
+    let index = base_delta(&index_of(data.as_bytes(), 2), None).unwrap();
     let fit = |bytes: Vec<u8>| {
         let size = bytes.len() as u64;
         index.fit(&DataFile::new(bytes), size, &|| true).unwrap()
@@ -404,10 +410,10 @@ proptest! {
 
 #[test]
 fn pieces_that_do_not_belong_together_are_refused() {
-    let piece = |rows: i32| open(&index_of(rows_with(0..rows).as_bytes(), 2)).unwrap();
-    assert!(in_pieces(vec![piece(3), piece(3)], None).is_ok());
-    assert!(in_pieces(vec![piece(3), piece(4)], None).is_err());
-    assert!(in_pieces(vec![piece(3), piece(3), piece(3)], None).is_err());
-    assert!(in_pieces(Vec::new(), None).is_err());
-    assert!(in_pieces(vec![piece(3)], Some(vec![piece(3)])).is_err());
+    let segment = |rows: i32| open(&index_of(rows_with(0..rows).as_bytes(), 2)).unwrap();
+    assert!(in_segments(vec![segment(3), segment(3)], None).is_ok());
+    assert!(in_segments(vec![segment(3), segment(4)], None).is_err());
+    assert!(in_segments(vec![segment(3), segment(3), segment(3)], None).is_err());
+    assert!(in_segments(Vec::new(), None).is_err());
+    assert!(in_segments(vec![segment(3)], Some(vec![segment(3)])).is_err());
 }

@@ -4,7 +4,10 @@ use super::{
     KeyIndex, hash,
     layout::{Compact, Tables, Texts},
 };
-use crate::{Result, sealed::unusable};
+use crate::{
+    Result,
+    sealed::{IndexFile, unusable},
+};
 
 /// Postings between two questions whether to go on.
 const ASK_EVERY: u64 = 1 << 16;

@@ -7,7 +7,7 @@ use std::{fs::File, os::unix::fs::FileExt, path::PathBuf};
 
 use super::{
     KeyFields, Meta,
-    kept::{Kept, Table},
+    continued::{Continued, Table},
     layout::{Compact, Entry, FINGERPRINT_BITS, Header, Tables, Texts},
     meta::{KNOWN_KEY, NEW_KEY},
     runs::{ALL_BITS, Merge, Record, Runs, merged},
@@ -93,7 +93,7 @@ const BITS_TO_SPARE: u32 = 2;
 /// What reading and writing say.
 pub fn write(
     runs: &mut [Runs],
-    kept: Option<&Kept<'_>>,
+    kept: Option<&Continued<'_>>,
     out: &File,
     plan: &Plan,
     go_on: &dyn Fn() -> bool,
@@ -101,7 +101,7 @@ pub fn write(
     for run in &mut *runs {
         run.finish()?;
     }
-    let rows = Rows { runs, tables: kept.map(Kept::tables).unwrap_or_default(), kept };
+    let rows = Rows { runs, tables: kept.map(Continued::tables).unwrap_or_default(), kept };
     let Some(mut seen) = rows.survey(plan, go_on)? else { return Ok(Outcome::Stopped) };
     if plan.unique {
         if let Some(kept) = kept
@@ -144,7 +144,7 @@ pub fn write(
     };
     let Some(end) = end else { return Ok(Outcome::Stopped) };
     let of_key = if seen.last_is_known { KNOWN_KEY } else { NEW_KEY };
-    let mut made_of = plan.made_of.continuing(kept.and_then(Kept::continued));
+    let mut made_of = plan.made_of.continuing(kept.and_then(Continued::continued));
     made_of.last = made_of.last.map(|last| if last == "key" { of_key.into() } else { last });
     let meta = Meta {
         key: plan.fields.names().to_vec(),
@@ -175,7 +175,7 @@ pub(super) fn mask_of(bits: u32) -> u64 {
 struct Rows<'a> {
     runs: &'a [Runs],
     tables: Vec<Table<'a>>,
-    kept: Option<&'a Kept<'a>>,
+    kept: Option<&'a Continued<'a>>,
 }
 
 impl Rows<'_> {
@@ -191,7 +191,7 @@ impl Rows<'_> {
     /// The tables of version 2; `None` if too few bits are known for them.
     fn compact(&self, seen: &Survey, plan: &Plan) -> Option<Compact> {
         // A delta knows the bits that one index of it all will need.
-        let all = self.kept.map_or(0, Kept::rows_before) + seen.records;
+        let all = self.kept.map_or(0, Continued::rows_before) + seen.records;
         let wanted = Compact::of(all, plan.made_of.logical_size).bucket_bits;
         let bits = self.known_bits().unwrap_or(wanted).min(wanted);
         let compact = Compact::with_buckets(bits, seen.records, plan.made_of.logical_size);

@@ -7,7 +7,7 @@ use memchr::memchr_iter;
 use super::{Clock, ENTRY_BYTES, Entry, Place, Told, flag, moment::milliseconds};
 use crate::{
     json::{self, Limits},
-    query::{Output, PerRow, Program, Reading, Watch, Writing},
+    query::{Output, Program, Reading, RowQuery, Watch, Writing},
     rows::Row,
 };
 
@@ -20,7 +20,7 @@ pub struct Checking {
 
 /// Asks records for their time.
 struct Extractor {
-    run: PerRow,
+    run: RowQuery,
     answer: Vec<u8>,
 }
 
@@ -62,7 +62,7 @@ impl Checking {
         let time = time.map(|program| {
             let writing = Writing { output: Output::Answer, nulls: false, limit: u64::MAX };
             let reading = Reading { limits, frame: None, whole: false };
-            Extractor { run: PerRow::new(program, writing, reading, watch()), answer: Vec::new() }
+            Extractor { run: RowQuery::new(program, writing, reading, watch()), answer: Vec::new() }
         });
         Self { limits, max_line: max_line.min(u32::MAX as usize - 1), time }
     }

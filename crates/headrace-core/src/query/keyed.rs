@@ -11,8 +11,8 @@ use bumpalo::Bump;
 use super::{
     Flow, Known, Machine, Program, Reading, Refusal, Stage, Stages, StreamCounts, Watch, demand,
     join::is_key,
-    per_row::emptied,
     row_parser::{Parsed, RowParser},
+    row_query::emptied,
 };
 use crate::{
     rows::Row,

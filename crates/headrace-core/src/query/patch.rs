@@ -110,12 +110,12 @@ type Changer<'c, 'p, 'r> =
 /// A value and what it is to become.
 pub(super) struct Patch<'r> {
     before: Value<'r>,
-    draft: Draft<'r>,
+    draft: TextBuilder<'r>,
 }
 
 impl<'r> Patch<'r> {
     pub(super) fn new(before: Value<'r>) -> Self {
-        Self { before, draft: Draft::Value(before) }
+        Self { before, draft: TextBuilder::Value(before) }
     }
 
     /// Set every place that the path leads to.
@@ -161,16 +161,16 @@ impl<'r> Patch<'r> {
 }
 
 /// A value that is being changed: opened only as far as changes reach into it.
-enum Draft<'r> {
+enum TextBuilder<'r> {
     Value(Value<'r>),
     /// Elements where they stood; those that are deleted leave at the end.
-    Array(BumpVec<'r, Draft<'r>>),
-    Object(BumpVec<'r, (&'r str, Draft<'r>)>),
+    Array(BumpVec<'r, TextBuilder<'r>>),
+    Object(BumpVec<'r, (&'r str, TextBuilder<'r>)>),
     /// Deleted, or not there yet.
     Gone,
 }
 
-impl<'r> Draft<'r> {
+impl<'r> TextBuilder<'r> {
     fn is_gone(&self) -> bool {
         matches!(self, Self::Gone)
     }
@@ -243,15 +243,15 @@ impl<'p, 'r> Walk<'_, '_, 'p, 'r> {
     fn change(
         &mut self,
         machine: &mut Machine<'p, 'r>,
-        draft: &mut Draft<'r>,
+        draft: &mut TextBuilder<'r>,
         place: Place<'r>,
         at: usize,
     ) -> Evaluated<'r, bool> {
         let Some(step) = self.path.get(at) else {
             *draft = match (self.changer)(machine, place)? {
                 Outcome::Kept => return Ok(false),
-                Outcome::Gone => Draft::Gone,
-                Outcome::Set(value) => Draft::Value(value),
+                Outcome::Gone => TextBuilder::Gone,
+                Outcome::Set(value) => TextBuilder::Value(value),
             };
             return Ok(true);
         };
@@ -273,7 +273,7 @@ impl<'p, 'r> Walk<'_, '_, 'p, 'r> {
     fn field(
         &mut self,
         machine: &mut Machine<'p, 'r>,
-        draft: &mut Draft<'r>,
+        draft: &mut TextBuilder<'r>,
         old: Value<'r>,
         key: &str,
         at: usize,
@@ -286,7 +286,7 @@ impl<'p, 'r> Walk<'_, '_, 'p, 'r> {
             _ => return Ok(false),
         }
         let place = Place { old: old.get(key).unwrap_or(Value::Null), holder: old };
-        if let Draft::Value(value) = draft
+        if let TextBuilder::Value(value) = draft
             && value.get(key).is_none()
             && !self.makes
         {
@@ -298,14 +298,14 @@ impl<'p, 'r> Walk<'_, '_, 'p, 'r> {
         if let Some(entry) = there {
             return self.change(machine, &mut entry.1, place, at + 1);
         }
-        let mut added = Draft::Gone;
+        let mut added = TextBuilder::Gone;
         if !self.makes || !self.change(machine, &mut added, place, at + 1)? {
             return Ok(false);
         }
         let entry = (&*arena.alloc_str(key), added);
         match draft.entries(arena) {
             Some(entries) => entries.push(entry),
-            None => *draft = Draft::Object(BumpVec::from_iter_in([entry], arena)),
+            None => *draft = TextBuilder::Object(BumpVec::from_iter_in([entry], arena)),
         }
         Ok(true)
     }
@@ -313,7 +313,7 @@ impl<'p, 'r> Walk<'_, '_, 'p, 'r> {
     fn element(
         &mut self,
         machine: &mut Machine<'p, 'r>,
-        draft: &mut Draft<'r>,
+        draft: &mut TextBuilder<'r>,
         old: Value<'r>,
         index: i64,
         at: usize,
@@ -334,7 +334,7 @@ impl<'p, 'r> Walk<'_, '_, 'p, 'r> {
     fn each(
         &mut self,
         machine: &mut Machine<'p, 'r>,
-        draft: &mut Draft<'r>,
+        draft: &mut TextBuilder<'r>,
         old: Value<'r>,
         condition: Option<ExprId>,
         at: usize,
@@ -366,13 +366,13 @@ impl<'p, 'r> Walk<'_, '_, 'p, 'r> {
     fn descend(
         &mut self,
         machine: &mut Machine<'p, 'r>,
-        draft: &mut Draft<'r>,
+        draft: &mut TextBuilder<'r>,
         old: Value<'r>,
         key: &str,
         at: usize,
     ) -> Evaluated<'r, bool> {
         let arena = machine.arena;
-        let unopened = if let Draft::Value(value) = draft { Some(*value) } else { None };
+        let unopened = if let TextBuilder::Value(value) = draft { Some(*value) } else { None };
         let mut any = false;
         if let Some(elements) = draft.elements(arena) {
             let old = old.as_array(arena).unwrap_or(&[]);
@@ -393,7 +393,7 @@ impl<'p, 'r> Walk<'_, '_, 'p, 'r> {
             }
         }
         if let (false, Some(value)) = (any, unopened) {
-            *draft = Draft::Value(value);
+            *draft = TextBuilder::Value(value);
         }
         Ok(any)
     }

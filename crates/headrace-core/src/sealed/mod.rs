@@ -5,19 +5,19 @@
 //! [`graph`](crate::graph)); their [`trailer`] is the same, and so is how blocks are
 //! [`checked`] when they are touched, and how a source is compared with what an index was made of.
 
+mod base_delta;
 pub mod checked;
 pub(crate) mod hash_search;
 mod made_of;
 mod part;
-pub mod segments;
 pub mod source_hashes;
 #[cfg(test)]
 pub(crate) mod testing;
 pub mod trailer;
 
+pub use base_delta::{AnyBaseDelta, BaseDelta, IndexFile};
 pub use made_of::MadeOf;
 pub(crate) use part::Part;
-pub use segments::{AnySegments, Segments};
 pub use trailer::{About, Lines, SourceHashes, SourceMark};
 pub(crate) use trailer::{Sealed, contradiction, id_text};
 

@@ -7,7 +7,7 @@
 
 use std::{fs::File, os::unix::fs::FileExt};
 
-use super::{BUFFERED, BYTES, EdgeFile, EdgeRuns, Numbers, Part};
+use super::{BUFFERED, BYTES, EdgeFile, EdgeRuns, Interner, Part};
 use crate::{
     Result,
     keys::Runs,
@@ -65,8 +65,8 @@ impl EdgeRuns {
         Ok(Self {
             number,
             budget: 0,
-            nodes: Numbers::default(),
-            predicates: Numbers::default(),
+            nodes: Interner::default(),
+            predicates: Interner::default(),
             node_runs: Runs::saved(file.try_clone()?, (edges, ids)),
             predicate_runs: Runs::saved(file.try_clone()?, (ids, predicates)),
             edges: EdgeFile { file: file.try_clone()?, at: edges, buffer: Vec::new() },

@@ -13,11 +13,10 @@ use super::{
 use crate::{
     Result,
     keys::{
-        KeyReader, Lookup, Pieces, Read, Request, Segments, hash,
+        Found, KeyReader, Lookup, Read, Request, SetSegments, hash,
         rows::{Window, no_fit},
-        segments::Found,
     },
-    sealed::unusable,
+    sealed::{BaseDelta, unusable},
 };
 
 /// Rows of one key that are held; those of a key with more are read one by one.
@@ -35,14 +34,14 @@ const POSTINGS: u64 = 512;
 #[derive(Clone, Copy)]
 pub struct Access<'a> {
     /// The index.
-    pub index: &'a Segments,
+    pub index: &'a BaseDelta<SetSegments>,
     /// The source.
     pub lookup: Lookup<'a>,
 }
 
 impl Access<'_> {
     /// Each file of the index, and the byte from which on rows are not its business.
-    fn parts(&self) -> impl Iterator<Item = (&Pieces, u64)> {
+    fn parts(&self) -> impl Iterator<Item = (&SetSegments, u64)> {
         self.index.parts().map(|(index, below)| (index, below.min(self.lookup.below)))
     }
 

@@ -18,7 +18,7 @@ use self::{
     indexed::{Indexed, Rows},
     table::{Asked, KeyId, RowId, Table},
 };
-use super::{KeyFields, KeyReader, KeyScan, Read, hash, segments::Found};
+use super::{Found, KeyFields, KeyReader, KeyScan, Read, hash};
 use crate::{
     Error, Result,
     json::{JsonError, Limits},

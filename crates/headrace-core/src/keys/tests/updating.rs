@@ -13,7 +13,7 @@ fn written(made: (Outcome, Vec<u8>)) -> Vec<u8> {
 }
 
 /// The rows of a key by both files.
-fn found_in(index: &Segments, data: &[u8], asked: &str) -> Result<Vec<u64>> {
+fn found_in(index: &BaseDelta<SetSegments>, data: &[u8], asked: &str) -> Result<Vec<u64>> {
     let request = Request::parse(asked, 1, false).unwrap();
     let file = DataFile::new(data.to_vec());
     let size = data.len() as u64;
@@ -34,14 +34,14 @@ fn continued(states: &[&[u8]], version: Option<u32>) -> (Vec<u8>, Vec<u8>) {
     let base = written(build(states[0], false, version, 1 << 20));
     let mut delta: Option<Vec<u8>> = None;
     for state in &states[1..] {
-        let index = segments(&base, delta.as_deref()).unwrap();
+        let index = base_delta(&base, delta.as_deref()).unwrap();
         delta = Some(written(build_onto(Some((&index, false)), state, (false, version), 500)));
     }
     (base, delta.unwrap())
 }
 
 fn compacted(base: &[u8], delta: &[u8], data: &[u8], version: Option<u32>) -> (Outcome, Vec<u8>) {
-    let index = segments(base, Some(delta)).unwrap();
+    let index = base_delta(base, Some(delta)).unwrap();
     build_onto(Some((&index, true)), data, (false, version), 500)
 }
 
@@ -62,7 +62,7 @@ fn base_and_delta_find_what_a_scan_finds() {
         [&all.as_bytes()[..first.len() + 5], &all.as_bytes()[..all.len() - 9], all.as_bytes()];
     for version in [1, 2] {
         let (base, delta) = continued(&states, Some(version));
-        let index = segments(&base, Some(&delta)).unwrap();
+        let index = base_delta(&base, Some(&delta)).unwrap();
         assert!(index.verify(&|| true).unwrap());
         assert_eq!(index.newest().meta().made_of.covers, Some(first.len() as u64));
         for asked in ["0", "5", "89", "90"] {
@@ -77,12 +77,12 @@ fn a_delta_of_another_index_is_refused() {
     let data = rows_from(0, 50, 9);
     let (half, more) = (&data.as_bytes()[..data.len() / 2], data.as_bytes());
     let (base, delta) = continued(&[half, more], Some(1));
-    assert!(segments(&base, Some(&delta)).is_ok());
+    assert!(base_delta(&base, Some(&delta)).is_ok());
     let other = index_of(&data.as_bytes()[..data.len() / 3], 1);
-    assert!(segments(&other, Some(&delta)).is_err());
-    assert!(segments(&index_of(more, 1), Some(&delta)).is_err());
-    assert!(segments(&base, Some(&base)).is_err());
-    assert!(segments(&delta, None).is_err());
+    assert!(base_delta(&other, Some(&delta)).is_err());
+    assert!(base_delta(&index_of(more, 1), Some(&delta)).is_err());
+    assert!(base_delta(&base, Some(&base)).is_err());
+    assert!(base_delta(&delta, None).is_err());
 }
 
 #[test]
@@ -91,12 +91,13 @@ fn every_flipped_bit_and_truncation_of_a_delta_is_noticed() {
     for version in [1, 2] {
         let (base, delta) = continued(&states, Some(version));
         for length in 0..delta.len() {
-            assert!(segments(&base, Some(&delta[..length])).is_err(), "first {length} bytes");
+            assert!(base_delta(&base, Some(&delta[..length])).is_err(), "first {length} bytes");
         }
         for bit in 0..delta.len() * 8 {
             let mut flipped = delta.clone();
             flipped[bit / 8] ^= 1 << (bit % 8);
-            let verified = segments(&base, Some(&flipped)).and_then(|index| index.verify(&|| true));
+            let verified =
+                base_delta(&base, Some(&flipped)).and_then(|index| index.verify(&|| true));
             assert!(verified.is_err(), "version {version}, bit {bit}");
         }
     }
@@ -107,7 +108,7 @@ fn hashes_of_both_tell_whether_the_source_is_the_same() {
     let data = rows_from(0, 330_000, 1000);
     let at = data[..1_500_000].rfind('\n').unwrap() + 1;
     let (base, delta) = continued(&[&data.as_bytes()[..at], data.as_bytes()], Some(2));
-    let index = segments(&base, Some(&delta)).unwrap();
+    let index = base_delta(&base, Some(&delta)).unwrap();
     let fit = |bytes: Vec<u8>| {
         let size = bytes.len() as u64;
         index.fit(&DataFile::new(bytes), size, &|| true).unwrap()
@@ -119,7 +120,7 @@ fn hashes_of_both_tell_whether_the_source_is_the_same() {
         edited[byte] ^= 1;
         assert_eq!(fit(edited), Some(Fit::Not), "byte {byte}");
     }
-    let whole = segments(&index_of(data.as_bytes(), 2), None).unwrap();
+    let whole = base_delta(&index_of(data.as_bytes(), 2), None).unwrap();
     assert_eq!(index.all_hashes().unwrap(), whole.all_hashes().unwrap());
 }
 
@@ -146,7 +147,7 @@ fn buckets_are_kept_until_they_are_four_times_as_full() {
     let base = index_of(&data.as_bytes()[..until(64)], 2);
     let grown = |rows: usize| {
         let state = &data.as_bytes()[..until(rows)];
-        let index = segments(&base, None).unwrap();
+        let index = base_delta(&base, None).unwrap();
         let delta = written(build_onto(Some((&index, false)), state, (false, Some(2)), 1 << 20));
         (compacted(&base, &delta, state, Some(2)), state)
     };
@@ -172,7 +173,7 @@ fn what_version_1_has_no_room_for_becomes_version_2() {
     ] {
         let base = index_of(&data.as_bytes()[..8 * first], 1);
         let state = &data.as_bytes()[..8 * all];
-        let index = segments(&base, None).unwrap();
+        let index = base_delta(&base, None).unwrap();
         let delta = written(build_onto(Some((&index, false)), state, (false, None), 1 << 16));
         let (outcome, one) = compacted(&base, &delta, state, None);
         let Outcome::Written(made) = outcome else { panic!("{outcome:?}") };
@@ -186,14 +187,14 @@ fn a_key_that_the_base_has_is_there_twice() {
     let data = rows_with([1, 2, 3, 4, 2, 5, 1]);
     for version in [1, 2] {
         let base = build(&data.as_bytes()[..24], true, Some(version), 1 << 20).1;
-        let index = segments(&base, None).unwrap();
+        let index = base_delta(&base, None).unwrap();
         let (outcome, _) =
             build_onto(Some((&index, false)), data.as_bytes(), (true, None), 1 << 20);
         let Outcome::Duplicate(two) = outcome else { panic!("{outcome:?}") };
         assert_eq!((&two.key[..], two.first, two.second), (&b"2"[..], 8, 32));
         let half = &data.as_bytes()[..32];
         let delta = build_onto(Some((&index, false)), half, (true, Some(version)), 1 << 20);
-        let index = segments(&base, Some(&written(delta))).unwrap();
+        let index = base_delta(&base, Some(&written(delta))).unwrap();
         let later = rows_with([1, 2, 3, 4, 6, 4]);
         let (outcome, _) =
             build_onto(Some((&index, false)), later.as_bytes(), (true, Some(version)), 1 << 20);
@@ -206,7 +207,7 @@ fn a_key_that_the_base_has_is_there_twice() {
 fn an_index_is_stamped_anew() {
     let data = rows_from(0, 300, 90);
     for version in [1, 2] {
-        let index = segments(&index_of(data.as_bytes(), version), None).unwrap();
+        let index = base_delta(&index_of(data.as_bytes(), version), None).unwrap();
         let seen = SourceMark { mtime_ns: 77, ..mark(data.len() as u64) };
         let out = nameless_file(&std::env::temp_dir()).unwrap();
         assert!(index.restamp(&out, seen.clone(), &|| true).unwrap());
@@ -238,8 +239,8 @@ fn an_index_is_compared_with_all_rows() {
     let source = Lookup { file: &file, size, below: u64::MAX, max_line: 1 << 20 };
     for version in [1, 2] {
         let (base, delta) = continued(&[&data.as_bytes()[..half], data.as_bytes()], Some(version));
-        let index = segments(&base, Some(&delta)).unwrap();
-        let kept = Kept { index: &index, source, all: true };
+        let index = base_delta(&base, Some(&delta)).unwrap();
+        let kept = Continued { index: &index, source, all: true };
         let same = |rows: &str| kept.is_of_all(&mut runs_of(rows), &|| true).unwrap();
         assert_eq!(same(&data), Some(true));
         assert_eq!(same(&data[..half]), Some(false));
@@ -251,29 +252,29 @@ fn an_index_is_compared_with_all_rows() {
 }
 
 #[test]
-fn an_index_in_pieces_finds_what_a_scan_finds() {
+fn an_index_in_segments_finds_what_a_scan_finds() {
     let all = rows_from(0, 400, 90);
     let old: String = all.split_inclusive('\n').take(300).collect();
-    // The rows of other pieces are blank.
-    let of_piece = |data: &str, piece: usize, pieces: usize| {
+    // The rows of other segments are blank.
+    let of_segment = |data: &str, segment: usize, segments: usize| {
         let line = |line: &str| {
             let key = line.trim_end_matches(['}', '\n']).rsplit(':').next().unwrap_or_default();
-            let here = pieces::piece_of(hash(key.as_bytes()), pieces) == piece;
+            let here = set_segments::segment_of(hash(key.as_bytes()), segments) == segment;
             if here { line.to_string() } else { " ".repeat(line.len() - 1) + "\n" }
         };
         data.split_inclusive('\n').map(line).collect::<String>().into_bytes()
     };
-    for (pieces, version) in [(1, 2), (2, 1), (8, 2)] {
+    for (segments, version) in [(1, 2), (2, 1), (8, 2)] {
         let base: Vec<_> =
-            (0..pieces).map(|at| index_of(&of_piece(&old, at, pieces), version)).collect();
+            (0..segments).map(|at| index_of(&of_segment(&old, at, segments), version)).collect();
         let delta = base.iter().enumerate().map(|(at, base)| {
-            let index = segments(base, None).unwrap();
-            let data = of_piece(&all, at, pieces);
+            let index = base_delta(base, None).unwrap();
+            let data = of_segment(&all, at, segments);
             written(build_onto(Some((&index, false)), &data, (false, Some(version)), 500))
         });
         let open = |bytes: Vec<u8>| super::open(&bytes).unwrap();
         let delta = delta.map(open).collect();
-        let index = in_pieces(base.into_iter().map(open).collect(), Some(delta)).unwrap();
+        let index = in_segments(base.into_iter().map(open).collect(), Some(delta)).unwrap();
         assert!(index.verify(&|| true).unwrap());
         for asked in ["0", "7", "69", "70", "89", "90"] {
             let expected = scanned(all.as_bytes(), asked);

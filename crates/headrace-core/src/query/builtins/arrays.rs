@@ -6,10 +6,9 @@ use bumpalo::{
 };
 
 use super::{
-    Builtin, Parameter, Run, Size,
-    barriers::field_of,
-    limited,
+    Builtin, Parameter, Run, Size, limited,
     search::{Place, place_of},
+    sorting::field_of,
 };
 use crate::{
     query::{

@@ -4,12 +4,11 @@
 //! a builtin: one function in the file of its group, and one entry in that file's list.
 
 mod arrays;
-mod barriers;
+mod case;
 mod convert;
-mod draft;
-pub(in crate::query) mod elements;
 mod globals;
 mod grouping;
+pub(in crate::query) mod iteration;
 mod joins;
 pub(in crate::query) mod kinds;
 mod math;
@@ -21,9 +20,10 @@ mod predicates;
 mod recursive;
 mod reducers;
 mod search;
-mod spelling;
+mod sorting;
 mod statistics;
 mod text;
+mod text_builder;
 mod times;
 mod windows;
 mod writes;
@@ -116,9 +116,9 @@ impl Run {
 
 /// All builtins, group by group.
 pub static BUILTINS: &[&[Builtin]] = &[
-    elements::BUILTINS,
+    iteration::BUILTINS,
     reducers::BUILTINS,
-    barriers::BUILTINS,
+    sorting::BUILTINS,
     grouping::BUILTINS,
     statistics::BUILTINS,
     windows::BUILTINS,
@@ -128,7 +128,7 @@ pub static BUILTINS: &[&[Builtin]] = &[
     paths::BUILTINS,
     predicates::BUILTINS,
     text::BUILTINS,
-    spelling::BUILTINS,
+    case::BUILTINS,
     search::BUILTINS,
     patterns::BUILTINS,
     convert::BUILTINS,

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use bumpalo::{Bump, collections::Vec as BumpVec};
 
-use super::{Builtin, Parameter, Run, draft::Draft};
+use super::{Builtin, Parameter, Run, text_builder::TextBuilder};
 use crate::{
     query::{
         Arg, ExprId, Fault, Machine,
@@ -86,7 +86,7 @@ fn table<'p, 'r>(
         None => None,
     };
     let arena = machine.arena;
-    let mut table = Table { draft: Draft::new(arena), separator, is_empty: true };
+    let mut table = Table { draft: TextBuilder::new(arena), separator, is_empty: true };
     if let Some(columns) = columns {
         table.line(columns.iter().copied(), arena)?;
     }
@@ -144,7 +144,7 @@ fn columns<'p, 'r>(
 }
 
 struct Table<'r> {
-    draft: Draft<'r>,
+    draft: TextBuilder<'r>,
     separator: char,
     is_empty: bool,
 }

@@ -10,10 +10,9 @@ use bumpalo::collections::Vec as BumpVec;
 use regex::{Captures, Regex};
 
 use super::{
-    Builtin, Parameter, Run, Size,
-    draft::{text_argument, texts, written},
-    limited,
+    Builtin, Parameter, Run, Size, limited,
     search::tested,
+    text_builder::{text_argument, texts, written},
 };
 use crate::{
     query::{Arg, Fault, Machine, machine::Evaluated, regex::compile},

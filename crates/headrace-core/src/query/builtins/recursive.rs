@@ -8,9 +8,9 @@ use crate::{
     query::{
         Arg, ExprId, Fault, Machine,
         deep::visit,
+        limits::too_deep,
         machine::{Evaluated, Flow, Sink},
         numbers,
-        watch::too_deep,
     },
     value::{Entry, Kind, Value, equal},
 };

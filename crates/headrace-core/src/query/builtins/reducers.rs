@@ -188,7 +188,7 @@ fn count<'r, 'p>(
     args: &'p [Arg],
 ) -> Evaluated<'r> {
     let mut count = 0;
-    super::elements::filter(machine, receiver, args, &mut |_, _| {
+    super::iteration::filter(machine, receiver, args, &mut |_, _| {
         count += 1;
         Ok(Flow::Continue)
     })?;

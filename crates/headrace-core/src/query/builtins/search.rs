@@ -4,7 +4,7 @@
 
 use super::{
     Builtin, Parameter, Run,
-    draft::{text_argument, texts},
+    text_builder::{text_argument, texts},
 };
 use crate::{
     query::{

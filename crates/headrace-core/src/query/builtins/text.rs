@@ -9,9 +9,9 @@ use bumpalo::collections::Vec as BumpVec;
 
 use super::{
     Builtin, Parameter, Run, Size,
-    draft::{Draft, part, parts, rewritten, text_argument, texts, written},
-    elements::count_of,
+    iteration::count_of,
     limited,
+    text_builder::{TextBuilder, part, parts, rewritten, text_argument, texts, written},
 };
 use crate::{
     query::{
@@ -381,7 +381,7 @@ fn indent<'p, 'r>(
     })
 }
 
-fn dedent(text: &str, draft: &mut Draft<'_>) -> Result<(), Fault> {
+fn dedent(text: &str, draft: &mut TextBuilder<'_>) -> Result<(), Fault> {
     let indents = text
         .lines()
         .filter(|line| !line.trim().is_empty())
@@ -499,7 +499,7 @@ mod tests {
         ];
         for (text, expected) in cases {
             let arena = Bump::new();
-            let mut draft = Draft::new(&arena);
+            let mut draft = TextBuilder::new(&arena);
             dedent(text, &mut draft).unwrap();
             assert_eq!(draft.finish().as_str(&arena), Some(expected), "{text:?}");
         }

@@ -3,7 +3,7 @@
 //! JSON has none, so a time is a text. What these functions give is RFC 3339 in UTC, with the
 //! fraction it needs: then the order of the texts is that of the times.
 
-use super::{Builtin, Parameter, Run, Size, draft::text_argument, limited};
+use super::{Builtin, Parameter, Run, Size, limited, text_builder::text_argument};
 use crate::{
     query::{
         Arg, ExprId, Fault, Machine,

@@ -6,7 +6,7 @@
 
 use std::{cmp::Ordering, collections::VecDeque};
 
-use super::{Builtin, Parameter, Run, elements::count_of};
+use super::{Builtin, Parameter, Run, iteration::count_of};
 use crate::{
     query::{
         Arg, ExprId, Fault, Machine, Sum,

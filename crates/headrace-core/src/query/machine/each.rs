@@ -5,7 +5,7 @@ use bumpalo::collections::Vec as BumpVec;
 use super::{Evaluated, Flow, Machine, Single, Sink};
 use crate::query::{
     Arg, ExprId,
-    builtins::{Builtin, Run, elements},
+    builtins::{Builtin, Run, iteration},
     numbers::no_elements,
     program::{Expr, Item},
 };
@@ -25,10 +25,10 @@ impl<'p, 'r> Machine<'p, 'r> {
         let program = self.program;
         let flow = match &program.exprs[id as usize] {
             Expr::Call { builtin: Builtin { run: Run::Filter, .. }, receiver, args } => {
-                elements::filter(self, *receiver, args, sink)
+                iteration::filter(self, *receiver, args, sink)
             }
             Expr::Call { builtin: Builtin { run: Run::Map, .. }, receiver, args } => {
-                elements::map(self, *receiver, args, sink)
+                iteration::map(self, *receiver, args, sink)
             }
             Expr::Call { builtin: Builtin { run: Run::Stage(run), .. }, receiver, args } => {
                 let mut weighed = |machine: &mut Self, value| {

@@ -14,9 +14,10 @@ use self::operators::{comparable, compared, order_of};
 use super::{
     Arg, ExprId, Fault, Known, Place, Program,
     builtins::{Builtin, Run, kinds},
-    deep, numbers, patch, pattern,
+    deep,
+    limits::{Scales, Watch},
+    numbers, patch, pattern,
     program::{Const, Expr, Operator},
-    watch::{Scales, Watch},
 };
 use crate::value::{Kind, Node, Value};
 

@@ -1,6 +1,6 @@
 //! The edges of some nodes among rows that are read in order.
 
-use headrace_core::graph::sift::{Sift, Sifted};
+use headrace_core::graph::edge_scan::{self, ScannedEdges};
 use pyo3::{prelude::*, types::PyBytes};
 
 use crate::{
@@ -26,13 +26,13 @@ type Columns<'py> = (
 );
 
 /// Finds the edges of nodes.
-#[pyclass(frozen, module = "headrace._native")]
-pub(crate) struct EdgeSift {
-    sift: Sift,
+#[pyclass(frozen, name = "EdgeSift", module = "headrace._native")]
+pub(crate) struct EdgeScan {
+    scan: edge_scan::EdgeScan,
 }
 
 #[pymethods]
-impl EdgeSift {
+impl EdgeScan {
     /// Those of `nodes`, each once, which are known by their places, or of all, which are known by
     /// their ids.
     #[new]
@@ -44,7 +44,9 @@ impl EdgeSift {
     ) -> PyResult<Self> {
         let direction = direction_of(direction)?;
         let texts = |texts: Vec<String>| texts.into_iter().map(String::into_bytes).collect();
-        Ok(Self { sift: Sift::new(nodes.map(texts), predicates.map(texts), direction) })
+        Ok(Self {
+            scan: edge_scan::EdgeScan::new(nodes.map(texts), predicates.map(texts), direction),
+        })
     }
 
     /// Find edges among some thousand rows of a stream, as `scan` reads them; `None` when it has
@@ -57,7 +59,7 @@ impl EdgeSift {
     ) -> PyResult<Option<Columns<'py>>> {
         let found = py.detach(|| {
             let (mut stream, mut scan) = (stream.lock(), scan.lock());
-            let mut found = Sifted::default();
+            let mut found = ScannedEdges::default();
             for looked_at in 0..ROWS_AT_ONCE {
                 let Some(row) = stream.next_row()? else {
                     return Ok((looked_at > 0).then_some(found));
@@ -68,10 +70,10 @@ impl EdgeSift {
                 let mut parts = scan.parts();
                 match [parts.next(), parts.next(), parts.next()] {
                     [Some(from), Some(predicate), Some(to)] => {
-                        self.sift.look_at(from, predicate, to, row.offset, &mut found);
+                        self.scan.take(from, predicate, to, row.offset, &mut found);
                     }
                     [Some(from), Some(to), None] => {
-                        self.sift.look_at(from, b"", to, row.offset, &mut found);
+                        self.scan.take(from, b"", to, row.offset, &mut found);
                     }
                     _ => {}
                 }

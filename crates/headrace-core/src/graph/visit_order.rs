@@ -1,40 +1,40 @@
-//! Where nodes are in the order in which they are reached.
+//! The order in which a traversal visits nodes.
 
 use std::{
     collections::HashMap,
     hash::{BuildHasherDefault, Hasher},
 };
 
-/// Of how many nodes one must have a place for them all to have room.
+/// Switch from the map to the array once one node in this many is in the map.
 const SPARSE: usize = 16;
 const NONE: u32 = u32::MAX;
 
-/// The place of a node.
+/// The state of a node that the traversal has met.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Place {
-    /// It was reached as the so-many-th.
+pub(super) enum Visit {
+    /// Visited; the position in the order of visits.
     Reached(usize),
-    /// It is going to be reached, and is the so-many-th of those.
+    /// Queued for the next level; the position in that queue.
     Found(usize),
 }
 
-/// The places of nodes that have one: few by their numbers, or room for all of them.
-pub(super) struct Places {
+/// The visits of nodes: a hash map while they are few, then one array entry for every node.
+pub(super) struct VisitOrder {
     few: HashMap<u64, u64, BuildHasherDefault<NumberHasher>>,
     all: Vec<u32>,
-    /// How many nodes there are, if that is known.
+    /// The number of nodes in the graph; 0 if unknown.
     nodes: usize,
 }
 
-impl Places {
-    /// None yet; of so many nodes, if that is known.
+impl VisitOrder {
+    /// No node is visited. `nodes` is the number of nodes in the graph, if known.
     pub(super) fn new(nodes: Option<u32>) -> Self {
-        // A number of 32 bits must have room for a place and which one it is.
+        // 31 bits hold the position, one the variant.
         let nodes = nodes.filter(|&nodes| nodes < NONE / 2).unwrap_or_default();
         Self { few: HashMap::default(), all: Vec::new(), nodes: nodes as usize }
     }
 
-    pub(super) fn get(&self, node: u64) -> Option<Place> {
+    pub(super) fn get(&self, node: u64) -> Option<Visit> {
         let word = if self.all.is_empty() {
             self.few.get(&node).copied()
         } else {
@@ -42,13 +42,13 @@ impl Places {
             place.filter(|&&word| word != NONE).map(|&word| word.into())
         }?;
         let place = usize::try_from(word / 2).unwrap_or(usize::MAX);
-        Some(if word % 2 == 0 { Place::Reached(place) } else { Place::Found(place) })
+        Some(if word % 2 == 0 { Visit::Reached(place) } else { Visit::Found(place) })
     }
 
-    pub(super) fn set(&mut self, node: u64, place: Place) {
+    pub(super) fn set(&mut self, node: u64, place: Visit) {
         let word = match place {
-            Place::Reached(place) => 2 * place as u64,
-            Place::Found(place) => 2 * place as u64 + 1,
+            Visit::Reached(place) => 2 * place as u64,
+            Visit::Found(place) => 2 * place as u64 + 1,
         };
         if self.all.is_empty() {
             self.few.insert(node, word);
@@ -56,14 +56,14 @@ impl Places {
                 self.make_room();
             }
         } else if let Ok(node) = usize::try_from(node) {
-            // In range: there are as many nodes as were told.
+            // In range: `new` was given the number of nodes.
             self.all[node] = u32::try_from(word).unwrap_or(NONE);
         }
     }
 
     fn make_room(&mut self) {
         let mut all = vec![NONE; self.nodes];
-        #[expect(clippy::iter_over_hash_type, reason = "each has a place of its own")]
+        #[expect(clippy::iter_over_hash_type, reason = "each writes its own entry")]
         for (&node, &word) in &self.few {
             all[usize::try_from(node).unwrap_or_default()] = u32::try_from(word).unwrap_or(NONE);
         }
@@ -71,7 +71,8 @@ impl Places {
     }
 }
 
-/// Spreads numbers, which are those of nodes and so in the order of hashes already.
+/// Mixes node numbers: they follow the order of the hashes of ids, so they are not spread over the
+/// low bits.
 #[derive(Default)]
 pub(super) struct NumberHasher(u64);
 
@@ -104,10 +105,10 @@ mod tests {
             nodes in prop::option::of(200_u32..4000),
             set in prop::collection::vec((0_u64..200, any::<bool>(), 0_usize..1000), 0..300),
         ) {
-            let mut places = Places::new(nodes);
+            let mut places = VisitOrder::new(nodes);
             let mut expected = HashMap::new();
             for (node, reached, place) in set {
-                let place = if reached { Place::Reached(place) } else { Place::Found(place) };
+                let place = if reached { Visit::Reached(place) } else { Visit::Found(place) };
                 places.set(node, place);
                 expected.insert(node, place);
                 for node in 0..200 {

@@ -1,10 +1,10 @@
-//! Texts that have numbers, in memory.
+//! String interner: each distinct text gets the next number.
 
 use crate::keys::hash;
 
 const NONE: u32 = u32::MAX;
-/// How far a text may be from where it belongs. Hashes can be made to be equal; somebody who does
-/// makes the table full before its time.
+/// The longest probe. An input that is made to collide fills the table early instead of slowing
+/// it down.
 const FURTHEST: usize = 1024;
 
 #[derive(Clone, Copy)]
@@ -14,17 +14,17 @@ struct Held {
     length: u32,
 }
 
-/// Gives each different text the next number.
+/// An open-addressing hash table from texts to numbers.
 #[derive(Default)]
-pub(super) struct Numbers {
+pub(super) struct Interner {
     texts: Vec<u8>,
     held: Vec<Held>,
-    /// Numbers, each near the place that its hash says; a power of two of them.
+    /// The number of each text, at or behind the slot of its hash; the length is a power of two.
     slots: Vec<u32>,
 }
 
-impl Numbers {
-    /// Bytes that it takes.
+impl Interner {
+    /// Bytes of memory in use.
     pub(super) fn bytes(&self) -> usize {
         self.texts.len() + self.held.len() * size_of::<Held>() + self.slots.len() * size_of::<u32>()
     }
@@ -33,14 +33,14 @@ impl Numbers {
         self.held.len()
     }
 
-    /// The number of a text; `None` if there is no room for another one.
+    /// The number of a text; `None` if the table is full.
     pub(super) fn number(&mut self, text: &[u8]) -> Option<u32> {
         if self.held.len() * 2 >= self.slots.len() {
             self.grow();
         }
         let hash = hash(text);
         let mask = self.slots.len() - 1;
-        let first = place(hash);
+        let first = slot_of(hash);
         for at in (first..first + FURTHEST).map(|at| at & mask) {
             let number = self.slots[at];
             if number == NONE {
@@ -64,7 +64,7 @@ impl Numbers {
         self.held.get(number as usize).map(|&held| self.text(held))
     }
 
-    /// Forget all, and keep the memory.
+    /// Remove all texts; the memory stays allocated.
     pub(super) fn clear(&mut self) {
         self.texts.clear();
         self.held.clear();
@@ -90,7 +90,7 @@ impl Numbers {
         let count = (self.slots.len() * 2).max(256);
         self.slots = vec![NONE; count];
         for (number, held) in (0..).zip(&self.held) {
-            let free = (place(held.hash)..).map(|at| at & (count - 1));
+            let free = (slot_of(held.hash)..).map(|at| at & (count - 1));
             let mut free = free.skip_while(|&at| self.slots[at] != NONE);
             if let Some(at) = free.next() {
                 self.slots[at] = number;
@@ -99,7 +99,7 @@ impl Numbers {
     }
 }
 
-fn place(hash: u64) -> usize {
+fn slot_of(hash: u64) -> usize {
     // The low half, since no more than 2^32 texts have numbers.
     usize::try_from(hash & u64::from(u32::MAX)).unwrap_or_default()
 }
@@ -115,7 +115,7 @@ mod tests {
     proptest! {
         #[test]
         fn a_text_keeps_its_number(texts in prop::collection::vec("[ab]{0,6}", 0..600)) {
-            let mut numbers = Numbers::default();
+            let mut numbers = Interner::default();
             for _ in 0..2 {
                 let mut expected = HashMap::new();
                 for text in &texts {

@@ -2,7 +2,7 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use headrace_core::lines_of_columns::{Column, Fault, Kind, Lines, Style};
+use headrace_core::arrow::write::{Column, Fault, Kind, Lines, Style};
 use pyo3::{exceptions::PyValueError, prelude::*, pybacked::PyBackedBytes, types::PyBytes};
 
 /// The row, the way to the value, why it has no JSON.

@@ -28,7 +28,7 @@ use fill::{Filler, Scratch};
 
 use crate::{
     json::{self, KeyHints, Limits},
-    query::PerRow,
+    query::RowQuery,
     rows::Row,
 };
 
@@ -60,9 +60,9 @@ pub struct Fault {
 #[derive(Default)]
 pub struct Before {
     /// Rows that do not match this are left out.
-    pub keep: Option<PerRow>,
+    pub keep: Option<RowQuery>,
     /// The columns are those of the answer to this; rows whose answer is null are left out.
-    pub project: Option<PerRow>,
+    pub project: Option<RowQuery>,
 }
 
 /// Makes columns of rows, using its memory again and again.
@@ -211,7 +211,7 @@ impl Columns {
 
 /// Whether a query gives a line for a row.
 fn answered(
-    query: &mut PerRow,
+    query: &mut RowQuery,
     row: &Row<'_>,
     out: &mut Vec<u8>,
 ) -> Result<bool, (FaultKind, u64, String)> {

@@ -12,7 +12,7 @@ use bumpalo::{
 
 use super::{
     Builtin, Parameter, Run, Size,
-    elements::{accepted, count_of},
+    iteration::{accepted, count_of},
     limited,
 };
 use crate::{

@@ -6,13 +6,13 @@
 
 use bumpalo::Bump;
 
-use super::{Fault, OverRows, State, Sum};
+use super::{Fault, State, StreamQuery, Sum};
 use crate::{
     json::{Limits, MAX_DEPTH},
     value::{Document, Tape},
 };
 
-impl OverRows {
+impl StreamQuery {
     /// What the rows so far were reduced to, for [`Self::merge`]. Lines of output are no part.
     pub fn into_part(self) -> Vec<u8> {
         self.state.into_part()
@@ -135,7 +135,7 @@ fn split_count(part: &[u8]) -> Option<(u64, &[u8])> {
 mod tests {
     use crate::{
         json::Limits,
-        query::{OverRows, Reading, Reduction, Slot, Watch},
+        query::{Reading, Reduction, Slot, StreamQuery, Watch},
         rows::Row,
     };
 
@@ -144,9 +144,10 @@ mod tests {
     const TEXTS: &[&str] = &["\"b\"", "null", "\"a\\u00e9\"", "\"ab\"", "\"b\""];
     const KINDS: &[&str] = &["1", "\"1\"", "[2]", "null", "\"null\"", "1.0", "{}", "true"];
 
-    fn run(reduction: Reduction, rows: &[&str]) -> OverRows {
+    fn run(reduction: Reduction, rows: &[&str]) -> StreamQuery {
         let reading = Reading { limits: Limits { max_depth: 9 }, frame: None, whole: true };
-        let mut run = OverRows::new(Vec::new(), reduction, 1 << 20, reading, Watch::new(|| false));
+        let mut run =
+            StreamQuery::new(Vec::new(), reduction, 1 << 20, reading, Watch::new(|| false));
         for (number, content) in (0..).zip(rows) {
             if run.done() {
                 break;
@@ -214,7 +215,7 @@ mod tests {
         r#"[["1"],["",9007199254740993,-1,[]]]"#,
     ];
 
-    fn in_groups(reduction: Reduction, rows: &[&str]) -> OverRows {
+    fn in_groups(reduction: Reduction, rows: &[&str]) -> StreamQuery {
         let slots = vec![Slot::Count, Slot::Sum, Slot::Max, Slot::Collect];
         let mut run = run(reduction, &[]).in_slots(slots);
         for (number, content) in (0..).zip(rows) {

@@ -91,7 +91,7 @@ fn what_has_no_json_is_named() {
 fn decimals_have_all_their_digits() {
     let shown = |unscaled, scale| {
         let mut out = Vec::new();
-        write::write_decimal(unscaled, scale, &mut out);
+        json_text::write_decimal(unscaled, scale, &mut out);
         String::from_utf8(out).unwrap()
     };
     assert_eq!(shown(-5, 2), "-0.05");

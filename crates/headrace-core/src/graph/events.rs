@@ -1,63 +1,63 @@
-//! What an expansion tells of.
+//! Events of an expansion: nodes reached and edges followed.
 
 use std::ops::Range;
 
 use super::adjacency::Adjacency;
 use crate::Result;
 
-/// The id of a node, as a number among those of the steps.
+/// Reference to the id of a node in [`Events`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Id(usize);
 
-/// What is told of.
+/// One event of an expansion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Step {
-    /// A node that was reached.
+pub enum Event {
+    /// A node was reached.
     Node {
-        /// Its id.
+        /// The id of the node.
         id: Id,
-        /// How many edges it is away.
+        /// Distance from the nearest seed, in edges.
         level: u32,
-        /// The predicate of the edge that led to it; `None` of one to begin with.
+        /// The predicate of the edge that led to the node; `None` for a seed.
         via: Option<u32>,
     },
-    /// An edge that was followed; it comes before the node that it leads to.
+    /// An edge was followed; this event precedes that of the node the edge leads to.
     Edge {
-        /// The node it comes from.
+        /// The source node.
         from: Id,
-        /// What it says.
+        /// The predicate.
         predicate: u32,
-        /// The node it goes to.
+        /// The target node.
         to: Id,
-        /// Where its row begins.
+        /// The byte at which the row of the edge begins.
         offset: u64,
-        /// Whether a node was reached along it for the first time.
+        /// Whether this edge reached its node first.
         leads: bool,
     },
 }
 
-/// Steps behind each other, and the ids of their nodes.
+/// A batch of events, and the ids of their nodes.
 #[derive(Default)]
-pub struct Steps {
-    list: Vec<Step>,
+pub struct Events {
+    list: Vec<Event>,
     texts: Vec<u8>,
     ids: Vec<Range<usize>>,
-    /// Nodes whose ids were not read yet, and the ids that are theirs.
+    /// Nodes whose ids [`Self::read_ids`] has yet to read.
     unread: Vec<(u64, Id)>,
 }
 
-impl Steps {
-    /// The steps, in order.
-    pub fn list(&self) -> &[Step] {
+impl Events {
+    /// The events, in order.
+    pub fn list(&self) -> &[Event] {
         &self.list
     }
 
-    /// The text of an id.
+    /// The text of a node id.
     pub fn text(&self, id: Id) -> &[u8] {
         &self.texts[self.ids[id.0].clone()]
     }
 
-    /// Forget all, and keep the memory.
+    /// Remove all events; the memory stays allocated.
     pub fn clear(&mut self) {
         self.list.clear();
         self.texts.clear();
@@ -65,11 +65,11 @@ impl Steps {
         self.unread.clear();
     }
 
-    pub(super) fn push(&mut self, step: Step) {
-        self.list.push(step);
+    pub(super) fn push(&mut self, event: Event) {
+        self.list.push(event);
     }
 
-    /// The id of a node; it is read with those of the other ones.
+    /// A reference to the id of a node, which [`Self::read_ids`] reads later.
     pub(super) fn id_of(&mut self, node: u64) -> Id {
         let id = Id(self.ids.len());
         self.ids.push(0..0);
@@ -77,7 +77,7 @@ impl Steps {
         id
     }
 
-    /// An id that is known.
+    /// A reference to an id whose text the caller has.
     pub(super) fn known(&mut self, text: &[u8]) -> Id {
         let id = Id(self.ids.len());
         self.ids.push(self.texts.len()..self.texts.len() + text.len());
@@ -85,7 +85,7 @@ impl Steps {
         id
     }
 
-    /// Read the ids of all nodes.
+    /// Read the texts of all ids that are still missing, in the order of the index.
     pub(super) fn read_ids(&mut self, adjacency: &mut dyn Adjacency) -> Result<()> {
         self.unread.sort_unstable_by_key(|&(node, _)| node);
         let Self { texts, ids, unread, .. } = self;

@@ -4,7 +4,7 @@
 use std::collections::HashSet;
 
 use super::{
-    KeyFields, KeyIndex, KeyReader, Lookup, Meta, Pieces, Request, Runs, Segments,
+    KeyFields, KeyIndex, KeyReader, Lookup, Meta, Request, Runs, SetSegments,
     layout::Tables,
     meta::NEW_KEY,
     rows::Window,
@@ -15,14 +15,14 @@ use super::{
 use crate::{
     Result,
     json::Limits,
-    sealed::{id_text, unusable},
+    sealed::{BaseDelta, IndexFile, id_text, unusable},
 };
 
 /// An index whose rows go into a new one.
 #[derive(Clone, Copy)]
-pub struct Kept<'a> {
+pub struct Continued<'a> {
     /// The index.
-    pub index: &'a Segments,
+    pub index: &'a BaseDelta<SetSegments>,
     /// Its source.
     pub source: Lookup<'a>,
     /// All of it, which becomes one index; or its delta only, which becomes a longer one.
@@ -81,10 +81,10 @@ pub(super) struct Shared {
     pub(super) last: bool,
 }
 
-impl<'a> Kept<'a> {
+impl<'a> Continued<'a> {
     /// The files whose rows are kept, in the order of the source.
     pub(super) fn tables(&self) -> Vec<Table<'a>> {
-        let (base, delta) = (self.index.base().first(), self.index.delta().map(Pieces::first));
+        let (base, delta) = (self.index.base().first(), self.index.delta().map(SetSegments::first));
         if self.all {
             let first = Table { index: base, whole: delta.is_none() };
             [first].into_iter().chain(delta.map(|index| Table { index, whole: true })).collect()

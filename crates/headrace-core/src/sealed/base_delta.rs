@@ -1,8 +1,8 @@
-//! An index in two files: the *base*, and the *delta* of what was appended to the source since.
+//! An index in two files: the *base*, and the *delta* of the rows appended to the source since.
 //!
-//! A delta has the format of an index, and says which build it continues, and from which byte on.
-//! The base answers for the rows before that byte, the delta for the others, so what is found is
-//! in the order of the file. A base without a delta is the usual case.
+//! A delta has the format of an index and names the build that it continues and its first byte.
+//! The base covers the rows before that byte, the delta those from it on, so results come in the
+//! order of the source. Most indexes are a base without a delta.
 
 use std::{fs::File, ops::Range};
 
@@ -14,52 +14,66 @@ use super::{
 };
 use crate::{Result, input::DataFile};
 
-/// What a kind of index has to say of itself.
-pub trait Index: Sized {
-    /// What it says of its source.
+/// The file of a key index or a graph index.
+pub trait IndexFile: Sized {
+    /// The metadata in its trailer.
     type Meta: About;
 
-    /// What it is called.
+    /// The name of the kind, for errors.
     const NAME: &'static str;
 
-    /// The file.
+    /// The file, opened and checked.
     fn sealed(&self) -> &Sealed<Self::Meta>;
 
-    /// Its version.
+    /// The version of the format.
     fn version(&self) -> u32;
 
-    /// The header of the same tables, made of a source that looks like this.
+    /// The header of the same tables, with the size and time of another source.
     fn header_with(&self, source: &SourceMark) -> [u8; HEADER_BYTES];
 
-    /// Whether it is of the same fields of rows, in the same way.
+    /// Whether both index the same fields in the same mode.
     fn is_like(&self, other: &Self) -> bool;
 
-    /// Whether it is the delta of a base.
+    /// The metadata in its trailer.
+    fn meta(&self) -> &Self::Meta {
+        &self.sealed().meta
+    }
+
+    /// The hash that names the build.
+    fn build_id(&self) -> u64 {
+        self.sealed().build_id
+    }
+
+    /// Bytes of the file.
+    fn size(&self) -> u64 {
+        self.sealed().size
+    }
+
+    /// Whether this is the delta of `base`.
     fn continues(&self, base: &Self) -> bool {
-        let id = id_text(base.sealed().build_id);
+        let id = id_text(base.build_id());
         made_of(self).is_delta_of(made_of(base), &id) && self.is_like(base)
     }
 
-    /// Compare all of it with its checksums, and its tables with each other. False if `go_on`
-    /// says no.
+    /// Check the checksums of the whole file and compare its tables with each other. False if
+    /// `go_on` returned false.
     ///
     /// # Errors
-    /// [`crate::Error::Sidecar`] with the first thing that is wrong.
+    /// [`crate::Error::Sidecar`] with the first fault.
     fn verify(&self, go_on: &dyn Fn() -> bool) -> Result<bool>;
 }
 
 /// A base, and its delta if there is one.
-pub struct Segments<I> {
+pub struct BaseDelta<I> {
     base: I,
     delta: Option<I>,
 }
 
-impl<I: Index> Segments<I> {
-    /// These two.
+impl<I: IndexFile> BaseDelta<I> {
+    /// Pair a base with its delta.
     ///
     /// # Errors
-    /// [`crate::Error::Sidecar`] where the first is a delta, or the second is not that of the
-    /// first.
+    /// [`crate::Error::Sidecar`] if `base` is a delta, or `delta` is not one of `base`.
     pub fn new(base: I, delta: Option<I>) -> Result<Self> {
         let name = I::NAME;
         if made_of(&base).covers.is_some() {
@@ -71,27 +85,27 @@ impl<I: Index> Segments<I> {
         Ok(Self { base, delta })
     }
 
-    /// The index of the first rows.
+    /// The base.
     pub fn base(&self) -> &I {
         &self.base
     }
 
-    /// The index of the rows behind those.
+    /// The delta, if any.
     pub fn delta(&self) -> Option<&I> {
         self.delta.as_ref()
     }
 
-    /// The one that knows the source as it was last.
+    /// The newer file: the delta, or the base without one.
     pub fn newest(&self) -> &I {
         self.delta.as_ref().unwrap_or(&self.base)
     }
 
-    /// The byte from which on rows are not the business of the base.
+    /// The byte behind the rows that the base covers.
     pub fn base_ends(&self) -> u64 {
         self.delta.as_ref().map_or(u64::MAX, |delta| made_of(delta).first_byte())
     }
 
-    /// Each of them, and the byte from which on rows are not its business.
+    /// Base and delta, each with the byte behind the rows that it covers.
     pub fn parts(&self) -> impl Iterator<Item = (&I, u64)> {
         let delta = self.delta.as_ref().map(|delta| (delta, u64::MAX));
         [(&self.base, self.base_ends())].into_iter().chain(delta)
@@ -102,58 +116,57 @@ impl<I: Index> Segments<I> {
     }
 }
 
-/// What can be asked of an index of any kind.
-pub trait AnySegments: Send + Sync {
-    /// What base and delta say of themselves, as JSON, their versions and their sizes.
+/// The operations of base and delta that do not depend on the kind of index.
+pub trait AnyBaseDelta: Send + Sync {
+    /// For base and delta: the metadata as JSON, the version and the size.
     fn files(&self) -> Vec<(String, u32, u64)>;
 
-    /// The hash of what the base is of.
+    /// The build of the base.
     fn build_id(&self) -> u64;
 
-    /// How much of a source that has `size` bytes on disk is what the index was made of.
-    /// `None` if `go_on` says no.
+    /// How much of a source with `size` bytes on disk is the source that was indexed. `None` if
+    /// `go_on` returned false.
     ///
     /// # Errors
-    /// What reading says; [`crate::Error::Sidecar`] where the index is damaged.
+    /// Errors of reading; [`crate::Error::Sidecar`] if the index is damaged.
     fn fit(&self, file: &DataFile, size: u64, go_on: &dyn Fn() -> bool) -> Result<Option<Fit>>;
 
-    /// The hashes of some blocks of the source.
+    /// The stored hashes of some blocks of the source.
     ///
     /// # Errors
-    /// [`crate::Error::Sidecar`] where the index is damaged, or has none of them.
+    /// [`crate::Error::Sidecar`] if the index is damaged, or has no hash for one of them.
     fn hashes(&self, blocks: Range<u64>) -> Result<Vec<u64>>;
 
-    /// All of them, and that of what lies behind the blocks: those of one index of it all.
+    /// The hashes of all blocks and of the bytes behind the last one, as one index of the whole
+    /// source has them.
     ///
     /// # Errors
-    /// [`crate::Error::Sidecar`] where the index is damaged.
+    /// [`crate::Error::Sidecar`] if the index is damaged.
     fn all_hashes(&self) -> Result<Vec<u64>>;
 
-    /// Write the file that knows the source as it was last, the delta or a base without one, to an
-    /// empty file, as if it had been made of a source that looks like this. False if `go_on`
-    /// says no.
+    /// Copy the newer file to the empty file `out`, with the size and time of `source`. False if
+    /// `go_on` returned false.
     ///
     /// # Errors
-    /// What writing says; [`crate::Error::Sidecar`] where it is damaged.
+    /// Errors of writing; [`crate::Error::Sidecar`] if it is damaged.
     fn restamp(&self, out: &File, source: SourceMark, go_on: &dyn Fn() -> bool) -> Result<bool>;
 
-    /// Compare all of it with its checksums, and tables with each other. False if `go_on` says
-    /// no.
+    /// Check the checksums of both files and compare their tables. False if `go_on` returned
+    /// false.
     ///
     /// # Errors
-    /// [`crate::Error::Sidecar`] with the first thing that is wrong.
+    /// [`crate::Error::Sidecar`] with the first fault.
     fn verify(&self, go_on: &dyn Fn() -> bool) -> Result<bool>;
 }
 
-impl<I: Index + Send + Sync> AnySegments for Segments<I> {
+impl<I: IndexFile + Send + Sync> AnyBaseDelta for BaseDelta<I> {
     fn files(&self) -> Vec<(String, u32, u64)> {
-        let said =
-            |index: &I| (index.sealed().meta.to_json(), index.version(), index.sealed().size);
-        self.parts().map(|(index, _)| said(index)).collect()
+        let facts = |index: &I| (index.meta().to_json(), index.version(), index.size());
+        self.parts().map(|(index, _)| facts(index)).collect()
     }
 
     fn build_id(&self) -> u64 {
-        self.base.sealed().build_id
+        self.base.build_id()
     }
 
     fn fit(&self, file: &DataFile, size: u64, go_on: &dyn Fn() -> bool) -> Result<Option<Fit>> {
@@ -171,7 +184,7 @@ impl<I: Index + Send + Sync> AnySegments for Segments<I> {
     fn restamp(&self, out: &File, source: SourceMark, go_on: &dyn Fn() -> bool) -> Result<bool> {
         let newest = self.newest();
         let header = newest.header_with(&source);
-        let mut meta = newest.sealed().meta.clone();
+        let mut meta = newest.meta().clone();
         meta.made_of_mut().source = source;
         newest.sealed().copy_with(&header, &meta, out, go_on)
     }
@@ -186,6 +199,6 @@ impl<I: Index + Send + Sync> AnySegments for Segments<I> {
     }
 }
 
-fn made_of<I: Index>(index: &I) -> &super::MadeOf {
-    index.sealed().meta.made_of()
+fn made_of<I: IndexFile>(index: &I) -> &super::MadeOf {
+    index.meta().made_of()
 }

@@ -1,8 +1,8 @@
 //! Answers as a table.
 
 use headrace_core::{
+    cells::{self as core, Spelling},
     json::JsonError,
-    table::{self, Spelling},
 };
 use pyo3::{prelude::*, types::PyBytes};
 
@@ -18,7 +18,7 @@ pub(crate) fn new_columns(
     lines: &[u8],
     known: Vec<String>,
 ) -> PyResult<Vec<String>> {
-    py.detach(|| table::new_columns(lines, &known)).map_err(refused)
+    py.detach(|| core::new_columns(lines, &known)).map_err(refused)
 }
 
 /// The cells of lines of JSON; with `json`, strings are spelled as JSON too.
@@ -30,7 +30,7 @@ pub(crate) fn cells(
     json: bool,
 ) -> PyResult<Cells> {
     let spelling = if json { Spelling::Json } else { Spelling::Text };
-    let found = py.detach(|| table::cells(lines, &columns, spelling)).map_err(refused)?;
+    let found = py.detach(|| core::cells(lines, &columns, spelling)).map_err(refused)?;
     Ok((found.rows, found.others))
 }
 
@@ -42,14 +42,14 @@ pub(crate) fn csv_records<'py>(
     lines: &[u8],
     columns: Vec<String>,
 ) -> PyResult<(Bound<'py, PyBytes>, usize, Option<String>)> {
-    let records = py.detach(|| table::csv_records(lines, &columns)).map_err(refused)?;
+    let records = py.detach(|| core::csv_records(lines, &columns)).map_err(refused)?;
     Ok((PyBytes::new(py, &records.text), records.count, records.stranger))
 }
 
 /// The names of columns as comma-separated values.
 #[pyfunction]
 pub(crate) fn csv_header(py: Python<'_>, columns: Vec<String>) -> Bound<'_, PyBytes> {
-    PyBytes::new(py, &table::csv_header(&columns))
+    PyBytes::new(py, &core::csv_header(&columns))
 }
 
 fn refused(error: JsonError) -> PyErr {

@@ -20,8 +20,8 @@ use key_counts::KeyCounts;
 use super::{
     Fault, Flow, Input, JoinTable, Known, Prune, Reading, Refusal, Stage, Stages, Sum, Watch,
     demand, numbers,
-    per_row::{emptied, write_line},
     row_parser::{Parsed, RowParser},
+    row_query::{emptied, write_line},
 };
 use crate::{
     rows::Row,
@@ -52,7 +52,7 @@ pub enum Reduction {
     /// The largest of them that is not null.
     Max,
     /// Groups of elements, each an array of keys and one of parts in slots: an array of such
-    /// arrays. What the slots are is said by [`OverRows::in_slots`].
+    /// arrays. What the slots are is said by [`StreamQuery::in_slots`].
     Group,
     /// The same with one group, whether there are elements or not.
     Aggregate,
@@ -102,7 +102,7 @@ pub enum Obstacle {
 }
 
 /// A run over all rows.
-pub struct OverRows {
+pub struct StreamQuery {
     stages: Stages,
     sources: Arc<[Kept]>,
     input: Option<Input>,
@@ -146,7 +146,7 @@ enum State {
     Groups(Groups),
 }
 
-impl OverRows {
+impl StreamQuery {
     /// A run that has seen no rows.
     pub fn new(
         stages: Vec<Stage>,

@@ -5,12 +5,12 @@
 //! is read outside of them, and what comes out is one JSON value a line.
 
 mod column;
+mod json_text;
 mod time;
 mod variant;
-mod write;
 
 pub use column::{Column, Key, Kind};
-use write::Writer;
+use json_text::Writer;
 
 use crate::json;
 

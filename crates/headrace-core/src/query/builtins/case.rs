@@ -10,9 +10,8 @@ use base64::{
 };
 
 use super::{
-    Builtin, Run, Size,
-    draft::{Draft, rewritten},
-    limited,
+    Builtin, Run, Size, limited,
+    text_builder::{TextBuilder, rewritten},
 };
 use crate::{
     query::{Fault, Machine},
@@ -218,7 +217,7 @@ pub(super) static BUILTINS: &[Builtin] = &[
 
 // Case
 
-fn capitalize(word: &str, draft: &mut Draft<'_>) -> Result<(), Fault> {
+fn capitalize(word: &str, draft: &mut TextBuilder<'_>) -> Result<(), Fault> {
     let mut rest = word.chars();
     for upper in rest.next().into_iter().flat_map(char::to_uppercase) {
         draft.push(upper)?;
@@ -226,7 +225,7 @@ fn capitalize(word: &str, draft: &mut Draft<'_>) -> Result<(), Fault> {
     draft.push_str(&rest.as_str().to_lowercase())
 }
 
-fn title_case(text: &str, draft: &mut Draft<'_>) -> Result<(), Fault> {
+fn title_case(text: &str, draft: &mut TextBuilder<'_>) -> Result<(), Fault> {
     // Each piece is a word and the white space that ends it, or a further one.
     text.split_inclusive(char::is_whitespace).try_for_each(|word| capitalize(word, draft))
 }
@@ -254,7 +253,7 @@ fn humps(word: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-fn joined(name: &str, separator: &str, draft: &mut Draft<'_>) -> Result<(), Fault> {
+fn joined(name: &str, separator: &str, draft: &mut TextBuilder<'_>) -> Result<(), Fault> {
     for (at, word) in words(name).enumerate() {
         if at > 0 {
             draft.push_str(separator)?;
@@ -264,7 +263,7 @@ fn joined(name: &str, separator: &str, draft: &mut Draft<'_>) -> Result<(), Faul
     Ok(())
 }
 
-fn humped(name: &str, draft: &mut Draft<'_>, first_lower: bool) -> Result<(), Fault> {
+fn humped(name: &str, draft: &mut TextBuilder<'_>, first_lower: bool) -> Result<(), Fault> {
     for (at, word) in words(name).enumerate() {
         if at == 0 && first_lower {
             draft.push_str(&word.to_lowercase())?;
@@ -294,7 +293,7 @@ const BASE64: GeneralPurpose = GeneralPurpose::new(
     GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
 );
 
-fn to_base64(text: &str, draft: &mut Draft<'_>) -> Result<(), Fault> {
+fn to_base64(text: &str, draft: &mut TextBuilder<'_>) -> Result<(), Fault> {
     limited(Size::Bytes(text.len().saturating_mul(4) / 3))?;
     draft.push_str(&BASE64.encode(text))
 }
@@ -303,7 +302,7 @@ fn from_base64(text: &str) -> Option<Vec<u8>> {
     BASE64.decode(text).ok()
 }
 
-fn url_encode(text: &str, draft: &mut Draft<'_>) -> Result<(), Fault> {
+fn url_encode(text: &str, draft: &mut TextBuilder<'_>) -> Result<(), Fault> {
     const DIGITS: &[u8; 16] = b"0123456789ABCDEF";
     for byte in text.bytes() {
         if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
@@ -339,7 +338,7 @@ fn hex_digit(byte: u8) -> Option<u8> {
     char::from(byte).to_digit(16).and_then(|digit| u8::try_from(digit).ok())
 }
 
-fn html_escape(text: &str, draft: &mut Draft<'_>) -> Result<(), Fault> {
+fn html_escape(text: &str, draft: &mut TextBuilder<'_>) -> Result<(), Fault> {
     const SPECIAL: [char; 5] = ['&', '<', '>', '"', '\''];
     for piece in text.split_inclusive(SPECIAL) {
         draft.push_str(piece.strip_suffix(SPECIAL).unwrap_or(piece))?;
@@ -355,7 +354,7 @@ fn html_escape(text: &str, draft: &mut Draft<'_>) -> Result<(), Fault> {
     Ok(())
 }
 
-fn html_unescape(text: &str, draft: &mut Draft<'_>) -> Result<(), Fault> {
+fn html_unescape(text: &str, draft: &mut TextBuilder<'_>) -> Result<(), Fault> {
     // Longer than the longest name and the largest number.
     const LONGEST: usize = 10;
     let mut rest = text;
@@ -402,9 +401,12 @@ mod tests {
 
     use super::*;
 
-    fn draft(text: &str, write: impl FnOnce(&str, &mut Draft<'_>) -> Result<(), Fault>) -> String {
+    fn draft(
+        text: &str,
+        write: impl FnOnce(&str, &mut TextBuilder<'_>) -> Result<(), Fault>,
+    ) -> String {
         let arena = Bump::new();
-        let mut draft = Draft::new(&arena);
+        let mut draft = TextBuilder::new(&arena);
         write(text, &mut draft).unwrap();
         draft.finish().as_str(&arena).unwrap().to_owned()
     }

@@ -8,8 +8,8 @@ use std::cell::Cell;
 
 use super::{
     Wrong,
+    json_text::{float, quoted, spelled, write_base64, write_decimal, write_text},
     time::{write_date, write_timestamp},
-    write::{float, quoted, spelled, write_base64, write_decimal, write_text},
 };
 use crate::value::{write_int, write_string};
 

@@ -66,7 +66,7 @@ pub struct Writing {
 }
 
 /// Runs a program over one row after the other.
-pub struct PerRow {
+pub struct RowQuery {
     program: Arc<Program>,
     writing: Writing,
     sources: Arc<[Kept]>,
@@ -79,7 +79,7 @@ pub struct PerRow {
     pub counts: Counts,
 }
 
-impl PerRow {
+impl RowQuery {
     /// A run that has seen no rows.
     pub fn new(program: Arc<Program>, writing: Writing, reading: Reading, watch: Watch) -> Self {
         let lanes = demand::of_rows(&program, writing.output);

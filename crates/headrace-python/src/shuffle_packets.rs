@@ -1,4 +1,4 @@
-//! Keys on their way to the pieces of an index.
+//! Keys on their way to the segments of an index.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -7,18 +7,18 @@ use pyo3::{prelude::*, types::PyBytes};
 
 use crate::{error::to_python, key_index::KeyScan, sealed_index::ROWS_AT_ONCE, stream::RowStream};
 
-/// Takes keys and where their rows begin, and gives them out by pieces of an index.
+/// Takes keys and where their rows begin, and gives them out by segments of an index.
 #[pyclass(frozen, module = "headrace._native")]
 pub(crate) struct KeyPackets {
-    packets: Mutex<keys::Packets>,
+    packets: Mutex<keys::ShufflePackets>,
 }
 
 #[pymethods]
 impl KeyPackets {
-    /// For so many pieces, a power of two.
+    /// For so many segments, a power of two.
     #[new]
     fn new(pieces: usize) -> Self {
-        Self { packets: Mutex::new(keys::Packets::new(pieces)) }
+        Self { packets: Mutex::new(keys::ShufflePackets::new(pieces)) }
     }
 
     /// Take the keys of some thousand rows of a stream; false when it has ended.
@@ -36,15 +36,15 @@ impl KeyPackets {
         .map_err(to_python)
     }
 
-    /// The packets that have `least` bytes, each with the number of its piece.
+    /// The packets that have `least` bytes, each with the number of its segment.
     fn take<'py>(&self, py: Python<'py>, least: usize) -> Vec<(usize, Bound<'py, PyBytes>)> {
         let full = self.lock().take(least);
-        full.into_iter().map(|(piece, packet)| (piece, PyBytes::new(py, &packet))).collect()
+        full.into_iter().map(|(segment, packet)| (segment, PyBytes::new(py, &packet))).collect()
     }
 }
 
 impl KeyPackets {
-    fn lock(&self) -> MutexGuard<'_, keys::Packets> {
+    fn lock(&self) -> MutexGuard<'_, keys::ShufflePackets> {
         self.packets.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,10 +1,10 @@
-//! Keys on their way to the pieces of an index, in the memory of one process or from one to
+//! Keys on their way to the segments of an index, in the memory of one process or from one to
 //! another.
 //!
-//! A *packet* has records of one piece, in no order: an offset (u64), the length of the key (u32)
+//! A *packet* has records of one segment, in no order: an offset (u64), the length of the key (u32)
 //! and the key, one behind the other, little endian.
 
-use super::{Runs, hash, pieces::piece_of};
+use super::{Runs, hash, set_segments::segment_of};
 use crate::{
     Result,
     sealed::{chunk, unusable},
@@ -12,15 +12,15 @@ use crate::{
 
 const RECORD_BYTES: usize = 12;
 
-/// Packets that are being filled, one for each piece.
-pub struct Packets {
+/// Packets under construction, one for each segment.
+pub struct ShufflePackets {
     filling: Vec<Vec<u8>>,
 }
 
-impl Packets {
-    /// For so many pieces, a power of two.
-    pub fn new(pieces: usize) -> Self {
-        Self { filling: vec![Vec::new(); pieces.max(1).next_power_of_two()] }
+impl ShufflePackets {
+    /// For so many segments, a power of two.
+    pub fn new(segments: usize) -> Self {
+        Self { filling: vec![Vec::new(); segments.max(1).next_power_of_two()] }
     }
 
     /// Add a record.
@@ -30,19 +30,19 @@ impl Packets {
     pub fn push(&mut self, key: &[u8], offset: u64) -> Result<()> {
         let length =
             u32::try_from(key.len()).map_err(|_| unusable(offset, "a key of more than 4 GiB"))?;
-        let piece = piece_of(hash(key), self.filling.len());
-        let packet = &mut self.filling[piece];
+        let segment = segment_of(hash(key), self.filling.len());
+        let packet = &mut self.filling[segment];
         packet.extend_from_slice(&offset.to_le_bytes());
         packet.extend_from_slice(&length.to_le_bytes());
         packet.extend_from_slice(key);
         Ok(())
     }
 
-    /// The packets that have `least` bytes, with the numbers of their pieces.
+    /// The packets that have `least` bytes, with the numbers of their segments.
     pub fn take(&mut self, least: usize) -> Vec<(usize, Vec<u8>)> {
         let full = self.filling.iter_mut().enumerate();
         full.filter(|(_, packet)| !packet.is_empty() && packet.len() >= least)
-            .map(|(piece, packet)| (piece, std::mem::take(packet)))
+            .map(|(segment, packet)| (segment, std::mem::take(packet)))
             .collect()
     }
 }
@@ -91,20 +91,20 @@ mod tests {
             bits in 0_u32..5,
             least in 0_usize..200,
         ) {
-            let pieces = 1 << bits;
+            let segments = 1 << bits;
             let room = || Runs::new(std::env::temp_dir(), 1 << 20);
-            let mut packets = Packets::new(pieces);
-            let mut arrived: Vec<_> = (0..pieces).map(|_| room()).collect();
-            let mut expected: Vec<_> = (0..pieces).map(|_| room()).collect();
-            let mut sent = |packets: &mut Packets, least| {
-                for (piece, packet) in packets.take(least) {
-                    arrived[piece].add(&packet).unwrap();
+            let mut packets = ShufflePackets::new(segments);
+            let mut arrived: Vec<_> = (0..segments).map(|_| room()).collect();
+            let mut expected: Vec<_> = (0..segments).map(|_| room()).collect();
+            let mut sent = |packets: &mut ShufflePackets, least| {
+                for (segment, packet) in packets.take(least) {
+                    arrived[segment].add(&packet).unwrap();
                 }
             };
             for (offset, key) in (0..).zip(&keys) {
                 packets.push(key.as_bytes(), offset).unwrap();
-                let piece = piece_of(hash(key.as_bytes()), pieces);
-                expected[piece].push(key.as_bytes(), offset).unwrap();
+                let segment = segment_of(hash(key.as_bytes()), segments);
+                expected[segment].push(key.as_bytes(), offset).unwrap();
                 sent(&mut packets, least);
             }
             sent(&mut packets, 0);
@@ -121,7 +121,7 @@ mod tests {
 
     #[test]
     fn a_packet_that_is_cut_is_refused() {
-        let mut packets = Packets::new(1);
+        let mut packets = ShufflePackets::new(1);
         packets.push(b"key", 7).unwrap();
         let (_, packet) = packets.take(0).remove(0);
         for length in 1..packet.len() {

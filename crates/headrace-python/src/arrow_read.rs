@@ -3,9 +3,9 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use headrace_core::{
-    columns::{Before, Buffers, Columns, FaultKind, Inferred, Shape},
+    arrow::read::{Before, Buffers, Columns, FaultKind, Inferred, Shape},
     json::Limits,
-    query::{Output, PerRow, Reading, Watch, Writing},
+    query::{Output, Reading, RowQuery, Watch, Writing},
 };
 use pyo3::{exceptions::PyValueError, prelude::*, types::PyBytes};
 
@@ -69,10 +69,10 @@ impl ColumnBuilder {
     }
 }
 
-fn per_row(program: &Program, output: Output, limits: Limits) -> PerRow {
+fn per_row(program: &Program, output: Output, limits: Limits) -> RowQuery {
     let writing = Writing { output, nulls: false, limit: u64::MAX };
     let reading = Reading { limits, frame: None, whole: false };
-    PerRow::new(Arc::clone(&program.program), writing, reading, Watch::new(signals::caught))
+    RowQuery::new(Arc::clone(&program.program), writing, reading, Watch::new(signals::caught))
 }
 
 fn column<'py>(py: Python<'py>, buffers: &Buffers) -> Column<'py> {

@@ -1,41 +1,41 @@
-//! The edges of some nodes, found by looking at all edges one after the other.
+//! Edge scan: find the edges of some nodes by reading every edge.
 //!
-//! So they are found where there is no index, or where there are so many nodes that an index would
-//! not save much.
+//! Used without an index, or when the nodes are so many that index lookups would cost more than
+//! one scan.
 
 use std::collections::{HashMap, HashSet};
 
 use super::{columns::Texts, follow::Direction};
 
-/// Which edges are wanted.
-pub struct Sift {
-    /// Those of these nodes, which are known by the places they were given in; or of all.
+/// The filter of a scan.
+pub struct EdgeScan {
+    /// Wanted nodes and their positions in the request; `None` for all nodes.
     nodes: Option<HashMap<Vec<u8>, u64>>,
     predicates: Option<HashSet<Vec<u8>>>,
     direction: Direction,
 }
 
-/// Edges as they were found, each seen from a node that is wanted.
+/// Matching edges, each from the side of a wanted node, as columns.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Sifted {
-    /// The places of the nodes, if some are wanted only.
+pub struct ScannedEdges {
+    /// Positions of the nodes in the request; empty if all nodes are wanted.
     pub places: Vec<u64>,
-    /// Their ids, if all are.
+    /// Ids of the nodes; empty if only some nodes are wanted.
     pub ids: Texts,
-    /// What edges say.
+    /// The predicates.
     pub predicates: Texts,
-    /// The nodes at the other ends.
+    /// Ids of the nodes at the other ends.
     pub nodes: Texts,
-    /// Where rows begin.
+    /// Bytes at which the rows begin.
     pub offsets: Vec<u64>,
-    /// Whether edges come from their nodes: 1, or 0.
+    /// 1 if the edge leaves the node, 0 if it enters it.
     pub outgoing: Vec<u8>,
 }
 
-impl Sift {
-    /// Edges of `nodes`, or of all of them, with any of `predicates`.
+impl EdgeScan {
+    /// Match edges of `nodes` (default: all) with any of `predicates` (default: all).
     ///
-    /// Of a node that is given twice, the last place counts.
+    /// If a node is given twice, its last position counts.
     pub fn new(
         nodes: Option<Vec<Vec<u8>>>,
         predicates: Option<Vec<Vec<u8>>>,
@@ -48,20 +48,20 @@ impl Sift {
         }
     }
 
-    /// Add an edge as often as it is wanted: from one end, from both, or not at all.
-    pub fn look_at(
+    /// Append the edge to `into` once for each end that matches.
+    pub fn take(
         &self,
         from: &[u8],
         predicate: &[u8],
         to: &[u8],
         offset: u64,
-        into: &mut Sifted,
+        into: &mut ScannedEdges,
     ) {
         if self.predicates.as_ref().is_some_and(|wanted| !wanted.contains(predicate)) {
             return;
         }
         let outgoing = self.direction != Direction::In;
-        // One from a node to itself is one edge of it.
+        // An edge from a node to itself counts once.
         let incoming =
             self.direction == Direction::In || (self.direction == Direction::Both && from != to);
         for (wanted, end, node, outgoing) in
@@ -76,8 +76,8 @@ impl Sift {
         }
     }
 
-    /// Whether a node is wanted; if so, it is added.
-    fn is_of(&self, end: &[u8], into: &mut Sifted) -> bool {
+    /// Append the node if it is wanted; false if it is not.
+    fn is_of(&self, end: &[u8], into: &mut ScannedEdges) -> bool {
         match &self.nodes {
             None => into.ids.push(end),
             Some(nodes) => match nodes.get(end) {
@@ -96,10 +96,10 @@ mod tests {
     const EDGES: [[&[u8]; 3]; 4] =
         [[b"a", b"p", b"b"], [b"b", b"q", b"a"], [b"c", b"p", b"c"], [b"a", b"q", b"c"]];
 
-    fn found(sift: &Sift) -> Sifted {
-        let mut found = Sifted::default();
+    fn found(scan: &EdgeScan) -> ScannedEdges {
+        let mut found = ScannedEdges::default();
         for ([from, predicate, to], offset) in EDGES.into_iter().zip(0..) {
-            sift.look_at(from, predicate, to, offset, &mut found);
+            scan.take(from, predicate, to, offset, &mut found);
         }
         found
     }
@@ -121,7 +121,7 @@ mod tests {
                 b"bbcca",
             ),
         ] {
-            let found = found(&Sift::new(Some(texts(b"ca")), None, direction));
+            let found = found(&EdgeScan::new(Some(texts(b"ca")), None, direction));
             assert_eq!((found.places, found.offsets), (places, offsets), "{direction:?}");
             assert_eq!((found.outgoing, &found.nodes.bytes[..]), (outgoing, nodes));
             assert_eq!(found.ids, Texts::default());
@@ -130,7 +130,7 @@ mod tests {
 
     #[test]
     fn edges_of_all_nodes_have_their_ids() {
-        let found = found(&Sift::new(None, Some(texts(b"q")), Direction::Both));
+        let found = found(&EdgeScan::new(None, Some(texts(b"q")), Direction::Both));
         assert_eq!((&found.ids.bytes[..], &found.nodes.bytes[..]), (&b"baac"[..], &b"abca"[..]));
         assert_eq!((&found.predicates.bytes[..], found.offsets), (&b"qqqq"[..], vec![1, 1, 3, 3]));
         assert!(found.places.is_empty());

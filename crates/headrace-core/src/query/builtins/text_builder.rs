@@ -15,9 +15,9 @@ use crate::{
 const PAGE_BYTES: usize = 4096;
 
 /// A text that is being written, up to the size that `limited` allows.
-pub(super) struct Draft<'r>(BumpString<'r>);
+pub(super) struct TextBuilder<'r>(BumpString<'r>);
 
-impl<'r> Draft<'r> {
+impl<'r> TextBuilder<'r> {
     pub(super) fn new(arena: &'r Bump) -> Self {
         Self(BumpString::new_in(arena))
     }
@@ -57,7 +57,7 @@ impl<'r> Draft<'r> {
 pub(super) fn rewritten<'r>(
     machine: &Machine<'_, 'r>,
     receiver: Value<'r>,
-    rewrite: impl FnOnce(&'r str, &mut Draft<'r>) -> Result<(), Fault>,
+    rewrite: impl FnOnce(&'r str, &mut TextBuilder<'r>) -> Result<(), Fault>,
 ) -> Evaluated<'r> {
     let Some(text) = receiver.as_str(machine.arena) else { return Ok(receiver) };
     written(machine, |draft| rewrite(text, draft))
@@ -66,9 +66,9 @@ pub(super) fn rewritten<'r>(
 /// The text that `write` writes.
 pub(super) fn written<'r>(
     machine: &Machine<'_, 'r>,
-    write: impl FnOnce(&mut Draft<'r>) -> Result<(), Fault>,
+    write: impl FnOnce(&mut TextBuilder<'r>) -> Result<(), Fault>,
 ) -> Evaluated<'r> {
-    let mut draft = Draft::new(machine.arena);
+    let mut draft = TextBuilder::new(machine.arena);
     write(&mut draft)?;
     Ok(draft.finish())
 }
@@ -122,7 +122,7 @@ mod tests {
     #[test]
     fn a_draft_ends_at_its_limit() {
         let arena = Bump::new();
-        let mut draft = Draft::new(&arena);
+        let mut draft = TextBuilder::new(&arena);
         assert!(draft.push_times("ab", usize::MAX).is_err());
         assert!(draft.push_times("", usize::MAX).is_ok());
         assert!(draft.push_times("ab", 2).is_ok());
