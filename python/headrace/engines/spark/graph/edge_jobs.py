@@ -6,6 +6,7 @@ Where an edge goes depends on the edge alone, so that a task that is tried again
 from __future__ import annotations
 
 import pickle
+from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING
@@ -24,11 +25,10 @@ from headrace.engines.spark.graph.edge_task import (
 )
 from headrace.engines.spark.graph.expansion import EdgeTasks
 from headrace.engines.spark.session.session import session
-from headrace.engines.spark.session.version_guard import SameVersion
-from headrace.engines.spark.shuffle.query_frames import numbered
 from headrace.engines.spark.tasks.cancel import cancellable
 from headrace.engines.spark.tasks.failure_text import in_one_line
-from headrace.engines.spark.tasks.run import rows_by_partition, run_each
+from headrace.engines.spark.tasks.run import numbered, rows_by_partition, run_each
+from headrace.engines.spark.tasks.task import NumberedTask, Task, shared
 from headrace.errors import KeyIndexError, SparkFailedError
 from headrace.kernel.graph import EdgeSift
 
@@ -90,37 +90,32 @@ def _seen(
     fields: EdgeFields,
     doubts: Doubts,
 ) -> Sequence[Doubts]:
-    return run_each(spark, Looking(tasks, fields, doubts), len(tasks))
+    return run_each(spark, partial(_seen_by, tasks, fields, doubts), len(tasks))
 
 
-class Looking:
-    """What each task looks for."""
-
-    def __init__(
-        self,
-        tasks: Sequence[Sequence[PlacedFragment]],
-        fields: EdgeFields,
-        doubts: Doubts,
-    ) -> None:
-        self._tasks, self._fields, self._doubts = tasks, fields, doubts
-
-    def __call__(self, task: int) -> Doubts:
-        """Look for it."""
-        return seen_in(self._tasks[task], self._fields, self._doubts)
+def _seen_by(
+    tasks: Sequence[Sequence[PlacedFragment]],
+    fields: EdgeFields,
+    doubts: Doubts,
+    task: int,
+) -> Doubts:
+    return seen_in(tasks[task], fields, doubts)
 
 
 def _chunks(spark: SparkSession, hop: Hop) -> DataFrame:
     """Return the chunks of a level, in partitions that are in order."""
     if hop.strategy == "index":
         tasks = -(-len(hop.nodes) // _NODES_OF_A_TASK)
-        found = numbered(spark, tasks).mapInArrow(ByIndexes(hop, tasks), _CHUNKS)
+        found = numbered(spark, tasks).mapInArrow(LookUpEdges(hop, tasks), _CHUNKS)
         if tasks == 1:
             return found
         ordered = found.repartitionById(tasks, F.col("task").cast("int"))
         return ordered.sortWithinPartitions("number")
     count = len(hop.tasks)
     if hop.strategy == "broadcast":
-        edges = numbered(spark, count).mapInArrow(OfNodes(hop), _OF_NODES)
+        edges = numbered(spark, count).mapInArrow(
+            ScanEdges(hop.nodes, hop.tasks, hop.wanted), _OF_NODES
+        )
     else:
         places = pa.table(
             {
@@ -128,34 +123,31 @@ def _chunks(spark: SparkSession, hop: Hop) -> DataFrame:
                 "place": pa.array(range(len(hop.nodes)), "int64"),
             }
         )
-        found = numbered(spark, count).mapInArrow(OfAll(hop), _OF_ALL)
+        found = numbered(spark, count).mapInArrow(
+            ScanEdges(None, hop.tasks, hop.wanted), _OF_ALL
+        )
         edges = found.join(spark.createDataFrame(places), "id").drop("id")
     parts = max(min(count, len(hop.nodes) // _NODES_OF_A_TASK), 1)
     part = F.floor(F.col("place") * parts / len(hop.nodes)).cast("int")
     ordered = edges.repartitionById(parts, part)
     ordered = ordered.sortWithinPartitions("place", "task", "number")
-    return ordered.mapInArrow(Thinning(hop.wanted), _CHUNKS)
+    return ordered.mapInArrow(ThinEdges(hop.wanted), _CHUNKS)
 
 
-class ByIndexes:
-    """The function of tasks that are led to edges; it is sent to them as plain data."""
+@dataclass(frozen=True)
+class LookUpEdges(NumberedTask):
+    """Finds the edges of each task's share of the nodes by indexes."""
 
-    def __init__(self, hop: Hop, tasks: int) -> None:
-        self._version = SameVersion()  # the first that is unpickled
-        self._hop = hop
-        self._tasks = tasks
+    hop: Hop
+    tasks: int
 
-    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Give the edges of the nodes of the tasks whose numbers come."""
-        hop = self._hop
-        for batch in batches:
-            for task in batch.column(0).to_pylist():
-                first, end = (
-                    len(hop.nodes) * at // self._tasks for at in (task, task + 1)
-                )
-                nodes = hop.nodes[first:end]
-                edges = by_indexes(hop.indexes, hop.wanted, nodes, first)
-                yield from _in_chunks(task, thinned(edges, hop.wanted))
+    def run(self, task: int) -> Iterator[pa.RecordBatch]:
+        """Yield the edges of the nodes of one task."""
+        hop = self.hop
+        first, end = (len(hop.nodes) * at // self.tasks for at in (task, task + 1))
+        nodes = hop.nodes[first:end]
+        edges = by_indexes(hop.indexes, hop.wanted, nodes, first)
+        yield from _in_chunks(task, thinned(edges, hop.wanted))
 
 
 def _in_chunks(task: int, edges: Iterable[FoundEdge]) -> Iterator[pa.RecordBatch]:
@@ -175,57 +167,25 @@ def _in_chunks(task: int, edges: Iterable[FoundEdge]) -> Iterator[pa.RecordBatch
         number += 1
 
 
-_kept: dict[str, EdgeSift] = {}
+@dataclass(frozen=True)
+class ScanEdges(NumberedTask):
+    """Scans the fragments of each task for the edges of `nodes`, or for all edges if None."""
 
+    nodes: Sequence[str] | None
+    tasks: Sequence[Sequence[PlacedFragment]]
+    wanted: EdgesWanted
+    job: str = field(default_factory=lambda: uuid4().hex)
 
-class OfNodes:
-    """The function of tasks that scan for the edges of nodes that they hold."""
+    def run(self, task: int) -> Iterator[pa.RecordBatch]:
+        """Yield the edges of one task, numbered in their order."""
+        sift, number = shared(self.job, self._sift), 0
+        for before, found in by_scan(self.tasks[task], self.wanted.fields, sift):
+            yield _columns(task, number, before, found)
+            number += len(found)
 
-    def __init__(self, hop: Hop) -> None:
-        self._version = SameVersion()  # the first that is unpickled
-        self._hop = hop
-        self._name = uuid4().hex
-
-    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Give the edges among the rows of the tasks whose numbers come."""
-        # The tasks of one process share what they hold.
-        if self._name not in _kept:
-            _kept.clear()
-            _kept[self._name] = _sift(self._hop.nodes, self._hop.wanted)
-        hop = self._hop
-        yield from _scanned(batches, hop.tasks, hop.wanted, _kept[self._name])
-
-
-class OfAll:
-    """The function of tasks that give all edges that may be wanted."""
-
-    def __init__(self, hop: Hop) -> None:
-        self._version = SameVersion()  # the first that is unpickled
-        self._tasks, self._wanted = hop.tasks, hop.wanted
-
-    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Give the edges among the rows of the tasks whose numbers come."""
-        sift = _sift(None, self._wanted)
-        yield from _scanned(batches, self._tasks, self._wanted, sift)
-
-
-def _sift(nodes: Sequence[str] | None, wanted: EdgesWanted) -> EdgeSift:
-    return EdgeSift(nodes, predicates=wanted.predicates, direction=wanted.direction)
-
-
-def _scanned(
-    batches: Iterable[pa.RecordBatch],
-    tasks: Sequence[Sequence[PlacedFragment]],
-    wanted: EdgesWanted,
-    sift: EdgeSift,
-) -> Iterator[pa.RecordBatch]:
-    """Yield the edges that tasks find, with their numbers in these."""
-    for batch in batches:
-        for task in batch.column(0).to_pylist():
-            number = 0
-            for before, found in by_scan(tasks[task], wanted.fields, sift):
-                yield _columns(task, number, before, found)
-                number += len(found)
+    def _sift(self) -> EdgeSift:
+        predicates, direction = self.wanted.predicates, self.wanted.direction
+        return EdgeSift(self.nodes, predicates=predicates, direction=direction)
 
 
 def _columns(task: int, number: int, before: int, found: SiftedEdges) -> pa.RecordBatch:
@@ -258,15 +218,14 @@ def _texts(texts: Texts) -> pa.Array:
     return pa.Array.from_buffers(pa.large_string(), len(texts), buffers).cast("string")
 
 
-class Thinning:
-    """The function of tasks that get edges in their order."""
+@dataclass(frozen=True)
+class ThinEdges(Task):
+    """Drops the edges that change no result, of edges in their order."""
 
-    def __init__(self, wanted: EdgesWanted) -> None:
-        self._version = SameVersion()  # the first that is unpickled
-        self._wanted = wanted
+    wanted: EdgesWanted
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Put those that make a difference into chunks."""
+        """Yield chunks of the edges that are kept."""
         edges = (
             FoundEdge._make(edge)
             for batch in batches
@@ -275,4 +234,4 @@ class Thinning:
                 strict=True,
             )
         )
-        yield from _in_chunks(0, thinned(edges, self._wanted))
+        yield from _in_chunks(0, thinned(edges, self.wanted))

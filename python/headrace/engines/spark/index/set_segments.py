@@ -9,7 +9,7 @@ whichever machine, writes the same bytes.
 from __future__ import annotations
 
 import pickle
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import gettempdir
 from typing import TYPE_CHECKING
@@ -19,9 +19,9 @@ import pyarrow as pa
 from headrace.engines.index.collect import ScanOptions
 from headrace.engines.index.set_slices import without_duplicates
 from headrace.engines.spark.session.session import session
-from headrace.engines.spark.session.version_guard import SameVersion
 from headrace.engines.spark.source.partitions import absolute
-from headrace.engines.spark.tasks.run import SCHEMA, answered, results_of
+from headrace.engines.spark.tasks.run import SCHEMA, answered, numbered, results_of
+from headrace.engines.spark.tasks.task import NumberedTask, Task
 from headrace.kernel.key_index import KeyRuns
 
 if TYPE_CHECKING:
@@ -77,10 +77,10 @@ class ByTasks:
         tasks = list(_packed(cut, self._task_bytes))
         # A task at least, for it begins the segments.
         count = max(len(tasks), 1)
-        frame = self._spark.range(0, count, 1, count)
-        packets = frame.mapInArrow(Scan(how, tasks), _PACKETS)
+        frame = numbered(self._spark, count)
+        packets = frame.mapInArrow(ScanSlices(how, tasks), _PACKETS)
         by_segment = packets.repartitionById(how.segments, "segment")
-        write = Write(how, tuple(kept), directory.absolute(), self._memory)
+        write = WriteSegment(how, tuple(kept), directory.absolute(), self._memory)
         written = by_segment.mapInArrow(write, SCHEMA)
         tell = _telling(cut, self._progress)
         results = results_of(self._spark, written, how.segments, tell)
@@ -138,29 +138,26 @@ def _packed(cut: Sequence[Slice], task_bytes: int) -> Iterator[list[tuple[int, S
         yield run
 
 
-class Scan:
-    """The function that scanning tasks run; it is sent to them as plain data."""
+@dataclass(frozen=True)
+class ScanSlices(NumberedTask):
+    """Scans the slices of each task, and sends packets of keys to the segments."""
 
-    def __init__(self, how: SetScan, tasks: Sequence[list[tuple[int, Slice]]]) -> None:
-        self._version = SameVersion()  # the first that is unpickled
-        self._how = how
-        self._tasks = tasks
+    how: SetScan
+    tasks: Sequence[list[tuple[int, Slice]]]
 
-    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Scan the slices of the tasks whose numbers come."""
-        for batch in batches:
-            for task in batch.column(0).to_pylist():
-                if task == 0:
-                    # So that each segment has a row, and with it a task.
-                    for segment in range(self._how.segments):
-                        yield _packet(segment, _KEYS, b"")
-                if task < len(self._tasks):
-                    yield from self._scanned(self._tasks[task])
+    def run(self, task: int) -> Iterator[pa.RecordBatch]:
+        """Yield the packets of one task."""
+        if task == 0:
+            # So that each segment has a row, and with it a task.
+            for segment in range(self.how.segments):
+                yield _packet(segment, _KEYS, b"")
+        if task < len(self.tasks):
+            yield from self._scanned(self.tasks[task])
 
     def _scanned(self, run: list[tuple[int, Slice]]) -> Iterator[pa.RecordBatch]:
-        opened = self._how.opened()
+        opened = self.how.opened()
         for number, part in run:
-            scanning = self._how.scan(part, opened)
+            scanning = self.how.scan(part, opened)
             for segment, packet in scanning.packets():
                 yield _packet(segment, _KEYS, packet)
             # What was found comes to the driver with the first segment.
@@ -172,25 +169,18 @@ def _packet(segment: int, number: int, packet: bytes) -> pa.RecordBatch:
     return pa.record_batch(columns, schema=_ARROW_PACKETS)
 
 
-class Write:
-    """The function that writing tasks run; it is sent to them as plain data."""
+@dataclass(frozen=True)
+class WriteSegment(Task):
+    """Writes the segment that the packets of a partition belong to."""
 
-    def __init__(
-        self,
-        how: SetScan,
-        kept: Sequence[KeptSegment | None],
-        directory: Path,
-        memory: int,
-    ) -> None:
-        self._version = SameVersion()  # the first that is unpickled
-        self._how = how
-        self._kept = kept
-        self._directory = directory
-        self._memory = memory
+    how: SetScan
+    kept: Sequence[KeptSegment | None]
+    directory: Path
+    memory: int
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Write the segment whose packets come."""
-        runs = KeyRuns(Path(gettempdir()), self._memory)
+        runs = KeyRuns(Path(gettempdir()), self.memory)
         found: list[tuple[int, SliceCounts]] = []
         segment = -1
         for batch in batches:
@@ -204,5 +194,5 @@ class Write:
             yield answered(segment, lambda: (self._written(segment, runs), found))
 
     def _written(self, segment: int, runs: KeyRuns) -> MadeSegment | DuplicateKeyError:
-        kept = self._kept[segment]
-        return self._how.write(segment, runs, self._directory, kept)
+        kept = self.kept[segment]
+        return self.how.write(segment, runs, self.directory, kept)

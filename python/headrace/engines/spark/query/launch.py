@@ -7,19 +7,21 @@ PySpark, and that by its DataFrames alone.
 from __future__ import annotations
 
 import pickle
+from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
 import pyarrow as pa
 
+from headrace.engines.spark.query.task import TaskRun
 from headrace.engines.spark.session.session import session
-from headrace.engines.spark.session.version_guard import SameVersion
-from headrace.engines.spark.shuffle.query_frames import numbered, shuffled, task_run
+from headrace.engines.spark.shuffle.query_frames import shuffled
 from headrace.engines.spark.tasks.cancel import cancellable
 from headrace.engines.spark.tasks.failure_text import in_one_line
 from headrace.engines.spark.tasks.progress import telling
-from headrace.engines.spark.tasks.run import rows_by_partition
+from headrace.engines.spark.tasks.run import numbered, rows_by_partition
+from headrace.engines.spark.tasks.task import NumberedTask, shared
 from headrace.errors import SparkFailedError
 
 if TYPE_CHECKING:
@@ -77,45 +79,46 @@ def _answered(
     spark: SparkSession, query: TaskQuery, tasks: Sequence[Sequence[Fragment]]
 ) -> Iterator[tuple[int, bytes]]:
     """Yield the chunks of tasks in the order of these."""
-    asking = Asking(query, tasks)
-    chunks = numbered(spark, len(tasks)).mapInArrow(asking, _SCHEMA)
-    parts = asking.parts[-1] + 1
-    if parts == 1:
+    parts = _parts(query, tasks)
+    task = RunFragments(query, tasks, parts)
+    chunks = numbered(spark, len(tasks)).mapInArrow(task, _SCHEMA)
+    if parts[-1] == 0:
         # They are fetched together: no shuffle need put them on disk.
         few = chunks.select("task", "number", "chunk").collect()
         yield from ((task, chunk) for task, _number, chunk in sorted(few))
         return
-    ordered = chunks.repartitionById(parts, "part")
+    ordered = chunks.repartitionById(parts[-1] + 1, "part")
     ordered = ordered.sortWithinPartitions("task", "number")
     yield from rows_by_partition(spark, ordered.select("task", "chunk"))
 
 
-class Asking:
-    """The function that tasks run; it is sent to them as plain data."""
+@dataclass(frozen=True)
+class RunFragments(NumberedTask):
+    """Runs a query over the fragments of each task.
 
-    def __init__(self, query: TaskQuery, tasks: Sequence[Sequence[Fragment]]) -> None:
-        self._version = SameVersion()  # the first that is unpickled
-        self._query = query
-        self._tasks = tasks
-        self._name = uuid4().hex
-        sizes = [sum(map(_size, task)) for task in tasks]
-        self.parts = [0] * len(tasks) if query.gives_little else _parts(sizes)
+    `parts` has, for each task, the number of the group that the driver fetches together.
+    """
 
-    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Ask the fragments of the tasks whose numbers come."""
-        run = task_run(self._name, self._query)
-        for batch in batches:
-            for task in batch.column(0).to_pylist():
-                part = self.parts[task]
-                for number, chunk in enumerate(run.ask_all(self._tasks[task])):
-                    columns = [[task], [number], [part], [pickle.dumps(chunk)]]
-                    yield pa.record_batch(columns, schema=_ARROW_SCHEMA)
+    query: TaskQuery
+    tasks: Sequence[Sequence[Fragment]]
+    parts: Sequence[int]
+    job: str = field(default_factory=lambda: uuid4().hex)
+
+    def run(self, task: int) -> Iterator[pa.RecordBatch]:
+        """Yield the chunks of one task."""
+        run = shared(self.job, lambda: TaskRun(self.query))
+        for number, chunk in enumerate(run.ask_all(self.tasks[task])):
+            columns = [[task], [number], [self.parts[task]], [pickle.dumps(chunk)]]
+            yield pa.record_batch(columns, schema=_ARROW_SCHEMA)
 
 
-def _parts(sizes: Sequence[int]) -> list[int]:
-    """Return for each task the number of the run that is fetched together."""
+def _parts(query: TaskQuery, tasks: Sequence[Sequence[Fragment]]) -> list[int]:
+    """Return, for each task, the number of the group that is fetched together."""
+    if query.gives_little:
+        return [0] * len(tasks)
     parts, part, held = [], 0, 0
-    for size in sizes:
+    for task in tasks:
+        size = sum(map(_size, task))
         if held and held + size > _PART_BYTES:
             part, held = part + 1, 0
         held += size

@@ -19,6 +19,7 @@ from headrace.engines.spark.shuffle.stage_task import (
     made_lines,
     made_schema,
 )
+from headrace.engines.spark.tasks.task import Task
 from headrace.errors import JoinKeyTooLargeError
 from headrace.kernel.programs import Program, Stage, StreamQuery
 from headrace.kernel.rows import END, RowBatch
@@ -34,7 +35,7 @@ _AT_ONCE = 256 << 20
 
 
 @dataclass(frozen=True)
-class Joining:
+class Joining(Task):
     """The function that tasks run, over the columns `side` (0 is right) and those of a keyed frame.
 
     It gives the lines that each left row becomes, in the order of their `place`; for a row

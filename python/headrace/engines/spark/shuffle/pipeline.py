@@ -16,12 +16,18 @@ from pyspark import TaskContext
 
 from headrace.engines.rows.fragment import rows_of
 from headrace.engines.rows.partition_key import PathKeys
-from headrace.engines.spark.session.version_guard import SameVersion
 from headrace.engines.spark.shuffle import frames, key_sample
 from headrace.engines.spark.shuffle.key_columns import keyed_columns
 from headrace.engines.spark.shuffle.key_sample import Sampling
 from headrace.engines.spark.sink.arrow_to_json import json_lines
-from headrace.engines.spark.tasks.run import SCHEMA, answered, results_of, run_each
+from headrace.engines.spark.tasks.run import (
+    SCHEMA,
+    answered,
+    numbered,
+    results_of,
+    run_each,
+)
+from headrace.engines.spark.tasks.task import NumberedTask, Task
 from headrace.errors import RowFailedError, UsageError
 from headrace.kernel.sort_keys import KeyedRows
 from headrace.kernel.values import MAX_DEPTH
@@ -118,16 +124,14 @@ def join(
 
 
 def _keyed(spark: SparkSession, rows: Keyed) -> DataFrame:
-    # Each task begins with one number: its own. Without any, there is one that is none.
-    count = len(rows.fragments)
-    numbers = spark.range(0, count, 1, max(count, 1))
-    return numbers.mapInArrow(Keying(rows), frames.SCHEMA)
+    tasks = numbered(spark, len(rows.fragments))
+    return tasks.mapInArrow(KeyLines(rows), frames.SCHEMA)
 
 
 def _written(
     spark: SparkSession, moved: DataFrame, moving: Moving, parts: int, tell: Tell
 ) -> list[MovedDone]:
-    writing = Writing(moving.job, moving.rows.known)
+    writing = WriteParts(moving.job, moving.rows.known)
     wanted = [name for name in _MOVED if name in moved.columns]
     frame = moved.select(*wanted).mapInArrow(writing, SCHEMA)
     return results_of(spark, frame, parts, tell)
@@ -163,49 +167,45 @@ class Sampled:
         return sampling.taken()
 
 
-class Keying:
-    """Gives the lines of tasks their keys."""
+@dataclass(frozen=True)
+class KeyLines(NumberedTask):
+    """Gives the lines of each task their keys."""
 
-    def __init__(self, rows: Keyed) -> None:
-        self._version = SameVersion()  # the first that is unpickled
-        self._rows = rows
+    rows: Keyed
 
-    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Read the rows of the tasks whose numbers come."""
-        for batch in batches:
-            for task in batch.column(0).to_pylist():
-                number = 0
-                for keyed in keyed_rows(self._rows, task):
-                    yield self._placed(task, number, keyed)
-                    number += keyed.length
+    def run(self, task: int) -> Iterator[pa.RecordBatch]:
+        """Yield the keyed lines of one task."""
+        number = 0
+        for keyed in keyed_rows(self.rows, task):
+            yield self._placed(task, number, keyed)
+            number += keyed.length
 
     def _placed(self, task: int, number: int, keyed: KeyedElements) -> pa.RecordBatch:
         columns = keyed_columns(task, number, keyed)
-        if task < self._rows.known:
+        if task < self.rows.known:
             columns["line"] = pa.nulls(keyed.length, "binary")
         return pa.record_batch(columns)
 
 
-class Writing:
-    """Puts the lines of a partition aside; rows without one are only counted."""
+@dataclass(frozen=True)
+class WriteParts(Task):
+    """Writes the lines of a partition as staged parts; rows without a line are only counted."""
 
-    def __init__(self, job: Job, known: int) -> None:
-        self._version = SameVersion()
-        self._job = job
-        self._known = known
+    job: Job
+    known: int
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Write a partition, and say what came of it."""
+        """Write a partition; yield its result."""
         task = TaskContext.get().partitionId()
         yield answered(task, lambda: self._write(task, batches))
 
     def _write(self, task: int, batches: Iterator[pa.RecordBatch]) -> MovedDone:
-        path = self._job.partition_by
+        path = self.job.partition_by
         keys = None if path is None else PathKeys(path, MAX_DEPTH)
         read, kept = _Rows(), _Rows()
-        with self._job.attempt(task, keys) as written:
+        with self.job.attempt(task, keys) as written:
             for batch in batches:
-                new = batch.filter(pc.greater_equal(batch["task"], self._known))
+                new = batch.filter(pc.greater_equal(batch["task"], self.known))
                 _refuse_failed(new)
                 read.add(new)
                 lines = new.filter(_has_line(new))

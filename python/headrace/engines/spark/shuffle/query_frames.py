@@ -7,6 +7,7 @@ chunks, as the driver takes them.
 from __future__ import annotations
 
 import pickle
+from dataclasses import dataclass, field
 from itertools import groupby
 from operator import itemgetter
 from typing import TYPE_CHECKING
@@ -24,7 +25,6 @@ from headrace.engines.spark.query.task import (
     Sorting,
     TaskRun,
 )
-from headrace.engines.spark.session.version_guard import SameVersion
 from headrace.engines.spark.shuffle.finish_task import Element, Finishing
 from headrace.engines.spark.shuffle.frames import (
     SCHEMA,
@@ -36,7 +36,9 @@ from headrace.engines.spark.shuffle.frames import (
 from headrace.engines.spark.shuffle.group_task import Grouping, Member, Piece
 from headrace.engines.spark.shuffle.join_task import Joining
 from headrace.engines.spark.shuffle.key_columns import integers, keyed_columns
-from headrace.engines.spark.shuffle.stage_task import Passing
+from headrace.engines.spark.shuffle.stage_task import PassStages
+from headrace.engines.spark.tasks.run import numbered
+from headrace.engines.spark.tasks.task import NumberedTask, Task, shared
 from headrace.kernel.programs import SiftedRow
 from headrace.kernel.values import DEEPEST
 from headrace.physical.query_plan import PlainStage
@@ -73,7 +75,7 @@ def shuffled(
     spark: SparkSession, query: TaskQuery, tasks: Sequence[Sequence[Fragment]]
 ) -> DataFrame:
     """Return the chunks that a shuffle gives, in its order."""
-    keyed = numbered(spark, len(tasks)).mapInArrow(KeyedTasks(query, tasks), _KEYED)
+    keyed = numbered(spark, len(tasks)).mapInArrow(KeyElements(query, tasks), _KEYED)
     match query.shuffle:
         case Sorting(bounds):
             lines = keyed.select("task", "number", "key", "line")
@@ -83,13 +85,13 @@ def shuffled(
             firsts = first_of_each_key(keyed, buckets, tasks=len(tasks))
             if behind is None:
                 return firsts.mapInArrow(chunks_of_rows, _CHUNKS)
-            passing = Passing(_codes(behind), DEEPEST, query.known, _ELEMENT)
+            passing = PassStages(_codes(behind), DEEPEST, query.known, _ELEMENT)
             # They stay where they are.
             passed = firsts.mapInArrow(passing, passing.schema)
-            return passed.mapInArrow(FinishedTasks(query, behind), _CHUNKS)
+            return passed.mapInArrow(FinishElements(query, behind), _CHUNKS)
         case Joined(join, other, other_tasks, buckets, behind):
             others = numbered(spark, len(other_tasks)).mapInArrow(
-                KeyedTasks(other, other_tasks), _KEYED
+                KeyElements(other, other_tasks), _KEYED
             )
             joining = Joining(
                 join.kind,
@@ -107,9 +109,9 @@ def shuffled(
             )
             if behind is None:
                 return joined.mapInArrow(chunks_of_rows, _CHUNKS)
-            return joined.mapInArrow(FinishedTasks(query, behind), _CHUNKS)
+            return joined.mapInArrow(FinishElements(query, behind), _CHUNKS)
         case Grouped(plan, buckets):
-            grouping = GroupedTasks(query, plan)
+            grouping = MakeGroups(query, plan)
             lines = keyed.select("task", "number", "key", "line")
             made = grouped_lines(lines, grouping, buckets)
             return made.mapInArrow(chunks_of_pieces, _CHUNKS)
@@ -123,40 +125,21 @@ def _codes(plan: StreamPlan) -> tuple[bytes, ...]:
     return tuple(stage.code for stage in plain if stage.code is not None)
 
 
-def numbered(spark: SparkSession, count: int) -> DataFrame:
-    """Return a frame with which each of so many tasks begins with one number: its own."""
-    return spark.range(0, count, 1, max(count, 1))
+@dataclass(frozen=True)
+class KeyElements(NumberedTask):
+    """Gives the elements of each task their keys, before a shuffle."""
 
+    query: TaskQuery
+    tasks: Sequence[Sequence[Fragment]]
+    job: str = field(default_factory=lambda: uuid4().hex)
 
-_kept: dict[str, TaskRun] = {}
-
-
-def task_run(name: str, query: TaskQuery) -> TaskRun:
-    """Return the run of a job: the tasks of one process share what joins hold."""
-    if name not in _kept:
-        _kept.clear()
-        _kept[name] = TaskRun(query)
-    return _kept[name]
-
-
-class KeyedTasks:
-    """The function that tasks run before a shuffle; it is sent to them as plain data."""
-
-    def __init__(self, query: TaskQuery, tasks: Sequence[Sequence[Fragment]]) -> None:
-        self._version = SameVersion()  # the first that is unpickled
-        self._query = query
-        self._tasks = tasks
-        self._name = uuid4().hex
-
-    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Give the elements of the tasks whose numbers come."""
-        run = task_run(self._name, self._query)
-        for batch in batches:
-            for task in batch.column(0).to_pylist():
-                before = 0
-                for fragment, first, keyed in run.keyed(self._tasks, task):
-                    yield self._placed(task, before, fragment, first, keyed)
-                    before += keyed.length
+    def run(self, task: int) -> Iterator[pa.RecordBatch]:
+        """Yield the keyed elements of one task."""
+        run = shared(self.job, lambda: TaskRun(self.query))
+        before = 0
+        for fragment, first, keyed in run.keyed(self.tasks, task):
+            yield self._placed(task, before, fragment, first, keyed)
+            before += keyed.length
 
     def _placed(
         self, task: int, before: int, fragment: int, first: int, keyed: KeyedElements
@@ -170,7 +153,7 @@ class KeyedTasks:
             "offset": pa.Array.from_buffers(pa.int64(), length, offsets),
         }
         placed = pa.record_batch(columns)
-        if self._query.nulls:
+        if self.query.nulls:
             return placed
         return placed.filter(pc.not_equal(placed.column("line"), b"null"))
 
@@ -183,17 +166,16 @@ def chunks_of_lines(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatc
             yield _chunk(0, Chunk(0, 0, lines=lines))
 
 
-class FinishedTasks:
-    """The function that tasks run behind a shuffle, over what `Passing` gives."""
+@dataclass(frozen=True)
+class FinishElements(Task):
+    """Makes chunks of elements behind a shuffle and the stages of `PassStages`."""
 
-    def __init__(self, query: TaskQuery, behind: StreamPlan) -> None:
-        self._version = SameVersion()  # the first that is unpickled
-        self._query = query
-        self._behind = behind
+    query: TaskQuery
+    behind: StreamPlan
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Make chunks of the elements of a partition."""
-        finishing = Finishing(self._query, self._behind)
+        finishing = Finishing(self.query, self.behind)
         names = ("task", *_PLACE, "line", *_FAILURE)
         for batch in batches:
             columns = [batch.column(name).to_pylist() for name in names]
@@ -202,13 +184,12 @@ class FinishedTasks:
                 yield _chunk(task, chunk)
 
 
-class GroupedTasks:
-    """The function that tasks run over elements that are sorted by their groups."""
+@dataclass(frozen=True)
+class MakeGroups(Task):
+    """Makes groups of elements that are sorted by their keys."""
 
-    def __init__(self, query: TaskQuery, plan: GroupPlan) -> None:
-        self._version = SameVersion()  # the first that is unpickled
-        self._query = query
-        self._plan = plan
+    query: TaskQuery
+    plan: GroupPlan
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Make pieces of the groups of a partition."""
@@ -218,7 +199,7 @@ class GroupedTasks:
             for member in map(Member._make, zip(*_lists(batch), strict=True))
         )
         held, size = list[Piece](), 0
-        for piece in Grouping(self._query, self._plan).pieces(members):
+        for piece in Grouping(self.query, self.plan).pieces(members):
             held.append(piece)
             size += len(piece.text)
             if len(held) >= _MOST_PIECES or size >= CHUNK_BYTES:

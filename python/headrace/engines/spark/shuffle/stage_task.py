@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from headrace.engines.spark.shuffle.key_columns import integers, texts
+from headrace.engines.spark.tasks.task import Task
 from headrace.kernel.programs import Sources, Stage
 from headrace.kernel.rows import RowBatch
 from headrace.kernel.sort_keys import KeyedRows
@@ -44,7 +45,7 @@ def made_schema(columns: Sequence[str]) -> str:
 
 
 @dataclass(frozen=True)
-class Passing:
+class PassStages(Task):
     """The function that tasks run: elements go through stages whose codes are `stages`.
 
     `columns` are those that tell elements apart, `known` what programs have by number.

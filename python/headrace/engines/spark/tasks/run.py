@@ -8,15 +8,16 @@ as what it is.
 from __future__ import annotations
 
 import pickle
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import pyarrow as pa
 from pyspark.sql import is_remote
 
-from headrace.engines.spark.session.version_guard import SameVersion
 from headrace.engines.spark.tasks.cancel import cancellable
 from headrace.engines.spark.tasks.failure_text import in_one_line
 from headrace.engines.spark.tasks.progress import telling
+from headrace.engines.spark.tasks.task import NumberedTask
 from headrace.errors import HeadraceError, SparkFailedError
 
 if TYPE_CHECKING:
@@ -42,8 +43,7 @@ def run_each(
     """
     if count == 0:
         return []
-    # Each task begins with one number: its own.
-    frame = spark.range(0, count, 1, count).mapInArrow(Doing(do), SCHEMA)
+    frame = numbered(spark, count).mapInArrow(CallWithNumber(do), SCHEMA)
     return cast("list[T]", results_of(spark, frame, count, tell))
 
 
@@ -88,18 +88,20 @@ def rows_by_partition(spark: SparkSession, frame: DataFrame) -> Iterator[Row]:
         yield from spark.sparkContext.runJob(rows, iter, [partition])
 
 
-class Doing:
-    """The function that Spark's tasks run; it is sent to them as plain data."""
+def numbered(spark: SparkSession, count: int) -> DataFrame:
+    """Return a frame of `count` partitions, each with one row: its own number."""
+    return spark.range(0, count, 1, max(count, 1))
 
-    def __init__(self, do: Callable[[int], object]) -> None:
-        self._version = SameVersion()  # the first that is unpickled
-        self._do = do
 
-    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Do the tasks whose numbers come."""
-        for batch in batches:
-            for task in batch.column(0).to_pylist():
-                yield answered(task, lambda task=task: self._do(task))  # type: ignore[misc]
+@dataclass(frozen=True)
+class CallWithNumber(NumberedTask):
+    """Calls `do` with the number of each task."""
+
+    do: Callable[[int], object]
+
+    def run(self, task: int) -> Iterator[pa.RecordBatch]:
+        """Yield the result of `do`."""
+        yield answered(task, lambda: self.do(task))
 
 
 def answered(task: int, do: Callable[[], object]) -> pa.RecordBatch:
