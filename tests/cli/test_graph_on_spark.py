@@ -3,19 +3,22 @@
 The tasks run in this process; those of Spark are tested in tests/spark/test_graph.py.
 """
 
+from functools import partialmethod
+
 import pytest
 
 import headrace as package
 from headrace.physical import hops as hop_choice
 from tests.cli.test_graph import ROWS, told
-from tests.reference.edge_tasks import in_process
+from tests.reference.edge_tasks import IN_PROCESS
 
 SPARK = ("--engine", "spark")
 
 
 @pytest.fixture(autouse=True)
 def edges(tmp_path, monkeypatch):
-    monkeypatch.setattr("headrace.api.graph.spark._start", in_process)
+    on_spark = partialmethod(package.Graph.on_spark, _tasks=IN_PROCESS)
+    monkeypatch.setattr(package.Graph, "on_spark", on_spark)
     path = tmp_path / "edges.jsonl"
     path.write_bytes(ROWS)
     return path

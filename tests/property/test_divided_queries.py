@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 import headrace
 from tests.examples import often
 from tests.property.test_query_modes import ROWS, STREAMS, VALUES
-from tests.reference.engines import in_process, outcome
+from tests.reference.engines import BY_TASKS, outcome
 
 BAD = st.sampled_from([b"{", b"", b"  ", b'{"id": 1} 2', b"\xff", b"x" * 300])
 OPTIONS = st.fixed_dictionaries(
@@ -59,8 +59,7 @@ def folder(tmp_path_factory):
     size=st.integers(1, 400),
     cut=st.integers(0, 30),
 )
-def test_any_division(folder, monkeypatch, query, rows, bad, options, size, cut):
-    monkeypatch.setattr("headrace.api.spark._start", lambda _master: in_process)
+def test_any_division(folder, query, rows, bad, options, size, cut):
     lines = [json.dumps(row).encode() for row in rows]
     for at, line in bad:
         lines.insert(at, line)
@@ -69,9 +68,7 @@ def test_any_division(folder, monkeypatch, query, rows, bad, options, size, cut)
         path.write_bytes(b"\n".join(part))
     with headrace.open(paths, persist=False, max_line=250) as dataset:
         expected = outcome(dataset, query, **options)
-        divided = outcome(
-            dataset, query, engine="spark", partition_bytes=size, **options
-        )
+        divided = outcome(dataset, query, **BY_TASKS, partition_bytes=size, **options)
     assert divided == expected
 
 
@@ -121,7 +118,6 @@ FEW_ROWS = st.lists(
 def test_any_join_by_a_shuffle(
     folder, monkeypatch, query, rows, others, bad, on_error, nulls, size, times
 ):
-    monkeypatch.setattr("headrace.api.spark._start", lambda _master: in_process)
     # No other side is so small that every task reads it.
     monkeypatch.setattr("headrace.engines.spark.query.driver._FEW_TASKS", 0)
     sides = [
@@ -135,5 +131,5 @@ def test_any_join_by_a_shuffle(
     asked = {"names": {"others": paths[1]}, "on_error": on_error, "nulls": nulls}
     with headrace.open(paths[0], persist=False, max_line=250) as dataset:
         expected = outcome(dataset, query, **asked)
-        divided = outcome(dataset, query, engine="spark", partition_bytes=size, **asked)
+        divided = outcome(dataset, query, **BY_TASKS, partition_bytes=size, **asked)
     assert divided == expected

@@ -8,7 +8,7 @@ import headrace
 from headrace.physical import hops
 from tests.examples import often
 from tests.property.test_graph_answers import LINES, NODE, OPTIONS, text
-from tests.reference.edge_tasks import in_process
+from tests.reference.edge_tasks import IN_PROCESS
 from tests.reference.slow_graph import edges_in, expand
 
 LAST = st.sampled_from(["", '{"from":"a","pred":"q","to":"d"}', '{"from":'])
@@ -82,7 +82,6 @@ def outcome(found):
 def test_one_file(
     directory, monkeypatch, lines, last, index, seeds, options, few, held, size
 ):
-    monkeypatch.setattr("headrace.api.graph.spark._start", in_process)
     # The levels of one search are found in different ways.
     monkeypatch.setattr(hops, "_FEW", few)
     monkeypatch.setattr(hops, "MOST_HELD", held)
@@ -90,7 +89,7 @@ def test_one_file(
     index(path)
     with headrace.GraphIndex.open(path, report=lambda *_: None) as graph:
         expected = outcome(graph.expand(seeds, **options))
-        spark = graph.on_spark(partition_bytes=size)
+        spark = graph.on_spark(partition_bytes=size, _tasks=IN_PROCESS)
         assert outcome(spark.expand(seeds, **options)) == expected
 
 
@@ -117,7 +116,6 @@ def test_several_files_are_one_after_the_other(
     held,
     size,
 ):
-    monkeypatch.setattr("headrace.api.graph.spark._start", in_process)
     monkeypatch.setattr(hops, "_FEW", few)
     monkeypatch.setattr(hops, "MOST_HELD", held)
     data = [text(lines) for lines in parts]
@@ -125,7 +123,9 @@ def test_several_files_are_one_after_the_other(
         (indexes[0] if same else index)(path)
     edges = list(edges_in(b"".join(data)))
     with headrace.GraphIndex.open(directory, report=lambda *_: None) as graph:
-        found = graph.on_spark(partition_bytes=size).expand(seeds, **options)
+        found = graph.on_spark(partition_bytes=size, _tasks=IN_PROCESS).expand(
+            seeds, **options
+        )
         steps = [tuple(step) for step in found]
     assert (steps, found.truncated) == expand(edges, seeds, **options)
 
@@ -138,10 +138,7 @@ def test_several_files_are_one_after_the_other(
     place=st.integers(0, 100_000),
     bit=st.integers(0, 7),
 )
-def test_damage_changes_no_answer(
-    directory, monkeypatch, lines, seeds, options, place, bit
-):
-    monkeypatch.setattr("headrace.api.graph.spark._start", in_process)
+def test_damage_changes_no_answer(directory, lines, seeds, options, place, bit):
     data = text(lines)
     (path,) = write(directory, [data])
     index = headrace.GraphIndex.build(path, "from", "pred", "to", incoming=True).path
@@ -149,6 +146,6 @@ def test_damage_changes_no_answer(
     damaged[place % len(damaged)] ^= 1 << bit
     index.write_bytes(damaged)
     with headrace.GraphIndex.open(path, report=lambda *_: None) as graph:
-        found = graph.on_spark().expand(seeds, **options)
+        found = graph.on_spark(_tasks=IN_PROCESS).expand(seeds, **options)
         steps = [tuple(step) for step in found]
     assert (steps, found.truncated) == expand(list(edges_in(data)), seeds, **options)

@@ -12,7 +12,7 @@ import headrace
 from headrace.engines.spark.query.task import TaskRun
 from tests.examples import often
 from tests.property.test_joins_by_key import KEYS, KINDS, ON, ROWS, written
-from tests.reference.engines import in_process, outcome
+from tests.reference.engines import BY_TASKS, outcome
 from tests.reference.shard_sets import write
 
 SMALL = st.sampled_from([key for key in KEYS if key[0] in '1-"0'])
@@ -47,7 +47,6 @@ def directory(tmp_path_factory):
 
 @pytest.fixture(autouse=True)
 def small(monkeypatch):
-    monkeypatch.setattr("headrace.api.spark._start", lambda _master: in_process)
     monkeypatch.setattr("headrace.engines.spark.query.task.ROWS_LOOKED_UP", 3)
 
 
@@ -84,7 +83,7 @@ def both(left, rights, query, size, **options):
     with headrace.open(left, persist=False) as dataset, warnings.catch_warnings():
         warnings.simplefilter("ignore")
         here = outcome(dataset, query, index=False, **asked)
-        tasks = outcome(dataset, query, engine="spark", partition_bytes=size, **asked)
+        tasks = outcome(dataset, query, **BY_TASKS, partition_bytes=size, **asked)
     return here, tasks
 
 

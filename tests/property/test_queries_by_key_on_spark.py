@@ -19,7 +19,7 @@ from tests.property.test_queries_by_key import (
     indexed,
 )
 from tests.reference.compressed import FORMS
-from tests.reference.engines import in_process, outcome
+from tests.reference.engines import BY_TASKS, outcome
 from tests.reference.shard_sets import write
 
 SHUFFLED = [
@@ -53,7 +53,6 @@ def directory(tmp_path_factory):
 
 @pytest.fixture(autouse=True)
 def small(monkeypatch):
-    monkeypatch.setattr("headrace.api.spark._start", lambda _master: in_process)
     monkeypatch.setattr("headrace.engines.spark.query.task.ROWS_LOOKED_UP", 3)
 
 
@@ -73,7 +72,7 @@ def compare(monkeypatch, data, paths, other):
     names = {"other": other} if "@other" in query else {}
     hints = {"other": data.draw(st.sampled_from([1, 10**9]))} if names else {}
     asked = {"names": names, "size_hints": hints, **options}
-    spark = {"engine": "spark", "partition_bytes": data.draw(st.integers(1, 300))}
+    spark = {**BY_TASKS, "partition_bytes": data.draw(st.integers(1, 300))}
     with headrace.open(paths, persist=False) as dataset, warnings.catch_warnings():
         warnings.simplefilter("ignore", HeadraceWarning)
         expected = outcome(dataset, query, index=False, **asked)

@@ -14,7 +14,7 @@ from headrace.errors import HeadraceError
 from headrace.logical.errors import QueryMeaningError
 from tests.examples import often
 from tests.reference.comparison import alike
-from tests.reference.engines import in_process
+from tests.reference.engines import BY_TASKS
 from tests.reference.generated.subqueries import ROW, subqueries
 from tests.reference.language.lines import ask_whole
 from tests.reference.language.values import NotInSubset, QueryError, read, write
@@ -96,11 +96,10 @@ def test_of_the_array_of_all_rows(path, made, rows, reverse):
 
 @often(2)
 @given(data=st.data(), of_rows=st.booleans(), rows=ROWS, size=st.integers(1, 60))
-def test_divided_into_tasks(path, monkeypatch, data, of_rows, rows, size):
-    monkeypatch.setattr("headrace.api.spark._start", lambda _master: in_process)
+def test_divided_into_tasks(path, data, of_rows, rows, size):
     made = data.draw(subqueries(of_rows=of_rows))
     mode = "row" if of_rows else "stream"
-    divided = {"engine": "spark", "partition_bytes": size, "mode": mode}
+    divided = {**BY_TASKS, "partition_bytes": size, "mode": mode}
     check(path, made, rows, of_rows=of_rows, **divided)
 
 

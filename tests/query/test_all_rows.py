@@ -7,7 +7,7 @@ import pytest
 import headrace
 from headrace.errors import RowFailedError, UsageError
 from headrace.logical.errors import QueryMeaningError
-from tests.reference.engines import in_process
+from tests.reference.engines import BY_TASKS
 
 ROWS = [{"id": 0, "v": 32}, {"id": 1, "v": 14}, {"id": 2, "v": 73}]
 
@@ -143,9 +143,8 @@ VALUES = [
 
 
 @pytest.mark.parametrize("query", LINES)
-def test_a_tail_that_gives_elements_gives_lines(rows, monkeypatch, query):
-    monkeypatch.setattr("headrace.api.spark._start", lambda _master: in_process)
-    divided = {"engine": "spark", "partition_bytes": 20}
+def test_a_tail_that_gives_elements_gives_lines(rows, query):
+    divided = {**BY_TASKS, "partition_bytes": 20}
     for shape in (None, "lines", "array"):
         local = b"".join(rows.query(query, shape=shape).lines())
         assert b"".join(rows.query(query, shape=shape, **divided).lines()) == local
@@ -157,9 +156,8 @@ def test_a_tail_that_gives_elements_gives_lines(rows, monkeypatch, query):
 
 
 @pytest.mark.parametrize(("query", "value"), VALUES)
-def test_any_other_tail_gives_one_value(rows, monkeypatch, query, value):
-    monkeypatch.setattr("headrace.api.spark._start", lambda _master: in_process)
-    divided = {"engine": "spark", "partition_bytes": 20}
+def test_any_other_tail_gives_one_value(rows, query, value):
+    divided = {**BY_TASKS, "partition_bytes": 20}
     for shape in (None, "lines", "array"):
         local = b"".join(rows.query(query, shape=shape).lines())
         assert b"".join(rows.query(query, shape=shape, **divided).lines()) == local
@@ -214,10 +212,8 @@ def test_what_is_known_beforehand_holds_no_rows(tmp_path, query):
     ],
 )
 @pytest.mark.parametrize("engine", ["local", "spark"])
-def test_a_row_whose_key_fails_is_one_bad_row(rows, monkeypatch, query, kept, engine):
-    monkeypatch.setattr("headrace.api.spark._start", lambda _master: in_process)
-    divided = {"partition_bytes": 20} if engine == "spark" else {}
-    options = {"engine": engine, **divided}
+def test_a_row_whose_key_fails_is_one_bad_row(rows, query, kept, engine):
+    options = {**BY_TASKS, "partition_bytes": 20} if engine == "spark" else {}
     with pytest.raises(RowFailedError) as failed:
         rows.query(query, **options).to_list()
     assert (failed.value.line, failed.value.offset) == (2, 19)

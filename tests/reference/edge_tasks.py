@@ -64,6 +64,5 @@ def seen(tasks, fields, doubts):
     return [seen_in(task, fields, doubts) for task in tasks]
 
 
-def in_process(_master):
-    """Start nothing."""
-    return EdgeTasks(find, seen)
+IN_PROCESS = EdgeTasks(find, seen)
+"""Tasks that find edges in this process."""

@@ -125,6 +125,10 @@ def known(query):
     return None if query.known is None else Sources(list(query.known), 256)
 
 
+BY_TASKS = {"engine": "spark", "_run_tasks": in_process}
+"""Options of a query that tasks run in this process."""
+
+
 class Shuffled(NamedTuple):
     """An element with its place."""
 

@@ -62,7 +62,7 @@ def ask_many(work):
     return ask
 
 
-def together(spark, monkeypatch, asked):
+def together(spark, asked):
     """Ask several questions with the tasks of all in one job of Spark.
 
     Each is asked twice: to learn what its first job is, and with the answers of that.
@@ -74,11 +74,10 @@ def together(spark, monkeypatch, asked):
         first_jobs[-1] = (query, tasks)
         raise NeedsTasksError
 
-    monkeypatch.setattr("headrace.api.spark._start", lambda _master: note)
     for ask in asked:
         first_jobs.append(None)
         with suppress(NeedsTasksError):
-            ask("spark")
+            ask("spark", note)
     work = [
         (job[0], tuple(task))
         for job in first_jobs
@@ -106,15 +105,17 @@ def together(spark, monkeypatch, asked):
             for task, chunks in enumerate(answers):
                 yield from ((task, chunk) for chunk in chunks)
 
-        monkeypatch.setattr(
-            "headrace.api.spark._start", lambda _master, run=answered: run
-        )
-        yield ask("local"), ask("spark"), job is not None
+        yield ask("local"), ask("spark", answered), job is not None
 
 
 def asking(dataset, query, size=100, **options):
-    def ask(engine):
-        spark = {"engine": "spark", "master": HERE, "partition_bytes": size}
+    def ask(engine, run_tasks=None):
+        spark = {
+            "engine": "spark",
+            "master": HERE,
+            "partition_bytes": size,
+            "_run_tasks": run_tasks,
+        }
         return outcome(
             dataset, query, **options, **(spark if engine == "spark" else {})
         )
@@ -122,7 +123,7 @@ def asking(dataset, query, size=100, **options):
     return ask
 
 
-def test_many_queries_of_several_files(spark, monkeypatch, tmp_path):
+def test_many_queries_of_several_files(spark, tmp_path):
     users = write_users(tmp_path)
     good = headrace.open(write_files(tmp_path), persist=False)
     bad = headrace.open(write_bad_rows(tmp_path), persist=False, max_line=2000)
@@ -132,7 +133,7 @@ def test_many_queries_of_several_files(spark, monkeypatch, tmp_path):
     asked += [asking(good, query, names={"users": users}) for query in JOINS]
     by_tasks = 0
     for query, (local, divided, ran) in zip(
-        [*QUERIES * 4, *JOINS], together(spark, monkeypatch, asked), strict=True
+        [*QUERIES * 4, *JOINS], together(spark, asked), strict=True
     ):
         assert divided == local, query
         by_tasks += ran
@@ -140,7 +141,7 @@ def test_many_queries_of_several_files(spark, monkeypatch, tmp_path):
 
 
 @pytest.mark.skipif(not CASES.exists(), reason="the shared cases are not here")
-def test_the_shared_cases(spark, monkeypatch, tmp_path):
+def test_the_shared_cases(spark, tmp_path):
     cases = load(CASES)
     asked = []
     for number, case in enumerate(cases):
@@ -163,9 +164,7 @@ def test_the_shared_cases(spark, monkeypatch, tmp_path):
             )
         )
     different, by_tasks = set(), 0
-    for case, (local, divided, ran) in zip(
-        cases, together(spark, monkeypatch, asked), strict=True
-    ):
+    for case, (local, divided, ran) in zip(cases, together(spark, asked), strict=True):
         by_tasks += ran
         if divided != local:
             different.add(case["id"])
@@ -414,9 +413,9 @@ def test_the_command_line(spark, tmp_path, capfdbinary):
     code = main(["query", "$.rows().sum(id)", *where, "--explain"])
     assert b"on Spark\n" in capfdbinary.readouterr().out
     assert main(["query", "$", "--master", HERE, str(path)]) == 2
-    assert b"master is for engine" in capfdbinary.readouterr().err
+    assert b"master is for --engine spark" in capfdbinary.readouterr().err
     assert main(["query", "$", *parts, str(path)]) == 2
-    assert b"partition_bytes is for engine" in capfdbinary.readouterr().err
+    assert b"partition_bytes is for --engine spark" in capfdbinary.readouterr().err
 
 
 def test_the_default_master_tries_a_task_again():

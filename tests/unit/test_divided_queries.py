@@ -11,7 +11,7 @@ import headrace
 from headrace.errors import HeadraceWarning, SourceChangedError, UsageError
 from headrace.physical.distribution import division
 from headrace.physical.query_plan import StreamPlan, plan_query
-from tests.reference.engines import in_process, outcome
+from tests.reference.engines import BY_TASKS, in_process, outcome
 from tests.reference.query_tables import (
     JOINS,
     LARGE_JOINS,
@@ -41,22 +41,16 @@ OPTIONS = [
 SIZES = [40, 400, 1 << 20]
 
 
-@pytest.fixture(autouse=True)
-def tasks_without_spark(monkeypatch):
-    monkeypatch.setattr("headrace.api.spark._start", lambda _master: in_process)
-
-
 @pytest.fixture
-def noted(monkeypatch):
-    """What tasks have been asked to give."""
-    asked = []
+def noted():
+    """Options of a query that tasks run in this process, and what the tasks of each job give."""
+    gives = []
 
     def noting(query, tasks, tell):
-        asked.append(query.gives)
+        gives.append(query.gives)
         yield from in_process(query, tasks, tell)
 
-    monkeypatch.setattr("headrace.api.spark._start", lambda _master: noting)
-    return asked
+    return {**BY_TASKS, "_run_tasks": noting}, gives
 
 
 @pytest.fixture
@@ -69,9 +63,11 @@ def with_bad_rows(tmp_path):
     return write_bad_rows(tmp_path)
 
 
-def compare(dataset, query, size, **options):
+def compare(dataset, query, size, by_tasks=BY_TASKS, **options):
     expected = outcome(dataset, query, **options)
-    divided = outcome(dataset, query, engine="spark", partition_bytes=size, **options)
+    divided = outcome(
+        dataset, query, **{**BY_TASKS, **by_tasks}, **options, partition_bytes=size
+    )
     assert divided == expected, (query, size, options)
 
 
@@ -134,7 +130,10 @@ def test_joins_with_a_large_side(tmp_path, with_bad_rows, query):
 )
 def test_bad_rows_go_to_a_file_as_they_are(with_bad_rows, tmp_path, query):
     told = {}
-    for engine in ("local", "spark"):
+    for engine, where in {
+        "local": {},
+        "spark": {**BY_TASKS, "partition_bytes": 77},
+    }.items():
         path = tmp_path / engine
         with headrace.open(with_bad_rows, persist=False, max_line=2000) as dataset:
             outcome(
@@ -142,14 +141,13 @@ def test_bad_rows_go_to_a_file_as_they_are(with_bad_rows, tmp_path, query):
                 query,
                 on_error="collect",
                 errors=path,
-                engine=engine,
-                partition_bytes=77 if engine == "spark" else None,
+                **where,
             )
         told[engine] = path.read_bytes()
     assert told["spark"] == told["local"] != b""
 
 
-def test_how_far_a_query_is_is_known_before_there_are_answers(tmp_path, monkeypatch):
+def test_how_far_a_query_is_is_known_before_there_are_answers(tmp_path):
     path = tmp_path / "a.jsonl"
     path.write_bytes(b'{"id": 1}\n' * 1000)
     told = []
@@ -160,14 +158,14 @@ def test_how_far_a_query_is_is_known_before_there_are_answers(tmp_path, monkeypa
             told.append(asked.run.bytes_done())
         yield from in_process(query, tasks, tell)
 
-    monkeypatch.setattr("headrace.api.spark._start", lambda _master: telling)
+    by_tasks = {"engine": "spark", "_run_tasks": telling, "partition_bytes": 100}
     with headrace.open(path, persist=False) as dataset:
-        asked = dataset.query("$.rows().sum(id)", engine="spark", partition_bytes=100)
+        asked = dataset.query("$.rows().sum(id)", **by_tasks)
         assert asked.to_list() == [1000]
         assert told == [0, 5000, 10000, 10000]
 
 
-def test_the_first_rows_are_enough_for_a_limit(tmp_path, monkeypatch):
+def test_the_first_rows_are_enough_for_a_limit(tmp_path):
     path = tmp_path / "a.jsonl"
     path.write_bytes(b'{"id": 1}\n' * 1000)
     jobs = []
@@ -176,15 +174,15 @@ def test_the_first_rows_are_enough_for_a_limit(tmp_path, monkeypatch):
         jobs.append(len(tasks))
         yield from in_process(query, tasks, tell)
 
-    monkeypatch.setattr("headrace.api.spark._start", lambda _master: counting)
+    by_tasks = {"_run_tasks": counting}
     with headrace.open(path, persist=False) as dataset:
-        compare(dataset, "$.id", 100, limit=25)
+        compare(dataset, "$.id", 100, by_tasks, limit=25)
         assert jobs == [1, 2]
         jobs.clear()
-        compare(dataset, "$.rows().map(id).take(80)", 100)
+        compare(dataset, "$.rows().map(id).take(80)", 100, by_tasks)
         assert jobs == [1, 2, 4, 8]
         jobs.clear()
-        compare(dataset, "$.rows().sum(id)", 100)
+        compare(dataset, "$.rows().sum(id)", 100, by_tasks)
         assert jobs == [100]
 
 
@@ -213,7 +211,7 @@ def test_a_file_that_changes_is_named_as_it_was_given(tmp_path, monkeypatch):
     dataset = headrace.open("a.jsonl", persist=False)
     path.write_bytes(b"1\n")
     with pytest.raises(SourceChangedError, match=r"^a\.jsonl: the file became shorter"):
-        dataset.query("$", engine="spark").to_list()
+        dataset.query("$", **BY_TASKS).to_list()
 
 
 @pytest.mark.parametrize(
@@ -225,12 +223,9 @@ def test_a_file_that_changes_is_named_as_it_was_given(tmp_path, monkeypatch):
         ({"engine": "flink"}, "engine is one of 'local', 'spark'"),
     ],
 )
-def test_what_cannot_be_asked_is_refused_before_anything_starts(
-    files, options, words, monkeypatch
-):
-    monkeypatch.delattr("headrace.api.spark._start")
+def test_what_cannot_be_asked_is_refused_before_anything_starts(files, options, words):
     with headrace.open(files) as dataset, pytest.raises(UsageError, match=words):
-        dataset.query("$", **{"engine": "spark", **options})
+        dataset.query("$", **{"engine": "spark", "_run_tasks": None, **options})
 
 
 def test_a_pipe_is_refused():
@@ -244,7 +239,7 @@ def test_too_much_memory_is_said_alike(files):
         for query in ("$.rows().sort(id).reverse()", "$.rows().unique().last(9)"):
             local = outcome(dataset, query, memory=300)
             divided = outcome(
-                dataset, query, memory=300, engine="spark", partition_bytes=90
+                dataset, query, memory=300, **BY_TASKS, partition_bytes=90
             )
             assert local[1] == divided[1]
             assert local[1][0] == "MemoryExceededError"
@@ -258,7 +253,7 @@ def test_what_is_joined_by_a_shuffle_needs_no_memory_here(tmp_path, kind):
         query = f"$.{kind}(@rows.map({{id, y: k}}), on: id == id).map(y)"
         asked = {"names": {"rows": path}}
         expected = outcome(dataset, query, **asked)
-        where = {"engine": "spark", "partition_bytes": 90, "memory": 300}
+        where = {**BY_TASKS, "partition_bytes": 90, "memory": 300}
         assert outcome(dataset, query, **asked, **where) == expected
 
 
@@ -276,7 +271,7 @@ def test_what_is_shuffled_needs_no_memory_here(files, query):
     with headrace.open(files, persist=False) as dataset:
         expected = outcome(dataset, query)
         for size in SIZES:
-            where = {"engine": "spark", "partition_bytes": size, "memory": 300}
+            where = {**BY_TASKS, "partition_bytes": size, "memory": 300}
             assert outcome(dataset, query, **where) == expected
 
 
@@ -329,9 +324,10 @@ def test_what_is_shuffled_needs_no_memory_here(files, query):
 def test_what_tasks_give(tmp_path, noted, query, options, given):
     path = tmp_path / "a.jsonl"
     path.write_bytes(ROWS * 10)
+    by_tasks, jobs = noted
     with headrace.open(path, persist=False) as dataset:
-        outcome(dataset, query, engine="spark", **options)
-    assert [gives for gives, _ in groupby(noted)] == given
+        outcome(dataset, query, **by_tasks, **options)
+    assert [gives for gives, _ in groupby(jobs)] == given
 
 
 @pytest.mark.parametrize(
@@ -361,10 +357,10 @@ def test_what_tasks_give_for_a_join_with_a_large_side(tmp_path, noted, query, gi
     few, many = tmp_path / "few.jsonl", tmp_path / "many.jsonl"
     few.write_bytes(ROWS)
     many.write_bytes(ROWS * 20)
+    by_tasks, jobs = noted
     with headrace.open(few, persist=False) as dataset:
-        where = {"engine": "spark", "partition_bytes": 90}
-        outcome(dataset, query, names={"rows": many}, **where)
-    assert noted == given
+        outcome(dataset, query, names={"rows": many}, **by_tasks, partition_bytes=90)
+    assert jobs == given
 
 
 @pytest.mark.parametrize(

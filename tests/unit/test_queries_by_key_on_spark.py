@@ -20,21 +20,21 @@ SEVEN = "$.rows().filter(id == 7)"
 FEW_ROWS = "headrace.engines.spark.query.indexed_rows.FEW_ROWS"
 
 
+class Jobs(list):
+    """Runs tasks in this process, and keeps the fragments of each job."""
+
+    def __call__(self, query, tasks, tell):
+        self.append([each for task in tasks for each in task])
+        yield from in_process(query, tasks, tell)
+
+
 def lines_of(numbers):
     return [f'{{"id":{n},"city":"c{n % 7}","n":{n}}}' for n in numbers]
 
 
 @pytest.fixture
-def sent(monkeypatch):
-    """The fragments that tasks got, each time some were run."""
-    tasks_sent = []
-
-    def noting(query, tasks, tell):
-        tasks_sent.append([each for task in tasks for each in task])
-        yield from in_process(query, tasks, tell)
-
-    monkeypatch.setattr("headrace.api.spark._start", lambda _master: noting)
-    return tasks_sent
+def sent():
+    return Jobs()
 
 
 @pytest.fixture
@@ -57,14 +57,19 @@ def index(path, key="id"):
     return built
 
 
-def both(paths, query, size=None, **options):
-    """Ask here without an index and by tasks with one, and return what the latter gave."""
-    with headrace.open(paths, persist=False) as dataset:
-        expected = outcome(dataset, query, **{**options, "index": False})
-        spark = {"engine": "spark", "partition_bytes": size}
-        tasks = outcome(dataset, query, **spark, **options)
-    assert tasks == expected
-    return tasks
+@pytest.fixture
+def both(sent):
+    """Run a query here without an index and by tasks with one; return the latter's outcome."""
+
+    def run(paths, query, size=None, run_tasks=sent, **options):
+        spark = {"engine": "spark", "_run_tasks": run_tasks, "partition_bytes": size}
+        with headrace.open(paths, persist=False) as dataset:
+            expected = outcome(dataset, query, **{**options, "index": False})
+            tasks = outcome(dataset, query, **spark, **options)
+        assert tasks == expected
+        return tasks
+
+    return run
 
 
 def explained(paths, query=SEVEN, **options):
@@ -87,7 +92,7 @@ def explained(paths, query=SEVEN, **options):
         "$ if id == 7 else null",
     ],
 )
-def test_few_rows_are_asked_without_tasks(sent, people, query):
+def test_few_rows_are_asked_without_tasks(both, sent, people, query):
     index(people)
     names = {"people": people} if "@people" in query else {}
     both(people, query, names=names)
@@ -97,7 +102,7 @@ def test_few_rows_are_asked_without_tasks(sent, people, query):
     assert bool(sent) == ("last" not in query)
 
 
-def test_matches_are_found_without_tasks(sent, people):
+def test_matches_are_found_without_tasks(both, sent, people):
     index(people)
     both(people, "id == 7", output="match")
     both(people, "id in [7, 9]", output="match", limit=1)
@@ -105,7 +110,7 @@ def test_matches_are_found_without_tasks(sent, people):
 
 
 def test_many_rows_are_asked_by_tasks_that_read_what_holds_them(
-    sent, monkeypatch, shards
+    both, sent, monkeypatch, shards
 ):
     index_of_set = headrace.KeyIndex.build(shards.path, "id").path
     monkeypatch.setattr(FEW_ROWS, 2)
@@ -149,17 +154,18 @@ def test_tasks_do_not_read_other_blocks(sent, monkeypatch, shards):
     for number, source in enumerate(shards.sources()):
         damage_others(source, [key for key in keys if key // 100 == number])
     query = f"$.rows().filter(id in {keys}).map(n)"
+    by_tasks = {"engine": "spark", "_run_tasks": sent}
     with headrace.open(shards.path, persist=False) as dataset:
         with pytest.raises(DamagedBlockError):
-            dataset.query(query, engine="spark", index=False).to_list()
-        result = dataset.query(query, engine="spark")
+            dataset.query(query, **by_tasks, index=False).to_list()
+        result = dataset.query(query, **by_tasks)
         assert result.to_list() == keys
         stats = result.stats
         assert (stats.rows, stats.emitted, stats.filtered) == (1000, 3, 997)
     assert len(sent) == 2
 
 
-def test_files_with_and_without_an_index_are_one_source(sent, people, tmp_path):
+def test_files_with_and_without_an_index_are_one_source(both, sent, people, tmp_path):
     other = tmp_path / "other.jsonl"
     other.write_bytes(b'{"id":7,"n":-1}\n')
     index(people)
@@ -172,7 +178,9 @@ def test_files_with_and_without_an_index_are_one_source(sent, people, tmp_path):
     assert [each.end - each.start for each in fragments] == [1, 16, 1]
 
 
-def test_a_file_without_such_rows_is_passed_over(sent, monkeypatch, people, tmp_path):
+def test_a_file_without_such_rows_is_passed_over(
+    both, sent, monkeypatch, people, tmp_path
+):
     other = tmp_path / "other.jsonl"
     other.write_text("\n" + "".join(f"{line}\n" for line in lines_of(range(900, 950))))
     for path in (people, other):
@@ -188,7 +196,9 @@ def test_a_file_without_such_rows_is_passed_over(sent, monkeypatch, people, tmp_
     assert len(sent) == 2
 
 
-def test_what_is_near_is_read_together_and_cut_for_tasks(sent, monkeypatch, people):
+def test_what_is_near_is_read_together_and_cut_for_tasks(
+    both, sent, monkeypatch, people
+):
     index(people, "city")
     monkeypatch.setattr(FEW_ROWS, 0)
     both(people, "$.rows().filter(city == 'c1').map(n)", size=1000)
@@ -197,7 +207,7 @@ def test_what_is_near_is_read_together_and_cut_for_tasks(sent, monkeypatch, peop
     assert all(each.end - each.start <= 1000 for each in fragments)
 
 
-def test_rows_that_fail_are_named_by_their_lines(sent, monkeypatch, people):
+def test_rows_that_fail_are_named_by_their_lines(both, sent, monkeypatch, people):
     people.write_bytes(b"\n" + people.read_bytes() + b'\n{"id":7,"n":0}\n')
     index(people)
     monkeypatch.setattr(FEW_ROWS, 0)
@@ -211,7 +221,7 @@ def test_rows_that_fail_are_named_by_their_lines(sent, monkeypatch, people):
 
 
 @pytest.mark.parametrize("damaged", ["index", "grown", "bad"])
-def test_in_doubt_tasks_read_all(sent, people, damaged):
+def test_in_doubt_tasks_read_all(both, sent, people, damaged):
     built = index(people)
     content = bytearray(built.read_bytes())
     if damaged == "index":
@@ -240,9 +250,9 @@ def test_a_file_that_is_gone_is_said_to_be_so_in_its_place(
     with headrace.open([people, other, people], persist=False) as dataset:
         other.unlink()
         answers = [
-            outcome(dataset, SEVEN, index=index, engine=engine)
+            outcome(dataset, SEVEN, index=index, **where)
             for index in (False, True)
-            for engine in ("local", "spark")
+            for where in ({}, {"engine": "spark", "_run_tasks": sent})
         ]
     assert answers == [answers[0]] * 4
     lines, (error, *_), *_ = answers[0]
@@ -251,7 +261,7 @@ def test_a_file_that_is_gone_is_said_to_be_so_in_its_place(
 
 
 def test_a_table_that_is_wrong_is_read_in_order_if_nothing_was_asked(
-    sent, monkeypatch, shards
+    both, sent, monkeypatch, shards
 ):
     headrace.KeyIndex.build(shards.path, "id")
     monkeypatch.setattr(FEW_ROWS, 0)
@@ -264,9 +274,12 @@ def test_a_table_that_is_wrong_is_read_in_order_if_nothing_was_asked(
                 chunk.rows, chunk.lines, chunk.counts = 0, b"", type(chunk.counts)()
             yield task, chunk
 
-    monkeypatch.setattr("headrace.api.spark._start", lambda _master: failing)
     with pytest.warns(HeadraceWarning, match="it is read in order"):
-        both(shards.path, "$.rows().filter(id in [7, 480]).map(n)")
+        both(
+            shards.path,
+            "$.rows().filter(id in [7, 480]).map(n)",
+            run_tasks=failing,
+        )
 
 
 def test_explain_says_who_asks_the_rows(people, sent):

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from headrace.api.join import JoinResult
     from headrace.api.results import Errors, QueryResult
     from headrace.engines.query.options import OnError as QueryOnError
+    from headrace.engines.spark.query.driver import RunTasks
     from headrace.errors import KeyIndexError
     from headrace.kernel.key_index import Key
     from headrace.kernel.rows import RowBatch
@@ -360,6 +361,7 @@ class Dataset(Closing, Sequence[T_co]):
         engine: Literal["local", "spark"] = "local",
         master: str | None = None,
         partition_bytes: int | str | None = None,
+        _run_tasks: RunTasks | None = None,
     ) -> QueryResult:
         """Ask a question; nothing is read before its answers are.
 
@@ -387,7 +389,7 @@ class Dataset(Closing, Sequence[T_co]):
         the rows that a key index of ``id`` leads to, where a file has one. They are the same
         too with the engine ``"spark"``, whose tasks read `partition_bytes` of the files each
         (64 MiB unless told), at `master` (``local[*,4]`` unless told: all cores of this
-        machine); see docs/spark.md.
+        machine); see docs/spark.md. Tests pass `_run_tasks`, which runs tasks without Spark.
         """
         from headrace.api.local_engine import refuse_for_local
         from headrace.api.results import QueryResult, Question
@@ -452,7 +454,12 @@ class Dataset(Closing, Sequence[T_co]):
             from headrace.api.spark import starting
 
             start = starting(
-                self.sources, options, self._options, master, partition_bytes
+                self.sources,
+                options,
+                self._options,
+                master,
+                partition_bytes,
+                _run_tasks,
             )
         else:
             refuse_for_local(master=master, partition_bytes=partition_bytes)

@@ -36,8 +36,12 @@ def starting(
     reading: RowOptions,
     master: str | None,
     partition_bytes: int | str | None,
+    run_tasks: RunTasks | None = None,
 ) -> Callable[[QueryPlan, QueryOptions], QueryRun]:
-    """Return what makes runs with Spark, if these sources can be asked there."""
+    """Return a function that begins a run on Spark; raise if Spark cannot read the sources.
+
+    Spark starts when the first tasks run, unless `run_tasks` runs them otherwise.
+    """
     _refuse_pipes(sources)
     if options.reverse:
         raise UsageError(
@@ -47,7 +51,7 @@ def starting(
     size = task_bytes(partition_bytes)
     return partial(
         SparkRun,
-        start=partial(_start, chosen_master(master)),
+        start=partial(_started, chosen_master(master), run_tasks),
         reading=reading,
         partition_bytes=size,
     )
@@ -140,7 +144,9 @@ def _refuse_pipes(sources: Sequence[Source]) -> None:
             )
 
 
-def _start(master: str) -> RunTasks:
+def _started(master: str, run_tasks: RunTasks | None) -> RunTasks:
+    if run_tasks is not None:
+        return run_tasks
     with needing_pyspark():
         from headrace.engines.spark.query.launch import start
     return start(master)

@@ -58,6 +58,7 @@ if TYPE_CHECKING:
     from headrace.api.graph.spark import SparkGraph
     from headrace.api.graph.tables import GraphMatrix
     from headrace.api.options import ExpandOptions
+    from headrace.engines.spark.graph.expansion import EdgeTasks
     from headrace.kernel.graph import GraphIndex, GraphStats
     from headrace.physical.hops import HopChoice
     from headrace.store.files.source import Source
@@ -400,12 +401,14 @@ class Graph(Closing):
         *,
         partition_bytes: int | str | None = None,
         report_hop: Callable[[int, int, HopChoice], None] | None = None,
+        _tasks: EdgeTasks | None = None,
     ) -> SparkGraph:
         """Return this graph with an `expand` whose edges are found by tasks of Spark.
 
         They run at `master` [default: local[*,4], all cores of this machine]; those that scan
         read `partition_bytes` of the files each [default: 64MiB]. `report_hop` is called with
-        each level, how many nodes it has, and how their edges are found.
+        each level, how many nodes it has, and how their edges are found. Tests pass `_tasks`,
+        which run without Spark.
         """
         from headrace.api.graph.spark import SparkGraph
 
@@ -428,6 +431,7 @@ class Graph(Closing):
             master=master,
             partition_bytes=partition_bytes,
             report_hop=report_hop,
+            tasks=_tasks,
         )
 
     # Tables

@@ -85,6 +85,7 @@ class SparkGraph:
         master: str | None,
         partition_bytes: int | str | None,
         report_hop: Callable[[int, int, HopChoice], None] | None,
+        tasks: EdgeTasks | None = None,
     ) -> None:
         size = (
             PARTITION_BYTES if partition_bytes is None else parse_size(partition_bytes)
@@ -100,7 +101,7 @@ class SparkGraph:
         self._required = require_index
         self._report = report
         self._partition_bytes = size
-        self._start = partial(_start, chosen_master(master))
+        self._start = partial(_started, chosen_master(master), tasks)
         self._report_hop = report_hop or _ignore_hop
         self._reaches: dict[Direction, SparkReach] = {}
 
@@ -339,7 +340,9 @@ def _ignore_hop(_level: int, _nodes: int, _choice: HopChoice) -> None:
     pass
 
 
-def _start(master: str) -> EdgeTasks:
+def _started(master: str, tasks: EdgeTasks | None) -> EdgeTasks:
+    if tasks is not None:
+        return tasks
     with needing_pyspark():
         from headrace.engines.spark.graph.edge_jobs import start
     return start(master)
