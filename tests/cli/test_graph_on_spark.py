@@ -8,6 +8,7 @@ from functools import partialmethod
 import pytest
 
 import headrace as package
+from headrace.api.graph.graph import Graph
 from headrace.physical import hops as hop_choice
 from tests.cli.test_graph import ROWS, told
 from tests.reference.edge_tasks import IN_PROCESS
@@ -17,8 +18,8 @@ SPARK = ("--engine", "spark")
 
 @pytest.fixture(autouse=True)
 def edges(tmp_path, monkeypatch):
-    on_spark = partialmethod(package.Graph.on_spark, _tasks=IN_PROCESS)
-    monkeypatch.setattr(package.Graph, "on_spark", on_spark)
+    on_spark = partialmethod(Graph.on_spark, _tasks=IN_PROCESS)
+    monkeypatch.setattr(Graph, "on_spark", on_spark)
     path = tmp_path / "edges.jsonl"
     path.write_bytes(ROWS)
     return path
