@@ -30,30 +30,30 @@ SINK_OPTIONS = (
     Option("path", "a directory, or a URL in an object store; `save(path)` sets it"),
     Option("name", "the name of the set in the directory"),
     Option("codec", "`zstd`, `gzip` or `none`"),
-    Option("level", "how hard the codec tries"),
-    Option("blockBytes", "how many bytes of lines are compressed together"),
-    Option("maxBytes", "no file is larger"),
-    Option("maxRecords", "no file has more records"),
-    Option("maxLogicalBytes", "no file has more bytes of lines before compression"),
-    Option("ignoreNullFields", "fields that are null are left out"),
+    Option("level", "the compression level"),
+    Option("blockBytes", "bytes of lines in one compressed block"),
+    Option("maxBytes", "limit on the size of each file"),
+    Option("maxRecords", "limit on the records of each file"),
+    Option(
+        "maxLogicalBytes", "limit on the bytes of lines of each file before compression"
+    ),
+    Option("ignoreNullFields", "leave out null fields"),
     Option(
         "nonFinite", "`error`: NaN and infinities fail the job; `null`: they are null"
     ),
-    Option("partitionBy", "records go to a directory for each value at this path"),
+    Option("partitionBy", "one directory for each value at this path"),
     Option(
         "lines",
-        "`true`: the only column has lines of JSON, which are written as they are",
+        "`true`: write the strings of the only column as lines, unchanged",
     ),
-    Option("jobId", "a job that has this id and is in the set is not run again"),
+    Option("jobId", "do not run a job again whose id is in the set"),
     Option("grace", "how long a replaced generation stays for its readers"),
 )
 
 STREAM_SINK_OPTIONS = (
-    Option("stream", "what the stream is called in the set, if several write it"),
-    Option(
-        "checkpointLocation", "the directory in which Spark keeps how far it has come"
-    ),
-    Option("queryName", "what Spark calls the query; `queryName(name)` sets it"),
+    Option("stream", "the name of the stream in the set, if several streams write it"),
+    Option("checkpointLocation", "the directory in which Spark keeps the offsets"),
+    Option("queryName", "the name of the query in Spark; `queryName(name)` sets it"),
 )
 """What a streaming query can say besides; but for the first, it is said to Spark."""
 

@@ -41,7 +41,7 @@ OPTIONS = (
     Option("pathGlobFilter", "read only the files whose name matches this glob"),
     Option(
         "maxPartitionBytes",
-        "how many bytes of files one task reads",
+        "bytes of files that one task reads",
         default=64 << 20,
         most=1 << 62,
     ),
@@ -55,50 +55,52 @@ OPTIONS = (
     ),
     Option(
         "maxBatchBytes",
-        "how many bytes of lines one Arrow batch holds",
+        "bytes of lines in one Arrow batch",
         default=4 << 20,
         most=1 << 29,
     ),
     Option(
         "maxRatio",
-        "refuse a compressed file, from 256 MiB on, that is over so many times its size",
+        "refuse a compressed file that decodes to more than this many times its size, "
+        "from 256 MiB on",
         default=10_000,
         most=1 << 62,
     ),
     Option(
         "maxDecodedBytes",
-        "refuse a compressed file that is longer than this when decoded; it is not cut then",
+        "refuse a compressed file that decodes to more bytes; files are not split then",
     ),
     Option(
         "blocks", "`false`: read compressed files in order, even if they have blocks"
     ),
     Option("inferSchema", "`true`: find the columns by reading all files once"),
-    Option("columns", "of the columns that are found, only these: `id, name`"),
-    Option(
-        "singleVariantColumn", "the name of one VARIANT column that has all of a row"
-    ),
-    Option("where", "a query; only rows for which it is true are rows"),
-    Option("query", "a query; the columns are the fields of its answer about each row"),
+    Option("columns", "only these of the inferred columns: `id, name`"),
+    Option("singleVariantColumn", "the name of one VARIANT column for the whole row"),
+    Option("where", "a query; only rows for which it is true are read"),
+    Option("query", "a query; the columns are the fields of its answer for each row"),
     Option(
         "keys",
-        "a JSON list of keys; only rows with one of them are rows, and where an index tells which "
-        "blocks hold them, only those are read",
+        "a JSON list of keys; only rows with one of them are read, through a key index "
+        "where there is one",
     ),
-    Option("keysFile", "a file with such keys, a text on each line, instead of `keys`"),
-    Option("keyField", "the field of the keys, or several: `bank, account`"),
-    Option("indexDir", "where indexes are, instead of beside their files"),
     Option(
-        "mode", "`PERMISSIVE`, `DROPMALFORMED` or `FAILFAST`: what faulty rows become"
+        "keysFile", "a file with the keys, one text on each line, instead of `keys`"
+    ),
+    Option("keyField", "the field of the keys, or several: `bank, account`"),
+    Option("indexDir", "the directory of the indexes [default: beside their files]"),
+    Option(
+        "mode",
+        "`PERMISSIVE`, `DROPMALFORMED` or `FAILFAST`: what to do with faulty rows",
     ),
     Option(
         "columnNameOfCorruptRecord",
-        "the column that has the line of a faulty row, if the schema names it",
+        "the column for the line of a faulty row, if the schema names it",
     ),
-    Option("badRecordsPath", "a directory to which faulty rows go instead"),
+    Option("badRecordsPath", "a directory for faulty rows"),
     Option(
         "timeZone",
-        "the zone of timestamps without an offset: `Europe/Berlin`, `+02:00`; otherwise that of "
-        "the session when it learned the format",
+        "the zone of timestamps without an offset: `Europe/Berlin`, `+02:00` "
+        "[default: the zone of the session when the format was registered]",
     ),
 )
 

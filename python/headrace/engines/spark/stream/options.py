@@ -13,15 +13,15 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
 STREAM_OPTIONS = (
-    Option("maxBytesPerTrigger", "a batch has at most so many bytes of files or lines"),
-    Option("maxRowsPerTrigger", "a batch has at most so many lines"),
+    Option("maxBytesPerTrigger", "limit on the bytes of files or lines of a batch"),
+    Option("maxRowsPerTrigger", "limit on the lines of a batch"),
     Option(
         "startingOffsets",
         "where a new query begins: `earliest`, `latest`, or an offset as JSON",
     ),
     Option(
         "onDataLoss",
-        "`fail`: stop if something is gone that was not read; `skip`: warn and go on",
+        "`fail`: stop if unread input is gone; `skip`: warn and continue",
     ),
 )
 
