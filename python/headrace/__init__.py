@@ -50,25 +50,21 @@ if TYPE_CHECKING:
     from headrace.store.files.atomic import replace_file
     from headrace.store.log.backup.backup import backup_log, verify_log_backup
     from headrace.store.log.backup.restore import restore_log
-    from headrace.store.rows.provider import (
-        Capabilities,
-        Lanes,
-        Position,
-        RowProvider,
-    )
+    from headrace.store.rows.demand import Capabilities, Lanes
+    from headrace.store.rows.provider import Position, RowProvider
     from headrace.store.shards.shard_set import ShardSet
     from headrace.store.shards.write.line_writer import LineWriter
 
 _HOMES = {
     "BadLine": "headrace.kernel.tally",
-    "Capabilities": "headrace.store.rows.provider",
+    "Capabilities": "headrace.store.rows.demand",
     "Conversion": "headrace.api.convert",
     "Dataset": "headrace.api.dataset",
     "GraphIndex": "headrace.api.index.graph",
     "HeadraceError": "headrace.errors",
     "JoinResult": "headrace.api.join",
     "KeyIndex": "headrace.api.index.key",
-    "Lanes": "headrace.store.rows.provider",
+    "Lanes": "headrace.store.rows.demand",
     "LineWriter": "headrace.store.shards.write.line_writer",
     "Log": "headrace.api.log.log",
     "LogWriter": "headrace.api.log.log",

@@ -90,7 +90,7 @@ def test_seeds_of_rows(process, edges):
 
 def test_it_says_how_the_edges_of_each_level_are_found(expand, edges, monkeypatch):
     package.GraphIndex.build(edges, "from", "pred", "to")
-    monkeypatch.setattr(hop_choice, "_FEW", 1)
+    monkeypatch.setattr(hop_choice, "FEW", 1)
     monkeypatch.setattr(hop_choice, "MOST_HELD", 1)
     done = expand(
         *("--seed", "C123", "--hops", "2", "--explain", "--events", "json"), *SPARK

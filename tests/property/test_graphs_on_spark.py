@@ -83,7 +83,7 @@ def test_one_file(
     directory, monkeypatch, lines, last, index, seeds, options, few, held, size
 ):
     # The levels of one search are found in different ways.
-    monkeypatch.setattr(hops, "_FEW", few)
+    monkeypatch.setattr(hops, "FEW", few)
     monkeypatch.setattr(hops, "MOST_HELD", held)
     (path,) = write(directory, [text(lines) + last.encode()])
     index(path)
@@ -116,7 +116,7 @@ def test_several_files_are_one_after_the_other(
     held,
     size,
 ):
-    monkeypatch.setattr(hops, "_FEW", few)
+    monkeypatch.setattr(hops, "FEW", few)
     monkeypatch.setattr(hops, "MOST_HELD", held)
     data = [text(lines) for lines in parts]
     for path, index in zip(write(directory, data), indexes, strict=False):

@@ -22,7 +22,7 @@ SEEDS = [str(node) for node in range(0, NODES, 4)]
 def expand(asked, path, strategy):
     """Expand on Spark; return how edges were found at each level, and the steps."""
     few = 0 if strategy == "shuffle" else sys.maxsize
-    asked.patch.setattr(hop_choice, "_FEW", few)
+    asked.patch.setattr(hop_choice, "FEW", few)
     asked.patch.setattr(hop_choice, "MOST_HELD", few)
     asked.patch.setattr(edge_jobs, "_NODES_OF_A_TASK", 50)
     hops = []

@@ -49,7 +49,7 @@ def force(monkeypatch):
     """Have the edges of all levels found in one way."""
 
     def force(strategy):
-        monkeypatch.setattr(hop_choice, "_FEW", sys.maxsize)
+        monkeypatch.setattr(hop_choice, "FEW", sys.maxsize)
         held = 0 if strategy == "shuffle" else sys.maxsize
         monkeypatch.setattr(hop_choice, "MOST_HELD", held)
         # Several tasks for few nodes.

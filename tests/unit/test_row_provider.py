@@ -175,7 +175,7 @@ def test_a_provider_may_begin_at_the_end():
 
 def test_rows_of_a_provider_have_no_numbers():
     ds = headrace.open(CsvRows(TABLE))
-    with pytest.raises(UsageError, match="in order and only once"):
+    with pytest.raises(UsageError, match="only once, in order"):
         len(ds)
     assert list(headrace.open(CsvRows(TABLE))) == ROWS
     assert headrace.open(CsvRows(TABLE)).head(2) == ROWS[:2]

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 from headrace.kernel.values import DEEPEST, parse
 from headrace.language import ast
 from headrace.logical.stream_plan import JoinStage, StreamStage
-from headrace.store.rows.provider import KeyFilter, KeySet
+from headrace.store.rows.demand import KeyFilter, KeySet
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from headrace.logical.stream_plan import StreamPlan
-    from headrace.store.rows.provider import KeyValue
+    from headrace.store.rows.demand import KeyValue
 
 _Bound: TypeAlias = "tuple[str, tuple[KeyValue, ...]]"
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from headrace.language.bindings import Bindings
     from headrace.logical.demand import Fields
     from headrace.logical.stream_plan import Stage
-    from headrace.store.rows.provider import KeyFilter, KeyValue
+    from headrace.store.rows.demand import KeyFilter, KeyValue
 
 
 _REDUCTIONS = {
@@ -159,7 +159,7 @@ def _keys(keys: KeyFilter) -> str:
 def explain_files(keys: KeyFilter, reached: Sequence[tuple[str, str]]) -> str:
     """Return how the rows of files with some keys are reached, a file on a line.
 
-    >>> from headrace.store.rows.provider import KeyFilter
+    >>> from headrace.store.rows.demand import KeyFilter
     >>> filter = KeyFilter((("id", (7, 8)), ("on", (True,))))
     >>> print(explain_files(filter, [("a.jsonl", "all rows are read")]))
     rows with id in [7, 8] and on == true

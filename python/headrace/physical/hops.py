@@ -1,10 +1,10 @@
-"""How Spark's tasks find the edges of the nodes of a level.
+"""Graph hops on Spark: the strategy that finds the edges of the nodes of a level.
 
-By an *index*, each task those of some of the nodes; or by a scan of all rows: every task holds all
-nodes (*broadcast*), or a *shuffle* brings nodes and edges together. An index takes as long as
-the edges that are found are many, a scan as all of them. The edges are the same. Nothing else
-decides between the three; no file is opened here. What a scan has found is not kept for the next
-level: docs/graphs.md says what that would cost.
+With an *index*, each task reads the edges of some nodes. Otherwise all rows are scanned: every
+task holds all nodes (*broadcast*), or a *shuffle* brings nodes and edges together. The time of an
+index grows with the edges that it finds, the time of a scan with all edges. The edges are the same.
+Nothing else decides between the three; no file is opened here. Scanned edges are not kept for the
+next level: docs/graphs.md says what that would cost.
 """
 
 from __future__ import annotations
@@ -12,48 +12,39 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
+from headrace.physical.access import FEW, INDEXED_ROW_COST
+from headrace.physical.choice import Choice
+
 Strategy: TypeAlias = Literal["index", "broadcast", "shuffle"]
 
+HopChoice: TypeAlias = Choice[Strategy]
+
 MOST_HELD = 1_000_000
-"""Nodes that every task may hold."""
-
-_DEARER = 4
-"""An edge that an index leads to takes as long as so many that are scanned."""
-
-_FEW = 1024
-"""Nodes that an index is always good enough for."""
+"""Limit on the nodes that every task holds."""
 
 
 @dataclass(frozen=True, slots=True)
 class Indexed:
-    """What indexes know of a graph: how many edges it has, and of how many nodes these are."""
+    """The number of edges in the indexes of a graph, and of the nodes that these belong to."""
 
     edges: int
     nodes: int
 
     @property
     def degree(self) -> float:
-        """How many edges a node has, on the average."""
+        """The average number of edges of a node."""
         return self.edges / max(self.nodes, 1)
 
 
-@dataclass(frozen=True, slots=True)
-class HopChoice:
-    """How, and why."""
-
-    strategy: Strategy
-    reason: str
-
-
 def choose(nodes: int, indexed: Indexed | None) -> HopChoice:
-    """Pick what takes less time, and memory that tasks have.
+    """Choose the fastest strategy for which tasks have the memory.
 
     >>> choose(5_000, Indexed(edges=1_000_000, nodes=100_000))
-    HopChoice(strategy='index', reason='5000 nodes have some 50000 of 1000000 edges')
+    Choice(strategy='index', reason='5000 nodes have some 50000 of 1000000 edges')
     >>> choose(50_000, Indexed(edges=1_000_000, nodes=100_000))
-    HopChoice(strategy='broadcast', reason='50000 nodes have some 500000 of 1000000 edges')
+    Choice(strategy='broadcast', reason='50000 nodes have some 500000 of 1000000 edges')
     >>> choose(7, None)
-    HopChoice(strategy='broadcast', reason='there is no index to use')
+    Choice(strategy='broadcast', reason='there is no index to use')
     >>> choose(2_000_000, None).strategy
     'shuffle'
     """
@@ -61,10 +52,8 @@ def choose(nodes: int, indexed: Indexed | None) -> HopChoice:
     if indexed is not None:
         found = min(round(nodes * indexed.degree), indexed.edges)
         reason = f"{nodes} nodes have some {found} of {indexed.edges} edges"
-        if nodes <= _FEW or found * _DEARER <= indexed.edges:
-            return HopChoice("index", reason)
+        if nodes <= FEW or found * INDEXED_ROW_COST <= indexed.edges:
+            return Choice("index", reason)
     if nodes <= MOST_HELD:
-        return HopChoice("broadcast", reason)
-    return HopChoice(
-        "shuffle", f"{reason}, and {nodes} nodes are too many for every task"
-    )
+        return Choice("broadcast", reason)
+    return Choice("shuffle", f"{reason}, and {nodes} nodes are too many for every task")

@@ -1,9 +1,9 @@
-"""How the right rows of a join are reached: all in memory, or by a key index.
+"""Joins: the strategy that reaches the right rows, a hash table in memory or a key index.
 
-A hash join reads every right row, and then looks each left one up in memory. An index
-reads only the right rows that are asked for, one here and one there, and holds few. With
-Spark, memory is that of every task (*broadcast*), or of the driver; where it is not enough, a
-*shuffle* joins. The rows are the same. Nothing else decides between these; no file is opened here.
+A hash join reads every right row, and then looks each left row up in memory. An index join
+reads only the right rows that match, in random order, and holds few. With Spark, the memory is
+that of every task (*broadcast*), or of the driver; where it is not enough, a *shuffle* joins. The
+rows are the same. Nothing else decides between these; no file is opened here.
 """
 
 from __future__ import annotations
@@ -11,17 +11,19 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
+from headrace.physical.choice import Choice
+
 BYTES_PER_ROW = 128
-"""Of a file whose rows nobody has counted, to compare it with one that was."""
+"""Estimate for a file whose rows were not counted, to compare it with a file whose rows were."""
 
 
 def estimated_rows(size: int) -> int:
-    """Guess how many rows so many bytes have."""
+    """Estimate the rows in `size` bytes."""
     return size // BYTES_PER_ROW
 
 
 def left_keys_first(left_rows: int | None, right_rows: int | None) -> bool:
-    """Whether to read the keys of the left side first; None is a side of unknown size.
+    """Whether to read the keys of the left side first; None is an unknown size.
 
     >>> left_keys_first(1000, 1_000_000), left_keys_first(1000, 1000)
     (True, False)
@@ -34,22 +36,22 @@ def left_keys_first(left_rows: int | None, right_rows: int | None) -> bool:
 Strategy: TypeAlias = Literal["hash", "index"]
 
 SMALL_BYTES = 8 << 20
-"""A right side up to here is read into memory in no time."""
+"""A right side of up to this size is always read into memory."""
 
 _ROW_BYTES = 128
 _HELD_WITH_A_ROW = 72
-"""What a row takes in memory beside its bytes."""
+"""Memory of a row beside its bytes."""
 
 _LOOKUPS_PER_ROW = 3
-"""In the time that one row is looked up by an index, so many are read in order."""
+"""In the time of one index look-up, this many rows are read in order."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sides:
-    """What is known of both sides; None is a size that nobody knows.
+    """Both sides of a join; None is an unknown size.
 
     `indexed`: the right side has an index that can be used, which leads to `rows_per_key` right
-    rows for a key; `demanded`: whoever asks wants it to be.
+    rows for a key; `demanded`: the caller demands that it is used.
     """
 
     left_bytes: int | None
@@ -60,21 +62,13 @@ class Sides:
     rows_per_key: float = 1.0
 
 
-@dataclass(frozen=True, slots=True)
-class Choice:
-    """How, and why."""
-
-    strategy: Strategy
-    reason: str
-
-
 def is_small(size: int | None) -> bool:
-    """Whether a side is so small that nothing is faster than to hold it."""
+    """Whether a side is so small that holding it in memory is always fastest."""
     return size is not None and size <= SMALL_BYTES
 
 
 def estimated_memory(size: int) -> int:
-    """Guess how much memory the rows of so many bytes take.
+    """Estimate the memory of the rows in `size` bytes.
 
     >>> estimated_memory(1 << 20)
     1638400
@@ -82,8 +76,8 @@ def estimated_memory(size: int) -> int:
     return size + size // _ROW_BYTES * _HELD_WITH_A_ROW
 
 
-def choose(sides: Sides) -> Choice:
-    """Pick what takes less time, and memory that there is.
+def choose(sides: Sides) -> Choice[Strategy]:
+    """Choose the faster strategy for which there is memory.
 
     >>> choose(Sides(1 << 20, 1 << 30, indexed=True, demanded=False, memory=1 << 34))
     Choice(strategy='index', reason='the left side is much smaller')
@@ -96,11 +90,11 @@ def choose(sides: Sides) -> Choice:
     if right is None or not sides.indexed:
         return Choice("hash", "there is no index to use")
     if sides.demanded:
-        return Choice("index", "it was asked for")
+        return Choice("index", "the caller demands it")
     if estimated_memory(right) > sides.memory:
         return Choice("index", "the right side does not fit into memory")
     if sides.left_bytes is None:
-        return Choice("index", "how much the left side has is not known")
+        return Choice("index", "the size of the left side is not known")
     if sides.left_bytes * _LOOKUPS_PER_ROW <= right:
         if sides.left_bytes * sides.rows_per_key * _LOOKUPS_PER_ROW <= right:
             return Choice("index", "the left side is much smaller")
@@ -112,14 +106,16 @@ def choose(sides: Sides) -> Choice:
 
 SparkStrategy: TypeAlias = Literal["index", "broadcast", "driver", "shuffle"]
 
+SparkChoice: TypeAlias = Choice[SparkStrategy]
+
 
 @dataclass(frozen=True, slots=True)
 class SparkSides:
-    """What is known of both sides of a join with Spark, in rows; None is any number.
+    """Both sides of a join on Spark, in rows; None is an unknown number.
 
     `indexed`: the right side has indexes that can be used, which lead to `rows_per_key` right
-    rows for a key. It may be that `tasks_hold` all of
-    it, that the driver does (`held_here`), and that both can be `shuffled`.
+    rows for a key. `tasks_hold`: it fits into every task; `held_here`: it fits into the driver;
+    `shuffled`: both sides can be shuffled.
     """
 
     left_rows: int | None
@@ -131,16 +127,8 @@ class SparkSides:
     rows_per_key: float = 1.0
 
 
-@dataclass(frozen=True, slots=True)
-class SparkChoice:
-    """How, and why."""
-
-    strategy: SparkStrategy
-    reason: str
-
-
 def choose_on_spark(sides: SparkSides) -> SparkChoice:
-    """Pick what reads and sends the least.
+    """Choose the strategy that reads and sends the least.
 
     >>> from dataclasses import replace
     >>> large = SparkSides(10**6, 10**9, True, False, False, True)
@@ -154,20 +142,18 @@ def choose_on_spark(sides: SparkSides) -> SparkChoice:
     """
     left_first = left_keys_first(sides.left_rows, sides.right_rows)
     if _is_for_index(sides):
-        return SparkChoice("index", "the left side is much smaller")
+        return Choice("index", "the left side is much smaller")
     if sides.tasks_hold and not left_first:
-        return SparkChoice("broadcast", "the right side is small")
+        return Choice("broadcast", "the right side is small")
     if sides.held_here and left_first:
         reason = "the left side is much smaller, and the right one fits into memory"
-        return SparkChoice("driver", reason)
+        return Choice("driver", reason)
     if not sides.shuffled:
-        return SparkChoice(
-            "driver", "what comes behind, or before, needs rows in order"
-        )
+        return Choice("driver", "a stage before or after the join needs rows in order")
     if not left_first:
         reason = "the left side is not much smaller, and the right one is too large for every task"
-        return SparkChoice("shuffle", reason)
-    return SparkChoice(
+        return Choice("shuffle", reason)
+    return Choice(
         "shuffle", "there is no index that is faster, and the right side is large"
     )
 

@@ -19,7 +19,7 @@ from headrace.logical.errors import QueryMeaningError
 from headrace.logical.named_sources import lifted
 from headrace.logical.names.resolution import read_query
 from headrace.logical.names.visibility import is_rows
-from headrace.store.rows.provider import Lanes
+from headrace.store.rows.demand import Lanes
 
 if TYPE_CHECKING:
     from headrace.kernel.programs import PruneCode
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from headrace.logical.encode.joins import JoinKind
     from headrace.logical.grouping import SlotKind
     from headrace.logical.key_filter import JoinKey
-    from headrace.store.rows.provider import KeyFilter
+    from headrace.store.rows.demand import KeyFilter
 
 ALL_FIELDS = Lanes()
 T = TypeVar("T")

@@ -17,7 +17,7 @@ from headrace.kernel.sort_keys import KeyedRows
 from headrace.kernel.values import DEEPEST
 from headrace.logical.demand import union
 from headrace.logical.key_filter import keys_of
-from headrace.physical.access import choose
+from headrace.physical.access import choose_scan
 from headrace.physical.joins import estimated_rows, left_keys_first
 from headrace.physical.query_plan import (
     JoinPlan,
@@ -28,7 +28,7 @@ from headrace.physical.query_plan import (
     ZipPlan,
     whole_row,
 )
-from headrace.store.rows.provider import KeySet, Lanes
+from headrace.store.rows.demand import KeySet, Lanes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -208,7 +208,7 @@ class QueryRun(RowPasses):
         """Whether the last rows of the last files are all that is needed."""
         files = self._files[plan.source]
         return bool(files) and all(
-            choose(plan, rows.capabilities) == "tail" for rows in files
+            choose_scan(plan, rows.capabilities) == "tail" for rows in files
         )
 
     def _elements(self, value: bytes, *, nulls: bool, limit: int | None) -> bytes:

@@ -26,9 +26,10 @@ from headrace.errors import (
 )
 from headrace.kernel.programs import Counts, RowQuery, StreamQuery
 from headrace.kernel.tally import FIRST_BAD
+from headrace.physical import access
 from headrace.physical.distribution import may_end_early
 from headrace.physical.query_plan import RowPlan, StreamPlan, ValuePlan
-from headrace.store.rows.provider import KeyFilter, NoKeyRows
+from headrace.store.rows.demand import KeyFilter, NoKeyRows
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -42,7 +43,8 @@ if TYPE_CHECKING:
     from headrace.store.files.source import Source
     from headrace.store.index.key_scan import KeyRows
     from headrace.store.log.read.timed_rows import TimedRows
-    from headrace.store.rows.provider import Keys, ProviderRows
+    from headrace.store.rows.demand import Keys
+    from headrace.store.rows.provider import ProviderRows
     from headrace.store.rows.row_file import RowFile
 
     Rows: TypeAlias = RowFile | ProviderRows | TimedRows
@@ -179,7 +181,7 @@ class RowPasses:
         told = []
         for file in files if way.source is None else named[way.source]:
             found = self._found_by_key(file, way)
-            how = "all rows are read" if found is None else found.told
+            how = "all rows are read" if found is None else found.reason
             told.append((file.source.location, how))
         return way.keys, told
 
@@ -264,7 +266,7 @@ class RowPasses:
         if way.keys is None or is_framed or not self.options.index:
             return None
         depth, prove = self.options.max_depth, not way.ends_early
-        return file.by_key(way.keys, depth, prove=prove)
+        return file.by_key(way.keys, depth, access, prove=prove)
 
     def _asked_rows(
         self,

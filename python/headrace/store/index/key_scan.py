@@ -10,7 +10,7 @@ that all rows would have given.
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice, permutations
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -23,25 +23,18 @@ from headrace.store.files.sidecars import sidecar_places
 from headrace.store.index.file import Unreadable, fitting
 from headrace.store.index.key import Stored, read
 from headrace.store.index.key_names import SUFFIX, suffix_of
-from headrace.store.rows.provider import NoKeyRows
+from headrace.store.rows.demand import IndexEstimate
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator
+    from collections.abc import Callable, Collection, Iterable, Iterator
     from pathlib import Path
 
     from headrace.kernel.key_index import KeyCandidates, KeyRequest, Meta
     from headrace.kernel.rows import RowBatch
     from headrace.store.files.opened import OpenedFile
     from headrace.store.files.source import Source
-    from headrace.store.rows.provider import Keys
+    from headrace.store.rows.demand import IndexPolicy, Keys
     from headrace.store.rows.row_file import RowFile, RowOptions
-
-_DEARER = 4
-"""A row that is found takes as long as so many that are read in order."""
-
-_FEW = 1024
-_MOST = 1 << 22
-"""Rows that are always worth finding, and that are held at most: 8 bytes for each."""
 
 _MOST_FIELDS = 3
 """Fields whose orders are tried as one key."""
@@ -67,12 +60,13 @@ class Passed(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class KeyRows:
-    """The rows of one file that an index leads to, in file order."""
+    """The rows of one file that an index leads to, in file order, and why it is used."""
 
     file: RowFile
     open: Callable[[], OpenedFile]
     stored: Stored
     candidates: KeyCandidates
+    reason: str = ""
 
     @property
     def opened(self) -> OpenedFile:
@@ -97,14 +91,10 @@ class KeyRows:
         return Proven(path, (index.build_id, index.delta))
 
     @property
-    def told(self) -> str:
-        """What is done, for people."""
-        meta = self.stored.whole
-        keys = "" if meta.keys is None else f" ({meta.keys} keys)"
-        return (
-            f"{len(self)} of {self.lines().lines} rows are read, found in "
-            f"{self.stored.path}, the key index of {','.join(meta.key)}{keys}"
-        )
+    def estimate(self) -> IndexEstimate:
+        """The rows that are found, of all rows of the file."""
+        path, meta = str(self.stored.path), self.stored.whole
+        return IndexEstimate(path, meta.key, meta.keys, len(self), self.lines().lines)
 
     def __len__(self) -> int:
         return len(self.candidates)
@@ -191,45 +181,57 @@ class KeyRows:
         return tally.stats.blank
 
 
-def find(
+def offers(
     file: RowFile,
     opened: OpenedFile,
     options: RowOptions,
     keys: Keys,
     max_depth: int,
-    *,
-    prove: bool,
-    proven: Collection[Proven] = (),
-) -> KeyRows | NoKeyRows:
-    """Return the rows that a filter may let pass, by the index that leads to the fewest.
-
-    `prove`: the file may be read to know whether an index is that of the file, which
-    takes less than reading its rows. Of those that are `proven`, that is known.
-    """
-    refused: NoKeyRows | None = None
-    usable: list[KeyRows] = []
+    policy: IndexPolicy,
+) -> Iterator[KeyRows | IndexEstimate]:
+    """Yield, for each key index of a file, the rows that match a filter, or why it cannot be used."""
     location = opened.source.location
     for path in places(location, keys, options.keeping.directory, SUFFIX):
         match read(path):
             case Unreadable(fault="corrupt", reason=reason):
                 warn(f"{opened.path}: {path}: {reason}")
-                refused = NoKeyRows(str(path), reason)
+                yield IndexEstimate(str(path), refusal=reason)
             case Stored() as stored if set(stored.whole.key) <= set(keys.names):
-                match _looked_up(file, opened, stored, keys):
-                    case KeyRows() as found:
-                        usable.append(found)
-                    case NoKeyRows() as why:
-                        refused = why
+                found = looked_up(opened.path, stored, keys, policy)
+                reason = limits(stored.whole, options.max_line, max_depth)
+                if isinstance(found, IndexEstimate):
+                    yield found
+                elif reason:
+                    yield IndexEstimate(str(path), refusal=reason)
+                else:
+                    yield KeyRows(file, lambda: opened, stored, found)
             case _:
                 pass
-    for found in sorted(usable, key=len):
-        reason = limits(found.stored.whole, options.max_line, max_depth)
-        if not reason and found.proven not in proven:
-            reason = _doubt(found, prove=prove)
-        if not reason:
-            return found
-        refused = NoKeyRows(str(found.stored.path), reason)
-    return refused or NoKeyRows(opened.path)
+
+
+def chosen(
+    offered: Iterable[KeyRows | IndexEstimate],
+    policy: IndexPolicy,
+    doubt: Callable[[KeyRows], str],
+) -> KeyRows | list[IndexEstimate]:
+    """Return the rows of the best index that is proven to be that of its file.
+
+    `doubt` returns why an index may not be. If no index can be used, the estimates say why.
+    """
+    found = list(offered)
+    while True:
+        estimates = [
+            each if isinstance(each, IndexEstimate) else each.estimate for each in found
+        ]
+        number, reason = policy.choose_index(estimates)
+        if number is None:
+            return estimates
+        best = found[number]
+        assert isinstance(best, KeyRows)
+        refusal = doubt(best)
+        if not refusal:
+            return replace(best, reason=reason)
+        found[number] = IndexEstimate(estimates[number].path, refusal=refusal)
 
 
 def places(
@@ -243,32 +245,23 @@ def places(
         yield from sidecar_places(location, suffix, directory)
 
 
-def _looked_up(
-    file: RowFile, opened: OpenedFile, stored: Stored, keys: Keys
-) -> KeyRows | NoKeyRows:
-    candidates = looked_up(opened.path, stored, keys)
-    if isinstance(candidates, NoKeyRows):
-        return candidates
-    return KeyRows(file, lambda: opened, stored, candidates)
-
-
-def looked_up(location: str, stored: Stored, keys: Keys) -> KeyCandidates | NoKeyRows:
-    """Return where rows begin that may have one of the keys, if an index can tell."""
+def looked_up(
+    location: str, stored: Stored, keys: Keys, policy: IndexPolicy
+) -> KeyCandidates | IndexEstimate:
+    """Return where rows begin that may have one of the keys, or why the index cannot be used."""
     requests = _requests(stored, keys)
     path = str(stored.path)
     if isinstance(requests, str):
-        return NoKeyRows(path, requests)
-    most = min(max(stored.whole.records // _DEARER, _FEW), _MOST)
+        return IndexEstimate(path, refusal=requests)
+    most = policy.most_rows(stored.whole.records)
     try:
         with reading(path):
             candidates = stored.index.candidates(requests, most)
     except SidecarError as error:
         damage = _damaged(location, stored.path, error)
         warn(damage.what)
-        return NoKeyRows(path, damage.reason)
-    if candidates is None:
-        return NoKeyRows(path, "it leads to so many rows that to read all is faster")
-    return candidates
+        return IndexEstimate(path, refusal=damage.reason)
+    return IndexEstimate(path) if candidates is None else candidates
 
 
 def _requests(stored: Stored, keys: Keys) -> list[KeyRequest] | str:
@@ -302,8 +295,14 @@ def limits(meta: Meta, max_line: int, max_depth: int) -> str:
     return ""
 
 
-def _doubt(found: KeyRows, *, prove: bool) -> str:
-    """Return why an index may not be that of its file."""
+def doubt(found: KeyRows, *, prove: bool, proven: Collection[Proven] = ()) -> str:
+    """Return why an index may not be that of its file, empty if it is.
+
+    `prove`: the file may be read for that, which takes less than reading its rows. An index
+    that is `proven` needs no other proof.
+    """
+    if found.proven in proven:
+        return ""
     stored, opened = found.stored, found.opened
     try:
         usable, fresh = fitting(stored, opened.source, opened, prove=prove)

@@ -7,118 +7,26 @@ tells it when no more are needed.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from itertools import product
 from typing import (
     TYPE_CHECKING,
-    ClassVar,
     NamedTuple,
     NoReturn,
     Protocol,
-    TypeAlias,
     runtime_checkable,
 )
 
 from headrace.errors import NotNdjsonError, OnlyInOrderError, UsageError
 from headrace.kernel.rows import RowBatch
+from headrace.store.rows.demand import Capabilities
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
     from headrace.store.files.source import Source
+    from headrace.store.rows.demand import Lanes
 
 _BATCH_ROWS = 4096
 _BATCH_BYTES = 1 << 20
-
-
-@dataclass(frozen=True, slots=True)
-class Capabilities:
-    """What a source of rows can do beyond giving them in order.
-
-    `reverse`: it can begin with the last row. `tail`: it reads no other rows for
-    that. `positions`: it knows where a row stands. `lanes`: it saves work by leaving
-    out fields that nobody reads.
-    """
-
-    reverse: bool = False
-    tail: bool = False
-    positions: bool = False
-    lanes: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Lanes:
-    """The fields of a row that a query reads: to decide, and for its answer.
-
-    None means all of them. `selective`: some rows may have no part in the answer.
-    """
-
-    scan: frozenset[str] | None = None
-    result: frozenset[str] | None = None
-    selective: bool = False
-
-    @property
-    def fields(self) -> frozenset[str] | None:
-        """All fields that are read, for whatever reason."""
-        if self.scan is None or self.result is None:
-            return None
-        return self.scan | self.result
-
-
-KeyValue: TypeAlias = "str | int | float | bool"
-
-
-@dataclass(frozen=True, slots=True)
-class KeyFilter:
-    """Fields, each with the values of which it must have one for a row to count."""
-
-    fields: tuple[tuple[str, tuple[KeyValue, ...]], ...]
-
-    most: ClassVar[int] = 1024
-    """Keys that are looked up for one filter."""
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The fields."""
-        return tuple(name for name, _values in self.fields)
-
-    def keys(self, names: Sequence[str]) -> Iterator[tuple[KeyValue, ...]]:
-        """Yield the values that some of the fields may have together."""
-        values = dict(self.fields)
-        return product(*(values[name] for name in names))
-
-
-@dataclass(frozen=True, slots=True)
-class KeySet:
-    """Fields, and the values of which they must have some together for a row to count."""
-
-    names: tuple[str, ...]
-    values: tuple[tuple[KeyValue, ...], ...]
-
-    most: ClassVar[int] = 1 << 18
-    """More are not worth looking up."""
-
-    def keys(self, names: Sequence[str]) -> Iterator[tuple[KeyValue, ...]]:
-        """Yield the values that some of the fields may have together."""
-        places = [self.names.index(name) for name in names]
-        return (tuple(key[place] for place in places) for key in self.values)
-
-
-Keys: TypeAlias = KeyFilter | KeySet
-
-
-class NoKeyRows(NamedTuple):
-    """That all rows of a file must be read, and why if it has an index."""
-
-    path: str
-    reason: str = ""
-
-    @property
-    def told(self) -> str:
-        """What is done, for people."""
-        if not self.reason:
-            return "all rows are read, there is no key index of that"
-        return f"all rows are read, {self.path} is not used: {self.reason}"
 
 
 class Position(NamedTuple):

@@ -16,6 +16,7 @@ import threading
 from codecs import BOM_UTF8
 from collections import deque
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
@@ -49,8 +50,8 @@ from headrace.store.files.opened import (
 )
 from headrace.store.files.remote import Stream
 from headrace.store.rows import checkpoints
+from headrace.store.rows.demand import Capabilities, NoKeyRows
 from headrace.store.rows.index_job import IndexJob
-from headrace.store.rows.provider import Capabilities, NoKeyRows
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator
@@ -58,7 +59,7 @@ if TYPE_CHECKING:
     from headrace.store.files.source import Source
     from headrace.store.index.key_scan import KeyRows, Proven
     from headrace.store.rows.checkpoints import Keeping
-    from headrace.store.rows.provider import Keys, Lanes
+    from headrace.store.rows.demand import IndexPolicy, Keys, Lanes
 
     Progress: TypeAlias = Callable[[int], None]
 
@@ -523,28 +524,37 @@ class RowFile:
         self,
         keys: Keys,
         max_depth: int,
+        policy: IndexPolicy,
         *,
         prove: bool,
         proven: Collection[Proven] = (),
     ) -> KeyRows | NoKeyRows:
-        """Find the rows that a filter on keys may let pass, through a key index."""
+        """Find the rows that match a filter on keys through a key index, if `policy` chooses one.
+
+        `prove` and `proven` are those of `headrace.store.index.key_scan.doubt`. The index of the
+        set of a part is tried first, because that needs no open file.
+        """
         if self.source.kind != "file" or not self._seekable:
-            return NoKeyRows(self.source.location)
+            return NoKeyRows(policy.choose_index(()).reason)
         from headrace.store.index import key_scan
         from headrace.store.index.set import part_scan
 
-        how = self._options
-        of_set = part_scan.find(
-            self, self._open, how, keys, max_depth, prove=prove, proven=proven
+        options = self._options
+        of_set = key_scan.chosen(
+            part_scan.offers(self, self._open, options, keys, max_depth, policy),
+            policy,
+            partial(part_scan.doubt, prove=prove, proven=proven),
         )
         if isinstance(of_set, key_scan.KeyRows):
             return of_set
-        found = key_scan.find(
-            self, self._open(), how, keys, max_depth, prove=prove, proven=proven
+        found = key_scan.chosen(
+            key_scan.offers(self, self._open(), options, keys, max_depth, policy),
+            policy,
+            partial(key_scan.doubt, prove=prove, proven=proven),
         )
-        if isinstance(found, NoKeyRows) and not found.reason:
-            return of_set or found
-        return found
+        if isinstance(found, key_scan.KeyRows):
+            return found
+        return NoKeyRows(policy.choose_index([*of_set, *found]).reason)
 
     # What is open
 

@@ -13,7 +13,7 @@ from headrace.errors import HeadraceError
 from headrace.kernel.programs import Counts
 from headrace.kernel.rows import END
 from headrace.physical.query_plan import RowPlan, StreamPlan
-from headrace.store.rows.provider import KeyFilter
+from headrace.store.rows.demand import KeyFilter
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from headrace.engines.spark.query.task import RefusedRow
     from headrace.engines.spark.tasks.progress import Tell
     from headrace.physical.fragment import Fragment
-    from headrace.store.rows.provider import Keys
+    from headrace.store.rows.demand import Keys
     from headrace.store.rows.row_file import RowOptions
 
 RunTasks: TypeAlias = "Callable[[TaskQuery, Sequence[Sequence[Fragment]], Tell], Iterator[tuple[int, Chunk]]]"

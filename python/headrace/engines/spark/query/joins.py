@@ -15,11 +15,12 @@ from headrace.engines.spark.query.survey import Seen
 from headrace.engines.spark.query.task import Keying, TaskQuery
 from headrace.engines.spark.source.partitions import absolute
 from headrace.kernel.programs import Counts
+from headrace.physical import access
 from headrace.physical.distribution import Found, joins_by_shuffle
 from headrace.physical.joins import SparkChoice, SparkSides, choose_on_spark
 from headrace.physical.query_plan import JoinPlan, RowPlan, StreamPlan, ZipPlan
 from headrace.store.index.key_scan import KeyRows, Proven
-from headrace.store.rows.provider import KeySet
+from headrace.store.rows.demand import KeySet
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -146,7 +147,7 @@ class JoiningRun(TaskedRows):
         keys = KeySet(join.right_fields.names, ())
         proven, counts, many, keys_of_many = list[Proven](), Counts(), 0, 0
         for file in self._files[join.right.source]:
-            found = file.by_key(keys, self.options.max_depth, prove=True)
+            found = file.by_key(keys, self.options.max_depth, access, prove=True)
             # Whether numbers that are equal have one key must not depend on the rows.
             if not isinstance(found, KeyRows) or not found.stored.whole.plain_numbers:
                 return None

@@ -21,9 +21,10 @@ from headrace.engines.rows.fragment import rows_of
 from headrace.engines.spark.query.survey_task import Looking
 from headrace.errors import HeadraceError, UnusableTableError
 from headrace.kernel.programs import Counts, RowQuery, SiftedRow, Stage, StreamQuery
+from headrace.physical import access
 from headrace.physical.query_plan import QueryPlan, RowPlan, StreamPlan
 from headrace.store.index.key_scan import KeyRows
-from headrace.store.rows.provider import KeySet
+from headrace.store.rows.demand import KeySet
 from headrace.store.rows.row_file import BATCH_BYTES, BATCH_ROWS, RowFile, RowOptions
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
     from headrace.physical.query_plan import GroupPlan, JoinPlan, StagePlan
     from headrace.store.files.source import Source
     from headrace.store.index.key_scan import Proven
-    from headrace.store.rows.provider import NoKeyRows
+    from headrace.store.rows.demand import NoKeyRows
 
 Gives: TypeAlias = Literal["lines", "parts", "rows", "keys", "shuffled"]
 
@@ -234,7 +235,7 @@ class _TaskedRun(QueryRun):
     def _by_proven(self, file: Rows, keys: KeySet) -> KeyRows | NoKeyRows:
         assert isinstance(file, RowFile)
         depth = self.options.max_depth
-        return file.by_key(keys, depth, prove=False, proven=self.proven)
+        return file.by_key(keys, depth, access, prove=False, proven=self.proven)
 
 
 class TaskRun:

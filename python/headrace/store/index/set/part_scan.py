@@ -25,7 +25,7 @@ from headrace.store.index.key_scan import (
 )
 from headrace.store.index.set.manifest import FILE_NAME
 from headrace.store.index.set.stored import SetStored, read
-from headrace.store.rows.provider import NoKeyRows
+from headrace.store.rows.demand import IndexEstimate
 from headrace.store.shards.names import part_of_set
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from headrace.kernel.rows import RowBatch
     from headrace.store.files.opened import OpenedFile
     from headrace.store.index.set.manifest import CoveredPart
-    from headrace.store.rows.provider import Keys
+    from headrace.store.rows.demand import IndexPolicy, Keys
     from headrace.store.rows.row_file import RowFile, RowOptions
 
 _REMEMBERED = 8
@@ -102,47 +102,47 @@ class _Shifted:
         return self._data.read_at(offset - self._start, max(length, 0))
 
 
-def find(
+def offers(
     file: RowFile,
     open_file: Callable[[], OpenedFile],
     options: RowOptions,
     keys: Keys,
     max_depth: int,
-    *,
-    prove: bool,
-    proven: Collection[Proven] = (),
-) -> KeyRows | NoKeyRows | None:
-    """Return the rows of a part that a filter may let pass, by the index that leads to the fewest.
+    policy: IndexPolicy,
+) -> Iterator[PartRows | IndexEstimate]:
+    """Yield, for each key index of the set of a part, the matching rows, or why it cannot be used.
 
-    None if it is no part of a set, or has no index. The file is not opened before its rows are
-    read. For `prove` and `proven`, see `headrace.store.index.key_scan.find`.
+    Nothing if the file is no part of a set. It is not opened before its rows are read.
     """
     found = part_of_set(file.source.location)
     if found is None:
-        return None
+        return
     names, path = found
-    refused: NoKeyRows | None = None
-    usable: list[PartRows] = []
-    for index in _indexes(names.text, keys, options.keeping.directory):
-        if isinstance(index, NoKeyRows):
-            refused = index
-        elif (at := index.places.get(path)) is None:
-            refused = NoKeyRows(str(index.stored.path), "the part came later")
-        else:
-            some = index.candidates.within(at.start, at.end)
-            rows = PartRows(file, open_file, index.stored, some, place_in_set=at)
-            usable.append(rows)
-    for rows in sorted(usable, key=len):
-        part = rows.place_in_set.part
-        meta = replace(rows.stored.whole, lines=part.lines)
-        reason = limits(meta, options.max_line, max_depth)
-        known = rows.proven in proven
-        if not reason and not known and not _is_same(rows, prove=prove):
-            reason = "part_modified" if prove else "source_unproven"
-        if not reason:
-            return rows
-        refused = NoKeyRows(str(rows.stored.path), reason)
-    return refused
+    for index in _indexes(names.text, keys, options.keeping.directory, policy):
+        if isinstance(index, IndexEstimate):
+            yield index
+            continue
+        index_path = str(index.stored.path)
+        if (at := index.places.get(path)) is None:
+            yield IndexEstimate(index_path, refusal="the part came later")
+            continue
+        meta = replace(index.stored.whole, lines=at.part.lines)
+        if reason := limits(meta, options.max_line, max_depth):
+            yield IndexEstimate(index_path, refusal=reason)
+            continue
+        some = index.candidates.within(at.start, at.end)
+        yield PartRows(file, open_file, index.stored, some, place_in_set=at)
+
+
+def doubt(rows: KeyRows, *, prove: bool, proven: Collection[Proven] = ()) -> str:
+    """Return why an index may not be that of the part, empty if it is.
+
+    See `headrace.store.index.key_scan.doubt`.
+    """
+    assert isinstance(rows, PartRows)
+    if rows.proven in proven or _is_same(rows, prove=prove):
+        return ""
+    return "part_modified" if prove else "source_unproven"
 
 
 def _is_same(rows: PartRows, *, prove: bool) -> bool:
@@ -156,14 +156,17 @@ def _is_same(rows: PartRows, *, prove: bool) -> bool:
         return prove and digest(File(source.location), part.bytes) == part.digest
 
 
-class _Question:
-    """Keys that are asked for; only the very same are the same: `1` and `True` are equal."""
+class _Lookup:
+    """Keys to look up, as a key of a cache.
 
-    def __init__(self, keys: Keys) -> None:
-        self.keys = keys
+    Compared by identity: `1` and `True` are equal in Python, but different keys.
+    """
+
+    def __init__(self, keys: Keys, policy: IndexPolicy) -> None:
+        self.keys, self.policy = keys, policy
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Question) and self.keys is other.keys
+        return isinstance(other, _Lookup) and self.keys is other.keys
 
     def __hash__(self) -> int:
         return id(self.keys)
@@ -178,31 +181,34 @@ class _Index(NamedTuple):
 
 
 def _indexes(
-    location: str, keys: Keys, directory: str | None
-) -> Iterator[_Index | NoKeyRows]:
+    location: str, keys: Keys, directory: str | None, policy: IndexPolicy
+) -> Iterator[_Index | IndexEstimate]:
     for path in places(location, keys, directory):
         try:
             seen = (path / FILE_NAME).stat()
         except OSError:
             continue
         looks = (seen.st_mtime_ns, seen.st_ino)
-        found = _remembered(path, looks, location, _Question(keys))
+        found = _remembered(path, looks, location, _Lookup(keys, policy))
         if found is not None:
             yield found
 
 
 @lru_cache(_REMEMBERED)
 def _remembered(
-    path: Path, _looks: tuple[int, int], location: str, asked: _Question
-) -> _Index | NoKeyRows | None:
-    keys = asked.keys
+    path: Path,
+    _looks: tuple[int, int],
+    location: str,
+    lookup: _Lookup,
+) -> _Index | IndexEstimate | None:
+    keys, policy = lookup.keys, lookup.policy
     match read(path):
         case Unreadable(fault="corrupt", reason=reason):
             warn(f"{location}: {path}: {reason}")
-            return NoKeyRows(str(path), reason)
+            return IndexEstimate(str(path), refusal=reason)
         case SetStored() as stored if set(stored.whole.key) <= set(keys.names):
-            candidates = looked_up(location, stored, keys)
-            if isinstance(candidates, NoKeyRows):
+            candidates = looked_up(location, stored, keys, policy)
+            if isinstance(candidates, IndexEstimate):
                 return candidates
             return _Index(stored, candidates, _places(stored))
         case _:

@@ -17,7 +17,7 @@ from headrace.kernel.rows import RowBatch
 from headrace.store.log.read.reader import LogReader
 from headrace.store.log.read.sources import gone
 from headrace.store.log.read.time_range import ranges_between
-from headrace.store.rows.provider import Capabilities, NoKeyRows
+from headrace.store.rows.demand import Capabilities, NoKeyRows
 from headrace.store.rows.row_file import (
     BATCH_BYTES,
     BATCH_ROWS,
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from headrace.store.files.source import Source
-    from headrace.store.rows.provider import Lanes
+    from headrace.store.rows.demand import Lanes
     from headrace.store.rows.row_file import RowOptions
 
 
@@ -207,9 +207,9 @@ class TimedRows:
 
     def by_key(self, *_: object, **__: object) -> NoKeyRows:
         """Say that all are read: an index leads to lines of any time."""
-        return NoKeyRows(
-            self.source.location, "only lines with certain times are meant"
-        )
+        location = self.source.location
+        reason = "only lines with certain times are meant"
+        return NoKeyRows(f"all rows are read, {location} is not used: {reason}")
 
     def bytes_read(self) -> int:
         """Return how many bytes of the file were read so far."""
