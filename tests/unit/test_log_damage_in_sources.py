@@ -35,7 +35,7 @@ def segment(log, base=0):
 
 QUESTIONS = {
     "query": lambda log: headrace.open(log).query("i").to_list(),
-    "stream": lambda log: headrace.open(log).query("$.sum(i)").to_list(),
+    "stream": lambda log: headrace.open(log).query("$.rows().sum(i)").to_list(),
     "rows": lambda log: list(headrace.open(log)),
     "reversed": lambda log: list(reversed(headrace.open(log)))[::-1],
     "by number": lambda log: [headrace.open(log)[row] for row in range(10)],
