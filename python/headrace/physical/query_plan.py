@@ -22,6 +22,8 @@ from headrace.logical.names.visibility import is_rows
 from headrace.store.rows.demand import Lanes
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from headrace.kernel.programs import PruneCode
     from headrace.language.bindings import Bindings
     from headrace.logical.demand import Fields
@@ -131,6 +133,8 @@ class StreamPlan:
     keys: KeyFilter | None = None
     group: GroupPlan | None = None
     slots: tuple[SlotKind, ...] = ()
+    column: int = 1
+    """The column of the query that an error in the reduction names."""
 
     @property
     def result_depth(self) -> int:
@@ -338,6 +342,28 @@ def _chosen_by(condition: ast.Node) -> logical.StreamStage:
     return logical.StreamStage("each", ast.Path(rows, (filtered,)))
 
 
+def _column(stages: Sequence[logical.Stage]) -> int:
+    """Return the column of an error in the reduction: that of the last program before it."""
+    for stage in reversed(stages):
+        match stage:
+            case logical.StreamStage(_, program) if program is not None:
+                return _root_column(program)
+            case logical.JoinStage():
+                return _root_column(stage.key)
+            case _:
+                pass
+    return 1
+
+
+def _root_column(program: ast.Node) -> int:
+    """Return the column that the last expression of a program has."""
+    match program:
+        case ast.Path(_, (*_, last)):
+            return last.span.start + 1
+        case _:
+            return program.span.start + 1
+
+
 class _Planner:
     """Plans the parts of one query, and with each what it asks of named sources."""
 
@@ -376,6 +402,7 @@ class _Planner:
             self.found_by(key_filter.of_stream(plan)),
             None if plan.group is None else self._group(plan.group),
             plan.slots,
+            _column(plan.stages),
         )
 
     def _group(self, group: logical.Group) -> GroupPlan:
