@@ -6,7 +6,7 @@ use bumpalo::{
 };
 
 use super::{
-    Builtin, Parameter, Run, Size, limited,
+    Builtin, Parameter, Size, in_group, limited,
     search::{Place, place_of},
     sorting::field_of,
 };
@@ -20,139 +20,83 @@ use crate::{
     value::{Entry, Kind, Value, equal, text_of},
 };
 
-pub(super) static BUILTINS: &[Builtin] = &[
-    Builtin {
-        name: "append",
-        aliases: &[],
-        group: "Arrays",
-        parameters: &[Parameter::Value("value")],
-        required: 1,
-        doc: "An array with a value added at its end; what is no array stays as it is.",
-        examples: &[
+pub(super) static BUILTINS: &[Builtin] = &in_group("Arrays", [
+    Builtin::value("append", append)
+        .takes(&[Parameter::Value("value")])
+        .doc("An array with a value added at its end; what is no array stays as it is.")
+        .examples(&[
             ["[3, 1].append(9)", "null", "[3, 1, 9]"],
             ["[3, 1].append([9])", "null", "[3, 1, [9]]"],
             ["5.append(1)", "null", "5"],
-        ],
-        run: Run::Value(append),
-    },
-    Builtin {
-        name: "prepend",
-        aliases: &[],
-        group: "Arrays",
-        parameters: &[Parameter::Value("value")],
-        required: 1,
-        doc: "An array with a value added at its beginning; what is no array stays as it is.",
-        examples: &[
+        ]),
+    Builtin::value("prepend", prepend)
+        .takes(&[Parameter::Value("value")])
+        .doc("An array with a value added at its beginning; what is no array stays as it is.")
+        .examples(&[
             ["[3, 1].prepend(9)", "null", "[9, 3, 1]"],
             ["null.prepend(9)", "null", "null"],
-        ],
-        run: Run::Value(prepend),
-    },
-    Builtin {
-        name: "diff",
-        aliases: &[],
-        group: "Arrays",
-        parameters: &[Parameter::Value("other")],
-        required: 1,
-        doc: "The elements that are not in the other array.",
-        examples: &[
+        ]),
+    Builtin::stage("diff", diff)
+        .takes(&[Parameter::Value("other")])
+        .doc("The elements that are not in the other array.")
+        .examples(&[
             ["[3, 1, 2, 3].diff([1, 9])", "null", "[3, 2, 3]"],
             ["[1, 2].diff(null)", "null", "[1, 2]"],
-        ],
-        run: Run::Stage(diff),
-    },
-    Builtin {
-        name: "intersect",
-        aliases: &[],
-        group: "Arrays",
-        parameters: &[Parameter::Value("other")],
-        required: 1,
-        doc: "The elements that are in the other array too.",
-        examples: &[
+        ]),
+    Builtin::stage("intersect", intersect)
+        .takes(&[Parameter::Value("other")])
+        .doc("The elements that are in the other array too.")
+        .examples(&[
             ["[3, 1, 2, 1].intersect([1, 2.0])", "null", "[1, 2, 1]"],
             ["[1, 2].intersect(2)", "null", "[2]"],
-        ],
-        run: Run::Stage(intersect),
-    },
-    Builtin {
-        name: "union",
-        aliases: &[],
-        group: "Arrays",
-        parameters: &[Parameter::Value("other")],
-        required: 1,
-        doc: "All elements, and those of the other array that are not among them yet.",
-        examples: &[
+        ]),
+    Builtin::stage("union", union)
+        .takes(&[Parameter::Value("other")])
+        .doc("All elements, and those of the other array that are not among them yet.")
+        .examples(&[
             ["[3, 1, 1].union([1, 9, 9])", "null", "[3, 1, 1, 9]"],
             ["null.union([1])", "null", "[1]"],
-        ],
-        run: Run::Stage(union),
-    },
-    Builtin {
-        name: "join",
-        aliases: &[],
-        group: "Arrays",
-        parameters: &[Parameter::Value("separator")],
-        required: 0,
-        doc: "The elements of an array as one text, with a separator between them.",
-        examples: &[
+        ]),
+    Builtin::value("join", join)
+        .takes(&[Parameter::Value("separator")])
+        .required(0)
+        .doc("The elements of an array as one text, with a separator between them.")
+        .examples(&[
             [r#"["a", "b"].join("-")"#, "null", r#""a-b""#],
             [r#"[1, null, true, 1.0].join(",")"#, "null", r#""1,null,true,1""#],
             [r#"["a", "b"].join()"#, "null", r#""ab""#],
             ["null.join()", "null", "null"],
             ["5.join()", "null", "error"],
-        ],
-        run: Run::Value(join),
-    },
-    Builtin {
-        name: "zip",
-        aliases: &[],
-        group: "Arrays",
-        parameters: &[Parameter::ValueRest("other")],
-        required: 1,
-        doc: "Arrays of the elements that stand at one place in all arrays, as far as the shortest goes. Null is an array without elements.",
-        examples: &[
+        ]),
+    Builtin::stage("zip", zip)
+        .takes(&[Parameter::ValueRest("other")])
+        .doc("Arrays of the elements that stand at one place in all arrays, as far as the shortest goes. Null is an array without elements.")
+        .examples(&[
             [r#"[1, 2, 3].zip(["a", "b"])"#, "null", r#"[[1, "a"], [2, "b"]]"#],
             ["zip([1, 2], [3, 4], [5])", "null", "[[1, 3, 5]]"],
             ["null.zip([1])", "null", "[]"],
             ["[1].zip(2)", "null", "error"],
-        ],
-        run: Run::Stage(zip),
-    },
-    Builtin {
-        name: "zip_longest",
-        aliases: &[],
-        group: "Arrays",
-        parameters: &[Parameter::ValueRest("other")],
-        required: 1,
-        doc: "As `zip`, but as far as the longest goes: null, or what `fill` says, stands for what is missing.",
-        examples: &[
+        ]),
+    Builtin::stage("zip_longest", zip_longest)
+        .takes(&[Parameter::ValueRest("other")])
+        .doc("As `zip`, but as far as the longest goes: null, or what `fill` says, stands for what is missing.")
+        .examples(&[
             ["[1, 2].zip_longest([9])", "null", "[[1, 9], [2, null]]"],
             ["zip_longest([1], [2, 3], fill: 0)", "null", "[[1, 2], [0, 3]]"],
             ["[1, 2].zip_longest([3], 0)", "null", "error"],
-        ],
-        run: Run::Stage(zip_longest),
-    },
-    Builtin {
-        name: "fanout",
-        aliases: &[],
-        group: "Arrays",
-        parameters: &[Parameter::EachRest("expression")],
-        required: 1,
-        doc: "An array of what each expression makes of the value.",
-        examples: &[
+        ]),
+    Builtin::value("fanout", fanout)
+        .takes(&[Parameter::EachRest("expression")])
+        .doc("An array of what each expression makes of the value.")
+        .examples(&[
             ["5.fanout(@ + 1, @ * 2)", "null", "[6, 10]"],
             ["$.fanout(a, @.len())", r#"{"a": 3, "b": 4}"#, "[3, 2]"],
-        ],
-        run: Run::Value(fanout),
-    },
-    Builtin {
-        name: "zip_shape",
-        aliases: &[],
-        group: "Arrays",
-        parameters: &[Parameter::EachRest("expression")],
-        required: 0,
-        doc: "An array of objects from an object of arrays, as far as the shortest goes, with what is no array in each of them. With expressions, an object of what they make of the value, under their names.",
-        examples: &[
+        ]),
+    Builtin::value("zip_shape", zip_shape)
+        .takes(&[Parameter::EachRest("expression")])
+        .required(0)
+        .doc("An array of objects from an object of arrays, as far as the shortest goes, with what is no array in each of them. With expressions, an object of what they make of the value, under their names.")
+        .examples(&[
             [
                 "$.zip_shape()",
                 r#"{"a": [1, 2], "b": [3, 4, 5], "c": "x"}"#,
@@ -161,49 +105,32 @@ pub(super) static BUILTINS: &[Builtin] = &[
             ["$.zip_shape({a})", r#"{"a": [1, 2], "b": 3}"#, r#"[{"a": 1}, {"a": 2}]"#],
             ["$.zip_shape(a, s: a + b)", r#"{"a": 1, "b": 2}"#, r#"{"a": 1, "s": 3}"#],
             ["$.zip_shape(a + b)", r#"{"a": 1, "b": 2}"#, "error"],
-        ],
-        run: Run::Value(zip_shape),
-    },
-    Builtin {
-        name: "index",
-        aliases: &[],
-        group: "Arrays",
-        parameters: &[Parameter::Value("value")],
-        required: 1,
-        doc: "The position of the first element of an array that is equal to a value, or of the first occurrence of a part in a text; null if there is none.",
-        examples: &[
+        ]),
+    Builtin::reduce("index", index)
+        .takes(&[Parameter::Value("value")])
+        .doc("The position of the first element of an array that is equal to a value, or of the first occurrence of a part in a text; null if there is none.")
+        .examples(&[
             ["[3, 1, 2].index(2)", "null", "2"],
             ["[3, 1, 2].index(9)", "null", "null"],
             [r#""banana".index("n")"#, "null", "2"],
-        ],
-        run: Run::Reduce(index),
-    },
-    Builtin {
-        name: "indices_of",
-        aliases: &[],
-        group: "Arrays",
-        parameters: &[Parameter::Value("value")],
-        required: 1,
-        doc: "The positions of all elements that are equal to a value.",
-        examples: &[
+        ]),
+    Builtin::stage("indices_of", indices_of)
+        .takes(&[Parameter::Value("value")])
+        .doc("The positions of all elements that are equal to a value.")
+        .examples(&[
             ["[1, 2, 1].indices_of(1)", "null", "[0, 2]"],
             ["null.indices_of(null)", "null", "[]"],
-        ],
-        run: Run::Stage(indices_of),
-    },
-    Builtin {
-        name: "equi_join",
-        aliases: &[],
-        group: "Arrays",
-        parameters: &[
+        ]),
+    Builtin::stage("equi_join", equi_join)
+        .takes(&[
             Parameter::Value("other"),
             Parameter::Name("key"),
             Parameter::Name("other key"),
             Parameter::Each("merge"),
-        ],
-        required: 3,
-        doc: "For each object, and each of the other array that has an equal value under its key: both in one, with the fields of the other laid over; or what a lambda makes of the two. Null and what is missing equal nothing.",
-        examples: &[
+        ])
+        .required(3)
+        .doc("For each object, and each of the other array that has an equal value under its key: both in one, with the fields of the other laid over; or what a lambda makes of the two. Null and what is missing equal nothing.")
+        .examples(&[
             [
                 r#"$.equi_join([{user: 1, role: "admin"}, {user: 1, role: "owner"}], id, user)"#,
                 r#"[{"id": 1, "name": "Ada"}, {"id": 2, "name": "Bob"}]"#,
@@ -214,10 +141,8 @@ pub(super) static BUILTINS: &[Builtin] = &[
                 r#"[{"k": 1.0, "a": 5}, {"a": 6}]"#,
                 "[7]",
             ],
-        ],
-        run: Run::Stage(equi_join),
-    },
-];
+        ]),
+]);
 
 fn append<'r, 'p>(
     machine: &mut Machine<'p, 'r>,

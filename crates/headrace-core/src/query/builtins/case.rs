@@ -10,7 +10,7 @@ use base64::{
 };
 
 use super::{
-    Builtin, Run, Size, limited,
+    Builtin, Size, in_group, limited,
     text_builder::{TextBuilder, rewritten},
 };
 use crate::{
@@ -18,202 +18,126 @@ use crate::{
     value::Value,
 };
 
-pub(super) static BUILTINS: &[Builtin] = &[
-    Builtin {
-        name: "upper",
-        aliases: &[],
-        group: "Text",
-        parameters: &[],
-        required: 0,
-        doc: "The text in upper case.",
-        examples: &[
+pub(super) static BUILTINS: &[Builtin] = &in_group(
+    "Text",
+    [
+        Builtin::value("upper", |machine, receiver, _| {
+            rewritten(machine, receiver, |text, draft| draft.push_str(&text.to_uppercase()))
+        })
+        .doc("The text in upper case.")
+        .examples(&[
             [r#""straße".upper()"#, "null", r#""STRASSE""#],
             ["$.upper()", "10", "10"],
             ["$.upper()", "null", "null"],
-        ],
-        run: Run::Value(|machine, receiver, _| {
-            rewritten(machine, receiver, |text, draft| draft.push_str(&text.to_uppercase()))
-        }),
-    },
-    Builtin {
-        name: "lower",
-        aliases: &[],
-        group: "Text",
-        parameters: &[],
-        required: 0,
-        doc: "The text in lower case.",
-        examples: &[[r#""ÉTÉ".lower()"#, "null", r#""été""#]],
-        run: Run::Value(|machine, receiver, _| {
+        ]),
+        Builtin::value("lower", |machine, receiver, _| {
             rewritten(machine, receiver, |text, draft| draft.push_str(&text.to_lowercase()))
-        }),
-    },
-    Builtin {
-        name: "capitalize",
-        aliases: &[],
-        group: "Text",
-        parameters: &[],
-        required: 0,
-        doc: "The text with its first character in upper case and all others in lower case.",
-        examples: &[[r#""hELLO wORLD".capitalize()"#, "null", r#""Hello world""#]],
-        run: Run::Value(|machine, receiver, _| rewritten(machine, receiver, capitalize)),
-    },
-    Builtin {
-        name: "title_case",
-        aliases: &[],
-        group: "Text",
-        parameters: &[],
-        required: 0,
-        doc: "The text with the first character of each word in upper case and all others in \
+        })
+        .doc("The text in lower case.")
+        .examples(&[[r#""ÉTÉ".lower()"#, "null", r#""été""#]]),
+        Builtin::value("capitalize", |machine, receiver, _| {
+            rewritten(machine, receiver, capitalize)
+        })
+        .doc("The text with its first character in upper case and all others in lower case.")
+        .examples(&[[r#""hELLO wORLD".capitalize()"#, "null", r#""Hello world""#]]),
+        Builtin::value("title_case", |machine, receiver, _| {
+            rewritten(machine, receiver, title_case)
+        })
+        .doc(
+            "The text with the first character of each word in upper case and all others in \
               lower case.",
-        examples: &[[r#""hello wORLD".title_case()"#, "null", r#""Hello World""#]],
-        run: Run::Value(|machine, receiver, _| rewritten(machine, receiver, title_case)),
-    },
-    Builtin {
-        name: "snake_case",
-        aliases: &[],
-        group: "Text",
-        parameters: &[],
-        required: 0,
-        doc: "The words of a name in lower case with `_` between them. A word ends at white \
+        )
+        .examples(&[[r#""hello wORLD".title_case()"#, "null", r#""Hello World""#]]),
+        Builtin::value("snake_case", |machine, receiver, _| {
+            rewritten(machine, receiver, |text, draft| joined(text, "_", draft))
+        })
+        .doc(
+            "The words of a name in lower case with `_` between them. A word ends at white \
               space, `_` or `-`, and where an upper case letter follows a lower case one or a \
               digit.",
-        examples: &[
+        )
+        .examples(&[
             [r#""fooBarBaz".snake_case()"#, "null", r#""foo_bar_baz""#],
             [r#""user2Name".snake_case()"#, "null", r#""user2_name""#],
             [r#""HTTPServer".snake_case()"#, "null", r#""httpserver""#],
-        ],
-        run: Run::Value(|machine, receiver, _| {
-            rewritten(machine, receiver, |text, draft| joined(text, "_", draft))
-        }),
-    },
-    Builtin {
-        name: "kebab_case",
-        aliases: &[],
-        group: "Text",
-        parameters: &[],
-        required: 0,
-        doc: "The words of a name in lower case with `-` between them; see snake_case.",
-        examples: &[[r#""fooBar".kebab_case()"#, "null", r#""foo-bar""#]],
-        run: Run::Value(|machine, receiver, _| {
+        ]),
+        Builtin::value("kebab_case", |machine, receiver, _| {
             rewritten(machine, receiver, |text, draft| joined(text, "-", draft))
-        }),
-    },
-    Builtin {
-        name: "camel_case",
-        aliases: &[],
-        group: "Text",
-        parameters: &[],
-        required: 0,
-        doc: "The words of a name without anything between them, each but the first \
-              capitalized; see snake_case.",
-        examples: &[[r#""foo_bar baz".camel_case()"#, "null", r#""fooBarBaz""#]],
-        run: Run::Value(|machine, receiver, _| {
+        })
+        .doc("The words of a name in lower case with `-` between them; see snake_case.")
+        .examples(&[[r#""fooBar".kebab_case()"#, "null", r#""foo-bar""#]]),
+        Builtin::value("camel_case", |machine, receiver, _| {
             rewritten(machine, receiver, |text, draft| humped(text, draft, true))
-        }),
-    },
-    Builtin {
-        name: "pascal_case",
-        aliases: &[],
-        group: "Text",
-        parameters: &[],
-        required: 0,
-        doc: "The words of a name without anything between them, each capitalized; see \
-              snake_case.",
-        examples: &[[r#""foo_bar".pascal_case()"#, "null", r#""FooBar""#]],
-        run: Run::Value(|machine, receiver, _| {
+        })
+        .doc(
+            "The words of a name without anything between them, each but the first \
+              capitalized; see snake_case.",
+        )
+        .examples(&[[r#""foo_bar baz".camel_case()"#, "null", r#""fooBarBaz""#]]),
+        Builtin::value("pascal_case", |machine, receiver, _| {
             rewritten(machine, receiver, |text, draft| humped(text, draft, false))
-        }),
-    },
-    Builtin {
-        name: "reverse_str",
-        aliases: &[],
-        group: "Text",
-        parameters: &[],
-        required: 0,
-        doc: "The characters of the text from the last to the first.",
-        examples: &[[r#""abc".reverse_str()"#, "null", r#""cba""#]],
-        run: Run::Value(|machine, receiver, _| {
+        })
+        .doc(
+            "The words of a name without anything between them, each capitalized; see \
+              snake_case.",
+        )
+        .examples(&[[r#""foo_bar".pascal_case()"#, "null", r#""FooBar""#]]),
+        Builtin::value("reverse_str", |machine, receiver, _| {
             rewritten(machine, receiver, |text, draft| {
                 text.chars().rev().try_for_each(|character| draft.push(character))
             })
-        }),
-    },
-    Builtin {
-        name: "to_base64",
-        aliases: &[],
-        group: "Text",
-        parameters: &[],
-        required: 0,
-        doc: "The bytes of the text in base64, with padding.",
-        examples: &[[r#""hi".to_base64()"#, "null", r#""aGk=""#]],
-        run: Run::Value(|machine, receiver, _| rewritten(machine, receiver, to_base64)),
-    },
-    Builtin {
-        name: "from_base64",
-        aliases: &[],
-        group: "Text",
-        parameters: &[],
-        required: 0,
-        doc: "The text that is written in base64, with or without padding; null if it is not \
+        })
+        .doc("The characters of the text from the last to the first.")
+        .examples(&[[r#""abc".reverse_str()"#, "null", r#""cba""#]]),
+        Builtin::value("to_base64", |machine, receiver, _| rewritten(machine, receiver, to_base64))
+            .doc("The bytes of the text in base64, with padding.")
+            .examples(&[[r#""hi".to_base64()"#, "null", r#""aGk=""#]]),
+        Builtin::value("from_base64", |machine, receiver, _| {
+            Ok(decoded(machine, receiver, from_base64))
+        })
+        .doc(
+            "The text that is written in base64, with or without padding; null if it is not \
               base64 or what comes out is not UTF-8.",
-        examples: &[
+        )
+        .examples(&[
             [r#""aGk=".from_base64()"#, "null", r#""hi""#],
             [r#""!!!!".from_base64()"#, "null", "null"],
-        ],
-        run: Run::Value(|machine, receiver, _| Ok(decoded(machine, receiver, from_base64))),
-    },
-    Builtin {
-        name: "url_encode",
-        aliases: &[],
-        group: "Text",
-        parameters: &[],
-        required: 0,
-        doc: "The text with everything but letters, digits and `-._~` percent-encoded.",
-        examples: &[[r#""a b&c/d".url_encode()"#, "null", r#""a%20b%26c%2Fd""#]],
-        run: Run::Value(|machine, receiver, _| rewritten(machine, receiver, url_encode)),
-    },
-    Builtin {
-        name: "url_decode",
-        aliases: &[],
-        group: "Text",
-        parameters: &[],
-        required: 0,
-        doc: "The text with `+` as a space and percent-encoded bytes decoded; null if what \
+        ]),
+        Builtin::value("url_encode", |machine, receiver, _| {
+            rewritten(machine, receiver, url_encode)
+        })
+        .doc("The text with everything but letters, digits and `-._~` percent-encoded.")
+        .examples(&[[r#""a b&c/d".url_encode()"#, "null", r#""a%20b%26c%2Fd""#]]),
+        Builtin::value("url_decode", |machine, receiver, _| {
+            Ok(decoded(machine, receiver, |text| Some(url_decode(text))))
+        })
+        .doc(
+            "The text with `+` as a space and percent-encoded bytes decoded; null if what \
               comes out is not UTF-8.",
-        examples: &[
+        )
+        .examples(&[
             [r#""a%20b+c".url_decode()"#, "null", r#""a b c""#],
             [r#""100%".url_decode()"#, "null", r#""100%""#],
             [r#""%FF".url_decode()"#, "null", "null"],
-        ],
-        run: Run::Value(|machine, receiver, _| {
-            Ok(decoded(machine, receiver, |text| Some(url_decode(text))))
-        }),
-    },
-    Builtin {
-        name: "html_escape",
-        aliases: &[],
-        group: "Text",
-        parameters: &[],
-        required: 0,
-        doc: "The text with `&`, `<`, `>` and both quotes as HTML writes them.",
-        examples: &[[r#""<a>&".html_escape()"#, "null", r#""&lt;a&gt;&amp;""#]],
-        run: Run::Value(|machine, receiver, _| rewritten(machine, receiver, html_escape)),
-    },
-    Builtin {
-        name: "html_unescape",
-        aliases: &[],
-        group: "Text",
-        parameters: &[],
-        required: 0,
-        doc: "The text with HTML's numeric references and those to `&`, `<`, `>`, quotes and \
+        ]),
+        Builtin::value("html_escape", |machine, receiver, _| {
+            rewritten(machine, receiver, html_escape)
+        })
+        .doc("The text with `&`, `<`, `>` and both quotes as HTML writes them.")
+        .examples(&[[r#""<a>&".html_escape()"#, "null", r#""&lt;a&gt;&amp;""#]]),
+        Builtin::value("html_unescape", |machine, receiver, _| {
+            rewritten(machine, receiver, html_unescape)
+        })
+        .doc(
+            "The text with HTML's numeric references and those to `&`, `<`, `>`, quotes and \
               the no-break space as characters; others stay.",
-        examples: &[
+        )
+        .examples(&[
             [r#""&lt;b&gt; &amp;lt; &#39;".html_unescape()"#, "null", r#""<b> &lt; '""#],
             [r#""&#x41; &unknown;".html_unescape()"#, "null", r#""A &unknown;""#],
-        ],
-        run: Run::Value(|machine, receiver, _| rewritten(machine, receiver, html_unescape)),
-    },
-];
+        ]),
+    ],
+);
 
 // Case
 

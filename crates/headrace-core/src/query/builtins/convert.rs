@@ -1,6 +1,6 @@
 //! Numbers, and values as other values.
 
-use super::{Builtin, Parameter, Run};
+use super::{Builtin, Parameter, in_group};
 use crate::{
     json::{self, Limits},
     query::{
@@ -12,210 +12,121 @@ use crate::{
     value::{Value, json_text, parse_text, text_of},
 };
 
-pub(super) static BUILTINS: &[Builtin] = &[
-    Builtin {
-        name: "type",
-        aliases: &[],
-        group: "Conversion",
-        parameters: &[],
-        required: 0,
-        doc: "The kind of the value: null, bool, number, string, array or object.",
-        examples: &[
+pub(super) static BUILTINS: &[Builtin] = &in_group("Conversion", [
+    Builtin::value("type", |_, receiver, _| Ok(Value::Str(receiver.kind().name())))
+        .doc("The kind of the value: null, bool, number, string, array or object.")
+        .examples(&[
             ["$.xs.type()", r#"{"xs": [1]}"#, r#""array""#],
             ["1.5.type()", "null", r#""number""#],
             ["$.type()", "null", r#""null""#],
-        ],
-        run: Run::Value(|_, receiver, _| Ok(Value::Str(receiver.kind().name()))),
-    },
-    Builtin {
-        name: "ceil",
-        aliases: &[],
-        group: "Conversion",
-        parameters: &[],
-        required: 0,
-        doc: "The least integer that is not below the number.",
-        examples: &[
+        ]),
+    Builtin::value("ceil", |machine, receiver, _| rounded(machine, receiver, f64::ceil))
+        .doc("The least integer that is not below the number.")
+        .examples(&[
             ["1.2.ceil()", "null", "2"],
             ["(-1.2).ceil()", "null", "-1"],
             ["$.ceil()", "null", "null"],
             ["$.ceil()", r#""1.2""#, "error"],
-        ],
-        run: Run::Value(|machine, receiver, _| rounded(machine, receiver, f64::ceil)),
-    },
-    Builtin {
-        name: "floor",
-        aliases: &[],
-        group: "Conversion",
-        parameters: &[],
-        required: 0,
-        doc: "The greatest integer that is not above the number.",
-        examples: &[["1.8.floor()", "null", "1"], ["(-1.2).floor()", "null", "-2"]],
-        run: Run::Value(|machine, receiver, _| rounded(machine, receiver, f64::floor)),
-    },
-    Builtin {
-        name: "round",
-        aliases: &[],
-        group: "Conversion",
-        parameters: &[],
-        required: 0,
-        doc: "The nearest integer; a half is rounded away from zero.",
-        examples: &[
+        ]),
+    Builtin::value("floor", |machine, receiver, _| rounded(machine, receiver, f64::floor))
+        .doc("The greatest integer that is not above the number.")
+        .examples(&[["1.8.floor()", "null", "1"], ["(-1.2).floor()", "null", "-2"]]),
+    Builtin::value("round", |machine, receiver, _| rounded(machine, receiver, f64::round))
+        .doc("The nearest integer; a half is rounded away from zero.")
+        .examples(&[
             ["2.5.round()", "null", "3"],
             ["(-2.5).round()", "null", "-3"],
             ["1.4.round()", "null", "1"],
-        ],
-        run: Run::Value(|machine, receiver, _| rounded(machine, receiver, f64::round)),
-    },
-    Builtin {
-        name: "abs",
-        aliases: &[],
-        group: "Conversion",
-        parameters: &[],
-        required: 0,
-        doc: "The number without its sign.",
-        examples: &[
+        ]),
+    Builtin::value("abs", abs)
+        .doc("The number without its sign.")
+        .examples(&[
             ["(-3).abs()", "null", "3"],
             ["(-2.5).abs()", "null", "2.5"],
             ["true.abs()", "null", "error"],
-        ],
-        run: Run::Value(abs),
-    },
-    Builtin {
-        name: "to_number",
-        aliases: &[],
-        group: "Conversion",
-        parameters: &[],
-        required: 0,
-        doc: "The number that the text is; null if it is none. A number stays as it is, true is 1, false is 0, and what else there is is null.",
-        examples: &[
-            [r#""42".to_number()"#, "null", "42"],
-            [r#""4.5".to_number()"#, "null", "4.5"],
-            [r#""x".to_number()"#, "null", "null"],
-            ["true.to_number()", "null", "1"],
-            ["[1].to_number()", "null", "null"],
-        ],
-        run: Run::Value(|machine, receiver, _| {
+        ]),
+    Builtin::value("to_number", |machine, receiver, _| {
             Ok(match receiver.resolved(machine.arena) {
                 Value::Str(text) => number(text).unwrap_or(Value::Null),
                 Value::Bool(value) => Value::Int(i64::from(value)),
                 Value::Int(_) | Value::Float(_) | Value::Big(_) => receiver,
                 _ => Value::Null,
             })
-        }),
-    },
-    Builtin {
-        name: "to_bool",
-        aliases: &[],
-        group: "Conversion",
-        parameters: &[],
-        required: 0,
-        doc: "True for the text `true`, false for the text `false`, null for any other. What is \
-              no text stays as it is; `as bool` tells what is truthy.",
-        examples: &[
+        })
+        .doc("The number that the text is; null if it is none. A number stays as it is, true is 1, false is 0, and what else there is is null.")
+        .examples(&[
+            [r#""42".to_number()"#, "null", "42"],
+            [r#""4.5".to_number()"#, "null", "4.5"],
+            [r#""x".to_number()"#, "null", "null"],
+            ["true.to_number()", "null", "1"],
+            ["[1].to_number()", "null", "null"],
+        ]),
+    Builtin::value("to_bool", |machine, receiver, _| {
+            Ok(read(machine, receiver, |text| text.parse().ok().map(Value::Bool)))
+        })
+        .doc("True for the text `true`, false for the text `false`, null for any other. What is \
+              no text stays as it is; `as bool` tells what is truthy.")
+        .examples(&[
             [r#""true".to_bool()"#, "null", "true"],
             [r#""yes".to_bool()"#, "null", "null"],
             ["0.to_bool()", "null", "0"],
-        ],
-        run: Run::Value(|machine, receiver, _| {
-            Ok(read(machine, receiver, |text| text.parse().ok().map(Value::Bool)))
-        }),
-    },
-    Builtin {
-        name: "parse_int",
-        aliases: &[],
-        group: "Conversion",
-        parameters: &[Parameter::Value("radix")],
-        required: 0,
-        doc: "The integer that the text is, white space around it aside, in a radix of 2 to 36; \
-              after `0x`, `0o` or `0b` if that fits the radix. Null if it is none.",
-        examples: &[
+        ]),
+    Builtin::value("parse_int", parse_int)
+        .takes(&[Parameter::Value("radix")])
+        .required(0)
+        .doc("The integer that the text is, white space around it aside, in a radix of 2 to 36; \
+              after `0x`, `0o` or `0b` if that fits the radix. Null if it is none.")
+        .examples(&[
             [r#"" 42 ".parse_int()"#, "null", "42"],
             [r#""ff".parse_int(16)"#, "null", "255"],
             [r#""0b101".parse_int(2)"#, "null", "5"],
             [r#""4.5".parse_int()"#, "null", "null"],
             [r#""1".parse_int(40)"#, "null", "null"],
-        ],
-        run: Run::Value(parse_int),
-    },
-    Builtin {
-        name: "parse_float",
-        aliases: &[],
-        group: "Conversion",
-        parameters: &[],
-        required: 0,
-        doc: "The number that the text is, white space around it aside, as a decimal; null if \
-              it is none.",
-        examples: &[
+        ]),
+    Builtin::value("parse_float", |machine, receiver, _| {
+            Ok(read(machine, receiver, |text| parse_number(text.trim()).map(Value::Float)))
+        })
+        .doc("The number that the text is, white space around it aside, as a decimal; null if \
+              it is none.")
+        .examples(&[
             [r#""2.5".parse_float()"#, "null", "2.5"],
             [r#""1e6".parse_float()"#, "null", "1000000.0"],
             [r#""x".parse_float()"#, "null", "null"],
-        ],
-        run: Run::Value(|machine, receiver, _| {
-            Ok(read(machine, receiver, |text| parse_number(text.trim()).map(Value::Float)))
-        }),
-    },
-    Builtin {
-        name: "parse_bool",
-        aliases: &[],
-        group: "Conversion",
-        parameters: &[],
-        required: 0,
-        doc: "True for the texts true, yes, on and 1, false for false, no, off and 0, in any \
-              case and white space around them aside; null for any other.",
-        examples: &[
+        ]),
+    Builtin::value("parse_bool", |machine, receiver, _| {
+            Ok(read(machine, receiver, |text| yes_or_no(text.trim()).map(Value::Bool)))
+        })
+        .doc("True for the texts true, yes, on and 1, false for false, no, off and 0, in any \
+              case and white space around them aside; null for any other.")
+        .examples(&[
             [r#""Yes".parse_bool()"#, "null", "true"],
             [r#""off".parse_bool()"#, "null", "false"],
             [r#""maybe".parse_bool()"#, "null", "null"],
-        ],
-        run: Run::Value(|machine, receiver, _| {
-            Ok(read(machine, receiver, |text| yes_or_no(text.trim()).map(Value::Bool)))
-        }),
-    },
-    Builtin {
-        name: "to_string",
-        aliases: &[],
-        group: "Conversion",
-        parameters: &[],
-        required: 0,
-        doc: "The value as text: a text as it is, a number without exponent, an array or object \
-              as JSON.",
-        examples: &[
+        ]),
+    Builtin::value("to_string", |machine, receiver, _| Ok(Value::Str(text_of(receiver, machine.arena))))
+        .doc("The value as text: a text as it is, a number without exponent, an array or object \
+              as JSON.")
+        .examples(&[
             ["5.to_string()", "null", r#""5""#],
             ["1.0.to_string()", "null", r#""1""#],
             ["$.to_string()", "null", r#""null""#],
             [r#"[1, "a"].to_string()"#, "null", r#""[1,\"a\"]""#],
-        ],
-        run: Run::Value(|machine, receiver, _| Ok(Value::Str(text_of(receiver, machine.arena)))),
-    },
-    Builtin {
-        name: "to_json",
-        aliases: &[],
-        group: "Conversion",
-        parameters: &[],
-        required: 0,
-        doc: "The value as JSON on one line.",
-        examples: &[
+        ]),
+    Builtin::value("to_json", |machine, receiver, _| Ok(Value::Str(json_text(receiver, machine.arena))))
+        .doc("The value as JSON on one line.")
+        .examples(&[
             [r#""a".to_json()"#, "null", r#""\"a\"""#],
             ["1.0.to_json()", "null", r#""1.0""#],
             ["{a: 1}.to_json()", "null", r#""{\"a\":1}""#],
-        ],
-        run: Run::Value(|machine, receiver, _| Ok(Value::Str(json_text(receiver, machine.arena)))),
-    },
-    Builtin {
-        name: "from_json",
-        aliases: &[],
-        group: "Conversion",
-        parameters: &[],
-        required: 0,
-        doc: "The value that the text is the JSON of. What is no text stays as it is.",
-        examples: &[
+        ]),
+    Builtin::value("from_json", from_json)
+        .doc("The value that the text is the JSON of. What is no text stays as it is.")
+        .examples(&[
             [r#"'[1, {"a": 2}]'.from_json()[1].a"#, "null", "2"],
             ["'bad'.from_json()", "null", "error"],
             ["$.from_json()", "null", "null"],
-        ],
-        run: Run::Value(from_json),
-    },
-];
+        ]),
+]);
 
 // Numbers
 

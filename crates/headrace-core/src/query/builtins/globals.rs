@@ -6,7 +6,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use bumpalo::collections::Vec as BumpVec;
 
-use super::{Builtin, Parameter, Run, Size, arrays::elements_of, limited};
+use super::{Builtin, Parameter, Size, arrays::elements_of, in_group, limited};
 use crate::{
     query::{
         Arg, ExprId, Fault, Machine,
@@ -16,43 +16,30 @@ use crate::{
     value::Value,
 };
 
-pub(super) static BUILTINS: &[Builtin] = &[
-    Builtin {
-        name: "coalesce",
-        aliases: &[],
-        group: "Functions",
-        parameters: &[Parameter::ValueRest("values")],
-        required: 0,
-        doc: "The first of the values that is not null. Those behind it are not evaluated.",
-        examples: &[
+pub(super) static BUILTINS: &[Builtin] = &in_group("Functions", [
+    Builtin::value("coalesce", coalesce)
+        .takes(&[Parameter::ValueRest("values")])
+        .required(0)
+        .doc("The first of the values that is not null. Those behind it are not evaluated.")
+        .examples(&[
             ["coalesce($.a, $.b, 3)", r#"{"a": null, "b": false}"#, "false"],
             ["coalesce($.a, 1, 1 / 0)", "{}", "1"],
             ["coalesce(null, $.b)", "{}", "null"],
-        ],
-        run: Run::Value(coalesce),
-    },
-    Builtin {
-        name: "chain",
-        aliases: &[],
-        group: "Functions",
-        parameters: &[Parameter::ValueRest("values")],
-        required: 0,
-        doc: "The elements of all values, one after the other. A value that is no array is an \
-              element itself, null is none.",
-        examples: &[
+        ]),
+    Builtin::stage("chain", chain)
+        .takes(&[Parameter::ValueRest("values")])
+        .required(0)
+        .doc("The elements of all values, one after the other. A value that is no array is an \
+              element itself, null is none.")
+        .examples(&[
             ["chain([1], [2, [3]], 4)", "null", "[1, 2, [3], 4]"],
             ["chain($.a, $.b)", r#"{"b": [1]}"#, "[1]"],
-        ],
-        run: Run::Stage(chain),
-    },
-    Builtin {
-        name: "product",
-        aliases: &[],
-        group: "Functions",
-        parameters: &[Parameter::ValueRest("values")],
-        required: 0,
-        doc: "Every way to take one element of each value, in order.",
-        examples: &[
+        ]),
+    Builtin::stage("product", product)
+        .takes(&[Parameter::ValueRest("values")])
+        .required(0)
+        .doc("Every way to take one element of each value, in order.")
+        .examples(&[
             [
                 r#"product([1, 2], ["a", "b"])"#,
                 "null",
@@ -60,19 +47,14 @@ pub(super) static BUILTINS: &[Builtin] = &[
             ],
             ["product([1, 2], 3)", "null", "[[1, 3], [2, 3]]"],
             ["product([1, 2], [])", "null", "[]"],
-        ],
-        run: Run::Stage(product),
-    },
-    Builtin {
-        name: "range",
-        aliases: &[],
-        group: "Functions",
-        parameters: &[Parameter::Value("end"), Parameter::Value("step")],
-        required: 0,
-        doc: "Integers: `range(n)` from 0 to before n, `range(a, b)` from a to before b, \
+        ]),
+    Builtin::stage("range", range)
+        .takes(&[Parameter::Value("end"), Parameter::Value("step")])
+        .required(0)
+        .doc("Integers: `range(n)` from 0 to before n, `range(a, b)` from a to before b, \
               `range(a, b, step)` in steps, downwards if the step is negative. For fractions, \
-              compute with these: `range(4).map(@ * 0.25)`.",
-        examples: &[
+              compute with these: `range(4).map(@ * 0.25)`.")
+        .examples(&[
             ["range(3)", "null", "[0, 1, 2]"],
             ["range(1, 6, 2)", "null", "[1, 3, 5]"],
             ["range(3, 0, -1)", "null", "[3, 2, 1]"],
@@ -81,62 +63,26 @@ pub(super) static BUILTINS: &[Builtin] = &[
             ["range(0, 1, 0.25)", "null", "error"],
             [r#"range("a")"#, "null", "error"],
             ["range(100000000000)", "null", "error"],
-        ],
-        run: Run::Stage(range),
-    },
-    Builtin {
-        name: "now",
-        aliases: &[],
-        group: "Functions",
-        parameters: &[],
-        required: 0,
-        doc: "The time, in milliseconds since the beginning of 1970.",
-        examples: &[["now() > 1700000000000", "null", "true"]],
-        run: Run::Value(now),
-    },
-    Builtin {
-        name: "input_file",
-        aliases: &[],
-        group: "Functions",
-        parameters: &[],
-        required: 0,
-        doc: "The name of the file that the row is in. An error where no row of a file is asked.",
-        examples: &[["input_file()", "null", "error"]],
-        run: Run::Value(input_file),
-    },
-    Builtin {
-        name: "input_line",
-        aliases: &[],
-        group: "Functions",
-        parameters: &[],
-        required: 0,
-        doc: "The line of its file that the row is; the first is 1.",
-        examples: &[["input_line()", "null", "error"]],
-        run: Run::Value(input_line),
-    },
-    Builtin {
-        name: "input_row",
-        aliases: &[],
-        group: "Functions",
-        parameters: &[],
-        required: 0,
-        doc: "The number of the row among those of all files, blank lines included; the first is \
-              0, as in `headrace row`.",
-        examples: &[["input_row()", "null", "error"]],
-        run: Run::Value(input_row),
-    },
-    Builtin {
-        name: "env",
-        aliases: &[],
-        group: "Functions",
-        parameters: &[Parameter::Value("name")],
-        required: 1,
-        doc: "The variable of the environment with this name, which stands in quotes; null if it \
-              is not set. Only with `--allow-env`.",
-        examples: &[[r#"env("HOME")"#, "null", "error"]],
-        run: Run::Value(env),
-    },
-];
+        ]),
+    Builtin::value("now", now)
+        .doc("The time, in milliseconds since the beginning of 1970.")
+        .examples(&[["now() > 1700000000000", "null", "true"]]),
+    Builtin::value("input_file", input_file)
+        .doc("The name of the file that the row is in. An error where no row of a file is asked.")
+        .examples(&[["input_file()", "null", "error"]]),
+    Builtin::value("input_line", input_line)
+        .doc("The line of its file that the row is; the first is 1.")
+        .examples(&[["input_line()", "null", "error"]]),
+    Builtin::value("input_row", input_row)
+        .doc("The number of the row among those of all files, blank lines included; the first is \
+              0, as in `headrace row`.")
+        .examples(&[["input_row()", "null", "error"]]),
+    Builtin::value("env", env)
+        .takes(&[Parameter::Value("name")])
+        .doc("The variable of the environment with this name, which stands in quotes; null if it \
+              is not set. Only with `--allow-env`.")
+        .examples(&[[r#"env("HOME")"#, "null", "error"]]),
+]);
 
 fn input_file<'r, 'p>(
     machine: &mut Machine<'p, 'r>,

@@ -7,7 +7,7 @@ use std::cmp::Ordering;
 
 use bumpalo::collections::Vec as BumpVec;
 
-use super::{Builtin, Parameter, Run, sorting::with_field};
+use super::{Builtin, Parameter, in_group, sorting::with_field};
 use crate::{
     query::{
         Arg, ExprId, Fault, Machine,
@@ -18,20 +18,15 @@ use crate::{
     value::{Value, compare},
 };
 
-const GROUP: &str = "Aggregates";
-
-pub(super) static BUILTINS: &[Builtin] = &[
-    Builtin {
-        name: "group",
-        aliases: &[],
-        group: GROUP,
-        parameters: &[Parameter::EachRest("keys and aggregates")],
-        required: 2,
-        doc: "A row for each group of elements with equal keys, in the order the groups first \
+pub(super) static BUILTINS: &[Builtin] = &in_group("Aggregates", [
+    Builtin::stage("group", group)
+        .takes(&[Parameter::EachRest("keys and aggregates")])
+        .required(2)
+        .doc("A row for each group of elements with equal keys, in the order the groups first \
               come: the keys, then the aggregates. A key is a field, or has a name as in \
               `hour: trunc_time(t, \"hour\")`. Among the aggregates, `count()`, `sum(v)` and the \
-              other functions of elements are about the elements of the group, which are `@`.",
-        examples: &[
+              other functions of elements are about the elements of the group, which are `@`.")
+        .examples(&[
             [
                 "$.group(city, {n: count(), total: sum(v)})",
                 r#"[{"city": "Rom", "v": 1}, {"city": "Ulm", "v": 2}, {"city": "Rom", "v": 4}]"#,
@@ -49,36 +44,27 @@ pub(super) static BUILTINS: &[Builtin] = &[
             ],
             ["[1].group(@, {n: count()})", "null", "error"],
             ["[1].group(k: @, {v})", "null", "error"],
-        ],
-        run: Run::Stage(group),
-    },
-    Builtin {
-        name: "aggregate",
-        aliases: &[],
-        group: GROUP,
-        parameters: &[Parameter::Each("aggregates")],
-        required: 1,
-        doc: "One object with several aggregates of all elements, each as in `group`.",
-        examples: &[
+        ]),
+    Builtin::reduce("aggregate", aggregate)
+        .takes(&[Parameter::Each("aggregates")])
+        .doc("One object with several aggregates of all elements, each as in `group`.")
+        .examples(&[
             [
                 "$.aggregate({n: count(), total: sum(v), per: sum(v) / count()})",
                 r#"[{"v": 1}, {"v": 4}]"#,
                 r#"{"n": 2, "total": 5, "per": 2.5}"#,
             ],
             ["[].aggregate({n: count(), top: max()})", "null", r#"{"n": 0, "top": null}"#],
-        ],
-        run: Run::Reduce(aggregate),
-    },
-    Builtin {
-        name: "row_number",
-        aliases: &[],
-        group: GROUP,
-        parameters: &[Parameter::EachRest("order")],
-        required: 0,
-        doc: "Each object with its place from 1 on in a field `row_number`, or the one that \
+        ]),
+    Builtin::stage("row_number", |machine, receiver, args, sink| {
+            numbered(machine, receiver, args, sink, "row_number")
+        })
+        .takes(&[Parameter::EachRest("order")])
+        .required(0)
+        .doc("Each object with its place from 1 on in a field `row_number`, or the one that \
               `as:` names: the place in the order of keys as in `sort`, or as they come. With \
-              `by:`, among those with the same key. The elements stay where they are.",
-        examples: &[
+              `by:`, among those with the same key. The elements stay where they are.")
+        .examples(&[
             [
                 "$.row_number(-v).map([v, row_number])",
                 r#"[{"v": 1}, {"v": 3}, {"v": 3}]"#,
@@ -90,41 +76,25 @@ pub(super) static BUILTINS: &[Builtin] = &[
                 r#"[{"k": "a", "n": 1}, {"k": "b", "n": 1}, {"k": "a", "n": 2}]"#,
             ],
             ["[1].row_number(@)", "null", "error"],
-        ],
-        run: Run::Stage(|machine, receiver, args, sink| {
-            numbered(machine, receiver, args, sink, "row_number")
-        }),
-    },
-    Builtin {
-        name: "rank",
-        aliases: &[],
-        group: GROUP,
-        parameters: &[Parameter::EachRest("order")],
-        required: 1,
-        doc: "As `row_number`, but equal elements have the same place, in a field `rank`, and \
-              the next one counts them: 1, 1, 3.",
-        examples: &[["$.rank(-v).map(rank)", r#"[{"v": 1}, {"v": 3}, {"v": 3}]"#, "[3, 1, 1]"]],
-        run: Run::Stage(|machine, receiver, args, sink| {
+        ]),
+    Builtin::stage("rank", |machine, receiver, args, sink| {
             numbered(machine, receiver, args, sink, "rank")
-        }),
-    },
-    Builtin {
-        name: "dense_rank",
-        aliases: &[],
-        group: GROUP,
-        parameters: &[Parameter::EachRest("order")],
-        required: 1,
-        doc: "As `rank`, without gaps behind equal elements: 1, 1, 2.",
-        examples: &[[
+        })
+        .takes(&[Parameter::EachRest("order")])
+        .doc("As `row_number`, but equal elements have the same place, in a field `rank`, and \
+              the next one counts them: 1, 1, 3.")
+        .examples(&[["$.rank(-v).map(rank)", r#"[{"v": 1}, {"v": 3}, {"v": 3}]"#, "[3, 1, 1]"]]),
+    Builtin::stage("dense_rank", |machine, receiver, args, sink| {
+            numbered(machine, receiver, args, sink, "dense_rank")
+        })
+        .takes(&[Parameter::EachRest("order")])
+        .doc("As `rank`, without gaps behind equal elements: 1, 1, 2.")
+        .examples(&[[
             "$.dense_rank(-v, by: k).map(dense_rank)",
             r#"[{"v": 1}, {"v": 3}, {"v": 3}, {"v": 7, "k": 1}]"#,
             "[2, 1, 1, 1]",
-        ]],
-        run: Run::Stage(|machine, receiver, args, sink| {
-            numbered(machine, receiver, args, sink, "dense_rank")
-        }),
-    },
-];
+        ]]),
+]);
 
 fn group<'r, 'p>(
     machine: &mut Machine<'p, 'r>,

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use bumpalo::collections::Vec as BumpVec;
 
-use super::{Builtin, Parameter, Run};
+use super::{Builtin, Parameter, Run, in_group};
 use crate::{
     query::{
         Arg, ExprId, Fault, Machine,
@@ -14,15 +14,12 @@ use crate::{
     value::{Kind, Value, equal},
 };
 
-pub(super) static BUILTINS: &[Builtin] = &[
-    Builtin {
-        name: "filter",
-        aliases: &["find_all"],
-        group: "Elements",
-        parameters: &[Parameter::EachRest("condition")],
-        required: 1,
-        doc: "The elements for which every condition is truthy.",
-        examples: &[
+pub(super) static BUILTINS: &[Builtin] = &in_group("Elements", [
+    Builtin::new("filter", Run::Filter)
+        .takes(&[Parameter::EachRest("condition")])
+        .aliases(&["find_all"])
+        .doc("The elements for which every condition is truthy.")
+        .examples(&[
             ["[3, 1, 2].filter(@ > 1)", "null", "[3, 2]"],
             ["$.a.filter(b)", r#"{"a": {"b": true}}"#, "error"],
             ["$.a.filter(b)", "{}", "[]"],
@@ -31,258 +28,153 @@ pub(super) static BUILTINS: &[Builtin] = &[
                 r#"[{"name": "Ada", "age": 36}, {"name": "Bob"}]"#,
                 r#"["Ada"]"#,
             ],
-        ],
-        run: Run::Filter,
-    },
-    Builtin {
-        name: "map",
-        aliases: &[],
-        group: "Elements",
-        parameters: &[Parameter::Each("expression")],
-        required: 1,
-        doc: "The expression for each element.",
-        examples: &[
+        ]),
+    Builtin::new("map", Run::Map)
+        .takes(&[Parameter::Each("expression")])
+        .doc("The expression for each element.")
+        .examples(&[
             ["[1, 2].map(@ * 2)", "null", "[2, 4]"],
             ["$.map(name)", r#"[{"name": "Ada"}, {}]"#, r#"["Ada", null]"#],
             ["5.map(@ + 1)", "null", "error"],
             ["null.map(@)", "null", "[]"],
-        ],
-        run: Run::Map,
-    },
-    Builtin {
-        name: "take",
-        aliases: &[],
-        group: "Elements",
-        parameters: &[Parameter::Value("count")],
-        required: 1,
-        doc: "The first elements, as many as asked for; nothing behind them is evaluated.",
-        examples: &[
+        ]),
+    Builtin::stage("take", take)
+        .takes(&[Parameter::Value("count")])
+        .doc("The first elements, as many as asked for; nothing behind them is evaluated.")
+        .examples(&[
             ["[3, 1, 2].take(2)", "null", "[3, 1]"],
             ["[3, 1, 2].take(4 / 2)", "null", "[3, 1]"],
             ["[1].take(-1)", "null", "[]"],
             ["[3, 1, 2].take(1.5)", "null", "error"],
-        ],
-        run: Run::Stage(take),
-    },
-    Builtin {
-        name: "find",
-        aliases: &["find_first"],
-        group: "Elements",
-        parameters: &[Parameter::EachRest("condition")],
-        required: 1,
-        doc: "The first element for which every condition is truthy, or null.",
-        examples: &[["[1, 2, 3].find(@ > 1)", "null", "2"], ["[1].find(@ > 1)", "null", "null"]],
-        run: Run::Reduce(find),
-    },
-    Builtin {
-        name: "flat_map",
-        aliases: &[],
-        group: "Elements",
-        parameters: &[Parameter::Each("expression")],
-        required: 1,
-        doc: "The expression for each element, with the elements of arrays instead of the arrays; null gives nothing.",
-        examples: &[
+        ]),
+    Builtin::reduce("find", find)
+        .takes(&[Parameter::EachRest("condition")])
+        .aliases(&["find_first"])
+        .doc("The first element for which every condition is truthy, or null.")
+        .examples(&[["[1, 2, 3].find(@ > 1)", "null", "2"], ["[1].find(@ > 1)", "null", "null"]]),
+    Builtin::stage("flat_map", flat_map)
+        .takes(&[Parameter::Each("expression")])
+        .doc("The expression for each element, with the elements of arrays instead of the arrays; null gives nothing.")
+        .examples(&[
             ["[[1], [2, 3]].flat_map(@)", "null", "[1, 2, 3]"],
             [
                 "$.flat_map(tags)",
                 r#"[{"tags": ["a", "b"]}, {"tags": "c"}, {}]"#,
                 r#"["a", "b", "c"]"#,
             ],
-        ],
-        run: Run::Stage(flat_map),
-    },
-    Builtin {
-        name: "find_one",
-        aliases: &[],
-        group: "Elements",
-        parameters: &[Parameter::EachRest("condition")],
-        required: 1,
-        doc: "The only element for which every condition is truthy; an error if there is none, or another.",
-        examples: &[
+        ]),
+    Builtin::reduce("find_one", find_one)
+        .takes(&[Parameter::EachRest("condition")])
+        .doc("The only element for which every condition is truthy; an error if there is none, or another.")
+        .examples(&[
             ["[1, 2, 3].find_one(@ == 2)", "null", "2"],
             ["[1, 2, 3].find_one(@ > 1)", "null", "error"],
             ["[1].find_one(@ > 1)", "null", "error"],
-        ],
-        run: Run::Reduce(find_one),
-    },
-    Builtin {
-        name: "find_index",
-        aliases: &[],
-        group: "Elements",
-        parameters: &[Parameter::EachRest("condition")],
-        required: 1,
-        doc: "The position of the first element for which every condition is truthy, or null.",
-        examples: &[
+        ]),
+    Builtin::reduce("find_index", find_index)
+        .takes(&[Parameter::EachRest("condition")])
+        .doc("The position of the first element for which every condition is truthy, or null.")
+        .examples(&[
             ["[5, 6].find_index(@ == 6)", "null", "1"],
             ["[5, 6].find_index(@ > 6)", "null", "null"],
-        ],
-        run: Run::Reduce(find_index),
-    },
-    Builtin {
-        name: "indices_where",
-        aliases: &[],
-        group: "Elements",
-        parameters: &[Parameter::EachRest("condition")],
-        required: 1,
-        doc: "The positions of all elements for which every condition is truthy.",
-        examples: &[
+        ]),
+    Builtin::stage("indices_where", indices_where)
+        .takes(&[Parameter::EachRest("condition")])
+        .doc("The positions of all elements for which every condition is truthy.")
+        .examples(&[
             ["[3, 1, 2].indices_where(@ > 1)", "null", "[0, 2]"],
             ["null.indices_where(@ > 1)", "null", "[]"],
-        ],
-        run: Run::Stage(indices_where),
-    },
-    Builtin {
-        name: "any",
-        aliases: &["exists"],
-        group: "Elements",
-        parameters: &[Parameter::EachRest("condition")],
-        required: 1,
-        doc: "Whether every condition is truthy for one element at least; nothing behind it is evaluated.",
-        examples: &[
+        ]),
+    Builtin::reduce("any", any)
+        .takes(&[Parameter::EachRest("condition")])
+        .aliases(&["exists"])
+        .doc("Whether every condition is truthy for one element at least; nothing behind it is evaluated.")
+        .examples(&[
             ["[1, 3].any(@ > 2)", "null", "true"],
             ["[].any(@ > 2)", "null", "false"],
             ["null.any(true)", "null", "false"],
-        ],
-        run: Run::Reduce(any),
-    },
-    Builtin {
-        name: "all",
-        aliases: &[],
-        group: "Elements",
-        parameters: &[Parameter::EachRest("condition")],
-        required: 1,
-        doc: "Whether every condition is truthy for every element; nothing behind the first that fails is evaluated.",
-        examples: &[
+        ]),
+    Builtin::reduce("all", all)
+        .takes(&[Parameter::EachRest("condition")])
+        .doc("Whether every condition is truthy for every element; nothing behind the first that fails is evaluated.")
+        .examples(&[
             ["[1, 3].all(@ > 0)", "null", "true"],
             ["[1, 3].all(@ > 1)", "null", "false"],
             ["[].all(@ > 0)", "null", "true"],
-        ],
-        run: Run::Reduce(all),
-    },
-    Builtin {
-        name: "skip",
-        aliases: &["drop"],
-        group: "Elements",
-        parameters: &[Parameter::Value("count")],
-        required: 1,
-        doc: "All elements but the first, as many as said.",
-        examples: &[
+        ]),
+    Builtin::stage("skip", skip)
+        .takes(&[Parameter::Value("count")])
+        .aliases(&["drop"])
+        .doc("All elements but the first, as many as said.")
+        .examples(&[
             ["[1, 2, 3].skip(1)", "null", "[2, 3]"],
             ["[1].skip(9)", "null", "[]"],
             ["[1].skip(\"one\")", "null", "error"],
-        ],
-        run: Run::Stage(skip),
-    },
-    Builtin {
-        name: "take_while",
-        aliases: &["takewhile"],
-        group: "Elements",
-        parameters: &[Parameter::EachRest("condition")],
-        required: 1,
-        doc: "The elements in front of the first for which a condition is not truthy.",
-        examples: &[
+        ]),
+    Builtin::stage("take_while", take_while)
+        .takes(&[Parameter::EachRest("condition")])
+        .aliases(&["takewhile"])
+        .doc("The elements in front of the first for which a condition is not truthy.")
+        .examples(&[
             ["[1, 2, 3, 1].take_while(@ < 3)", "null", "[1, 2]"],
             ["null.take_while(true)", "null", "[]"],
-        ],
-        run: Run::Stage(take_while),
-    },
-    Builtin {
-        name: "drop_while",
-        aliases: &["dropwhile"],
-        group: "Elements",
-        parameters: &[Parameter::EachRest("condition")],
-        required: 1,
-        doc: "The elements from the first on for which a condition is not truthy.",
-        examples: &[
+        ]),
+    Builtin::stage("drop_while", drop_while)
+        .takes(&[Parameter::EachRest("condition")])
+        .aliases(&["dropwhile"])
+        .doc("The elements from the first on for which a condition is not truthy.")
+        .examples(&[
             ["[1, 2, 3, 1].drop_while(@ < 3)", "null", "[3, 1]"],
             ["[1, 2].drop_while(true)", "null", "[]"],
-        ],
-        run: Run::Stage(drop_while),
-    },
-    Builtin {
-        name: "first",
-        aliases: &[],
-        group: "Elements",
-        parameters: &[Parameter::Value("count")],
-        required: 0,
-        doc: "The first element, or null; with a count, an array of so many. Nothing behind is evaluated. Behind `find` and others that give one element, it is that element.",
-        examples: &[
+        ]),
+    Builtin::reduce("first", first)
+        .takes(&[Parameter::Value("count")])
+        .required(0)
+        .doc("The first element, or null; with a count, an array of so many. Nothing behind is evaluated. Behind `find` and others that give one element, it is that element.")
+        .examples(&[
             ["[3, 1, 2].first()", "null", "3"],
             ["[3, 1, 2].first(2)", "null", "[3, 1]"],
             ["[].first()", "null", "null"],
-        ],
-        run: Run::Reduce(first),
-    },
-    Builtin {
-        name: "last",
-        aliases: &[],
-        group: "Elements",
-        parameters: &[Parameter::Value("count")],
-        required: 0,
-        doc: "The last element, or null; with a count, an array of so many, in their order.",
-        examples: &[
+        ]),
+    Builtin::reduce("last", last)
+        .takes(&[Parameter::Value("count")])
+        .required(0)
+        .doc("The last element, or null; with a count, an array of so many, in their order.")
+        .examples(&[
             ["[3, 1, 2].last()", "null", "2"],
             ["[3, 1, 2].last(2)", "null", "[1, 2]"],
             ["null.last()", "null", "null"],
-        ],
-        run: Run::Reduce(last),
-    },
-    Builtin {
-        name: "nth",
-        aliases: &[],
-        group: "Elements",
-        parameters: &[Parameter::Value("position")],
-        required: 1,
-        doc: "The element at a position, counted from 0, or back from -1 for the last; null where there is none.",
-        examples: &[
+        ]),
+    Builtin::reduce("nth", nth)
+        .takes(&[Parameter::Value("position")])
+        .doc("The element at a position, counted from 0, or back from -1 for the last; null where there is none.")
+        .examples(&[
             ["[3, 1, 2].nth(1)", "null", "1"],
             ["[3, 1, 2].nth(-1)", "null", "2"],
             ["[3, 1, 2].nth(-9)", "null", "null"],
             ["[3, 1, 2].nth(1.5)", "null", "error"],
-        ],
-        run: Run::Reduce(nth),
-    },
-    Builtin {
-        name: "compact",
-        aliases: &[],
-        group: "Elements",
-        parameters: &[],
-        required: 0,
-        doc: "All elements that are not null.",
-        examples: &[
+        ]),
+    Builtin::stage("compact", compact)
+        .doc("All elements that are not null.")
+        .examples(&[
             ["[1, null, 0, false].compact()", "null", "[1, 0, false]"],
             ["null.compact()", "null", "[]"],
-        ],
-        run: Run::Stage(compact),
-    },
-    Builtin {
-        name: "remove",
-        aliases: &[],
-        group: "Elements",
-        parameters: &[Parameter::Either("value or condition")],
-        required: 1,
-        doc: "All elements but those equal to a value, or those for which a condition is truthy.",
-        examples: &[
+        ]),
+    Builtin::stage("remove", remove)
+        .takes(&[Parameter::Either("value or condition")])
+        .doc("All elements but those equal to a value, or those for which a condition is truthy.")
+        .examples(&[
             ["[1, 0, 2, 0.0].remove(0)", "null", "[1, 2]"],
             ["[1, -1, 2].remove(@ < 0)", "null", "[1, 2]"],
-        ],
-        run: Run::Stage(remove),
-    },
-    Builtin {
-        name: "collect",
-        aliases: &[],
-        group: "Elements",
-        parameters: &[],
-        required: 0,
-        doc: "An array stays as it is, null becomes an empty one, any other value an array of itself.",
-        examples: &[
+        ]),
+    Builtin::stage("collect", collect)
+        .doc("An array stays as it is, null becomes an empty one, any other value an array of itself.")
+        .examples(&[
             ["[1, 2].collect()", "null", "[1, 2]"],
             ["5.collect()", "null", "[5]"],
             ["null.collect()", "null", "[]"],
-        ],
-        run: Run::Stage(collect),
-    },
-];
+        ]),
+]);
 
 /// Push the elements for which all conditions hold.
 pub(in crate::query) fn filter<'r, 'p>(

@@ -2,7 +2,7 @@
 
 use bumpalo::Bump;
 
-use super::{Builtin, Parameter, Run, Size, arrays::others, limited};
+use super::{Builtin, Parameter, Size, arrays::others, in_group, limited};
 use crate::{
     query::{
         Arg, ExprId, JoinKind, Machine,
@@ -13,8 +13,6 @@ use crate::{
     value::Value,
 };
 
-const GROUP: &str = "Joins";
-
 const PARAMETERS: &[Parameter] = &[
     Parameter::Value("other"),
     Parameter::Each("on"),
@@ -22,15 +20,14 @@ const PARAMETERS: &[Parameter] = &[
     Parameter::Value("as"),
 ];
 
-pub(super) static BUILTINS: &[Builtin] = &[
-    Builtin {
-        name: "join on",
-        aliases: &[],
-        group: GROUP,
-        parameters: PARAMETERS,
-        required: 2,
-        doc: "For each element, and each of the other side with an equal key: both in one, with the fields of the other laid over, or the other under the name that `as` says. Written `.join(other, on: key)`; the key is a field, `[a, b]` for several, or `left == right` where the sides name it differently. Null and what is missing equal nothing.",
-        examples: &[
+pub(super) static BUILTINS: &[Builtin] = &in_group("Joins", [
+    Builtin::stage("join on", |machine, receiver, args, sink| {
+            joined(machine, receiver, args, JoinKind::Inner, sink)
+        })
+        .takes(PARAMETERS)
+        .required(2)
+        .doc("For each element, and each of the other side with an equal key: both in one, with the fields of the other laid over, or the other under the name that `as` says. Written `.join(other, on: key)`; the key is a field, `[a, b]` for several, or `left == right` where the sides name it differently. Null and what is missing equal nothing.")
+        .examples(&[
             [
                 "$.orders.join($.users, on: user)",
                 r#"{"orders": [{"id": 7, "user": "a"}, {"id": 8, "user": "z"}], "users": [{"user": "a", "name": "Ada"}]}"#,
@@ -46,97 +43,68 @@ pub(super) static BUILTINS: &[Builtin] = &[
                 "null",
                 r#"[{"a": 1, "b": 2, "c": 3}]"#,
             ],
-        ],
-        run: Run::Stage(|machine, receiver, args, sink| {
-            joined(machine, receiver, args, JoinKind::Inner, sink)
-        }),
-    },
-    Builtin {
-        name: "left_join",
-        aliases: &[],
-        group: GROUP,
-        parameters: PARAMETERS,
-        required: 2,
-        doc: "As a join, but an element without an equal key on the other side stays as it is.",
-        examples: &[[
+        ]),
+    Builtin::stage("left_join", |machine, receiver, args, sink| {
+            joined(machine, receiver, args, JoinKind::Left, sink)
+        })
+        .takes(PARAMETERS)
+        .required(2)
+        .doc("As a join, but an element without an equal key on the other side stays as it is.")
+        .examples(&[[
             "[{id: 1}, {id: 2}].left_join([{id: 1, n: \"x\"}, {id: 1, n: \"y\"}], on: id)",
             "null",
             r#"[{"id": 1, "n": "x"}, {"id": 1, "n": "y"}, {"id": 2}]"#,
-        ]],
-        run: Run::Stage(|machine, receiver, args, sink| {
-            joined(machine, receiver, args, JoinKind::Left, sink)
-        }),
-    },
-    Builtin {
-        name: "lookup",
-        aliases: &[],
-        group: GROUP,
-        parameters: PARAMETERS,
-        required: 2,
-        doc: "As a left join with only the first of the other side that has an equal key.",
-        examples: &[[
+        ]]),
+    Builtin::stage("lookup", |machine, receiver, args, sink| {
+            joined(machine, receiver, args, JoinKind::Lookup, sink)
+        })
+        .takes(PARAMETERS)
+        .required(2)
+        .doc("As a left join with only the first of the other side that has an equal key.")
+        .examples(&[[
             "[{id: 1}, {id: 2}].lookup([{id: 1, n: \"x\"}, {id: 1, n: \"y\"}], on: id)",
             "null",
             r#"[{"id": 1, "n": "x"}, {"id": 2}]"#,
-        ]],
-        run: Run::Stage(|machine, receiver, args, sink| {
-            joined(machine, receiver, args, JoinKind::Lookup, sink)
-        }),
-    },
-    Builtin {
-        name: "diff on",
-        aliases: &[],
-        group: GROUP,
-        parameters: &[
+        ]]),
+    Builtin::stage("diff on", |machine, receiver, args, sink| {
+            joined(machine, receiver, args, JoinKind::Diff, sink)
+        })
+        .takes(&[
             Parameter::Value("other"),
             Parameter::Each("on"),
             Parameter::Each("right_on"),
-        ],
-        required: 2,
-        doc: "The elements without an equal key on the other side. Written `.diff(other, on: key)`.",
-        examples: &[[
+        ])
+        .required(2)
+        .doc("The elements without an equal key on the other side. Written `.diff(other, on: key)`.")
+        .examples(&[[
             "[{id: 1}, {id: 2}, {}].diff([{id: 1.0}, {}], on: id)",
             "null",
             r#"[{"id": 2}, {}]"#,
-        ]],
-        run: Run::Stage(|machine, receiver, args, sink| {
-            joined(machine, receiver, args, JoinKind::Diff, sink)
-        }),
-    },
-    Builtin {
-        name: "intersect on",
-        aliases: &[],
-        group: GROUP,
-        parameters: &[
+        ]]),
+    Builtin::stage("intersect on", |machine, receiver, args, sink| {
+            joined(machine, receiver, args, JoinKind::Intersect, sink)
+        })
+        .takes(&[
             Parameter::Value("other"),
             Parameter::Each("on"),
             Parameter::Each("right_on"),
-        ],
-        required: 2,
-        doc: "The elements with an equal key on the other side, each once. Written `.intersect(other, on: key)`.",
-        examples: &[[
+        ])
+        .required(2)
+        .doc("The elements with an equal key on the other side, each once. Written `.intersect(other, on: key)`.")
+        .examples(&[[
             "[{id: 1}, {id: 2}].intersect([{id: 1}, {id: 1}], on: id)",
             "null",
             r#"[{"id": 1}]"#,
-        ]],
-        run: Run::Stage(|machine, receiver, args, sink| {
-            joined(machine, receiver, args, JoinKind::Intersect, sink)
-        }),
-    },
-    Builtin {
-        name: "zip_streams",
-        aliases: &[],
-        group: GROUP,
-        parameters: &[Parameter::Value("other"), Parameter::Value("longest")],
-        required: 1,
-        doc: "Pairs of the elements that stand at the same place on both sides, as far as the shorter goes; with `longest: true` as far as the longer goes, with null for what is missing.",
-        examples: &[
+        ]]),
+    Builtin::stage("zip_streams", zip_streams)
+        .takes(&[Parameter::Value("other"), Parameter::Value("longest")])
+        .required(1)
+        .doc("Pairs of the elements that stand at the same place on both sides, as far as the shorter goes; with `longest: true` as far as the longer goes, with null for what is missing.")
+        .examples(&[
             ["[1, 2, 3].zip_streams([4, 5])", "null", "[[1, 4], [2, 5]]"],
             ["[1].zip_streams([4, 5], longest: true)", "null", "[[1, 4], [null, 5]]"],
-        ],
-        run: Run::Stage(zip_streams),
-    },
-];
+        ]),
+]);
 
 fn joined<'r, 'p>(
     machine: &mut Machine<'p, 'r>,

@@ -2,7 +2,7 @@
 
 use sha2::{Digest, Sha256};
 
-use super::{Builtin, Parameter, Run};
+use super::{Builtin, Parameter, in_group};
 use crate::{
     query::{
         Arg, Fault, Machine,
@@ -12,121 +12,72 @@ use crate::{
     value::{Value, compare},
 };
 
-const GROUP: &str = "Numbers";
-
-pub(super) static BUILTINS: &[Builtin] = &[
-    Builtin {
-        name: "pow",
-        aliases: &["power"],
-        group: GROUP,
-        parameters: &[Parameter::Value("exponent")],
-        required: 1,
-        doc: "The number to a power: an integer if both are and it fits.",
-        examples: &[
-            ["2.pow(10)", "null", "1024"],
-            ["2.pow(-1)", "null", "0.5"],
-            ["pow(2.0, 0.5)", "null", "1.4142135623730951"],
-            ["0.pow(-1)", "null", "error"],
-            ["(-8).pow(0.5)", "null", "error"],
-        ],
-        run: Run::Value(pow),
-    },
-    Builtin {
-        name: "sqrt",
-        aliases: &[],
-        group: GROUP,
-        parameters: &[],
-        required: 0,
-        doc: "The square root; an error for a negative number.",
-        examples: &[
-            ["16.sqrt()", "null", "4.0"],
-            ["null.sqrt()", "null", "null"],
-            ["(-1).sqrt()", "null", "error"],
-        ],
-        run: Run::Value(|machine, receiver, _| computed(machine, receiver, f64::sqrt)),
-    },
-    Builtin {
-        name: "exp",
-        aliases: &[],
-        group: GROUP,
-        parameters: &[],
-        required: 0,
-        doc: "e to the power of the number.",
-        examples: &[["0.exp()", "null", "1.0"], ["1000.exp()", "null", "error"]],
-        run: Run::Value(|machine, receiver, _| computed(machine, receiver, f64::exp)),
-    },
-    Builtin {
-        name: "log",
-        aliases: &[],
-        group: GROUP,
-        parameters: &[Parameter::Value("base")],
-        required: 0,
-        doc: "The natural logarithm, or that of a base.",
-        examples: &[
-            ["1.log()", "null", "0.0"],
-            ["1000.log(10)", "null", "3.0"],
-            ["8.log(2)", "null", "3.0"],
-            ["0.log()", "null", "error"],
-        ],
-        run: Run::Value(log),
-    },
-    Builtin {
-        name: "floor_div",
-        aliases: &[],
-        group: GROUP,
-        parameters: &[Parameter::Value("by")],
-        required: 1,
-        doc: "The greatest integer that is not above the quotient, as `//` in Python.",
-        examples: &[
-            ["7.floor_div(2)", "null", "3"],
-            ["(-7).floor_div(2)", "null", "-4"],
-            ["7.5.floor_div(2)", "null", "3"],
-            ["7.floor_div(0)", "null", "error"],
-        ],
-        run: Run::Value(floor_div),
-    },
-    Builtin {
-        name: "sign",
-        aliases: &[],
-        group: GROUP,
-        parameters: &[],
-        required: 0,
-        doc: "-1, 0 or 1: where the number is from zero.",
-        examples: &[["(-2.5).sign()", "null", "-1"], ["0.sign()", "null", "0"]],
-        run: Run::Value(sign),
-    },
-    Builtin {
-        name: "clamp",
-        aliases: &[],
-        group: GROUP,
-        parameters: &[Parameter::Value("low"), Parameter::Value("high")],
-        required: 2,
-        doc: "The number, or the nearer end if it is not between two.",
-        examples: &[
-            ["7.clamp(0, 5)", "null", "5"],
-            ["3.clamp(0, 5)", "null", "3"],
-            ["3.clamp(5, 0)", "null", "error"],
-        ],
-        run: Run::Value(clamp),
-    },
-    Builtin {
-        name: "sha256",
-        aliases: &[],
-        group: GROUP,
-        parameters: &[],
-        required: 0,
-        doc: "The SHA-256 digest of the UTF-8 of a text, in hexadecimal digits.",
-        examples: &[
-            [
-                r#""abc".sha256()"#,
-                "null",
-                r#""ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad""#,
-            ],
-            ["5.sha256()", "null", "error"],
-        ],
-        run: Run::Value(sha256),
-    },
-];
+pub(super) static BUILTINS: &[Builtin] = &in_group(
+    "Numbers",
+    [
+        Builtin::value("pow", pow)
+            .takes(&[Parameter::Value("exponent")])
+            .aliases(&["power"])
+            .doc("The number to a power: an integer if both are and it fits.")
+            .examples(&[
+                ["2.pow(10)", "null", "1024"],
+                ["2.pow(-1)", "null", "0.5"],
+                ["pow(2.0, 0.5)", "null", "1.4142135623730951"],
+                ["0.pow(-1)", "null", "error"],
+                ["(-8).pow(0.5)", "null", "error"],
+            ]),
+        Builtin::value("sqrt", |machine, receiver, _| computed(machine, receiver, f64::sqrt))
+            .doc("The square root; an error for a negative number.")
+            .examples(&[
+                ["16.sqrt()", "null", "4.0"],
+                ["null.sqrt()", "null", "null"],
+                ["(-1).sqrt()", "null", "error"],
+            ]),
+        Builtin::value("exp", |machine, receiver, _| computed(machine, receiver, f64::exp))
+            .doc("e to the power of the number.")
+            .examples(&[["0.exp()", "null", "1.0"], ["1000.exp()", "null", "error"]]),
+        Builtin::value("log", log)
+            .takes(&[Parameter::Value("base")])
+            .required(0)
+            .doc("The natural logarithm, or that of a base.")
+            .examples(&[
+                ["1.log()", "null", "0.0"],
+                ["1000.log(10)", "null", "3.0"],
+                ["8.log(2)", "null", "3.0"],
+                ["0.log()", "null", "error"],
+            ]),
+        Builtin::value("floor_div", floor_div)
+            .takes(&[Parameter::Value("by")])
+            .doc("The greatest integer that is not above the quotient, as `//` in Python.")
+            .examples(&[
+                ["7.floor_div(2)", "null", "3"],
+                ["(-7).floor_div(2)", "null", "-4"],
+                ["7.5.floor_div(2)", "null", "3"],
+                ["7.floor_div(0)", "null", "error"],
+            ]),
+        Builtin::value("sign", sign)
+            .doc("-1, 0 or 1: where the number is from zero.")
+            .examples(&[["(-2.5).sign()", "null", "-1"], ["0.sign()", "null", "0"]]),
+        Builtin::value("clamp", clamp)
+            .takes(&[Parameter::Value("low"), Parameter::Value("high")])
+            .doc("The number, or the nearer end if it is not between two.")
+            .examples(&[
+                ["7.clamp(0, 5)", "null", "5"],
+                ["3.clamp(0, 5)", "null", "3"],
+                ["3.clamp(5, 0)", "null", "error"],
+            ]),
+        Builtin::value("sha256", sha256)
+            .doc("The SHA-256 digest of the UTF-8 of a text, in hexadecimal digits.")
+            .examples(&[
+                [
+                    r#""abc".sha256()"#,
+                    "null",
+                    r#""ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad""#,
+                ],
+                ["5.sha256()", "null", "error"],
+            ]),
+    ],
+);
 
 fn no_number<'r>(machine: &Machine<'_, 'r>, value: Value<'r>) -> Fault {
     Fault::new(format!("it takes a number, not {}", shown(value, machine.arena)))

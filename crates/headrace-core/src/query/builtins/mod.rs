@@ -1,7 +1,7 @@
 //! Every builtin, in one table.
 //!
 //! Name resolution, the list of functions, the manual and the tests read the table. To add
-//! a builtin: one function in the file of its group, and one entry in that file's list.
+//! a builtin, write one function in the file of its group and one entry in that file's list.
 
 mod arrays;
 mod case;
@@ -42,22 +42,83 @@ use crate::{
 
 /// A function or method of the language.
 pub struct Builtin {
-    /// As it is called.
+    /// The name in queries.
     pub name: &'static str,
-    /// Other names for it.
+    /// Other names.
     pub aliases: &'static [&'static str],
-    /// The chapter of the manual it stands in.
+    /// The chapter of the manual.
     pub group: &'static str,
-    /// What its arguments are.
+    /// The parameters, in order.
     pub parameters: &'static [Parameter],
-    /// How many arguments it must have at least.
+    /// The least number of arguments.
     pub required: usize,
-    /// What it does, in a sentence or two.
+    /// One or two sentences for the manual.
     pub doc: &'static str,
-    /// A query, the document it is asked of, and its answer; `error` for a query that fails.
-    pub examples: &'static [[&'static str; 3]],
-    /// What it does, for the machine.
+    /// Query, document and answer; the answer is `error` if the query fails.
+    pub examples: &'static [Example],
+    /// The code.
     pub run: Run,
+}
+
+/// Query, document and answer.
+type Example = [&'static str; 3];
+
+impl Builtin {
+    const fn new(name: &'static str, run: Run) -> Self {
+        Self {
+            name,
+            aliases: &[],
+            group: "",
+            parameters: &[],
+            required: 0,
+            doc: "",
+            examples: &[],
+            run,
+        }
+    }
+
+    const fn value(name: &'static str, run: ValueFn) -> Self {
+        Self::new(name, Run::Value(run))
+    }
+
+    const fn stage(name: &'static str, run: StageFn) -> Self {
+        Self::new(name, Run::Stage(run))
+    }
+
+    const fn reduce(name: &'static str, run: ReduceFn) -> Self {
+        Self::new(name, Run::Reduce(run))
+    }
+
+    /// Parameters; all are required unless [`Self::required`] follows.
+    const fn takes(self, parameters: &'static [Parameter]) -> Self {
+        Self { parameters, required: parameters.len(), ..self }
+    }
+
+    const fn required(self, required: usize) -> Self {
+        Self { required, ..self }
+    }
+
+    const fn aliases(self, aliases: &'static [&'static str]) -> Self {
+        Self { aliases, ..self }
+    }
+
+    const fn doc(self, doc: &'static str) -> Self {
+        Self { doc, ..self }
+    }
+
+    const fn examples(self, examples: &'static [Example]) -> Self {
+        Self { examples, ..self }
+    }
+}
+
+/// Put builtins into one chapter of the manual.
+const fn in_group<const N: usize>(name: &'static str, mut builtins: [Builtin; N]) -> [Builtin; N] {
+    let mut at = 0;
+    while at < N {
+        builtins[at].group = name;
+        at += 1;
+    }
+    builtins
 }
 
 impl std::fmt::Debug for Builtin {
@@ -66,16 +127,16 @@ impl std::fmt::Debug for Builtin {
     }
 }
 
-/// What an argument is. The last one may be repeated if the builtin takes more.
+/// A parameter. The last one may be repeated if it is one of the `Rest` kinds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Parameter {
     /// A value, evaluated once, where the call stands.
     Value(&'static str),
     /// An expression, evaluated for each element, which is its `@`.
     Each(&'static str),
-    /// A value if it says nothing of elements, else an expression for each.
+    /// A value if the expression does not mention the element, else as [`Parameter::Each`].
     Either(&'static str),
-    /// A bare name or a text; a bare name means itself.
+    /// A name: a bare identifier or a string.
     Name(&'static str),
     /// As [`Parameter::Each`], any number of times.
     EachRest(&'static str),
@@ -85,30 +146,36 @@ pub enum Parameter {
     ValueRest(&'static str),
 }
 
+/// Receiver value to value.
+pub type ValueFn =
+    for<'a, 'p, 'r> fn(&'a mut Machine<'p, 'r>, Value<'r>, &'p [Arg]) -> Evaluated<'r>;
+/// Elements of the receiver to elements, pushed into the sink.
+pub type StageFn = for<'a, 's, 'p, 'r> fn(
+    &'a mut Machine<'p, 'r>,
+    ExprId,
+    &'p [Arg],
+    &'a mut Sink<'s, 'p, 'r>,
+) -> Evaluated<'r, Flow>;
+/// Elements of the receiver to one value.
+pub type ReduceFn = for<'a, 'p, 'r> fn(&'a mut Machine<'p, 'r>, ExprId, &'p [Arg]) -> Evaluated<'r>;
+
 /// How a builtin runs.
 #[derive(Clone, Copy)]
 pub enum Run {
-    /// Over the value before it.
-    Value(for<'a, 'p, 'r> fn(&'a mut Machine<'p, 'r>, Value<'r>, &'p [Arg]) -> Evaluated<'r>),
-    /// Over the elements before it, one by one, giving elements.
-    Stage(
-        for<'a, 's, 'p, 'r> fn(
-            &'a mut Machine<'p, 'r>,
-            ExprId,
-            &'p [Arg],
-            &'a mut Sink<'s, 'p, 'r>,
-        ) -> Evaluated<'r, Flow>,
-    ),
-    /// The elements before it for which all arguments hold.
+    /// On the receiver's value.
+    Value(ValueFn),
+    /// On the receiver's elements, one by one; returns elements.
+    Stage(StageFn),
+    /// The elements of the receiver for which all arguments are true.
     Filter,
-    /// The argument for each of the elements before it.
+    /// The argument, evaluated for each element of the receiver.
     Map,
-    /// Over the elements before it, one by one, giving a value.
-    Reduce(for<'a, 'p, 'r> fn(&'a mut Machine<'p, 'r>, ExprId, &'p [Arg]) -> Evaluated<'r>),
+    /// On the receiver's elements, one by one; returns a value.
+    Reduce(ReduceFn),
 }
 
 impl Run {
-    /// Whether it gives elements.
+    /// Whether it returns elements.
     pub(super) fn is_stage(self) -> bool {
         matches!(self, Self::Stage(_) | Self::Filter | Self::Map)
     }

@@ -2,7 +2,7 @@
 
 use bumpalo::{Bump, collections::Vec as BumpVec};
 
-use super::{Builtin, Parameter, Run, paths};
+use super::{Builtin, Parameter, in_group, paths};
 use crate::{
     query::{
         Arg, ExprId, Fault, Machine,
@@ -14,71 +14,38 @@ use crate::{
     value::{Entry, Kind, Value, key_of, text_of},
 };
 
-pub(super) static BUILTINS: &[Builtin] = &[
-    Builtin {
-        name: "keys",
-        aliases: &[],
-        group: "Objects",
-        parameters: &[],
-        required: 0,
-        doc: "The keys of an object; nothing of anything else.",
-        examples: &[
+pub(super) static BUILTINS: &[Builtin] = &in_group("Objects", [
+    Builtin::stage("keys", keys)
+        .doc("The keys of an object; nothing of anything else.")
+        .examples(&[
             ["$.keys()", r#"{"b": 1, "a": null}"#, r#"["b", "a"]"#],
             ["$.keys()", "[1, 2]", "[]"],
             ["$.keys()", "null", "[]"],
-        ],
-        run: Run::Stage(keys),
-    },
-    Builtin {
-        name: "values",
-        aliases: &[],
-        group: "Objects",
-        parameters: &[],
-        required: 0,
-        doc: "The values of an object; nothing of anything else.",
-        examples: &[
+        ]),
+    Builtin::stage("values", values)
+        .doc("The values of an object; nothing of anything else.")
+        .examples(&[
             ["$.values()", r#"{"a": 1, "b": 2}"#, "[1, 2]"],
             ["$.values().sum()", r#"{"a": 1, "b": 2}"#, "3"],
             ["$.values()", "[1, 2]", "[]"],
-        ],
-        run: Run::Stage(values),
-    },
-    Builtin {
-        name: "entries",
-        aliases: &[],
-        group: "Objects",
-        parameters: &[],
-        required: 0,
-        doc: "Each key of an object with its value, as an array of the two.",
-        examples: &[
+        ]),
+    Builtin::stage("entries", entries)
+        .doc("Each key of an object with its value, as an array of the two.")
+        .examples(&[
             ["$.entries()", r#"{"a": 1, "b": 2}"#, r#"[["a", 1], ["b", 2]]"#],
             ["$.entries().map(([k, v]) => v)", r#"{"a": 1, "b": 2}"#, "[1, 2]"],
             ["$.entries()", "5", "[]"],
-        ],
-        run: Run::Stage(entries),
-    },
-    Builtin {
-        name: "to_pairs",
-        aliases: &[],
-        group: "Objects",
-        parameters: &[],
-        required: 0,
-        doc: "Each key of an object with its value, as an object with `key` and `val`.",
-        examples: &[
+        ]),
+    Builtin::stage("to_pairs", to_pairs)
+        .doc("Each key of an object with its value, as an object with `key` and `val`.")
+        .examples(&[
             ["$.to_pairs()", r#"{"a": 1}"#, r#"[{"key": "a", "val": 1}]"#],
             ["$.to_pairs()", "null", "[]"],
-        ],
-        run: Run::Stage(to_pairs),
-    },
-    Builtin {
-        name: "from_pairs",
-        aliases: &[],
-        group: "Objects",
-        parameters: &[],
-        required: 0,
-        doc: "An object from pairs: arrays of key and value, or objects with `key` or `k` and \
-              `val`, `value` or `v`. Other elements are left out; of equal keys the last counts.",
-        examples: &[
+        ]),
+    Builtin::reduce("from_pairs", from_pairs)
+        .doc("An object from pairs: arrays of key and value, or objects with `key` or `k` and \
+              `val`, `value` or `v`. Other elements are left out; of equal keys the last counts.")
+        .examples(&[
             [r#"[["a", 1], ["b", 2], ["a", 3]].from_pairs()"#, "null", r#"{"a": 3, "b": 2}"#],
             [
                 "$.from_pairs()",
@@ -86,34 +53,21 @@ pub(super) static BUILTINS: &[Builtin] = &[
                 r#"{"a": 1, "2": 2}"#,
             ],
             ["$.from_pairs()", r#"[["a"], 5]"#, "{}"],
-        ],
-        run: Run::Reduce(from_pairs),
-    },
-    Builtin {
-        name: "invert",
-        aliases: &[],
-        group: "Objects",
-        parameters: &[],
-        required: 0,
-        doc: "An object whose keys are the values as text, and whose values are the keys. Of an \
-              array, every object in it.",
-        examples: &[
+        ]),
+    Builtin::value("invert", invert)
+        .doc("An object whose keys are the values as text, and whose values are the keys. Of an \
+              array, every object in it.")
+        .examples(&[
             ["$.invert()", r#"{"a": "x", "b": 2}"#, r#"{"x": "a", "2": "b"}"#],
             ["$.invert()", r#"{"a": 1, "b": 1}"#, r#"{"1": "b"}"#],
             ["$.invert()", "[1]", "[1]"],
-        ],
-        run: Run::Value(invert),
-    },
-    Builtin {
-        name: "pick",
-        aliases: &[],
-        group: "Objects",
-        parameters: &[Parameter::NameRest("fields")],
-        required: 1,
-        doc: "An object with only these fields, as far as they are there. A path such as `a.b` \
+        ]),
+    Builtin::value("pick", pick)
+        .takes(&[Parameter::NameRest("fields")])
+        .doc("An object with only these fields, as far as they are there. A path such as `a.b` \
               keeps the objects around its field; `name: field` puts it under another name, which \
-              a path with a position needs. Of an array, every object in it.",
-        examples: &[
+              a path with a position needs. Of an array, every object in it.")
+        .examples(&[
             [
                 "$.pick(id, name)",
                 r#"{"id": 1, "name": "Ada", "age": 36}"#,
@@ -129,34 +83,22 @@ pub(super) static BUILTINS: &[Builtin] = &[
             [r#"$.pick("a[0]")"#, r#"{"a": [1]}"#, "error"],
             ["$.pick(a)", "null", "null"],
             ["$.pick(a)", "5", "error"],
-        ],
-        run: Run::Value(pick),
-    },
-    Builtin {
-        name: "omit",
-        aliases: &[],
-        group: "Objects",
-        parameters: &[Parameter::NameRest("keys")],
-        required: 1,
-        doc: "An object without these fields. A path such as `a.b` reaches deeper. Of an array, \
-              every object in it.",
-        examples: &[
+        ]),
+    Builtin::value("omit", omit)
+        .takes(&[Parameter::NameRest("keys")])
+        .doc("An object without these fields. A path such as `a.b` reaches deeper. Of an array, \
+              every object in it.")
+        .examples(&[
             ["$.omit(age, id)", r#"{"id": 1, "name": "Ada"}"#, r#"{"name": "Ada"}"#],
             [r#"$.omit("a")"#, r#"[{"a": 1, "b": 2}, 3]"#, r#"[{"b": 2}, 3]"#],
             [r#"$.omit("a.b")"#, r#"{"a": {"b": 1, "c": 2}}"#, r#"{"a": {"c": 2}}"#],
             ["$.omit(a)", "null", "null"],
-        ],
-        run: Run::Value(omit),
-    },
-    Builtin {
-        name: "merge",
-        aliases: &[],
-        group: "Objects",
-        parameters: &[Parameter::Value("other")],
-        required: 1,
-        doc: "An object with the fields of another one put over its own. Of an array, every \
-              object in it.",
-        examples: &[
+        ]),
+    Builtin::value("merge", merge)
+        .takes(&[Parameter::Value("other")])
+        .doc("An object with the fields of another one put over its own. Of an array, every \
+              object in it.")
+        .examples(&[
             [
                 "$.a | @.merge($.b)",
                 r#"{"a": {"x": 1, "y": 1}, "b": {"y": 2, "z": 3}}"#,
@@ -165,130 +107,83 @@ pub(super) static BUILTINS: &[Builtin] = &[
             ["{a: 1}.merge(null)", "null", r#"{"a": 1}"#],
             ["[{a: 1}, 5].merge({b: 2})", "null", r#"[{"a": 1, "b": 2}, 5]"#],
             ["{a: 1}.merge(5)", "null", "error"],
-        ],
-        run: Run::Value(merge),
-    },
-    Builtin {
-        name: "deep_merge",
-        aliases: &[],
-        group: "Objects",
-        parameters: &[Parameter::Value("other")],
-        required: 1,
-        doc: "As `merge`, but objects under the same key are merged in turn. Arrays are replaced.",
-        examples: &[
+        ]),
+    Builtin::value("deep_merge", deep_merge)
+        .takes(&[Parameter::Value("other")])
+        .doc("As `merge`, but objects under the same key are merged in turn. Arrays are replaced.")
+        .examples(&[
             [
                 "$.a | @.deep_merge($.b)",
                 r#"{"a": {"x": {"p": 1}, "l": [1]}, "b": {"x": {"q": 2}, "l": [2]}}"#,
                 r#"{"x": {"p": 1, "q": 2}, "l": [2]}"#,
             ],
             ["null.deep_merge({a: 1})", "null", "null"],
-        ],
-        run: Run::Value(deep_merge),
-    },
-    Builtin {
-        name: "defaults",
-        aliases: &[],
-        group: "Objects",
-        parameters: &[Parameter::Value("other")],
-        required: 1,
-        doc: "An object where fields that are missing or null have the values of another one. Of \
-              an array, every object in it.",
-        examples: &[
+        ]),
+    Builtin::value("defaults", defaults)
+        .takes(&[Parameter::Value("other")])
+        .doc("An object where fields that are missing or null have the values of another one. Of \
+              an array, every object in it.")
+        .examples(&[
             [
                 "$.defaults({a: 9, b: 9, c: 9})",
                 r#"{"a": null, "b": 1}"#,
                 r#"{"a": 9, "b": 1, "c": 9}"#,
             ],
             ["$.defaults({a: 9})", "5", "5"],
-        ],
-        run: Run::Value(defaults),
-    },
-    Builtin {
-        name: "rename",
-        aliases: &[],
-        group: "Objects",
-        parameters: &[Parameter::Value("names")],
-        required: 1,
-        doc: "An object with other names for some keys, given as `{old: \"new\"}`. Each keeps its \
+        ]),
+    Builtin::value("rename", rename)
+        .takes(&[Parameter::Value("names")])
+        .doc("An object with other names for some keys, given as `{old: \"new\"}`. Each keeps its \
               place, and replaces a field that has the new name already. Of an array, every object \
-              in it.",
-        examples: &[
+              in it.")
+        .examples(&[
             [r#"$.rename({a: "z"})"#, r#"{"a": 1, "b": 2}"#, r#"{"z": 1, "b": 2}"#],
             [r#"$.rename({a: "b", b: "a"})"#, r#"{"a": 1, "b": 2}"#, r#"{"b": 1, "a": 2}"#],
             ["$.rename({a: 1})", r#"{"a": 1}"#, "error"],
-        ],
-        run: Run::Value(rename),
-    },
-    Builtin {
-        name: "transform_keys",
-        aliases: &[],
-        group: "Objects",
-        parameters: &[Parameter::Each("expression")],
-        required: 1,
-        doc: "An object with the expression of each key in its place, as text. Of an array, \
-              every object in it.",
-        examples: &[
+        ]),
+    Builtin::value("transform_keys", transform_keys)
+        .takes(&[Parameter::Each("expression")])
+        .doc("An object with the expression of each key in its place, as text. Of an array, \
+              every object in it.")
+        .examples(&[
             [r#"$.transform_keys(@ + "!")"#, r#"{"a": 1, "b": 2}"#, r#"{"a!": 1, "b!": 2}"#],
             ["$.transform_keys(k => 1)", r#"{"a": 1, "b": 2}"#, r#"{"1": 2}"#],
             ["$.transform_keys(@)", "[1]", "[1]"],
-        ],
-        run: Run::Value(transform_keys),
-    },
-    Builtin {
-        name: "transform_values",
-        aliases: &[],
-        group: "Objects",
-        parameters: &[Parameter::Each("expression")],
-        required: 1,
-        doc: "An object with the expression of each value in its place. Of an array, \
-              every object in it.",
-        examples: &[
+        ]),
+    Builtin::value("transform_values", transform_values)
+        .takes(&[Parameter::Each("expression")])
+        .doc("An object with the expression of each value in its place. Of an array, \
+              every object in it.")
+        .examples(&[
             ["$.transform_values(@ * 10)", r#"{"a": 1, "b": 2}"#, r#"{"a": 10, "b": 20}"#],
             ["$.transform_values(@ * 10)", "null", "null"],
-        ],
-        run: Run::Value(transform_values),
-    },
-    Builtin {
-        name: "filter_keys",
-        aliases: &[],
-        group: "Objects",
-        parameters: &[Parameter::Each("condition")],
-        required: 1,
-        doc: "An object with those fields for whose key the condition is truthy. Of an array, \
-              every object in it.",
-        examples: &[
+        ]),
+    Builtin::value("filter_keys", filter_keys)
+        .takes(&[Parameter::Each("condition")])
+        .doc("An object with those fields for whose key the condition is truthy. Of an array, \
+              every object in it.")
+        .examples(&[
             [r#"$.filter_keys(@ != "a")"#, r#"{"a": 1, "b": 2}"#, r#"{"b": 2}"#],
             ["$.filter_keys(true)", "null", "null"],
-        ],
-        run: Run::Value(filter_keys),
-    },
-    Builtin {
-        name: "filter_values",
-        aliases: &[],
-        group: "Objects",
-        parameters: &[Parameter::Each("condition")],
-        required: 1,
-        doc: "An object with those fields for whose value the condition is truthy. Of an array, \
-              every object in it.",
-        examples: &[
+        ]),
+    Builtin::value("filter_values", filter_values)
+        .takes(&[Parameter::Each("condition")])
+        .doc("An object with those fields for whose value the condition is truthy. Of an array, \
+              every object in it.")
+        .examples(&[
             ["$.filter_values(v => v > 1)", r#"{"a": 1, "b": 2}"#, r#"{"b": 2}"#],
             ["$.filter_values(@ > 1)", "5", "5"],
-        ],
-        run: Run::Value(filter_values),
-    },
-    Builtin {
-        name: "pivot",
-        aliases: &[],
-        group: "Objects",
-        parameters: &[
+        ]),
+    Builtin::reduce("pivot", pivot)
+        .takes(&[
             Parameter::Either("row"),
             Parameter::Either("column_or_value"),
             Parameter::Either("value"),
-        ],
-        required: 2,
-        doc: "An object from elements: with two arguments of keys and values, with three of \
-              rows, columns and values. Each argument is a field's name or an expression.",
-        examples: &[
+        ])
+        .required(2)
+        .doc("An object from elements: with two arguments of keys and values, with three of \
+              rows, columns and values. Each argument is a field's name or an expression.")
+        .examples(&[
             [
                 r#"$.pivot("y", "q", "v")"#,
                 r#"[{"y": 2024, "q": 1, "v": 10}, {"y": 2024, "q": 2, "v": 20}, {"y": 2025, "q": 1, "v": 15}]"#,
@@ -296,10 +191,8 @@ pub(super) static BUILTINS: &[Builtin] = &[
             ],
             ["$.pivot(k, v + 1)", r#"[{"k": "a", "v": 1}, {"k": "a", "v": 2}]"#, r#"{"a": 3}"#],
             ["$.pivot(k, v)", "null", "{}"],
-        ],
-        run: Run::Reduce(pivot),
-    },
-];
+        ]),
+]);
 
 fn keys<'r, 'p>(
     machine: &mut Machine<'p, 'r>,

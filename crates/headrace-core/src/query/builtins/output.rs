@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use bumpalo::{Bump, collections::Vec as BumpVec};
 
-use super::{Builtin, Parameter, Run, text_builder::TextBuilder};
+use super::{Builtin, Parameter, in_group, text_builder::TextBuilder};
 use crate::{
     query::{
         Arg, ExprId, Fault, Machine,
@@ -15,46 +15,45 @@ use crate::{
     value::{Entry, Kind, Value, text_of},
 };
 
-pub(super) static BUILTINS: &[Builtin] = &[
-    Builtin {
-        name: "to_csv",
-        aliases: &[],
-        group: "Output",
-        parameters: &[Parameter::Value("columns")],
-        required: 0,
-        doc: "The elements as lines of comma-separated values: the elements of an array, the \
+pub(super) static BUILTINS: &[Builtin] = &in_group(
+    "Output",
+    [
+        Builtin::reduce("to_csv", |machine, receiver, args| table(machine, receiver, args, ','))
+            .takes(&[Parameter::Value("columns")])
+            .required(0)
+            .doc(
+                "The elements as lines of comma-separated values: the elements of an array, the \
               values of an object under the keys that any of the objects has, in the order these \
               first come, or with a list of columns a header and the values under these keys. A \
               cell is in quotes where it must be, and empty for null.",
-        examples: &[
-            [r#"[[1, "a,b"], [2, 'c"d']].to_csv()"#, "null", r#""1,\"a,b\"\n2,\"c\"\"d\"""#],
-            [r#"$.to_csv(["b", "a"])"#, r#"[{"a": 1, "b": 2}, {"a": null}]"#, r#""b,a\n2,1\n,""#],
-            ["$.to_csv()", r#"[{"a": 1, "b": [2]}]"#, r#""1,[2]""#],
-            ["[{a: 1, b: 2}, {b: 3}].to_csv()", "null", r#""1,2\n,3""#],
-        ],
-        run: Run::Reduce(|machine, receiver, args| table(machine, receiver, args, ',')),
-    },
-    Builtin {
-        name: "to_tsv",
-        aliases: &[],
-        group: "Output",
-        parameters: &[Parameter::Value("columns")],
-        required: 0,
-        doc: "As to_csv, with tabs between the cells.",
-        examples: &[[r#"[[1, "a"]].to_tsv()"#, "null", r#""1\ta""#]],
-        run: Run::Reduce(|machine, receiver, args| table(machine, receiver, args, '\t')),
-    },
-    Builtin {
-        name: "schema",
-        aliases: &[],
-        group: "Output",
-        parameters: &[],
-        required: 0,
-        doc: "What the value looks like: its type, for an array its length and what its \
+            )
+            .examples(&[
+                [r#"[[1, "a,b"], [2, 'c"d']].to_csv()"#, "null", r#""1,\"a,b\"\n2,\"c\"\"d\"""#],
+                [
+                    r#"$.to_csv(["b", "a"])"#,
+                    r#"[{"a": 1, "b": 2}, {"a": null}]"#,
+                    r#""b,a\n2,1\n,""#,
+                ],
+                ["$.to_csv()", r#"[{"a": 1, "b": [2]}]"#, r#""1,[2]""#],
+                ["[{a: 1, b: 2}, {b: 3}].to_csv()", "null", r#""1,2\n,3""#],
+            ]),
+        Builtin::reduce("to_tsv", |machine, receiver, args| table(machine, receiver, args, '\t'))
+            .takes(&[Parameter::Value("columns")])
+            .required(0)
+            .doc("As to_csv, with tabs between the cells.")
+            .examples(&[[r#"[[1, "a"]].to_tsv()"#, "null", r#""1\ta""#]]),
+        Builtin::value("schema", |machine, receiver, _| {
+            let mut shape = Shape::default();
+            shape.add(receiver, machine.arena);
+            Ok(shape.described(false, machine.arena))
+        })
+        .doc(
+            "What the value looks like: its type, for an array its length and what its \
               elements have in common, for an object its fields and which of them are required. \
               A field that some objects lack is optional, one that is null in some nullable, \
               and what differs in type is Mixed.",
-        examples: &[
+        )
+        .examples(&[
             ["$.schema()", "[3, 1, 2]", r#"{"type": "Array", "len": 3, "items": {"type": "Int"}}"#],
             [
                 "$.schema().items",
@@ -64,14 +63,9 @@ pub(super) static BUILTINS: &[Builtin] = &[
                     "x": {"type": "Bool", "optional": true}}}"#,
             ],
             [r#"[1, "two"].schema().items"#, "null", r#"{"type": "Mixed"}"#],
-        ],
-        run: Run::Value(|machine, receiver, _| {
-            let mut shape = Shape::default();
-            shape.add(receiver, machine.arena);
-            Ok(shape.described(false, machine.arena))
-        }),
-    },
-];
+        ]),
+    ],
+);
 
 // Tables
 

@@ -5,7 +5,7 @@ use bumpalo::{
     collections::{String as BumpString, Vec as BumpVec},
 };
 
-use super::{Builtin, Parameter, Run, objects};
+use super::{Builtin, Parameter, in_group, objects};
 use crate::{
     json,
     query::{
@@ -18,47 +18,31 @@ use crate::{
     value::{Kind, Value, text_of},
 };
 
-pub(super) static BUILTINS: &[Builtin] = &[
-    Builtin {
-        name: "get_path",
-        aliases: &[],
-        group: "Paths",
-        parameters: &[Parameter::Name("path")],
-        required: 1,
-        doc: "The value that a path leads to, or null. A path is text: `a.b[0].c` or `a/b/0/c`.",
-        examples: &[
+pub(super) static BUILTINS: &[Builtin] = &in_group("Paths", [
+    Builtin::value("get_path", get_path)
+        .takes(&[Parameter::Name("path")])
+        .doc("The value that a path leads to, or null. A path is text: `a.b[0].c` or `a/b/0/c`.")
+        .examples(&[
             [r#"$.get_path("a.b[1].c")"#, r#"{"a": {"b": [{"c": 1}, {"c": 2}]}}"#, "2"],
             [r#"$.get_path("a/b/-1/c")"#, r#"{"a": {"b": [{"c": 1}, {"c": 2}]}}"#, "2"],
             [r#"$.get_path("$['a.b'].c")"#, r#"{"a.b": {"c": 1}}"#, "1"],
             [r#"$.get_path("a.z")"#, r#"{"a": 5}"#, "null"],
             [r#"$.get_path("a[x]")"#, r#"{"a": 5}"#, "error"],
-        ],
-        run: Run::Value(get_path),
-    },
-    Builtin {
-        name: "has_path",
-        aliases: &[],
-        group: "Paths",
-        parameters: &[Parameter::Name("path")],
-        required: 1,
-        doc: "Whether a path leads to a value other than null.",
-        examples: &[
+        ]),
+    Builtin::value("has_path", has_path)
+        .takes(&[Parameter::Name("path")])
+        .doc("Whether a path leads to a value other than null.")
+        .examples(&[
             [r#"$.has_path("a.b")"#, r#"{"a": {"b": false}}"#, "true"],
             [r#"$.has_path("a.b")"#, r#"{"a": {"b": null}}"#, "false"],
             [r#"$.has_path("a.b")"#, r#"{"a": [1]}"#, "false"],
-        ],
-        run: Run::Value(has_path),
-    },
-    Builtin {
-        name: "set_path",
-        aliases: &[],
-        group: "Paths",
-        parameters: &[Parameter::Name("path"), Parameter::Value("value")],
-        required: 2,
-        doc: "The value that it is called on, with another one where the path leads to; `get_path` \
+        ]),
+    Builtin::value("set_path", set_path)
+        .takes(&[Parameter::Name("path"), Parameter::Value("value")])
+        .doc("The value that it is called on, with another one where the path leads to; `get_path` \
               finds it there. Objects that are missing on the way are made; an element that is not \
-              there is not.",
-        examples: &[
+              there is not.")
+        .examples(&[
             [r#"$.set_path("a.b.c", 1)"#, r#"{"a": {}}"#, r#"{"a": {"b": {"c": 1}}}"#],
             [r#"$.set_path("a.0", 1)"#, r#"{"a": [5, 6]}"#, r#"{"a": [1, 6]}"#],
             [r#"$.o.set_path("a", 1)"#, r#"{"o": {"a": 0}}"#, r#"{"a": 1}"#],
@@ -69,46 +53,29 @@ pub(super) static BUILTINS: &[Builtin] = &[
                 r#"{"a": [{}, {"c": 2}]}"#,
                 r#"{"a": [{"b": 1}, {"c": 2, "b": 1}]}"#,
             ],
-        ],
-        run: Run::Value(set_path),
-    },
-    Builtin {
-        name: "del_path",
-        aliases: &[],
-        group: "Paths",
-        parameters: &[Parameter::Name("path")],
-        required: 1,
-        doc: "The value without what the path leads to.",
-        examples: &[
+        ]),
+    Builtin::value("del_path", del_paths)
+        .takes(&[Parameter::Name("path")])
+        .doc("The value without what the path leads to.")
+        .examples(&[
             [r#"$.del_path("a.b")"#, r#"{"a": {"b": 1, "c": 2}}"#, r#"{"a": {"c": 2}}"#],
             [r#"$.del_path("a.z")"#, r#"{"a": {"b": 1}}"#, r#"{"a": {"b": 1}}"#],
-        ],
-        run: Run::Value(del_paths),
-    },
-    Builtin {
-        name: "del_paths",
-        aliases: &[],
-        group: "Paths",
-        parameters: &[Parameter::NameRest("paths")],
-        required: 1,
-        doc: "The value without what any of the paths leads to. Paths may come as arrays, too; \
-              elements are counted as they stood before anything was deleted.",
-        examples: &[
+        ]),
+    Builtin::value("del_paths", del_paths)
+        .takes(&[Parameter::NameRest("paths")])
+        .doc("The value without what any of the paths leads to. Paths may come as arrays, too; \
+              elements are counted as they stood before anything was deleted.")
+        .examples(&[
             [r#"$.del_paths("a", "b.c")"#, r#"{"a": 1, "b": {"c": 2}}"#, r#"{"b": {}}"#],
             [r#"$.del_paths(["[0]", "[1]"])"#, "[1, 2, 3]", "[3]"],
-        ],
-        run: Run::Value(del_paths),
-    },
-    Builtin {
-        name: "flatten_keys",
-        aliases: &[],
-        group: "Paths",
-        parameters: &[Parameter::Value("separator")],
-        required: 0,
-        doc: "An object without objects inside: their keys are joined by the separator, which \
+        ]),
+    Builtin::value("flatten_keys", flatten_keys)
+        .takes(&[Parameter::Value("separator")])
+        .required(0)
+        .doc("An object without objects inside: their keys are joined by the separator, which \
               is `.` unless given. Arrays and empty objects stay as they are. Of an array, every \
-              object in it.",
-        examples: &[
+              object in it.")
+        .examples(&[
             [
                 "$.flatten_keys()",
                 r#"{"a": {"b": 1, "c": [{"d": 2}]}}"#,
@@ -117,26 +84,19 @@ pub(super) static BUILTINS: &[Builtin] = &[
             [r#"$.flatten_keys("/")"#, r#"{"a": {"b": {}}}"#, r#"{"a/b": {}}"#],
             ["$.flatten_keys()", r#"[{"a": {"b": 1}}, 5]"#, r#"[{"a.b": 1}, 5]"#],
             ["$.flatten_keys()", r#"{"a": {"b": 1}, "a.b": 2}"#, "error"],
-        ],
-        run: Run::Value(flatten_keys),
-    },
-    Builtin {
-        name: "unflatten_keys",
-        aliases: &[],
-        group: "Paths",
-        parameters: &[Parameter::Value("separator")],
-        required: 0,
-        doc: "The opposite of `flatten_keys`: keys are split at the separator, which is `.` \
-              unless given. Of an array, every object in it.",
-        examples: &[
+        ]),
+    Builtin::value("unflatten_keys", unflatten_keys)
+        .takes(&[Parameter::Value("separator")])
+        .required(0)
+        .doc("The opposite of `flatten_keys`: keys are split at the separator, which is `.` \
+              unless given. Of an array, every object in it.")
+        .examples(&[
             ["$.unflatten_keys()", r#"{"a.b": 1, "a.c": 2}"#, r#"{"a": {"b": 1, "c": 2}}"#],
             [r#"$.unflatten_keys("/")"#, r#"{"a/b": 1, "c.d": 2}"#, r#"{"a": {"b": 1}, "c.d": 2}"#],
             ["$.unflatten_keys()", r#"{"a": {"c": 2}, "a.b": 1}"#, r#"{"a": {"c": 2, "b": 1}}"#],
             ["$.unflatten_keys()", r#"{"a": 1, "a.b": 2}"#, "error"],
-        ],
-        run: Run::Value(unflatten_keys),
-    },
-];
+        ]),
+]);
 
 fn get_path<'r, 'p>(
     machine: &mut Machine<'p, 'r>,

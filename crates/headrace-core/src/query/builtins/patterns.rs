@@ -10,7 +10,7 @@ use bumpalo::collections::Vec as BumpVec;
 use regex::{Captures, Regex};
 
 use super::{
-    Builtin, Parameter, Run, Size, limited,
+    Builtin, Parameter, Size, in_group, limited,
     search::tested,
     text_builder::{text_argument, texts, written},
 };
@@ -19,143 +19,90 @@ use crate::{
     value::{Kind, Value},
 };
 
-pub(super) static BUILTINS: &[Builtin] = &[
-    Builtin {
-        name: "re_match",
-        aliases: &[],
-        group: "Patterns",
-        parameters: &[Parameter::Value("pattern")],
-        required: 1,
-        doc: "Whether the pattern matches somewhere in the text.",
-        examples: &[
-            [r#""a1".re_match("\d")"#, "null", "true"],
-            [r#""a1".re_match("^\d")"#, "null", "false"],
-            [r#"$.re_match("\d")"#, "1", "false"],
-            [r#""a".re_match("(")"#, "null", "error"],
-        ],
-        run: Run::Value(|machine, receiver, args| {
+pub(super) static BUILTINS: &[Builtin] = &in_group("Patterns", [
+    Builtin::value("re_match", |machine, receiver, args| {
             if receiver.kind() != Kind::String {
                 return Ok(tested(machine, receiver, |_| false));
             }
             let regex = pattern(machine, &args[0])?;
             Ok(tested(machine, receiver, |text| regex.is_match(text)))
-        }),
-    },
-    Builtin {
-        name: "match_first",
-        aliases: &[],
-        group: "Patterns",
-        parameters: &[Parameter::Value("pattern")],
-        required: 1,
-        doc: "The first part of the text that the pattern matches, or null.",
-        examples: &[
+        })
+        .takes(&[Parameter::Value("pattern")])
+        .doc("Whether the pattern matches somewhere in the text.")
+        .examples(&[
+            [r#""a1".re_match("\d")"#, "null", "true"],
+            [r#""a1".re_match("^\d")"#, "null", "false"],
+            [r#"$.re_match("\d")"#, "1", "false"],
+            [r#""a".re_match("(")"#, "null", "error"],
+        ]),
+    Builtin::value("match_first", match_first)
+        .takes(&[Parameter::Value("pattern")])
+        .doc("The first part of the text that the pattern matches, or null.")
+        .examples(&[
             [r#""a12b3".match_first("\d+")"#, "null", r#""12""#],
             [r#""a".match_first("\d")"#, "null", "null"],
-        ],
-        run: Run::Value(match_first),
-    },
-    Builtin {
-        name: "match_all",
-        aliases: &[],
-        group: "Patterns",
-        parameters: &[Parameter::Value("pattern")],
-        required: 1,
-        doc: "Every part of the text that the pattern matches; where it matches nothing at all, \
-              there is no part.",
-        examples: &[
+        ]),
+    Builtin::value("match_all", match_all)
+        .takes(&[Parameter::Value("pattern")])
+        .doc("Every part of the text that the pattern matches; where it matches nothing at all, \
+              there is no part.")
+        .examples(&[
             [r#""a12b3".match_all("\d+")"#, "null", r#"["12", "3"]"#],
             [r#""a12b".match_all("\d*")"#, "null", r#"["12"]"#],
             [r#"$.match_all("\d+")"#, "123", "null"],
-        ],
-        run: Run::Value(match_all),
-    },
-    Builtin {
-        name: "captures",
-        aliases: &[],
-        group: "Patterns",
-        parameters: &[Parameter::Value("pattern")],
-        required: 1,
-        doc: "The first match and what each group of the pattern matched in it, null for a \
-              group that took no part; null if nothing matches.",
-        examples: &[
+        ]),
+    Builtin::value("captures", captures)
+        .takes(&[Parameter::Value("pattern")])
+        .doc("The first match and what each group of the pattern matched in it, null for a \
+              group that took no part; null if nothing matches.")
+        .examples(&[
             [r#""k=v".captures("(\w)=(\w)")"#, "null", r#"["k=v", "k", "v"]"#],
             [r#""ab".captures("(a)(x)?")"#, "null", r#"["a", "a", null]"#],
             [r#""x".captures("(\d)")"#, "null", "null"],
-        ],
-        run: Run::Value(captures),
-    },
-    Builtin {
-        name: "captures_named",
-        aliases: &["named_captures"],
-        group: "Patterns",
-        parameters: &[Parameter::Value("pattern")],
-        required: 1,
-        doc: "What each named group of the pattern matched in the first match, as an object; null \
-              for a group that took no part, and null if nothing matches.",
-        examples: &[
+        ]),
+    Builtin::value("captures_named", captures_named)
+        .takes(&[Parameter::Value("pattern")])
+        .aliases(&["named_captures"])
+        .doc("What each named group of the pattern matched in the first match, as an object; null \
+              for a group that took no part, and null if nothing matches.")
+        .examples(&[
             [
                 r#""GET /a".captures_named("(?P<verb>\w+) (?P<path>\S+)")"#,
                 "null",
                 r#"{"verb": "GET", "path": "/a"}"#,
             ],
             [r#""x".captures_named("(?<d>\d)")"#, "null", "null"],
-        ],
-        run: Run::Value(captures_named),
-    },
-    Builtin {
-        name: "captures_all",
-        aliases: &[],
-        group: "Patterns",
-        parameters: &[Parameter::Value("pattern")],
-        required: 1,
-        doc: "Every match with its groups, each as `captures` gives it.",
-        examples: &[[
+        ]),
+    Builtin::value("captures_all", captures_all)
+        .takes(&[Parameter::Value("pattern")])
+        .doc("Every match with its groups, each as `captures` gives it.")
+        .examples(&[[
             r#""a=1,b=2".captures_all("(\w)=(\d)")"#,
             "null",
             r#"[["a=1", "a", "1"], ["b=2", "b", "2"]]"#,
-        ]],
-        run: Run::Value(captures_all),
-    },
-    Builtin {
-        name: "replace_re",
-        aliases: &[],
-        group: "Patterns",
-        parameters: &[Parameter::Value("pattern"), Parameter::Value("with")],
-        required: 2,
-        doc: "The text with another one in place of the first match. In it `$1`, `$name` and \
-              `${name}` stand for what a group matched, `$$` for a dollar sign.",
-        examples: &[
+        ]]),
+    Builtin::value("replace_re", |machine, receiver, args| replaced(machine, receiver, args, 1))
+        .takes(&[Parameter::Value("pattern"), Parameter::Value("with")])
+        .doc("The text with another one in place of the first match. In it `$1`, `$name` and \
+              `${name}` stand for what a group matched, `$$` for a dollar sign.")
+        .examples(&[
             [r##""a1b2".replace_re("\d", "#")"##, "null", r#""a#b2""#],
             [r#""a1".replace_re("([a-z])(\d)", "$2$1")"#, "null", r#""1a""#],
             [r#"$.replace_re("\d", "")"#, "5", "5"],
-        ],
-        run: Run::Value(|machine, receiver, args| replaced(machine, receiver, args, 1)),
-    },
-    Builtin {
-        name: "replace_all_re",
-        aliases: &[],
-        group: "Patterns",
-        parameters: &[Parameter::Value("pattern"), Parameter::Value("with")],
-        required: 2,
-        doc: "The text with another one in place of every match; see replace_re.",
-        examples: &[[r##""a1b2".replace_all_re("\d", "#")"##, "null", r#""a#b#""#]],
-        run: Run::Value(|machine, receiver, args| replaced(machine, receiver, args, usize::MAX)),
-    },
-    Builtin {
-        name: "split_re",
-        aliases: &[],
-        group: "Patterns",
-        parameters: &[Parameter::Value("pattern")],
-        required: 1,
-        doc: "The parts of the text between the matches.",
-        examples: &[[r#""a1b22c".split_re("\d+")"#, "null", r#"["a", "b", "c"]"#]],
-        run: Run::Value(|machine, receiver, args| {
+        ]),
+    Builtin::value("replace_all_re", |machine, receiver, args| replaced(machine, receiver, args, usize::MAX))
+        .takes(&[Parameter::Value("pattern"), Parameter::Value("with")])
+        .doc("The text with another one in place of every match; see replace_re.")
+        .examples(&[[r##""a1b2".replace_all_re("\d", "#")"##, "null", r#""a#b#""#]]),
+    Builtin::value("split_re", |machine, receiver, args| {
             let Some(text) = receiver.as_str(machine.arena) else { return Ok(receiver) };
             let regex = pattern(machine, &args[0])?;
             texts(regex.split(text), machine.arena)
-        }),
-    },
-];
+        })
+        .takes(&[Parameter::Value("pattern")])
+        .doc("The parts of the text between the matches.")
+        .examples(&[[r#""a1b22c".split_re("\d+")"#, "null", r#"["a", "b", "c"]"#]]),
+]);
 
 /// The pattern of an argument, compiled beforehand or now.
 fn pattern<'p, 'r>(machine: &mut Machine<'p, 'r>, arg: &'p Arg) -> Evaluated<'r, Cow<'p, Regex>> {

@@ -2,106 +2,78 @@
 
 use bumpalo::{Bump, collections::Vec as BumpVec};
 
-use super::{Builtin, Parameter, Run, objects, paths};
+use super::{Builtin, Parameter, in_group, objects, paths};
 use crate::{
     query::{Arg, Machine, deep::Seen, machine::Evaluated},
     value::{Kind, Value, equal},
 };
 
-pub(super) static BUILTINS: &[Builtin] = &[
-    Builtin {
-        name: "has",
-        aliases: &[],
-        group: "Tests",
-        parameters: &[Parameter::NameRest("wanted")],
-        required: 1,
-        doc: "Whether an object has a key, an array an element or a text a part; of several, \
+pub(super) static BUILTINS: &[Builtin] = &in_group(
+    "Tests",
+    [
+        Builtin::value("has", has_all)
+            .takes(&[Parameter::NameRest("wanted")])
+            .doc(
+                "Whether an object has a key, an array an element or a text a part; of several, \
               in an array or not, whether it has all of them. A key counts even if its value is \
               null. `includes` asks for an element that is an array.",
-        examples: &[
-            ["$.has(a)", r#"{"a": null}"#, "true"],
-            [r#"$.has("a", "b")"#, r#"{"a": 1}"#, "false"],
-            ["$.has(2)", "[1, 2]", "true"],
-            ["$.has([1, 2])", "[1, 2, 3]", "true"],
-            [r#"$.has("ell")"#, r#""hello""#, "true"],
-            ["$.has(a)", "5", "false"],
-            ["$.has(a)", "null", "null"],
-        ],
-        run: Run::Value(has_all),
-    },
-    Builtin {
-        name: "includes",
-        aliases: &["contains"],
-        group: "Tests",
-        parameters: &[Parameter::Value("wanted")],
-        required: 1,
-        doc: "Whether an array has an element, a text a part or an object a key.",
-        examples: &[
-            ["$.includes(2)", "[1, 2.0]", "true"],
-            ["$.includes([1])", "[[1], 2]", "true"],
-            [r#"$.contains("b")"#, r#""abc""#, "true"],
-            [r#"$.includes("a")"#, r#"{"a": null}"#, "true"],
-            ["$.includes(1)", "null", "null"],
-        ],
-        run: Run::Value(includes),
-    },
-    Builtin {
-        name: "has_all",
-        aliases: &[],
-        group: "Tests",
-        parameters: &[Parameter::ValueRest("wanted")],
-        required: 1,
-        doc: "Whether `has` holds for every one of the values in an array.",
-        examples: &[
-            ["$.has_all([1, 3])", "[1, 2, 3]", "true"],
-            [r#"$.has_all(["a", "b"])"#, r#"{"a": 1}"#, "false"],
-            ["$.has_all([])", "5", "true"],
-        ],
-        run: Run::Value(has_all),
-    },
-    Builtin {
-        name: "has_key",
-        aliases: &[],
-        group: "Tests",
-        parameters: &[Parameter::Name("key")],
-        required: 1,
-        doc: "Whether an object has a key, even if its value is null.",
-        examples: &[
-            [r#"$.has_key("a")"#, r#"{"a": null}"#, "true"],
-            [r#"$.has_key("a")"#, r#"["a"]"#, "false"],
-            [r#"$.has_key("a")"#, "null", "null"],
-        ],
-        run: Run::Value(has_key),
-    },
-    Builtin {
-        name: "missing",
-        aliases: &[],
-        group: "Tests",
-        parameters: &[Parameter::NameRest("paths")],
-        required: 1,
-        doc: "Whether a key is missing or null, or a path such as `a.b[0]` leads to nothing; of \
+            )
+            .examples(&[
+                ["$.has(a)", r#"{"a": null}"#, "true"],
+                [r#"$.has("a", "b")"#, r#"{"a": 1}"#, "false"],
+                ["$.has(2)", "[1, 2]", "true"],
+                ["$.has([1, 2])", "[1, 2, 3]", "true"],
+                [r#"$.has("ell")"#, r#""hello""#, "true"],
+                ["$.has(a)", "5", "false"],
+                ["$.has(a)", "null", "null"],
+            ]),
+        Builtin::value("includes", includes)
+            .takes(&[Parameter::Value("wanted")])
+            .aliases(&["contains"])
+            .doc("Whether an array has an element, a text a part or an object a key.")
+            .examples(&[
+                ["$.includes(2)", "[1, 2.0]", "true"],
+                ["$.includes([1])", "[[1], 2]", "true"],
+                [r#"$.contains("b")"#, r#""abc""#, "true"],
+                [r#"$.includes("a")"#, r#"{"a": null}"#, "true"],
+                ["$.includes(1)", "null", "null"],
+            ]),
+        Builtin::value("has_all", has_all)
+            .takes(&[Parameter::ValueRest("wanted")])
+            .doc("Whether `has` holds for every one of the values in an array.")
+            .examples(&[
+                ["$.has_all([1, 3])", "[1, 2, 3]", "true"],
+                [r#"$.has_all(["a", "b"])"#, r#"{"a": 1}"#, "false"],
+                ["$.has_all([])", "5", "true"],
+            ]),
+        Builtin::value("has_key", has_key)
+            .takes(&[Parameter::Name("key")])
+            .doc("Whether an object has a key, even if its value is null.")
+            .examples(&[
+                [r#"$.has_key("a")"#, r#"{"a": null}"#, "true"],
+                [r#"$.has_key("a")"#, r#"["a"]"#, "false"],
+                [r#"$.has_key("a")"#, "null", "null"],
+            ]),
+        Builtin::value("missing", missing)
+            .takes(&[Parameter::NameRest("paths")])
+            .doc(
+                "Whether a key is missing or null, or a path such as `a.b[0]` leads to nothing; of \
               several, the list of those that are missing.",
-        examples: &[
-            ["$.missing(a)", r#"{"a": null}"#, "true"],
-            [r#"$.missing("a", "b.c", "b.d")"#, r#"{"b": {"c": 1}}"#, r#"["a", "b.d"]"#],
-            ["$.missing(a)", "null", "true"],
-        ],
-        run: Run::Value(missing),
-    },
-    Builtin {
-        name: "or",
-        aliases: &[],
-        group: "Tests",
-        parameters: &[Parameter::Value("default")],
-        required: 1,
-        doc: "The value, or the default if it is null.",
-        examples: &[
-            [r#"$.name.or("unknown")"#, "{}", r#""unknown""#],
-            [r#"$.name.or("unknown")"#, r#"{"name": false}"#, "false"],
-        ],
-        run: Run::Value(or),
-    },
-];
+            )
+            .examples(&[
+                ["$.missing(a)", r#"{"a": null}"#, "true"],
+                [r#"$.missing("a", "b.c", "b.d")"#, r#"{"b": {"c": 1}}"#, r#"["a", "b.d"]"#],
+                ["$.missing(a)", "null", "true"],
+            ]),
+        Builtin::value("or", or)
+            .takes(&[Parameter::Value("default")])
+            .doc("The value, or the default if it is null.")
+            .examples(&[
+                [r#"$.name.or("unknown")"#, "{}", r#""unknown""#],
+                [r#"$.name.or("unknown")"#, r#"{"name": false}"#, "false"],
+            ]),
+    ],
+);
 
 fn includes<'r, 'p>(
     machine: &mut Machine<'p, 'r>,

@@ -2,7 +2,7 @@
 
 use bumpalo::collections::Vec as BumpVec;
 
-use super::{Builtin, Parameter, Run, paths};
+use super::{Builtin, Parameter, in_group, paths};
 use crate::{
     json,
     query::{
@@ -15,49 +15,33 @@ use crate::{
     value::{Entry, Kind, Value, equal},
 };
 
-pub(super) static BUILTINS: &[Builtin] = &[
-    Builtin {
-        name: "deep_find",
-        aliases: &[],
-        group: "Recursion",
-        parameters: &[Parameter::EachRest("condition")],
-        required: 1,
-        doc: "The value and everything inside it, as far as every condition is truthy; what \
-              contains comes before what is contained. `..find(p)` is short for it.",
-        examples: &[
+pub(super) static BUILTINS: &[Builtin] = &in_group("Recursion", [
+    Builtin::stage("deep_find", deep_find)
+        .takes(&[Parameter::EachRest("condition")])
+        .doc("The value and everything inside it, as far as every condition is truthy; what \
+              contains comes before what is contained. `..find(p)` is short for it.")
+        .examples(&[
             ["$.deep_find(@ is number)", r#"{"a": {"x": 1}, "b": [{"x": 2}, 3]}"#, "[1, 2, 3]"],
             ["$..find(x == 2)", r#"{"a": {"x": 1}, "b": [{"x": 2}]}"#, r#"[{"x": 2}]"#],
             ["$..find(@ > 2)", "[1, [2, 3], 4]", "[3, 4]"],
             ["$..find(x)", "null", "[]"],
-        ],
-        run: Run::Stage(deep_find),
-    },
-    Builtin {
-        name: "deep_shape",
-        aliases: &[],
-        group: "Recursion",
-        parameters: &[Parameter::NameRest("keys")],
-        required: 1,
-        doc: "All objects that have these keys, however deep. `..shape({a, b})` is short for it.",
-        examples: &[
+        ]),
+    Builtin::stage("deep_shape", deep_shape)
+        .takes(&[Parameter::NameRest("keys")])
+        .doc("All objects that have these keys, however deep. `..shape({a, b})` is short for it.")
+        .examples(&[
             [
                 "$..shape({id, name})",
                 r#"[{"id": 1, "name": null}, {"id": 2}, {"x": {"name": "c", "id": 3}}]"#,
                 r#"[{"id": 1, "name": null}, {"name": "c", "id": 3}]"#,
             ],
             ["$..shape({a})", r#"{"a": {"a": 1}}"#, r#"[{"a": {"a": 1}}, {"a": 1}]"#],
-        ],
-        run: Run::Stage(deep_shape),
-    },
-    Builtin {
-        name: "deep_like",
-        aliases: &[],
-        group: "Recursion",
-        parameters: &[Parameter::Value("fields")],
-        required: 1,
-        doc: "All objects that have these fields with these values, however deep. \
-              `..like({a: 1})` is short for it.",
-        examples: &[
+        ]),
+    Builtin::stage("deep_like", deep_like)
+        .takes(&[Parameter::Value("fields")])
+        .doc("All objects that have these fields with these values, however deep. \
+              `..like({a: 1})` is short for it.")
+        .examples(&[
             [
                 r#"$..like({role: "lead"})"#,
                 r#"{"a": [{"role": "lead", "id": 1}, {"role": "x"}], "role": "lead"}"#,
@@ -65,62 +49,39 @@ pub(super) static BUILTINS: &[Builtin] = &[
             ],
             ["$..like({a: null})", r#"[{"a": null}, {}]"#, r#"[{"a": null}]"#],
             ["$.deep_like(5)", "[]", "error"],
-        ],
-        run: Run::Stage(deep_like),
-    },
-    Builtin {
-        name: "walk",
-        aliases: &[],
-        group: "Recursion",
-        parameters: &[Parameter::Each("expression")],
-        required: 1,
-        doc: "The value with the expression in the place of everything inside it, from the \
-              inside to the outside, and of itself.",
-        examples: &[
+        ]),
+    Builtin::value("walk", walk)
+        .takes(&[Parameter::Each("expression")])
+        .doc("The value with the expression in the place of everything inside it, from the \
+              inside to the outside, and of itself.")
+        .examples(&[
             ["$.walk(@ + 1 if @ is number else @)", r#"{"a": [1, [2]]}"#, r#"{"a": [2, [3]]}"#],
             ["$.walk(@.sum() if @ is array else @)", "[1, [2, [3]]]", "6"],
             ["$.walk([@, [@]])", "null", "[null, [null]]"],
-        ],
-        run: Run::Value(walk),
-    },
-    Builtin {
-        name: "walk_pre",
-        aliases: &[],
-        group: "Recursion",
-        parameters: &[Parameter::Each("expression")],
-        required: 1,
-        doc: "As `walk`, but from the outside to the inside: what the expression gives is gone \
-              into in turn.",
-        examples: &[
+        ]),
+    Builtin::value("walk_pre", walk_pre)
+        .takes(&[Parameter::Each("expression")])
+        .doc("As `walk`, but from the outside to the inside: what the expression gives is gone \
+              into in turn.")
+        .examples(&[
             ["$.walk_pre(@ + 1 if @ is number else @)", r#"{"a": [1, [2]]}"#, r#"{"a": [2, [3]]}"#],
             ["$.walk_pre(@.a ?? @)", r#"{"a": [{"a": 1}, 2]}"#, "[1, 2]"],
             ["$.walk_pre([@])", "1", "error"],
-        ],
-        run: Run::Value(walk_pre),
-    },
-    Builtin {
-        name: "rec",
-        aliases: &[],
-        group: "Recursion",
-        parameters: &[Parameter::Each("expression"), Parameter::Each("condition")],
-        required: 1,
-        doc: "The expression of the value, of what that gives, and so on: until nothing changes, \
-              or as long as the condition is truthy. More than 10,000 times is an error.",
-        examples: &[
+        ]),
+    Builtin::value("rec", rec)
+        .takes(&[Parameter::Each("expression"), Parameter::Each("condition")])
+        .required(1)
+        .doc("The expression of the value, of what that gives, and so on: until nothing changes, \
+              or as long as the condition is truthy. More than 10,000 times is an error.")
+        .examples(&[
             ["$.rec(@ * 2, @ < 10)", "1", "16"],
             ["$.rec(n => n + 1 if n < 10 else n)", "0", "10"],
             ["$.rec(@ + 1)", "1", "error"],
-        ],
-        run: Run::Value(rec),
-    },
-    Builtin {
-        name: "trace_path",
-        aliases: &[],
-        group: "Recursion",
-        parameters: &[Parameter::EachRest("condition")],
-        required: 1,
-        doc: "As `deep_find`, but each with the path to it, as an object with `path` and `value`.",
-        examples: &[
+        ]),
+    Builtin::stage("trace_path", trace_path)
+        .takes(&[Parameter::EachRest("condition")])
+        .doc("As `deep_find`, but each with the path to it, as an object with `path` and `value`.")
+        .examples(&[
             [
                 "$.trace_path(@ == 2)",
                 r#"{"a": {"b": [1, 2]}}"#,
@@ -132,10 +93,8 @@ pub(super) static BUILTINS: &[Builtin] = &[
                 r#"[{"path": "$[\"a b\"]", "value": 1}]"#,
             ],
             ["$.trace_path(true)", "7", r#"[{"path": "$", "value": 7}]"#],
-        ],
-        run: Run::Stage(trace_path),
-    },
-];
+        ]),
+]);
 
 fn deep_find<'r, 'p>(
     machine: &mut Machine<'p, 'r>,

@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 
 use bumpalo::Bump;
 
-use super::{Builtin, Parameter, Run};
+use super::{Builtin, Parameter, in_group};
 use crate::{
     query::{
         Arg, Distinct, ExprId, Fault, Machine, Sum,
@@ -14,107 +14,71 @@ use crate::{
     value::{Kind, Value, compare, json_text, parse_text},
 };
 
-pub(super) static BUILTINS: &[Builtin] = &[
-    Builtin {
-        name: "count",
-        aliases: &[],
-        group: "Reducers",
-        parameters: &[Parameter::EachRest("condition")],
-        required: 0,
-        doc: "How many elements there are, or for how many of them every condition is truthy.",
-        examples: &[
+pub(super) static BUILTINS: &[Builtin] = &in_group("Reducers", [
+    Builtin::reduce("count", count)
+        .takes(&[Parameter::EachRest("condition")])
+        .required(0)
+        .doc("How many elements there are, or for how many of them every condition is truthy.")
+        .examples(&[
             ["[3, 1, 2].count()", "null", "3"],
             ["[3, 1, 2].count(@ > 1)", "null", "2"],
             [r#""abc".count()"#, "null", "error"],
             ["null.count()", "null", "0"],
-        ],
-        run: Run::Reduce(count),
-    },
-    Builtin {
-        name: "len",
-        aliases: &[],
-        group: "Reducers",
-        parameters: &[],
-        required: 0,
-        doc: "The elements of an array, the keys of an object or the characters of a text, counted; 0 for null.",
-        examples: &[
+        ]),
+    Builtin::reduce("len", len)
+        .doc("The elements of an array, the keys of an object or the characters of a text, counted; 0 for null.")
+        .examples(&[
             ["[3, 1, 2].len()", "null", "3"],
             [r#""häß".len()"#, "null", "3"],
             ["$.len()", r#"{"a": 1, "b": 2}"#, "2"],
             ["null.len()", "null", "0"],
             ["5.len()", "null", "error"],
-        ],
-        run: Run::Reduce(len),
-    },
-    Builtin {
-        name: "sum",
-        aliases: &[],
-        group: "Reducers",
-        parameters: &[Parameter::Each("expression")],
-        required: 0,
-        doc: "The total of all numbers, exact and rounded once at the end; an integer if all of them are and it fits. Null does not count; anything else that is no number is an error.",
-        examples: &[
+        ]),
+    Builtin::reduce("sum", sum)
+        .takes(&[Parameter::Each("expression")])
+        .required(0)
+        .doc("The total of all numbers, exact and rounded once at the end; an integer if all of them are and it fits. Null does not count; anything else that is no number is an error.")
+        .examples(&[
             ["[3, 1, 2].sum()", "null", "6"],
             ["$.sum(price)", r#"[{"price": 0.1}, {"price": 0.2}, {}]"#, "0.30000000000000004"],
             ["[1, null, 2.5].sum()", "null", "3.5"],
             [r#"[1, "2"].sum()"#, "null", "error"],
             [r#"[1, "2"].sum(@ as int)"#, "null", "3"],
             ["[].sum()", "null", "0"],
-        ],
-        run: Run::Reduce(sum),
-    },
-    Builtin {
-        name: "avg",
-        aliases: &[],
-        group: "Reducers",
-        parameters: &[Parameter::Each("expression")],
-        required: 0,
-        doc: "The mean of all numbers, or null if there are none. Null does not count; anything else that is no number is an error.",
-        examples: &[
+        ]),
+    Builtin::reduce("avg", avg)
+        .takes(&[Parameter::Each("expression")])
+        .required(0)
+        .doc("The mean of all numbers, or null if there are none. Null does not count; anything else that is no number is an error.")
+        .examples(&[
             ["[3, 1, null].avg()", "null", "2.0"],
             ["$.avg(price)", r#"[{"price": 1}, {"price": 2}]"#, "1.5"],
             ["[].avg()", "null", "null"],
-        ],
-        run: Run::Reduce(avg),
-    },
-    Builtin {
-        name: "min",
-        aliases: &[],
-        group: "Reducers",
-        parameters: &[Parameter::Each("expression")],
-        required: 0,
-        doc: "The smallest of the elements that are not null, in the order of `sort`, as it is written; null if there are none. They must be of one kind.",
-        examples: &[
+        ]),
+    Builtin::reduce("min", min)
+        .takes(&[Parameter::Each("expression")])
+        .required(0)
+        .doc("The smallest of the elements that are not null, in the order of `sort`, as it is written; null if there are none. They must be of one kind.")
+        .examples(&[
             ["[3, 1, 2.5].min()", "null", "1"],
             ["$.min(price)", r#"[{"price": 4.50}, {"price": null}]"#, "4.50"],
             [r#"["b", "a"].min()"#, "null", r#""a""#],
             [r#"[1, "a"].min()"#, "null", "error"],
-        ],
-        run: Run::Reduce(min),
-    },
-    Builtin {
-        name: "max",
-        aliases: &[],
-        group: "Reducers",
-        parameters: &[Parameter::Each("expression")],
-        required: 0,
-        doc: "The largest of the elements that are not null, in the order of `sort`, as it is written; null if there are none. They must be of one kind.",
-        examples: &[
+        ]),
+    Builtin::reduce("max", max)
+        .takes(&[Parameter::Each("expression")])
+        .required(0)
+        .doc("The largest of the elements that are not null, in the order of `sort`, as it is written; null if there are none. They must be of one kind.")
+        .examples(&[
             ["[3, 1, 2.5].max()", "null", "3"],
             ["$.max(price)", r#"[{"price": 4}, {"price": 5}]"#, "5"],
             [r#"["2026-01-02", "2026-01-10"].max()"#, "null", r#""2026-01-10""#],
             ["null.max()", "null", "null"],
-        ],
-        run: Run::Reduce(max),
-    },
-    Builtin {
-        name: "min_by",
-        aliases: &[],
-        group: "Reducers",
-        parameters: &[Parameter::Each("key")],
-        required: 1,
-        doc: "The element with the smallest key in the order of `sort`, the first of several; null if there are none.",
-        examples: &[
+        ]),
+    Builtin::reduce("min_by", min_by)
+        .takes(&[Parameter::Each("key")])
+        .doc("The element with the smallest key in the order of `sort`, the first of several; null if there are none.")
+        .examples(&[
             [
                 "$.min_by(age).name",
                 r#"[{"name": "Ada", "age": 36}, {"name": "Bob", "age": 9}]"#,
@@ -122,65 +86,44 @@ pub(super) static BUILTINS: &[Builtin] = &[
             ],
             [r#"["abc", "a", "b"].min_by(@.len())"#, "null", r#""a""#],
             ["[].min_by(@)", "null", "null"],
-        ],
-        run: Run::Reduce(min_by),
-    },
-    Builtin {
-        name: "max_by",
-        aliases: &[],
-        group: "Reducers",
-        parameters: &[Parameter::Each("key")],
-        required: 1,
-        doc: "The element with the largest key in the order of `sort`, the first of several; null if there are none.",
-        examples: &[
+        ]),
+    Builtin::reduce("max_by", max_by)
+        .takes(&[Parameter::Each("key")])
+        .doc("The element with the largest key in the order of `sort`, the first of several; null if there are none.")
+        .examples(&[
             ["$.max_by(age).name", r#"[{"name": "Ada", "age": 36}, {"name": "Bob"}]"#, r#""Ada""#],
             ["[].max_by(@)", "null", "null"],
-        ],
-        run: Run::Reduce(max_by),
-    },
-    Builtin {
-        name: "fold",
-        aliases: &["reduce"],
-        group: "Reducers",
-        parameters: &[Parameter::Either("initial"), Parameter::Each("step")],
-        required: 1,
-        doc: "Go on from an initial value, or else from the first element: the step makes a new one of it and each element.",
-        examples: &[
+        ]),
+    Builtin::reduce("fold", fold)
+        .takes(&[Parameter::Either("initial"), Parameter::Each("step")])
+        .required(1)
+        .aliases(&["reduce"])
+        .doc("Go on from an initial value, or else from the first element: the step makes a new one of it and each element.")
+        .examples(&[
             ["[1, 2, 3].fold(10, (a, x) => a + x)", "null", "16"],
             ["[1, 2, 3].fold((a, x) => a * x)", "null", "6"],
             ["[].fold((a, x) => a * x)", "null", "null"],
-        ],
-        run: Run::Reduce(fold),
-    },
-    Builtin {
-        name: "accumulate",
-        aliases: &[],
-        group: "Reducers",
-        parameters: &[Parameter::Either("initial"), Parameter::Each("step")],
-        required: 1,
-        doc: "As `fold`, but an array of the values after each element.",
-        examples: &[
+        ]),
+    Builtin::stage("accumulate", accumulate)
+        .takes(&[Parameter::Either("initial"), Parameter::Each("step")])
+        .required(1)
+        .doc("As `fold`, but an array of the values after each element.")
+        .examples(&[
             ["[1, 2, 3].accumulate((a, x) => a + x)", "null", "[1, 3, 6]"],
             ["[1, 2, 3].accumulate(10, (a, x) => a + x)", "null", "[11, 13, 16]"],
             ["null.accumulate((a, x) => a + x)", "null", "[]"],
-        ],
-        run: Run::Stage(accumulate),
-    },
-    Builtin {
-        name: "approx_count_distinct",
-        aliases: &["approx_distinct"],
-        group: "Reducers",
-        parameters: &[Parameter::Each("expression")],
-        required: 0,
-        doc: "About how many different values there are, in little memory: exact up to 4096, then within about 1 percent.",
-        examples: &[
+        ]),
+    Builtin::reduce("approx_count_distinct", approx_count_distinct)
+        .takes(&[Parameter::Each("expression")])
+        .required(0)
+        .aliases(&["approx_distinct"])
+        .doc("About how many different values there are, in little memory: exact up to 4096, then within about 1 percent.")
+        .examples(&[
             [r#"[1, 1.0, 2, "1"].approx_count_distinct()"#, "null", "3"],
             ["$.approx_count_distinct(a)", r#"[{"a": 1}, {"a": 1}]"#, "1"],
             ["[].approx_count_distinct()", "null", "0"],
-        ],
-        run: Run::Reduce(approx_count_distinct),
-    },
-];
+        ]),
+]);
 
 fn count<'r, 'p>(
     machine: &mut Machine<'p, 'r>,

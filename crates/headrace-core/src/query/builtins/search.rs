@@ -3,7 +3,7 @@
 //! Asked of anything but text, a test is false and every other question null.
 
 use super::{
-    Builtin, Parameter, Run,
+    Builtin, Parameter, in_group,
     text_builder::{text_argument, texts},
 };
 use crate::{
@@ -15,201 +15,125 @@ use crate::{
     value::{Kind, Value, equal},
 };
 
-pub(super) static BUILTINS: &[Builtin] = &[
-    Builtin {
-        name: "starts_with",
-        aliases: &[],
-        group: "Text",
-        parameters: &[Parameter::Value("prefix")],
-        required: 1,
-        doc: "Whether the text begins with the prefix.",
-        examples: &[
+pub(super) static BUILTINS: &[Builtin] = &in_group(
+    "Text",
+    [
+        Builtin::value("starts_with", |machine, receiver, args| {
+            compared(machine, receiver, &args[0], |text, prefix| text.starts_with(prefix))
+        })
+        .takes(&[Parameter::Value("prefix")])
+        .doc("Whether the text begins with the prefix.")
+        .examples(&[
             [r#""abc".starts_with("ab")"#, "null", "true"],
             [r#"$.starts_with("ab")"#, "7", "false"],
             [r#"$.starts_with("ab")"#, "null", "null"],
-        ],
-        run: Run::Value(|machine, receiver, args| {
-            compared(machine, receiver, &args[0], |text, prefix| text.starts_with(prefix))
-        }),
-    },
-    Builtin {
-        name: "ends_with",
-        aliases: &[],
-        group: "Text",
-        parameters: &[Parameter::Value("suffix")],
-        required: 1,
-        doc: "Whether the text ends with the suffix.",
-        examples: &[[r#""abc".ends_with("bc")"#, "null", "true"]],
-        run: Run::Value(|machine, receiver, args| {
+        ]),
+        Builtin::value("ends_with", |machine, receiver, args| {
             compared(machine, receiver, &args[0], |text, suffix| text.ends_with(suffix))
-        }),
-    },
-    Builtin {
-        name: "matches",
-        aliases: &[],
-        group: "Text",
-        parameters: &[Parameter::Value("part")],
-        required: 1,
-        doc: "Whether the text contains `part`, taken literally; see re_match for patterns.",
-        examples: &[
+        })
+        .takes(&[Parameter::Value("suffix")])
+        .doc("Whether the text ends with the suffix.")
+        .examples(&[[r#""abc".ends_with("bc")"#, "null", "true"]]),
+        Builtin::value("matches", |machine, receiver, args| {
+            compared(machine, receiver, &args[0], |text, part| text.contains(part))
+        })
+        .takes(&[Parameter::Value("part")])
+        .doc("Whether the text contains `part`, taken literally; see re_match for patterns.")
+        .examples(&[
             [r#""banana".matches("nan")"#, "null", "true"],
             [r#""banana".matches("n.n")"#, "null", "false"],
-        ],
-        run: Run::Value(|machine, receiver, args| {
-            compared(machine, receiver, &args[0], |text, part| text.contains(part))
-        }),
-    },
-    Builtin {
-        name: "contains_any",
-        aliases: &[],
-        group: "Text",
-        parameters: &[Parameter::Value("parts")],
-        required: 1,
-        doc: "Whether the text contains at least one of the parts.",
-        examples: &[
-            [r#""abc".contains_any(["z", "b"])"#, "null", "true"],
-            [r#""abc".contains_any([])"#, "null", "false"],
-        ],
-        run: Run::Value(|machine, receiver, args| {
+        ]),
+        Builtin::value("contains_any", |machine, receiver, args| {
             let parts = parts_argument(machine, receiver, &args[0])?;
             Ok(tested(machine, receiver, |text| parts.iter().any(|part| text.contains(part))))
-        }),
-    },
-    Builtin {
-        name: "contains_all",
-        aliases: &[],
-        group: "Text",
-        parameters: &[Parameter::Value("parts")],
-        required: 1,
-        doc: "Whether the text contains every one of the parts.",
-        examples: &[[r#""abc".contains_all(["a", "z"])"#, "null", "false"]],
-        run: Run::Value(|machine, receiver, args| {
+        })
+        .takes(&[Parameter::Value("parts")])
+        .doc("Whether the text contains at least one of the parts.")
+        .examples(&[
+            [r#""abc".contains_any(["z", "b"])"#, "null", "true"],
+            [r#""abc".contains_any([])"#, "null", "false"],
+        ]),
+        Builtin::value("contains_all", |machine, receiver, args| {
             let parts = parts_argument(machine, receiver, &args[0])?;
             Ok(tested(machine, receiver, |text| parts.iter().all(|part| text.contains(part))))
-        }),
-    },
-    Builtin {
-        name: "index_of",
-        aliases: &[],
-        group: "Text",
-        parameters: &[Parameter::Value("part")],
-        required: 1,
-        doc: "Where the first occurrence of `part` begins in the text, counted in characters, or \
+        })
+        .takes(&[Parameter::Value("parts")])
+        .doc("Whether the text contains every one of the parts.")
+        .examples(&[[r#""abc".contains_all(["a", "z"])"#, "null", "false"]]),
+        Builtin::value("index_of", |machine, receiver, args| {
+            position(machine, receiver, &args[0], Place::First)
+        })
+        .takes(&[Parameter::Value("part")])
+        .doc(
+            "Where the first occurrence of `part` begins in the text, counted in characters, or \
               at which position an array has its first element that is equal to it; -1 if there \
               is none. `index` says the same, but null for none.",
-        examples: &[
+        )
+        .examples(&[
             [r#""banana".index_of("an")"#, "null", "1"],
             [r#""éa".index_of("a")"#, "null", "1"],
             [r#""banana".index_of("x")"#, "null", "-1"],
             [r#"["a", "b"].index_of("b")"#, "null", "1"],
-        ],
-        run: Run::Value(|machine, receiver, args| {
-            position(machine, receiver, &args[0], Place::First)
-        }),
-    },
-    Builtin {
-        name: "last_index_of",
-        aliases: &[],
-        group: "Text",
-        parameters: &[Parameter::Value("part")],
-        required: 1,
-        doc: "As index_of, of the last occurrence.",
-        examples: &[
+        ]),
+        Builtin::value("last_index_of", |machine, receiver, args| {
+            position(machine, receiver, &args[0], Place::Last)
+        })
+        .takes(&[Parameter::Value("part")])
+        .doc("As index_of, of the last occurrence.")
+        .examples(&[
             [r#""banana".last_index_of("an")"#, "null", "3"],
             ["[1, 2, 1].last_index_of(1)", "null", "2"],
-        ],
-        run: Run::Value(|machine, receiver, args| {
-            position(machine, receiver, &args[0], Place::Last)
-        }),
-    },
-    Builtin {
-        name: "scan",
-        aliases: &[],
-        group: "Text",
-        parameters: &[Parameter::Value("part")],
-        required: 1,
-        doc: "Every occurrence of `part`, taken literally; see match_all for patterns.",
-        examples: &[
-            [r#""banana".scan("an")"#, "null", r#"["an", "an"]"#],
-            [r#""a1b2".scan("\d")"#, "null", "[]"],
-        ],
-        run: Run::Value(|machine, receiver, args| {
+        ]),
+        Builtin::value("scan", |machine, receiver, args| {
             let Some(text) = receiver.as_str(machine.arena) else { return Ok(Value::Null) };
             let part = text_argument(machine, &args[0])?;
             texts(text.matches(part), machine.arena)
-        }),
-    },
-    Builtin {
-        name: "byte_len",
-        aliases: &[],
-        group: "Text",
-        parameters: &[],
-        required: 0,
-        doc: "How many bytes the text takes in UTF-8.",
-        examples: &[[r#""aé".byte_len()"#, "null", "3"], ["$.byte_len()", "7", "null"]],
-        run: Run::Value(|machine, receiver, _| {
+        })
+        .takes(&[Parameter::Value("part")])
+        .doc("Every occurrence of `part`, taken literally; see match_all for patterns.")
+        .examples(&[
+            [r#""banana".scan("an")"#, "null", r#"["an", "an"]"#],
+            [r#""a1b2".scan("\d")"#, "null", "[]"],
+        ]),
+        Builtin::value("byte_len", |machine, receiver, _| {
             Ok(receiver.as_str(machine.arena).map_or(Value::Null, |text| count(text.len())))
-        }),
-    },
-    Builtin {
-        name: "is_blank",
-        aliases: &[],
-        group: "Text",
-        parameters: &[],
-        required: 0,
-        doc: "Whether the text is empty or white space only.",
-        examples: &[
+        })
+        .doc("How many bytes the text takes in UTF-8.")
+        .examples(&[[r#""aé".byte_len()"#, "null", "3"], ["$.byte_len()", "7", "null"]]),
+        Builtin::value("is_blank", |machine, receiver, _| {
+            Ok(tested(machine, receiver, |text| text.trim().is_empty()))
+        })
+        .doc("Whether the text is empty or white space only.")
+        .examples(&[
             [r#"" ".is_blank()"#, "null", "true"],
             [r#""a".is_blank()"#, "null", "false"],
             ["$.is_blank()", "0", "false"],
-        ],
-        run: Run::Value(|machine, receiver, _| {
-            Ok(tested(machine, receiver, |text| text.trim().is_empty()))
-        }),
-    },
-    Builtin {
-        name: "is_numeric",
-        aliases: &[],
-        group: "Text",
-        parameters: &[],
-        required: 0,
-        doc: "Whether the text consists of the digits 0 to 9 and is not empty.",
-        examples: &[
-            [r#""123".is_numeric()"#, "null", "true"],
-            [r#""1.5".is_numeric()"#, "null", "false"],
-        ],
-        run: Run::Value(|machine, receiver, _| {
+        ]),
+        Builtin::value("is_numeric", |machine, receiver, _| {
             let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
             Ok(tested(machine, receiver, |text| !text.is_empty() && digits(text)))
-        }),
-    },
-    Builtin {
-        name: "is_alpha",
-        aliases: &[],
-        group: "Text",
-        parameters: &[],
-        required: 0,
-        doc: "Whether the text consists of letters and is not empty.",
-        examples: &[
-            [r#""né".is_alpha()"#, "null", "true"],
-            [r#""a1".is_alpha()"#, "null", "false"],
-        ],
-        run: Run::Value(|machine, receiver, _| {
+        })
+        .doc("Whether the text consists of the digits 0 to 9 and is not empty.")
+        .examples(&[
+            [r#""123".is_numeric()"#, "null", "true"],
+            [r#""1.5".is_numeric()"#, "null", "false"],
+        ]),
+        Builtin::value("is_alpha", |machine, receiver, _| {
             let letters = |text: &str| text.chars().all(char::is_alphabetic);
             Ok(tested(machine, receiver, |text| !text.is_empty() && letters(text)))
-        }),
-    },
-    Builtin {
-        name: "is_ascii",
-        aliases: &[],
-        group: "Text",
-        parameters: &[],
-        required: 0,
-        doc: "Whether the text consists of ASCII characters.",
-        examples: &[[r#""a".is_ascii()"#, "null", "true"], [r#""é".is_ascii()"#, "null", "false"]],
-        run: Run::Value(|machine, receiver, _| Ok(tested(machine, receiver, str::is_ascii))),
-    },
-];
+        })
+        .doc("Whether the text consists of letters and is not empty.")
+        .examples(&[
+            [r#""né".is_alpha()"#, "null", "true"],
+            [r#""a1".is_alpha()"#, "null", "false"],
+        ]),
+        Builtin::value("is_ascii", |machine, receiver, _| {
+            Ok(tested(machine, receiver, str::is_ascii))
+        })
+        .doc("Whether the text consists of ASCII characters.")
+        .examples(&[[r#""a".is_ascii()"#, "null", "true"], [r#""é".is_ascii()"#, "null", "false"]]),
+    ],
+);
 
 /// Whether a text is as asked. Anything else is not, and of null nothing is known.
 pub(super) fn tested<'r>(

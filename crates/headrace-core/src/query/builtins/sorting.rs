@@ -11,7 +11,7 @@ use bumpalo::{
 };
 
 use super::{
-    Builtin, Parameter, Run, Size,
+    Builtin, Parameter, Size, in_group,
     iteration::{accepted, count_of},
     limited,
 };
@@ -25,15 +25,13 @@ use crate::{
     value::{Entry, Kind, Value, compare, key_of},
 };
 
-pub(super) static BUILTINS: &[Builtin] = &[
-    Builtin {
-        name: "sort",
-        aliases: &["sort_by"],
-        group: "Sorting and grouping",
-        parameters: &[Parameter::EachRest("key")],
-        required: 0,
-        doc: "The elements in order: null, false, true, numbers, texts, arrays, objects. By keys if there are any, one with a minus in front downwards, equal ones as they come; or by a lambda that says whether its first element goes before its second.",
-        examples: &[
+pub(super) static BUILTINS: &[Builtin] = &in_group("Sorting and grouping", [
+    Builtin::stage("sort", sort)
+        .takes(&[Parameter::EachRest("key")])
+        .required(0)
+        .aliases(&["sort_by"])
+        .doc("The elements in order: null, false, true, numbers, texts, arrays, objects. By keys if there are any, one with a minus in front downwards, equal ones as they come; or by a lambda that says whether its first element goes before its second.")
+        .examples(&[
             ["[3, 1, 2].sort()", "null", "[1, 2, 3]"],
             [
                 "$.sort(-city, age).map(name)",
@@ -42,181 +40,104 @@ pub(super) static BUILTINS: &[Builtin] = &[
             ],
             ["[3, 1, 2].sort((a, b) => a > b)", "null", "[3, 2, 1]"],
             [r#"["b", 2, null, "a", true].sort()"#, "null", r#"[null, true, 2, "a", "b"]"#],
-        ],
-        run: Run::Stage(sort),
-    },
-    Builtin {
-        name: "reverse",
-        aliases: &[],
-        group: "Sorting and grouping",
-        parameters: &[],
-        required: 0,
-        doc: "The elements, or the characters of a text, from the last to the first.",
-        examples: &[
+        ]),
+    Builtin::reduce("reverse", reverse)
+        .doc("The elements, or the characters of a text, from the last to the first.")
+        .examples(&[
             ["[3, 1, 2].reverse()", "null", "[2, 1, 3]"],
             [r#""abc".reverse()"#, "null", r#""cba""#],
             ["null.reverse()", "null", "[]"],
-        ],
-        run: Run::Reduce(reverse),
-    },
-    Builtin {
-        name: "unique",
-        aliases: &["distinct"],
-        group: "Sorting and grouping",
-        parameters: &[],
-        required: 0,
-        doc: "Every element that is not equal to one before it.",
-        examples: &[
+        ]),
+    Builtin::stage("unique", unique)
+        .aliases(&["distinct"])
+        .doc("Every element that is not equal to one before it.")
+        .examples(&[
             ["[1, 2, 1, 1.0].unique()", "null", "[1, 2]"],
             [r#"[1, "1"].unique()"#, "null", r#"[1, "1"]"#],
             ["null.unique()", "null", "[]"],
-        ],
-        run: Run::Stage(unique),
-    },
-    Builtin {
-        name: "unique_by",
-        aliases: &["distinct_by"],
-        group: "Sorting and grouping",
-        parameters: &[Parameter::Each("key")],
-        required: 1,
-        doc: "Every element whose key is not equal to that of one before it.",
-        examples: &[[
+        ]),
+    Builtin::stage("unique_by", unique_by)
+        .takes(&[Parameter::Each("key")])
+        .aliases(&["distinct_by"])
+        .doc("Every element whose key is not equal to that of one before it.")
+        .examples(&[[
             "$.unique_by(city).map(name)",
             r#"[{"name": "Ada", "city": "Rom"}, {"name": "Bob", "city": "Ulm"}, {"name": "Cy", "city": "Ulm"}]"#,
             r#"["Ada", "Bob"]"#,
-        ]],
-        run: Run::Stage(unique_by),
-    },
-    Builtin {
-        name: "group_by",
-        aliases: &[],
-        group: "Sorting and grouping",
-        parameters: &[Parameter::Each("key")],
-        required: 1,
-        doc: "An object with an array of elements for each key, in the order the keys first come. Keys that are no texts become texts; that keys of two kinds become the same text, as 1 and \"1\" do, is an error.",
-        examples: &[
+        ]]),
+    Builtin::reduce("group_by", group_by)
+        .takes(&[Parameter::Each("key")])
+        .doc("An object with an array of elements for each key, in the order the keys first come. Keys that are no texts become texts; that keys of two kinds become the same text, as 1 and \"1\" do, is an error.")
+        .examples(&[
             ["[1, 2, 3].group_by(@ % 2)", "null", r#"{"1": [1, 3], "0": [2]}"#],
             ["$.group_by(a)", r#"[{"a": "x"}, {}]"#, r#"{"x": [{"a": "x"}], "null": [{}]}"#],
             [r#"[1, "1"].group_by(@)"#, "null", "error"],
             [r#"[1, "1"].group_by(@ as string)"#, "null", r#"{"1": [1, "1"]}"#],
             ["null.group_by(@)", "null", "{}"],
-        ],
-        run: Run::Reduce(group_by),
-    },
-    Builtin {
-        name: "count_by",
-        aliases: &[],
-        group: "Sorting and grouping",
-        parameters: &[Parameter::Each("key")],
-        required: 1,
-        doc: "An object with the number of elements for each key, in the order the keys first come; see group_by.",
-        examples: &[
+        ]),
+    Builtin::reduce("count_by", count_by)
+        .takes(&[Parameter::Each("key")])
+        .doc("An object with the number of elements for each key, in the order the keys first come; see group_by.")
+        .examples(&[
             ["$.count_by(a)", r#"[{"a": "x"}, {"a": "y"}, {"a": "x"}]"#, r#"{"x": 2, "y": 1}"#],
             ["[].count_by(@)", "null", "{}"],
-        ],
-        run: Run::Reduce(count_by),
-    },
-    Builtin {
-        name: "index_by",
-        aliases: &[],
-        group: "Sorting and grouping",
-        parameters: &[Parameter::Each("key")],
-        required: 1,
-        doc: "An object with the last element for each key, in the order the keys first come; see group_by.",
-        examples: &[[
+        ]),
+    Builtin::reduce("index_by", index_by)
+        .takes(&[Parameter::Each("key")])
+        .doc("An object with the last element for each key, in the order the keys first come; see group_by.")
+        .examples(&[[
             "$.index_by(id)",
             r#"[{"id": 1}, {"id": 2}, {"id": 1, "n": 5}]"#,
             r#"{"1": {"id": 1, "n": 5}, "2": {"id": 2}}"#,
-        ]],
-        run: Run::Reduce(index_by),
-    },
-    Builtin {
-        name: "partition",
-        aliases: &[],
-        group: "Sorting and grouping",
-        parameters: &[Parameter::EachRest("condition")],
-        required: 1,
-        doc: "Two arrays: the elements for which every condition is truthy, and the others.",
-        examples: &[
+        ]]),
+    Builtin::reduce("partition", partition)
+        .takes(&[Parameter::EachRest("condition")])
+        .doc("Two arrays: the elements for which every condition is truthy, and the others.")
+        .examples(&[
             ["[3, 1, 2].partition(@ > 1)", "null", "[[3, 2], [1]]"],
             ["null.partition(@)", "null", "[[], []]"],
-        ],
-        run: Run::Reduce(partition),
-    },
-    Builtin {
-        name: "flatten",
-        aliases: &[],
-        group: "Sorting and grouping",
-        parameters: &[Parameter::Value("depth")],
-        required: 0,
-        doc: "The elements of the arrays among the elements instead of these arrays; with a depth, so many times.",
-        examples: &[
+        ]),
+    Builtin::stage("flatten", flatten)
+        .takes(&[Parameter::Value("depth")])
+        .required(0)
+        .doc("The elements of the arrays among the elements instead of these arrays; with a depth, so many times.")
+        .examples(&[
             ["[[1, [2]], 3].flatten()", "null", "[1, [2], 3]"],
             ["[[1, [2]], 3].flatten(2)", "null", "[1, 2, 3]"],
-        ],
-        run: Run::Stage(flatten),
-    },
-    Builtin {
-        name: "chunk",
-        aliases: &["batch"],
-        group: "Sorting and grouping",
-        parameters: &[Parameter::Value("size")],
-        required: 1,
-        doc: "Arrays of so many elements each, the last one of what is left; the elements themselves for a size of 0.",
-        examples: &[
+        ]),
+    Builtin::stage("chunk", chunk)
+        .takes(&[Parameter::Value("size")])
+        .aliases(&["batch"])
+        .doc("Arrays of so many elements each, the last one of what is left; the elements themselves for a size of 0.")
+        .examples(&[
             ["[1, 2, 3].chunk(2)", "null", "[[1, 2], [3]]"],
             ["[1, 2].chunk(0)", "null", "[1, 2]"],
-        ],
-        run: Run::Stage(chunk),
-    },
-    Builtin {
-        name: "window",
-        aliases: &[],
-        group: "Sorting and grouping",
-        parameters: &[Parameter::Value("size")],
-        required: 1,
-        doc: "An array of so many elements from each element on, as long as there are that many; the elements themselves for a size of 0.",
-        examples: &[
+        ]),
+    Builtin::stage("window", window)
+        .takes(&[Parameter::Value("size")])
+        .doc("An array of so many elements from each element on, as long as there are that many; the elements themselves for a size of 0.")
+        .examples(&[
             ["[1, 2, 3].window(2)", "null", "[[1, 2], [2, 3]]"],
             ["[1, 2].window(3)", "null", "[]"],
-        ],
-        run: Run::Stage(window),
-    },
-    Builtin {
-        name: "enumerate",
-        aliases: &[],
-        group: "Sorting and grouping",
-        parameters: &[],
-        required: 0,
-        doc: "An object for each element: its position as `index`, and itself as `value`.",
-        examples: &[[
+        ]),
+    Builtin::stage("enumerate", enumerate)
+        .doc("An object for each element: its position as `index`, and itself as `value`.")
+        .examples(&[[
             r#"["a", "b"].enumerate()"#,
             "null",
             r#"[{"index": 0, "value": "a"}, {"index": 1, "value": "b"}]"#,
-        ]],
-        run: Run::Stage(enumerate),
-    },
-    Builtin {
-        name: "pairwise",
-        aliases: &[],
-        group: "Sorting and grouping",
-        parameters: &[],
-        required: 0,
-        doc: "Each element with the one behind it.",
-        examples: &[
+        ]]),
+    Builtin::stage("pairwise", pairwise)
+        .doc("Each element with the one behind it.")
+        .examples(&[
             ["[1, 2, 3].pairwise()", "null", "[[1, 2], [2, 3]]"],
             ["[1].pairwise()", "null", "[]"],
-        ],
-        run: Run::Stage(pairwise),
-    },
-    Builtin {
-        name: "group_shape",
-        aliases: &[],
-        group: "Sorting and grouping",
-        parameters: &[Parameter::Each("by"), Parameter::Each("shape")],
-        required: 0,
-        doc: "As `group_by`, each group then replaced by what the second expression makes of it. Without a key, objects with the same keys belong together, under those keys in order and with commas between them.",
-        examples: &[
+        ]),
+    Builtin::reduce("group_shape", group_shape)
+        .takes(&[Parameter::Each("by"), Parameter::Each("shape")])
+        .required(0)
+        .doc("As `group_by`, each group then replaced by what the second expression makes of it. Without a key, objects with the same keys belong together, under those keys in order and with commas between them.")
+        .examples(&[
             [
                 "$.group_shape(g, @.sum(n))",
                 r#"[{"g": "a", "n": 1}, {"g": "a", "n": 2}]"#,
@@ -227,38 +148,24 @@ pub(super) static BUILTINS: &[Builtin] = &[
                 r#"[{"b": 1, "a": 2}, {"a": 3}, {"a": 4, "b": 5}]"#,
                 r#"{"a,b": [{"b": 1, "a": 2}, {"a": 4, "b": 5}], "a": [{"a": 3}]}"#,
             ],
-        ],
-        run: Run::Reduce(group_shape),
-    },
-    Builtin {
-        name: "explode",
-        aliases: &[],
-        group: "Sorting and grouping",
-        parameters: &[Parameter::Name("field")],
-        required: 1,
-        doc: "An object for each element of the array in a field, with that element in the field; other elements as they are.",
-        examples: &[[
+        ]),
+    Builtin::stage("explode", explode)
+        .takes(&[Parameter::Name("field")])
+        .doc("An object for each element of the array in a field, with that element in the field; other elements as they are.")
+        .examples(&[[
             "$.explode(t)",
             r#"[{"a": 1, "t": [1, 2]}, {"a": 2, "t": []}, {"a": 3}]"#,
             r#"[{"a": 1, "t": 1}, {"a": 1, "t": 2}, {"a": 3}]"#,
-        ]],
-        run: Run::Stage(explode),
-    },
-    Builtin {
-        name: "implode",
-        aliases: &[],
-        group: "Sorting and grouping",
-        parameters: &[Parameter::Name("field")],
-        required: 1,
-        doc: "One object for all that are equal but for a field, with an array of what was in the field; what is no object stays as it is.",
-        examples: &[[
+        ]]),
+    Builtin::stage("implode", implode)
+        .takes(&[Parameter::Name("field")])
+        .doc("One object for all that are equal but for a field, with an array of what was in the field; what is no object stays as it is.")
+        .examples(&[[
             "$.implode(t)",
             r#"[{"a": 1, "t": 1}, {"a": 2, "t": 3}, {"a": 1, "t": 2}]"#,
             r#"[{"a": 1, "t": [1, 2]}, {"a": 2, "t": [3]}]"#,
-        ]],
-        run: Run::Stage(implode),
-    },
-];
+        ]]),
+]);
 
 fn sort<'r, 'p>(
     machine: &mut Machine<'p, 'r>,

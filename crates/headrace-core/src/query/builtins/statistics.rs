@@ -3,7 +3,7 @@
 //! Null is passed by, as in SQL; what is neither number nor null is an error. Means and squares
 //! are added up exactly, so an answer does not depend on the order of the elements.
 
-use super::{Builtin, Parameter, Run, Size, limited};
+use super::{Builtin, Parameter, Size, in_group, limited};
 use crate::{
     query::{
         Arg, ExprId, Fault, Machine, Sum,
@@ -14,142 +14,102 @@ use crate::{
     value::{Value, compare},
 };
 
-const GROUP: &str = "Aggregates";
-
-pub(super) static BUILTINS: &[Builtin] = &[
-    Builtin {
-        name: "median",
-        aliases: &[],
-        group: GROUP,
-        parameters: &[Parameter::Each("expression")],
-        required: 0,
-        doc: "The number in the middle, or the mean of the two in the middle; null of none. \
-              Null is passed by; what is neither number nor null is an error.",
-        examples: &[
+pub(super) static BUILTINS: &[Builtin] = &in_group("Aggregates", [
+    Builtin::reduce("median", |machine, receiver, args| {
+            let numbers = sorted(machine, receiver, args.first(), "median")?;
+            interpolated(&numbers, 0.5)
+        })
+        .takes(&[Parameter::Each("expression")])
+        .required(0)
+        .doc("The number in the middle, or the mean of the two in the middle; null of none. \
+              Null is passed by; what is neither number nor null is an error.")
+        .examples(&[
             ["[3, 1, 2].median()", "null", "2"],
             ["$.median(v)", r#"[{"v": 1}, {"v": 4}, {}]"#, "2.5"],
             ["[].median()", "null", "null"],
             [r#"[1, "2"].median()"#, "null", "error"],
-        ],
-        run: Run::Reduce(|machine, receiver, args| {
-            let numbers = sorted(machine, receiver, args.first(), "median")?;
-            interpolated(&numbers, 0.5)
-        }),
-    },
-    Builtin {
-        name: "quantile",
-        aliases: &["percentile"],
-        group: GROUP,
-        parameters: &[Parameter::Either("expression"), Parameter::Value("q")],
-        required: 1,
-        doc: "The number below which a part `q` of all numbers lies, from 0, the smallest, to 1, \
-              the largest; between two numbers in proportion. As `median` otherwise.",
-        examples: &[
+        ]),
+    Builtin::reduce("quantile", quantile)
+        .takes(&[Parameter::Either("expression"), Parameter::Value("q")])
+        .required(1)
+        .aliases(&["percentile"])
+        .doc("The number below which a part `q` of all numbers lies, from 0, the smallest, to 1, \
+              the largest; between two numbers in proportion. As `median` otherwise.")
+        .examples(&[
             ["[1, 2, 3, 4, 5].quantile(0.75)", "null", "4"],
             ["$.quantile(v, 0.9)", r#"[{"v": 0}, {"v": 10}]"#, "9.0"],
             ["[1, 2].quantile(95)", "null", "error"],
             ["null.quantile(0.5)", "null", "null"],
-        ],
-        run: Run::Reduce(quantile),
-    },
-    Builtin {
-        name: "variance",
-        aliases: &["var_samp"],
-        group: GROUP,
-        parameters: &[Parameter::Each("expression")],
-        required: 0,
-        doc: "The variance of a sample: squared distances from the mean, divided by one less \
-              than there are numbers; null of less than two.",
-        examples: &[
+        ]),
+    Builtin::reduce("variance", |machine, receiver, args| {
+            let spread = variance(machine, receiver, args, "variance", 1)?;
+            Ok(spread.map_or(Value::Null, Value::Float))
+        })
+        .takes(&[Parameter::Each("expression")])
+        .required(0)
+        .aliases(&["var_samp"])
+        .doc("The variance of a sample: squared distances from the mean, divided by one less \
+              than there are numbers; null of less than two.")
+        .examples(&[
             ["[1, 2, 3, 4].variance()", "null", "1.6666666666666667"],
             ["[1].variance()", "null", "null"],
             [r#"["a"].variance()"#, "null", "error"],
-        ],
-        run: Run::Reduce(|machine, receiver, args| {
-            let spread = variance(machine, receiver, args, "variance", 1)?;
-            Ok(spread.map_or(Value::Null, Value::Float))
-        }),
-    },
-    Builtin {
-        name: "var_pop",
-        aliases: &[],
-        group: GROUP,
-        parameters: &[Parameter::Each("expression")],
-        required: 0,
-        doc: "The variance of all there is: divided by how many numbers there are.",
-        examples: &[["[1, 2, 3, 4].var_pop()", "null", "1.25"], ["[1].var_pop()", "null", "0.0"]],
-        run: Run::Reduce(|machine, receiver, args| {
+        ]),
+    Builtin::reduce("var_pop", |machine, receiver, args| {
             let spread = variance(machine, receiver, args, "var_pop", 0)?;
             Ok(spread.map_or(Value::Null, Value::Float))
-        }),
-    },
-    Builtin {
-        name: "stddev",
-        aliases: &["stdev", "stddev_samp"],
-        group: GROUP,
-        parameters: &[Parameter::Each("expression")],
-        required: 0,
-        doc: "The standard deviation of a sample: the root of `variance`.",
-        examples: &[
-            ["[2, 4, 6].stddev()", "null", "2.0"],
-            ["$.stddev(v)", r#"[{"v": 1}, {}]"#, "null"],
-        ],
-        run: Run::Reduce(|machine, receiver, args| {
+        })
+        .takes(&[Parameter::Each("expression")])
+        .required(0)
+        .doc("The variance of all there is: divided by how many numbers there are.")
+        .examples(&[["[1, 2, 3, 4].var_pop()", "null", "1.25"], ["[1].var_pop()", "null", "0.0"]]),
+    Builtin::reduce("stddev", |machine, receiver, args| {
             let spread = variance(machine, receiver, args, "stddev", 1)?;
             Ok(spread.map_or(Value::Null, |spread| Value::Float(spread.sqrt())))
-        }),
-    },
-    Builtin {
-        name: "stddev_pop",
-        aliases: &["pstdev"],
-        group: GROUP,
-        parameters: &[Parameter::Each("expression")],
-        required: 0,
-        doc: "The standard deviation of all there is: the root of `var_pop`.",
-        examples: &[["[1, 3].stddev_pop()", "null", "1.0"]],
-        run: Run::Reduce(|machine, receiver, args| {
+        })
+        .takes(&[Parameter::Each("expression")])
+        .required(0)
+        .aliases(&["stdev", "stddev_samp"])
+        .doc("The standard deviation of a sample: the root of `variance`.")
+        .examples(&[
+            ["[2, 4, 6].stddev()", "null", "2.0"],
+            ["$.stddev(v)", r#"[{"v": 1}, {}]"#, "null"],
+        ]),
+    Builtin::reduce("stddev_pop", |machine, receiver, args| {
             let spread = variance(machine, receiver, args, "stddev_pop", 0)?;
             Ok(spread.map_or(Value::Null, |spread| Value::Float(spread.sqrt())))
-        }),
-    },
-    Builtin {
-        name: "mode",
-        aliases: &[],
-        group: GROUP,
-        parameters: &[Parameter::Each("expression")],
-        required: 0,
-        doc: "The value that comes most often, of any kind but null; the first of several.",
-        examples: &[
+        })
+        .takes(&[Parameter::Each("expression")])
+        .required(0)
+        .aliases(&["pstdev"])
+        .doc("The standard deviation of all there is: the root of `var_pop`.")
+        .examples(&[["[1, 3].stddev_pop()", "null", "1.0"]]),
+    Builtin::reduce("mode", mode)
+        .takes(&[Parameter::Each("expression")])
+        .required(0)
+        .doc("The value that comes most often, of any kind but null; the first of several.")
+        .examples(&[
             [r#"["a", "b", "b"].mode()"#, "null", r#""b""#],
             ["$.mode(v)", r#"[{"v": 2}, {"v": 1}, {}, {}]"#, "2"],
             ["[null].mode()", "null", "null"],
-        ],
-        run: Run::Reduce(mode),
-    },
-    Builtin {
-        name: "count_distinct",
-        aliases: &["nunique"],
-        group: GROUP,
-        parameters: &[Parameter::Each("expression")],
-        required: 0,
-        doc: "How many different values there are, null aside; exact, and each that is \
-              different is held.",
-        examples: &[
+        ]),
+    Builtin::reduce("count_distinct", count_distinct)
+        .takes(&[Parameter::Each("expression")])
+        .required(0)
+        .aliases(&["nunique"])
+        .doc("How many different values there are, null aside; exact, and each that is \
+              different is held.")
+        .examples(&[
             [r#"[1, 1.0, 2, "1", null].count_distinct()"#, "null", "3"],
             ["$.count_distinct(a)", r#"[{"a": 1}, {"a": 1}, {}]"#, "1"],
-        ],
-        run: Run::Reduce(count_distinct),
-    },
-    Builtin {
-        name: "histogram",
-        aliases: &[],
-        group: GROUP,
-        parameters: &[Parameter::Either("expression"), Parameter::Value("buckets")],
-        required: 1,
-        doc: "How many numbers there are in each bucket, from `from` up to before `to`: buckets \
+        ]),
+    Builtin::reduce("histogram", histogram)
+        .takes(&[Parameter::Either("expression"), Parameter::Value("buckets")])
+        .required(1)
+        .doc("How many numbers there are in each bucket, from `from` up to before `to`: buckets \
               of a width, from that of the smallest number to that of the largest; or between \
-              the edges of an array, with one below the first and one from the last on.",
-        examples: &[
+              the edges of an array, with one below the first and one from the last on.")
+        .examples(&[
             [
                 "[1, 12, 14, 31].histogram(10)",
                 "null",
@@ -163,10 +123,8 @@ pub(super) static BUILTINS: &[Builtin] = &[
             ["[1].histogram(0)", "null", "error"],
             ["[1].histogram([2, 1])", "null", "error"],
             ["[].histogram(10)", "null", "[]"],
-        ],
-        run: Run::Reduce(histogram),
-    },
-];
+        ]),
+]);
 
 /// A number as it is written, and as it is computed with.
 type Number<'r> = (Value<'r>, Value<'r>);

@@ -8,7 +8,7 @@ use std::ops::Range;
 use bumpalo::collections::Vec as BumpVec;
 
 use super::{
-    Builtin, Parameter, Run, Size,
+    Builtin, Parameter, Size, in_group,
     iteration::count_of,
     limited,
     text_builder::{TextBuilder, part, parts, rewritten, text_argument, texts, written},
@@ -22,235 +22,149 @@ use crate::{
     value::{Kind, Value},
 };
 
-pub(super) static BUILTINS: &[Builtin] = &[
-    Builtin {
-        name: "trim",
-        aliases: &[],
-        group: "Text",
-        parameters: &[],
-        required: 0,
-        doc: "The text without the white space at both ends.",
-        examples: &[
-            [r#""  a b ".trim()"#, "null", r#""a b""#],
-            ["$.trim()", "null", "null"],
-            ["$.trim()", "7", "7"],
-        ],
-        run: Run::Value(|machine, receiver, _| Ok(part(machine, receiver, str::trim))),
-    },
-    Builtin {
-        name: "trim_left",
-        aliases: &["lstrip"],
-        group: "Text",
-        parameters: &[],
-        required: 0,
-        doc: "The text without the white space before it.",
-        examples: &[[r#""  a ".trim_left()"#, "null", r#""a ""#]],
-        run: Run::Value(|machine, receiver, _| Ok(part(machine, receiver, str::trim_start))),
-    },
-    Builtin {
-        name: "trim_right",
-        aliases: &["rstrip"],
-        group: "Text",
-        parameters: &[],
-        required: 0,
-        doc: "The text without the white space behind it.",
-        examples: &[[r#""  a ".trim_right()"#, "null", r#""  a""#]],
-        run: Run::Value(|machine, receiver, _| Ok(part(machine, receiver, str::trim_end))),
-    },
-    Builtin {
-        name: "strip_prefix",
-        aliases: &[],
-        group: "Text",
-        parameters: &[Parameter::Value("prefix")],
-        required: 1,
-        doc: "The text without the prefix, if it begins with it.",
-        examples: &[
-            [r#""pre-x".strip_prefix("pre-")"#, "null", r#""x""#],
-            [r#""x".strip_prefix("pre-")"#, "null", r#""x""#],
-        ],
-        run: Run::Value(strip_prefix),
-    },
-    Builtin {
-        name: "strip_suffix",
-        aliases: &[],
-        group: "Text",
-        parameters: &[Parameter::Value("suffix")],
-        required: 1,
-        doc: "The text without the suffix, if it ends with it.",
-        examples: &[[r#""x.txt".strip_suffix(".txt")"#, "null", r#""x""#]],
-        run: Run::Value(strip_suffix),
-    },
-    Builtin {
-        name: "slice",
-        aliases: &[],
-        group: "Text",
-        parameters: &[Parameter::Value("start"), Parameter::Value("end")],
-        required: 1,
-        doc: "The characters of a text, or the elements of an array, from `start` up to but \
+pub(super) static BUILTINS: &[Builtin] = &in_group(
+    "Text",
+    [
+        Builtin::value("trim", |machine, receiver, _| Ok(part(machine, receiver, str::trim)))
+            .doc("The text without the white space at both ends.")
+            .examples(&[
+                [r#""  a b ".trim()"#, "null", r#""a b""#],
+                ["$.trim()", "null", "null"],
+                ["$.trim()", "7", "7"],
+            ]),
+        Builtin::value("trim_left", |machine, receiver, _| {
+            Ok(part(machine, receiver, str::trim_start))
+        })
+        .aliases(&["lstrip"])
+        .doc("The text without the white space before it.")
+        .examples(&[[r#""  a ".trim_left()"#, "null", r#""a ""#]]),
+        Builtin::value("trim_right", |machine, receiver, _| {
+            Ok(part(machine, receiver, str::trim_end))
+        })
+        .aliases(&["rstrip"])
+        .doc("The text without the white space behind it.")
+        .examples(&[[r#""  a ".trim_right()"#, "null", r#""  a""#]]),
+        Builtin::value("strip_prefix", strip_prefix)
+            .takes(&[Parameter::Value("prefix")])
+            .doc("The text without the prefix, if it begins with it.")
+            .examples(&[
+                [r#""pre-x".strip_prefix("pre-")"#, "null", r#""x""#],
+                [r#""x".strip_prefix("pre-")"#, "null", r#""x""#],
+            ]),
+        Builtin::value("strip_suffix", strip_suffix)
+            .takes(&[Parameter::Value("suffix")])
+            .doc("The text without the suffix, if it ends with it.")
+            .examples(&[[r#""x.txt".strip_suffix(".txt")"#, "null", r#""x""#]]),
+        Builtin::value("slice", slice)
+            .takes(&[Parameter::Value("start"), Parameter::Value("end")])
+            .required(1)
+            .doc(
+                "The characters of a text, or the elements of an array, from `start` up to but \
               without `end`. Negative positions count from the end.",
-        examples: &[
-            [r#""hello".slice(1, 3)"#, "null", r#""el""#],
-            [r#""naïve".slice(-3)"#, "null", r#""ïve""#],
-            [r#""hello".slice(3, 1)"#, "null", r#""""#],
-            ["[1, 2, 3].slice(1)", "null", "[2, 3]"],
-        ],
-        run: Run::Value(slice),
-    },
-    Builtin {
-        name: "pad_left",
-        aliases: &[],
-        group: "Text",
-        parameters: &[Parameter::Value("width"), Parameter::Value("character")],
-        required: 1,
-        doc: "The text with spaces, or another character, before it until it is `width` \
+            )
+            .examples(&[
+                [r#""hello".slice(1, 3)"#, "null", r#""el""#],
+                [r#""naïve".slice(-3)"#, "null", r#""ïve""#],
+                [r#""hello".slice(3, 1)"#, "null", r#""""#],
+                ["[1, 2, 3].slice(1)", "null", "[2, 3]"],
+            ]),
+        Builtin::value("pad_left", |machine, receiver, args| {
+            padded(machine, receiver, args, |gap| gap)
+        })
+        .takes(&[Parameter::Value("width"), Parameter::Value("character")])
+        .required(1)
+        .doc(
+            "The text with spaces, or another character, before it until it is `width` \
               characters long.",
-        examples: &[
+        )
+        .examples(&[
             [r#""7".pad_left(3, "0")"#, "null", r#""007""#],
             [r#""7".pad_left(3)"#, "null", r#""  7""#],
             [r#""1234".pad_left(3)"#, "null", r#""1234""#],
             [r#""7".pad_left(10000000000)"#, "null", "error"],
-        ],
-        run: Run::Value(|machine, receiver, args| padded(machine, receiver, args, |gap| gap)),
-    },
-    Builtin {
-        name: "pad_right",
-        aliases: &[],
-        group: "Text",
-        parameters: &[Parameter::Value("width"), Parameter::Value("character")],
-        required: 1,
-        doc: "The text with spaces, or another character, behind it until it is `width` \
+        ]),
+        Builtin::value("pad_right", |machine, receiver, args| {
+            padded(machine, receiver, args, |_| 0)
+        })
+        .takes(&[Parameter::Value("width"), Parameter::Value("character")])
+        .required(1)
+        .doc(
+            "The text with spaces, or another character, behind it until it is `width` \
               characters long.",
-        examples: &[[r#""7".pad_right(3, ".")"#, "null", r#""7..""#]],
-        run: Run::Value(|machine, receiver, args| padded(machine, receiver, args, |_| 0)),
-    },
-    Builtin {
-        name: "center",
-        aliases: &[],
-        group: "Text",
-        parameters: &[Parameter::Value("width"), Parameter::Value("character")],
-        required: 1,
-        doc: "The text with spaces, or another character, on both sides until it is `width` \
+        )
+        .examples(&[[r#""7".pad_right(3, ".")"#, "null", r#""7..""#]]),
+        Builtin::value("center", |machine, receiver, args| {
+            padded(machine, receiver, args, |gap| gap / 2)
+        })
+        .takes(&[Parameter::Value("width"), Parameter::Value("character")])
+        .required(1)
+        .doc(
+            "The text with spaces, or another character, on both sides until it is `width` \
               characters long; an odd one goes to the right.",
-        examples: &[[r#""ab".center(5, "-")"#, "null", r#""-ab--""#]],
-        run: Run::Value(|machine, receiver, args| padded(machine, receiver, args, |gap| gap / 2)),
-    },
-    Builtin {
-        name: "indent",
-        aliases: &[],
-        group: "Text",
-        parameters: &[Parameter::Value("indent")],
-        required: 0,
-        doc: "The text with two spaces before each line, as many as asked for, or a text.",
-        examples: &[
-            [r#""a\nb".indent()"#, "null", r#""  a\n  b""#],
-            [r#""a\nb".indent(1)"#, "null", r#"" a\n b""#],
-            [r#""a".indent("> ")"#, "null", r#""> a""#],
-        ],
-        run: Run::Value(indent),
-    },
-    Builtin {
-        name: "dedent",
-        aliases: &[],
-        group: "Text",
-        parameters: &[],
-        required: 0,
-        doc: "The text without the white space that all its lines begin with; blank lines \
+        )
+        .examples(&[[r#""ab".center(5, "-")"#, "null", r#""-ab--""#]]),
+        Builtin::value("indent", indent)
+            .takes(&[Parameter::Value("indent")])
+            .required(0)
+            .doc("The text with two spaces before each line, as many as asked for, or a text.")
+            .examples(&[
+                [r#""a\nb".indent()"#, "null", r#""  a\n  b""#],
+                [r#""a\nb".indent(1)"#, "null", r#"" a\n b""#],
+                [r#""a".indent("> ")"#, "null", r#""> a""#],
+            ]),
+        Builtin::value("dedent", |machine, receiver, _| rewritten(machine, receiver, dedent))
+            .doc(
+                "The text without the white space that all its lines begin with; blank lines \
               do not count.",
-        examples: &[[r#""  a\n    b".dedent()"#, "null", r#""a\n  b""#]],
-        run: Run::Value(|machine, receiver, _| rewritten(machine, receiver, dedent)),
-    },
-    Builtin {
-        name: "repeat",
-        aliases: &["repeat_str"],
-        group: "Text",
-        parameters: &[Parameter::Value("count")],
-        required: 1,
-        doc: "The text as often as asked for, one behind the other.",
-        examples: &[
-            [r#""ab".repeat(2)"#, "null", r#""abab""#],
-            [r#""ab".repeat(-1)"#, "null", r#""""#],
-            [r#""ab".repeat(1000000000000)"#, "null", "error"],
-        ],
-        run: Run::Value(repeat),
-    },
-    Builtin {
-        name: "replace",
-        aliases: &[],
-        group: "Text",
-        parameters: &[Parameter::Value("part"), Parameter::Value("with")],
-        required: 2,
-        doc: "The text with another one in place of the first occurrence of `part`.",
-        examples: &[
-            [r#""aa".replace("a", "b")"#, "null", r#""ba""#],
-            [r#"5.replace("a", "b")"#, "null", "5"],
-        ],
-        run: Run::Value(|machine, receiver, args| replaced(machine, receiver, args, 1)),
-    },
-    Builtin {
-        name: "replace_all",
-        aliases: &[],
-        group: "Text",
-        parameters: &[Parameter::Value("part"), Parameter::Value("with")],
-        required: 2,
-        doc: "The text with another one in place of every occurrence of `part`.",
-        examples: &[[r#""aa".replace_all("a", "b")"#, "null", r#""bb""#]],
-        run: Run::Value(|machine, receiver, args| replaced(machine, receiver, args, usize::MAX)),
-    },
-    Builtin {
-        name: "split",
-        aliases: &[],
-        group: "Text",
-        parameters: &[Parameter::Value("separator")],
-        required: 1,
-        doc: "The parts of the text between the separators.",
-        examples: &[
-            [r#""a,b,,c".split(",")"#, "null", r#"["a", "b", "", "c"]"#],
-            [r#""abc".split("")"#, "null", r#"["", "a", "b", "c", ""]"#],
-            [r#"$.split(",")"#, "null", "null"],
-        ],
-        run: Run::Value(split),
-    },
-    Builtin {
-        name: "lines",
-        aliases: &[],
-        group: "Text",
-        parameters: &[],
-        required: 0,
-        doc: "The lines of the text, without what ends them.",
-        examples: &[[r#""a\nb\r\nc\n".lines()"#, "null", r#"["a", "b", "c"]"#]],
-        run: Run::Value(|machine, receiver, _| parts(machine, receiver, str::lines)),
-    },
-    Builtin {
-        name: "words",
-        aliases: &[],
-        group: "Text",
-        parameters: &[],
-        required: 0,
-        doc: "The parts of the text between white space.",
-        examples: &[[r#"" a  b ".words()"#, "null", r#"["a", "b"]"#]],
-        run: Run::Value(|machine, receiver, _| parts(machine, receiver, str::split_whitespace)),
-    },
-    Builtin {
-        name: "chars",
-        aliases: &["chars_of"],
-        group: "Text",
-        parameters: &[],
-        required: 0,
-        doc: "The characters of the text.",
-        examples: &[[r#""aé".chars()"#, "null", r#"["a", "é"]"#]],
-        run: Run::Value(characters),
-    },
-    Builtin {
-        name: "bytes",
-        aliases: &[],
-        group: "Text",
-        parameters: &[],
-        required: 0,
-        doc: "The bytes of the text in UTF-8, as numbers.",
-        examples: &[[r#""aé".bytes()"#, "null", "[97, 195, 169]"]],
-        run: Run::Value(bytes),
-    },
-];
+            )
+            .examples(&[[r#""  a\n    b".dedent()"#, "null", r#""a\n  b""#]]),
+        Builtin::value("repeat", repeat)
+            .takes(&[Parameter::Value("count")])
+            .aliases(&["repeat_str"])
+            .doc("The text as often as asked for, one behind the other.")
+            .examples(&[
+                [r#""ab".repeat(2)"#, "null", r#""abab""#],
+                [r#""ab".repeat(-1)"#, "null", r#""""#],
+                [r#""ab".repeat(1000000000000)"#, "null", "error"],
+            ]),
+        Builtin::value("replace", |machine, receiver, args| replaced(machine, receiver, args, 1))
+            .takes(&[Parameter::Value("part"), Parameter::Value("with")])
+            .doc("The text with another one in place of the first occurrence of `part`.")
+            .examples(&[
+                [r#""aa".replace("a", "b")"#, "null", r#""ba""#],
+                [r#"5.replace("a", "b")"#, "null", "5"],
+            ]),
+        Builtin::value("replace_all", |machine, receiver, args| {
+            replaced(machine, receiver, args, usize::MAX)
+        })
+        .takes(&[Parameter::Value("part"), Parameter::Value("with")])
+        .doc("The text with another one in place of every occurrence of `part`.")
+        .examples(&[[r#""aa".replace_all("a", "b")"#, "null", r#""bb""#]]),
+        Builtin::value("split", split)
+            .takes(&[Parameter::Value("separator")])
+            .doc("The parts of the text between the separators.")
+            .examples(&[
+                [r#""a,b,,c".split(",")"#, "null", r#"["a", "b", "", "c"]"#],
+                [r#""abc".split("")"#, "null", r#"["", "a", "b", "c", ""]"#],
+                [r#"$.split(",")"#, "null", "null"],
+            ]),
+        Builtin::value("lines", |machine, receiver, _| parts(machine, receiver, str::lines))
+            .doc("The lines of the text, without what ends them.")
+            .examples(&[[r#""a\nb\r\nc\n".lines()"#, "null", r#"["a", "b", "c"]"#]]),
+        Builtin::value("words", |machine, receiver, _| {
+            parts(machine, receiver, str::split_whitespace)
+        })
+        .doc("The parts of the text between white space.")
+        .examples(&[[r#"" a  b ".words()"#, "null", r#"["a", "b"]"#]]),
+        Builtin::value("chars", characters)
+            .aliases(&["chars_of"])
+            .doc("The characters of the text.")
+            .examples(&[[r#""aé".chars()"#, "null", r#"["a", "é"]"#]]),
+        Builtin::value("bytes", bytes)
+            .doc("The bytes of the text in UTF-8, as numbers.")
+            .examples(&[[r#""aé".bytes()"#, "null", "[97, 195, 169]"]]),
+    ],
+);
 
 // Ends and slices
 

@@ -3,7 +3,7 @@
 //! JSON has none, so a time is a text. What these functions give is RFC 3339 in UTC, with the
 //! fraction it needs: then the order of the texts is that of the times.
 
-use super::{Builtin, Parameter, Run, Size, limited, text_builder::text_argument};
+use super::{Builtin, Parameter, Run, Size, in_group, limited, text_builder::text_argument};
 use crate::{
     query::{
         Arg, ExprId, Fault, Machine,
@@ -14,17 +14,9 @@ use crate::{
     value::{Kind, Value},
 };
 
-const GROUP: &str = "Times";
-
-/// A builtin that gives a part of a time by the clock of a zone.
-const fn part(
-    name: &'static str,
-    doc: &'static str,
-    examples: &'static [[&'static str; 3]],
-    run: Run,
-) -> Builtin {
-    let parameters = &[Parameter::Value("zone")];
-    Builtin { name, aliases: &[], group: GROUP, parameters, required: 0, doc, examples, run }
+/// A builtin that returns one field of a time on the clock of a zone.
+const fn part(name: &'static str, run: Run) -> Builtin {
+    Builtin::new(name, run).takes(&[Parameter::Value("zone")]).required(0)
 }
 
 macro_rules! of_date {
@@ -33,18 +25,15 @@ macro_rules! of_date {
     };
 }
 
-pub(super) static BUILTINS: &[Builtin] = &[
-    Builtin {
-        name: "to_time",
-        aliases: &[],
-        group: GROUP,
-        parameters: &[Parameter::Value("unit"), Parameter::Value("zone")],
-        required: 0,
-        doc: "The time that a text of ISO 8601, RFC 3339 or RFC 2822 is, or a number of units \
+pub(super) static BUILTINS: &[Builtin] = &in_group("Times", [
+    Builtin::value("to_time", to_time)
+        .takes(&[Parameter::Value("unit"), Parameter::Value("zone")])
+        .required(0)
+        .doc("The time that a text of ISO 8601, RFC 3339 or RFC 2822 is, or a number of units \
               since the beginning of 1970: `s`, `ms`, `us` or `ns`. It is a text in UTC, and the \
               order of such texts is that of their times. A text without an offset is about the \
-              clock of `zone` [default: UTC].",
-        examples: &[
+              clock of `zone` [default: UTC].")
+        .examples(&[
             [
                 r#""2026-11-18T22:09:41.50+01:00".to_time()"#,
                 "null",
@@ -69,19 +58,15 @@ pub(super) static BUILTINS: &[Builtin] = &[
             [r#""yesterday".to_time()"#, "null", "error"],
             ["1700000000.to_time()", "null", "error"],
             ["$.to_time()", "null", "null"],
-        ],
-        run: Run::Value(to_time),
-    },
-    Builtin {
-        name: "parse_time",
-        aliases: &["strptime"],
-        group: GROUP,
-        parameters: &[Parameter::Value("pattern to read"), Parameter::Value("zone")],
-        required: 1,
-        doc: "The time that a text is by a pattern of `strptime`: %Y %m %d %H %M %S %f (1 to 9 \
+        ]),
+    Builtin::value("parse_time", parse_time)
+        .takes(&[Parameter::Value("pattern to read"), Parameter::Value("zone")])
+        .required(1)
+        .aliases(&["strptime"])
+        .doc("The time that a text is by a pattern of `strptime`: %Y %m %d %H %M %S %f (1 to 9 \
               digits) %z %b %B %a %A %j %y %I %p %s %F %T. Without an offset, it is about the \
-              clock of `zone` [default: UTC].",
-        examples: &[
+              clock of `zone` [default: UTC].")
+        .examples(&[
             [
                 r#""10/Oct/2000:13:55:36 -0700".parse_time("%d/%b/%Y:%H:%M:%S %z")"#,
                 "null",
@@ -94,19 +79,15 @@ pub(super) static BUILTINS: &[Builtin] = &[
             ],
             [r#""18.11.".parse_time("%d.%m.")"#, "null", "error"],
             [r#""2026-02-30".parse_time("%F")"#, "null", "error"],
-        ],
-        run: Run::Value(parse_time),
-    },
-    Builtin {
-        name: "format_time",
-        aliases: &["strftime"],
-        group: GROUP,
-        parameters: &[Parameter::Value("pattern to write"), Parameter::Value("zone")],
-        required: 1,
-        doc: "A time as text by a pattern of `strftime`, by the clock of `zone` [default: UTC]. \
+        ]),
+    Builtin::value("format_time", format_time)
+        .takes(&[Parameter::Value("pattern to write"), Parameter::Value("zone")])
+        .required(1)
+        .aliases(&["strftime"])
+        .doc("A time as text by a pattern of `strftime`, by the clock of `zone` [default: UTC]. \
               Beside those of `parse_time` there are %V and %G (week and year of ISO 8601), %u, %Z, \
-              %:z, %3f, %6f and %9f; `-` leaves zeros out, as in %-d.",
-        examples: &[
+              %:z, %3f, %6f and %9f; `-` leaves zeros out, as in %-d.")
+        .examples(&[
             [r#""2026-11-18T21:09:41Z".format_time("%Y-%m")"#, "null", r#""2026-11""#],
             [
                 r#""2026-07-01T12:00:00Z".format_time("%-d %B, %H:%M %Z", zone: "Europe/Berlin")"#,
@@ -114,33 +95,24 @@ pub(super) static BUILTINS: &[Builtin] = &[
                 r#""1 July, 14:00 CEST""#,
             ],
             [r#""2026-11-18".format_time("%Q")"#, "null", "error"],
-        ],
-        run: Run::Value(format_time),
-    },
-    Builtin {
-        name: "to_epoch",
-        aliases: &[],
-        group: GROUP,
-        parameters: &[Parameter::Value("unit"), Parameter::Value("zone")],
-        required: 0,
-        doc: "How many whole units a time is after the beginning of 1970 in UTC [default: s].",
-        examples: &[
+        ]),
+    Builtin::value("to_epoch", to_epoch)
+        .takes(&[Parameter::Value("unit"), Parameter::Value("zone")])
+        .required(0)
+        .doc("How many whole units a time is after the beginning of 1970 in UTC [default: s].")
+        .examples(&[
             [r#""2023-11-14T22:13:20.123Z".to_epoch()"#, "null", "1700000000"],
             [r#""2023-11-14T22:13:20.123Z".to_epoch("ms")"#, "null", "1700000000123"],
             [r#""1969-12-31T23:59:59.5Z".to_epoch()"#, "null", "-1"],
-        ],
-        run: Run::Value(to_epoch),
-    },
-    Builtin {
-        name: "trunc_time",
-        aliases: &["date_trunc"],
-        group: GROUP,
-        parameters: &[Parameter::Value("bucket"), Parameter::Value("zone")],
-        required: 1,
-        doc: "The beginning of the year, quarter, month, week (Monday), day, hour, minute, second, \
+        ]),
+    Builtin::value("trunc_time", trunc_time)
+        .takes(&[Parameter::Value("bucket"), Parameter::Value("zone")])
+        .required(1)
+        .aliases(&["date_trunc"])
+        .doc("The beginning of the year, quarter, month, week (Monday), day, hour, minute, second, \
               ms or us of a time, or of a part of a day or year as `15m`, `6h` or `3mo`, by the \
-              clock of `zone` [default: UTC].",
-        examples: &[
+              clock of `zone` [default: UTC].")
+        .examples(&[
             [
                 r#""2026-11-18T21:09:41Z".trunc_time("hour")"#,
                 "null",
@@ -157,20 +129,15 @@ pub(super) static BUILTINS: &[Builtin] = &[
                 r#""2026-07-01T22:00:00+00:00""#,
             ],
             [r#""2026-11-18".trunc_time("7m")"#, "null", "error"],
-        ],
-        run: Run::Value(trunc_time),
-    },
-    Builtin {
-        name: "add_time",
-        aliases: &[],
-        group: GROUP,
-        parameters: &[Parameter::Value("span"), Parameter::Value("zone")],
-        required: 1,
-        doc: "The time that is a span later: a text as `1h30m`, `-2d` or `3mo`, or an object as \
+        ]),
+    Builtin::value("add_time", add_time)
+        .takes(&[Parameter::Value("span"), Parameter::Value("zone")])
+        .required(1)
+        .doc("The time that is a span later: a text as `1h30m`, `-2d` or `3mo`, or an object as \
               `{months: 1, days: -1}`. Years to days are those of the calendar, by the clock of \
               `zone` [default: UTC], and then the rest passes; of a month that is too short it is the \
-              last day.",
-        examples: &[
+              last day.")
+        .examples(&[
             [
                 r#""2026-11-18T21:09:41Z".add_time("1h30m")"#,
                 "null",
@@ -183,100 +150,63 @@ pub(super) static BUILTINS: &[Builtin] = &[
                 r#""2026-03-29T10:00:00+00:00""#,
             ],
             [r#""2026-01-31".add_time("soon")"#, "null", "error"],
-        ],
-        run: Run::Value(add_time),
-    },
-    Builtin {
-        name: "time_diff",
-        aliases: &[],
-        group: GROUP,
-        parameters: &[
+        ]),
+    Builtin::value("time_diff", time_diff)
+        .takes(&[
             Parameter::Value("before"),
             Parameter::Value("unit"),
             Parameter::Value("zone"),
-        ],
-        required: 1,
-        doc: "A time minus another one, in a unit [default: s]; negative if it is before it. Of \
+        ])
+        .required(1)
+        .doc("A time minus another one, in a unit [default: s]; negative if it is before it. Of \
               weeks and shorter units an exact count, which may have a fraction; of months, quarters \
-              and years how many are complete by the clock of `zone` [default: UTC].",
-        examples: &[
+              and years how many are complete by the clock of `zone` [default: UTC].")
+        .examples(&[
             [r#"time_diff("2026-11-18T12:00:00Z", "2026-11-18T10:30:00Z", "h")"#, "null", "1.5"],
             [r#"time_diff("2026-11-18", "2026-11-19", "day")"#, "null", "-1"],
             [r#""2026-11-18".time_diff("1990-11-19", "year")"#, "null", "35"],
             [r#""2026-11-18".time_diff(null)"#, "null", "null"],
-        ],
-        run: Run::Value(time_diff),
-    },
-    part(
-        "year",
-        "The year of a time, by the clock of `zone` [default: UTC].",
-        &[
+        ]),
+    part("year", of_date!(|date| date.year))
+        .doc("The year of a time, by the clock of `zone` [default: UTC].")
+        .examples(&[
             [r#"year("2026-11-18T21:09:41Z")"#, "null", "2026"],
             [r#""2026-12-31T23:30:00Z".year(zone: "+01:00")"#, "null", "2027"],
             ["{a: 1}.year()", "null", "error"],
-        ],
-        of_date!(|date| date.year),
-    ),
-    part(
-        "month",
-        "The month of a time, from 1 to 12; see `year`.",
-        &[[r#"month("2026-11-18T21:09:41Z")"#, "null", "11"]],
-        of_date!(|date| date.month),
-    ),
-    part(
-        "day",
-        "The day of the month of a time, from 1 to 31; see `year`.",
-        &[[r#"day("2026-11-18T21:09:41Z")"#, "null", "18"]],
-        of_date!(|date| date.day),
-    ),
-    part(
-        "hour",
-        "The hour of a time, from 0 to 23; see `year`.",
-        &[
+        ]),
+    part("month", of_date!(|date| date.month))
+        .doc("The month of a time, from 1 to 12; see `year`.")
+        .examples(&[[r#"month("2026-11-18T21:09:41Z")"#, "null", "11"]]),
+    part("day", of_date!(|date| date.day))
+        .doc("The day of the month of a time, from 1 to 31; see `year`.")
+        .examples(&[[r#"day("2026-11-18T21:09:41Z")"#, "null", "18"]]),
+    part("hour", of_date!(|date| date.hour))
+        .doc("The hour of a time, from 0 to 23; see `year`.")
+        .examples(&[
             [r#"hour("2026-11-18T21:09:41Z")"#, "null", "21"],
             [r#"hour("2026-11-18T21:09:41Z", zone: "America/New_York")"#, "null", "16"],
-        ],
-        of_date!(|date| date.hour),
-    ),
-    part(
-        "minute",
-        "The minute of a time, from 0 to 59; see `year`.",
-        &[[r#"minute("2026-11-18T21:09:41Z")"#, "null", "9"]],
-        of_date!(|date| date.minute),
-    ),
-    part(
-        "second",
-        "The second of a time, from 0 to 59, without its fraction; see `year`.",
-        &[[r#"second("2026-11-18T21:09:41.9Z")"#, "null", "41"]],
-        of_date!(|date| date.second),
-    ),
-    part(
-        "weekday",
-        "The day of the week of a time, from 1 for Monday to 7 for Sunday; see `year`.",
-        &[[r#"weekday("2026-11-18")"#, "null", "3"]],
-        of_date!(Civil::weekday),
-    ),
-    part(
-        "iso_week",
-        "The week of ISO 8601 of a time, from 1 to 53; see `year`.",
-        &[[r#"iso_week("2027-01-01")"#, "null", "53"]],
-        of_date!(|date| date.iso_week().1),
-    ),
-    part(
-        "day_of_year",
-        "The day of the year of a time, from 1 to 366; see `year`.",
-        &[[r#"day_of_year("2026-12-31")"#, "null", "365"]],
-        of_date!(Civil::day_of_year),
-    ),
-    Builtin {
-        name: "time_range",
-        aliases: &[],
-        group: GROUP,
-        parameters: &[Parameter::Value("end"), Parameter::Value("step"), Parameter::Value("zone")],
-        required: 2,
-        doc: "Times from the first to before the end, in steps as `add_time` takes them; downwards \
-              if the step is negative.",
-        examples: &[
+        ]),
+    part("minute", of_date!(|date| date.minute))
+        .doc("The minute of a time, from 0 to 59; see `year`.")
+        .examples(&[[r#"minute("2026-11-18T21:09:41Z")"#, "null", "9"]]),
+    part("second", of_date!(|date| date.second))
+        .doc("The second of a time, from 0 to 59, without its fraction; see `year`.")
+        .examples(&[[r#"second("2026-11-18T21:09:41.9Z")"#, "null", "41"]]),
+    part("weekday", of_date!(Civil::weekday))
+        .doc("The day of the week of a time, from 1 for Monday to 7 for Sunday; see `year`.")
+        .examples(&[[r#"weekday("2026-11-18")"#, "null", "3"]]),
+    part("iso_week", of_date!(|date| date.iso_week().1))
+        .doc("The week of ISO 8601 of a time, from 1 to 53; see `year`.")
+        .examples(&[[r#"iso_week("2027-01-01")"#, "null", "53"]]),
+    part("day_of_year", of_date!(Civil::day_of_year))
+        .doc("The day of the year of a time, from 1 to 366; see `year`.")
+        .examples(&[[r#"day_of_year("2026-12-31")"#, "null", "365"]]),
+    Builtin::stage("time_range", time_range)
+        .takes(&[Parameter::Value("end"), Parameter::Value("step"), Parameter::Value("zone")])
+        .required(2)
+        .doc("Times from the first to before the end, in steps as `add_time` takes them; downwards \
+              if the step is negative.")
+        .examples(&[
             [
                 r#"time_range("2026-01-31", "2026-04-01", "1mo")"#,
                 "null",
@@ -284,10 +214,8 @@ pub(super) static BUILTINS: &[Builtin] = &[
             ],
             [r#"time_range("2026-01-01", "2026-01-02", "12h").count()"#, "null", "2"],
             [r#"time_range("2026-01-01", "2026-01-02", "0s")"#, "null", "error"],
-        ],
-        run: Run::Stage(time_range),
-    },
-];
+        ]),
+]);
 
 /// An argument by its name, or by its place.
 fn argument<'p>(args: &'p [Arg], name: &str, place: usize) -> Option<&'p Arg> {

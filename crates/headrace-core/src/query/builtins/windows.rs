@@ -6,7 +6,7 @@
 
 use std::{cmp::Ordering, collections::VecDeque};
 
-use super::{Builtin, Parameter, Run, iteration::count_of};
+use super::{Builtin, Parameter, in_group, iteration::count_of};
 use crate::{
     query::{
         Arg, ExprId, Fault, Machine, Sum,
@@ -17,148 +17,79 @@ use crate::{
     value::{Kind, Value, compare},
 };
 
-pub(super) static BUILTINS: &[Builtin] = &[
-    Builtin {
-        name: "rolling_sum",
-        aliases: &[],
-        group: "Windows",
-        parameters: &[Parameter::Value("size")],
-        required: 1,
-        doc: "For each element, the sum of the last so many elements up to it, exact and an integer if all of them are; null until there are that many. Null does not count.",
-        examples: &[
+pub(super) static BUILTINS: &[Builtin] = &in_group("Windows", [
+    Builtin::stage("rolling_sum", rolling_sum)
+        .takes(&[Parameter::Value("size")])
+        .doc("For each element, the sum of the last so many elements up to it, exact and an integer if all of them are; null until there are that many. Null does not count.")
+        .examples(&[
             ["[3, 1, 2].rolling_sum(2)", "null", "[null, 4, 3]"],
             ["[3, null, 2.5].rolling_sum(2)", "null", "[null, 3, 2.5]"],
             [r#"[3, "1"].rolling_sum(2)"#, "null", "error"],
             ["[3, 1, 2].rolling_sum(0)", "null", "error"],
-        ],
-        run: Run::Stage(rolling_sum),
-    },
-    Builtin {
-        name: "rolling_avg",
-        aliases: &[],
-        group: "Windows",
-        parameters: &[Parameter::Value("size")],
-        required: 1,
-        doc: "For each element, the mean of the last so many elements up to it; null until there are that many. Null does not count.",
-        examples: &[
+        ]),
+    Builtin::stage("rolling_avg", rolling_avg)
+        .takes(&[Parameter::Value("size")])
+        .doc("For each element, the mean of the last so many elements up to it; null until there are that many. Null does not count.")
+        .examples(&[
             ["[3, 1, 2].rolling_avg(2)", "null", "[null, 2.0, 1.5]"],
             ["[3, null, null].rolling_avg(2)", "null", "[null, 3.0, null]"],
-        ],
-        run: Run::Stage(rolling_avg),
-    },
-    Builtin {
-        name: "rolling_min",
-        aliases: &[],
-        group: "Windows",
-        parameters: &[Parameter::Value("size")],
-        required: 1,
-        doc: "For each element, the smallest of the last so many elements up to it, as `min` has it; null until there are that many.",
-        examples: &[
+        ]),
+    Builtin::stage("rolling_min", rolling_min)
+        .takes(&[Parameter::Value("size")])
+        .doc("For each element, the smallest of the last so many elements up to it, as `min` has it; null until there are that many.")
+        .examples(&[
             ["[3, 1, 2].rolling_min(2)", "null", "[null, 1, 1]"],
             ["[null, null, 2].rolling_min(2)", "null", "[null, null, 2]"],
-        ],
-        run: Run::Stage(rolling_min),
-    },
-    Builtin {
-        name: "rolling_max",
-        aliases: &[],
-        group: "Windows",
-        parameters: &[Parameter::Value("size")],
-        required: 1,
-        doc: "For each element, the largest of the last so many elements up to it, as `max` has it; null until there are that many.",
-        examples: &[
+        ]),
+    Builtin::stage("rolling_max", rolling_max)
+        .takes(&[Parameter::Value("size")])
+        .doc("For each element, the largest of the last so many elements up to it, as `max` has it; null until there are that many.")
+        .examples(&[
             ["[3, 1, 2].rolling_max(2)", "null", "[null, 3, 2]"],
             [r#"["a", "c", "b"].rolling_max(2)"#, "null", r#"[null, "c", "c"]"#],
-        ],
-        run: Run::Stage(rolling_max),
-    },
-    Builtin {
-        name: "lag",
-        aliases: &[],
-        group: "Windows",
-        parameters: &[Parameter::Value("distance")],
-        required: 0,
-        doc: "For each element, the one before it, or the one at a greater distance, as it is; null where there is none.",
-        examples: &[
+        ]),
+    Builtin::stage("lag", lag)
+        .takes(&[Parameter::Value("distance")])
+        .required(0)
+        .doc("For each element, the one before it, or the one at a greater distance, as it is; null where there is none.")
+        .examples(&[
             ["[3, 1, 2].lag()", "null", "[null, 3, 1]"],
             ["[3, 1, 2].lag(2)", "null", "[null, null, 3]"],
             [r#"["a", 1].lag()"#, "null", r#"[null, "a"]"#],
-        ],
-        run: Run::Stage(lag),
-    },
-    Builtin {
-        name: "lead",
-        aliases: &[],
-        group: "Windows",
-        parameters: &[Parameter::Value("distance")],
-        required: 0,
-        doc: "For each element, the one behind it, or the one at a greater distance, as it is; null where there is none.",
-        examples: &[
+        ]),
+    Builtin::stage("lead", lead)
+        .takes(&[Parameter::Value("distance")])
+        .required(0)
+        .doc("For each element, the one behind it, or the one at a greater distance, as it is; null where there is none.")
+        .examples(&[
             ["[3, 1, 2].lead()", "null", "[1, 2, null]"],
             ["[3, 1].lead(5)", "null", "[null, null]"],
-        ],
-        run: Run::Stage(lead),
-    },
-    Builtin {
-        name: "diff_window",
-        aliases: &[],
-        group: "Windows",
-        parameters: &[],
-        required: 0,
-        doc: "Each number minus the one before it.",
-        examples: &[
+        ]),
+    Builtin::stage("diff_window", diff_window)
+        .doc("Each number minus the one before it.")
+        .examples(&[
             ["[3, 1, 2].diff_window()", "null", "[null, -2, 1]"],
             ["[3, null, 2].diff_window()", "null", "[null, null, null]"],
-        ],
-        run: Run::Stage(diff_window),
-    },
-    Builtin {
-        name: "pct_change",
-        aliases: &[],
-        group: "Windows",
-        parameters: &[],
-        required: 0,
-        doc: "By which part of the number before it each number is greater; null after a 0.",
-        examples: &[
+        ]),
+    Builtin::stage("pct_change", pct_change)
+        .doc("By which part of the number before it each number is greater; null after a 0.")
+        .examples(&[
             ["[4, 5, 0, 2].pct_change()", "null", "[null, 0.25, -1.0, null]"],
             ["null.pct_change()", "null", "[]"],
-        ],
-        run: Run::Stage(pct_change),
-    },
-    Builtin {
-        name: "cummax",
-        aliases: &[],
-        group: "Windows",
-        parameters: &[],
-        required: 0,
-        doc: "For each element, the largest so far, as `max` has it.",
-        examples: &[["[null, 1, 3, 2].cummax()", "null", "[null, 1, 3, 3]"]],
-        run: Run::Stage(cummax),
-    },
-    Builtin {
-        name: "cummin",
-        aliases: &[],
-        group: "Windows",
-        parameters: &[],
-        required: 0,
-        doc: "For each element, the smallest so far, as `min` has it.",
-        examples: &[["[3, 1, null, 2].cummin()", "null", "[3, 1, 1, 1]"]],
-        run: Run::Stage(cummin),
-    },
-    Builtin {
-        name: "zscore",
-        aliases: &[],
-        group: "Windows",
-        parameters: &[],
-        required: 0,
-        doc: "How many standard deviations (of all numbers as the whole population) each number is above the mean; 0 if all are equal.",
-        examples: &[
+        ]),
+    Builtin::stage("cummax", cummax)
+        .doc("For each element, the largest so far, as `max` has it.")
+        .examples(&[["[null, 1, 3, 2].cummax()", "null", "[null, 1, 3, 3]"]]),
+    Builtin::stage("cummin", cummin)
+        .doc("For each element, the smallest so far, as `min` has it.")
+        .examples(&[["[3, 1, null, 2].cummin()", "null", "[3, 1, 1, 1]"]]),
+    Builtin::stage("zscore", zscore)
+        .doc("How many standard deviations (of all numbers as the whole population) each number is above the mean; 0 if all are equal.")
+        .examples(&[
             ["[1, 3].zscore()", "null", "[-1.0, 1.0]"],
             ["[2, 2, null].zscore()", "null", "[0.0, 0.0, null]"],
-        ],
-        run: Run::Stage(zscore),
-    },
-];
+        ]),
+]);
 
 /// A number of the data, or a gap.
 type Reading = Option<f64>;

@@ -3,37 +3,27 @@
 //! At the end of a chain that starts at `$`, the same names change the whole document
 //! instead: the compiler makes a patch of such a chain.
 
-use super::{Builtin, Parameter, Run, objects};
+use super::{Builtin, Parameter, in_group, objects};
 use crate::{
     query::{Arg, Machine, machine::Evaluated},
     value::Value,
 };
 use bumpalo::collections::Vec as BumpVec;
 
-pub(super) static BUILTINS: &[Builtin] = &[
-    Builtin {
-        name: "set",
-        aliases: &[],
-        group: "Writes",
-        parameters: &[Parameter::Value("value")],
-        required: 1,
-        doc: "The value given. After a path from `$`: the document with it in that place.",
-        examples: &[
+pub(super) static BUILTINS: &[Builtin] = &in_group("Writes", [
+    Builtin::value("set", set)
+        .takes(&[Parameter::Value("value")])
+        .doc("The value given. After a path from `$`: the document with it in that place.")
+        .examples(&[
             ["$.a | set(6)", r#"{"a": 5}"#, "6"],
             ["$.a.b.set(6)", r#"{"c": 1}"#, r#"{"c": 1, "a": {"b": 6}}"#],
             ["$.a[*].b.set(0)", r#"{"a": [{"b": 1}, {}]}"#, r#"{"a": [{"b": 0}, {"b": 0}]}"#],
-        ],
-        run: Run::Value(set),
-    },
-    Builtin {
-        name: "modify",
-        aliases: &[],
-        group: "Writes",
-        parameters: &[Parameter::Each("expression")],
-        required: 1,
-        doc: "The expression of the value. After a path from `$`: the document with it in the \
-              place of each value there.",
-        examples: &[
+        ]),
+    Builtin::value("modify", modify)
+        .takes(&[Parameter::Each("expression")])
+        .doc("The expression of the value. After a path from `$`: the document with it in the \
+              place of each value there.")
+        .examples(&[
             ["$.a | modify(@ + 1)", r#"{"a": 5}"#, "6"],
             ["$.a.modify(@ + 1)", r#"{"a": 5}"#, r#"{"a": 6}"#],
             [
@@ -41,18 +31,13 @@ pub(super) static BUILTINS: &[Builtin] = &[
                 r#"{"n": 1, "a": [{"n": 2}]}"#,
                 r#"{"n": 10, "a": [{"n": 20}]}"#,
             ],
-        ],
-        run: Run::Value(modify),
-    },
-    Builtin {
-        name: "update",
-        aliases: &[],
-        group: "Writes",
-        parameters: &[Parameter::Either("path_or_expression"), Parameter::Each("expression")],
-        required: 1,
-        doc: "The expression of the value; with a path such as `a.b[*].c` before it, the value \
-              with the expression of what is there in its place.",
-        examples: &[
+        ]),
+    Builtin::value("update", modify)
+        .takes(&[Parameter::Either("path_or_expression"), Parameter::Each("expression")])
+        .required(1)
+        .doc("The expression of the value; with a path such as `a.b[*].c` before it, the value \
+              with the expression of what is there in its place.")
+        .examples(&[
             ["5.update(@ + 1)", "null", "6"],
             [
                 r#"$.update("a.b", @ + 1)"#,
@@ -65,40 +50,25 @@ pub(super) static BUILTINS: &[Builtin] = &[
                 r#"{"a": [{"n": 2}, {"n": 4}]}"#,
             ],
             ["$.update({a: a + 1, b: DELETE})", r#"{"a": 1, "b": 2}"#, r#"{"a": 2}"#],
-        ],
-        run: Run::Value(modify),
-    },
-    Builtin {
-        name: "delete",
-        aliases: &[],
-        group: "Writes",
-        parameters: &[],
-        required: 0,
-        doc: "Null. After a path from `$`: the document without what is there.",
-        examples: &[
+        ]),
+    Builtin::value("delete", delete)
+        .doc("Null. After a path from `$`: the document without what is there.")
+        .examples(&[
             ["$.a.b.delete()", r#"{"a": {"b": 1, "c": 2}}"#, r#"{"a": {"c": 2}}"#],
             ["$.a[* if @ > 1].delete()", r#"{"a": [1, 2, 3]}"#, r#"{"a": [1]}"#],
             ["$.nope.delete()", r#"{"a": 1}"#, r#"{"a": 1}"#],
-        ],
-        run: Run::Value(delete),
-    },
-    Builtin {
-        name: "unset",
-        aliases: &[],
-        group: "Writes",
-        parameters: &[Parameter::NameRest("keys")],
-        required: 1,
-        doc: "An object without these keys; of an array, every object in it. After a path from `$`: \
-              the document without the keys of the object there.",
-        examples: &[
+        ]),
+    Builtin::value("unset", unset)
+        .takes(&[Parameter::NameRest("keys")])
+        .doc("An object without these keys; of an array, every object in it. After a path from `$`: \
+              the document without the keys of the object there.")
+        .examples(&[
             ["{a: 1, b: 2}.unset(a)", "null", r#"{"b": 2}"#],
             [r#"$.a.unset("b")"#, r#"{"a": {"b": 1, "c": 2}}"#, r#"{"a": {"c": 2}}"#],
             [r#"$.unset("a", "b")"#, r#"{"a": 1, "b": 2, "c": 3}"#, r#"{"c": 3}"#],
             ["5.unset(a)", "null", "5"],
-        ],
-        run: Run::Value(unset),
-    },
-];
+        ]),
+]);
 
 fn set<'r, 'p>(
     machine: &mut Machine<'p, 'r>,
