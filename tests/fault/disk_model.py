@@ -11,7 +11,7 @@ from collections import defaultdict
 from itertools import count
 from pathlib import Path
 
-from headrace.store.log.files import System
+from headrace.store.files.system import System
 
 SECTOR = 512
 
@@ -43,9 +43,13 @@ class Recorder(System):
         self.calls.append(("link", name, self._names[name]))
         return descriptor
 
-    def open(self, path):
-        descriptor = super().open(path)
-        self._open[descriptor] = self._names[self._name(path)]
+    def open(self, path, flags):
+        descriptor = super().open(path, flags)
+        name = self._name(path)
+        if name not in self._names:
+            self._names[name] = next(self._numbers)
+            self.calls.append(("link", name, self._names[name]))
+        self._open[descriptor] = self._names[name]
         return descriptor
 
     def pwrite(self, descriptor, data, offset):
@@ -57,7 +61,7 @@ class Recorder(System):
         self.calls.append(("truncate", self._open[descriptor], size))
         super().truncate(descriptor, size)
 
-    def sync(self, descriptor):
+    def sync_data(self, descriptor):
         self.calls.append(("sync", self._open[descriptor]))
 
     def rename(self, source, target):

@@ -1,34 +1,34 @@
-"""System calls of the log that fail, one at a time."""
+"""System calls that fail, are cut short, or end the process, one at a time by number."""
 
 import errno
+import gc
 import os
+import sys
+import warnings
+from contextlib import contextmanager, suppress
 
-from headrace.store.log.files import System
+from headrace.store.files import system
+from headrace.store.files.system import System
 
-CALLS = (
-    "create",
-    "open",
-    "pwrite",
-    "sync",
-    "truncate",
-    "rename",
-    "unlink",
-    "make_directory",
-    "sync_directory",
-)
+CALLS = tuple(name for name in vars(System) if not name.startswith("_"))
+WRITES = ("write", "pwrite")
+OF_WRITES = ("half", "short", "within")
+"""The faults that only a write can have."""
+ENDS = ("before", "within")
+"""The faults that end the process; to end behind a call is to end before the next."""
 
 
 class Killed(BaseException):
-    """The process is no more: nothing it does from now on happens."""
+    """The process has ended: none of its later calls happens."""
 
 
 class FailingSystem(System):
-    """Counts calls; the one with the number `at` goes wrong as `fault` says.
+    """Counts the calls that can have a fault; the one with the number `at` has it.
 
-    ``error``: it does nothing and fails with `number`. ``half``: a write does half, then
-    that. ``short``: a write does half, and says so. ``before`` and ``after``: the process
-    ends there; ``within``: in the middle of a write. `lasting`: all later calls of the same
-    kind fail too, as on a disk that stays full.
+    ``error``: it does nothing and fails with `number`. ``before``: the process ends there.
+    The others count writes only. ``half``: it writes half, then fails. ``short``: it writes
+    half, and reports that. ``within``: the process ends in the middle. `lasting`: all later
+    calls of the same kind fail too, as on a disk that stays full.
     """
 
     def __init__(self, at, fault="error", number=errno.ENOSPC, *, lasting=False):
@@ -41,28 +41,27 @@ class FailingSystem(System):
         self.log = []
 
     def call(self, name, *args):
-        self.made += 1
         self.log.append(name)
         real = getattr(super(), name)
-        if self.failed is not None and self.fault in ("before", "after", "within"):
+        if self.failed is not None and self.fault in ENDS:
             raise Killed
-        due = self.made == self.at or (self.lasting and self.failed == name)
+        due = self.lasting and self.failed == name
+        if name in WRITES or self.fault not in OF_WRITES:
+            self.made += 1
+            due = due or self.made == self.at
         if not due:
             return real(*args)
         self.failed = name
-        return self._fail(name, real, args)
+        return self._fail(real, args)
 
-    def _fail(self, name, real, args):
-        if name == "pwrite" and self.fault in ("half", "short", "within"):
-            descriptor, data, offset = args
-            written = real(descriptor, data[: len(data) // 2], offset)
+    def _fail(self, real, args):
+        if self.fault in OF_WRITES:
+            descriptor, data, *offset = args
+            # At least one byte: a caller repeats a write of none for ever.
+            written = real(descriptor, data[: -(-len(data) // 2)], *offset)
             if self.fault == "short":
                 return written
-        elif self.fault == "short":
-            return real(*args)
-        elif self.fault == "after":
-            real(*args)
-        if self.fault in ("before", "after", "within"):
+        if self.fault in ENDS:
             raise Killed
         raise OSError(self.number, os.strerror(self.number))
 
@@ -76,3 +75,39 @@ def _method(name):
 
 for _name in CALLS:
     setattr(FailingSystem, _name, _method(_name))
+
+
+@contextmanager
+def using(calls):
+    """Let writers make their calls through another system."""
+    before, system.calls = system.calls, calls
+    try:
+        yield calls
+    finally:
+        system.calls = before
+
+
+@contextmanager
+def dying(calls):
+    """Let writers use a system that may end their process; nothing of them is left then.
+
+    What they held is collected while the system still refuses all calls, so that no
+    destructor cleans up.
+    """
+
+    def report(unraisable, usual=sys.unraisablehook):
+        if unraisable.exc_type is not Killed:
+            usual(unraisable)
+
+    before, sys.unraisablehook = sys.unraisablehook, report
+    gc.freeze()  # the collection below looks at new objects only
+    try:
+        with using(calls), warnings.catch_warnings():
+            warnings.simplefilter("ignore", ResourceWarning)
+            with suppress(Killed):
+                yield calls
+            if calls.failed is not None and calls.fault in ENDS:
+                gc.collect()
+    finally:
+        gc.unfreeze()
+        sys.unraisablehook = before

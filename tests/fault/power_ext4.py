@@ -19,7 +19,7 @@ import time
 from contextlib import contextmanager
 from pathlib import Path
 
-from headrace.store.log import files
+from headrace.store.files import system
 from tests.fault.crash_log import KEEPING, KEPT_ROWS, OPTIONS, Child, may_be_removed
 from tests.fault.logs import none, refuse_unless_sound
 
@@ -140,7 +140,7 @@ def run(cuts, seed, plant=lambda: None):
 
 def no_sync():
     """Plant a bug: nothing is made durable."""
-    files.system.sync = files.system.sync_directory = lambda _what: None
+    system.calls.sync_data = system.calls.sync_directory = lambda _what: None
 
 
 PLANTS = {"": lambda: None, "no-sync": no_sync}

@@ -15,8 +15,8 @@ from pathlib import Path
 
 import headrace
 from headrace.errors import HeadraceError, HeadraceWarning
-from headrace.store.log import files
 from tests.fault.disk_model import Disk, Recorder, put
+from tests.fault.failing_system import using
 from tests.fault.logs import append_until, record, refuse_unless_sound
 
 LOG = "a/log"
@@ -32,16 +32,6 @@ WAYS = (
     {"durability": "os", "rotate_rows": 4, "compress": "zstd"},
 )
 """How logs are written; where segments are compressed, old ones are removed as well."""
-
-
-@contextmanager
-def using(system):
-    """Let the log make its calls through another system."""
-    before, files.system = files.system, system
-    try:
-        yield system
-    finally:
-        files.system = before
 
 
 def recorded(root, options, make=Recorder):

@@ -32,7 +32,7 @@ def test_power_cuts_lose_nothing_that_was_acknowledged():
 
 
 class NoSync(Recorder):
-    def sync(self, descriptor):
+    def sync_data(self, descriptor):
         pass
 
 
@@ -45,9 +45,9 @@ class NoSyncOfData(Recorder):
             self.data = getattr(self, "data", set()) | {self._open[descriptor]}
         return descriptor
 
-    def sync(self, descriptor):
+    def sync_data(self, descriptor):
         if self._open[descriptor] not in getattr(self, "data", ()):
-            super().sync(descriptor)
+            super().sync_data(descriptor)
 
 
 class NoSyncOfNames(Recorder):
@@ -86,9 +86,9 @@ class CompressedNotSynced(Recorder):
             self.packed = getattr(self, "packed", set()) | {self._open[descriptor]}
         return descriptor
 
-    def sync(self, descriptor):
+    def sync_data(self, descriptor):
         if self._open[descriptor] not in getattr(self, "packed", ()):
-            super().sync(descriptor)
+            super().sync_data(descriptor)
 
 
 class RemovedFirst(Recorder):

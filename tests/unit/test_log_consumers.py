@@ -14,7 +14,7 @@ from headrace.errors import (
     LogReplacedError,
     UsageError,
 )
-from headrace.store.log import files
+from headrace.store.files import system
 from headrace.store.log.read.consumers import Consuming
 from headrace.store.log.read.reader import LogReader
 from tests.unit.test_log_following import remove_first
@@ -99,15 +99,15 @@ def test_one_at_a_time(log):
 
 
 def test_a_commit_that_fails_is_raised(log, monkeypatch):
-    class Full(files.System):
-        def sync(self, descriptor):
+    class Full(system.System):
+        def sync_data(self, descriptor):
             raise OSError(28, "No space left on device")
 
     with headrace.Log(log).consumer("c") as consumer:
         records = iter(consumer)
         next(records)
         with monkeypatch.context() as patched:
-            patched.setattr(files, "system", Full())
+            patched.setattr(system, "calls", Full())
             with pytest.raises(OSError, match="No space left"):
                 consumer.commit()
         assert consumer.committed == 0

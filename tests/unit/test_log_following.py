@@ -16,8 +16,8 @@ from headrace.errors import (
     LogReplacedError,
     UsageError,
 )
+from headrace.store.files import system
 from headrace.store.files.units import Between
-from headrace.store.log import files
 from headrace.store.log.manifest import load
 from headrace.store.log.names import LogNames
 from headrace.store.log.read.follow import Follower
@@ -38,8 +38,8 @@ def remove_first(directory, segments):
     manifest = load(names)
     replace(manifest, segments=manifest.segments[segments:]).save(names)
     for segment in manifest.segments[:segments]:
-        files.system.unlink(names.data(segment.base))
-        files.system.unlink(names.index(segment.base))
+        system.calls.unlink(names.data(segment.base))
+        system.calls.unlink(names.index(segment.base))
 
 
 def test_through_new_segments(tmp_path):

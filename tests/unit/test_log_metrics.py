@@ -9,8 +9,7 @@ import headrace
 from headrace.errors import UnwritableError, UsageError
 from headrace.store.log.report.metrics import exposition
 from headrace.store.log.report.stats import log_stats, stats_metrics
-from tests.fault.failing_system import FailingSystem
-from tests.fault.power_log import using
+from tests.fault.failing_system import FailingSystem, using
 from tests.reference.exposition import parsed
 
 

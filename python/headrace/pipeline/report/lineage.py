@@ -8,6 +8,7 @@ in them.
 from __future__ import annotations
 
 import json
+import os
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -19,10 +20,10 @@ from headrace.errors import HeadraceError, UnwritableError
 from headrace.kernel.columns import Inference
 from headrace.kernel.version import __version__
 from headrace.physical.fragment import fragments
+from headrace.store.files import system
 from headrace.store.files.remote import is_url
 
 if TYPE_CHECKING:
-    import os
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from headrace.pipeline.report.report import Report
@@ -211,8 +212,12 @@ class _Run:
             errors="backslashreplace"
         )
         try:
-            with self._path.open("ab", buffering=0) as file:
-                file.write(line)
+            flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT
+            descriptor = system.calls.open(self._path, flags)
+            try:
+                system.write_all(descriptor, line)
+            finally:
+                os.close(descriptor)
         except OSError as error:
             reason = error.strerror or str(error)
             raise UnwritableError(str(self._path), reason, left) from error

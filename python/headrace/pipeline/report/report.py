@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 from headrace.errors import UnwritableError
 from headrace.store.files.atomic import write_atomically
+from headrace.store.files.directories import make_directories
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -136,7 +137,7 @@ def save(report: Report, reports: Path, root: Path) -> str:
 
     contents = {"json": report.to_json(), "html": page(report)}
     try:
-        reports.mkdir(parents=True, exist_ok=True)
+        make_directories(reports, [])
         for ending, text in contents.items():
             # A directory may be called by bytes that are no text.
             content = text.encode(errors="backslashreplace")

@@ -6,7 +6,6 @@ committed: a row that is not accounted for ends the run.
 
 from __future__ import annotations
 
-import shutil
 from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
@@ -25,11 +24,12 @@ from headrace.pipeline.state import ledger
 from headrace.pipeline.state.ledger import JobRecord
 from headrace.pipeline.state.quarantine import write_down
 from headrace.pipeline.validation import pack_options
+from headrace.store.files import system
+from headrace.store.files.directories import make_directories, remove_directories
 from headrace.store.files.opened import read_in_order
 from headrace.store.files.units import parse_size
 from headrace.store.rows.checkpoints import Keeping
 from headrace.store.rows.row_file import RowOptions
-from headrace.store.shards.job.commit import make_directories, remove_directories
 from headrace.store.shards.job.job import begin
 from headrace.store.shards.options import LARGEST_BLOCK
 
@@ -126,7 +126,7 @@ class PassJob:
             made_here.clear()
         finally:
             job.close()
-            shutil.rmtree(self._aside, ignore_errors=True)
+            system.calls.remove_tree(self._aside)
             remove_directories(made_here)
         return JobDone(made.record, len(made.parts))
 

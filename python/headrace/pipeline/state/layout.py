@@ -9,7 +9,6 @@ reports/       a report of each run; report.json and report.html are the last on
 from __future__ import annotations
 
 import re
-import shutil
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -21,9 +20,10 @@ from headrace.errors import (
     UnwritableError,
 )
 from headrace.pipeline.state import ledger
+from headrace.store.files import system
+from headrace.store.files.directories import make_directories, remove_directories
 from headrace.store.rows.checkpoints import SUFFIX
 from headrace.store.shards import generations
-from headrace.store.shards.job.commit import make_directories, remove_directories
 from headrace.store.shards.lock import lock_set
 from headrace.store.shards.names import SetNames
 from headrace.store.shards.shard_set import ShardSet
@@ -138,19 +138,19 @@ class Place:
         needed |= {name + SUFFIX for name in needed}
         for path in _entries(self.quarantine):
             if path.name.startswith(".aside-"):
-                shutil.rmtree(path, ignore_errors=True)
+                system.calls.remove_tree(path)
             elif _QUARANTINE_FILE.fullmatch(path.name) and path.name not in needed:
-                path.unlink(missing_ok=True)
+                system.unlink_if_exists(path)
         for path in (*_entries(self.root), *_entries(self.reports)):
             if _UNFINISHED_REPORT.fullmatch(path.name):
-                path.unlink(missing_ok=True)
+                system.unlink_if_exists(path)
         for one in every:
             if (names := self.names(one)).directory.is_dir():
                 local.remove_orphans(names, age=0.0)
         used = {str(one.number) for one in every if not one.last}
         for path in _entries(self.work):
             if path.name.isdigit() and path.name not in used:
-                shutil.rmtree(path, ignore_errors=True)
+                system.calls.remove_tree(path)
 
     def vacuum(self, one: Pass) -> None:
         """Remove generations of a set that nobody reads any more."""
@@ -161,6 +161,6 @@ class Place:
 
 def _entries(directory: Path) -> list[Path]:
     try:
-        return sorted(directory.iterdir())
+        return sorted(map(directory.joinpath, system.calls.list_directory(directory)))
     except (FileNotFoundError, NotADirectoryError):
         return []

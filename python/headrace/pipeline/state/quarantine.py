@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from headrace.engines.rows.step_tasks import OTHER_REASONS, Numbering, NumberingTasks
 from headrace.engines.spark.source.partitions import first_row
 from headrace.pipeline.state.ledger import QuarantineFile
+from headrace.store.files import system
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -44,7 +45,7 @@ def write_down(
     listed = []
     for path, found in zip(targets.values(), results, strict=True):
         for made in tasks.aside.glob(f"{path.name}*"):
-            made.rename(path.with_name(made.name))
+            system.calls.rename(made, path.with_name(made.name))
         reasons.update(found)
         listed.append(QuarantineFile(path.name, sum(found.values())))
     return tuple(listed), commonest(reasons)

@@ -11,7 +11,7 @@ import stat
 import time
 from contextlib import contextmanager, suppress
 from functools import partial
-from io import FileIO
+from io import BufferedWriter, FileIO, RawIOBase
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,10 +21,13 @@ from headrace.errors import (
     UnwritableError,
     UsageError,
 )
+from headrace.store.files import system
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from typing import BinaryIO
+
+    from typing_extensions import Buffer
 
 NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.ENOSYS, errno.EMLINK)
 """How a file system says that it cannot give a file a second name."""
@@ -42,10 +45,7 @@ def write_atomically(path: Path, content: Iterable[bytes]) -> None:
 @contextmanager
 def replacing(path: Path) -> Iterator[BinaryIO]:
     """Give a file that takes the place of `path` when the block ends without error."""
-    with (
-        in_place_of(path) as new,
-        os.fdopen(new.descriptor, "wb", closefd=False) as file,
-    ):
+    with in_place_of(path) as new, BufferedWriter(_Appender(new)) as file:
         yield file
 
 
@@ -61,7 +61,7 @@ def in_place_of(path: Path) -> Iterator[NewFile]:
         except BaseException:
             new.discard()
             raise
-        sync_directory(path.parent)
+        system.calls.sync_directory(path.parent)
 
 
 class NewFile:
@@ -77,7 +77,7 @@ class NewFile:
         self.temporary = temporary_name(path)
         self.size = 0
         # An object, which an interrupt cannot leave open: it is closed when it is collected.
-        self._file = create(self.temporary)
+        self._file = FileIO(self.temporary, "x", opener=_created)
         with suppress(OSError):  # not every file system has locks
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         self._be_like(like or path)
@@ -104,25 +104,49 @@ class NewFile:
 
     def append(self, data: bytes) -> None:
         """Write all of `data` behind what is there; `size` counts what is on disk."""
-        rest, descriptor = memoryview(data), self.descriptor
+        rest = memoryview(data)
         while rest:
-            written = os.write(descriptor, rest)
-            self.size += written
-            rest = rest[written:]
+            rest = rest[self.append_some(rest) :]
+
+    def append_some(self, data: memoryview) -> int:
+        """Write a part of `data` behind what is there; return its length."""
+        written = system.calls.write(self.descriptor, data)
+        self.size += written
+        return written
 
     def finish(self) -> None:
         """Make it durable and give it its name."""
         try:
-            os.fsync(self.descriptor)
+            system.calls.sync(self.descriptor)
         finally:
             self._file.close()
-        self.temporary.replace(self.path)
+        system.calls.rename(self.temporary, self.path)
 
     def discard(self) -> None:
         """Remove it, unless it has its name already."""
         self._file.close()
         with suppress(FileNotFoundError):
-            self.temporary.unlink()
+            system.calls.unlink(self.temporary)
+
+
+class _Appender(RawIOBase):
+    """A new file, for a buffer to write to."""
+
+    def __init__(self, new: NewFile) -> None:
+        super().__init__()
+        self._new = new
+
+    def writable(self) -> bool:
+        """Report that it can be written."""
+        return True
+
+    def fileno(self) -> int:
+        """Return the descriptor of the file."""
+        return self._new.descriptor
+
+    def write(self, data: Buffer) -> int:
+        """Write a part of `data`; return its length."""
+        return self._new.append_some(memoryview(data))
 
 
 def temporary_name(path: Path) -> Path:
@@ -142,19 +166,20 @@ def remove_abandoned(path: Path) -> None:
     temporary = r"\.tmp-[0-9]+-[0-9a-f]{8}"
     name = re.escape(path.name)
     ours = re.compile(rf"\.{name}{temporary}|\.\.{name}{temporary}{temporary}")
-    with suppress(OSError), os.scandir(path.parent) as entries:
-        for entry in entries:
-            if ours.fullmatch(entry.name) and entry.is_file(follow_symlinks=False):
+    with suppress(OSError):
+        for each in system.calls.list_directory(path.parent):
+            if ours.fullmatch(each):
                 with suppress(OSError):
-                    _remove_unless_locked(path.with_name(entry.name))
+                    _remove_unless_locked(path.with_name(each))
 
 
 def _remove_unless_locked(path: Path) -> None:
-    if time.time() - path.stat().st_mtime < _LEFT_SECONDS:
+    found = path.lstat()
+    if not stat.S_ISREG(found.st_mode) or time.time() - found.st_mtime < _LEFT_SECONDS:
         return
     with path.open("rb") as file:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        path.unlink()
+        system.calls.unlink(path)
 
 
 def remove_temporary(path: Path) -> None:
@@ -163,22 +188,20 @@ def remove_temporary(path: Path) -> None:
     Nobody may be writing it.
     """
     ours = re.compile(re.escape(f".{path.name}.tmp-") + r"[0-9]+-[0-9a-f]{8}")
-    for other in path.parent.iterdir():
-        if not ours.fullmatch(other.name):
-            continue
+    for name in filter(ours.fullmatch, system.calls.list_directory(path.parent)):
+        other = path.with_name(name)
         if other.is_dir() and not other.is_symlink():
-            shutil.rmtree(other, ignore_errors=True)
+            system.calls.remove_tree(other)
         else:
-            other.unlink(missing_ok=True)
+            system.unlink_if_exists(other)
 
 
 def _opened_with(flags: int, path: str, _flags: int) -> int:
-    return os.open(path, flags)
+    return system.calls.open(Path(path), flags)
 
 
-def create(path: Path) -> FileIO:
-    """Create and open a file that must not be there, not even as a link."""
-    return FileIO(path, "x", opener=partial(os.open, mode=0o666))
+def _created(path: str, _flags: int) -> int:
+    return system.calls.create(Path(path))
 
 
 @contextmanager
@@ -208,15 +231,6 @@ def destination(path: str | os.PathLike[str]) -> Path:
     return target
 
 
-def sync_directory(directory: Path) -> None:
-    """Make the names in a directory durable."""
-    descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
 def replace_file(
     tmp: str | os.PathLike[str],
     final: str | os.PathLike[str],
@@ -236,10 +250,12 @@ def replace_file(
         _sync(source)
         backup = _backed_up(target) if keep_backup else None
         if target.exists() and source.samefile(target):
-            source.unlink()  # renaming one name of a file to its other leaves both
+            system.calls.unlink(
+                source
+            )  # renaming one name of a file to its other leaves both
         else:
             _move(source, target)
-        sync_directory(target.parent)
+        system.calls.sync_directory(target.parent)
     if backup is not None:
         _mark(backup)
 
@@ -270,21 +286,21 @@ def _refuse_unless_file(source: Path, target: Path) -> None:
 
 
 def _sync(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW)
+    descriptor = system.calls.open(path, os.O_RDONLY | os.O_NOFOLLOW)
     try:
-        os.fsync(descriptor)
+        system.calls.sync(descriptor)
     finally:
         os.close(descriptor)
 
 
 def _move(source: Path, target: Path) -> None:
     try:
-        source.replace(target)
+        system.calls.rename(source, target)
     except OSError as error:
         if error.errno != errno.EXDEV:
             raise
         _copy(source, target)
-        source.unlink()
+        system.calls.unlink(source)
 
 
 def _copy(source: Path, target: Path) -> None:
@@ -313,17 +329,17 @@ def _backed_up(target: Path) -> Path | None:
         )
     link = temporary_name(backup)
     try:
-        os.link(target, link)
+        system.calls.link(target, link)
     except OSError as error:
         if error.errno not in NO_LINKS:
             raise
         _copy(target, backup)
         return backup
     try:
-        link.replace(backup)
+        system.calls.rename(link, backup)
     finally:
         # Still there if both were names of one file.
-        link.unlink(missing_ok=True)
+        system.unlink_if_exists(link)
     return backup
 
 

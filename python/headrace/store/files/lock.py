@@ -15,13 +15,14 @@ import fcntl
 import os
 import weakref
 from contextlib import suppress
-from functools import partial
 from io import FileIO
+from pathlib import Path
 from typing import TYPE_CHECKING
+
+from headrace.store.files import system
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
     from headrace.errors import HeadraceError
 
@@ -60,7 +61,7 @@ class FileLock:
         if self._path.is_symlink():
             raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), os.fspath(self._path))
         self._opening = True
-        self._file = FileIO(self._path, "a+", opener=partial(os.open, mode=0o666))
+        self._file = FileIO(self._path, "a+", opener=_opened)
         return self._is_ours(self._file)
 
     def _is_ours(self, file: FileIO) -> bool:
@@ -74,9 +75,9 @@ class FileLock:
     def _say_who(self) -> None:
         if self._file is not None:
             descriptor = self._file.fileno()
-            os.ftruncate(descriptor, 0)
+            system.calls.truncate(descriptor, 0)
             holder = f"process {os.getpid()} on {os.uname().nodename}"
-            os.write(descriptor, holder.encode())
+            system.calls.write(descriptor, memoryview(holder.encode()))
 
     def _holder(self) -> str:
         told = ""
@@ -91,7 +92,7 @@ class FileLock:
             if self._file is None and self._opening:
                 self._file = FileIO(self._path, "r+")
             if self._file is not None and self._is_ours(self._file):
-                self._path.unlink()
+                system.calls.unlink(self._path)
         self.forget()
 
     def forget(self) -> None:
@@ -103,6 +104,10 @@ class FileLock:
     def __del__(self) -> None:
         with suppress(AttributeError):  # it was not even begun
             self.release()
+
+
+def _opened(path: str, flags: int) -> int:
+    return system.calls.open(Path(path), flags)
 
 
 def _forget_all() -> None:

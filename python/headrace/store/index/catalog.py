@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar, cast
 
 from headrace.errors import KeyIndexError, UsageError
+from headrace.store.files import system
 from headrace.store.files.sidecars import sidecar_places
 from headrace.store.index.file import Stored, Unreadable, place_options
 from headrace.store.index.key_names import SUFFIX, is_index_name, suffix_of
-from headrace.store.shards.listing import names_in
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -182,6 +182,6 @@ def _named_beside(place: Path) -> Iterator[Path]:
     if not place.parent.is_dir():
         return
     prefix = f"{place.name}."
-    for name in sorted(names_in(place.parent)):
+    for name in sorted(system.calls.list_directory(place.parent)):
         if name.startswith(prefix) and is_index_name(name.removeprefix(prefix)):
             yield place.with_name(name)

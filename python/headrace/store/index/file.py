@@ -39,6 +39,7 @@ from headrace.errors import (
 )
 from headrace.kernel.index_meta import IndexMeta, SealedIndex, SourceMark
 from headrace.kernel.rows import SidecarError, reading
+from headrace.store.files import system
 from headrace.store.files.atomic import remove_temporary
 from headrace.store.files.lock import FileLock
 from headrace.store.index.key_names import delta_of, lock_of
@@ -368,7 +369,7 @@ def remove_delta(path: Path, kind: type[S]) -> None:
         case None | Unreadable(fault="foreign" | "newer"):
             pass
         case _:
-            delta_of(path).unlink(missing_ok=True)
+            system.unlink_if_exists(delta_of(path))
 
 
 def refuse_unless_file(source: Source) -> None:

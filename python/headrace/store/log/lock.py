@@ -17,10 +17,12 @@ import weakref
 from contextlib import suppress
 from functools import partial
 from io import FileIO
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from headrace.errors import LogLockedError
 from headrace.kernel.values import InvalidJsonError, parse
+from headrace.store.files import system
 from headrace.store.log import files
 
 if TYPE_CHECKING:
@@ -106,15 +108,17 @@ class LogLock:
 
     def _write(self, said: dict[str, object]) -> None:
         content = json.dumps(said).encode() + b"\n"
-        os.pwrite(self._file.fileno(), content, 0)
-        os.ftruncate(self._file.fileno(), len(content))
+        files.write_at(self._file.fileno(), content, 0)
+        system.calls.truncate(self._file.fileno(), len(content))
 
     def release(self) -> None:
         """Let others have it."""
-        if self._said is not None and not self._file.closed:
-            with suppress(OSError):  # it is only what others are told
-                self._write({"epoch": self._said})
-        self._file.close()
+        try:
+            if self._said is not None and not self._file.closed:
+                with suppress(OSError):  # it is only what others are told
+                    self._write({"epoch": self._said})
+        finally:
+            self._file.close()
 
     def abandon(self) -> None:
         """Close the copy that a forked child has; the lock stays its parent's."""
@@ -122,7 +126,7 @@ class LogLock:
 
 
 def _opened(flags: int, path: str, _flags: int) -> int:
-    return os.open(path, flags, 0o666)
+    return system.calls.open(Path(path), flags)
 
 
 def _release_all() -> None:

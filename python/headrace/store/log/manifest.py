@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast, get_args
 from headrace.errors import LogDamagedError
 from headrace.kernel.log import LogClock, Place
 from headrace.kernel.values import DEEPEST, InvalidJsonError, parse
+from headrace.store.files import system
 from headrace.store.files.checked_json import has_checksum, with_checksum
 from headrace.store.log import files
 from headrace.store.log.names import CODECS, packed_name, segment_name
@@ -252,7 +253,7 @@ class Manifest:
     def save(self, names: LogNames) -> Manifest:
         """Replace what is there, durably, and return what is there now."""
         newer = self.put(names)
-        files.system.sync_directory(names.directory)
+        system.calls.sync_directory(names.directory)
         return newer
 
     def put(self, names: LogNames) -> Manifest:

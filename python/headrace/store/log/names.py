@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from headrace.errors import UsageError
 from headrace.kernel.blocks import codecs
+from headrace.store.files import system
 
 if TYPE_CHECKING:
     import os
@@ -65,6 +66,9 @@ class LogNames:
         """Return the index beside it."""
         return self.directory / f"{segment_name(base)}.idx"
 
+    def _names(self) -> list[str]:
+        return system.calls.list_directory(self.directory)
+
     def bases(self) -> list[int]:
         """List the segments that are there, plain or compressed, with or without index."""
         return sorted({base for base, _path in self.segments()})
@@ -72,30 +76,30 @@ class LogNames:
     def segments(self) -> list[tuple[int, Path]]:
         """List the files of lines that are there."""
         found = []
-        for path in self.directory.iterdir():
-            match = _SEGMENT.fullmatch(path.name) or _PACKED.fullmatch(path.name)
+        for name in self._names():
+            match = _SEGMENT.fullmatch(name) or _PACKED.fullmatch(name)
             if match:
-                found.append((int(match[1]), path))
+                found.append((int(match[1]), self.directory / name))
         return sorted(found)
 
     def indexes(self) -> list[int]:
         """List the segments whose indexes are there."""
-        found = [_INDEX.fullmatch(path.name) for path in self.directory.iterdir()]
+        found = map(_INDEX.fullmatch, self._names())
         return sorted(int(match[1]) for match in found if match)
 
     def sidecars(self, bases: Collection[int]) -> list[Path]:
         """List what commands that read files have kept beside some segments: their indexes."""
         found = []
-        for path in self.directory.iterdir():
-            match = _SIDECAR.fullmatch(path.name)
+        for name in self._names():
+            match = _SIDECAR.fullmatch(name)
             if match and int(match[1]) in bases:
-                found.append(path)
+                found.append(self.directory / name)
         return sorted(found)
 
     def leftovers(self) -> list[Path]:
         """List what writers that died had begun to write."""
         return sorted(
-            path for path in self.directory.iterdir() if _TEMPORARY.fullmatch(path.name)
+            map(self.directory.joinpath, filter(_TEMPORARY.fullmatch, self._names()))
         )
 
     def refuse_unless_log(self) -> None:
@@ -140,7 +144,7 @@ class LogNames:
         ours = (MANIFEST, LOCK, REPORT, QUARANTINE, CONSUMERS)
         return sorted(
             name
-            for name in (path.name for path in self.directory.iterdir())
+            for name in self._names()
             if name not in ours and not any(each.fullmatch(name) for each in _OURS)
         )
 

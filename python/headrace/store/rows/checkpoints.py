@@ -17,6 +17,7 @@ from headrace.errors import HeadraceError
 from headrace.kernel.rows import BlockTable, File, RowIndex, reading
 from headrace.store.files import remote
 from headrace.store.files.atomic import write_atomically
+from headrace.store.files.directories import make_directories
 from headrace.store.files.sidecars import sidecar_places
 from headrace.store.shards.names import is_part_of_set
 
@@ -126,7 +127,7 @@ def save(
         if is_foreign(path):
             continue
         with suppress(OSError):
-            path.parent.mkdir(parents=True, exist_ok=True)
+            make_directories(path.parent, [])
             write_atomically(path, [content])
             return path
     return None

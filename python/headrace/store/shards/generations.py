@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING
 
 from headrace.errors import BadSetError, UnreadableError
 from headrace.kernel.rows import reading
+from headrace.store.files import system
 from headrace.store.files.checked_json import is_whole
 from headrace.store.shards import names as naming
-from headrace.store.shards.listing import names_in
 from headrace.store.shards.metadata import LONGEST, Metadata, decode
 
 if TYPE_CHECKING:
@@ -28,7 +28,10 @@ if TYPE_CHECKING:
 def committed(names: SetNames) -> list[int]:
     """List the numbers of all generations that have a metadata file, newest first."""
     with reading(str(names.directory)):
-        found = [naming.meta_file(name) for name in names_in(names.directory)]
+        found = [
+            naming.meta_file(name)
+            for name in system.calls.list_directory(names.directory)
+        ]
     return sorted(
         (each[1] for each in found if each and each[0] == names.name), reverse=True
     )

@@ -2,28 +2,22 @@
 
 from __future__ import annotations
 
-import os
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from headrace.errors import SourceNotFoundError
 from headrace.kernel.rows import reading
+from headrace.store.files import system
 from headrace.store.shards.names import meta_file, part_of_set, parts_directory
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 
-def names_in(directory: Path) -> list[str]:
-    """List the names of what is in a directory, which may be a lot."""
-    with os.scandir(directory) as entries:
-        return [entry.name for entry in entries]
-
-
 def sets_in(directory: Path) -> list[str]:
     """List the names of all sets in a directory, also of those never committed."""
     with reading(str(directory)):
-        found = {meta_file(name) for name in names_in(directory)}
+        found = {meta_file(name) for name in system.calls.list_directory(directory)}
     return sorted({each[0] for each in found if each is not None})
 
 
@@ -34,7 +28,7 @@ def is_superseded(part: str) -> bool:
     if found is None or of is None:
         return False
     with suppress(OSError):
-        committed = map(meta_file, names_in(found[0].directory))
+        committed = map(meta_file, system.calls.list_directory(found[0].directory))
         return any(each and each[0] == of[0] and each[1] > of[1] for each in committed)
     return False
 

@@ -17,7 +17,8 @@ import pyarrow as pa
 from headrace.engines.rows import rejected
 from headrace.engines.spark.source.line_batches import lines, rows_before
 from headrace.errors import UsageError
-from headrace.store.files.atomic import NewFile, sync_directory
+from headrace.store.files import system
+from headrace.store.files.atomic import NewFile
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -78,4 +79,4 @@ class Quarantine:
             self._file.discard()
             return
         self._file.finish()
-        sync_directory(self._directory)
+        system.calls.sync_directory(self._directory)

@@ -15,12 +15,9 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from headrace.errors import KeyIndexLockedError
-from headrace.store.files.atomic import (
-    create,
-    sync_directory,
-    temporary_name,
-    write_atomically,
-)
+from headrace.store.files import system
+from headrace.store.files.atomic import temporary_name, write_atomically
+from headrace.store.files.directories import make_directories
 from headrace.store.files.lock import FileLock
 from headrace.store.index.set.manifest import (
     FILE_NAME,
@@ -30,7 +27,6 @@ from headrace.store.index.set.manifest import (
     is_segment_name,
     segment_name,
 )
-from headrace.store.shards.listing import names_in
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -56,12 +52,12 @@ def writing(directory: Path) -> Iterator[int]:
         lock.release()
         with suppress(OSError):
             # Only if nothing came of it.
-            directory.rmdir()
+            system.calls.remove_directory(directory)
 
 
 def _locked(directory: Path) -> FileLock:
     for _ in range(TRIES):
-        directory.mkdir(parents=True, exist_ok=True)
+        make_directories(directory, [])
         # Gone again if a writer that came to nothing removes what it made.
         with suppress(FileNotFoundError):
             return FileLock(
@@ -73,15 +69,15 @@ def _locked(directory: Path) -> FileLock:
 def new_segment(directory: Path) -> Path:
     """Create an empty file for a segment that nobody else has."""
     path = temporary_name(directory / "segment")
-    create(path).close()
+    os.close(system.calls.create(path))
     return path
 
 
 def finish_segment(path: Path) -> None:
     """Make a segment durable that was written."""
-    descriptor = os.open(path, os.O_RDONLY)
+    descriptor = system.calls.open(path, os.O_RDONLY)
     try:
-        os.fsync(descriptor)
+        system.calls.sync(descriptor)
     finally:
         os.close(descriptor)
 
@@ -93,16 +89,16 @@ def named(
     names = []
     for number, temporary in enumerate(segments):
         name = segment_name(edition, number, delta=delta)
-        (directory / temporary).replace(directory / name)
+        system.calls.rename(directory / temporary, directory / name)
         names.append(name)
     return names
 
 
 def publish(directory: Path, manifest: Manifest) -> None:
     """Let readers see an index whose segments are there."""
-    sync_directory(directory)
+    system.calls.sync_directory(directory)
     write_atomically(directory / FILE_NAME, [encode(manifest)])
-    sync_directory(directory.parent)
+    system.calls.sync_directory(directory.parent)
     _remove_leftovers(directory)
 
 
@@ -119,7 +115,7 @@ def _next_edition(directory: Path) -> int:
     used = [0 if current is None else current.edition]
     used += [
         int(name.partition("-")[0])
-        for name in names_in(directory)
+        for name in system.calls.list_directory(directory)
         if is_segment_name(name)
     ]
     return max(used) + 1
@@ -130,12 +126,12 @@ def _remove_leftovers(directory: Path) -> None:
     _remove_temporary(directory)
     current = _current(directory)
     needed = set() if current is None else {each.name for each in current.segments}
-    for name in names_in(directory):
+    for name in system.calls.list_directory(directory):
         if is_segment_name(name) and name not in needed:
-            (directory / name).unlink(missing_ok=True)
+            system.unlink_if_exists(directory / name)
 
 
 def _remove_temporary(directory: Path) -> None:
-    for name in names_in(directory):
+    for name in system.calls.list_directory(directory):
         if _TEMPORARY.fullmatch(name):
-            (directory / name).unlink(missing_ok=True)
+            system.unlink_if_exists(directory / name)

@@ -25,6 +25,8 @@ from headrace.errors import (
 from headrace.kernel.checksum import digest
 from headrace.kernel.log import Place, verify
 from headrace.kernel.rows import reading
+from headrace.store.files import system
+from headrace.store.files.directories import make_durable_directories
 from headrace.store.files.lock import FileLock
 from headrace.store.log import files
 from headrace.store.log import manifest as manifests
@@ -135,7 +137,7 @@ def backup_log(
             "name a directory elsewhere"
         )
     try:
-        files.make_directories(names.segments)
+        make_durable_directories(names.segments)
         lock = FileLock(names.lock, lambda holder: _busy(names, holder))
         try:
             return _Copying(log, names, progress, accept_loss=accept_loss).run()
@@ -186,8 +188,7 @@ class _Copying:
         if self._known is not None:
             return
         ours = (self._names.segments.name, self._names.lock.name)
-        others = (each.name for each in self._names.directory.iterdir())
-        for other in sorted(others):
+        for other in sorted(system.calls.list_directory(self._names.directory)):
             if other not in ours and not other.startswith(".backup.json.tmp-"):
                 raise UsageError(
                     f"{self._names.text}: there is {other!r}, but no backup; "
@@ -204,7 +205,7 @@ class _Copying:
             if _manifest(self._log).generation == manifest.generation:
                 raise LogDamagedError(error.path, 0, "it is missing") from None
             return self.run()
-        files.system.sync_directory(self._names.segments)
+        system.calls.sync_directory(self._names.segments)
         backup = backup_file.following(self._known, manifest, kept)
         if backup is not self._known:
             backup.save(self._names)
@@ -317,13 +318,12 @@ class _Copying:
         """Write the bytes of a file from `start` on; those before are there."""
         stored = self._names.stored(kept)
         if start == 0:
-            with suppress(FileNotFoundError):
-                files.system.unlink(stored)  # it was begun, and never finished
-            descriptor = files.system.create(stored)
+            system.unlink_if_exists(stored)  # it was begun, and never finished
+            descriptor = system.calls.create(stored)
         else:
             descriptor = files.open_to_write(stored)
         try:
-            files.system.truncate(descriptor, start)
+            system.calls.truncate(descriptor, start)
             for offset in range(start, kept.bytes, _PIECE):
                 length = min(_PIECE, kept.bytes - offset)
                 with reading(str(path)):
@@ -331,7 +331,7 @@ class _Copying:
                 files.write_at(descriptor, data, offset)
                 self._copied += length
                 self._progress(self._copied)
-            files.system.sync(descriptor)
+            system.calls.sync_data(descriptor)
         finally:
             os.close(descriptor)
 
@@ -339,9 +339,9 @@ class _Copying:
         """Remove what no longer belongs to the backup; what cannot be is left."""
         ours = {kept.stored for kept in backup.files}
         with suppress(OSError):
-            for path in sorted(self._names.segments.iterdir()):
-                if path.name not in ours:
-                    files.system.unlink(path)
+            for name in sorted(system.calls.list_directory(self._names.segments)):
+                if name not in ours:
+                    system.calls.unlink(self._names.segments / name)
 
 
 @dataclass(slots=True)

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from headrace.errors import HeadraceError, LogLockedError, UnwritableError, UsageError
 from headrace.kernel.rows import reading
+from headrace.store.files import system
 from headrace.store.files.atomic import temporary_name
+from headrace.store.files.directories import make_durable_directories
 from headrace.store.log import files
 from headrace.store.log import manifest as manifests
 from headrace.store.log.backup import manifest
@@ -45,7 +46,7 @@ def restore_log(
             f"{os.fspath(target)}: is not empty; a log is restored to a directory of its own"
         )
     try:
-        files.make_directories(final.parent)
+        make_durable_directories(final.parent)
         _restore(names, backup, final, progress)
     except OSError as error:
         if isinstance(error, HeadraceError):
@@ -66,17 +67,17 @@ def _restore(
     log = LogNames(temporary_name(final))
     lock = None
     try:
-        files.system.make_directory(log.directory)
+        system.calls.make_directory(log.directory)
         lock = LogLock(log, wait=0)
         _fill(names, backup, log, progress)
-        files.system.rename(log.directory, final)
+        system.calls.rename(log.directory, final)
     except BaseException:
-        shutil.rmtree(log.directory, ignore_errors=True)
+        system.calls.remove_tree(log.directory)
         raise
     finally:
         if lock is not None:
             lock.release()
-    files.system.sync_directory(final.parent)
+    system.calls.sync_directory(final.parent)
 
 
 def _fill(
@@ -94,29 +95,30 @@ def _fill(
         refuse_damaged(target, kept)
         progress(done := done + kept.bytes)
     files.put_in_place(log.manifest, manifests.encode(backup.manifest))
-    files.system.sync_directory(log.directory)
+    system.calls.sync_directory(log.directory)
 
 
 def _remove_leftovers(final: Path) -> None:
     """Remove what killed processes had copied for the same log: they hold no lock on it."""
     ours = re.compile(re.escape(f".{final.name}.tmp-") + r"[0-9]+-[0-9a-f]{8}")
-    for path in sorted(final.parent.iterdir()):
-        if not ours.fullmatch(path.name) or path.is_symlink() or not path.is_dir():
+    for name in filter(ours.fullmatch, system.calls.list_directory(final.parent)):
+        path = final.parent / name
+        if path.is_symlink() or not path.is_dir():
             continue
         if not (path / LOCK).is_file():
             with suppress(OSError):  # it is not empty, so it is none of ours
-                path.rmdir()
+                system.calls.remove_directory(path)
             continue
         with suppress(LogLockedError):
             lock = LogLock(LogNames(path), wait=0)
             try:
-                shutil.rmtree(path, ignore_errors=True)
+                system.calls.remove_tree(path)
             finally:
                 lock.abandon()
 
 
 def _copy(path: Path, size: int, target: Path) -> None:
-    descriptor = files.system.create(target)
+    descriptor = system.calls.create(target)
     try:
         with reading(str(path)):
             source = files.open_file(path)
@@ -125,6 +127,6 @@ def _copy(path: Path, size: int, target: Path) -> None:
             with reading(str(path)):
                 data = source.read_at(offset, length)
             files.write_at(descriptor, data, offset)
-        files.system.sync(descriptor)
+        system.calls.sync_data(descriptor)
     finally:
         os.close(descriptor)

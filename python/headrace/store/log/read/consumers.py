@@ -21,7 +21,9 @@ from headrace.errors import (
     UsageError,
 )
 from headrace.kernel.values import InvalidJsonError, parse
+from headrace.store.files import system
 from headrace.store.files.checked_json import has_checksum, with_checksum
+from headrace.store.files.directories import make_durable_directories
 from headrace.store.files.lock import FileLock
 from headrace.store.files.units import Between
 from headrace.store.log import files
@@ -92,23 +94,21 @@ class Checkpoints:
     def consumers(self) -> list[str]:
         """List the consumers that have a checkpoint."""
         try:
-            found = [
-                _FILE.fullmatch(path.name) for path in self._names.consumers.iterdir()
-            ]
+            names = system.calls.list_directory(self._names.consumers)
         except FileNotFoundError:
             return []
-        return sorted(match[1] for match in found if match)
+        return sorted(match[1] for match in map(_FILE.fullmatch, names) if match)
 
     def lock(self, consumer: str) -> FileLock:
         """Return the right to be this consumer."""
         path = self.path(consumer)
-        files.make_directories(self._names.consumers)
+        make_durable_directories(self._names.consumers)
         lock = FileLock(
             path.with_name(f".{path.name}.lock"),
             lambda holder: ConsumerBusyError(str(path), holder),
         )
         for leftover in path.parent.glob(f".{path.name}.tmp-*"):
-            files.system.unlink(leftover)  # of one that died
+            system.calls.unlink(leftover)  # of one that died
         return lock
 
     def load(self, consumer: str) -> Checkpoint | None:
@@ -133,8 +133,8 @@ class Checkpoints:
     def remove(self, consumer: str) -> None:
         """Forget a consumer, durably."""
         path = self.path(consumer)
-        files.system.unlink(path)
-        files.system.sync_directory(path.parent)
+        system.calls.unlink(path)
+        system.calls.sync_directory(path.parent)
 
 
 def _decoded(content: bytes, path: str) -> Checkpoint:

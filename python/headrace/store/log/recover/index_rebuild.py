@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 from headrace.errors import LogDamagedError
 from headrace.kernel.log import HEADER_BYTES, Place, verify
 from headrace.kernel.rows import reading
+from headrace.store.files import system
 from headrace.store.files.atomic import temporary_name
 from headrace.store.log import files
 from headrace.store.log.data_file import open_data, reading_lines
@@ -74,14 +75,14 @@ class Indexes:
             size = files.size_of(path)
         except FileNotFoundError:
             create_index(self.names, header)
-            files.system.sync_directory(self.names.directory)
+            system.calls.sync_directory(self.names.directory)
             self.report.add("index_rebuilt", str(path), "it was missing")
             return HEADER_BYTES
         if self.header(header.base) != header:
             descriptor = files.open_to_write(path)
             try:
                 files.write_at(descriptor, header.encode(), 0)
-                files.system.sync(descriptor)
+                system.calls.sync_data(descriptor)
             finally:
                 os.close(descriptor)
             self.report.add("header_rewritten", str(path), "it was damaged")
@@ -109,24 +110,24 @@ class Indexes:
             size = open_data(path).stat()[0]
         behind = self.lines_behind(header.place, path, size, created)
         temporary = temporary_name(index_path)
-        descriptor = files.system.create(temporary)
+        descriptor = system.calls.create(temporary)
         try:
             files.write_at(descriptor, header.encode(), 0)
             place = header.place
             for entries in behind.entries(clock):
                 files.write_at(descriptor, entries, place.index_end)
                 place = behind.place
-            files.system.sync(descriptor)
+            system.calls.sync_data(descriptor)
         finally:
             os.close(descriptor)
         if behind.stop != "end" or place.rows != rows:
-            files.system.unlink(temporary)
+            system.calls.unlink(temporary)
             reason = behind.reason or f"it has {place.rows} lines, not {rows}"
             raise LogDamagedError(str(path), place.end, reason)
         times = Active(header.file_number, header.base).reached(place, clock).times
         announce(times)
-        files.system.rename(temporary, index_path)
-        files.system.sync_directory(self.names.directory)
+        system.calls.rename(temporary, index_path)
+        system.calls.sync_directory(self.names.directory)
         self.report.add("index_rebuilt", str(index_path), "it was not whole", rows=rows)
         return times
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from headrace.kernel.checksum import digest
 from headrace.kernel.rows import reading
+from headrace.store.files import system
 from headrace.store.log import files
 from headrace.store.log.data_file import data_path
 from headrace.store.log.entries import rows_in
@@ -91,9 +92,9 @@ class Leftovers:
         for path in paths:
             if path.exists():
                 size = path.stat().st_size
-                files.system.unlink(path)
+                system.calls.unlink(path)
                 self.report.add(action, str(path), why, bytes=size)
-        files.system.sync_directory(self.names.directory)
+        system.calls.sync_directory(self.names.directory)
 
 
 def files_of(names: LogNames, bases: Collection[int]) -> list[Path]:

@@ -6,6 +6,7 @@ import os
 from itertools import count
 from typing import TYPE_CHECKING
 
+from headrace.store.files import system
 from headrace.store.log import files
 
 if TYPE_CHECKING:
@@ -24,11 +25,11 @@ def move_aside(
     A crash in between leaves them in both places; the copy is found and used then.
     """
     if not names.quarantine.exists():
-        files.system.make_directory(names.quarantine)
-        files.system.sync_directory(names.directory)
+        system.calls.make_directory(names.quarantine)
+        system.calls.sync_directory(names.directory)
     kept = _copied(names, path, descriptor, start, end)
-    files.system.truncate(descriptor, start)
-    files.system.sync(descriptor)
+    system.calls.truncate(descriptor, start)
+    system.calls.sync_data(descriptor)
     return kept
 
 
@@ -37,7 +38,7 @@ def _copied(names: LogNames, path: Path, descriptor: int, start: int, end: int) 
         suffix = "" if number == 1 else f"-{number}"
         target = names.quarantine / f"{path.name}@{start}{suffix}"
         try:
-            copy = files.system.create(target)
+            copy = system.calls.create(target)
         except FileExistsError:
             if _is_copy(target, descriptor, start, end):
                 return target
@@ -47,10 +48,10 @@ def _copied(names: LogNames, path: Path, descriptor: int, start: int, end: int) 
                 length = min(_PIECE, end - offset)
                 data = files.read_at(descriptor, length, offset)
                 files.write_at(copy, data, offset - start)
-            files.system.sync(copy)
+            system.calls.sync_data(copy)
         finally:
             os.close(copy)
-        files.system.sync_directory(names.quarantine)
+        system.calls.sync_directory(names.quarantine)
         return target
     raise AssertionError  # there is always one more number
 
@@ -67,8 +68,8 @@ def _is_copy(target: Path, descriptor: int, start: int, end: int) -> bool:
             for offset in range(start, end, _PIECE)
         )
         if same:
-            files.system.sync(copy)
-            files.system.sync_directory(target.parent)
+            system.calls.sync_data(copy)
+            system.calls.sync_directory(target.parent)
     finally:
         os.close(copy)
     return same

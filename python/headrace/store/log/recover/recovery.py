@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 from headrace.errors import LogDamagedError, SourceNotFoundError
 from headrace.kernel.checksum import digest
 from headrace.kernel.rows import reading
+from headrace.store.files import system
 from headrace.store.log import files
 from headrace.store.log import manifest as manifests
 from headrace.store.log.data_file import data_path, open_data
@@ -55,7 +56,7 @@ def recover(
     """Recover a log whose lock is held; return what it is now, and what was done."""
     began = time.monotonic()
     for path in names.leftovers():
-        files.system.unlink(path)  # they are those of dead writers: we have the lock
+        system.calls.unlink(path)  # they are those of dead writers: we have the lock
     recovery = _Recovery(Indexes(names, options))
     known = recovery.load()
     found = recovery.run(recovery.begin(lock) if known is None else known)
@@ -95,7 +96,7 @@ class _Recovery:
             move_aside(self._names, path, descriptor, 0, size)
         finally:
             os.close(descriptor)
-        files.system.unlink(path)
+        system.calls.unlink(path)
         self.report.add("quarantined", str(path), reason, bytes=size)
         return None
 
@@ -140,9 +141,9 @@ class _Recovery:
         return Manifest(header.salt, Active(1, 0))
 
     def _create(self, header: Header) -> None:
-        os.close(files.system.create(self._names.data(header.base)))
+        os.close(system.calls.create(self._names.data(header.base)))
         create_index(self._names, header)
-        files.system.sync_directory(self._names.directory)
+        system.calls.sync_directory(self._names.directory)
 
     def _sealed_again(self, header: Header, rows: int) -> Sealed:
         """Return what a full segment must have been, if it has so many rows."""
@@ -267,8 +268,8 @@ class _Recovery:
         try:
             if size > place.end:
                 move_aside(self._names, path, files_of.data, place.end, size)
-            files.system.truncate(files_of.index, place.index_end)
-            files.system.sync(files_of.index)
+            system.calls.truncate(files_of.index, place.index_end)
+            system.calls.sync_data(files_of.index)
         finally:
             files_of.close()
         last = max(segment.last_line, place.last_line)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from headrace.errors import HeadraceError, LogDamagedError
 from headrace.kernel.log import ENTRY_BYTES
 from headrace.kernel.rows import END, Decoded, Decoding, reading
+from headrace.store.files import system
 from headrace.store.files.atomic import temporary_name
 from headrace.store.log import files
 from headrace.store.log.entries import entry_at
@@ -135,7 +136,7 @@ class Mending:
         try:
             for place, entries in found.entries:
                 files.write_at(descriptor, entries, place.index_end)
-            files.system.sync(descriptor)
+            system.calls.sync_data(descriptor)
         finally:
             os.close(descriptor)
         rows = sum(len(entries) for _place, entries in found.entries) // ENTRY_BYTES
@@ -171,23 +172,23 @@ def unpack(names: LogNames, base: int, codec: str) -> Path:
     """
     packed, plain = names.packed(base, codec), names.data(base)
     temporary = temporary_name(plain)
-    descriptor = files.system.create(temporary)
+    descriptor = system.calls.create(temporary)
     try:
         end = 0
         for piece in _decodable(packed, codec):
             files.write_at(descriptor, piece, end)
             end += len(piece)
-        files.system.sync(descriptor)
+        system.calls.sync_data(descriptor)
     finally:
         os.close(descriptor)
-    files.system.rename(temporary, plain)
-    files.system.sync_directory(names.directory)
+    system.calls.rename(temporary, plain)
+    system.calls.sync_directory(names.directory)
     if not names.quarantine.exists():
-        files.system.make_directory(names.quarantine)
-        files.system.sync_directory(names.directory)
-    files.system.rename(packed, _free(names.quarantine / f"{packed.name}@0"))
-    files.system.sync_directory(names.quarantine)
-    files.system.sync_directory(names.directory)
+        system.calls.make_directory(names.quarantine)
+        system.calls.sync_directory(names.directory)
+    system.calls.rename(packed, _free(names.quarantine / f"{packed.name}@0"))
+    system.calls.sync_directory(names.quarantine)
+    system.calls.sync_directory(names.directory)
     return plain
 
 

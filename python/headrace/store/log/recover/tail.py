@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from headrace.errors import LogDamagedError, TornTailError
+from headrace.store.files import system
 from headrace.store.log import files
 from headrace.store.log.entries import entry_at, rows_in
 from headrace.store.log.manifest import fresh_clock
@@ -53,11 +54,11 @@ class Tail:
         if untouched and index_size == place.index_end:
             return place, clock
         self._write_again(place, size)
-        files.system.sync(self.segment.data)
+        system.calls.sync_data(self.segment.data)
         self._drop_entries(place, index_size, fault)
         place = self._index(behind, clock)
         place = self._end(place, size, behind, clock)
-        files.system.sync(self.segment.index)
+        system.calls.sync_data(self.segment.index)
         return place, clock
 
     def _write_again(self, place: Place, size: int) -> None:
@@ -126,7 +127,7 @@ class Tail:
     def _drop_entries(self, place: Place, index_size: int, fault: Fault | None) -> None:
         if index_size <= place.index_end:
             return
-        files.system.truncate(self.segment.index, place.index_end)
+        system.calls.truncate(self.segment.index, place.index_end)
         self.indexes.report.add(
             "entries_dropped",
             str(self.segment.index_path),
@@ -165,7 +166,7 @@ class Tail:
             action, rows = "completed", 1
             entry = behind.completed(clock)
             files.write_at(self.segment.data, b"\n", size)
-            files.system.sync(self.segment.data)
+            system.calls.sync_data(self.segment.data)
             write_entries(self.segment, place, entry)
             place = behind.place
         else:

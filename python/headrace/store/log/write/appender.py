@@ -22,6 +22,7 @@ from headrace.errors import (
     UnwritableError,
 )
 from headrace.kernel.log import Place
+from headrace.store.files import system
 from headrace.store.log import files
 from headrace.store.log import manifest as manifests
 from headrace.store.log.entries import Header, create_index, entry_at
@@ -200,7 +201,7 @@ class Appending:
                 files.write_at(self._segment.index, entries, self._settled.index_end)
         except OSError as error:
             with self._or_fail(error):
-                files.system.truncate(self._segment.index, self._settled.index_end)
+                system.calls.truncate(self._segment.index, self._settled.index_end)
             raise
         if self._durability == "always":
             self._sync(self._segment.index)
@@ -210,7 +211,7 @@ class Appending:
     def _sync(self, descriptor: int) -> None:
         try:
             with self.counts.sync:
-                files.system.sync(descriptor)
+                system.calls.sync_data(descriptor)
         except OSError as error:
             # The system may forget that these bytes are not on disk: another sync would
             # say nothing. Whoever recovers the log writes them again.
@@ -220,9 +221,9 @@ class Appending:
     def _cut_data(self, error: OSError) -> None:
         """Take back what was written behind the last line."""
         with self._or_fail(error):
-            files.system.truncate(self._segment.data, self.place.end)
+            system.calls.truncate(self._segment.data, self.place.end)
             # Otherwise a crash could mix what is written next with what was there.
-            files.system.sync(self._segment.data)
+            system.calls.sync_data(self._segment.data)
 
     @contextmanager
     def _or_fail(self, first: OSError) -> Iterator[None]:
@@ -305,12 +306,12 @@ class Appending:
         try:
             if _is_empty(names.data(header.base)):
                 # We could not take it back before.
-                files.system.unlink(names.data(header.base))
-            os.close(files.system.create(names.data(header.base)))
+                system.calls.unlink(names.data(header.base))
+            os.close(system.calls.create(names.data(header.base)))
             made.append(names.data(header.base))
             create_index(names, header)
             made.append(names.index(header.base))
-            files.system.sync_directory(names.directory)
+            system.calls.sync_directory(names.directory)
             segment = OpenSegment(names, header)
             try:
                 self._manifest = following.put(names)
@@ -320,7 +321,7 @@ class Appending:
         except OSError:
             for path in made:
                 with suppress(OSError):
-                    files.system.unlink(path)
+                    system.calls.unlink(path)
             raise
         try:
             self._make_manifest_durable("a new segment could not be begun")
@@ -331,7 +332,7 @@ class Appending:
 
     def _make_manifest_durable(self, what_failed: str) -> None:
         try:
-            files.system.sync_directory(self._names.directory)
+            system.calls.sync_directory(self._names.directory)
             self._known = self._names.manifest.stat()
         except OSError as error:
             # Which of the two manifests a crash would leave is not known.

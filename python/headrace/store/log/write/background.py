@@ -11,7 +11,7 @@ import time
 from typing import TYPE_CHECKING
 
 from headrace.errors import HeadraceError, LogDamagedError, UsageError
-from headrace.store.log import files
+from headrace.store.files import system
 from headrace.store.log.write.compaction import pack, plain_segments
 from headrace.store.log.write.retention import Removed, remove_files
 
@@ -134,7 +134,7 @@ class Upkeep:
         finally:
             made.discard_unnamed()
         if packed:
-            files.system.unlink(self._names.data(segment.base))
+            system.calls.unlink(self._names.data(segment.base))
 
     def _go_on(self, _done: int = 0) -> None:
         if self._stopped:

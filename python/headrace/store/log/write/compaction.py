@@ -18,6 +18,7 @@ from headrace.kernel.checksum import digest
 from headrace.kernel.log import verify
 from headrace.kernel.rows import reading
 from headrace.kernel.values import MAX_DEPTH
+from headrace.store.files import system
 from headrace.store.files.atomic import temporary_name
 from headrace.store.log import files
 from headrace.store.log.data_file import open_packed, reading_lines
@@ -86,14 +87,14 @@ class PackedFile:
     def name(self) -> None:
         """Give it its name, durably. The plain file is the segment all the same."""
         path = self.names.directory / self.segment.name
-        files.system.rename(self.temporary, path)
-        files.system.sync_directory(self.names.directory)
+        system.calls.rename(self.temporary, path)
+        system.calls.sync_directory(self.names.directory)
 
     def discard_unnamed(self) -> None:
         """Remove it unless it has its name: then the manifest may name it."""
         if self.temporary.exists():
             with suppress(OSError):
-                files.system.unlink(self.temporary)
+                system.calls.unlink(self.temporary)
 
 
 def pack(
@@ -112,16 +113,16 @@ def pack(
     path = names.packed(segment.base, codec)
     temporary = temporary_name(path)
     try:
-        descriptor = files.system.create(temporary)
+        descriptor = system.calls.create(temporary)
         try:
             shard = _write(descriptor, plain, segment, options, progress)
-            files.system.sync(descriptor)
+            system.calls.sync_data(descriptor)
         finally:
             os.close(descriptor)
         _refuse_other_lines(names, salt, segment, temporary, shard, codec)
     except BaseException:
         with suppress(OSError):
-            files.system.unlink(temporary)
+            system.calls.unlink(temporary)
         raise
     packed = Packed(codec, shard.bytes, shard.digest)
     return PackedFile(names, replace(segment, packed=packed), temporary)

@@ -14,7 +14,7 @@ from headrace.errors import (
     UnwritableError,
     UsageError,
 )
-from headrace.store.log import files
+from headrace.store.files import system
 from headrace.store.log.lock import LogLock
 from headrace.store.log.recover.recovery import recover
 from headrace.store.log.write.compaction import pack, plain_segments
@@ -117,7 +117,7 @@ def pack_all(
         finally:
             made.discard_unnamed()
         manifest = manifest.with_packed(made.segment).save(names)
-        files.system.unlink(names.data(segment.base))
+        system.calls.unlink(names.data(segment.base))
         done.segments.append(made.segment)
     return done
 

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, TypeVar
 
 from headrace.errors import UsageError
 from headrace.kernel.log import ENTRY_BYTES, HEADER_BYTES
+from headrace.store.files import system
 from headrace.store.files.units import parse_duration, parse_size
-from headrace.store.log import files
 from headrace.store.log.recover.leftovers import files_of
 
 if TYPE_CHECKING:
@@ -136,7 +136,7 @@ def on_full_disk(names: LogNames, gone: Sequence[Sealed], save: Callable[[], T])
             if error.errno not in _FULL:
                 raise
         with suppress(FileNotFoundError):
-            files.system.unlink(names.index(segment.base))
+            system.calls.unlink(names.index(segment.base))
     return save()
 
 
@@ -144,5 +144,5 @@ def remove_files(names: LogNames, bases: Sequence[int]) -> None:
     """Remove the files of segments that the manifest names no more, durably."""
     for path in files_of(names, bases):
         if path.exists():
-            files.system.unlink(path)
-    files.system.sync_directory(names.directory)
+            system.calls.unlink(path)
+    system.calls.sync_directory(names.directory)

@@ -28,7 +28,7 @@ from headrace.errors import (
 )
 from headrace.kernel.log import LogChecking
 from headrace.store.files.closing import Closing
-from headrace.store.log import files
+from headrace.store.files.directories import make_durable_directories
 from headrace.store.log.lock import LogLock
 from headrace.store.log.manifest import RecordLimits, Timing
 from headrace.store.log.names import LogNames, is_log
@@ -98,7 +98,7 @@ class Writer(Closing):
         self._closed = False
         self._timer: threading.Timer | None = None
         with _opening(self._names):
-            files.make_directories(self._names.directory)
+            make_durable_directories(self._names.directory)
             self._names.refuse_other_data()
             self._lock = LogLock(self._names)
             try:

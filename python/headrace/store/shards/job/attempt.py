@@ -11,6 +11,7 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from headrace.errors import HeadraceError, UnwritableError
+from headrace.store.files import system
 from headrace.store.shards import names as naming
 from headrace.store.shards.vacuum import local
 from headrace.store.shards.write.block_table import write_block_table
@@ -69,7 +70,7 @@ class Attempt:
         for each in wanted:
             if each not in self._directories:
                 self._directories.add(each)
-                each.mkdir()
+                system.calls.make_directory(each)
         return wanted[-1]
 
     def keep(self, path: Path, shard: Shard) -> str:

@@ -22,10 +22,11 @@ from headrace.errors import (
     UnwritableError,
     UsageError,
 )
-from headrace.store.files.atomic import NO_LINKS, NewFile, create, sync_directory
+from headrace.store.files import system
+from headrace.store.files.atomic import NO_LINKS, NewFile
+from headrace.store.files.directories import make_directories, remove_directories
 from headrace.store.shards import generations
 from headrace.store.shards import names as naming
-from headrace.store.shards.listing import names_in
 from headrace.store.shards.lock import lock_set
 from headrace.store.shards.metadata import encode
 from headrace.store.shards.names import SetNames
@@ -125,7 +126,7 @@ class Generation:
             if each not in self._directories:
                 # Remembered first: an interrupt must not leave one that is not.
                 self._directories.add(each)
-                each.mkdir()
+                system.calls.make_directory(each)
         return wanted[-1]
 
     def keep(self, path: Path, shard: Shard) -> str:
@@ -146,13 +147,13 @@ class Generation:
         meta = self.names.meta(self.number)
         with self.writing(meta):
             for directory in sorted(self._directories):
-                sync_directory(directory)
-            sync_directory(self.names.directory)
+                system.calls.sync_directory(directory)
+            system.calls.sync_directory(self.names.directory)
             for directory in self._made:
-                sync_directory(directory.parent)
+                system.calls.sync_directory(directory.parent)
             self._publish(meta, encode(metadata))
         with self.writing(meta):
-            sync_directory(self.names.directory)
+            system.calls.sync_directory(self.names.directory)
         with suppress(OSError, HeadraceError):
             # It is committed; what cannot be removed now is removed another time.
             local.remove_superseded(self.names, self.grace)
@@ -165,9 +166,9 @@ class Generation:
         new = NewFile(meta)
         try:
             new.append(content)
-            os.fsync(new.descriptor)
+            system.calls.sync(new.descriptor)
             try:
-                os.link(new.temporary, meta)
+                system.calls.link(new.temporary, meta)
                 self._committed = True
             except FileExistsError:
                 raise
@@ -175,8 +176,8 @@ class Generation:
                 if error.errno not in NO_LINKS:
                     raise
                 # Empty metadata takes the name, but commits nothing yet.
-                create(meta).close()
-                new.temporary.replace(meta)
+                os.close(system.calls.create(meta))
+                system.calls.rename(new.temporary, meta)
                 self._committed = True
         except FileExistsError:
             holder = f"another process, which has committed generation {self.number},"
@@ -211,33 +212,10 @@ class Generation:
             self.discard()
 
 
-def make_directories(directory: Path, made: list[Path]) -> None:
-    """Make `directory` and those above it; whichever were missing are put in `made`."""
-    missing = []
-    while not directory.exists():
-        missing.append(directory)
-        directory = directory.parent
-    for each in reversed(missing):
-        # Noted first: an interrupt must not leave one that nobody knows of.
-        made.append(each)
-        try:
-            each.mkdir()
-        except FileExistsError:
-            made.pop()
-
-
-def remove_directories(made: list[Path]) -> None:
-    """Remove directories that were made, unless something is in them by now."""
-    while made:
-        with suppress(OSError):
-            made[-1].rmdir()
-        made.pop()
-
-
 def refuse_foreign(directory: Path) -> None:
     """Raise unless a set can live in `directory`: it is new, empty, or has sets already."""
     try:
-        found = set(names_in(directory))
+        found = set(system.calls.list_directory(directory))
     except FileNotFoundError:
         return
     except NotADirectoryError:

@@ -13,16 +13,16 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from headrace.errors import UnwritableError
+from headrace.store.files import system
 from headrace.store.files.atomic import NO_LINKS
+from headrace.store.files.directories import make_directories, remove_directories
 from headrace.store.shards import generations
 from headrace.store.shards import names as naming
 from headrace.store.shards.job.attempt import NOTHING, Attempt, writing
 from headrace.store.shards.job.commit import (
     TRIES,
     Generation,
-    make_directories,
     refuse_foreign,
-    remove_directories,
 )
 from headrace.store.shards.vacuum import local
 
@@ -111,7 +111,11 @@ def _make(staging: Path, *, exist_ok: bool) -> list[Path]:
         with suppress(FileNotFoundError):
             make_directories(staging.parent, made)
             # Gone again if a job or writer that failed takes back what it made.
-            staging.mkdir(exist_ok=exist_ok)
+            try:
+                system.calls.make_directory(staging)
+            except FileExistsError:
+                if not exist_ok:
+                    raise
             return made
     raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
 
@@ -126,8 +130,8 @@ def _take(aside: Path, path: Path, size: int) -> None:
         source, target = (each.with_name(each.name + suffix) for each in (aside, path))
         try:
             # A second name: if another job commits first, all of this is done again.
-            os.link(source, target)
+            system.calls.link(source, target)
         except OSError as error:
             if error.errno not in NO_LINKS:
                 raise
-            source.rename(target)
+            system.calls.rename(source, target)

@@ -7,11 +7,12 @@ else has: of all that attempts upload, readers see only what metadata names.
 from __future__ import annotations
 
 import os
-import shutil
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from headrace.store.files import system
+from headrace.store.files.directories import make_directories
 from headrace.store.shards import names as naming
 from headrace.store.shards.job.attempt import writing
 
@@ -41,7 +42,7 @@ class RemoteAttempt:
         if self._scratch is None:
             self._scratch = Path(tempfile.mkdtemp(prefix="headrace-"))
         wanted = self._scratch / (partition or "")
-        wanted.mkdir(exist_ok=True)
+        make_directories(wanted, [])
         return wanted
 
     def keep(self, path: Path, shard: Shard) -> str:
@@ -49,7 +50,7 @@ class RemoteAttempt:
         assert self._scratch is not None
         inside = path.relative_to(self._scratch).as_posix()
         uploaded = self.upload(path, inside, shard.bytes)
-        path.unlink()
+        system.calls.unlink(path)
         return uploaded
 
     def upload(self, path: Path, inside: str, size: int) -> str:
@@ -66,7 +67,7 @@ class RemoteAttempt:
         """Be done: what was uploaded stays."""
         scratch, self._scratch = self._scratch, None
         if scratch is not None:
-            shutil.rmtree(scratch, ignore_errors=True)
+            system.calls.remove_tree(scratch)
 
     def discard(self) -> None:
         """Remove what was uploaded, as far as that can be done."""

@@ -9,7 +9,6 @@ set's are removed, links are not followed, and directories only if that leaves t
 from __future__ import annotations
 
 import os
-import shutil
 import time
 from contextlib import suppress
 from itertools import pairwise, takewhile
@@ -17,9 +16,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from headrace.errors import BadSetError, UsageError
+from headrace.store.files import system
 from headrace.store.shards import generations
 from headrace.store.shards import names as naming
-from headrace.store.shards.listing import names_in
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
@@ -69,9 +68,9 @@ def _without_metadata(names: SetNames, whole: Collection[int]) -> set[int]:
 
 def _parts_directories(names: SetNames) -> Iterator[str]:
     """Yield the names of what may be parts of the set, also of superseded ones."""
-    yield from names_in(names.directory)
+    yield from system.calls.list_directory(names.directory)
     if names.superseded.is_dir() and not names.superseded.is_symlink():
-        yield from names_in(names.superseded)
+        yield from system.calls.list_directory(names.superseded)
 
 
 def hide_superseded(names: SetNames) -> None:
@@ -85,11 +84,12 @@ def hide_superseded(names: SetNames) -> None:
     if newest is None:
         return
     unused = {names.parts(each).name for each in numbers[1:]} - _directories(newest)
-    for name in unused & set(names_in(names.directory)):
-        names.superseded.mkdir(exist_ok=True)
+    for name in unused & set(system.calls.list_directory(names.directory)):
+        with suppress(FileExistsError):
+            system.calls.make_directory(names.superseded)
         # Something is there of that name: then it stays where it is.
         with suppress(OSError):
-            (names.directory / name).rename(names.superseded / name)
+            system.calls.rename(names.directory / name, names.superseded / name)
 
 
 def _directories(metadata: Metadata) -> set[str]:
@@ -99,7 +99,7 @@ def _directories(metadata: Metadata) -> set[str]:
 
 def remove_temporary(names: SetNames) -> None:
     """Remove metadata that never got its name."""
-    for name in names_in(names.directory):
+    for name in system.calls.list_directory(names.directory):
         if naming.meta_temporary(name) == names.name:
             _unlink(names.directory / name)
 
@@ -155,7 +155,7 @@ def remove_generation(
     for parts in names.places(generation):
         remove_parts(parts, parts.parent, needed)
     with suppress(OSError):
-        names.superseded.rmdir()
+        system.calls.remove_directory(names.superseded)
 
 
 def remove_parts(parts: Path, root: Path, needed: Collection[str] = ()) -> None:
@@ -163,30 +163,30 @@ def remove_parts(parts: Path, root: Path, needed: Collection[str] = ()) -> None:
     if parts.is_symlink() or not parts.is_dir():
         return
     for directory in [*_partitions(parts), parts]:
-        for path in list(directory.iterdir()):
+        for path in map(directory.joinpath, system.calls.list_directory(directory)):
             part = path.with_name(naming.indexed_part(path.name) or path.name)
             inside = part.relative_to(root).as_posix()
             if naming.is_part_or_beside(path.name) and inside not in needed:
                 _unlink(path)
         # Not empty: somebody put something there, or it is needed.
         with suppress(OSError):
-            directory.rmdir()
+            system.calls.remove_directory(directory)
 
 
 def remove_staging(staging: Path) -> None:
     """Remove what the tasks of a job have put aside; the job is over, or dead."""
     if staging.is_symlink() or not staging.is_dir():
         return
-    for name in names_in(staging):
+    for name in system.calls.list_directory(staging):
         if naming.is_attempt(name):
             remove_parts(staging / name, staging)
     with suppress(OSError):
-        staging.rmdir()
+        system.calls.remove_directory(staging)
 
 
 def remove_orphans(names: SetNames, age: float = ORPHAN_AGE) -> None:
     """Remove what jobs have put aside that did nothing for `age` seconds."""
-    for name in names_in(names.directory):
+    for name in system.calls.list_directory(names.directory):
         if naming.staging_directory(name) == names.name:
             staging = names.directory / name
             if time.time() - _changed(staging) >= age:
@@ -204,18 +204,17 @@ def _changed(directory: Path) -> float:
 
 
 def _partitions(parts: Path) -> Iterator[Path]:
-    with os.scandir(parts) as entries:
-        for entry in entries:
-            if naming.is_partition(entry.name) and entry.is_dir(follow_symlinks=False):
-                yield parts / entry.name
+    for name in filter(naming.is_partition, system.calls.list_directory(parts)):
+        if (parts / name).is_dir() and not (parts / name).is_symlink():
+            yield parts / name
 
 
 def _unlink(path: Path) -> None:
     try:
-        path.unlink()
+        system.calls.unlink(path)
     except FileNotFoundError:
         pass
     except IsADirectoryError:
         # What an index job has left that was killed; others are somebody else's.
         if path.name.startswith("."):
-            shutil.rmtree(path, ignore_errors=True)
+            system.calls.remove_tree(path)

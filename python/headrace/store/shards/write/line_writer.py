@@ -7,11 +7,11 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from headrace.errors import HeadraceError, UnwritableError
+from headrace.store.files import system
 from headrace.store.files.atomic import (
     NewFile,
     destination,
     remove_abandoned,
-    sync_directory,
 )
 from headrace.store.rows.checkpoints import SUFFIX, is_foreign
 from headrace.store.shards import options as asked
@@ -117,10 +117,10 @@ class LineWriter(RecordWriter[None]):
         ours = not is_foreign(sidecar)
         with self._writing():
             if ours:
-                sidecar.unlink(missing_ok=True)
+                system.unlink_if_exists(sidecar)
             self._file.finish()
         with self._writing("the new file is in place, but a power failure may undo it"):
-            sync_directory(self._path.parent)
+            system.calls.sync_directory(self._path.parent)
         shard = self._shard
         entered = shard is not None and shard.blocks > 1 and self._codec != "none"
         if ours and shard is not None and entered:
