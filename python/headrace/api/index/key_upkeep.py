@@ -27,7 +27,8 @@ from headrace.api.options import (
 from headrace.engines.index.collect import ScanOptions, no_progress
 from headrace.engines.index.kinds import Built, KeyBuild
 from headrace.engines.local import key_update
-from headrace.engines.local.key_build import build, scan_keys
+from headrace.engines.local.collect import collect
+from headrace.engines.local.key_build import build
 from headrace.errors import UsageError
 from headrace.kernel.rows import reading
 from headrace.store.index import key as store
@@ -135,7 +136,7 @@ def check(
     def differs(stored: store.Stored, opened: OpenedFile) -> str | None:
         """Compare every row with the index, and the index with every row."""
         asked = replace(as_it_was(stored), progress=progress)
-        keys = scan_keys(opened, asked, Path(gettempdir()))
+        keys = collect(opened, asked, Path(gettempdir()))
         with reading(str(stored.path)):
             same = stored.index.is_of_all(keys.runs, opened.data)
         return None if same else "its rows are not those of the file"

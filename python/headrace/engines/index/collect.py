@@ -1,15 +1,14 @@
-"""What rows have for an index, the same for every engine.
+"""Index scans: the entries that rows have for an index are collected, the same in every engine.
 
-Fragments are scanned by whoever has the time, each into *runs*, which sort what was found;
-what is made of the runs does not depend on the cuts. A `Total` puts what was found in
-fragments together, in their order. What is taken from a row is the business of each
-kind of index: `Collecting`.
+Threads or tasks scan fragments, each into *runs*, which sort the entries; an index written from
+the runs does not depend on the cuts. A `Total` adds up the results of fragments in their order. A
+`Collector` of each kind of index takes the entries from rows.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Generic, NamedTuple, Protocol, TypeVar
 
 from headrace.engines.rows.fragment import rows_of
 from headrace.errors import StrictRowError
@@ -29,30 +28,31 @@ if TYPE_CHECKING:
     from headrace.store.files.opened import OpenedFile
     from headrace.store.files.source import Source
 
-R = TypeVar("R")
-A = TypeVar("A", bound="ScanOptions")
+R = TypeVar("R", bound="Runs")
+T = TypeVar("T")
+C = TypeVar("C", bound="ScanOptions")
 
 FRAGMENT_BYTES = 16 << 20
 FIRST_SKIPPED = 10
-"""How many lines that are in no index are told of."""
+"""How many unindexed lines are reported by default."""
 
 _FOR_KEYS = 0.6
-"""How much of the memory is for keys; the rest is for room to grow, reading and writing."""
+"""The share of the memory for keys; the rest is room to grow, to read and to write."""
 
 _FRAGMENT_OF_ALL_SKIPPED = 1 << 20
-"""Lines that are in no index are held until those before them are known."""
+"""Unindexed lines are held until the lines before them are counted."""
 
 
 def no_progress(_bytes: int, _records: int) -> None:
-    """Tell nobody how far it is."""
+    """Report nothing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScanOptions:
-    """How rows are read for an index.
+    """Options of an index scan.
 
-    `progress` is told, now and then, how many bytes are done and how many rows are in the
-    index; `skipped` gets all lines that are not, in order.
+    `progress` is called, now and then, with the bytes that are done and the rows that are in the
+    index; `skipped` gets all unindexed lines, in order.
     """
 
     memory: int = 256 << 20
@@ -65,10 +65,10 @@ class ScanOptions:
     progress: Callable[[int, int], None] = no_progress
     skipped: Callable[[Sequence[Skipped]], None] | None = None
 
-    def again(self, asked: A) -> A:
-        """Return what was asked for before, read as is asked for now."""
+    def again(self, before: C) -> C:
+        """Return an earlier build with the options of this scan."""
         return replace(
-            asked,
+            before,
             memory=self.memory,
             threads=self.threads,
             strict=self.strict,
@@ -77,48 +77,58 @@ class ScanOptions:
         )
 
     def memory_of(self, several: int) -> int:
-        """Return the memory for keys of each of several who collect at once."""
+        """Return the memory for the keys of each of `several` threads or tasks."""
         return int(self.memory * _FOR_KEYS) // several
 
     def cut(self, source: Source, start: int = 0) -> list[Fragment]:
-        """Cut a source into what is scanned at a time."""
+        """Cut a source into the fragments to scan."""
         return fragments(source, self.bytes_at_once, start)
 
     @property
     def bytes_at_once(self) -> int:
-        """How much is scanned at a time."""
+        """The size of a fragment."""
         if self.skipped is None:
             return self.fragment_bytes
         return min(self.fragment_bytes, _FRAGMENT_OF_ALL_SKIPPED)
 
 
-class Collecting(NamedTuple, Generic[R]):
-    """How an index collects rows.
+class Runs(Protocol):
+    """Entries that one thread or task collects, in sorted runs of limited memory."""
 
-    `runs` makes room for what one collects, in a directory, some memory and with a
-    number; `advance` puts some rows of a stream there, as a `scan` reads them, and is false
-    behind the last; `finish` sorts them. `save` puts them into a file, for another process,
-    and `saved` is what there is in such a file.
-    """
+    def finish(self) -> None:
+        """Sort the last run."""
 
-    runs: Callable[[Path, int, int], R]
-    scan: Callable[[ScanOptions, int | None], KeyScan]
-    advance: Callable[[KeyScan, RowStream, R], bool]
-    finish: Callable[[R], None]
-    save: Callable[[R, Path], None]
-    saved: Callable[[Path], R]
+    def save(self, path: Path) -> None:
+        """Write all runs to a file, for another process."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Collector(ScanOptions, Generic[R]):
+    """Takes the entries for an index from rows; each kind of index is one."""
+
+    def begin_runs(self, directory: Path, memory: int, number: int) -> R:
+        """Return empty runs: the `number`-th, with files in a directory."""
+        raise NotImplementedError
+
+    def begin_scan(self, unterminated: int | None) -> KeyScan:
+        """Begin to read rows; `unterminated` is the offset of a last row without a newline."""
+        raise NotImplementedError
+
+    def advance(self, scan: KeyScan, stream: RowStream, runs: R) -> bool:
+        """Add the entries of some rows of a stream; false after the last row."""
+        raise NotImplementedError
 
 
 @dataclass(frozen=True, slots=True)
-class Collected(Generic[R]):
-    """What was collected of a source from some byte on.
+class Collected(Generic[T]):
+    """The entries of a source from some byte on.
 
-    `size` is that of the source after decompression, `covered` the byte behind the last newline, `last` what a row behind it is, and
-    `hashed` the bytes on disk that `hashes` are about: those of blocks, from the first one
-    on that was scanned, and that of the rest.
+    `size` is the size of the source after decompression, `covered` the byte after the last
+    newline, and `last` the kind of the row after it. `hashes` are those of the first `hashed`
+    bytes on disk in blocks, from the block where the scan began, and the hash of the rest.
     """
 
-    runs: list[R]
+    runs: list[T]
     lines: Lines
     skipped: tuple[Skipped, ...]
     last: str | None
@@ -128,11 +138,11 @@ class Collected(Generic[R]):
     hashed: int
     hashes: list[int]
 
-    def made_of(self, asked: ScanOptions, mark: SourceMark) -> MadeOf:
-        """Say what an index of it is made of: of a source that looked like `mark`."""
+    def made_of(self, options: ScanOptions, mark: SourceMark) -> MadeOf:
+        """Return what the index records of its source, which had the given mark."""
         return MadeOf(
-            asked.max_line,
-            asked.max_depth,
+            options.max_line,
+            options.max_depth,
             self.size,
             self.covered,
             self.hashed,
@@ -148,7 +158,7 @@ def line_of(opened: OpenedFile, offset: int) -> int:
 
 
 class Ends(NamedTuple):
-    """Where a scan begins, where a last row without a newline does, and what is hashed."""
+    """The start of a scan, the offset of a last row without a newline, and the bytes to hash."""
 
     start: int
     unterminated: int | None
@@ -156,7 +166,7 @@ class Ends(NamedTuple):
 
 
 def ends_of(opened: OpenedFile, start: int = 0) -> Ends:
-    """Return the ends of a scan of a file from `start` on."""
+    """Return the ends of a scan of a file that begins at `start`."""
     unterminated = _unterminated(opened)
     plain = opened.source.codec == "none"
     whole = not plain or unterminated is None
@@ -164,7 +174,7 @@ def ends_of(opened: OpenedFile, start: int = 0) -> Ends:
 
 
 def _unterminated(opened: OpenedFile) -> int | None:
-    """Return where a last row without a newline begins."""
+    """Return the offset of a last row without a newline."""
     if opened.size == 0:
         return None
     with reading(opened.path):
@@ -177,7 +187,7 @@ def _unterminated(opened: OpenedFile) -> int | None:
 
 
 class Scanned(NamedTuple):
-    """What was found in a fragment, but for what is in runs."""
+    """The result of a fragment, without the entries, which are in runs."""
 
     lines: Lines
     skipped: list[Skipped]
@@ -190,17 +200,16 @@ class Scanned(NamedTuple):
 def scan_fragment(
     fragment: Fragment,
     opened: OpenedFile,
-    asked: ScanOptions,
-    collecting: Collecting[R],
+    collector: Collector[R],
     runs: R,
     ends: Ends,
 ) -> Scanned:
-    """Put what the rows of a fragment have into `runs`."""
-    scan = collecting.scan(asked, ends.unterminated)
-    rows = rows_of(fragment, asked.max_line, asked.decoding._replace(threads=1))
-    while rows.advance(lambda stream: collecting.advance(scan, stream, runs)):
+    """Add the entries of the rows of a fragment to `runs`."""
+    scan = collector.begin_scan(ends.unterminated)
+    rows = rows_of(fragment, collector.max_line, collector.decoding._replace(threads=1))
+    while rows.advance(lambda stream: collector.advance(scan, stream, runs)):
         pass
-    # While what was read is still in memory. Blocks belong to the fragment they begin in.
+    # Hash now, while the bytes are in memory. A block belongs to the fragment it begins in.
     start, end = (_round_up(at, HASH_BYTES) for at in (fragment.start, fragment.end))
     with reading(opened.path):
         hashes = hash_blocks(opened.file, start, min(end, ends.hashed))
@@ -221,10 +230,10 @@ def _round_up(at: int, step: int) -> int:
 
 @dataclass(slots=True)
 class Counted:
-    """The lines that were read so far, in order; `first_line` is how many are before them."""
+    """The lines that were read so far, in order; there are `first_line` lines before them."""
 
     location: str
-    asked: ScanOptions
+    options: ScanOptions
     first_line: int = 0
     lines: Lines = field(default_factory=Lines)
     skipped: list[Skipped] = field(default_factory=list)
@@ -235,41 +244,41 @@ class Counted:
     ) -> None:
         """Add the next lines, which end at a byte.
 
-        Raises for a bad line, if somebody is strict.
+        Raises for a bad line if the scan is strict.
         """
         before = self.first_line + self.lines.lines
         new = [row._replace(line=row.line + before) for row in skipped]
         self.lines = self.lines.plus(lines)
         self.skipped = [*self.skipped, *new[:FIRST_SKIPPED]][:FIRST_SKIPPED]
         self.plain_numbers = self.plain_numbers and plain_numbers
-        if self.asked.strict:
+        if self.options.strict:
             _refuse_bad(self.location, new)
-        if self.asked.skipped is not None:
-            self.asked.skipped(new)
-        self.asked.progress(end, self.lines.records)
+        if self.options.skipped is not None:
+            self.options.skipped(new)
+        self.options.progress(end, self.lines.records)
 
 
 def total(
-    opened: OpenedFile, asked: ScanOptions, ends: Ends, first_line: int = 0
+    opened: OpenedFile, options: ScanOptions, ends: Ends, first_line: int = 0
 ) -> Total:
     """Begin a `Total`; `first_line` is the number of the line at the start.
 
-    The hashes begin with the block that the start is in, which begins before it.
+    The hashes begin with the block that contains the start.
     """
     first = ends.start // HASH_BYTES * HASH_BYTES
     end = min(_round_up(ends.start, HASH_BYTES), ends.hashed)
     with reading(opened.path):
         hashes = hash_blocks(opened.file, first, end)
-    counted = Counted(opened.path, asked, first_line)
-    return Total(opened, asked, ends, counted, hashes=list(hashes))
+    counted = Counted(opened.path, options, first_line)
+    return Total(opened, options, ends, counted, hashes=list(hashes))
 
 
 @dataclass(slots=True)
 class Total:
-    """What was found in all fragments so far."""
+    """The result of all fragments so far."""
 
     opened: OpenedFile
-    asked: ScanOptions
+    options: ScanOptions
     ends: Ends
     counted: Counted
     last: str | None = None
@@ -277,9 +286,9 @@ class Total:
     end: int = 0
 
     def add(self, end: int, part: Scanned) -> None:
-        """Add what was found in the next fragment, which ends at a byte.
+        """Add the result of the next fragment, which ends at a byte.
 
-        Raises for a bad line, if somebody is strict.
+        Raises for a bad line if the scan is strict.
         """
         self.last = part.last or self.last
         self.hashes += part.hashes
@@ -288,8 +297,8 @@ class Total:
             end, part.lines, part.skipped, plain_numbers=part.plain_numbers
         )
 
-    def collected(self, runs: list[R]) -> Collected[R]:
-        """Return all that was found, if the file is still what it was."""
+    def collected(self, runs: list[T]) -> Collected[T]:
+        """Return the result of all fragments; raises if the file was changed meanwhile."""
         opened, (_start, unterminated, hashed) = self.opened, self.ends
         with reading(opened.path):
             rest = hash_all(opened.file, hashed, opened.source.size)

@@ -1,7 +1,6 @@
-"""Kinds of indexes, as an engine builds them.
+"""Kinds of indexes: a build of each collects entries from rows, and writes them as an index.
 
-A build says what is collected of rows, and how an index is written of that; where rows are
-read, and by whom, is the business of engines.
+Where the rows are read, in threads or in tasks, is up to the engine.
 """
 
 from __future__ import annotations
@@ -9,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeAlias, TypeVar
 
-from headrace.engines.index.collect import Collecting, ScanOptions, line_of
+from headrace.engines.index.collect import Collector, line_of
 from headrace.kernel import graph, key_index
 from headrace.kernel.graph import EdgeFields, GraphPlan, GraphRuns
 from headrace.kernel.key_index import KeyRuns, KeyScan, Plan
@@ -27,13 +26,14 @@ if TYPE_CHECKING:
     from headrace.kernel.graph import GraphWritten
     from headrace.kernel.index_meta import Lines, SourceMark
     from headrace.kernel.key_index import Skipped, Written
+    from headrace.kernel.rows import RowStream
     from headrace.store.files.opened import OpenedFile
     from headrace.store.index.file import AnyStored
 
 W = TypeVar("W")
 
 COMPACT_FROM = 0.25
-"""How many rows for each of the base a delta has when both become one index."""
+"""Base and delta are compacted when the delta has this share of the rows of the base."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,9 +47,10 @@ class Built(Generic[W]):
 
 
 @dataclass(frozen=True, slots=True)
-class KeyBuild(ScanOptions):
-    """What index of a key is to be built."""
+class KeyBuild(Collector[KeyRuns]):
+    """A key index to build."""
 
+    RUNS: ClassVar = KeyRuns
     STORED: ClassVar = Stored
     INDEXES: ClassVar = key.INDEXES
 
@@ -57,33 +58,32 @@ class KeyBuild(ScanOptions):
     unique: bool = False
     version: int | None = None
 
-    def collecting(self) -> Collecting[KeyRuns]:
-        """Return how keys are collected."""
-        return Collecting(
-            lambda directory, memory, _number: KeyRuns(directory, memory),
-            self._scan,
-            KeyScan.advance,
-            KeyRuns.finish,
-            KeyRuns.save,
-            KeyRuns.saved,
-        )
+    def begin_runs(self, directory: Path, memory: int, number: int) -> KeyRuns:
+        """Return empty runs of keys."""
+        del number
+        return KeyRuns(directory, memory)
 
-    def _scan(self, how: ScanOptions, unterminated: int | None) -> KeyScan:
+    def begin_scan(self, unterminated: int | None) -> KeyScan:
+        """Begin to read the keys of rows."""
         return KeyScan(
             self.fields,
-            max_depth=how.max_depth,
+            max_depth=self.max_depth,
             unterminated=unterminated,
-            all_skipped=how.skipped is not None,
+            all_skipped=self.skipped is not None,
         )
 
+    def advance(self, scan: KeyScan, stream: RowStream, runs: KeyRuns) -> bool:
+        """Add the keys of some rows."""
+        return scan.advance(stream, runs)
+
     def made(self, known: AnyStored) -> bool:
-        """Whether an index of the same key is as this one would be."""
+        """Whether an index of the same key has the options of this build."""
         mode = "unique" if self.unique else "multi"
         version = self.version in (None, known.index.version)
         return bool(known.meta.mode == mode and version)
 
     def plan(self, keys: Collected[Any], mark: SourceMark) -> Plan:
-        """Return what is to be written of the keys of a source that looked like `mark`."""
+        """Return the plan to write the keys of a source that had the given mark."""
         return Plan(
             self.fields,
             self.unique,
@@ -97,7 +97,7 @@ class KeyBuild(ScanOptions):
     def write(
         self, runs: Sequence[KeyRuns], path: Path, plan: Plan, opened: OpenedFile
     ) -> Written:
-        """Write the index of what is in `runs` to an empty file."""
+        """Write the entries of `runs` as an index to an empty file."""
         return key_index.write_index(
             runs,
             path,
@@ -108,43 +108,46 @@ class KeyBuild(ScanOptions):
 
 
 @dataclass(frozen=True, slots=True)
-class GraphBuild(ScanOptions):
-    """What index of edges is to be built; `reverse`, with incoming edges."""
+class GraphBuild(Collector[GraphRuns]):
+    """A graph index to build; with `reverse`, also of incoming edges.
 
+    `bytes_before` is the size of the sources before this one, if their edges go into one index.
+    """
+
+    RUNS: ClassVar = GraphRuns
     STORED: ClassVar = StoredGraph
     INDEXES: ClassVar = graph_files.INDEXES
 
     fields: EdgeFields
     reverse: bool = False
     version: int | None = None
+    bytes_before: int = 0
 
-    def collecting(self, before: int = 0) -> Collecting[GraphRuns]:
-        """Return how edges are collected of a source that has so many bytes before it."""
-        return Collecting(
-            GraphRuns,
-            self._scan,
-            lambda scan, stream, runs: runs.advance(stream, scan, before),
-            GraphRuns.finish,
-            GraphRuns.save,
-            GraphRuns.saved,
-        )
+    def begin_runs(self, directory: Path, memory: int, number: int) -> GraphRuns:
+        """Return empty runs of edges."""
+        return GraphRuns(directory, memory, number)
 
-    def _scan(self, how: ScanOptions, unterminated: int | None) -> KeyScan:
+    def begin_scan(self, unterminated: int | None) -> KeyScan:
+        """Begin to read the edges of rows."""
         return KeyScan(
             self.fields.names,
-            max_depth=how.max_depth,
+            max_depth=self.max_depth,
             unterminated=unterminated,
-            all_skipped=how.skipped is not None,
+            all_skipped=self.skipped is not None,
             apart=True,
         )
 
+    def advance(self, scan: KeyScan, stream: RowStream, runs: GraphRuns) -> bool:
+        """Add the edges of some rows."""
+        return runs.advance(stream, scan, self.bytes_before)
+
     def made(self, known: AnyStored) -> bool:
-        """Whether an index is as this one would be."""
+        """Whether an index has the options of this build."""
         same = (known.meta.fields, known.meta.reverse) == (self.fields, self.reverse)
         return same and self.version in (None, known.index.version)
 
     def plan(self, edges: Collected[Any], mark: SourceMark) -> GraphPlan:
-        """Return what is to be written of the edges of a source that looked like `mark`."""
+        """Return the plan to write the edges of a source that had the given mark."""
         return GraphPlan(
             self.fields,
             self.reverse,
@@ -158,7 +161,7 @@ class GraphBuild(ScanOptions):
     def write(
         self, runs: Sequence[GraphRuns], path: Path, plan: GraphPlan, opened: OpenedFile
     ) -> GraphWritten:
-        """Write the index of what is in `runs` to an empty file."""
+        """Write the entries of `runs` as an index to an empty file."""
         with explaining(opened.path):
             return graph.write_index(runs, path, plan, source=opened.path)
 

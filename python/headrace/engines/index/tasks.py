@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-    from headrace.engines.index.collect import Ends, Scanned
+    from headrace.engines.index.collect import Collector, Ends, Scanned
     from headrace.engines.index.kinds import AnyBuild
     from headrace.kernel.graph import GraphPlan, GraphWritten
     from headrace.kernel.key_index import Plan, Skipped, Written
@@ -103,13 +103,13 @@ class Scan:
         return ScanDone(parts, _saved(place), skipped)
 
     def _scanned(self, asked: AnyBuild, place: Path) -> Iterator[Scanned]:
-        collecting: Any = asked.collecting()
-        runs = collecting.runs(self.staging, asked.memory_of(1), self.number)
+        collector: Collector[Any] = asked
+        runs = collector.begin_runs(self.staging, asked.memory_of(1), self.number)
         source = self.fragments[0].source
         opened = OpenedFile(source, decoding=asked.decoding, warn=False)
         for fragment in self.fragments:
-            yield scan_fragment(fragment, opened, asked, collecting, runs, self.ends)
-        collecting.save(runs, place)
+            yield scan_fragment(fragment, opened, collector, runs, self.ends)
+        runs.save(place)
 
 
 def _wanted(_skipped: Sequence[Skipped]) -> None:
@@ -158,8 +158,9 @@ class Write:
         opened = OpenedFile(self.source, decoding=asked.decoding, warn=False)
         new = NewFile(self.staging / f"index-{uuid4().hex}", self.like)
         try:
-            saved = asked.collecting().saved
-            runs = [saved(_checked(self.staging, each)) for each in self.runs]
+            runs = [
+                asked.RUNS.saved(_checked(self.staging, each)) for each in self.runs
+            ]
             written = asked.write(runs, new.temporary, self.plan, opened)
             new.finish()
         except HeadraceError as error:

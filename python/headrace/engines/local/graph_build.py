@@ -1,7 +1,7 @@
-"""Building graph indexes, and continuing them.
+"""Building, updating and compacting graph indexes.
 
-Edges are collected by threads; the order of the index is that of its nodes, so it does not
-depend on the cuts. What an index has already is taken from there, and not read again.
+Threads collect edges; the index is in the order of its nodes, so it does not depend on the cuts.
+Edges that an index already has are taken from the index, and not read again.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _NO_SOURCE = SourceMark(0, 0, 0, 0, 0, "", "", "none")
 
 
 def as_it_was(known: StoredGraph) -> GraphBuild:
-    """Return how an index is built again."""
+    """Return the build that makes the same index again."""
     meta = known.meta
     return GraphBuild(
         meta.fields,
@@ -50,10 +50,10 @@ def as_it_was(known: StoredGraph) -> GraphBuild:
 
 
 def build(source: Source, path: Path, asked: GraphBuild) -> Built[GraphWritten]:
-    """Build the index of a source at `path`, which is replaced in one instant.
+    """Build the index of a source at `path`, which is replaced atomically.
 
-    A source that is changed meanwhile is an error; one that grows is indexed as far
-    as it was. What was a delta of the index before is removed.
+    A source that is changed meanwhile is an error; a source that grows is indexed up to its old
+    end. The delta of the old index is removed.
     """
     refuse_unless_seekable(source)
     opened = OpenedFile(source, decoding=asked.decoding)
@@ -67,22 +67,22 @@ def build(source: Source, path: Path, asked: GraphBuild) -> Built[GraphWritten]:
 def build_aside(
     sources: Sequence[Source], location: str, asked: GraphBuild
 ) -> GraphIndex:
-    """Build an index that nobody sees, and that is gone when it is let go of.
+    """Build a temporary index, which is removed with the object.
 
-    It has the edges of all sources, in order, which together are called `location`. Where a row begins is counted through all of
-    them, as if each followed the one before without a gap.
+    It has the edges of all sources, in order; errors name them `location`. Offsets of rows count
+    through all of them, as if each source followed the one before without a gap.
     """
     with TemporaryDirectory() as room:
         path = Path(room) / "graph"
         path.touch()
-        runs = new_runs(asked, asked.collecting(), path.parent)
+        runs = new_runs(asked, path.parent)
         lines, size = Lines(), 0
         for source in sources:
             opened = OpenedFile(source, decoding=asked.decoding)
-            found = collect_into(runs, opened, asked, asked.collecting(size))
+            found = collect_into(runs, opened, replace(asked, bytes_before=size))
             lines, size = lines.plus(found.lines), size + found.size
-        sort_runs(runs, asked.collecting())
-        # Nobody asks what it is of.
+        sort_runs(runs)
+        # The source of this index is never compared with anything.
         made_of = MadeOf(asked.max_line, asked.max_depth, size, size, 0, _NO_SOURCE)
         plan = GraphPlan(
             asked.fields,
@@ -101,7 +101,7 @@ def build_aside(
 def continue_aside(
     source: Source, stored: StoredGraph, asked: GraphBuild
 ) -> GraphIndex:
-    """Return an index with a delta that nobody sees, of all rows that it has not."""
+    """Return an index with a temporary delta of all rows that the index does not have."""
     with TemporaryDirectory() as room:
         path = Path(room) / "delta"
         path.touch()
@@ -112,9 +112,9 @@ def continue_aside(
 def update(
     source: Source, stored: StoredGraph, asked: GraphBuild
 ) -> Built[GraphWritten]:
-    """Write the delta of all edges that its index has not, and return what is new in it.
+    """Write a delta of all edges that the index does not have, and return the new ones.
 
-    What the index covers must have been proven. A delta that is damaged is made anew.
+    The bytes that the index covers must be proven. A damaged delta is made anew.
     """
     path = delta_of(stored.path)
     try:
@@ -131,10 +131,10 @@ def update(
 def compact(
     source: Source, stored: StoredGraph, asked: GraphBuild
 ) -> Built[GraphWritten]:
-    """Make one index of a base and its delta, in the place of the base.
+    """Merge a base and its delta into one index, which replaces the base.
 
-    What they cover must have been proven. The source is not read. Takes memory for the numbers
-    of nodes, four bytes each.
+    The bytes that they cover must be proven. The source is not read. Takes four bytes of memory
+    for each node.
     """
     opened = OpenedFile(source)
     try:
@@ -144,7 +144,7 @@ def compact(
             plan = _plan(asked, stored)
             written = write_index([runs], new.temporary, plan, source=source.location)
     except SidecarError as error:
-        # A source that was changed is said to be so, not its index.
+        # If the source was changed, that is the error, not its index.
         opened.check()
         raise damaged(source, stored, error) from None
     remove_delta(stored.path, StoredGraph)
@@ -152,7 +152,7 @@ def compact(
 
 
 def has_all_edges(stored: StoredGraph, source: Source, asked: GraphBuild) -> bool:
-    """Compare all edges of a source with those of its index."""
+    """Whether the index of a source has all its edges and no others."""
     new = build_aside(
         [source], source.location, replace(asked, version=stored.index.version)
     )
@@ -173,7 +173,7 @@ def _build(
 ) -> Built[GraphWritten]:
     """Write the index of a source to an empty file."""
     mark = mark_of(source, opened)
-    edges = collect(opened, asked, asked.collecting(), path.parent)
+    edges = collect(opened, asked, path.parent)
     written = asked.write(edges.runs, path, asked.plan(edges, mark), opened)
     return Built(path, written, edges.lines, edges.skipped)
 
@@ -181,7 +181,7 @@ def _build(
 def _continue(
     source: Source, stored: StoredGraph, asked: GraphBuild, path: Path
 ) -> Built[GraphWritten]:
-    """Write a delta to an empty file: the edges of the one that is there, and those behind it."""
+    """Write a delta to an empty file: the edges of the old delta, and the edges after them."""
     opened = OpenedFile(source, decoding=asked.decoding)
     mark = mark_of(source, opened)
     base, newest = stored.meta, stored.newest
@@ -192,7 +192,6 @@ def _continue(
         edges = collect(
             opened,
             asked,
-            asked.collecting(),
             path.parent,
             newest.coverage_end,
             before,
@@ -214,7 +213,7 @@ def _continue(
 
 
 def _plan(asked: GraphBuild, stored: StoredGraph) -> GraphPlan:
-    """Say that one index is to be written of what a base and its delta have."""
+    """Return the plan to write the entries of a base and its delta as one index."""
     whole = stored.whole
     return GraphPlan(
         asked.fields,

@@ -1,6 +1,6 @@
-"""Building key indexes, in parallel.
+"""Building key indexes in threads.
 
-The order of the index is that of the keys, so it does not depend on how rows were collected.
+The index is in the order of its keys, so it does not depend on the cuts.
 """
 
 from __future__ import annotations
@@ -16,36 +16,24 @@ from headrace.store.index.file import mark_of, refuse_unless_seekable, remove_de
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from headrace.engines.index.collect import Collected
     from headrace.engines.index.kinds import KeyBuild
-    from headrace.kernel.key_index import KeyRuns, Written
+    from headrace.kernel.key_index import Written
     from headrace.store.files.source import Source
 
 
 def build(source: Source, path: Path, asked: KeyBuild) -> Built[Written]:
-    """Build the index of a source at `path`, which is replaced in one instant.
+    """Build the index of a source at `path`, which is replaced atomically.
 
-    A source that is changed meanwhile is an error; one that grows is indexed as far
-    as it was. What was a delta of the index before is removed.
+    A source that is changed meanwhile is an error; a source that grows is indexed up to its old
+    end. The delta of the old index is removed.
     """
     refuse_unless_seekable(source)
     opened = OpenedFile(source, decoding=asked.decoding)
     refuse_unless_seekable(opened.source)
     mark = mark_of(source, opened)
     with in_place_of(path) as new:
-        keys = scan_keys(opened, asked, path.parent)
+        keys = collect(opened, asked, path.parent)
         plan = asked.plan(keys, mark)
         written = asked.write(keys.runs, new.temporary, plan, opened)
     remove_delta(path, asked.STORED)
     return Built(path, written, keys.lines, keys.skipped)
-
-
-def scan_keys(
-    opened: OpenedFile,
-    asked: KeyBuild,
-    directory: Path,
-    start: int = 0,
-    first_line: int = 0,
-) -> Collected[KeyRuns]:
-    """Take the keys of all rows from `start` on, which is where line `first_line` begins."""
-    return collect(opened, asked, asked.collecting(), directory, start, first_line)

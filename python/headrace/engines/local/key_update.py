@@ -1,6 +1,6 @@
-"""Continuing key indexes: a delta of what was appended, and one index of base and delta.
+"""Updating key indexes with a delta of the appended rows, and compacting base and delta.
 
-Of the source only what is new is read, and rows where nothing else can tell.
+Only new rows of the source are read, and old rows where only they can tell two keys apart.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from headrace.engines.index.collect import line_of
 from headrace.engines.index.kinds import Built
-from headrace.engines.local.key_build import scan_keys
+from headrace.engines.local.collect import collect
 from headrace.kernel.index_meta import HASH_BYTES, Lines
 from headrace.kernel.key_index import (
     FewBitsError,
@@ -33,10 +33,10 @@ if TYPE_CHECKING:
 
 
 def update(source: Source, stored: Stored, asked: KeyBuild) -> Built[Written]:
-    """Write the delta of all rows that its index has not, and return what is new in it.
+    """Write a delta of all rows that the index does not have, and return the new ones.
 
-    What the index covers must have been proven. A delta that is damaged, or has too many rows
-    of which nothing is known but their places, is made anew.
+    The bytes that the index covers must be proven. A delta that is damaged, or has too many rows
+    of which only the offsets are known, is made anew.
     """
     try:
         return _update(source, stored, asked)
@@ -54,12 +54,12 @@ def _update(source: Source, stored: Stored, asked: KeyBuild) -> Built[Written]:
     mark = mark_of(source, opened)
     base, newest = stored.meta, stored.newest
     path = delta_of(stored.path)
-    # What the delta knows; lines are counted from the first one of the source on.
+    # The lines of the delta; line numbers count from the first line of the source.
     known = newest.covered_lines if stored.delta else Lines()
     before = base.covered_lines.lines + known.lines
     blocks = (base.coverage_end // HASH_BYTES, newest.coverage_end // HASH_BYTES)
     with in_place_of(path) as new, explaining(source.location):
-        keys = scan_keys(opened, asked, path.parent, newest.coverage_end, before)
+        keys = collect(opened, asked, path.parent, newest.coverage_end, before)
         plan = asked.plan(keys, mark)._replace(
             lines=known.plus(keys.lines),
             plain_numbers=newest.plain_numbers and keys.plain_numbers,
@@ -77,10 +77,10 @@ def _update(source: Source, stored: Stored, asked: KeyBuild) -> Built[Written]:
 
 
 def compact(source: Source, stored: Stored) -> Built[Written]:
-    """Make one index of a base and its delta, in the place of the base.
+    """Merge a base and its delta into one index, which replaces the base.
 
-    What they cover must have been proven: rows are read where only they can tell whether
-    two keys are one. Raises `FewBitsError` where a new index would know more of its keys.
+    The bytes that they cover must be proven: rows are read where only they can tell whether
+    two keys are the same. Raises `FewBitsError` where a new index needs more bits of its keys.
     """
     opened = OpenedFile(source)
     whole = stored.whole
@@ -105,7 +105,7 @@ def compact(source: Source, stored: Stored) -> Built[Written]:
                 kept=Kept(stored.index, opened.data, whole=True),
             )
     except SidecarError as error:
-        # A source that was changed is said to be so, not its index.
+        # If the source was changed, that is the error, not its index.
         opened.check()
         raise damaged(source, stored, error) from None
     remove_delta(stored.path, Stored)
@@ -113,7 +113,7 @@ def compact(source: Source, stored: Stored) -> Built[Written]:
 
 
 def restamp(source: Source, stored: AnyStored) -> None:
-    """For an index of any kind, write down what a source looks like now whose bytes were proven to be the same."""
+    """Write the present mark of a source, whose bytes are proven, into its index of any kind."""
     mark = mark_of(source, OpenedFile(source))
     try:
         with in_place_of(stored.newest_path) as new, explaining(source.location):
@@ -123,7 +123,7 @@ def restamp(source: Source, stored: AnyStored) -> None:
 
 
 def damaged(source: Source, stored: AnyStored, error: SidecarError) -> KeyIndexError:
-    """Say that an index of any kind is damaged."""
+    """Return the error that an index of any kind is damaged."""
     return stored.ERROR(
         source.location, str(stored.newest_path), "corrupt", error.damage
     )
