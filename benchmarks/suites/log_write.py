@@ -126,14 +126,14 @@ def kept_log(size: int) -> Path:
 
 def rebuilt(directory: str) -> Outcome:
     """Make a lost index again; every line is checked."""
-    from headrace import Log, recover_log
+    from headrace import Log
 
     with scratch() as making:
         shutil.copytree(directory, making / "log")
         for index in (making / "log").glob("*.idx"):
             index.unlink()
         with Meter() as meter:
-            recover_log(making / "log")
+            Log(making / "log").recover()
         return Outcome(len(Log(making / "log")), meter.figures)
 
 
@@ -172,7 +172,7 @@ def build(settings: Settings) -> Benchmark:
     index = Question(
         "a lost index",
         (
-            probe("headrace recover_log", rebuilt, directory, **headrace),
+            probe("headrace Log.recover", rebuilt, directory, **headrace),
             probe("newlines, plain Python", counted, directory),
         ),
         size,
@@ -194,7 +194,7 @@ def build(settings: Settings) -> Benchmark:
                 count / RECORDS_A_SECOND,
             ),
             AtMost(
-                Ref(index.label, "headrace recover_log"),
+                Ref(index.label, "headrace Log.recover"),
                 "time",
                 size / REBUILT_A_SECOND,
             ),

@@ -19,9 +19,8 @@ if TYPE_CHECKING:
     from headrace.api.index.graph import GraphIndex
     from headrace.api.index.key import KeyIndex
     from headrace.api.join import JoinResult, join
-    from headrace.api.log.log import Log, LogWriter, recover_log
-    from headrace.api.log.maintenance import retain_log, seal_log
-    from headrace.api.log.replay import Replay
+    from headrace.api.log.log import Log
+    from headrace.api.log.writer import LogWriter
     from headrace.api.open import open
     from headrace.api.query import (
         collect_ndjson,
@@ -48,8 +47,6 @@ if TYPE_CHECKING:
     from headrace.kernel.version import __version__
     from headrace.pipeline.spec import Pipeline
     from headrace.store.files.atomic import replace_file
-    from headrace.store.log.backup.backup import backup_log, verify_log_backup
-    from headrace.store.log.backup.restore import restore_log
     from headrace.store.rows.demand import Capabilities, Lanes
     from headrace.store.rows.provider import Position, RowProvider
     from headrace.store.shards.shard_set import ShardSet
@@ -67,18 +64,16 @@ _HOMES = {
     "Lanes": "headrace.store.rows.demand",
     "LineWriter": "headrace.store.shards.write.line_writer",
     "Log": "headrace.api.log.log",
-    "LogWriter": "headrace.api.log.log",
+    "LogWriter": "headrace.api.log.writer",
     "Pipeline": "headrace.pipeline.spec",
     "Position": "headrace.store.rows.provider",
     "QueryResult": "headrace.api.results",
-    "Replay": "headrace.api.log.replay",
     "RowIndexer": "headrace.api.row_indexer",
     "RowProvider": "headrace.store.rows.provider",
     "ShardSet": "headrace.store.shards.shard_set",
     "ShardWriter": "headrace.api.shards",
     "Stats": "headrace.kernel.tally",
     "__version__": "headrace.kernel.version",
-    "backup_log": "headrace.store.log.backup.backup",
     "collect_ndjson": "headrace.api.query",
     "collect_ndjson_multi": "headrace.api.query",
     "collect_ndjson_named": "headrace.api.query",
@@ -93,18 +88,13 @@ _HOMES = {
     "open": "headrace.api.open",
     "query": "headrace.api.query",
     "read_shards": "headrace.api.shards",
-    "recover_log": "headrace.api.log.log",
     "replace_file": "headrace.store.files.atomic",
-    "restore_log": "headrace.store.log.backup.restore",
-    "retain_log": "headrace.api.log.maintenance",
     "run_ndjson": "headrace.api.query",
     "run_ndjson_multi": "headrace.api.query",
     "run_ndjson_named": "headrace.api.query",
     "run_ndjson_par": "headrace.api.query",
     "run_ndjson_rev": "headrace.api.query",
     "run_ndjson_stream": "headrace.api.query",
-    "seal_log": "headrace.api.log.maintenance",
-    "verify_log_backup": "headrace.store.log.backup.backup",
 }
 
 __all__ = [
@@ -123,14 +113,12 @@ __all__ = [
     "Pipeline",
     "Position",
     "QueryResult",
-    "Replay",
     "RowIndexer",
     "RowProvider",
     "ShardSet",
     "ShardWriter",
     "Stats",
     "__version__",
-    "backup_log",
     "collect_ndjson",
     "collect_ndjson_multi",
     "collect_ndjson_named",
@@ -145,18 +133,13 @@ __all__ = [
     "open",
     "query",
     "read_shards",
-    "recover_log",
     "replace_file",
-    "restore_log",
-    "retain_log",
     "run_ndjson",
     "run_ndjson_multi",
     "run_ndjson_named",
     "run_ndjson_par",
     "run_ndjson_rev",
     "run_ndjson_stream",
-    "seal_log",
-    "verify_log_backup",
 ]
 
 

@@ -2,9 +2,9 @@
 
 import pytest
 
-from headrace import Log, LogWriter, recover_log
+from headrace import Log, LogWriter
 from headrace import open as open_rows
-from headrace.api.log.log import open_recovered
+from headrace.api.log.recovery import open_recovered
 from headrace.errors import HeadraceWarning, LineGivenUpError, LogFileMissingError
 
 
@@ -36,7 +36,7 @@ class TestAfterAPowerFailure:
     def test_lines_without_entries_are_said_to_be_missing(self, log, question):
         with pytest.warns(HeadraceWarning, match="the last 4 bytes are not committed"):
             assert question(log) == 1
-        recover_log(log)
+        Log(log).recover()
         assert question(log) == 3
 
     def test_a_writer_at_work_is_no_crash(self, tmp_path):
@@ -78,7 +78,7 @@ class TestLinesThatWereGivenUp:
         log = written(tmp_path / "log", 25, rotate_rows=10)
         path = log / f"{10:020d}.jsonl"
         path.write_bytes(path.read_bytes()[:35])
-        recover_log(log, repair=True)
+        Log(log).recover(repair=True)
         return log
 
     def test_as_a_sequence_it_has_the_lines_that_are_there(self, log):

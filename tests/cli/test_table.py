@@ -83,7 +83,7 @@ def playground(numbers, tmp_path):
     subprocess.run(["gzip", "-k", "app.jsonl"], cwd=tmp_path, check=True)
     with headrace.LogWriter(tmp_path / "trades") as log:
         log.append_lines(b"".join(app))
-    headrace.backup_log(tmp_path / "trades", tmp_path / "trades.backup")
+    headrace.Log(tmp_path / "trades").backup(tmp_path / "trades.backup")
     with headrace.ShardWriter(tmp_path / "shards") as writer:
         writer.write_lines(b"".join(app))
     return tmp_path

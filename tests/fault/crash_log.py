@@ -95,12 +95,12 @@ class Child:
 
 
 def recovering(directory):
-    headrace.recover_log(directory)
+    headrace.Log(directory).recover()
 
 
 def keeping(directory):
-    headrace.seal_log(directory)
-    headrace.retain_log(directory, max_bytes=KEPT_BYTES)
+    headrace.Log(directory).seal()
+    headrace.Log(directory).retain(retain_bytes=KEPT_BYTES)
 
 
 def killed_while(act, directory, seconds):

@@ -6,7 +6,7 @@ import random
 import warnings
 
 import headrace
-from headrace.api.log.log import open_recovered
+from headrace.api.log.recovery import open_recovered
 from headrace.errors import HeadraceError, HeadraceWarning, UnwritableError
 from headrace.store.log.report.check import check_log
 
@@ -60,7 +60,7 @@ def refuse_unless_sound(directory, acknowledged, sent, removable=none):
     before, shown = lines_of(directory)
     if (directory / "manifest.json").exists():
         # A reader leaves bytes that are no record where they are; a writer does not.
-        headrace.recover_log(directory)
+        headrace.Log(directory).recover()
     removed, found = lines_of(directory)
     assert removed == before
     assert found[: len(shown)] == shown, "recovery took lines away"
@@ -71,7 +71,7 @@ def refuse_unless_sound(directory, acknowledged, sent, removable=none):
     assert removed in removable(last), f"{removed} lines were removed"
     before = everything(directory) if directory.exists() else {}
     if "manifest.json" in before:
-        report = headrace.recover_log(directory)
+        report = headrace.Log(directory).recover()
         assert report.actions == [], report
         assert everything(directory) == before, "recovering again changed it"
         wrong = [each for each in check_log(directory, deep=True) if each.faults]

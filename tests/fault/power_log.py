@@ -27,9 +27,9 @@ WAYS = (
     {"durability": "data", "rotate_rows": 1},
     {"durability": "interval", "interval": 1000.0, "rotate_rows": 9},
     {"durability": "os", "rotate_rows": 11},
-    {"durability": "data", "rotate_rows": 6, "compress": "zstd"},
-    {"durability": "always", "rotate_rows": 5, "compress": "gzip"},
-    {"durability": "os", "rotate_rows": 4, "compress": "zstd"},
+    {"durability": "data", "rotate_rows": 6, "codec": "zstd"},
+    {"durability": "always", "rotate_rows": 5, "codec": "gzip"},
+    {"durability": "os", "rotate_rows": 4, "codec": "zstd"},
 )
 """How logs are written; where segments are compressed, old ones are removed as well."""
 
@@ -48,13 +48,13 @@ def recorded(root, options, make=Recorder):
                 for until in (*range(start + 7, stop, 7), stop):
                     append_until(writer, writer.last_line, until, acknowledge)
                     writer.wait_for_upkeep()
-                if "compress" in options:
+                if "codec" in options:
                     removing(recorder, writer.retain, stop // 3)
                 assert writer.upkeep_failures == []
             recorder.acknowledge(stop)
-            if "compress" in options:
-                headrace.seal_log(root / LOG)
-                removing(recorder, partial(headrace.retain_log, root / LOG), stop // 2)
+            if "codec" in options:
+                headrace.Log(root / LOG).seal()
+                removing(recorder, headrace.Log(root / LOG).retain, stop // 2)
     return recorder.calls
 
 

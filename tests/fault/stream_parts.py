@@ -27,7 +27,7 @@ def write(directory):
     logs = [
         # Small segments, so that they fill up and are compressed all the time.
         headrace.LogWriter(
-            Path(directory, name), durability="os", rotate_rows=2000, compress="zstd"
+            Path(directory, name), durability="os", rotate_rows=2000, codec="zstd"
         )
         for name in LOGS
     ]

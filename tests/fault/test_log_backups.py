@@ -27,8 +27,8 @@ def lines_of(backup, target):
     """Return what a backup that is sound gives back, None if there is none yet."""
     if not (backup / "backup.json").exists():
         return None
-    assert not any(file.faults for file in headrace.verify_log_backup(backup))
-    headrace.restore_log(backup, target)
+    assert not any(file.faults for file in headrace.Log.verify(backup))
+    headrace.Log.restore(backup, target)
     return [row["n"] for row in headrace.Log(target)]
 
 
@@ -38,15 +38,15 @@ def test_a_backup_that_fails_at_any_call(root, fault):
     for at in count(1):
         log, backup = root / f"{at}", root / f"{at}.backup"
         append(log, 0, 6)
-        headrace.backup_log(log, backup)
+        headrace.Log(log).backup(backup)
         append(log, 6, 11)
         system = FailingSystem(at, fault)
         with dying(system), suppress(HeadraceError):
-            headrace.backup_log(log, backup)
+            headrace.Log(log).backup(backup)
         found = lines_of(backup, root / f"{at}.back")
         assert found in (list(range(6)), list(range(11)))
         failures += len(found) == 6
-        headrace.backup_log(log, backup)
+        headrace.Log(log).backup(backup)
         assert lines_of(backup, root / f"{at}.again") == list(range(11))
         assert {path.name for path in backup.iterdir()} <= {
             "backup.json",
@@ -65,9 +65,9 @@ def test_a_first_backup_that_fails_at_any_call(root, fault):
         backup = root / f"{at}.backup"
         system = FailingSystem(at, fault)
         with dying(system), suppress(HeadraceError):
-            headrace.backup_log(log, backup)
+            headrace.Log(log).backup(backup)
         assert lines_of(backup, root / f"{at}.back") in (None, list(range(6)))
-        headrace.backup_log(log, backup)
+        headrace.Log(log).backup(backup)
         assert lines_of(backup, root / f"{at}.again") == list(range(6))
         if system.failed is None:
             break
@@ -78,12 +78,12 @@ def test_a_first_backup_that_fails_at_any_call(root, fault):
 def test_a_restore_that_fails_at_any_call(root, fault):
     log, backup = root / "log", root / "backup"
     append(log, 0, 6)
-    headrace.backup_log(log, backup)
+    headrace.Log(log).backup(backup)
     for at in count(1):
         target = root / str(at)
         system = FailingSystem(at, fault)
         with dying(system), suppress(HeadraceError):
-            headrace.restore_log(backup, target)
+            headrace.Log.restore(backup, target)
         if target.exists():
             assert len(headrace.Log(target)) == 6
         else:

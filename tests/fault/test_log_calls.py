@@ -141,7 +141,7 @@ def test_recovery_killed_at_any_call(root, fault):
         (directory / "manifest.json").unlink()
         system = FailingSystem(at, fault)
         with dying(system):
-            headrace.recover_log(directory)
+            headrace.Log(directory).recover()
         refuse_unless_sound(directory, 8, 8)
         kept = [path.read_bytes() for path in (directory / "quarantine").iterdir()]
         assert torn in kept
@@ -159,8 +159,8 @@ def recover_times_killed_at(directory, at, fault):
     (directory / f"{0:020d}.jsonl.idx").unlink()
     system = FailingSystem(at, fault)
     with dying(system):
-        headrace.recover_log(directory)
-    headrace.recover_log(directory)
+        headrace.Log(directory).recover()
+    headrace.Log(directory).recover()
     return system
 
 
@@ -209,8 +209,8 @@ def test_entries_made_again_by_a_repair_killed_at_any_call(root, fault):
             index.write_bytes(content)
         system = FailingSystem(at, fault)
         with dying(system):
-            headrace.recover_log(directory, repair=True)
-        headrace.recover_log(directory, repair=True)
+            headrace.Log(directory).recover(repair=True)
+        headrace.Log(directory).recover(repair=True)
         log = headrace.Log(directory)
         assert list(log) == [*range(1000, 1005)]
         assert list(log.range(since=1001, until=1004)) == [1001, 1002, 1003]
@@ -223,14 +223,14 @@ def write_and_keep(directory, acknowledge, removing):
     """Append and rotate, compress and remove: beside a writer, and without one."""
     with headrace.LogWriter(directory, rotate_rows=2) as writer:
         append_until(writer, 0, 5, acknowledge)
-    headrace.seal_log(directory, keep_plain=1)
-    with headrace.LogWriter(directory, rotate_rows=2, compress="gzip") as writer:
+    headrace.Log(directory).seal(keep_plain=1)
+    with headrace.LogWriter(directory, rotate_rows=2, codec="gzip") as writer:
         append_until(writer, 5, RECORDS, acknowledge)
         writer.wait_for_upkeep()
         removing(range(3))
         writer.retain(before_line=3)
     removing(range(2, 5))
-    headrace.retain_log(directory, before_line=5)
+    headrace.Log(directory).retain(before_line=5)
     removing(range(4, 5))
 
 
@@ -265,7 +265,7 @@ def test_compressing_and_removing_killed_at_any_call(root, fault):
             return now
 
         found = refuse_unless_sound(directory, acknowledged[-1], RECORDS, allowed)
-        with headrace.LogWriter(directory, rotate_rows=2, compress="zstd") as writer:
+        with headrace.LogWriter(directory, rotate_rows=2, codec="zstd") as writer:
             append_until(writer, found, RECORDS, lambda _number: None)
             writer.wait_for_upkeep()
             assert writer.upkeep_failures == []
@@ -325,10 +325,10 @@ def kept(directory, *, beside_a_writer):
     """Compress and remove; whether that was done."""
     try:
         if not beside_a_writer:
-            headrace.seal_log(directory)
-            headrace.retain_log(directory, before_line=5)
+            headrace.Log(directory).seal()
+            headrace.Log(directory).retain(before_line=5)
             return True
-        with headrace.LogWriter(directory, compress="zstd") as writer:
+        with headrace.LogWriter(directory, codec="zstd") as writer:
             writer.wait_for_upkeep()
             writer.retain(before_line=5)
             failed = bool(writer.upkeep_failures)

@@ -61,7 +61,7 @@ def test_a_writer_that_does_not_sync_is_caught(make):
         power_log.run(CUTS, 1, make)
 
 
-COMPRESSING = tuple(way for way in power_log.WAYS if "compress" in way)
+COMPRESSING = tuple(way for way in power_log.WAYS if "codec" in way)
 
 
 class PlainRemovedEarly(Recorder):

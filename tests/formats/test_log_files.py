@@ -36,7 +36,7 @@ def test_version_1_is_read(version_1):
 
 
 def test_version_1_is_gone_on_with(version_1):
-    assert headrace.recover_log(version_1).actions == []
+    assert headrace.Log(version_1).recover().actions == []
     with headrace.LogWriter(version_1, time="$.E") as log:
         assert log.append(9) == 10
     assert list(headrace.Log(version_1)) == [*VALUES, 9]
@@ -47,7 +47,7 @@ def test_version_1_is_found_again_without_indexes(version_1):
     assert len(before) == 3
     for name in before:
         (version_1 / name).unlink()
-    headrace.recover_log(version_1)
+    headrace.Log(version_1).recover()
     assert list(headrace.Log(version_1)) == VALUES
     for name, content in before.items():
         made = (version_1 / name).read_bytes()
@@ -105,4 +105,4 @@ def test_a_newer_version_is_refused_by_its_number(version_1):
     path = version_1 / "manifest.json"
     path.write_bytes(path.read_bytes().replace(b'"version": 1', b'"version": 2'))
     with pytest.raises(LogDamagedError, match="this headrace reads version 1"):
-        headrace.Log(version_1)
+        headrace.Log(version_1).first_line

@@ -19,7 +19,7 @@ def write(directory, times, rotate_rows, sealed):
     ) as log:
         log.append_many({"n": n, "t": time} for n, time in enumerate(times))
     if sealed:
-        headrace.seal_log(directory, codec=sealed)
+        headrace.Log(directory).seal(codec=sealed)
 
 
 def numbers(directory, since, until):

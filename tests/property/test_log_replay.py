@@ -41,8 +41,8 @@ def test_the_order(
     before = reader._ROWS_AT_ONCE
     reader._ROWS_AT_ONCE = at_once
     try:
-        with headrace.Replay(
-            directory, since=since, until=until, start=start, threads=threads
+        with headrace.Log(directory).replay(
+            since=since, until=until, from_line=start, threads=threads
         ) as replay:
             found = list(replay)
     finally:
@@ -59,10 +59,10 @@ def test_going_on_from_a_position(tmp_path_factory, logs, cut):
     for name, times in logs.items():
         with headrace.LogWriter(directory / name, durability="os", time="$") as log:
             log.append_many(sorted(times))
-    with headrace.Replay(directory) as replay:
+    with headrace.Log(directory).replay() as replay:
         everything = list(replay)
     first = []
-    with headrace.Replay(directory) as replay:
+    with headrace.Log(directory).replay() as replay:
         for record in replay:
             if len(first) == cut:
                 break
@@ -71,5 +71,5 @@ def test_going_on_from_a_position(tmp_path_factory, logs, cut):
         start = dict(replay.next_lines)
         if len(first) < len(everything) and len(first) == cut:
             start[record.partition] = record.line
-    with headrace.Replay(directory, start=start) as replay:
+    with headrace.Log(directory).replay(from_line=start) as replay:
         assert first + list(replay) == everything

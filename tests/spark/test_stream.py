@@ -143,7 +143,7 @@ def test_lines_that_retention_removed(run, tmp_path):
     append_log(log, range(300))
     run(log)
     append_log(log, range(300, 650))
-    headrace.retain_log(log, before_line=501)
+    headrace.Log(log).retain(before_line=501)
     with pytest.raises(Exception, match="lines 301 to 500 are gone before they were"):
         run(log)
     run(log, onDataLoss="skip")

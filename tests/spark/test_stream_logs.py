@@ -99,7 +99,7 @@ def test_compression_does_not_move_a_place(log):
     stream = Stream(log, maxRowsPerTrigger=130)
     found = stream.batch()
     planned = stream.plan()
-    headrace.seal_log(log)
+    headrace.Log(log).seal()
     assert not (log / f"{100:020d}.jsonl").exists()
     stream.restart()
     found += stream.run(planned) + stream.rest()
@@ -111,7 +111,7 @@ def test_tasks_find_lines_that_were_compressed_since_they_were_planned(log):
     end = stream.reader.latestOffset(stream.reader.initialOffset(), EVERYTHING)
     tasks = stream.reader.partitions(stream.reader.initialOffset(), end)
     append_log(log, range(350, 450))  # the last segment is full now, too
-    headrace.seal_log(log)
+    headrace.Log(log).seal()
     assert len(list(log.glob("*.zst"))) == 4
     rows = [
         row["_raw"]
@@ -125,7 +125,7 @@ def test_tasks_find_lines_that_were_compressed_since_they_were_planned(log):
 def test_lines_that_retention_removed_are_an_error_that_names_them(log):
     stream = Stream(log, maxRowsPerTrigger=130)
     found = stream.batch()
-    headrace.retain_log(log, before_line=201)
+    headrace.Log(log).retain(before_line=201)
     with pytest.raises(
         StreamLossError, match=r"lines 131 to 200 are gone .*onDataLoss"
     ):
@@ -139,7 +139,7 @@ def test_lines_that_retention_removed_are_an_error_that_names_them(log):
 def test_lines_that_are_gone_before_a_batch_is_done_again(log):
     stream = Stream(log, onDataLoss="skip")
     planned = stream.plan()
-    headrace.retain_log(log, before_line=201)
+    headrace.Log(log).retain(before_line=201)
     with pytest.warns(HeadraceWarning, match="lines 1 to 200 are gone"):
         assert lines(stream.run(planned)) == expected(range(200, 350))
 
@@ -149,7 +149,7 @@ def test_a_segment_that_is_removed_between_plan_and_task_stops_the_query_once(lo
     planned = stream.plan()
     start, end = stream.end, json.loads(planned)
     tasks = stream.reader.partitions(start, end)
-    headrace.retain_log(log, before_line=201)
+    headrace.Log(log).retain(before_line=201)
     with pytest.raises(SourceChangedError, match="lines 1 to 100 of the log"):
         list(stream.reader.read(tasks[0]))
     # The same batch is done again, and has what is left of it.
@@ -161,7 +161,7 @@ def test_a_segment_that_is_removed_between_plan_and_task_stops_the_query_once(lo
 
 
 def test_a_new_query_begins_with_the_first_line_that_is_there(log):
-    headrace.retain_log(log, before_line=201)
+    headrace.Log(log).retain(before_line=201)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         stream = Stream(log, maxRowsPerTrigger=90)
@@ -171,7 +171,7 @@ def test_a_new_query_begins_with_the_first_line_that_is_there(log):
     # Of what came later than it began, nothing may be gone.
     stream = Stream(log, maxRowsPerTrigger=20)
     stream.batch()
-    headrace.retain_log(log, before_line=301)
+    headrace.Log(log).retain(before_line=301)
     with pytest.raises(StreamLossError, match="lines 221 to 300 are gone"):
         stream.batch()
 
@@ -179,7 +179,7 @@ def test_a_new_query_begins_with_the_first_line_that_is_there(log):
 def test_retention_behind_the_reader_is_no_matter(log):
     stream = Stream(log)
     stream.rest()
-    headrace.retain_log(log, before_line=301)
+    headrace.Log(log).retain(before_line=301)
     append_log(log, range(350, 360))
     with warnings.catch_warnings():
         warnings.simplefilter("error")

@@ -104,7 +104,7 @@ def test_logs(tmp_path_factory, steps, budget):
                 append_log(directory / name, ids, rotate_rows=7)
             case ("compress",):
                 for name in schedule.counts:
-                    headrace.seal_log(directory / name)
+                    headrace.Log(directory / name).seal()
             case _:
                 schedule.do(step)
     by_name = schedule.end()

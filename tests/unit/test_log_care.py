@@ -13,7 +13,7 @@ import time
 import pytest
 
 import headrace
-from headrace.api.log.log import open_recovered
+from headrace.api.log.recovery import open_recovered
 from headrace.errors import (
     HeadraceWarning,
     LogDamagedError,
@@ -77,7 +77,7 @@ class TestTimesOfRecords:
             writer.append_many([{"t": f"2026-01-0{n}T00:00:00Z"} for n in range(1, 9)])
         before = list(sources_of(tmp_path / "log"))
         next((tmp_path / "log").glob("*.idx")).unlink()
-        headrace.recover_log(tmp_path / "log")
+        headrace.Log(tmp_path / "log").recover()
         assert list(sources_of(tmp_path / "log")) == before
 
 
@@ -170,9 +170,9 @@ class TestForgedManifests:
         "asked",
         [
             open_recovered,
-            headrace.recover_log,
+            lambda log: headrace.Log(log).recover(),
             log_stats,
-            headrace.Log,
+            lambda log: headrace.Log(log).first_line,
             headrace.open,
             headrace.LogWriter,
             lambda log: list(check_log(log)),
@@ -206,7 +206,7 @@ class TestCheck:
             "its index ends behind line 2, but line 5 was durable"
         ]
         assert checked.remade
-        headrace.recover_log(log)
+        headrace.Log(log).recover()
         (checked,) = check_log(log)
         assert not checked.faults
 
@@ -230,7 +230,7 @@ class TestAFullDisk:
     def test_retention_makes_room_for_its_manifest(self, tmp_path):
         log = written(tmp_path / "log", 10, rotate_rows=2)
         with using(self.Full()):
-            removed = headrace.retain_log(log, before_line=7)
+            removed = headrace.Log(log).retain(before_line=7)
         assert removed.lines == 6
         assert [row["i"] for row in headrace.Log(log)] == [6, 7, 8, 9]
 
@@ -248,8 +248,8 @@ class TestAFullDisk:
 
         log = written(tmp_path / "log", 10, rotate_rows=2)
         with using(Killed()), pytest.raises(KeyboardInterrupt):
-            headrace.retain_log(log, before_line=7)
-        headrace.recover_log(log)
+            headrace.Log(log).retain(before_line=7)
+        headrace.Log(log).recover()
         assert [row["i"] for row in headrace.Log(log)] == list(range(10))
 
 
@@ -259,7 +259,7 @@ class TestTheTail:
         data = next(log.glob("*.jsonl"))
         with data.open("ab") as file:
             file.write(b'{"torn')
-        headrace.recover_log(log, tail="keep")
+        headrace.Log(log).recover(tail="keep")
         content = data.read_bytes()
         for _ in range(2):
             _reader, actions = open_recovered(log)
@@ -271,7 +271,7 @@ class TestTheTail:
 class TestLeftovers:
     def test_a_restore_removes_those_of_killed_ones(self, tmp_path):
         log = written(tmp_path / "log", 3)
-        headrace.backup_log(log, tmp_path / "backup")
+        headrace.Log(log).backup(tmp_path / "backup")
         for name in ("killed", "begun"):
             left = tmp_path / f".new.tmp-1-{name.encode().hex()[:8]}"
             left.mkdir()
@@ -285,7 +285,7 @@ class TestLeftovers:
         at_work.mkdir()
         with (at_work / "LOCK").open("wb") as file:
             fcntl.flock(file, fcntl.LOCK_EX)
-            headrace.restore_log(tmp_path / "backup", tmp_path / "new")
+            headrace.Log.restore(tmp_path / "backup", tmp_path / "new")
         left = {path.name for path in tmp_path.iterdir()}
         assert left == {"log", "backup", "new", other.name, at_work.name}
         assert len(headrace.Log(tmp_path / "new")) == 3
@@ -308,8 +308,8 @@ class TestWarnings:
             written(tmp_path / "log", 1)
 
     def test_a_level_without_a_codec(self, tmp_path):
-        with pytest.raises(UsageError, match="give compress as well"):
-            headrace.LogWriter(tmp_path / "log", compress_level=3)
+        with pytest.raises(UsageError, match="give the codec"):
+            headrace.LogWriter(tmp_path / "log", level=3)
 
     def test_times_of_writing_that_are_ahead(self, tmp_path, monkeypatch):
         now = time.time_ns()
@@ -335,7 +335,7 @@ class TestAGrowingSource:
     def test_it_has_its_lines_when_its_segment_is_full(self, tmp_path, codec):
         rows = self.opened(tmp_path / "log")
         if codec is not None:
-            headrace.seal_log(tmp_path / "log", codec=codec)
+            headrace.Log(tmp_path / "log").seal(codec=codec)
         expected = [{"i": i} for i in range(700)]
         assert rows.query("i").to_list() == list(range(700))
         assert list(rows) == expected
@@ -383,7 +383,7 @@ class TestMessages:
         log = written(tmp_path / "log", 3)
         with next(log.glob("*.jsonl")).open("ab") as file:
             file.write(b"{}")
-        (action,) = headrace.recover_log(log).actions
+        (action,) = headrace.Log(log).recover().actions
         assert (action.action, action.rows) == ("completed", 1)
 
     def test_arguments_have_their_names_on_the_command_line(self, tmp_path):

@@ -52,7 +52,7 @@ QUESTIONS = {
 def test_a_sound_log_answers(log, question, codec):
     before = QUESTIONS[question](log)
     if codec is not None:
-        headrace.seal_log(log, codec=codec)
+        headrace.Log(log).seal(codec=codec)
     assert QUESTIONS[question](log) == before
 
 
@@ -102,7 +102,7 @@ def test_a_count_is_that_of_the_manifest_or_an_error(log):
 @pytest.mark.parametrize("codec", ["zstd", "gzip"])
 @pytest.mark.parametrize("question", QUESTIONS)
 def test_a_compressed_segment_of_zeros_is_an_error(log, codec, question):
-    headrace.seal_log(log, codec=codec)
+    headrace.Log(log).seal(codec=codec)
     path = next(log.glob("*.jsonl.*z*"))
     path.write_bytes(bytes(path.stat().st_size))
     with pytest.raises(LogDamagedError, match=f"begin as {codec} does"):
@@ -113,7 +113,7 @@ def test_a_compressed_segment_of_zeros_is_an_error(log, codec, question):
 def test_segments_that_changed_places_are_an_error(tmp_path, question):
     with headrace.LogWriter(tmp_path / "log", rotate_rows=5) as writer:
         writer.append_many([{"i": i} for i in range(10)] + [{"i": 0}] * 5)
-    headrace.seal_log(tmp_path / "log")
+    headrace.Log(tmp_path / "log").seal()
     first, second = sorted((tmp_path / "log").glob("*.zst"))
     content = first.read_bytes(), second.read_bytes()
     if len(content[0]) != len(content[1]):
@@ -134,7 +134,7 @@ def test_an_index_that_is_gone_says_how_it_comes_back(log, question, base):
     assert caught.value.path == str(index)
     assert "`headrace log recover` makes it again" in str(caught.value)
     assert "--repair" not in str(caught.value)
-    headrace.recover_log(log)
+    headrace.Log(log).recover()
     assert list(headrace.open(log)) == ROWS
 
 
@@ -151,7 +151,7 @@ def test_a_manifest_that_is_gone_is_an_error(log):
     (log / "manifest.json").unlink()
     with pytest.raises(LogFileMissingError, match="`headrace log recover` makes it"):
         headrace.open(log)
-    headrace.recover_log(log)
+    headrace.Log(log).recover()
     assert list(headrace.open(log)) == ROWS
 
 
@@ -163,7 +163,7 @@ def test_no_bit_can_lie(tmp_path, codec):
     with headrace.LogWriter(log, rotate_rows=4) as writer:
         writer.append_many(ROWS[:6])
     if codec is not None:
-        headrace.seal_log(log, codec=codec)
+        headrace.Log(log).seal(codec=codec)
     chance = random.Random(17)
     files = [path for path in log.iterdir() if path.name.startswith(segment(log).name)]
     assert len(files) == 2

@@ -114,7 +114,7 @@ def test_lines_that_a_repair_gave_up(tmp_path):
         log.append_many(range(10, 17))
     path = tmp_path / f"{3:020d}.jsonl"
     path.write_bytes(path.read_bytes().replace(b"14", b"15")[:-3])
-    headrace.recover_log(tmp_path, repair=True)
+    headrace.Log(tmp_path).recover(repair=True)
     with pytest.raises(LinesGoneError, match="lines 5 to 6"):
         numbers(follower(tmp_path))
     found = follower(tmp_path, gone="skip")
@@ -152,7 +152,7 @@ def test_follow_in_python(tmp_path):
     with pytest.raises(UsageError, match="gone"):
         next(log.follow(gone="maybe"))
     with pytest.raises(
-        UsageError, match=r"first \(--from\) must be a positive integer, not 0"
+        UsageError, match=r"from_line \(--from\) must be a positive integer, not 0"
     ):
         next(log.follow(0))
 
@@ -187,7 +187,7 @@ def test_times_that_recovery_made_again(tmp_path):
         writer.append_many(range(5))
     os.utime(tmp_path / f"{0:020d}.jsonl", (5, 5))
     (tmp_path / f"{0:020d}.jsonl.idx").unlink()
-    headrace.recover_log(tmp_path)
+    headrace.Log(tmp_path).recover()
     log = headrace.Log(tmp_path)
     assert list(log.range(since=5000, until=5001)) == [0, 1]
     assert list(log.range(since=5001)) == [2, 3, 4]
@@ -196,7 +196,7 @@ def test_times_that_recovery_made_again(tmp_path):
 def test_through_compression_and_retention(tmp_path):
     """The writer compresses and removes full segments while they are followed."""
     with headrace.LogWriter(
-        tmp_path, rotate_rows=5, compress="zstd", retain_bytes=6000
+        tmp_path, rotate_rows=5, codec="zstd", retain_bytes=6000
     ) as log:
         found, seen = follower(tmp_path), []
         for n in range(1, 200):
@@ -217,13 +217,13 @@ def test_times_of_compressed_segments(tmp_path):
     expected = [time for time in times if 10 <= time < 30]
     log = headrace.Log(tmp_path / "log")
     assert list(log.range(since=10, until=30)) == expected
-    with headrace.Replay(tmp_path) as replay:
+    with headrace.Log(tmp_path).replay() as replay:
         played = list(replay)
-    headrace.seal_log(tmp_path / "log")
+    headrace.Log(tmp_path / "log").seal()
     assert list(log.range(since=10, until=30)) == expected
-    with headrace.Replay(tmp_path) as replay:
+    with headrace.Log(tmp_path).replay() as replay:
         assert list(replay) == played
-    headrace.retain_log(tmp_path / "log", before_line=20)
+    headrace.Log(tmp_path / "log").retain(before_line=20)
     assert log.last_line == 60
     assert list(log.range(since=10, until=30)) == [
         time for time in times[18:] if 10 <= time < 30

@@ -6,7 +6,7 @@ import signal
 import pytest
 
 import headrace
-from headrace.api.log.log import open_recovered
+from headrace.api.log.recovery import open_recovered
 from headrace.errors import LogDamagedError
 from headrace.store.log.report.check import check_log
 from headrace.store.log.report.stats import log_stats
@@ -46,15 +46,15 @@ def check(log):
 
 OPENED_BY = {
     "cat": cat,
-    "recover": headrace.recover_log,
+    "recover": lambda log: headrace.Log(log).recover(),
     "write": lambda log: headrace.LogWriter(log).close(),
     "check": check,
     "stats": log_stats,
     "read": lambda log: [*headrace.Log(log)],
     "open": lambda log: [*headrace.open(log)],
     "count": lambda log: headrace.open(log).count(),
-    "seal": headrace.seal_log,
-    "backup": lambda log: headrace.backup_log(log, log.with_name("backup")),
+    "seal": lambda log: headrace.Log(log).seal(),
+    "backup": lambda log: headrace.Log(log).backup(log.with_name("backup")),
 }
 
 FILES = [

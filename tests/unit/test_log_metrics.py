@@ -111,7 +111,7 @@ class TestLog:
         with (tmp_path / f"{0:020d}.jsonl").open("ab") as file:
             file.write(b'{"a')
         assert log_stats(tmp_path).uncommitted_bytes == 3
-        headrace.recover_log(tmp_path)
+        headrace.Log(tmp_path).recover()
         stats = log_stats(tmp_path)
         assert stats.uncommitted_bytes == 0
         assert (stats.quarantine_files, stats.quarantine_bytes) == (1, 3)

@@ -80,7 +80,7 @@ def test_an_empty_log(tmp_path):
 def test_no_log(tmp_path):
     for path in (tmp_path, tmp_path / "none"):
         with pytest.raises(SourceNotFoundError):
-            headrace.Log(path)
+            headrace.Log(path).first_line
 
 
 def test_a_reader_sees_what_is_committed(tmp_path):
@@ -205,7 +205,7 @@ class TestDamage:
             list(headrace.Log(log))
 
     def test_lines_of_a_damaged_block_are_passed_over(self, log):
-        headrace.seal_log(log)
+        headrace.Log(log).seal()
         self.damage(log, f"{4:020d}.jsonl.zst", 12)
         with pytest.warns(HeadraceWarning, match="4 lines"):
             values = list(headrace.Log(log).range(on_error="skip"))

@@ -40,9 +40,9 @@ class Log:
 
     def recover(self, **options):
         """Recover it, twice, and return what was done the first time."""
-        report = headrace.recover_log(self.directory, **options)
+        report = headrace.Log(self.directory).recover(**options)
         left = everything(self.directory)
-        again = headrace.recover_log(self.directory)
+        again = headrace.Log(self.directory).recover()
         assert [each.action for each in again.actions] in ([], ["left"])
         assert everything(self.directory) == left
         assert not [
@@ -106,7 +106,7 @@ class TestTheIndex:
         entry = list(dumped_index(log.index(base)))[1]
         assert entry["flags"] == ["time reconstructed"]
         assert entry["messageTime"] == log.data(base).stat().st_mtime_ns // 1_000_000
-        headrace.recover_log(kept)
+        headrace.Log(kept).recover()
         assert (kept / log.index(base).name).read_bytes() == log.index(
             base
         ).read_bytes()
@@ -215,7 +215,7 @@ class TestTheIndex:
 
         real = index_rebuild.verify
         monkeypatch.setattr(index_rebuild, "verify", verify)
-        assert len(headrace.recover_log(directory).actions) == 1
+        assert len(headrace.Log(directory).recover().actions) == 1
         assert seen == [(10_000 - 64, 10_000), (10_000, 10_000)]
         assert len(headrace.Log(directory)) == 10_002
 
@@ -272,7 +272,7 @@ class TestTheTail:
         before = log.data().read_bytes()
         assert "kept" in [
             each.action
-            for each in headrace.recover_log(log.directory, tail="keep").actions
+            for each in headrace.Log(log.directory).recover(tail="keep").actions
         ]
         assert log.data().read_bytes() == before
         with pytest.raises(TornTailError, match="--tail auto"):
@@ -284,7 +284,7 @@ class TestTheTail:
         append(log.data(), tail)
         before = everything(log.directory)
         with pytest.raises(TornTailError, match=r"last .* bytes are no record"):
-            headrace.recover_log(log.directory, tail="strict")
+            headrace.Log(log.directory).recover(tail="strict")
         with pytest.raises(TornTailError):
             headrace.LogWriter(log.directory, tail="strict")
         assert everything(log.directory) == before
@@ -340,7 +340,7 @@ class TestRotation:
         with pytest.raises(
             LogDamagedError, match="behind line 9, but the log ends at line 7"
         ):
-            headrace.recover_log(log.directory)
+            headrace.Log(log.directory).recover()
         assert log.data(9).read_bytes() == b"1\n"
 
     def test_an_old_one_is_left_alone(self, log):
@@ -382,7 +382,7 @@ class TestTheManifest:
         (log.directory / "manifest.json").unlink()
         log.data(2).unlink()
         with pytest.raises(LogDamagedError, match=FIRST):
-            headrace.recover_log(log.directory)
+            headrace.Log(log.directory).recover()
 
     def test_every_damaged_byte_is_noticed(self, log):
         path = log.directory / "manifest.json"
@@ -395,7 +395,7 @@ class TestTheManifest:
         for size in range(0, len(whole), 13):
             cut(path, size)
             with pytest.raises(LogDamagedError):
-                headrace.recover_log(log.directory)
+                headrace.Log(log.directory).recover()
             path.write_bytes(whole)
 
     def test_damage_can_be_repaired(self, log):
@@ -410,7 +410,7 @@ class TestTheManifest:
         path = log.directory / "manifest.json"
         path.write_bytes(path.read_bytes().replace(b'"version": 1', b'"version": 2'))
         with pytest.raises(LogDamagedError, match="reads version 1"):
-            headrace.Log(log.directory)
+            headrace.Log(log.directory).first_line
 
 
 class TestDamage:
@@ -419,7 +419,7 @@ class TestDamage:
     def refused(self, log, match):
         before = everything(log.directory)
         with pytest.raises(LogDamagedError, match=match):
-            headrace.recover_log(log.directory)
+            headrace.Log(log.directory).recover()
         with pytest.raises(LogDamagedError, match=match):
             headrace.LogWriter(log.directory)
         assert everything(log.directory) == before
@@ -462,7 +462,7 @@ class TestDamage:
     def test_a_line_in_the_middle(self, log):
         """Others are read and written all the same; a check finds it."""
         flip(log.data(2), 6)
-        assert headrace.recover_log(log.directory).actions == []
+        assert headrace.Log(log.directory).recover().actions == []
         found = headrace.Log(log.directory)
         assert found.get(4) == VALUES[3]
         with pytest.raises(LogDamagedError, match="line 3 is not what was written"):
@@ -489,11 +489,11 @@ class TestDamage:
         assert options == {} or after == before
         lost = list(dumped_index(log.index(base)))[line - base]
         assert lost.get("flags") == (None if options else ["time reconstructed"])
-        assert headrace.recover_log(log.directory, repair=True).actions == []
+        assert headrace.Log(log.directory).recover(repair=True).actions == []
 
     def test_an_entry_that_is_not_good_of_a_compressed_segment(self, tmp_path):
         log = Log(tmp_path / "log", time="$.E")
-        headrace.seal_log(log.directory)
+        headrace.Log(log.directory).seal()
         before = log.index(2).read_bytes()
         flip(log.index(2), 256)
         assert log.recover(repair=True) == ["entries_rebuilt"]
@@ -504,7 +504,7 @@ class TestDamage:
         flip(log.index(0), 256)
         flip(log.index(2), 256)
         flip(log.data(2), 0)
-        report = headrace.recover_log(log.directory, repair=True)
+        report = headrace.Log(log.directory).recover(repair=True)
         told = [(each.action, each.rows, each.why) for each in report.actions]
         assert told[0] == ("entries_rebuilt", 1, "that of line 1 was not good")
         assert told[1][:2] == ("damaged", 1)
@@ -516,7 +516,7 @@ class TestDamage:
     def test_a_repair_says_which_lines_are_damaged(self, log):
         flip(log.data(2), 6)
         before = everything(log.directory)
-        (action,) = headrace.recover_log(log.directory, repair=True).actions
+        (action,) = headrace.Log(log.directory).recover(repair=True).actions
         assert (action.action, action.rows, action.offset) == ("damaged", 1, 0)
         assert action.why == "line 3: the line is not what was written"
         assert everything(log.directory) == before
@@ -549,12 +549,12 @@ class TestDamage:
         with headrace.LogWriter(tmp_path):
             pass
         (tmp_path / FIRST).unlink()
-        headrace.recover_log(tmp_path)
+        headrace.Log(tmp_path).recover()
         assert list(headrace.Log(tmp_path)) == []
 
 
 def test_a_directory_without_a_log(tmp_path):
     for directory in (tmp_path, tmp_path / "none"):
         with pytest.raises(headrace.HeadraceError, match=r"no such|no log"):
-            headrace.recover_log(directory)
+            headrace.Log(directory).recover()
     assert list(tmp_path.iterdir()) == []

@@ -120,54 +120,54 @@ class TestPlayer:
 
 class TestReplay:
     def test_records(self, logs):
-        with headrace.Replay(logs) as replay:
+        with headrace.Log(logs).replay() as replay:
             assert replay.partitions == ["a", "b"]
             assert (replay.position, replay.next_lines) == (None, {})
             found = list(replay)
             assert found[1] == Replayed("b", 1, 1500, 1500)
             assert seen(found) == ORDER
             assert (replay.position, replay.next_lines) == (4000, {"a": 4, "b": 3})
-        with headrace.Replay(logs, raw=True) as replay:
+        with headrace.Log(logs).replay(raw=True) as replay:
             assert next(iter(replay)).record == b"1000"
 
     def test_the_position_is_that_of_the_record_that_was_given(self, logs):
-        with headrace.Replay(logs) as replay:
+        with headrace.Log(logs).replay() as replay:
             for record in replay:
                 assert replay.position == record.time
 
     def test_going_on_where_it_was_after_seeking(self, logs):
-        with headrace.Replay(logs) as replay:
+        with headrace.Log(logs).replay() as replay:
             records = iter(replay)
             played = [next(records) for _ in range(4)]
             replay.seek(1500)
             again = next(records)
             assert (again, replay.position) == (played[1], 1500)
-            with headrace.Replay(logs, start=replay.next_lines) as following:
+            with headrace.Log(logs).replay(from_line=replay.next_lines) as following:
                 assert seen([again, *following]) == ORDER[1:]
-        with headrace.Replay(logs, start=2) as replay:
+        with headrace.Log(logs).replay(from_line=2) as replay:
             next(iter(replay))
             assert replay.next_lines == {"a": 3, "b": 2}
 
     def test_blank_lines(self, tmp_path):
         with headrace.LogWriter(tmp_path / "log") as log:
             log.append_lines(b"1\n\n2\n")
-        with headrace.Replay(tmp_path) as replay:
+        with headrace.Log(tmp_path).replay() as replay:
             assert [each.record for each in replay] == [1, None, 2]
 
     def test_what_comes_later_is_left(self, logs):
-        with headrace.Replay(logs) as replay:
+        with headrace.Log(logs).replay() as replay:
             write(logs / "a", [5000])
             write(logs / "c", [1])
             assert seen(replay) == ORDER
 
     @pytest.mark.parametrize("speed", ["max", 1e6, 50_000])
     def test_any_speed(self, logs, speed):
-        with headrace.Replay(logs, speed=speed) as replay:
+        with headrace.Log(logs).replay(speed=speed) as replay:
             assert seen(replay) == ORDER
             assert replay.speed == speed
 
     def test_pause_and_step(self, logs):
-        with headrace.Replay(logs, speed=0.001) as replay:
+        with headrace.Log(logs).replay(speed=0.001) as replay:
             replay.pause()
             assert replay.paused
             records = iter(replay)
@@ -181,7 +181,7 @@ class TestReplay:
             assert seen(records) == ORDER[3:]
 
     def test_pause_between_records_that_are_due(self, logs):
-        with headrace.Replay(logs) as replay:
+        with headrace.Log(logs).replay() as replay:
             records = iter(replay)
             assert seen([next(records)]) == ORDER[:1]
             replay.pause()
@@ -193,7 +193,7 @@ class TestReplay:
             resumed.join()
 
     def test_seek(self, logs):
-        with headrace.Replay(logs) as replay:
+        with headrace.Log(logs).replay() as replay:
             records = iter(replay)
             assert seen([next(records)]) == ORDER[:1]
             replay.seek(2000)
@@ -204,7 +204,7 @@ class TestReplay:
             assert seen(replay) == ORDER[4:]
 
     def test_seek_wakes_one_that_waits(self, logs):
-        with headrace.Replay(logs, speed=1e-6) as replay:
+        with headrace.Log(logs).replay(speed=1e-6) as replay:
             records = iter(replay)
             assert seen([next(records)]) == ORDER[:1]
             sought = threading.Timer(0.05, replay.seek, [4000])
@@ -213,7 +213,7 @@ class TestReplay:
             sought.join()
 
     def test_close_wakes_one_that_waits(self, logs):
-        with headrace.Replay(logs, speed=1e-6) as replay:
+        with headrace.Log(logs).replay(speed=1e-6) as replay:
             records = iter(replay)
             next(records)
             closed = threading.Timer(0.05, replay.close)
@@ -225,7 +225,7 @@ class TestReplay:
         """A partition keeps its order: line 3 of a does not come before line 2."""
         write(tmp_path / "a", [10, 50, 20, 60], monotonic="off")
         write(tmp_path / "b", [15, 30, 55])
-        with headrace.Replay(tmp_path) as replay:
+        with headrace.Log(tmp_path).replay() as replay:
             assert seen(replay) == [
                 ("a", 10),
                 ("b", 15),
@@ -235,21 +235,21 @@ class TestReplay:
                 ("b", 55),
                 ("a", 60),
             ]
-        with headrace.Replay(tmp_path, since=20, until=50) as replay:
+        with headrace.Log(tmp_path).replay(since=20, until=50) as replay:
             assert seen(replay) == [("a", 20), ("b", 30)]
 
     def test_many_partitions(self, tmp_path):
         """More than are read a lot of at once."""
         for n in range(20):
             write(tmp_path / f"{n:02}", range(n, 1000, 20), rotate_rows=17)
-        with headrace.Replay(tmp_path, raw=True) as replay:
+        with headrace.Log(tmp_path).replay(raw=True) as replay:
             assert [int(each.record) for each in replay] == list(range(1000))
 
     def test_damage(self, logs):
         path = logs / f"b/{0:020d}.jsonl"
         path.write_bytes(path.read_bytes().replace(b"2000", b"2001"))
         for threads in (0, 2):
-            with headrace.Replay(logs, threads=threads) as replay:
+            with headrace.Log(logs).replay(threads=threads) as replay:
                 assert seen(islice(replay, 2)) == ORDER[:2]
                 with pytest.raises(LogDamagedError, match="line 2"):
                     list(replay)
@@ -261,14 +261,17 @@ class TestReplay:
             ({"speed": "fast"}, "speed 'fast'"),
             ({"speed": float("inf")}, "speed inf"),
             ({"since": "soon"}, "not a time"),
-            ({"start": {"c": 1}}, "no partition 'c'; there are a, b"),
+            ({"from_line": {"c": 1}}, "no partition 'c'; there are a, b"),
         ],
         ids=str,
     )
     def test_what_makes_no_sense(self, logs, options, said):
         with pytest.raises(UsageError, match=said):
-            headrace.Replay(logs, **options)
+            headrace.Log(logs).replay(**options)
 
     def test_steps_are_counted_from_1(self, logs):
-        with headrace.Replay(logs) as replay, pytest.raises(UsageError, match="step 0"):
+        with (
+            headrace.Log(logs).replay() as replay,
+            pytest.raises(UsageError, match="step 0"),
+        ):
             replay.step(0)

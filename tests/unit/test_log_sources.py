@@ -49,7 +49,7 @@ def row_file(source):
 
 @pytest.mark.parametrize("codec", ["zstd", "gzip"])
 def test_rows_of_compressed_segments(log, codec):
-    headrace.seal_log(log, codec=codec)
+    headrace.Log(log).seal(codec=codec)
     rows = headrace.open(log)
     assert [source.blocks for source in rows.sources] == [True, True, True, False]
     assert list(rows) == ROWS
@@ -63,10 +63,10 @@ def test_rows_of_compressed_segments(log, codec):
 
 def test_rows_that_are_compressed_while_they_are_read(log):
     before = headrace.open(log)
-    headrace.seal_log(log)
+    headrace.Log(log).seal()
     assert list(before) == ROWS
     named = headrace.open(log)
-    headrace.retain_log(log, before_line=2000)
+    headrace.Log(log).retain(before_line=2000)
     assert list(headrace.open(log)) == ROWS[SEGMENT:]
     with pytest.raises(SourceChangedError, match="lines 1 to 1300 of the log"):
         list(named)

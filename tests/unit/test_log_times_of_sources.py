@@ -52,17 +52,17 @@ class TestWhatIsRead:
 
     @pytest.mark.parametrize("codec", ["zstd", "gzip"])
     def test_of_compressed_segments(self, log, codec):
-        headrace.seal_log(log, codec=codec)
+        headrace.Log(log).seal(codec=codec)
         rows = headrace.open(log, since=15_000, until=42_000)
         assert list(rows) == ROWS[1500:4200]
         assert list(pickle.loads(pickle.dumps(rows))) == ROWS[1500:4200]
 
     def test_that_are_compressed_or_removed_meanwhile(self, log):
         before = headrace.open(log, since=5000, until=42_000)
-        headrace.seal_log(log)
+        headrace.Log(log).seal()
         assert list(before) == ROWS[500:4200]
         late = headrace.open(log, since=5000)
-        headrace.retain_log(log, before_line=2000)
+        headrace.Log(log).retain(before_line=2000)
         with pytest.raises(SourceChangedError, match="lines 1 to 1000 of the log were"):
             list(late)
 

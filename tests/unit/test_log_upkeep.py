@@ -84,13 +84,13 @@ def log(tmp_path):
 def test_numbers_stay_when_old_files_go(tmp_path, codec):
     """KR-R1 to KR-R3, KR-G6, krupton 2: and none is ever used again."""
     directory = tmp_path / "log"
-    write(directory, [1, 2, MANY, 1, 2], compress=codec)
+    write(directory, [1, 2, MANY, 1, 2], codec=codec)
     assert bases(directory) == [0, 1, 3, 3 + MANY, 4 + MANY, 6 + MANY]
     before = entries(directory)
     assert sorted(before) == list(range(1, 8 + MANY))
-    removed = headrace.retain_log(directory, before_line=4)
+    removed = headrace.Log(directory).retain(before_line=4)
     assert (removed.lines, removed.told()["last_line"]) == (3, 3)
-    write(directory, [1, 2, 1], compress=codec)
+    write(directory, [1, 2, 1], codec=codec)
     after = entries(directory)
     assert sorted(after) == list(range(4, 12 + MANY + 1))
     kept = {line: entry for line, entry in before.items() if line > 3}
@@ -101,7 +101,7 @@ def test_numbers_stay_when_old_files_go(tmp_path, codec):
     assert list(found) == [value(n) for n in range(3, 12 + MANY)]
     assert [found.get(line)["n"] for line in after] == [line - 1 for line in after]
     assert faults(directory) == []
-    assert headrace.recover_log(directory).actions == []
+    assert headrace.Log(directory).recover().actions == []
     with pytest.raises(
         IndexError, match=r"line 3 was removed by retention; the log begins with line 4"
     ):
@@ -113,7 +113,7 @@ class TestCompressing:
     def test_nothing_but_the_files_changes(self, log, codec):
         lines, before = list(headrace.Log(log, raw=True)), entries(log)
         indexes = {path.name: path.read_bytes() for path in log.glob("*.idx")}
-        done = headrace.seal_log(log, codec=codec)
+        done = headrace.Log(log).seal(codec=codec)
         assert (len(done.segments), done.lines) == (3, MANY + 3)
         assert done.bytes_after < done.bytes_before
         end = {"zstd": ".zst", "gzip": ".gz"}[codec]
@@ -131,29 +131,29 @@ class TestCompressing:
         assert list(found) == lines
         assert [found.get(line) for line in range(1, len(lines) + 1)] == lines
         assert faults(log) == []
-        assert headrace.recover_log(log).actions == []
+        assert headrace.Log(log).recover().actions == []
         rows = headrace.open(log / wanted[1])
         assert [json.loads(line) for line in lines[2 : MANY + 2]] == list(rows)
 
     def test_others_can_read_it(self, log):
         plain = (log / f"{2:020d}.jsonl").read_bytes()
-        headrace.seal_log(log, codec="gzip", level=1)
+        headrace.Log(log).seal(codec="gzip", level=1)
         packed = (log / f"{2:020d}.jsonl.gz").read_bytes()
         assert gzip.decompress(packed) == plain
 
     def test_some_of_them(self, log):
-        assert headrace.seal_log(log, older_than="1h").segments == []
-        done = headrace.seal_log(log, keep_plain=2)
+        assert headrace.Log(log).seal(grace="1h").segments == []
+        done = headrace.Log(log).seal(keep_plain=2)
         assert [segment.base for segment in done.segments] == [0]
-        done = headrace.seal_log(log, older_than=timedelta(0), keep_plain=1)
+        done = headrace.Log(log).seal(grace=timedelta(0), keep_plain=1)
         assert [segment.base for segment in done.segments] == [2]
-        assert len(headrace.seal_log(log, keep_plain=9).segments) == 0
-        assert len(headrace.seal_log(log).segments) == 1
-        assert len(headrace.seal_log(log).segments) == 0
+        assert len(headrace.Log(log).seal(keep_plain=9).segments) == 0
+        assert len(headrace.Log(log).seal().segments) == 1
+        assert len(headrace.Log(log).seal().segments) == 0
 
     def test_how_far_it_is(self, log):
         told = []
-        headrace.seal_log(log, progress=lambda done, total: told.append((done, total)))
+        headrace.Log(log).seal(progress=lambda done, total: told.append((done, total)))
         manifest = load(LogNames(log))
         total = sum(segment.bytes for segment in manifest.segments)
         assert told[-1] == (total, total)
@@ -170,21 +170,21 @@ class TestCompressing:
                 raise EndedError
 
         with pytest.raises(EndedError):
-            headrace.seal_log(log, progress=end)
+            headrace.Log(log).seal(progress=end)
         assert [each.packed is None for each in load(LogNames(log)).segments] == [
             False,
             True,
             True,
         ]
         assert not list(log.glob(".*tmp*"))
-        assert len(headrace.seal_log(log).segments) == 2
+        assert len(headrace.Log(log).seal().segments) == 2
         assert faults(log) == []
 
     def test_what_is_damaged_is_left_as_it_is(self, log):
         path = log / f"{2:020d}.jsonl"
         content = path.read_bytes()
         path.write_bytes(content[:5000] + b"#" + content[5001:])
-        done = headrace.seal_log(log)
+        done = headrace.Log(log).seal()
         assert [segment.base for segment in done.segments] == [0, MANY + 2]
         assert len(done.failures) == 1
         assert "the line is not what was written" in done.failures[0]
@@ -196,14 +196,14 @@ class TestCompressing:
             headrace.LogWriter(log),
             pytest.raises(LogBusyError, match=r"process \d+ on .* --compress zstd"),
         ):
-            headrace.seal_log(log)
+            headrace.Log(log).seal()
 
     def test_a_writer_that_cannot_be_seen_notices(self, log, monkeypatch):
         """Where locks do not work, a writer refuses after others changed its log."""
         with headrace.LogWriter(log) as writer:
             writer.append(1)
             monkeypatch.setattr("fcntl.flock", lambda *_args: None)
-            headrace.seal_log(log)
+            headrace.Log(log).seal()
             with pytest.raises(headrace.errors.LogFailedError, match="later writer"):
                 writer.append(2)
 
@@ -213,22 +213,22 @@ class TestCompressing:
             {"codec": "xz"},
             {"codec": "none"},
             {"keep_plain": -1},
-            {"older_than": "soon"},
+            {"grace": "soon"},
         ],
     )
     def test_options_that_make_no_sense(self, log, options):
         with pytest.raises(UsageError):
-            headrace.seal_log(log, **options)
+            headrace.Log(log).seal(**options)
 
     def test_no_log(self, tmp_path):
         with pytest.raises(UsageError, match="no log in this directory"):
-            headrace.seal_log(tmp_path)
+            headrace.Log(tmp_path).seal()
         assert list(tmp_path.iterdir()) == []
 
 
 class TestAWriter:
     def test_compresses_what_is_full(self, tmp_path):
-        with headrace.LogWriter(tmp_path, rotate_rows=2, compress="zstd") as log:
+        with headrace.LogWriter(tmp_path, rotate_rows=2, codec="zstd") as log:
             log.append_many(range(7))
             log.wait_for_upkeep()
             packed = [each.packed for each in load(LogNames(tmp_path)).segments]
@@ -238,17 +238,17 @@ class TestAWriter:
         assert list(headrace.Log(tmp_path)) == list(range(9))
 
     def test_compresses_what_others_left(self, log):
-        with headrace.LogWriter(log, compress="gzip") as writer:
+        with headrace.LogWriter(log, codec="gzip") as writer:
             writer.wait_for_upkeep()
         assert all(each.packed for each in load(LogNames(log)).segments)
         assert faults(log) == []
 
     def test_is_closed_at_once(self, log):
-        with headrace.LogWriter(log, compress="zstd"):
+        with headrace.LogWriter(log, codec="zstd"):
             pass
         assert not list(log.glob(".*tmp*"))
         assert faults(log) == []
-        assert headrace.recover_log(log).actions == []
+        assert headrace.Log(log).recover().actions == []
 
     def test_removes_what_is_old(self, tmp_path):
         now = 1_700_000_000_000
@@ -262,7 +262,7 @@ class TestAWriter:
         assert names(tmp_path) == [f"{6:020d}.jsonl", f"{6:020d}.jsonl.idx"]
 
     def test_removes_what_is_too_much(self, tmp_path):
-        options = {"rotate_rows": 5, "retain_bytes": 4000, "compress": "zstd"}
+        options = {"rotate_rows": 5, "retain_bytes": 4000, "codec": "zstd"}
         with headrace.LogWriter(tmp_path, **options) as log:
             for n in range(100):
                 log.append({"n": n})
@@ -280,13 +280,13 @@ class TestAWriter:
             assert writer.retain(before_line=MANY).lines == 0
             assert writer.append(2) == MANY + 6
         assert headrace.Log(log).first_line == 3
-        assert headrace.recover_log(log).actions == []
+        assert headrace.Log(log).recover().actions == []
 
     def test_says_what_it_could_not_compress(self, log):
         path = log / f"{2:020d}.jsonl"
         content = path.read_bytes()
         path.write_bytes(content[:5000] + b"#" + content[5001:])
-        with headrace.LogWriter(log, compress="zstd") as writer:
+        with headrace.LogWriter(log, codec="zstd") as writer:
             writer.wait_for_upkeep()
             assert len(writer.upkeep_failures) == 1
             assert "not what was written" in writer.upkeep_failures[0]
@@ -297,7 +297,7 @@ class TestAWriter:
     def test_many_readers_meanwhile(self, tmp_path):
         """Whoever reads while segments are compressed and removed sees lines as they are."""
         wrong, done = [], threading.Event()
-        options = {"rotate_rows": 3, "compress": "zstd", "durability": "os"}
+        options = {"rotate_rows": 3, "codec": "zstd", "durability": "os"}
         with headrace.LogWriter(tmp_path, **options) as log:
             log.append(0)
 
@@ -333,9 +333,9 @@ class TestRemoving:
             for name in names(log)
             if name.startswith((f"{0:020d}", f"{2:020d}"))
         )
-        would = headrace.retain_log(log, before_line=MANY + 3, dry_run=True)
+        would = headrace.Log(log).retain(before_line=MANY + 3, dry_run=True)
         assert len(names(log)) == 8
-        removed = headrace.retain_log(log, before_line=MANY + 3)
+        removed = headrace.Log(log).retain(before_line=MANY + 3)
         assert removed == would
         told = removed.told()
         assert told.pop("min_time") <= told.pop("max_time")
@@ -356,33 +356,33 @@ class TestRemoving:
     )
     def test_before_a_line(self, log, line, first):
         """Whole segments, and never the last one."""
-        headrace.retain_log(log, before_line=line)
+        headrace.Log(log).retain(before_line=line)
         assert headrace.Log(log).first_line == first
 
     def test_by_age(self, log):
-        assert headrace.retain_log(log, max_age="1h").lines == 0
-        assert headrace.retain_log(log, max_age=timedelta(0)).lines == MANY + 3
+        assert headrace.Log(log).retain(retain_age="1h").lines == 0
+        assert headrace.Log(log).retain(retain_age=timedelta(0)).lines == MANY + 3
 
     def test_by_size(self, log):
         total = sum((log / name).stat().st_size for name in names(log))
-        assert headrace.retain_log(log, max_bytes=total).lines == 0
-        assert headrace.retain_log(log, max_bytes=total - 1).lines == 2
-        assert headrace.retain_log(log, max_bytes="1KiB").lines == MANY + 1
-        assert headrace.retain_log(log, max_bytes=0).lines == 0
+        assert headrace.Log(log).retain(retain_bytes=total).lines == 0
+        assert headrace.Log(log).retain(retain_bytes=total - 1).lines == 2
+        assert headrace.Log(log).retain(retain_bytes="1KiB").lines == MANY + 1
+        assert headrace.Log(log).retain(retain_bytes=0).lines == 0
 
     def test_nobody_else_is_writing(self, log):
         with headrace.LogWriter(log):
             with pytest.raises(LogBusyError):
-                headrace.retain_log(log, max_bytes=0)
-            assert headrace.retain_log(log, max_bytes=0, dry_run=True).lines > 0
+                headrace.Log(log).retain(retain_bytes=0)
+            assert headrace.Log(log).retain(retain_bytes=0, dry_run=True).lines > 0
 
     @pytest.mark.parametrize(
         "options",
-        [{}, {"before_line": 0}, {"max_age": "7"}, {"max_bytes": "a lot"}],
+        [{}, {"before_line": 0}, {"retain_age": "7"}, {"retain_bytes": "a lot"}],
     )
     def test_options_that_make_no_sense(self, log, options):
         with pytest.raises(UsageError):
-            headrace.retain_log(log, **options)
+            headrace.Log(log).retain(**options)
 
 
 class TestAReader:
@@ -391,19 +391,19 @@ class TestAReader:
         assert found.get(5)["n"] == 4
         rest = found.range(6)
         assert next(rest)["n"] == 5
-        headrace.seal_log(log)
+        headrace.Log(log).seal()
         assert [each["n"] for each in rest] == list(range(6, MANY + 4))
         assert found.get(5)["n"] == 4
 
     def test_finds_a_file_that_was_compressed_since(self, log):
         found = headrace.Log(log)
         assert found.last_line == MANY + 4
-        headrace.seal_log(log)
+        headrace.Log(log).seal()
         assert found.get(5)["n"] == 4
 
     def test_is_told_that_lines_were_removed(self, log):
         found = headrace.Log(log)
-        headrace.retain_log(log, before_line=10**9)
+        headrace.Log(log).retain(before_line=10**9)
         with pytest.raises(
             LineOutOfRangeError, match="line 5 was removed by retention"
         ):
@@ -414,15 +414,15 @@ class TestAReader:
         found = headrace.Log(log)
         with headrace.LogWriter(log, rotate_rows=1) as writer:
             writer.append_many([1, 2])
-        headrace.seal_log(log)
-        headrace.retain_log(log, before_line=10**9)
+        headrace.Log(log).seal()
+        headrace.Log(log).retain(before_line=10**9)
         assert found.last_line == MANY + 6
         assert (found.first_line, list(found)) == (MANY + 6, [2])
 
     @pytest.mark.parametrize("codec", [None, "zstd", "gzip"])
     def test_gets_the_lines_before_a_damaged_one(self, log, codec):
         if codec is not None:
-            headrace.seal_log(log, codec=codec)
+            headrace.Log(log).seal(codec=codec)
         path = log / load(LogNames(log)).segments[1].name
         content = bytearray(path.read_bytes())
         content[len(content) * 2 // 3] ^= 1
@@ -434,13 +434,13 @@ class TestAReader:
         assert len(lines) > MANY / 4
         assert f"line {len(lines) + 1}: " in str(raised.value)
         assert len(faults(log)) == 1
-        assert headrace.recover_log(log).actions == []
+        assert headrace.Log(log).recover().actions == []
 
 
 class TestACompressedSegmentIsDamaged:
     @pytest.fixture(params=["zstd", "gzip"])
     def packed(self, log, request):
-        headrace.seal_log(log, codec=request.param)
+        headrace.Log(log).seal(codec=request.param)
         return log / load(LogNames(log)).segments[1].name
 
     def test_every_changed_byte_is_noticed(self, log, packed):
@@ -463,10 +463,10 @@ class TestACompressedSegmentIsDamaged:
         packed.write_bytes(content[: len(content) * 2 // 3])
         assert len(faults(log)) == 1
         with pytest.raises(LogDamagedError, match="should have"):
-            headrace.recover_log(log)
+            headrace.Log(log).recover()
         with pytest.raises(LogDamagedError, match="should have"):
             headrace.LogWriter(log)
-        actions = headrace.recover_log(log, repair=True).actions
+        actions = headrace.Log(log).recover(repair=True).actions
         assert [action.action for action in actions] == ["given_up"]
         assert (log / "quarantine" / f"{packed.name}@0").read_bytes() == content[
             : len(content) * 2 // 3
@@ -477,26 +477,26 @@ class TestACompressedSegmentIsDamaged:
         assert MANY / 4 < left < MANY
         assert kept == [*range(left + 2), MANY + 2, MANY + 3]
         assert faults(log) == []
-        assert headrace.recover_log(log).actions == []
+        assert headrace.Log(log).recover().actions == []
         with headrace.LogWriter(log) as writer:
             assert writer.append(1) == MANY + 5
-        assert len(headrace.seal_log(log).segments) == 1
+        assert len(headrace.Log(log).seal().segments) == 1
         assert [each["n"] for each in list(headrace.Log(log))[:-1]] == kept
 
     @pytest.mark.filterwarnings("ignore:.*were given up in a repair")
     def test_gone(self, log, packed):
         packed.unlink()
         with pytest.raises(LogDamagedError, match="the file is gone"):
-            headrace.recover_log(log)
-        headrace.recover_log(log, repair=True)
+            headrace.Log(log).recover()
+        headrace.Log(log).recover(repair=True)
         assert [each["n"] for each in headrace.Log(log)] == [0, 1, MANY + 2, MANY + 3]
-        assert headrace.recover_log(log).actions == []
+        assert headrace.Log(log).recover().actions == []
 
     def test_its_index_is_missing(self, log, packed):
         index = log / f"{2:020d}.jsonl.idx"
         before = list(dumped_index(index))
         index.unlink()
-        actions = headrace.recover_log(log).actions
+        actions = headrace.Log(log).recover().actions
         assert {action.action for action in actions} == {"index_rebuilt"}
         after = list(dumped_index(index))
         latest = load(LogNames(log)).segments[1].times.latest
@@ -509,14 +509,14 @@ class TestACompressedSegmentIsDamaged:
         index = log / f"{2:020d}.jsonl.idx"
         before = index.read_bytes()
         index.write_bytes(b"x" * 256 + before[256:])
-        headrace.recover_log(log)
+        headrace.Log(log).recover()
         assert index.read_bytes() == before
 
     def test_the_manifest_is_missing(self, log, packed):
         before = load(LogNames(log))
         lines = list(headrace.Log(log))
         (log / "manifest.json").unlink()
-        headrace.recover_log(log)
+        headrace.Log(log).recover()
         assert load(LogNames(log)).segments == before.segments
         assert list(headrace.Log(log)) == lines
         assert faults(log) == []
@@ -526,15 +526,15 @@ class TestACompressedSegmentIsDamaged:
         for end in ("", ".idx"):
             (log / f"{MANY + 3:020d}.jsonl{end}").unlink()
         with pytest.raises(LogDamagedError, match="the segment behind it is gone"):
-            headrace.recover_log(log)
+            headrace.Log(log).recover()
 
 
 class TestWhatIsLeftBehind:
     """What a kill leaves between two steps, 04 6.8."""
 
     def recovered(self, log):
-        actions = headrace.recover_log(log).actions
-        assert headrace.recover_log(log).actions == []
+        actions = headrace.Log(log).recover().actions
+        assert headrace.Log(log).recover().actions == []
         assert faults(log) == []
         assert list(headrace.Log(log)) == [value(n) for n in range(MANY + 4)]
         return [action.action for action in actions]
@@ -547,7 +547,7 @@ class TestWhatIsLeftBehind:
     def test_a_compressed_file_that_no_manifest_names(self, log):
         before = load(LogNames(log))
         plain = (log / f"{2:020d}.jsonl").read_bytes()
-        headrace.seal_log(log)
+        headrace.Log(log).seal()
         (log / f"{2:020d}.jsonl").write_bytes(plain)
         manifest = load(LogNames(log))
         segments = (manifest.segments[0], before.segments[1], manifest.segments[2])
@@ -557,14 +557,14 @@ class TestWhatIsLeftBehind:
 
     def test_a_plain_file_whose_compressed_one_is_named(self, log):
         plain = (log / f"{2:020d}.jsonl").read_bytes()
-        headrace.seal_log(log)
+        headrace.Log(log).seal()
         (log / f"{2:020d}.jsonl").write_bytes(plain)
         assert self.recovered(log) == ["replaced"]
         assert not (log / f"{2:020d}.jsonl").exists()
 
     def test_a_plain_file_whose_compressed_one_is_damaged(self, log):
         plain = (log / f"{2:020d}.jsonl").read_bytes()
-        headrace.seal_log(log)
+        headrace.Log(log).seal()
         (log / f"{2:020d}.jsonl").write_bytes(plain)
         packed = log / f"{2:020d}.jsonl.zst"
         content = bytearray(packed.read_bytes())
@@ -580,18 +580,18 @@ class TestWhatIsLeftBehind:
         for path in files[:gone]:
             path.unlink()
         assert headrace.Log(log).first_line == MANY + 3
-        actions = headrace.recover_log(log).actions
+        actions = headrace.Log(log).recover().actions
         assert [action.action for action in actions] == ["expired"] * (4 - gone)
         assert len(names(log)) == 4
         assert load(LogNames(log)).removing == ()
-        assert headrace.recover_log(log).actions == []
+        assert headrace.Log(log).recover().actions == []
 
     def test_a_file_that_nobody_removed_is_left_alone(self, log):
         """Only what the manifest says is being removed is."""
         kept = (log / f"{0:020d}.jsonl").read_bytes()
-        headrace.retain_log(log, before_line=3)
+        headrace.Log(log).retain(before_line=3)
         (log / f"{0:020d}.jsonl").write_bytes(kept)
-        assert [each.action for each in headrace.recover_log(log).actions] == ["left"]
+        assert [each.action for each in headrace.Log(log).recover().actions] == ["left"]
         assert (log / f"{0:020d}.jsonl").read_bytes() == kept
 
     @pytest.mark.parametrize("removing", [True, False])
@@ -601,7 +601,7 @@ class TestWhatIsLeftBehind:
             load(LogNames(log)).without(2).save(LogNames(log))
         else:
             plain = (log / f"{2:020d}.jsonl").read_bytes()
-            headrace.seal_log(log)
+            headrace.Log(log).seal()
             (log / f"{2:020d}.jsonl").write_bytes(plain)
         calls = []
 
@@ -619,7 +619,7 @@ class TestWhatIsLeftBehind:
                 calls.append("sync")
 
         with using(Noting()):
-            headrace.recover_log(log)
+            headrace.Log(log).recover()
         assert calls[:3] == ["manifest.json", "sync", "unlink"]
 
 
@@ -637,7 +637,7 @@ class TestIndexesOfSegments:
 
     def test_go_with_their_segments(self, indexed):
         last = max(indexed.glob("*.jsonl")).name
-        headrace.retain_log(indexed, before_line=MANY + 4)
+        headrace.Log(indexed).retain(before_line=MANY + 4)
         ends = ("", ".ckpt", ".idx", ".jnx", ".jnx.delta", ".jnx.pad")
         assert names(indexed) == [f"{last}{end}" for end in ends]
 
@@ -646,19 +646,19 @@ class TestIndexesOfSegments:
         replace(saved, segments=saved.segments[1:], removing=(0,)).save(
             LogNames(indexed)
         )
-        headrace.recover_log(indexed)
+        headrace.Log(indexed).recover()
         assert not list(indexed.glob(f"{0:020d}*"))
         assert list(indexed.glob(f"{2:020d}.jsonl.jnx.pad"))
 
     def test_do_no_harm_after_compression(self, indexed):
         rows = list(headrace.open(indexed))
-        headrace.seal_log(indexed)
+        headrace.Log(indexed).seal()
         assert list(headrace.open(indexed)) == rows
         assert list(headrace.open(f"{indexed}/*")) == rows
         found = headrace.open(indexed).query("n == 1", output="match")
         assert found.to_list() == [value(1)]
-        assert headrace.recover_log(indexed).actions == []
+        assert headrace.Log(indexed).recover().actions == []
         assert faults(indexed) == []
-        headrace.retain_log(indexed, before_line=MANY + 4)
+        headrace.Log(indexed).retain(before_line=MANY + 4)
         assert not list(indexed.glob(f"{0:020d}*"))
         assert not list(indexed.glob(f"{2:020d}*"))

@@ -246,7 +246,7 @@ def test_nobody_is_told_that_a_record_is_there_whose_commit_was_interrupted(tmp_
             log.append(2)
         with pytest.raises(LogFailedError, match="interrupted by KeyboardInterrupt"):
             log.append(3)
-    headrace.recover_log(tmp_path)
+    headrace.Log(tmp_path).recover()
     assert list(headrace.Log(tmp_path)) == [1, 2]
 
 
@@ -417,7 +417,7 @@ class TestTimes:
             assert [entry["messageTime"] for entry in entries(directory)] == wanted
 
     def test_what_depends_on_when_it_is_asked_is_refused(self, tmp_path):
-        with pytest.raises(UsageError, match="not that of asking"):
+        with pytest.raises(UsageError, match="cannot depend on now"):
             headrace.LogWriter(tmp_path / "log", time="now() - $.age")
         with pytest.raises(UsageError, match="about each row"):
             headrace.LogWriter(tmp_path / "log", time="$.rows().count()")
@@ -433,7 +433,7 @@ class TestTheLock:
             ):
                 headrace.LogWriter(tmp_path)
             with pytest.raises(LogLockedError):
-                headrace.recover_log(tmp_path)
+                headrace.Log(tmp_path).recover()
             log.append(1)
         with headrace.LogWriter(tmp_path) as log:
             assert log.append(2) == 2
@@ -517,7 +517,7 @@ class TestDirectories:
         (tmp_path / ".hidden.tmp-1-00000000").write_text("mine")
         with headrace.LogWriter(tmp_path) as log:
             log.append(1)
-        headrace.recover_log(tmp_path)
+        headrace.Log(tmp_path).recover()
         assert (tmp_path / "notes.txt").read_text() == "mine"
         assert (tmp_path / ".hidden.tmp-1-00000000").read_text() == "mine"
 
@@ -535,7 +535,7 @@ class TestDirectories:
         (tmp_path / "LOCK").touch()
         for repair in (False, True):
             with pytest.raises(headrace.HeadraceError, match="not a log's manifest"):
-                headrace.recover_log(tmp_path, repair=repair)
+                headrace.Log(tmp_path).recover(repair=repair)
         assert (tmp_path / "manifest.json").read_text() == '{"name": "my web app"}'
 
     @pytest.mark.parametrize(

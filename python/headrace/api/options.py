@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from headrace.errors import KeyIndexError
     from headrace.kernel.graph import Direction
     from headrace.kernel.key_index import Skipped
+    from headrace.store.files.units import Moment
 
     Path: TypeAlias = str | os.PathLike[str]
     Size: TypeAlias = int | str
@@ -175,3 +176,22 @@ class ExpandOptions(TypedDict, total=False):
     """yield at most this many nodes [default: all]"""
     most_edges: int | None
     """follow at most this many edges of one node [default: all]"""
+
+
+class ReplayOptions(TypedDict, total=False):
+    """Options of `Log.replay`."""
+
+    speed: float | Literal["max"]
+    """how many times faster than the recorded times [default: max]"""
+    since: Moment | None
+    """only records with this time or a later one"""
+    until: Moment | None
+    """only records with an earlier time"""
+    from_line: int | Mapping[str, int]
+    """first line of each partition, or of those in a mapping by name [default: 1]"""
+    raw: bool
+    """records are the bytes of their lines"""
+    threads: int
+    """how many threads read ahead [default: 2]"""
+    clock: Callable[[], float]
+    """seconds of a clock that never goes back [default: `time.monotonic`]"""

@@ -1,4 +1,4 @@
-"""The consumers of a log, as whoever looks after it sees them."""
+"""Consumers of a log: named readers with a checkpoint, and their positions."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ConsumerState:
-    """How far a consumer is: `line` is the last it is done with, 0 for none.
+    """The position of a consumer: `line` is the last it is done with, 0 for none.
 
-    It is `lag_lines` behind, of which `gone_lines` are no longer there, and `lag_ms` from
-    the time of that line to that of the last. `updated` is when its checkpoint was written.
+    It is `lag_lines` behind, of which `gone_lines` were removed; `lag_ms` is the time from
+    that line to the last. `updated` is when its checkpoint was written.
     """
 
     consumer: str
@@ -36,12 +36,12 @@ class ConsumerState:
     updated: int
 
     def told(self) -> dict[str, object]:
-        """Return it as JSON has it."""
+        """Return it as a JSON object."""
         return asdict(self)
 
 
 def consumer_states(directory: str | os.PathLike[str]) -> list[ConsumerState]:
-    """Return how far each consumer of a log is."""
+    """Return the position of each consumer of a log."""
     reader = LogReader(directory)
     checkpoints = _checkpoints(reader)
     found = [checkpoints.load(name) for name in checkpoints.consumers()]
@@ -67,7 +67,7 @@ def _lag(reader: LogReader, line: int, last: int) -> int:
 
 
 def set_consumer(directory: str | os.PathLike[str], name: str, line: int) -> None:
-    """Have a consumer be done with all lines up to one, 0 for none; it may be a new one."""
+    """Set the last line that a consumer is done with, 0 for none; create it if needed."""
     reader = LogReader(directory)
     if line > reader.last_line:
         raise UsageError(
@@ -82,7 +82,7 @@ def set_consumer(directory: str | os.PathLike[str], name: str, line: int) -> Non
 
 
 def remove_consumer(directory: str | os.PathLike[str], name: str) -> None:
-    """Forget a consumer."""
+    """Remove a consumer."""
     reader = LogReader(directory)
     checkpoints = _checkpoints(reader)
     if name not in checkpoints.consumers():
@@ -102,11 +102,10 @@ R = TypeVar("R")
 
 
 class Consumer(Closing, Generic[R]):
-    """The records of a log that this consumer is not done with.
+    """A consumer: a named reader of the records of a log that it is not done with.
 
-    Whoever asks for the next record is done with the one before. The checkpoint moves
-    behind records that are done, never further; so a record may come twice, after a
-    crash or an exception, but none is missed.
+    A record is done when the next one is read. The checkpoint never moves beyond records that
+    are done; so after a crash or an exception a record may come twice, but none is missed.
     """
 
     def __init__(self, consuming: Consuming, value: Callable[[bytes], R]) -> None:
@@ -115,26 +114,26 @@ class Consumer(Closing, Generic[R]):
 
     @property
     def line(self) -> int:
-        """The number of the last line that was given out."""
+        """The number of the last line that was yielded."""
         return self._consuming.given
 
     @property
     def committed(self) -> int:
-        """The number of the line at which it would go on behind."""
+        """The number of the line after which another reader would go on."""
         return self._consuming.committed
 
     @property
     def gone(self) -> int:
-        """How many lines were gone, and passed over as ``gone="skip"`` asks."""
+        """How many lines were removed unread, with ``gone="skip"``."""
         return self._consuming.gone
 
     def __iter__(self) -> Iterator[R]:
-        """Yield the records that are there."""
+        """Yield the records that are committed now."""
         for block in self._consuming.blocks():
             yield from self._records(block)
 
     def follow(self, *, poll: float = POLL) -> Iterator[R]:
-        """Yield the records that are there, and those still to come, without end."""
+        """Yield the records that are committed now, then new ones, without end."""
         for block in again_and_again(self._consuming.blocks, poll):
             if block is None:
                 self._consuming.commit_if_due()
@@ -148,12 +147,12 @@ class Consumer(Closing, Generic[R]):
             self._consuming.finish(number)
 
     def commit(self, line: int | None = None) -> None:
-        """Move the checkpoint to a line, the last that was given out unless told, durably.
+        """Move the checkpoint to a line, durably [default: the last that was yielded].
 
-        If that fails, the error is raised, and the checkpoint is where it was.
+        If that fails, the checkpoint does not move, and the error is raised.
         """
         self._consuming.commit(self.line if line is None else line)
 
     def close(self) -> None:
-        """Commit what is done, and let others be this consumer."""
+        """Commit the records that are done, and let another process be this consumer."""
         self._consuming.close()

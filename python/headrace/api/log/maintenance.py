@@ -1,18 +1,17 @@
-"""The life of old segments of a log: they are compressed, and at last removed."""
+"""Upkeep of old segments of a log: they are compressed, then removed."""
 
 from __future__ import annotations
 
 import time
 from typing import TYPE_CHECKING
 
-from headrace.api.log.log import recovery_options
+from headrace.api.log.writer import recovery_options
 from headrace.errors import SourceNotFoundError, UsageError
 from headrace.store.files.units import parse_duration
 from headrace.store.log import manifest as manifests
 from headrace.store.log.names import LogNames
-from headrace.store.log.write.compaction import packing_options
 from headrace.store.log.write.offline import alone, last_bytes, pack_all, remove_expired
-from headrace.store.log.write.retention import Removed, retention
+from headrace.store.log.write.retention import Removed
 
 if TYPE_CHECKING:
     import os
@@ -20,28 +19,22 @@ if TYPE_CHECKING:
     from datetime import timedelta
 
     from headrace.store.log.write.offline import Packing
+    from headrace.store.log.write.retention import Retention
+    from headrace.store.shards.options import PackOptions
 
 
-def seal_log(
+def seal(
     directory: str | os.PathLike[str],
+    options: PackOptions,
     *,
-    codec: str = "zstd",
-    level: int | None = None,
-    older_than: str | timedelta | None = None,
-    keep_plain: int = 0,
-    threads: int = 1,
-    progress: Callable[[int, int], object] = lambda _done, _total: None,
+    grace: str | timedelta | None,
+    keep_plain: int,
+    progress: Callable[[int, int], object],
 ) -> Packing:
-    """Compress the full segments of a log that nobody writes, and return what was done.
-
-    Lines and their numbers stay, and any line is read as before. Only segments whose last
-    line is `older_than` that, such as ``"7d"``, and none of the last `keep_plain`. If it is
-    ended, the next time goes on with the segment it had come to.
-    """
+    """Compress the full segments of a log without a writer."""
     if type(keep_plain) is not int or keep_plain < 0:
-        raise UsageError(f"keep_plain {keep_plain!r}: it is a whole number from 0 on")
-    before = None if older_than is None else _now() - parse_duration(older_than)
-    options = packing_options(codec, level, threads)
+        raise UsageError(f"keep_plain {keep_plain!r}: must be 0 or a positive integer")
+    before = None if grace is None else _now() - parse_duration(grace)
     names = LogNames(directory)
     with alone(names, recovery_options("auto")) as manifest:
         return pack_all(
@@ -54,22 +47,10 @@ def seal_log(
         )
 
 
-def retain_log(
-    directory: str | os.PathLike[str],
-    *,
-    max_age: str | timedelta | None = None,
-    max_bytes: int | str | None = None,
-    before_line: int | None = None,
-    dry_run: bool = False,
+def retain(
+    directory: str | os.PathLike[str], chosen: Retention, *, dry_run: bool
 ) -> Removed:
-    """Remove the oldest segments of a log that nobody writes, and return what they were.
-
-    Those whose last line is older than `max_age`; those that make the log larger than
-    `max_bytes`, with its indexes; those whose lines are all before `before_line`. Whole
-    segments, never the last one; the numbers of all other lines stay. With `dry_run`
-    nothing is removed.
-    """
-    chosen = retention(max_age, max_bytes, before_line)
+    """Remove the oldest segments of a log without a writer."""
     names = LogNames(directory)
     if dry_run:
         names.refuse_unless_log()

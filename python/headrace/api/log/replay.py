@@ -1,11 +1,12 @@
-"""Playing logs again in the order of their times, at any speed."""
+"""Replay of logs in the order of their times, at any speed."""
 
 from __future__ import annotations
 
 import threading
 import time
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 
+from headrace.api.options import ReplayOptions, refuse_unknown
 from headrace.errors import UsageError
 from headrace.kernel.log import picks_in
 from headrace.kernel.values import parse
@@ -16,7 +17,7 @@ from headrace.store.log.read.replay import Player, Playing
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Iterator
     from typing import Literal
 
     from headrace.store.files.units import Moment
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class Replayed(NamedTuple):
-    """A record, and where it is from; `time` is in milliseconds."""
+    """A record with its partition and line; `time` is in milliseconds."""
 
     partition: str
     line: int
@@ -33,39 +34,40 @@ class Replayed(NamedTuple):
 
 
 class Replay(Closing):
-    """The records of several logs in the order of (time, partition, line).
+    """The records of several logs in the order of (time, partition, line); see `Log.replay`.
 
-    A directory is a log or has some below it; each is a partition, called by its path
-    below the directory. A partition whose times go back keeps the order of its lines: the
-    latest time so far counts. What was committed when it began is played, from `since` to
-    before `until`, and from line `start` of each partition on, or of those it names.
+    A directory is a log or has logs below it; each is a partition, named by its path below the
+    directory. A partition whose times go back keeps the order of its lines: the latest time so
+    far counts. Lines are replayed that are committed when the replay begins.
 
-    With a `speed` other than ``"max"`` records come when their times do, so many times as
-    fast. `pause`, `resume`, `step` and `seek` may be called by other threads than the one
-    that iterates. Use it in a `with` block, or close it.
+    `pause`, `resume`, `step` and `seek` may be called by other threads than the one that
+    iterates. Use it in a `with` block, or close it.
     """
 
     def __init__(
         self,
         *directories: str | os.PathLike[str],
-        speed: float | Literal["max"] = "max",
-        since: Moment | None = None,
-        until: Moment | None = None,
-        start: int | Mapping[str, int] = 1,
-        raw: bool = False,
-        threads: int = 2,
-        clock: Callable[[], float] = time.monotonic,
+        **options: Unpack[ReplayOptions],
     ) -> None:
+        refuse_unknown(options, ReplayOptions)
         partitions = find_partitions(directories)
         playing = Playing(
-            partitions, between(since, until), start, threads, picked=True
+            partitions,
+            between(options.get("since"), options.get("until")),
+            options.get("from_line", 1),
+            options.get("threads", 2),
+            picked=True,
         )
         self.partitions = [each.name for each in partitions]
-        self._player = Player(playing, checked_speed(speed), clock)
-        self._raw = raw
+        self._player = Player(
+            playing,
+            checked_speed(options.get("speed", "max")),
+            options.get("clock", time.monotonic),
+        )
+        self._raw = options.get("raw", False)
         self._lines = {name: playing.first_line(name) - 1 for name in self.partitions}
         self._position: int | None = None
-        # What other threads ask for.
+        # Requests of other threads.
         self._asked = threading.Condition()
         self._paused = False
         self._steps = 0
@@ -74,22 +76,22 @@ class Replay(Closing):
 
     @property
     def position(self) -> int | None:
-        """The time up to which records were given out, in milliseconds; None before."""
+        """The time of the last record that was yielded, in milliseconds; None before the first."""
         return self._position
 
     @property
     def lag(self) -> float:
-        """By how many seconds the last records were later than `speed` wants them."""
+        """How many seconds the last records were late."""
         return self._player.lag
 
     @property
     def next_lines(self) -> dict[str, int]:
-        """With which line each partition would go on: a `start` for another replay."""
+        """The next line of each partition: `from_line` of a replay that goes on here."""
         return {name: line + 1 for name, line in self._lines.items() if line}
 
     @property
     def speed(self) -> float | Literal["max"]:
-        """How many times as fast as the clock; it can be set at any time."""
+        """How many times faster than the recorded times; it can be set at any time."""
         return self._player.schedule.speed or "max"
 
     @speed.setter
@@ -105,12 +107,12 @@ class Replay(Closing):
         return self._paused
 
     def pause(self) -> None:
-        """Give out no more records."""
+        """Yield no more records."""
         with self._asked:
             self._paused = True
 
     def resume(self) -> None:
-        """Go on; the time that it was paused does not count."""
+        """Go on; the pause does not count."""
         with self._asked:
             self._paused = False
             self._steps = 0
@@ -118,9 +120,9 @@ class Replay(Closing):
             self._asked.notify_all()
 
     def step(self, records: int = 1) -> None:
-        """While it is paused, give out so many records, whatever their times."""
+        """While it is paused, yield the next records, whatever their times."""
         if records < 1:
-            raise UsageError(f"step {records}: it is a number of records from 1 on")
+            raise UsageError(f"step {records}: must be a positive integer")
         with self._asked:
             self._steps += records
             self._asked.notify_all()
@@ -133,7 +135,7 @@ class Replay(Closing):
             self._asked.notify_all()
 
     def close(self) -> None:
-        """End it, also for whoever waits for a record."""
+        """End the replay, also for a thread that waits for a record."""
         with self._asked:
             self._closed = True
             self._asked.notify_all()
@@ -160,13 +162,13 @@ class Replay(Closing):
             yield Replayed(self.partitions[number], line, when, record)
 
     def _turn(self) -> bool:
-        """Wait while it is paused; false if what was read before is not to be given out."""
+        """Wait while it is paused; false if records that were read ahead are not to be yielded."""
         if self._paused or self._sought is not None or self._closed:
             self._wait_for_turn()
         return self._sought is None and not self._closed
 
     def _wait_for_turn(self) -> bool:
-        """Return whether it is stepped."""
+        """Wait while it is paused; return whether `step` ended the wait."""
         with self._asked:
             while self._paused and not (
                 self._steps or self._closed or self._sought is not None
@@ -177,7 +179,7 @@ class Replay(Closing):
             return stepped
 
     def _next_piece(self) -> tuple[Piece, bool] | None:
-        """Return the next records, and whether it is one that was stepped to."""
+        """Return the next records, and whether `step` released them."""
         while True:
             stepped = self._wait_for_turn()
             with self._asked:
@@ -193,7 +195,7 @@ class Replay(Closing):
                     continue
                 found = self._player.step() if stepped else self._player.poll()
                 if isinstance(found, float):
-                    # Whoever asks for anything wakes us.
+                    # A request of another thread ends the wait.
                     self._asked.wait(found)
                     continue
             return None if found is None else (found, stepped)
@@ -212,5 +214,5 @@ def checked_speed(speed: object) -> float | None:
         or not isinstance(speed, int | float)
         or not 0 < speed < float("inf")
     ):
-        raise UsageError(f"speed {speed!r}: it is a number above 0, or 'max'")
+        raise UsageError(f"speed {speed!r}: must be a number above 0, or 'max'")
     return float(speed)

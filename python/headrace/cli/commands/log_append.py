@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from argparse import Namespace
     from contextlib import AbstractContextManager
 
-    from headrace.api.log.log import LogWriter
+    from headrace.api.log.writer import LogWriter
     from headrace.cli.console import Console
     from headrace.cli.io.rejected_records import RefusedRecords
     from headrace.cli.io.stdin_lines import WaitingLines
@@ -161,7 +161,7 @@ ARGUMENTS = (
 
 def run(options: Namespace, console: Console) -> int:
     """Append until there is no more."""
-    from headrace.api.log.log import LogWriter
+    from headrace.api.log.writer import LogWriter
     from headrace.cli.console import ending_cleanly
     from headrace.cli.io.stdin_lines import WaitingLines
     from headrace.cli.options.log import age_of
@@ -182,8 +182,8 @@ def run(options: Namespace, console: Console) -> int:
             monotonic=int(monotonic) if monotonic.isdecimal() else monotonic,
             tail=options.tail,
             max_record=options.max_record,
-            compress=options.compress,
-            compress_level=options.level,
+            codec=options.compress,
+            level=options.level,
             retain_bytes=options.retain_bytes,
             retain_age=age_of(options.retain_age),
         )

@@ -45,15 +45,14 @@ def run(options: Namespace, console: Console) -> int:
     import json
     from dataclasses import asdict
 
+    from headrace.api.log.log import Log
     from headrace.cli.console import ending_cleanly
-    from headrace.store.log.backup.backup import backup_log
 
     with ending_cleanly(), console.progress() as report:
-        made = backup_log(
-            options.directory,
+        made = Log(options.directory).backup(
             options.backup,
-            lambda done: report(done, None),
             accept_loss=options.accept_loss,
+            progress=lambda done: report(done, None),
         )
     console.text(json.dumps(asdict(made)) + "\n")
     return 0

@@ -145,7 +145,7 @@ def _opened(options: Namespace, console: Console) -> LogReader | None:
     import time
     from pathlib import Path
 
-    from headrace.api.log.log import open_recovered
+    from headrace.api.log.recovery import open_recovered
 
     log, actions = open_recovered(options.directory)
     if log is None and not options.follow and not Path(options.directory).exists():

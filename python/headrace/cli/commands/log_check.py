@@ -40,13 +40,12 @@ _LOST = (
 
 def run(options: Namespace, console: Console) -> int:
     """Print what is wrong, segment by segment."""
+    from headrace.api.log.log import Log
     from headrace.cli.console import counted
-    from headrace.store.log.report.check import check_log
 
     wrong = remade = 0
     with console.progress() as report:
-        checked = check_log(
-            options.directory,
+        checked = Log(options.directory).check(
             deep=options.deep,
             progress=lambda done: report(done, None),
         )

@@ -56,17 +56,14 @@ def run(options: Namespace, console: Console) -> int:
     """Move and remove consumers, then print those there are."""
     import json
 
-    from headrace.api.log.consumers import (
-        consumer_states,
-        remove_consumer,
-        set_consumer,
-    )
+    from headrace.api.log.log import Log
 
+    log = Log(options.directory)
     for text in options.set or ():
-        set_consumer(options.directory, *_asked(text))
+        log.set_consumer(*_asked(text))
     for name in options.remove or ():
-        remove_consumer(options.directory, name)
-    for state in consumer_states(options.directory):
+        log.remove_consumer(name)
+    for state in log.consumers():
         console.text(json.dumps(state.told()) + "\n")
     return 0
 

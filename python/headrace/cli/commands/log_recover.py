@@ -44,10 +44,10 @@ def run(options: Namespace, console: Console) -> int:
     """Recover the log and print what was done."""
     import json
 
-    from headrace.api.log.log import Log, recover_log
+    from headrace.api.log.log import Log
 
-    report = recover_log(options.directory, tail=options.tail, repair=options.repair)
     log = Log(options.directory)
+    report = log.recover(tail=options.tail, repair=options.repair)
     told = {
         "first_line": log.first_line,
         "last_line": log.last_line,

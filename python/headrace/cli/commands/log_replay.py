@@ -81,7 +81,7 @@ ARGUMENTS = (
 
 def run(options: Namespace, console: Console) -> int:
     """Print the records of all logs."""
-    from headrace.api.log.log import open_recovered
+    from headrace.api.log.recovery import open_recovered
     from headrace.store.files.units import between
     from headrace.store.log.read.damage import PassedOver
     from headrace.store.log.read.partitions import find_partitions

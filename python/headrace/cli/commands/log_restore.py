@@ -38,11 +38,13 @@ def run(options: Namespace, console: Console) -> int:
 
     from headrace.api.log.log import Log
     from headrace.cli.console import ending_cleanly
-    from headrace.store.log.backup.restore import restore_log
 
     with ending_cleanly(), console.progress() as report:
-        restore_log(options.backup, options.directory, lambda done: report(done, None))
-    log = Log(options.directory)
+        log = Log.restore(
+            options.backup,
+            options.directory,
+            progress=lambda done: report(done, None),
+        )
     told = {"first_line": log.first_line, "last_line": log.last_line}
     console.text(json.dumps(told) + "\n")
     return 0

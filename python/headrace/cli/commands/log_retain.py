@@ -63,15 +63,14 @@ def run(options: Namespace, console: Console) -> int:
     """Remove, and print what was."""
     import json
 
-    from headrace.api.log.maintenance import retain_log
+    from headrace.api.log.log import Log
     from headrace.cli.console import counted
     from headrace.cli.options.log import age_of
     from headrace.store.files.units import format_size
 
-    removed = retain_log(
-        options.directory,
-        max_age=age_of(options.max_age),
-        max_bytes=options.max_bytes,
+    removed = Log(options.directory).retain(
+        retain_age=age_of(options.max_age),
+        retain_bytes=options.max_bytes,
         before_line=options.before_line,
         dry_run=options.dry_run,
     )

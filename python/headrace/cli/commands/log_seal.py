@@ -66,18 +66,17 @@ def run(options: Namespace, console: Console) -> int:
     """Compress, and print what was."""
     import json
 
-    from headrace.api.log.maintenance import seal_log
+    from headrace.api.log.log import Log
     from headrace.cli.console import counted, ending_cleanly
     from headrace.cli.options.log import age_of
     from headrace.cli.options.write import threads_of
     from headrace.store.files.units import format_size
 
     with console.progress() as report, ending_cleanly():
-        done = seal_log(
-            options.directory,
+        done = Log(options.directory).seal(
             codec=options.codec,
             level=options.level,
-            older_than=age_of(options.older_than),
+            grace=age_of(options.older_than),
             keep_plain=options.keep_plain,
             threads=threads_of(options.threads),
             progress=report,

@@ -46,10 +46,11 @@ def run(options: Namespace, console: Console) -> int:
     import json
     from dataclasses import asdict
 
+    from headrace.api.log.log import Log
     from headrace.store.log.report.metrics import exposition
-    from headrace.store.log.report.stats import log_stats, stats_metrics
+    from headrace.store.log.report.stats import stats_metrics
 
-    stats = log_stats(options.directory)
+    stats = Log(options.directory).stats()
     match options.format:
         case "json":
             console.text(json.dumps(asdict(stats)) + "\n")

@@ -29,12 +29,14 @@ ARGUMENTS = (BACKUP, *OUTPUT_OPTIONS)
 
 def run(options: Namespace, console: Console) -> int:
     """Print what is wrong, file by file."""
+    from headrace.api.log.log import Log
     from headrace.cli.console import counted
-    from headrace.store.log.backup.backup import verify_log_backup
 
     wrong = 0
     with console.progress() as report:
-        for file in verify_log_backup(options.backup, lambda done: report(done, None)):
+        for file in Log.verify(
+            options.backup, progress=lambda done: report(done, None)
+        ):
             said = "; ".join(file.faults) or "ok"
             lines = "" if file.rows is None else counted(file.rows, "line")
             console.text(f"{file.path}\t{lines}\t{file.bytes} bytes\t{said}\n")

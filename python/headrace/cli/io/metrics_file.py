@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from headrace.api.log.log import LogWriter
+    from headrace.api.log.writer import LogWriter
     from headrace.cli.console import Console
 
 EVERY = 5.0
