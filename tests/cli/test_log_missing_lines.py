@@ -67,7 +67,7 @@ class TestALostIndex:
                 open_recovered(tmp_path / "log")
             assert caught.value.path == str(index)
             with pytest.raises(LogFileMissingError):
-                Log(tmp_path / "log")
+                len(Log(tmp_path / "log"))
             index.write_bytes(content)
         assert list(Log(tmp_path / "log")) == [1, 2, 3]
 
