@@ -149,7 +149,7 @@ class TestTimes:
     @pytest.mark.parametrize(
         ("command", "said"),
         [
-            (("query", "id", "rows.jsonl"), "which only logs have"),
+            (("query", "id", "rows.jsonl"), "this is not a log"),
             (("query", "id", "timed", "--engine", "spark"), "--engine local"),
             (("tail", "-f", "timed"), "`headrace log cat -f --since`"),
         ],

@@ -151,7 +151,7 @@ class TestRefused:
         (tmp_path / "directory").mkdir()
         (tmp_path / "directory" / "a.jsonl").write_bytes(b"1\n")
         path = name if name == "-" else tmp_path / name
-        with pytest.raises(UsageError, match="which only logs have"):
+        with pytest.raises(UsageError, match="this is not a log"):
             headrace.open(path, since=0)
 
     def test_a_log_beside_a_file(self, log, tmp_path):

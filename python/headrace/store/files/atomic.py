@@ -1,4 +1,4 @@
-"""Files that are there whole or not at all."""
+"""Atomic files: a temporary name, fsync, rename; readers see a whole file or none."""
 
 from __future__ import annotations
 
@@ -30,28 +30,28 @@ if TYPE_CHECKING:
     from typing_extensions import Buffer
 
 NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.ENOSYS, errno.EMLINK)
-"""How a file system says that it cannot give a file a second name."""
+"""The errors of a file system without hard links."""
 
 _BACKUP_MARK = "user.headrace.backup"
-"""The attribute of a backup that we made."""
+"""The extended attribute of a backup that headrace made."""
 
 
 def write_atomically(path: Path, content: Iterable[bytes]) -> None:
-    """Replace `path` by the pieces of `content` in one instant, durably."""
+    """Replace `path` by the pieces of `content` atomically and durably."""
     with replacing(path) as file:
         file.writelines(content)
 
 
 @contextmanager
 def replacing(path: Path) -> Iterator[BinaryIO]:
-    """Give a file that takes the place of `path` when the block ends without error."""
+    """Yield a file that replaces `path` when the block ends without error."""
     with in_place_of(path) as new, BufferedWriter(_Appender(new)) as file:
         yield file
 
 
 @contextmanager
 def in_place_of(path: Path) -> Iterator[NewFile]:
-    """Do the same for who writes to it by its temporary name."""
+    """Yield a new file that replaces `path`, to be written through its temporary name."""
     remove_abandoned(path)
     with _naming(path):
         new = NewFile(path)
@@ -65,37 +65,37 @@ def in_place_of(path: Path) -> Iterator[NewFile]:
 
 
 class NewFile:
-    """A file under a temporary name, which takes the name `path` when it is finished.
+    """A file under a temporary name, which is renamed to `path` when it is finished.
 
-    It stands beside `path` until then, so several writers at once do not meet, and
-    whoever reads sees an old or a new file, never a part. What is appended is in the
-    file at once. The directory is the business of whoever finishes.
+    The temporary name is in the same directory and unique, so concurrent writers do not collide,
+    and a reader sees the old or the new file, never a part. Appended bytes are written
+    immediately. The caller makes the directory durable.
     """
 
     def __init__(self, path: Path, like: Path | None = None) -> None:
         self.path = path
         self.temporary = temporary_name(path)
         self.size = 0
-        # An object, which an interrupt cannot leave open: it is closed when it is collected.
+        # An object, so that an interrupt cannot leave it open: it is closed when it is collected.
         self._file = FileIO(self.temporary, "x", opener=_created)
         with suppress(OSError):  # not every file system has locks
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         self._be_like(like or path)
 
     def _be_like(self, path: Path) -> None:
-        """Take over who may read it, and whose it is if we may give it away."""
+        """Copy the permissions of `path`, and its owner if this process may."""
         with suppress(OSError):
             known = path.stat()
             os.fchmod(self.descriptor, stat.S_IMODE(known.st_mode))
             os.fchown(self.descriptor, known.st_uid, known.st_gid)
 
     def rest(self) -> None:
-        """Let go of the file, which is opened again when it is needed."""
+        """Close the file, which is opened again when it is needed."""
         self._file.close()
 
     @property
     def descriptor(self) -> int:
-        """What the operating system knows the open file by."""
+        """The descriptor of the open file."""
         if self._file.closed:
             follow_none = os.O_WRONLY | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
             opener = partial(_opened_with, follow_none)
@@ -103,7 +103,7 @@ class NewFile:
         return self._file.fileno()
 
     def append(self, data: bytes) -> None:
-        """Write all of `data` behind what is there; `size` counts what is on disk."""
+        """Append all of `data`; `size` counts the bytes on disk."""
         rest = memoryview(data)
         while rest:
             rest = rest[self.append_some(rest) :]
@@ -115,7 +115,7 @@ class NewFile:
         return written
 
     def finish(self) -> None:
-        """Make it durable and give it its name."""
+        """Make it durable and rename it."""
         try:
             system.calls.sync(self.descriptor)
         finally:
@@ -123,7 +123,7 @@ class NewFile:
         system.calls.rename(self.temporary, self.path)
 
     def discard(self) -> None:
-        """Remove it, unless it has its name already."""
+        """Remove it, unless it was renamed."""
         self._file.close()
         with suppress(FileNotFoundError):
             system.calls.unlink(self.temporary)
@@ -150,18 +150,18 @@ class _Appender(RawIOBase):
 
 
 def temporary_name(path: Path) -> Path:
-    """Return a name beside `path` that nobody else has."""
+    """Return a unique temporary name in the directory of `path`."""
     return path.with_name(f".{path.name}.tmp-{os.getpid()}-{os.urandom(4).hex()}")
 
 
 _LEFT_SECONDS = 600.0
-"""Seconds in which who writes a temporary file is sure to have locked it."""
+"""Seconds within which the writer of a temporary file has locked it."""
 
 
 def remove_abandoned(path: Path) -> None:
-    """Remove temporary files of `path` whose writers were killed; any may be writing it.
+    """Remove temporary files of `path` whose writers were killed; others may still write theirs.
 
-    Who writes one has it locked, which ends with its process.
+    A writer has its file locked, and the lock ends with its process.
     """
     temporary = r"\.tmp-[0-9]+-[0-9a-f]{8}"
     name = re.escape(path.name)
@@ -183,10 +183,7 @@ def _remove_unless_locked(path: Path) -> None:
 
 
 def remove_temporary(path: Path) -> None:
-    """Remove what writers of `path` left behind that were killed.
-
-    Nobody may be writing it.
-    """
+    """Remove temporary files of `path` that killed writers left; no other writer may be active."""
     ours = re.compile(re.escape(f".{path.name}.tmp-") + r"[0-9]+-[0-9a-f]{8}")
     for name in filter(ours.fullmatch, system.calls.list_directory(path.parent)):
         other = path.with_name(name)
@@ -206,7 +203,7 @@ def _created(path: str, _flags: int) -> int:
 
 @contextmanager
 def _naming(path: Path) -> Iterator[None]:
-    """Say of which file an error is, for a full disk says nothing and others too much."""
+    """Raise the error of a write with the name of its file, which a full disk does not give."""
     try:
         yield
     except HeadraceError:
@@ -219,10 +216,9 @@ def _naming(path: Path) -> Iterator[None]:
 
 
 def destination(path: str | os.PathLike[str]) -> Path:
-    """Return the file that writing to `path` replaces: behind links, and no device.
+    """Return the file that writing to `path` replaces, after following links.
 
-    What is replaced is a name in a directory. For a pipe or a device that would be
-    its end, so those are refused.
+    A rename would destroy a pipe or a device, so those are refused.
     """
     target = Path(os.path.realpath(path))
     if target.exists() and not target.is_file():
@@ -237,12 +233,11 @@ def replace_file(
     *,
     keep_backup: bool = False,
 ) -> None:
-    """Let the finished file `tmp` take the place of `final` in one instant, durably.
+    """Replace `final` by the finished file `tmp`, atomically and durably.
 
-    There is a file called `final` at every moment if there was one before. With
-    `keep_backup` it stays as ``FINAL.bak``; a file of that name that is not a backup
-    of ours is never touched. `tmp` may lie on another file system: it is copied
-    then, and removed at the end.
+    If `final` exists, there is a file of this name at every moment. With `keep_backup`, the old
+    file stays as ``FINAL.bak``; a file of that name that is not a backup of headrace is never
+    touched. If `tmp` is on another file system, it is copied, and removed at the end.
     """
     source, target = Path(tmp), destination(final)
     _refuse_unless_file(source, target)
@@ -252,7 +247,7 @@ def replace_file(
         if target.exists() and source.samefile(target):
             system.calls.unlink(
                 source
-            )  # renaming one name of a file to its other leaves both
+            )  # renaming a file to another of its names keeps both
         else:
             _move(source, target)
         system.calls.sync_directory(target.parent)
@@ -277,10 +272,12 @@ def _refuse_unless_file(source: Path, target: Path) -> None:
     try:
         mode = source.lstat().st_mode
     except FileNotFoundError:
-        # Somebody else may have written `target` meanwhile; that is not our success.
+        # Another process may have written `target` meanwhile: do not report success.
         raise SourceNotFoundError(os.fspath(source)) from None
     if not stat.S_ISREG(mode):
-        raise UsageError(f"{source}: not a regular file; only such a one can be moved")
+        raise UsageError(
+            f"{source}: not a regular file; only a regular file can be moved"
+        )
     if os.path.realpath(source) == os.fspath(target):
         raise UsageError(f"{source}: is the file it is to replace; write another first")
 
@@ -318,13 +315,13 @@ def _copy(source: Path, target: Path) -> None:
 
 
 def _backed_up(target: Path) -> Path | None:
-    """Give what is there a second name; None if nothing is there."""
+    """Give the existing file a second name; None if there is no file."""
     backup = target.with_name(target.name + ".bak")
     if not target.exists():
         return None
     if os.path.lexists(backup) and not _is_marked(backup):
         raise UsageError(
-            f"{backup}: is there, and is not a backup that headrace made; "
+            f"{backup}: exists, and is not a backup that headrace made; "
             "move it away, or keep no backup"
         )
     link = temporary_name(backup)
@@ -338,13 +335,13 @@ def _backed_up(target: Path) -> Path | None:
     try:
         system.calls.rename(link, backup)
     finally:
-        # Still there if both were names of one file.
+        # It still exists if both were names of one file.
         system.unlink_if_exists(link)
     return backup
 
 
 def _mark(backup: Path) -> None:
-    # Without a mark, as on file systems that have none, it is taken for somebody else's.
+    # A file without the mark, also on file systems without attributes, is not ours to replace.
     if hasattr(os, "setxattr"):
         with suppress(OSError):
             os.setxattr(backup, _BACKUP_MARK, b"1")

@@ -10,11 +10,11 @@ _END = b'"\n}\n'
 _TAIL = len(_KEY) + len(_NONE) + len(_END)
 
 CHECKSUM_BYTES = _TAIL
-"""What a file has behind its other keys."""
+"""The bytes of a file after its other keys."""
 
 
 def with_checksum(head: bytes) -> bytes:
-    r"""Return the content of a file, given all before its last key.
+    r"""Return the content of a file, given everything before its last key.
 
     >>> with_checksum(b'{\n "a": 1,\n').decode().splitlines()
     ['{', ' "a": 1,', ' "crc32c": "7cc1b21b"', '}']
@@ -29,10 +29,9 @@ def has_checksum(content: bytes) -> bool:
 
 
 def is_whole(content: bytes) -> bool:
-    """Whether all of it was written, be it damaged since.
+    """Whether the file was written to its end, even if it was damaged since.
 
-    A file that is cut off ends before its last line. Damage leaves that line, or the
-    place of the checksum in front of it.
+    A truncated file ends before its last line. Damage keeps that line, or the checksum before it.
     """
     checksum = content.rfind(_KEY)
     return content.endswith(b"\n}\n") or 0 <= checksum <= len(content) - _TAIL

@@ -1,4 +1,4 @@
-"""What a `with` closes at its end."""
+"""A base for context managers that only close."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from typing import Self
 
 
 class Closing(ABC):
-    """Something that is open until it is closed; a `with` does so."""
+    """An object that is open until `close`, which leaving a `with` calls."""
 
     @abstractmethod
     def close(self) -> None:
-        """Let go of what it has; again, this does nothing."""
+        """Release all resources; a second call does nothing."""
 
     def __enter__(self) -> Self:
         return self

@@ -1,4 +1,4 @@
-"""What a source decodes to, as bytes and without looking for rows in it."""
+"""The decoded bytes of a source, without a search for rows."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def decoded(
     keeping: Keeping = Keeping(),  # noqa: B008, frozen
     decoding: Decoding = Decoding(),  # noqa: B008, frozen
 ) -> Iterator[bytes]:
-    """Yield the decoded bytes of a file or a pipe in order, some at a time."""
+    """Yield the decoded bytes of a file or a pipe in order, in pieces."""
     if source.is_pipe:
         reader, codec = open_pipe(source)
         native = Decoded(reader, codec, size=END, decoding=decoding)
@@ -32,7 +32,7 @@ def decoded(
             given += len(piece)
             yield piece
     except UnusableTableError as error:
-        # What the blocks before decoded to is what comes first in order, too.
+        # Decoding in order yields the same bytes first, so skip what was already yielded.
         source = read_in_order(source, error)
         for piece in _of_file(OpenedFile(source, keeping, decoding)):
             if rest := piece[given:]:

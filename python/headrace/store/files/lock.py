@@ -1,11 +1,11 @@
-"""One writer at a time.
+"""File lock: one writer at a time.
 
-The lock is the operating system's, on a file that its holder removes at the end; it
-ends with the process however that ends. A file that was removed between being opened
-and locked locks nothing, so its name is looked at again.
+The lock is the operating system's, on a file that the holder removes at the end; it ends with
+the process, whatever ends that. A file that was removed between being opened and locked locks
+nothing, so its name is checked again.
 
-The lock is held by a file object, which ends it when it is collected: an interrupt at
-any moment cannot leave a lock that nobody knows of.
+A file object holds the lock and releases it when it is collected: an interrupt at any moment
+cannot leave a lock behind.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _held: weakref.WeakSet[FileLock] = weakref.WeakSet()
 class FileLock:
     """The right to write something, held from construction to `release`.
 
-    Whoever comes second is refused with what `refused` makes of the holder's name.
+    A second writer gets the error that `refused` makes of the holder's name.
     """
 
     def __init__(self, path: Path, refused: Callable[[str], HeadraceError]) -> None:
@@ -50,14 +50,14 @@ class FileLock:
             raise refused(holder) from None
         except BaseException as error:
             if isinstance(error, OSError):
-                # A full disk does not say of which file it speaks.
+                # The error of a full disk does not name the file.
                 error.filename = error.filename or os.fspath(path)
             self.release()
             raise
 
     def _try(self) -> bool:
         """Lock the file; false if it is no longer the one with the name."""
-        # Seen before it is opened, and again before it is written to.
+        # Checked before the file is opened, and again before it is written to.
         if self._path.is_symlink():
             raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), os.fspath(self._path))
         self._opening = True
@@ -65,7 +65,7 @@ class FileLock:
         return self._is_ours(self._file)
 
     def _is_ours(self, file: FileIO) -> bool:
-        """Whether the file with the name is this one; it is locked then."""
+        """Whether the name still belongs to this file, which is locked then."""
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         try:
             return os.path.samestat(os.fstat(file.fileno()), self._path.lstat())
@@ -87,7 +87,7 @@ class FileLock:
 
     def release(self) -> None:
         """Remove the file, and with it the lock."""
-        # An interrupt may have come before it was locked, or even before we had it.
+        # An interrupt may have come before the file was locked, or even opened.
         with suppress(OSError):
             if self._file is None and self._opening:
                 self._file = FileIO(self._path, "r+")
@@ -96,13 +96,13 @@ class FileLock:
         self.forget()
 
     def forget(self) -> None:
-        """Let go of the file; in a forked child, that leaves the parent's lock as it is."""
+        """Close the file; in a forked child, that leaves the parent's lock as it is."""
         file, self._file, self._opening = self._file, None, False
         if file is not None:
             file.close()
 
     def __del__(self) -> None:
-        with suppress(AttributeError):  # it was not even begun
+        with suppress(AttributeError):  # the constructor was interrupted
             self.release()
 
 

@@ -1,8 +1,7 @@
 """Directories of an object store, through fsspec: listed, and written without replacing.
 
-An object store has no lock and no rename. What it has is *create if absent*: of several
-who write one name, one succeeds, and the others are told. Everything that is decided
-here is decided by that.
+An object store has no lock and no rename. It has *create if absent*: of several writers of one
+name, one succeeds, and the others get an error. Every decision here rests on that.
 """
 
 from __future__ import annotations
@@ -20,28 +19,28 @@ if TYPE_CHECKING:
 NOTHING = "nothing was committed"
 
 BLANK = b"\n"
-"""What is in a file whose name is all that matters: stores refuse to read a range of nothing."""
+"""The content of a file of which only the name matters: stores refuse to read an empty range."""
 
 _REFUSED = (PermissionError, TypeError, ValueError, NotImplementedError)
-"""How stores and their packages say that they will not, whatever is there."""
+"""The errors with which stores and their packages refuse a request, whatever exists there."""
 
 
 class ObjectDirectory:
-    """What begins with a URL."""
+    """All objects whose URLs begin with a URL."""
 
     def __init__(self, url: str) -> None:
         self.url = url.rstrip("/")
         self._filesystem, self._root = filesystem_of(self.url)
 
     def at(self, name: str) -> str:
-        """Return the URL of something in it."""
+        """Return the URL of a name in it."""
         return f"{self.url}/{name}"
 
     def _path(self, name: str) -> str:
         return f"{self._root.rstrip('/')}/{name}"
 
     def names(self) -> list[str]:
-        """List the names of what is in it, also of what somebody else has just written."""
+        """List the names in it, without a cache, so also names that were just written."""
         try:
             with self._reading(self.url):
                 self._filesystem.invalidate_cache()
@@ -73,7 +72,7 @@ class ObjectDirectory:
         return {path[before:]: int(info["size"]) for path, info in found.items()}
 
     def content(self, name: str, longest: int) -> bytes | None:
-        """Return the first `longest` bytes of a file; None if it is not there."""
+        """Return the first `longest` bytes of a file; None if it does not exist."""
         try:
             with self._reading(self.at(name)):
                 content: bytes = self._filesystem.cat_file(
@@ -90,7 +89,7 @@ class ObjectDirectory:
         return changed
 
     def create(self, name: str, content: bytes) -> bool:
-        """Write a file that must not be there; false if it is."""
+        """Write a file that must not exist; false if it does."""
         with self._writing(name):
             try:
                 self._filesystem.pipe_file(self._path(name), content, mode="create")
@@ -99,7 +98,7 @@ class ObjectDirectory:
             except _REFUSED:
                 raise
             except Exception:
-                # Not every package tells a condition that does not hold from other errors.
+                # Not every package distinguishes a failed condition from other errors.
                 if self.content(name, 1) is None:
                     raise
                 return False
@@ -108,8 +107,8 @@ class ObjectDirectory:
     def refuse_unless_creating(self, probe: str) -> None:
         """Raise unless the store creates a file only if it is not there.
 
-        Some take the wish to create for a wish to write. `probe`, a file with nothing to read,
-        stays: who asks again is told at once.
+        Some stores ignore the condition and write. The empty file `probe` stays, so that the next
+        check is immediate.
         """
         if self.create(probe, BLANK) and self.create(probe, BLANK):
             self.remove(probe)
@@ -121,7 +120,7 @@ class ObjectDirectory:
             raise UnwritableError(self.at(probe), reason, NOTHING)
 
     def upload(self, source: Path, name: str, size: int) -> None:
-        """Write a file whose name is ours alone, and see that all of it came."""
+        """Write a file with a unique name, and check its size."""
         with self._writing(name):
             self._filesystem.put_file(str(source), self._path(name))
             self._filesystem.invalidate_cache()
@@ -131,13 +130,13 @@ class ObjectDirectory:
             raise UnwritableError(self.at(name), reason, NOTHING)
 
     def blank(self, name: str) -> None:
-        """Leave nothing of a file but its name, which then nobody can create."""
+        """Empty a file and keep its name, so that no writer can create it."""
         with self._writing(name):
             self._filesystem.pipe_file(self._path(name), BLANK)
 
     def remove(self, name: str) -> None:
-        """Remove a file, if that can be done."""
-        # Each store has errors of its own.
+        """Remove a file if possible."""
+        # Each store has its own errors.
         with suppress(Exception):
             self._filesystem.rm_file(self._path(name))
 
@@ -154,7 +153,7 @@ class ObjectDirectory:
     def _writing(self, name: str) -> Iterator[None]:
         try:
             if "file" in self._filesystem.protocol:
-                # Only a file system has directories that must be there.
+                # Only a file system has directories that must exist.
                 parent = self._path(name).rpartition("/")[0]
                 self._filesystem.makedirs(parent, exist_ok=True)
             yield
@@ -165,7 +164,7 @@ class ObjectDirectory:
 
 
 def _said(error: Exception) -> str:
-    """Return what a store says, and what helps; each has errors of its own."""
+    """Return the message of a store, with advice; each store has its own errors."""
     said = str(error) or type(error).__name__
     match error:
         case PermissionError():

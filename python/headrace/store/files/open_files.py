@@ -1,7 +1,7 @@
-"""How many files are open at a time.
+"""Limit on open files.
 
-A data set may have more files than a process may open. Those that were used last stay
-open; one that is let go is opened again when it is needed.
+A data set may have more files than a process may open. The files used last stay open; a file that
+was closed is opened again when it is needed.
 """
 
 from __future__ import annotations
@@ -19,21 +19,21 @@ MOST_OPEN = 128
 
 
 def _most_open() -> int:
-    """Return how many files may stay open: a quarter of what a process may have."""
+    """Return how many files may stay open: a quarter of the limit of the process."""
     limit, _hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     return MOST_OPEN if limit < 0 else max(min(MOST_OPEN, limit // 4), 1)
 
 
 class Resting(Protocol):
-    """Something that has a file open."""
+    """An object that has a file open."""
 
     def rest(self) -> bool:
-        """Let go of the file; false if it is at work with it."""
+        """Close the file; false if it is in use."""
         ...
 
 
 class OpenFiles:
-    """Those that have a file open, the one that was used last at the end."""
+    """The objects that have a file open, the object used last at the end."""
 
     def __init__(self, most: int | None = None) -> None:
         self._most = _most_open() if most is None else most
@@ -41,7 +41,7 @@ class OpenFiles:
         self._open: OrderedDict[int, Callable[[], Resting | None]] = OrderedDict()
 
     def use(self, file: Resting) -> None:
-        """Remember that `file` is used now; if there are too many, others rest."""
+        """Record that `file` is used now, and close the least recently used ones over the limit."""
         with self._lock:
             self._open[id(file)] = weakref.ref(file)
             self._open.move_to_end(id(file))

@@ -1,11 +1,11 @@
 """An opened source, and the rows in it.
 
-A file of blocks is read as if it were the plain file that it decodes to, if the
-table of its blocks can be used; if not, in order, as any other compressed file.
+A file of blocks is read as if it were the plain file that it decodes to, if its block table can be
+used; otherwise in order, as any other compressed file.
 
-Opening checks that the file is still the one that was named, and every batch of
-rows is followed by the same question. A file that only grew is read up to the
-size it had; one that became shorter or was rewritten in place is an error.
+Opening checks that the file is still the one that was named, and so does every batch of rows. A
+file that only grew is read up to the size it had; a file that became shorter or was rewritten in
+place is an error.
 """
 
 from __future__ import annotations
@@ -50,17 +50,17 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _PAUSES = (0.0, 0.001, 0.005, 0.02, 0.1)
-"""Seconds between looks at a file whose time was changed, but not its size."""
+"""Seconds between checks of a file whose time has changed, but not its size."""
 
 _PIPE_HEAD_BYTES = 16
-"""How many first bytes of a pipe tell what comes out of it; more may take long to come."""
+"""The first bytes of a pipe, which tell its codec; to wait for more may take long."""
 
 _READ_BYTES = 1 << 16
-"""The least that a Python reader is asked for: its answers are dear."""
+"""The smallest request to a Python reader, whose calls are slow."""
 
 
 def read_in_order(source: Source, error: UnusableTableError | None) -> Source:
-    """Return the source as one without blocks, and say why, unless somebody else does."""
+    """Return the source without blocks, and warn if there is an `error`."""
     if error is not None:
         message = f"{error.what}; it is read in order"
         warnings.warn(message, HeadraceWarning, stacklevel=2)
@@ -68,11 +68,11 @@ def read_in_order(source: Source, error: UnusableTableError | None) -> Source:
 
 
 class OpenedFile:
-    """A file that can be read by position, in the state its source was pinned to.
+    """A file that can be read by offset, in the state that its source is pinned to.
 
-    `file` is what lies on disk. `data`, `codec` and `size` are what rows are read from:
-    of a file of blocks the decoded file, which has a `table`. Of several who open the
-    same file, one should `warn` of a table that cannot be used.
+    `file` is the file on disk. Rows are read from `data`, with its `codec` and `size`: for a file
+    of blocks, that is the decoded file, which has a `table`. If several readers open the same file,
+    one of them should `warn` of a table that cannot be used.
     """
 
     def __init__(
@@ -87,7 +87,7 @@ class OpenedFile:
         self.path = source.location
         self.decoding = decoding
         self.file = self._opened()
-        source = self.source  # it may be elsewhere by now
+        source = self.source  # the file may have moved since
         self._seen = (source.size, source.mtime_ns, source.version)
         self.check()
         self.table: BlockTable | None = None
@@ -106,7 +106,7 @@ class OpenedFile:
             size = self.size if self.codec == "none" else None
             self.data = checked(self.source, source.segment, self.data, size)
             if size is not None and self.data.checked_size != size:
-                # Of a segment that is full by now, its first lines are meant.
+                # The segment may be full and compressed by now: read its first lines.
                 self.size = self.data.checked_size or 0
                 self._whole = False
 
@@ -129,7 +129,7 @@ class OpenedFile:
             raise gone(source) from None
 
     def _superseded(self) -> File:
-        """Open a part of a set that another generation has taken the place of."""
+        """Open a part of a set that another generation has replaced."""
         location = self.source.path
         aside = superseded_path(location) if self.source.kind == "file" else None
         if aside is None:
@@ -148,17 +148,17 @@ class OpenedFile:
 
     @property
     def is_hopped_over(self) -> bool:
-        """Whether its blocks say where the next one is, each of them in a request of its own."""
+        """Whether each block gives the offset of the next one, so that each needs its own request."""
         return (self.source.kind, self.source.codec) == ("remote", "gzip")
 
     @property
     def is_checked(self) -> bool:
-        """Whether each block that is read is compared with a checksum."""
+        """Whether each block is compared with a checksum when it is read."""
         return self.data is not self.file
 
     @property
     def counted_table(self) -> BlockTable | None:
-        """The table of its blocks, if that knows their rows."""
+        """The block table, if it has the rows of blocks."""
         if self.table is None or not self.table.counted or not self._whole:
             return None
         return self.table
@@ -180,7 +180,7 @@ class OpenedFile:
         self.table, self.codec, self.size = table, "none", table.logical_size
 
     def _compare_blocks(self, keeping: Keeping) -> None:
-        """Compare blocks with the checksums beside them; they have none of their own."""
+        """Compare blocks with the checksums in the sidecar; the blocks themselves have none."""
         table = checkpoints.load_blocks(self.source, self, keeping)
         if table is not None:
             with reading(self.path):
@@ -194,12 +194,12 @@ class OpenedFile:
             return self.file.stat()
 
     def check(self) -> None:
-        """Raise if the bytes that belong to us are not what they were."""
+        """Raise if the pinned bytes of the file have changed."""
         seen = self._looks()
         if seen == self._seen:
             return
         segment = self.source.segment
-        # Of a log, what was written behind these bytes may have been taken back.
+        # In a log, bytes after the pinned ones may have been taken back.
         growing = segment is not None and segment.growing
         if seen[0] == self._seen[0] and not growing:
             seen = self._grown()
@@ -234,7 +234,7 @@ class OpenedFile:
 
 
 class Rows:
-    """Rows in order. Whole rows before a failure are delivered before it is raised."""
+    """Rows in order. Whole rows before an error are delivered before it is raised."""
 
     def __init__(self, path: str, stream: RowStream, opened: OpenedFile | None) -> None:
         self.path = path
@@ -242,7 +242,7 @@ class Rows:
         self._opened = opened
 
     def skip(self, count: int) -> None:
-        """Pass over `count` rows."""
+        """Skip `count` rows."""
         self.advance(lambda stream: stream.skip_rows(count))
 
     def next_batch(self, max_rows: int, max_bytes: int) -> RowBatch | None:
@@ -250,12 +250,12 @@ class Rows:
         return self.advance(lambda stream: stream.next_batch(max_rows, max_bytes))
 
     def advance(self, look_at: Callable[[RowStream], T]) -> T:
-        """Let somebody look at some rows, in the core, and return what they say."""
+        """Call a function of the core on the next rows, and return its result."""
         try:
             with reading(self.path):
                 said = look_at(self._stream)
         except HeadraceError:
-            # What is wrong with a file that was replaced is that.
+            # If the file was replaced, that is the error.
             self._check()
             raise
         self._check()
@@ -279,7 +279,7 @@ def rows_from(
     """Return the rows of a file that begin in ``[start, end)``.
 
     `at_row`: rows are known to begin at `start` and, if it is in the file, at `end`. With
-    `ends_at_long_row`, nothing behind the limit of a row is read.
+    `ends_at_long_row`, reading stops at the limit of a row.
     """
     with reading(opened.path):
         stream = RowStream(
@@ -298,7 +298,7 @@ def rows_from(
 
 
 def open_pipe(source: Source) -> tuple[Reader, str]:
-    """Open a pipe; what comes out of it tells its codec."""
+    """Open a pipe, and return its codec, which its first bytes tell."""
     with reading(source.location):
         reader = _reader(source)
         head = reader.peek(_PIPE_HEAD_BYTES)
@@ -315,11 +315,11 @@ def _reader(source: Source) -> Reader:
 
 
 class _Reading:
-    """Bytes of a Python reader, which may have them ready or give more than asked for."""
+    """Bytes of a Python reader, which may return fewer or more than requested."""
 
     def __init__(self, location: str, reader: Readable) -> None:
         self._location = location
-        # What a pipe has now is better than what it will have.
+        # The bytes that a pipe has now are better than waiting for more.
         self._read = getattr(reader, "read1", reader.read)
         self._ahead = b""
 
@@ -327,7 +327,7 @@ class _Reading:
         data = self._ahead or self._read(max(size, _READ_BYTES))
         if not isinstance(data, (bytes, bytearray, memoryview)):
             reason = (
-                f"its read gives {type(data).__name__}, not bytes; open it as binary"
+                f"its read returns {type(data).__name__}, not bytes; open it as binary"
             )
             raise NotNdjsonError(self._location, reason)
         data = bytes(data)

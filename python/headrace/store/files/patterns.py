@@ -1,7 +1,7 @@
-"""What a pattern of paths matches.
+"""Glob patterns of paths.
 
-As `glob.glob(pattern, recursive=True)` has it, but ``**`` does not go through links to
-directories, as in shells: a link to a directory above would give its files again and again.
+As `glob.glob(pattern, recursive=True)`, but ``**`` does not follow links to directories, as in
+shells: a link to a parent directory would list its files again and again.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _DEEP = "**"
 
 
 def matches(pattern: str) -> list[str]:
-    """List what a pattern matches, in order, each once."""
+    """List the paths that match a pattern, sorted and without duplicates."""
     return sorted(set(_matches(pattern)))
 
 
@@ -29,7 +29,7 @@ def _matches(pattern: str) -> Iterator[str]:
     at = parts.index(_DEEP)
     above, below = "/".join(parts[:at]), "/".join(parts[at + 1 :])
     if at + 1 == len(parts):
-        below = "*"  # directories are walked through, and this is what is in them
+        below = "*"  # the walk yields directories, and this lists their entries
     for top in _tops(above, at):
         if at + 1 == len(parts) and os.path.isdir(top):  # noqa: PTH112, a Path loses the slash
             yield top
@@ -38,7 +38,7 @@ def _matches(pattern: str) -> Iterator[str]:
 
 
 def _tops(above: str, at: int) -> Iterator[str]:
-    """Yield the directories to begin in, with a slash at the end, or nothing for this one."""
+    """Yield the directories to begin in, with a slash at the end, or an empty text for this one."""
     if at == 0:
         yield ""
     elif not above:
@@ -48,7 +48,7 @@ def _tops(above: str, at: int) -> Iterator[str]:
 
 
 def _directories(top: str) -> Iterator[str]:
-    """Yield a directory and all those below it that are not hidden, without links."""
+    """Yield a directory and all directories below it, without hidden ones and links."""
     yield top
     try:
         with os.scandir(top or ".") as entries:
@@ -59,6 +59,6 @@ def _directories(top: str) -> Iterator[str]:
                 and not entry.name.startswith(".")
             )
     except OSError:
-        return  # no directory, or none that can be read: `glob` takes both for empty
+        return  # not a directory, or not readable: `glob` treats both as empty
     for name in below:
         yield from _directories(f"{top}{name}/")

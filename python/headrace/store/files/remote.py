@@ -1,4 +1,4 @@
-"""Files behind a URL, read in ranges through fsspec."""
+"""Remote files: read in ranges through fsspec."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ if TYPE_CHECKING:
     from types import ModuleType
 
 AHEAD_BYTES = 4 << 20
-"""A request takes about as long for this much as for one byte."""
+"""A request for this many bytes takes about as long as a request for one."""
 
 _GONE = (404, 410)
-"""How a web server says that a file is not there."""
+"""The status codes of a web server for a file that does not exist."""
 
 _URL = re.compile(r"[a-z][a-z0-9+.-]+://", re.IGNORECASE)
 
@@ -46,7 +46,7 @@ def has_magic(url: str) -> bool:
 
 @contextmanager
 def asking(url: str) -> Iterator[None]:
-    """Raise whatever a store or its package says of a URL as an error of ours."""
+    """Raise any error of a store or its package about a URL as a `HeadraceError`."""
     try:
         yield
     except HeadraceError:
@@ -58,9 +58,9 @@ def asking(url: str) -> Iterator[None]:
 
 
 def _not_found(error: BaseException) -> BaseException | None:
-    """Return None if a file is not there, else what keeps it from being read.
+    """Return None if a file does not exist, otherwise the error that prevents reading it.
 
-    The package for the web calls every failure a file that is not there.
+    The package for HTTP reports every failure as a missing file.
     """
     if not isinstance(error, FileNotFoundError):
         return error
@@ -74,12 +74,12 @@ def _not_found(error: BaseException) -> BaseException | None:
 
 
 def said(error: BaseException) -> str:
-    """Return what a store says, on one line."""
+    """Return the message of a store, on one line."""
     return " ".join(str(error).split()) or type(error).__name__
 
 
 def find(url: str) -> list[str]:
-    """Return the URLs that `url` names: itself, or what its pattern matches."""
+    """Return the URLs that `url` names: itself, or the matches of its pattern."""
     if not has_magic(url):
         return [url]
     filesystem, path = filesystem_of(url)
@@ -91,10 +91,10 @@ def find(url: str) -> list[str]:
 
 
 class State(NamedTuple):
-    """What a store says of a file. `size` is None, and times are 0, where it does not say.
+    """The state of a remote file. `size` is None, and times are 0, where the store gives none.
 
-    `version` stands for everything by which the store tells one content from another:
-    an entity tag, a number of the version, times.
+    `version` combines everything by which the store tells one content from another: an entity
+    tag, a version number, times.
     """
 
     size: int | None
@@ -112,13 +112,13 @@ def state(url: str) -> State:
     """Return the state of a remote file."""
     filesystem, path = filesystem_of(url)
     with asking(url):
-        # Some packages answer from what they remember of a listing.
+        # Some packages answer from a cached listing.
         filesystem.invalidate_cache(path)
         info = filesystem.info(path)
     if info.get("type") == "directory":
         raise RemoteDirectoryError(
             url,
-            "it is a directory; give a pattern, or of a set of shards its name with a /",
+            "it is a directory; give a pattern, or for a set of shards its name with a /",
         )
     if info.get("type") != "file":
         raise UnreadableError(url, "it is not a file")
@@ -134,13 +134,13 @@ def state(url: str) -> State:
 
 
 def open_file(url: str, known: State | None = None) -> File:
-    """Open a remote file for reading by position; `known` is its state as it was just now."""
+    """Open a remote file for reading by position; `known` is its present state, if the caller has it."""
     ranges = _Ranges(url, known)
     return File.remote(ranges.read_at, ranges.stat)
 
 
 class _Ranges:
-    """Ranges of one remote file. Reading on where the last read ended reads ahead."""
+    """Ranges of one remote file. A read that begins where the last one ended reads ahead."""
 
     def __init__(self, url: str, known: State | None) -> None:
         self._url = url
@@ -157,9 +157,9 @@ class _Ranges:
         return size, mtime_ns, version
 
     def stat(self) -> tuple[int, int, int]:
-        """Return size, time of change and version, as they were after the last request."""
+        """Return size, time of change and version after the last request."""
         if not self._is_current:
-            # Before the request: what another thread fetches meanwhile needs another one.
+            # Read before the request: another thread may fetch another block meanwhile.
             self._is_current = True
             try:
                 self._state = self._asked()
@@ -177,7 +177,7 @@ class _Ranges:
             ahead = AHEAD_BYTES if offset == end else 0
             start, end = offset, offset + max(length, ahead)
             start, block = self._fetched(start, end)
-            # One assignment, so that threads see a block with its own start.
+            # One assignment, so that other threads see a block with its own start.
             self._last = (start, block)
         return block[offset - start : offset - start + length]
 
@@ -191,21 +191,21 @@ class _Ranges:
             return (
                 0,
                 block,
-            )  # the whole file: servers may ignore that a part was asked for
+            )  # the whole file: servers may ignore the range of a request
         reason = (
-            f"the server gives {len(block)} bytes where {end - start} were asked for; "
+            f"the server returned {len(block)} bytes for a request of {end - start}; "
             "copy the file first"
         )
         raise UnreadableError(self._url, reason)
 
 
 def is_web(url: str) -> bool:
-    """Whether a URL is of a web server, which may give files only from their start."""
+    """Whether a URL belongs to a web server, which may not support ranges."""
     return url.lower().startswith(("http://", "https://"))
 
 
 def gives_ranges(url: str, size: int | None) -> bool:
-    """Whether parts of a file can be had; what is read at once anyway is never asked."""
+    """Whether the server supports ranges; not checked for a file that one request reads."""
     if not is_web(url):
         return True
     if size is None:
@@ -217,9 +217,9 @@ def gives_ranges(url: str, size: int | None) -> bool:
 
 
 class Stream:
-    """The bytes of a remote file from its start; nothing is asked before the first.
+    """The bytes of a remote file from its start; the request is made for the first byte.
 
-    They are of one answer of the server, which is that of the `known` state or an error.
+    They come from one response of the server, which must match the `known` state.
     """
 
     def __init__(self, url: str, known: State) -> None:
@@ -251,7 +251,7 @@ def _stream(url: str, **headers: str) -> BinaryIO:
 
 
 def filesystem_of(url: str) -> tuple[Any, str]:
-    """Return what fsspec has for a URL, and the path that it has there."""
+    """Return the fsspec file system of a URL, and the path in it."""
     try:
         filesystem, path = _fsspec().core.url_to_fs(url)
     except ValueError as error:

@@ -1,4 +1,4 @@
-"""Where the sidecars of a file may be."""
+"""Sidecar paths: the places where derived files of a data file may be."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 def sidecar_places(
     location: str, suffix: str, directory: str | None = None
 ) -> Iterator[Path]:
-    """List where the sidecar of a file may be, the best place first.
+    """Yield the paths where the sidecar of a file may be, the best path first.
 
     Beside the file, in the directory that ``HEADRACE_INDEX_DIR`` names, in the user's
     cache; with `directory`, only there.

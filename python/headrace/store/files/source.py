@@ -1,8 +1,7 @@
-"""What can be read: files, globs, directories, logs, pipes and URLs.
+"""Sources: files, globs, directories, logs, pipes and URLs that can be read.
 
-A *source* is one of them, pinned: its size and time of change are those it had
-when it was named. Whoever reads it later, in this process or in a Spark task,
-reads that state or gets an error.
+A *source* is one file or pipe, pinned: its size and time of change are those it had when it was
+named. A later reader, in this process or in a Spark task, reads that state or gets an error.
 """
 
 from __future__ import annotations
@@ -66,18 +65,18 @@ _NO_DATA_SUFFIXES = (
     ".old", ".orig", ".parquet", ".part", ".partial", ".rej", ".sha256", ".swp", ".tmp",
 )  # fmt: skip
 _KEY_INDEX = ".jnx."
-"""In the name of every key index but the first of a file."""
+"""Part of the name of every key index of a file except the first."""
 
 _NO_DATA = "no NDJSON in this directory; looked for *.jsonl* and *.ndjson*"
 
 _DEEPEST_LOG = 3
-"""How far below a directory a log is looked for, to be named in an error."""
+"""The depth to which logs below a directory are searched, to be named in an error."""
 
 HEAD_BYTES = 262
-"""How many first bytes tell what a file is, also whether it is made of blocks."""
+"""The first bytes that tell the codec of a file, and whether it is made of blocks."""
 
 _BLOCK_TAIL_BYTES = 9
-"""How many last bytes tell whether it is made of blocks."""
+"""The last bytes that tell whether a file is made of blocks."""
 
 
 @runtime_checkable
@@ -91,11 +90,11 @@ class Readable(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """What a file of a log is known by: the lines before it, and its own.
+    """A segment of a log: the number of lines before it, and of its own.
 
-    `growing`: somebody may append to it. What is written behind the lines that are
-    committed may be taken back; they themselves never change. `times`: only lines with
-    these are meant; `outside`: it is known that none has one, and nobody has looked at it.
+    `growing`: a writer may append to it. Bytes after the committed lines may be taken back;
+    committed lines never change. `times`: only lines with these times are read; `outside`: it is
+    known, without opening the file, that no line has such a time.
     """
 
     file_number: int
@@ -111,12 +110,12 @@ class Segment:
 class Source:
     """One file or pipe. A pipe's codec is found when it is read, and it has no size.
 
-    `size` is that on disk. `blocks`: it is compressed, and says that it can be entered
-    in the middle. `ends` are hashes of its first and last bytes: a file that has grown since is
-    the same file only if they still hold. `segment`: it is of a log, and its size is that
-    of the lines that were committed. `version` is what the store of a remote file says of its
-    content, in short. `absolute` is a relative location as it was meant when it was given. `origin` is what rows or bytes come from that stand
-    in no file.
+    `size` is the size on disk. `blocks`: it is compressed in blocks, so it is seekable. `ends` are
+    hashes of its first and last bytes: a file that has grown since is the same file only if they
+    still hold. `segment`: it is a segment of a log, and `size` counts the committed lines.
+    `version` identifies the content of a remote file. `absolute` is the absolute path of a
+    relative location at the time it was named. `origin` is the object that rows or bytes come from
+    if there is no file.
     """
 
     location: str
@@ -135,7 +134,7 @@ class Source:
 
     @property
     def path(self) -> str:
-        """Where it is opened, whatever the working directory is by then."""
+        """The path to open, whatever the working directory is by then."""
         return self.absolute or self.location
 
     @property
@@ -146,7 +145,7 @@ class Source:
 
     @property
     def times(self) -> Between | None:
-        """The times of its lines that are meant, None if all are."""
+        """The times of the lines to read, None for all lines."""
         return None if self.segment is None else self.segment.times
 
     @property
@@ -162,16 +161,16 @@ def expand(
     times: Between | None = None,
     name_glob: str | None = None,
 ) -> list[Source]:
-    """List the sources that `spec` names, in order; a source may come twice.
+    """List the sources that `spec` names, in order and with duplicates.
 
-    Without `blocks`, compressed files are taken as if they had none. With `times`, all are
-    logs, and only their lines with these are meant. With `name_glob`, only files with such
-    names; others are not opened.
+    Without `blocks`, compressed files are read in order. With `times`, all sources must be logs,
+    and only their lines with these times are read. With `name_glob`, only files whose names match
+    are opened.
     """
     several = [spec] if _is_one(spec) else list(cast("Iterable[object]", spec))
     if not several:
         raise UsageError("no source was given")
-    # A shell that expands ``data*`` hands over our sidecars as well.
+    # A shell expands ``data*`` to the sidecars of headrace as well.
     paths = {str(one) for one in several if isinstance(one, (str, os.PathLike))}
     sidecars = {path for path in paths if _sidecar_of(path) in paths}
     sources = [
@@ -191,13 +190,13 @@ def _refuse_without_times(sources: Iterable[Source]) -> None:
     for source in sources:
         if source.segment is None:
             raise UsageError(
-                f"{source.location}: since and until are about the times of lines, which "
-                "only logs have; leave them out, or filter by a field"
+                f"{source.location}: since and until select lines of logs by time, and "
+                "this is not a log; leave them out, or filter by a field"
             )
 
 
 def _sidecar_of(path: str) -> str | None:
-    """Return the file that `path` would be a sidecar of.
+    """Return the data file if `path` has the name of a sidecar.
 
     >>> [_sidecar_of(f"a.jsonl{end}") for end in (".ckpt", ".jnx", ".jnx.user_id", "")]
     ['a.jsonl', 'a.jsonl', 'a.jsonl', None]
@@ -223,18 +222,18 @@ def _location(one: object) -> str:
 
 
 class _Chosen(NamedTuple):
-    """Which of the sources that are named are meant."""
+    """A filter on the names of files."""
 
     times: Between | None
     name_glob: str | None
 
     def has(self, location: str) -> bool:
-        """Whether a file with this name is meant."""
+        """Whether the filter selects a file."""
         name = PurePath(location).name
         return self.name_glob is None or fnmatchcase(name, self.name_glob)
 
     def of(self, sources: Iterable[Source]) -> Iterator[Source]:
-        """Yield those of some sources that are meant."""
+        """Yield the sources that the filter selects."""
         return (source for source in sources if self.has(source.location))
 
 
@@ -275,7 +274,7 @@ def _named(location: str, chosen: _Chosen) -> Iterator[Source]:
 
 def _directory(location: str, chosen: _Chosen) -> Iterable[Source]:
     if is_log(Path(location)) or lost_manifest(Path(location)):
-        from headrace.store.log.read.sources import log_sources  # it needs us
+        from headrace.store.log.read.sources import log_sources  # imports this module
 
         return chosen.of(log_sources(location, chosen.times))
     paths = _some_data_files(Path(location))
@@ -283,13 +282,13 @@ def _directory(location: str, chosen: _Chosen) -> Iterable[Source]:
 
 
 def _shards(location: str) -> list[Source]:
-    from headrace.store.shards.shard_set import ShardSet  # it needs us
+    from headrace.store.shards.shard_set import ShardSet  # imports this module
 
     return ShardSet(location).sources()
 
 
 def _warn_of_files_beside(directory: Path) -> None:
-    """Say that a directory with a set has data that is not of the set."""
+    """Warn that a directory with a set has data files that are not part of the set."""
     beside = data_files(directory) if directory.is_dir() else []
     if beside:
         more = f" and {len(beside) - 1} more" if len(beside) > 1 else ""
@@ -326,27 +325,27 @@ def _remote_directory(url: str, chosen: _Chosen) -> list[Source]:
     if not data:
         beside = directory.names()
         if not beside or any(map(is_ours, beside)):
-            return _shards(url)  # which says what is missing
+            return _shards(url)  # raises the error that names the missing file
         raise NotNdjsonError(url, _NO_DATA)
     return [remote_file(each) for each in filter(chosen.has, data)]
 
 
 def data_files(directory: Path) -> list[str]:
-    """List the data files of a directory, by name; not those of directories in it."""
+    """List the data files of a directory, sorted by name, without subdirectories."""
     with reading(str(directory)):
         names = sorted(path.name for path in directory.iterdir())
     paths = [directory / name for name in names if _is_data_name(name)]
-    # A link that leads nowhere is named in the error of whoever opens it.
+    # A broken link is kept, so that the error on opening it names it.
     return [str(path) for path in paths if path.is_file() or path.is_symlink()]
 
 
 def matching_files(pattern: str) -> list[str]:
-    """List the data files that a glob matches, by name."""
+    """List the data files that match a glob, sorted by name."""
     return [match for match in matches(pattern) if _is_data(match, set())]
 
 
 def _some_data_files(directory: Path) -> list[str]:
-    """List the same, and raise if there are none."""
+    """List the data files that match a glob, and raise if there are none."""
     data = data_files(directory)
     if not data:
         reason = _NO_DATA
@@ -377,9 +376,9 @@ def _is_data_name(name: str) -> bool:
 
 
 def _is_data(path: str, logs: set[Path]) -> bool:
-    """Whether a match of a glob is meant: no directory, no sidecar, no metadata.
+    """Whether a match of a glob is data: no directory, no sidecar, no metadata.
 
-    Of a log, only segments are, and not if all of it is read as one of `logs`.
+    Of a log, only segments are data, unless the whole log is read as one of `logs`.
     """
     name = Path(path).name
     sidecar = name.endswith(_SIDECAR_SUFFIXES) or _KEY_INDEX in name
@@ -395,7 +394,9 @@ def _local(location: str, chosen: _Chosen) -> Iterator[Source]:
     if not chosen.has(location):
         return
     if is_segment(Path(location)):
-        from headrace.store.log.read.sources import segment_source  # it needs us
+        from headrace.store.log.read.sources import (
+            segment_source,
+        )  # imports this module
 
         if (source := segment_source(Path(location), chosen.times)) is not None:
             yield source
@@ -404,7 +405,7 @@ def _local(location: str, chosen: _Chosen) -> Iterator[Source]:
 
 
 def local_file(location: str) -> Source:
-    """Return a file as it is now."""
+    """Pin a file as it is now."""
     with reading(location):
         if not stat.S_ISREG(Path(location).stat().st_mode):
             return Source(location, "pipe")
@@ -415,7 +416,7 @@ def local_file(location: str) -> Source:
 
 
 def remote_file(url: str) -> Source:
-    """Return a file at a URL as it is now."""
+    """Pin a file at a URL as it is now."""
     state = remote.state(url)
     if not remote.gives_ranges(url, state.size):
         return Source(url, "reader", origin=remote.Stream(url, state))
@@ -427,7 +428,7 @@ def _sniffed(location: str, kind: Kind, file: File) -> Source:
     size, mtime_ns, ctime_ns = file.stat()
     head = file.read_at(0, HEAD_BYTES)
     if head and size == 0:
-        # The kernel makes such files up as they are read, and knows no size.
+        # The kernel generates such files (as in /proc) on reading; they have no size.
         return Source(location, "pipe")
     refuse_what_is_no_text(location, head)
     ends = file.fingerprint(size)
@@ -450,15 +451,15 @@ _INDEXES = (b"JNX\x01", b"JNX\x02")
 
 
 def refuse_what_is_no_text(location: str, head: bytes) -> None:
-    """Raise if a file that begins with `head` is not in UTF-8, or is an index of ours."""
+    """Raise if a file that begins with `head` is not in UTF-8, or is an index of headrace."""
     if what := foreign_format(head):
         raise NotNdjsonError(location, what)
     if head.startswith(_INDEXES):
-        reason = "it is a key index; name the file that it is of"
+        reason = "it is a key index; name its data file"
         raise NotNdjsonError(location, reason)
     encoding = next((name for mark, name in _MARKS if head.startswith(mark)), None)
     if encoding is None and len(head) >= 4:
-        # ASCII in UTF-16 has a zero in every other place; four zeros are no text.
+        # ASCII in UTF-16 has a zero in every other byte; four zeros are no text.
         zeros = [byte == 0 for byte in head[:4]]
         if zeros in ([False, True] * 2, [True, False] * 2):
             encoding = "UTF-16"

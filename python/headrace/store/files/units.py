@@ -1,4 +1,4 @@
-"""Sizes as people write them."""
+"""Sizes, times and durations as people write them."""
 
 from __future__ import annotations
 
@@ -64,10 +64,10 @@ def format_size(size: float) -> str:
 
 
 Moment: TypeAlias = int | str | datetime
-"""How a time can be given."""
+"""A time: milliseconds since 1970, a text, or a `datetime`."""
 
 EARLIEST, LATEST = -(1 << 63), (1 << 63) - 1
-"""Before and behind all times that a line of a log can have."""
+"""Before and after all times that a line of a log can have."""
 
 _DURATION_UNITS = {
     "ms": 1,
@@ -92,20 +92,20 @@ class Between:
 
     @property
     def everything(self) -> bool:
-        """Whether every line is meant."""
+        """Whether it contains every time."""
         return self == Between()
 
     def has_some(self, earliest: int, latest: int) -> bool:
-        """Whether a line with times within these may be meant."""
+        """Whether it may contain a time from `earliest` to `latest`."""
         return earliest < self.until and self.since <= latest
 
     def has_all(self, earliest: int, latest: int) -> bool:
-        """Whether all lines with times within these are meant."""
+        """Whether it contains all times from `earliest` to `latest`."""
         return self.since <= earliest and latest < self.until
 
 
 def between(since: Moment | None, until: Moment | None) -> Between:
-    """Return the times from one to before the other; now is the same for both."""
+    """Return the times from `since` to before `until`; `now` is the same for both."""
     now = time.time_ns() // 1_000_000
     return Between(
         EARLIEST if since is None else parse_time(since, now),
@@ -114,7 +114,7 @@ def between(since: Moment | None, until: Moment | None) -> Between:
 
 
 def parse_time(given: Moment, now: int | None = None) -> int:
-    """Return a time in milliseconds since the beginning of 1970; `now` is the clock's.
+    """Return a time in milliseconds since the beginning of 1970; `now` defaults to the clock.
 
     >>> parse_time("2026-01-31T12:00:00Z"), parse_time("2026-01-31")
     (1769860800000, 1769817600000)

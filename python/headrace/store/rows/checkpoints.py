@@ -1,10 +1,11 @@
-"""Keeping row indexes: which sidecar belongs to a file, and whether it fits.
+"""Checkpoint sidecars: the kept row index of a file, and whether it fits.
 
-A sidecar is derived and may vanish at any time. It is used only if size, times
-and both ends of the data are what they were when it was made; if it is the same file and has
-only grown it is extended; anything else means scanning again. A table of blocks,
-written with the data, fits wherever it was brought with it: size and ends must be
-equal, it must not be older than the data, and each block has a checksum. A file that is not ours is never touched. Format: docs/formats/checkpoints.md.
+A sidecar is derived and may vanish at any time. It is used only if size, times and both ends of
+the data are unchanged since it was written; if the same file has only grown, it is extended;
+otherwise the file is scanned again. A block table, written with the data, fits wherever it was
+copied with it: size and ends must be equal, it must not be older than the data, and each block has
+a checksum. A file that headrace did not write is never touched. Format:
+docs/formats/checkpoints.md.
 """
 
 from __future__ import annotations
@@ -32,14 +33,14 @@ if TYPE_CHECKING:
 
 SUFFIX = ".ckpt"
 SMALLEST_KEPT = 8 << 20
-"""Smaller files are scanned again: that takes no longer than looking for a sidecar."""
+"""Smaller files are scanned again: that is as fast as looking for a sidecar."""
 
 _OURS = b'"magic":"NDCK"'
 
 
 @dataclass(frozen=True, slots=True)
 class Keeping:
-    """Whether and where row indexes are kept; `directory` None: wherever it can be."""
+    """Whether and where row indexes are kept; without `directory`, in any sidecar place."""
 
     enabled: bool = True
     directory: str | None = None
@@ -55,7 +56,7 @@ class Found:
 
 
 def load(source: Source, opened: OpenedFile, keeping: Keeping) -> Found | None:
-    """Return the kept index of a file, if there is one that fits."""
+    """Return the kept row index of a file, if it fits."""
     for path in _places_to_look(source, keeping):
         with suppress(HeadraceError), reading(str(path)):
             if found := _fitting(path, source, opened):
@@ -66,7 +67,7 @@ def load(source: Source, opened: OpenedFile, keeping: Keeping) -> Found | None:
 def load_blocks(
     source: Source, opened: OpenedFile, keeping: Keeping
 ) -> BlockTable | None:
-    """Return the kept table of the blocks of a file, if there is one that fits."""
+    """Return the kept block table of a file, if it fits."""
     places: Iterable[Path | str] = _places_to_look(source, keeping)
     if keeping.enabled and source.kind == "remote":
         places = [source.location + SUFFIX]
@@ -79,17 +80,17 @@ def load_blocks(
             else:
                 loaded = RowIndex.load(place)
             if table := _fitting_blocks(*loaded, source):
-                # It must be all of the file, or the next place is better.
+                # It must cover all of the file, or the next place is better.
                 table.decoded(opened.file, source.size)
                 return table
     return None
 
 
 def _is_older(path: Path, source: Source) -> bool:
-    """Whether a table may be that of another file, which had this name before.
+    """Whether a table may belong to an older file of the same name.
 
-    Only members of gzip say themselves how many rows are before them. A part of a set is
-    written once, so copies may have any times.
+    Only gzip members contain the number of rows before them. A part of a set is written once, so
+    copies may have any times.
     """
     if source.codec == "gzip" or is_part(source):
         return False
@@ -97,7 +98,7 @@ def _is_older(path: Path, source: Source) -> bool:
 
 
 def is_part(source: Source) -> bool:
-    """Whether a file is a part of a set, by its name: such a one is never changed."""
+    """Whether a file is a part of a set, by its name: a part never changes."""
     return is_part_of_set(source.path)
 
 
@@ -110,19 +111,19 @@ def _fetched(url: str) -> tuple[RowIndex, Made]:
 def save(
     source: Source, opened: OpenedFile, index: RowIndex, keeping: Keeping
 ) -> Path | None:
-    """Keep a finished index; None if that is not wanted, or nowhere possible."""
+    """Keep a finished index; None if it should not or cannot be kept."""
     if not worth_keeping(source, keeping):
         return None
     _size, mtime_ns, ctime_ns = opened.stat()
     if mtime_ns != source.mtime_ns:
-        # It has grown meanwhile. A time that no file has makes the next user look closer.
+        # The file has grown meanwhile. An impossible time makes the next reader check the content.
         ctime_ns = 0
     stat = (source.size, source.mtime_ns, ctime_ns)
     with reading(source.location):
         content = index.encode(opened.file, stat, source.codec)
     for path in sidecar_places(source.path, SUFFIX, keeping.directory):
         if source.codec != "none" and _has_fitting_blocks(path, source):
-            # Whoever wrote the file wrote this, and it says more.
+            # The writer of the file wrote this sidecar, and it has more in it.
             return None
         if is_foreign(path):
             continue
@@ -136,12 +137,12 @@ def save(
 def worth_keeping(source: Source, keeping: Keeping) -> bool:
     """Whether the index of a file is kept."""
     if source.kind != "file" or source.segment is not None:
-        return False  # a log has indexes of its own, and nobody but its writer writes there
+        return False  # a log has its own indexes, and only its writer writes there
     return keeping.enabled and source.size > SMALLEST_KEPT
 
 
 def _places_to_look(source: Source, keeping: Keeping) -> Iterator[Path]:
-    """List where a sidecar may be; that of a small file, only where writers put it."""
+    """List the paths of a sidecar; for a small file, only where writers put it."""
     if not keeping.enabled or source.kind != "file":
         return
     places = sidecar_places(source.path, SUFFIX, keeping.directory)
@@ -156,7 +157,7 @@ def _fitting(path: Path, source: Source, opened: OpenedFile) -> Found | None:
     if codec != source.codec or size > source.size:
         return None
     if index.blocks is not None:
-        # Without a block, a compressed file is not entered: nobody wants it to be.
+        # A compressed file without blocks is read in order.
         table = _fitting_blocks(index, made, source) if codec == "none" else None
         if table is None or _is_older(path, source):
             return None
@@ -167,17 +168,17 @@ def _fitting(path: Path, source: Source, opened: OpenedFile) -> Found | None:
         same = now == (size, mtime_ns, ctime_ns) and source.ends == (head, tail)
         return Found(index, whole=True, file=opened.data) if same else None
     if file != opened.file.identity():
-        return None  # one of its name has taken its place, and is no continuation of it
+        return None  # another file has the name now, and does not continue this one
     if codec == "none" and opened.file.fingerprint(size) == (head, tail):
         return Found(index.resume(), whole=False, file=opened.data)
     return None
 
 
 def _fitting_blocks(index: RowIndex, made: Made, source: Source) -> BlockTable | None:
-    """Return the table of blocks if it is that of the file.
+    """Return the block table if it belongs to the file.
 
-    One end of a compressed file may be another: then it is damaged there, which shows
-    when the block is read, and the others are where the table says.
+    One end of a compressed file may differ: then that end is damaged, which shows when the block
+    is read, and the offsets of the other blocks hold.
     """
     size, _mtime_ns, _ctime_ns, head, tail, codec, _file = made
     ends = [head == source.ends[0], tail == source.ends[1]]
@@ -194,7 +195,7 @@ def _has_fitting_blocks(path: Path, source: Source) -> bool:
 
 
 def is_foreign(path: Path) -> bool:
-    """Whether something is there that is not a sidecar of ours."""
+    """Whether a path has a file that is not a sidecar of headrace."""
     try:
         with path.open("rb") as file:
             return _OURS not in file.read(512)

@@ -1,8 +1,8 @@
-"""Building a row index while others already read from it.
+"""Index job: builds a row index while other threads already read from it.
 
-A job scans in slices, with the GIL released inside each, and tells those who
-wait after every slice how far it is. It ends exactly once, as done, failed or
-cancelled, and each of these wakes everybody, so nobody waits for ever.
+A job scans in slices, with the GIL released inside each, and wakes waiting threads after every
+slice. It ends exactly once, as done, failed or cancelled, and each of these wakes all waiting
+threads, so that none waits for ever.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class IndexJob:
 
     @property
     def copy(self) -> File | None:
-        """The file that the decoded bytes go to, if they are kept."""
+        """The file that the decoded bytes are written to, if they are kept."""
         return self._build.copy
 
     @property
@@ -62,7 +62,7 @@ class IndexJob:
 
     @property
     def cancelled(self) -> bool:
-        """Whether somebody has cancelled it."""
+        """Whether it was cancelled."""
         return self._cancelled
 
     @property
@@ -82,7 +82,7 @@ class IndexJob:
     ) -> None:
         """Scan here until row `until_row` is known, or to the end.
 
-        `tick` is called each time the job has come further.
+        `tick` is called after each slice.
         """
         with self._running:
             slice_bytes = FIRST_SLICE_BYTES
@@ -100,7 +100,7 @@ class IndexJob:
     ) -> bool:
         """Wait until row `until_row` is known or the job has ended; false when out of time.
 
-        `tick` is called each time the job has come further.
+        `tick` is called after each slice.
         """
         deadline = None if timeout is None else time.monotonic() + timeout
         with self._changed:
@@ -114,14 +114,14 @@ class IndexJob:
         return True
 
     def wait_for_first_page(self, timeout: float | None = None) -> bool:
-        """Wait until something is known of the file: rows, bytes, or that it has ended."""
+        """Wait until the first rows or bytes are known, or the job has ended."""
         with self._changed:
             return self._changed.wait_for(
                 lambda: self._ended or self.index.scanned > 0, timeout
             )
 
     def cancel(self) -> None:
-        """End the job; it has ended when this returns."""
+        """Cancel the job, and wait until it has ended."""
         self._cancelled = True
         thread = self._thread
         if thread is not None and thread is not threading.current_thread():
@@ -129,7 +129,7 @@ class IndexJob:
         self._end()
 
     def _raise_failure(self, until_row: int | None) -> None:
-        # Rows found before the failure are as good as any.
+        # Rows found before the failure can be used.
         if self._error is not None and not self._knows(until_row):
             raise self._error
 
@@ -137,7 +137,7 @@ class IndexJob:
         return row is not None and self.index.total_rows > row
 
     def _run_quietly(self) -> None:
-        # A thread that Python waits for at exit: it must notice that.
+        # Python waits for this thread at exit, so it must notice the exit.
         main = threading.main_thread()
         slice_bytes = FIRST_SLICE_BYTES
         with self._running:
@@ -169,7 +169,7 @@ class IndexJob:
         except OSError as error:
             if self._spool is None or error.errno not in _FULL:
                 raise
-            # Nothing that is read is full: it is where the copy goes.
+            # The disk of the copy is full, not that of the source.
             reason = error.strerror or str(error)
             raise SpoolError(self._spool, reason) from error
 

@@ -1,8 +1,8 @@
-"""Rows of another format: what somebody else's reader must offer to be asked.
+"""Row providers: readers of other formats that a query can run on.
 
-A provider gives rows one after the other as JSON text. The engine asks what it is
-capable of, tells it once which fields the query reads, takes row after row, and
-tells it when no more are needed.
+A provider returns rows one after the other as JSON text. The engine reads its capabilities,
+tells it once which fields the query reads, takes row after row, and cancels it when no more rows
+are needed.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _BATCH_BYTES = 1 << 20
 
 
 class Position(NamedTuple):
-    """Where a row stands in what the provider reads; the first line is 1."""
+    """The line, from 1, and the byte of a row in the input of the provider."""
 
     line: int
     offset: int
@@ -53,29 +53,29 @@ class RowProvider(Protocol):
         ...
 
     def capabilities(self) -> Capabilities:
-        """Return what it can do."""
+        """Return the capabilities of the provider."""
         return Capabilities()
 
     def request_lanes(self, lanes: Lanes) -> None:
-        """Learn which fields are read, once, before the first row.
+        """Receive the fields that are read, once, before the first row.
 
-        A row without the other fields gives the same answer.
+        The answer does not depend on other fields.
         """
 
     def cancel(self) -> None:
-        """End: no further row is wanted. It may come twice; then there are no rows."""
+        """End: no further row is needed. It may be called twice."""
 
     def position(self) -> Position:
-        """Return where the last row stands; only asked of who is capable of it."""
+        """Return the position of the last row; called only if `positions` is a capability."""
         raise NotImplementedError
 
     def backwards(self) -> RowProvider:
-        """Return a provider that begins with the last row; asked only of who is capable."""
+        """Return a provider that begins with the last row; called only with `reverse`."""
         raise NotImplementedError
 
 
 class ProviderRows:
-    """The rows of a provider, some at a time, as the engine reads them."""
+    """The rows of a provider in batches, as the engine reads them."""
 
     def __init__(self, source: Source, provider: RowProvider) -> None:
         self.source = source
@@ -86,7 +86,7 @@ class ProviderRows:
 
     @property
     def capabilities(self) -> Capabilities:
-        """What the provider can do."""
+        """The capabilities of the provider."""
         return self._provider.capabilities()
 
     def request_lanes(self, lanes: Lanes) -> None:
@@ -100,7 +100,7 @@ class ProviderRows:
         *,
         ends_at_long_row: bool = False,  # noqa: ARG002, it gives whole rows
     ) -> Iterator[RowBatch]:
-        """Yield the rows from number `start` up to `stop`; in the end the provider ends."""
+        """Yield the rows from number `start` up to `stop`, and cancel the provider at the end."""
         for batch in self._batches(self._provider):
             first, end = batch.first_row, batch.first_row + len(batch)
             if end > start:
@@ -120,7 +120,7 @@ class ProviderRows:
         if self._is_taken:
             raise UsageError(f"{self.source.location}: its rows can be read only once")
         self._is_taken = True
-        # Often the first rows are enough, and each may be dear.
+        # Often the first rows are enough, and each may be expensive.
         self._first, rows = 0, 1
         try:
             while contents := self._take(provider, rows):
@@ -149,7 +149,7 @@ class ProviderRows:
         location = self.source.location
         if not isinstance(row, (bytes, bytearray, memoryview)):
             given = type(row).__name__
-            raise UsageError(f"{location}: next_row gives {given}, not bytes of JSON")
+            raise UsageError(f"{location}: next_row returns {given}, not bytes of JSON")
         content = bytes(row)
         if b"\n" in content:
             reason = f"row {number + 1} has a line break; give each row on one line"
@@ -163,18 +163,18 @@ class ProviderRows:
         return (None if reverse else row + 1), offset
 
     def by_key(self, *_: object, **__: object) -> None:
-        """Return None: what a provider reads has no key index."""
+        """Return None: a provider has no key index."""
 
     def bytes_read(self) -> int:
-        """Return 0: how much a provider reads is its own affair."""
+        """Return 0: the bytes that a provider reads are not known."""
         return 0
 
     def close(self) -> None:
-        """Tell the provider that no row is wanted any more."""
+        """Cancel the provider."""
         self._provider.cancel()
 
     def total(self, *_: object, **__: object) -> NoReturn:
-        """Refuse: rows come in order and only once."""
+        """Refuse: rows can be read only once, in order."""
         raise OnlyInOrderError(self.source.location)
 
     read = tail = total

@@ -7,11 +7,11 @@ import os
 from decimal import Decimal
 
 _MARK = os.urandom(16).hex()
-"""What no record has in it."""
+"""A text that no record contains."""
 
 
 class NoRecordError(Exception):
-    """Something cannot be a line of JSON."""
+    """A record cannot be a line of JSON."""
 
     def __init__(self, offset: int, reason: str) -> None:
         super().__init__(offset, reason)
@@ -43,7 +43,7 @@ def line_of(record: object) -> bytes:
 
 
 def _marked(value: object) -> str:
-    """Return a number as a text that becomes one again; `json` writes no numbers but its own."""
+    """Return a number as a marked text, to be unquoted; `json` writes only its own number types."""
     if isinstance(value, Decimal) and value.is_finite():
         return f"{_MARK}{value}{_MARK}"
     raise TypeError(f"{type(value).__name__} {value!r:.40} is no JSON value")
@@ -54,13 +54,13 @@ def _encoded(text: str) -> bytes:
         return text.encode()
     except UnicodeEncodeError as error:
         offset = len(text[: error.start].encode())
-        raise NoRecordError(offset, "a surrogate alone is no character") from None
+        raise NoRecordError(offset, "a lone surrogate is no character") from None
 
 
 def _one_line(text: bytes) -> bytes:
     line = text.removesuffix(b"\n")
     if (newline := line.find(b"\n")) >= 0:
-        raise NoRecordError(newline, "a record is one line, and a newline ends it")
+        raise NoRecordError(newline, "a record is one line, and this has a newline")
     if not line.strip(b" \t\r"):
         raise NoRecordError(0, "a record is a JSON value, and this is blank")
     return line + b"\n"
