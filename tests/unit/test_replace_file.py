@@ -49,7 +49,7 @@ def test_a_backup_of_ours_is_replaced(files, tmp_path):
 def test_a_backup_of_somebody_else_stays(files, tmp_path):
     backup = tmp_path / "final.bak"
     backup.write_text("theirs")
-    with pytest.raises(UsageError, match=r"final\.bak: is there"):
+    with pytest.raises(UsageError, match=r"final\.bak: exists"):
         headrace.replace_file(*files, keep_backup=True)
     assert [path.read_text() for path in (*files, backup)] == ["B", "A", "theirs"]
     headrace.replace_file(*files)

@@ -258,7 +258,7 @@ def test_fields_are_found():
 
 
 def test_a_reader_must_give_bytes():
-    with pytest.raises(NotNdjsonError, match="gives str, not bytes"):
+    with pytest.raises(NotNdjsonError, match="returns str, not bytes"):
         headrace.collect_ndjson(io.StringIO("1\n"), "$")
 
 
