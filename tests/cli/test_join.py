@@ -192,7 +192,7 @@ def test_a_key_that_no_row_has_is_reported(headrace, how):
 def test_a_field_that_the_join_would_replace_is_an_error(join, field, side):
     done = join("--indicator", field)
     assert done.code == 2
-    said = f"{side}.jsonl: a {side} row has a field '{field}' itself"
+    said = f"{side}.jsonl: a {side} row already has a field '{field}'"
     assert said in told(done, "error")["message"]
     renamed = join("--indicator", field, "--prefix", "r_")
     assert renamed.code == (0 if field == "n" else 2)
@@ -201,7 +201,7 @@ def test_a_field_that_the_join_would_replace_is_an_error(join, field, side):
 def test_the_array_of_matches_replaces_no_field(join):
     done = join("--target", "id")
     assert done.code == 2
-    assert "a left row has a field 'id' itself" in told(done, "error")["message"]
+    assert "a left row already has a field 'id'" in told(done, "error")["message"]
 
 
 @pytest.mark.parametrize(

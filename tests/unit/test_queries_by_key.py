@@ -136,14 +136,14 @@ def test_the_other_side_of_a_join_is_found(people, tmp_path):
 @pytest.mark.parametrize(
     ("content", "options", "told"),
     [
-        (ROWS + b"x\n", {}, "lines are bad, and who reads all rows says which"),
-        (ROWS + b'{"id"', {}, "lines are bad, and who reads all rows says which"),
-        (ROWS, {"max_depth": 300}, "it was made with larger limits"),
-        (ROWS, {"max_line": "1GiB"}, "it was made with larger limits"),
+        (ROWS + b"x\n", {}, "lines are bad, and a scan reports them"),
+        (ROWS + b'{"id"', {}, "lines are bad, and a scan reports them"),
+        (ROWS, {"max_depth": 300}, "it was built with larger limits"),
+        (ROWS, {"max_line": "1GiB"}, "it was built with larger limits"),
         (
             ROWS + b'{"id":0.30000000000000001}\n',
             {},
-            "it has numbers of more digits than are compared",
+            "it has numbers with more digits than it compares",
         ),
     ],
 )

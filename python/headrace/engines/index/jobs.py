@@ -1,9 +1,9 @@
-"""Building indexes of files in tasks, the same bytes as threads of one process build.
+"""Index jobs: indexes of files are built in tasks, with the same bytes as in threads.
 
-There are two jobs: tasks scan parts of files, each into a file of sorted runs, and when all
-are there, a task for each index merges them. The driver puts together what was counted, and
-gives an index its name, in one instant, when it is whole. It holds the locks of the indexes
-all the while; what is left of a driver that was killed, whoever has the lock next removes.
+There are two jobs: tasks scan parts of files, each into a file of sorted runs; then one task for
+each index merges them. The driver adds up the counts, and renames each index atomically when it is
+complete. It holds the locks of the indexes meanwhile; the next holder of a lock removes the
+leftovers of a killed driver.
 """
 
 from __future__ import annotations
@@ -45,14 +45,14 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 MOST_SCANS = 128
-"""Files of runs of one index: whoever merges them has all of them open."""
+"""Limit on the files of runs of one index: the task that merges them has all of them open."""
 
 MOST_TOGETHER = 100
-"""Indexes of one job: the driver has their files and locks open."""
+"""Limit on the indexes of one job: the driver has their files and locks open."""
 
 
 class RunEach(Protocol):
-    """Does tasks 0 to `count`, anywhere, and returns their results in that order."""
+    """Runs tasks 0 to `count`, anywhere, and returns their results in that order."""
 
     def __call__(
         self,
@@ -60,17 +60,17 @@ class RunEach(Protocol):
         count: int,
         tell: Callable[[int, int], object] | None = None,
     ) -> list[T]:
-        """Do them."""
+        """Run the tasks."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """An index to be built, and where."""
+    """An index to build, and its path."""
 
     source: Source
     path: Path
-    asked: AnyBuild
+    build: AnyBuild
 
 
 def build_together(
@@ -79,12 +79,11 @@ def build_together(
     partition_bytes: int,
     tell: Callable[[int, int], object] | None = None,
 ) -> Iterator[Built[Any]]:
-    """Build some indexes in jobs, and yield each when it has its name, in order.
+    """Build indexes in jobs, and yield each index when it is renamed, in order.
 
-    `tell` is told how many tasks are done, and how many there are; without it, the progress
-    of the first file is told how far they are.
-    What is wrong with one is raised behind those before it, and leaves those behind it as
-    they were.
+    `tell` is called with the tasks that are done and all tasks; without it, the `progress` of the
+    first build is called. The error of an index is raised after the indexes before it; the indexes
+    after it stay as they were.
     """
     with ExitStack() as stack:
         begun: list[_Begun] = []
@@ -104,12 +103,12 @@ def build_together(
                 each.take([next(done) for _ in each.scans])
                 writes.append(each.write())
             except HeadraceError as error:
-                failure = each.in_its_words(error)
+                failure = each.renamed(error)
                 break
         written: Iterator[WriteDone] = _results(writes, run_each, partition_bytes)
         for each, result in zip(begun, written, strict=False):
             if result.failure is not None:
-                raise each.in_its_words(result.failure)
+                raise each.renamed(result.failure)
             yield each.publish(result)
         if failure is not None:
             raise failure
@@ -129,30 +128,30 @@ def _results(
 
 
 def _telling(target: Target) -> Callable[[int, int], object]:
-    """Return what tells how far the tasks are, in bytes of the first file."""
-    size, progress = target.source.size, target.asked.progress
+    """Return a callback that reports the progress of tasks as bytes of the first file."""
+    size, progress = target.source.size, target.build.progress
     return lambda done, tasks: progress(size * done // max(tasks, 1), 0)
 
 
 def _begin(target: Target, stack: ExitStack, partition_bytes: int) -> _Begun:
-    """Lock an index, make room for what its tasks save, and say what these are."""
-    source, path, asked = target.source, target.path.absolute(), target.asked
+    """Lock an index, create its staging directory, and plan its tasks."""
+    source, path, build = target.source, target.path.absolute(), target.build
     refuse_unless_seekable(source)
     stack.enter_context(writing(target.path))
-    opened = OpenedFile(source, decoding=asked.decoding)
+    opened = OpenedFile(source, decoding=build.decoding)
     refuse_unless_seekable(opened.source)
     mark = mark_of(source, opened)
     staging = temporary_name(path)
     system.calls.make_directory(staging)
     stack.callback(system.calls.remove_tree, staging)
-    begun = _Begun(target, opened, mark, staging, total(opened, asked, ends_of(opened)))
+    begun = _Begun(target, opened, mark, staging, total(opened, build, ends_of(opened)))
     begun.cut(partition_bytes)
     return begun
 
 
 @dataclass(slots=True)
 class _Begun:
-    """An index that is being built."""
+    """The build of one index."""
 
     target: Target
     opened: OpenedFile
@@ -163,18 +162,18 @@ class _Begun:
     _saved: list[Saved] = field(default_factory=list)
 
     def _sent(self) -> AnyBuild:
-        """Return what is sent to tasks: plain data."""
-        return replace(self.target.asked, progress=no_progress, skipped=None)
+        """Return the build without callbacks, to be sent to tasks."""
+        return replace(self.target.build, progress=no_progress, skipped=None)
 
     def _absolute(self) -> Source:
-        """Return the source as tasks know it, which have working directories of their own."""
+        """Return the source with an absolute path: tasks have other working directories."""
         source = self.opened.source
         return replace(source, location=str(Path(source.location).absolute()))
 
     def cut(self, partition_bytes: int) -> None:
-        """Cut the file into what tasks scan."""
-        asked = self.target.asked
-        fine = replace(asked, fragment_bytes=min(asked.fragment_bytes, partition_bytes))
+        """Cut the file into the scans of tasks."""
+        build = self.target.build
+        fine = replace(build, fragment_bytes=min(build.fragment_bytes, partition_bytes))
         cut = fine.cut(self._absolute())
         if not cut:
             return
@@ -188,12 +187,12 @@ class _Begun:
                     self.total.ends,
                     number,
                     self.staging,
-                    asked.skipped is not None,
+                    build.skipped is not None,
                 )
             )
 
     def take(self, done: Sequence[ScanDone]) -> None:
-        """Put together what was found, and raise what ended a scan."""
+        """Add up the results of scans, and raise the error that ended one."""
         for scan, result in zip(self.scans, done, strict=True):
             ends = (fragment.end for fragment in scan.fragments)
             for end, part in zip(ends, parts_of(result, self.staging), strict=False):
@@ -204,33 +203,35 @@ class _Begun:
             self._saved.append(result.runs)
 
     def write(self) -> Write:
-        """Return what the task does that merges what was saved."""
+        """Return the task that merges the saved runs."""
         collected = self.total.collected(self._saved)
-        asked = self.target.asked
+        build = self.target.build
         return Write(
             self._sent(),
             self._absolute(),
             tuple(collected.runs),
-            asked.plan(collected, self.mark),
+            build.plan(collected, self.mark),
             self.staging,
             self.target.path.absolute(),
         )
 
     def publish(self, done: WriteDone) -> Built[Any]:
-        """Give the index its name."""
+        """Rename the index."""
         path, counted, written = self.target.path, self.total.counted, done.written
         assert written is not None
         count = written.records if isinstance(written, Written) else written.edges
         if count != counted.lines.records:
-            said = f"{counted.lines.records} rows were found, {count} are in the index"
-            raise UnaccountedRowsError(str(path), said)
+            counts = (
+                f"{counted.lines.records} rows were found, {count} are in the index"
+            )
+            raise UnaccountedRowsError(str(path), counts)
         system.calls.rename(self.staging / done.name, path)
         system.calls.sync_directory(path.parent)
-        remove_delta(path, self.target.asked.STORED)
+        remove_delta(path, self.target.build.STORED)
         return Built(path, written, counted.lines, tuple(counted.skipped))
 
-    def in_its_words(self, error: HeadraceError) -> HeadraceError:
-        """Return an error that names the file as it was given, not as tasks know it."""
+    def renamed(self, error: HeadraceError) -> HeadraceError:
+        """Return the error of a task with the path as the caller gave it."""
         known, given = self._absolute().location, self.opened.path
         facts = [
             fact.replace(known, given) if isinstance(fact, str) else fact

@@ -1,4 +1,4 @@
-"""Building, continuing and compacting the index of a set, whoever makes its segments."""
+"""Building, updating and compacting the index of a set; threads or tasks make its segments."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class SetMade:
-    """What came of it: the index, and the lines that were read for it."""
+    """A written set index, and the lines that were read for it."""
 
     path: Path
     manifest: Manifest
@@ -55,7 +55,7 @@ class SetMade:
 
     @property
     def built(self) -> Built[Written]:
-        """What was written last."""
+        """The layer that was written last."""
         layer = self.manifest.delta or self.manifest.base
         written = Written(2, None, layer.records, layer.keys, layer.bytes)
         return Built(self.path, written, self.lines, self.first_skipped)
@@ -63,7 +63,7 @@ class SetMade:
 
 @dataclass(slots=True)
 class _Counted:
-    """What was found in all slices so far, and in those of each part."""
+    """The lines of all slices so far, and of each part."""
 
     lines: Counted
     of_part: dict[int, Lines] = field(default_factory=dict)
@@ -79,38 +79,38 @@ class _Counted:
 def build(
     opened: OpenedSet,
     path: Path,
-    asked: KeyBuild,
+    build: KeyBuild,
     make: MakeSegments,
     segment_rows: int = SEGMENT_ROWS,
 ) -> SetMade:
-    """Build the index of a set in a directory; what was there is replaced in one instant."""
+    """Build the index of a set in a directory; an old index is replaced atomically."""
     rows = sum(part.records for part in opened.parts)
     segments = segments_for(rows, segment_rows)
     with commit.writing(path) as edition:
-        return _built(opened, path, asked, make, segments, edition)
+        return _built(opened, path, build, make, segments, edition)
 
 
 def _built(
     opened: OpenedSet,
     path: Path,
-    asked: KeyBuild,
+    build: KeyBuild,
     make: MakeSegments,
     segments: int,
     edition: int,
 ) -> SetMade:
-    how = _scan_of(opened, asked, len(opened.parts), segments)
-    counted = _Counted(Counted(opened.path, asked))
+    how = _scan_of(opened, build, len(opened.parts), segments)
+    counted = _Counted(Counted(opened.path, build))
     nothing: list[KeptSegment | None] = [None] * how.segments
-    cut = slices(opened.parts, asked.bytes_at_once)
+    cut = slices(opened.parts, build.bytes_at_once)
     made = make(how, cut, nothing, path, counted.add)
     base = _layer(path, edition, made, counted, len(opened.parts), delta=False)
     manifest = Manifest(
         opened.path.rpartition("/")[2],
         edition,
-        asked.fields,
-        "unique" if asked.unique else "multi",
-        asked.max_line,
-        asked.max_depth,
+        build.fields,
+        "unique" if build.unique else "multi",
+        build.max_line,
+        build.max_depth,
         tuple(_covered(opened, counted, 0)),
         base,
     )
@@ -120,7 +120,7 @@ def _built(
 
 @dataclass(frozen=True, slots=True)
 class SetUpdated:
-    """What came of an update; see `headrace.api.index.update.Updated`."""
+    """The result of an update; see `headrace.api.index.update.Updated`."""
 
     made: SetMade | None = None
     revalidated: bool = False
@@ -129,17 +129,17 @@ class SetUpdated:
 
 
 def update(
-    opened: OpenedSet, path: Path, asked: KeyBuild, make: MakeSegments
+    opened: OpenedSet, path: Path, build: KeyBuild, make: MakeSegments
 ) -> SetUpdated:
-    """Index the parts that came to a set since its index was built or updated.
+    """Index the parts that were added to a set since its index was written.
 
-    Raises `KeyIndexError` where the index is not one of the first parts of the set.
+    Raises `KeyIndexError` if the index does not cover the first parts of the set.
     """
     with commit.writing(path) as edition:
         stored, fresh = _proven(opened, path)
         if fresh.state == "fresh":
             return _revalidated(opened, path, stored.manifest)
-        made = _continued(opened, stored, asked, make, edition)
+        made = _continued(opened, stored, build, make, edition)
         manifest = made.manifest
         assert manifest.delta is not None
         if manifest.delta.records <= COMPACT_FROM * manifest.base.records:
@@ -153,7 +153,7 @@ def update(
 
 
 def compact(opened: OpenedSet, path: Path, make: MakeSegments) -> SetMade | None:
-    """Make one layer of base and delta, without reading the set; None if there is no delta."""
+    """Merge base and delta, without reading the set; None if there is no delta."""
     with commit.writing(path) as edition:
         stored, _fresh = _proven(opened, path)
         if stored.manifest.delta is None:
@@ -175,7 +175,7 @@ def _proven(opened: OpenedSet, path: Path) -> tuple[SetStored, Freshness]:
 
 
 def _revalidated(opened: OpenedSet, path: Path, manifest: Manifest) -> SetUpdated:
-    """Note how parts look that are proven to be the same."""
+    """Write the present times of parts that are proven to be the same."""
     noted = restamped(manifest, opened)
     if noted == manifest:
         return SetUpdated()
@@ -186,15 +186,15 @@ def _revalidated(opened: OpenedSet, path: Path, manifest: Manifest) -> SetUpdate
 def _continued(
     opened: OpenedSet,
     stored: SetStored,
-    asked: KeyBuild,
+    build: KeyBuild,
     make: MakeSegments,
     edition: int,
 ) -> SetMade:
     known = stored.manifest
     count = len(known.base.segments)
-    how = _scan_of(opened, as_it_was(known, asked), len(opened.parts), count)
-    counted = _Counted(Counted(opened.path, asked, stored.whole.lines.lines))
-    cut = slices(opened.parts, asked.bytes_at_once, len(known.parts))
+    how = _scan_of(opened, as_it_was(known, build), len(opened.parts), count)
+    counted = _Counted(Counted(opened.path, build, stored.whole.lines.lines))
+    cut = slices(opened.parts, build.bytes_at_once, len(known.parts))
     path = stored.path
     with _explaining(opened, path):
         made = make(how, cut, _kept(stored, whole=False), path, counted.add)
@@ -218,10 +218,10 @@ def _compacted(
 ) -> SetMade:
     known, path = stored.manifest, stored.path
     assert known.delta is not None
-    asked = as_it_was(known, KeyBuild(known.key))
+    build = as_it_was(known, KeyBuild(known.key))
     count = len(known.base.segments)
-    how = _scan_of(opened, asked, len(known.parts), count)
-    counted = _Counted(Counted(opened.path, asked))
+    how = _scan_of(opened, build, len(known.parts), count)
+    counted = _Counted(Counted(opened.path, build))
     counted.lines.plain_numbers = known.base.plain_numbers and known.delta.plain_numbers
     with _explaining(opened, path):
         made = make(how, [], _kept(stored, whole=True), path, counted.add)
@@ -231,10 +231,10 @@ def _compacted(
     return SetMade(path, manifest, stored.whole.lines, ())
 
 
-def as_it_was(known: Manifest, asked: KeyBuild) -> KeyBuild:
-    """Return how an index is continued, or built again."""
+def as_it_was(known: Manifest, build: KeyBuild) -> KeyBuild:
+    """Return the build that updates an index, or makes the same index again."""
     return replace(
-        asked,
+        build,
         fields=known.key,
         unique=known.mode == "unique",
         max_line=known.max_line,
@@ -244,28 +244,28 @@ def as_it_was(known: Manifest, asked: KeyBuild) -> KeyBuild:
 
 @contextmanager
 def _explaining(opened: OpenedSet, path: Path) -> Iterator[None]:
-    """Say of an index that cannot be continued why."""
+    """Raise the error of an index that cannot be updated."""
     try:
         yield
     except FewBitsError:
         raise KeyIndexError(opened.path, str(path), "stale", "buckets_full") from None
     except SidecarError as error:
-        # A part that was changed is said to be so, not the index.
+        # If a part was changed, that is the error, not the index.
         opened.check()
         raise KeyIndexError(opened.path, str(path), "corrupt", error.damage) from None
 
 
-def _scan_of(opened: OpenedSet, asked: KeyBuild, parts: int, segments: int) -> SetScan:
+def _scan_of(opened: OpenedSet, build: KeyBuild, parts: int, segments: int) -> SetScan:
     return SetScan(
         opened.path,
         opened.parts[:parts],
         opened.sources[:parts],
-        asked.fields,
-        asked.unique,
-        asked.max_line,
-        asked.max_depth,
+        build.fields,
+        build.unique,
+        build.max_line,
+        build.max_depth,
         segments,
-        all_skipped=asked.skipped is not None,
+        all_skipped=build.skipped is not None,
     )
 
 
@@ -290,10 +290,10 @@ def _layer(
     *,
     delta: bool,
 ) -> Layer:
-    """Give segments their names."""
+    """Rename the segments."""
     in_order = sorted(made)
-    aside = [each.temporary for each in in_order]
-    names = commit.named(path, edition, aside, delta=delta)
+    temporary = [each.temporary for each in in_order]
+    names = commit.named(path, edition, temporary, delta=delta)
     segments = tuple(
         SegmentFile(name, each.bytes, each.records, each.keys, each.build)
         for name, each in zip(names, in_order, strict=True)

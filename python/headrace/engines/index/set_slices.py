@@ -1,8 +1,8 @@
-"""What the index of a set is made of, the same for every engine.
+"""Slices and segments of a set index, the same in every engine.
 
-The rows of a set are cut into *slices*, runs of bytes of one part. Whoever scans a slice sends
-keys to the segments they belong to, in packets; whoever has all packets of a segment writes it.
-What is written depends on neither the cuts nor the order of packets.
+The rows of a set are cut into *slices*, runs of bytes of one part. A scan of a slice sends keys to
+their segments, in packets; the thread or task that has all packets of a segment writes it. The
+result depends neither on the cuts nor on the order of packets.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from headrace.store.shards.metadata import Part
 
 SEGMENT_ROWS = 1 << 22
-"""About how many rows a segment has: some 25 MB."""
+"""About the number of rows of a segment, some 25 MB."""
 
 _MOST_SEGMENTS = 256
 _PACKET_BYTES = 1 << 20
@@ -54,7 +54,7 @@ class Slice:
 
 
 class SliceCounts(NamedTuple):
-    """What was found in a slice."""
+    """The lines of a slice."""
 
     lines: Lines
     skipped: tuple[Skipped, ...]
@@ -63,7 +63,7 @@ class SliceCounts(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class SetScan:
-    """A set, and how its rows are read for an index, as plain data that tasks get as well."""
+    """A set, and the options of its scan, as plain data that is sent to tasks."""
 
     location: str
     parts: tuple[Part, ...]
@@ -86,9 +86,9 @@ class SetScan:
     def write(
         self, number: int, runs: KeyRuns, directory: Path, kept: KeptSegment | None
     ) -> MadeSegment | DuplicateKeyError:
-        """Write a segment of what is in runs, and of what is kept, aside.
+        """Write a segment of new runs and kept entries under a temporary name.
 
-        Of keys that two rows have and only one may have, the error is returned.
+        The error of a duplicate key in a unique index is returned.
         """
         try:
             return self._write(number, runs, directory, kept)
@@ -123,13 +123,13 @@ class SetScan:
         )
 
     def _plan(self, covers: int, size: int) -> Plan:
-        # What proves that the parts are the same is the manifest, not hashes of blocks.
+        # The manifest proves that the parts are the same, not hashes of blocks.
         blocks = -(-covers // HASH_BYTES) - covers // HASH_BYTES
         return Plan(
             fields=self.fields,
             unique=self.unique,
             version=2,
-            # What is said of all lines is in the manifest.
+            # The counts of all lines are in the manifest.
             lines=Lines(),
             plain_numbers=False,
             made_of=MadeOf(
@@ -145,9 +145,9 @@ class SetScan:
 
 
 class MakeSegments(Protocol):
-    """Scans slices, and writes the segments of what is found and kept, aside.
+    """Scans slices, and writes segments of new and kept entries under temporary names.
 
-    `done` is told of each slice, in order.
+    `done` is called with each slice, in order.
     """
 
     def __call__(
@@ -158,7 +158,7 @@ class MakeSegments(Protocol):
         directory: Path,
         done: Callable[[Slice, SliceCounts], None],
     ) -> list[MadeSegment]:
-        """Do so."""
+        """Return the segments."""
         ...
 
 
@@ -174,9 +174,9 @@ class MadeSegment(NamedTuple):
 
 
 class KeptSegment(NamedTuple):
-    """A segment that is continued, by the names of its files; see `Kept`.
+    """A segment to update, by the names of its files; see `Kept`.
 
-    `covers` is the first byte behind its base.
+    `covers` is the first byte after the bytes of its base.
     """
 
     base: str
@@ -185,7 +185,7 @@ class KeptSegment(NamedTuple):
     covers: int
 
     def opened(self, directory: Path) -> KeyIndex:
-        """Open it."""
+        """Open the segment."""
         with reading(str(directory)):
             delta = None if self.delta is None else directory / self.delta
             return KeyIndex(directory / self.base, delta)
@@ -203,7 +203,7 @@ class Scanning:
         self._rows = rows_from(opened, how.max_line, start=part.start, end=part.end)
 
     def packets(self) -> Iterator[tuple[int, bytes]]:
-        """Yield packets with the numbers of their segments, until all rows are scanned."""
+        """Scan all rows, and yield packets with the numbers of their segments."""
         while self._rows.advance(
             lambda stream: self._packets.advance(self._scan, stream)
         ):
@@ -212,7 +212,7 @@ class Scanning:
 
     @property
     def counts(self) -> SliceCounts:
-        """What was found."""
+        """The lines so far."""
         return SliceCounts(
             Lines(*self._scan.lines),
             tuple(skipped_by(self._scan)),
@@ -235,7 +235,7 @@ def slices(parts: Sequence[Part], slice_bytes: int, first: int = 0) -> list[Slic
 
 
 def segments_for(rows: int, segment_rows: int = SEGMENT_ROWS) -> int:
-    """Return how many segments an index of so many rows has, a power of two.
+    """Return the number of segments for an index of `rows`, a power of two.
 
     >>> [segments_for(rows, 100) for rows in (0, 100, 101, 1000, 10**9)]
     [1, 1, 2, 16, 256]
@@ -245,7 +245,7 @@ def segments_for(rows: int, segment_rows: int = SEGMENT_ROWS) -> int:
 
 
 def _build_id(path: Path) -> int:
-    """Return the id in the footer of a segment, which may be one that needs a base."""
+    """Return the id in the footer of a segment, which may be a delta."""
     with path.open("rb") as file:
         file.seek(-24, 2)
         return int.from_bytes(file.read(8), "little")
@@ -254,7 +254,7 @@ def _build_id(path: Path) -> int:
 def without_duplicates(
     made: Sequence[MadeSegment | DuplicateKeyError],
 ) -> list[MadeSegment]:
-    """Return segments, or raise which row is the first whose key another has."""
+    """Return the segments, or raise the error of the first row with a duplicate key."""
     twice = [each for each in made if isinstance(each, DuplicateKeyError)]
     if twice:
         raise min(twice, key=lambda each: each.other)

@@ -1,9 +1,9 @@
-"""What tasks do to build indexes: scan a part of a file, or write the index of what was scanned.
+"""Tasks of an index job: scan a part of a file, or write the index of saved runs.
 
-What passes from one task to another is in files of the directory `staging`, which all must see.
-Their names are those of one attempt at a task, and whoever reads them compares them with what
-that attempt has said. An error that would come again is a part of what is returned, so that
-the driver can raise it in its place.
+Tasks exchange data in files of the directory `staging`, which all machines must see. A file name is
+unique to one attempt at a task, and the reader compares the file with the size and hash that the
+attempt has returned. An error that a retry would repeat is returned as data, so that the driver can
+raise it in order.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 class Saved(NamedTuple):
-    """A file in the staging directory, as it was written."""
+    """A file in the staging directory: its name, size and hash."""
 
     name: str
     size: int
@@ -46,7 +46,7 @@ def _saved(path: Path) -> Saved:
 
 
 def _checked(staging: Path, saved: Saved) -> Path:
-    """Return where a file is that must be as it was saved."""
+    """Return the path of a saved file; raises if it was changed."""
     path = staging / saved.name
     try:
         same = _saved(path) == saved
@@ -54,8 +54,8 @@ def _checked(staging: Path, saved: Saved) -> Path:
         same = False
     if not same:
         reason = (
-            "what another task has put there is not as it was: is the directory the "
-            "same on every machine?"
+            "the file of another task was changed: is the directory the same on "
+            "every machine?"
         )
         raise UnwritableError(str(path), reason, "the index is as it was")
     return path
@@ -63,12 +63,12 @@ def _checked(staging: Path, saved: Saved) -> Path:
 
 @dataclass(frozen=True, slots=True)
 class Scan:
-    """Fragments of one file whose runs go into one file; `number` counts these files.
+    """A scan of fragments of one file into one file of runs, the `number`-th.
 
-    With `all_skipped`, the lines that are in no index are kept in another one.
+    With `all_skipped`, another file gets the unindexed lines.
     """
 
-    asked: AnyBuild
+    build: AnyBuild
     fragments: tuple[Fragment, ...]
     ends: Ends
     number: int
@@ -77,18 +77,18 @@ class Scan:
 
     @property
     def size(self) -> int:
-        """How many bytes are read."""
+        """The bytes to read."""
         return sum(each.end - each.start for each in self.fragments)
 
     def do(self) -> ScanDone:
-        """Scan the fragments, up to one that cannot be."""
+        """Scan the fragments, up to the first error."""
         place = self.staging / f"{self.number:04}-{uuid4().hex}"
-        asked: AnyBuild = self.asked
+        build: AnyBuild = self.build
         if self.all_skipped:
-            asked = replace(asked, skipped=_wanted)
+            build = replace(build, skipped=_discard)
         parts: list[Scanned] = []
         try:
-            for part in self._scanned(asked, place):
+            for part in self._scanned(build, place):
                 if self.all_skipped:
                     with place.with_suffix(".skipped").open("ab") as file:
                         pickle.dump(part.skipped, file)
@@ -96,29 +96,29 @@ class Scan:
                 parts.append(part)
         except HeadraceError as error:
             if isinstance(error, OSError):
-                # What the operating system says may be otherwise the next time.
+                # A retry may succeed after an error of the operating system.
                 raise
             return ScanDone(parts, failure=error)
         skipped = _saved(place.with_suffix(".skipped")) if self.all_skipped else None
         return ScanDone(parts, _saved(place), skipped)
 
-    def _scanned(self, asked: AnyBuild, place: Path) -> Iterator[Scanned]:
-        collector: Collector[Any] = asked
-        runs = collector.begin_runs(self.staging, asked.memory_of(1), self.number)
+    def _scanned(self, build: AnyBuild, place: Path) -> Iterator[Scanned]:
+        collector: Collector[Any] = build
+        runs = collector.begin_runs(self.staging, build.memory_of(1), self.number)
         source = self.fragments[0].source
-        opened = OpenedFile(source, decoding=asked.decoding, warn=False)
+        opened = OpenedFile(source, decoding=build.decoding, warn=False)
         for fragment in self.fragments:
             yield scan_fragment(fragment, opened, collector, runs, self.ends)
         runs.save(place)
 
 
-def _wanted(_skipped: Sequence[Skipped]) -> None:
-    """Be somebody who wants all lines that are in no index."""
+def _discard(_skipped: Sequence[Skipped]) -> None:
+    """Discard unindexed lines; as the `skipped` callback, it makes the scan report all of them."""
 
 
 @dataclass(frozen=True, slots=True)
 class ScanDone:
-    """What was found in fragments, before a `failure` if there was one."""
+    """The results of fragments, up to a `failure`."""
 
     parts: list[Scanned]
     runs: Saved | None = None
@@ -127,7 +127,7 @@ class ScanDone:
 
 
 def parts_of(done: ScanDone, staging: Path) -> Iterator[Scanned]:
-    """Yield what was found in each fragment, with its lines that are in no index."""
+    """Yield the result of each fragment, with its unindexed lines."""
     if done.skipped is None:
         yield from done.parts
         return
@@ -138,9 +138,9 @@ def parts_of(done: ScanDone, staging: Path) -> Iterator[Scanned]:
 
 @dataclass(frozen=True, slots=True)
 class Write:
-    """An index that is to be written of what was saved, with the rights of `like`."""
+    """An index to write from saved runs, with the permissions of `like`."""
 
-    asked: AnyBuild
+    build: AnyBuild
     source: Source
     runs: tuple[Saved, ...]
     plan: Plan | GraphPlan
@@ -149,19 +149,19 @@ class Write:
 
     @property
     def size(self) -> int:
-        """How many bytes are read."""
+        """The bytes to read."""
         return sum(each.size for each in self.runs)
 
     def do(self) -> WriteDone:
-        """Write it to a file of its own, durably."""
-        asked: Any = self.asked
-        opened = OpenedFile(self.source, decoding=asked.decoding, warn=False)
+        """Write the index durably to a new file of the staging directory."""
+        build: Any = self.build
+        opened = OpenedFile(self.source, decoding=build.decoding, warn=False)
         new = NewFile(self.staging / f"index-{uuid4().hex}", self.like)
         try:
             runs = [
-                asked.RUNS.saved(_checked(self.staging, each)) for each in self.runs
+                build.RUNS.saved(_checked(self.staging, each)) for each in self.runs
             ]
-            written = asked.write(runs, new.temporary, self.plan, opened)
+            written = build.write(runs, new.temporary, self.plan, opened)
             new.finish()
         except HeadraceError as error:
             new.discard()
@@ -184,17 +184,17 @@ class WriteDone(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Tasks:
-    """Tasks, each of which does some scans or writes some indexes."""
+    """Tasks, each with some scans or some indexes to write."""
 
     tasks: tuple[tuple[Scan | Write, ...], ...]
 
     def __call__(self, task: int) -> list[Any]:
-        """Do one of them."""
+        """Run one task."""
         return [each.do() for each in self.tasks[task]]
 
 
 def packed(several: Sequence[Scan | Write], most: int) -> Tasks:
-    """Give each task some that follow each other, and are at most so many bytes."""
+    """Pack neighbours into tasks of at most `most` bytes."""
     tasks: list[list[Scan | Write]] = []
     held = 0
     for each in several:

@@ -49,23 +49,23 @@ def as_it_was(known: StoredGraph) -> GraphBuild:
     )
 
 
-def build(source: Source, path: Path, asked: GraphBuild) -> Built[GraphWritten]:
+def build(source: Source, path: Path, build: GraphBuild) -> Built[GraphWritten]:
     """Build the index of a source at `path`, which is replaced atomically.
 
     A source that is changed meanwhile is an error; a source that grows is indexed up to its old
     end. The delta of the old index is removed.
     """
     refuse_unless_seekable(source)
-    opened = OpenedFile(source, decoding=asked.decoding)
+    opened = OpenedFile(source, decoding=build.decoding)
     refuse_unless_seekable(opened.source)
     with in_place_of(path) as new:
-        built = _build(source, opened, new.temporary, asked)
+        built = _build(source, opened, new.temporary, build)
     remove_delta(path, StoredGraph)
     return replace(built, path=path)
 
 
 def build_aside(
-    sources: Sequence[Source], location: str, asked: GraphBuild
+    sources: Sequence[Source], location: str, build: GraphBuild
 ) -> GraphIndex:
     """Build a temporary index, which is removed with the object.
 
@@ -75,20 +75,20 @@ def build_aside(
     with TemporaryDirectory() as room:
         path = Path(room) / "graph"
         path.touch()
-        runs = new_runs(asked, path.parent)
+        runs = new_runs(build, path.parent)
         lines, size = Lines(), 0
         for source in sources:
-            opened = OpenedFile(source, decoding=asked.decoding)
-            found = collect_into(runs, opened, replace(asked, bytes_before=size))
+            opened = OpenedFile(source, decoding=build.decoding)
+            found = collect_into(runs, opened, replace(build, bytes_before=size))
             lines, size = lines.plus(found.lines), size + found.size
         sort_runs(runs)
         # The source of this index is never compared with anything.
-        made_of = MadeOf(asked.max_line, asked.max_depth, size, size, 0, _NO_SOURCE)
+        made_of = MadeOf(build.max_line, build.max_depth, size, size, 0, _NO_SOURCE)
         plan = GraphPlan(
-            asked.fields,
-            asked.reverse,
-            asked.version,
-            asked.memory,
+            build.fields,
+            build.reverse,
+            build.version,
+            build.memory,
             lines,
             made_of,
             [0],
@@ -99,18 +99,18 @@ def build_aside(
 
 
 def continue_aside(
-    source: Source, stored: StoredGraph, asked: GraphBuild
+    source: Source, stored: StoredGraph, build: GraphBuild
 ) -> GraphIndex:
     """Return an index with a temporary delta of all rows that the index does not have."""
     with TemporaryDirectory() as room:
         path = Path(room) / "delta"
         path.touch()
-        _continue(source, stored, asked, path)
+        _continue(source, stored, build, path)
         return GraphIndex(stored.path, path)
 
 
 def update(
-    source: Source, stored: StoredGraph, asked: GraphBuild
+    source: Source, stored: StoredGraph, build: GraphBuild
 ) -> Built[GraphWritten]:
     """Write a delta of all edges that the index does not have, and return the new ones.
 
@@ -119,17 +119,17 @@ def update(
     path = delta_of(stored.path)
     try:
         with in_place_of(path) as new:
-            built = _continue(source, stored, asked, new.temporary)
+            built = _continue(source, stored, build, new.temporary)
     except SidecarError as error:
         if stored.delta is None:
             raise damaged(source, stored, error) from None
     else:
         return replace(built, path=path)
-    return update(source, stored.without_delta(), asked)
+    return update(source, stored.without_delta(), build)
 
 
 def compact(
-    source: Source, stored: StoredGraph, asked: GraphBuild
+    source: Source, stored: StoredGraph, build: GraphBuild
 ) -> Built[GraphWritten]:
     """Merge a base and its delta into one index, which replaces the base.
 
@@ -139,9 +139,9 @@ def compact(
     opened = OpenedFile(source)
     try:
         with in_place_of(stored.path) as new, explaining(source.location):
-            runs = GraphRuns(stored.path.parent, asked.memory, 0)
+            runs = GraphRuns(stored.path.parent, build.memory, 0)
             runs.keep(stored.index, whole=True)
-            plan = _plan(asked, stored)
+            plan = _plan(build, stored)
             written = write_index([runs], new.temporary, plan, source=source.location)
     except SidecarError as error:
         # If the source was changed, that is the error, not its index.
@@ -151,38 +151,38 @@ def compact(
     return Built(stored.path, written, stored.whole.lines, ())
 
 
-def has_all_edges(stored: StoredGraph, source: Source, asked: GraphBuild) -> bool:
+def has_all_edges(stored: StoredGraph, source: Source, build: GraphBuild) -> bool:
     """Whether the index of a source has all its edges and no others."""
     new = build_aside(
-        [source], source.location, replace(asked, version=stored.index.version)
+        [source], source.location, replace(build, version=stored.index.version)
     )
     if stored.delta is None:
         return new.has_edges_of(stored.index)
     with TemporaryDirectory() as room, explaining(source.location):
         path = Path(room) / "graph"
         path.touch()
-        runs = GraphRuns(room, asked.memory, 0)
+        runs = GraphRuns(room, build.memory, 0)
         runs.keep(stored.index, whole=True)
-        plan = _plan(asked, stored)._replace(version=stored.index.version)
+        plan = _plan(build, stored)._replace(version=stored.index.version)
         write_index([runs], path, plan, source=source.location)
         return new.has_edges_of(GraphIndex(path))
 
 
 def _build(
-    source: Source, opened: OpenedFile, path: Path, asked: GraphBuild
+    source: Source, opened: OpenedFile, path: Path, build: GraphBuild
 ) -> Built[GraphWritten]:
     """Write the index of a source to an empty file."""
     mark = mark_of(source, opened)
-    edges = collect(opened, asked, path.parent)
-    written = asked.write(edges.runs, path, asked.plan(edges, mark), opened)
+    edges = collect(opened, build, path.parent)
+    written = build.write(edges.runs, path, build.plan(edges, mark), opened)
     return Built(path, written, edges.lines, edges.skipped)
 
 
 def _continue(
-    source: Source, stored: StoredGraph, asked: GraphBuild, path: Path
+    source: Source, stored: StoredGraph, build: GraphBuild, path: Path
 ) -> Built[GraphWritten]:
     """Write a delta to an empty file: the edges of the old delta, and the edges after them."""
-    opened = OpenedFile(source, decoding=asked.decoding)
+    opened = OpenedFile(source, decoding=build.decoding)
     mark = mark_of(source, opened)
     base, newest = stored.meta, stored.newest
     known = newest.covered_lines if stored.delta else Lines()
@@ -191,14 +191,14 @@ def _continue(
     with explaining(source.location):
         edges = collect(
             opened,
-            asked,
+            build,
             path.parent,
             newest.coverage_end,
             before,
         )
-        runs = GraphRuns(path.parent, asked.memory // 4, len(edges.runs))
+        runs = GraphRuns(path.parent, build.memory // 4, len(edges.runs))
         runs.keep(stored.index, whole=False)
-        plan = asked.plan(edges, mark)._replace(
+        plan = build.plan(edges, mark)._replace(
             lines=known.plus(edges.lines),
             hashes=[*stored.index.hashes(*blocks), *edges.hashes],
         )
@@ -212,14 +212,14 @@ def _continue(
     return Built(path, written, edges.lines, edges.skipped)
 
 
-def _plan(asked: GraphBuild, stored: StoredGraph) -> GraphPlan:
+def _plan(build: GraphBuild, stored: StoredGraph) -> GraphPlan:
     """Return the plan to write the entries of a base and its delta as one index."""
     whole = stored.whole
     return GraphPlan(
-        asked.fields,
-        asked.reverse,
-        asked.version,
-        asked.memory,
+        build.fields,
+        build.reverse,
+        build.version,
+        build.memory,
         whole.lines,
         whole.made_of,
         stored.index.all_hashes(),

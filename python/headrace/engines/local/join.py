@@ -1,7 +1,7 @@
-"""Running a join: right rows held in memory or reached by an index, left rows in order.
+"""Join run: right rows in memory or reached by an index, left rows in order.
 
-Where an index turns out to be damaged, or not that of its source, the right rows are read
-into memory, and the join goes on with the left row it had come to.
+If an index turns out to be damaged, or not to belong to its source, the right rows are read into
+memory, and the join continues with the current left row.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ if TYPE_CHECKING:
     from headrace.kernel.rows import RowBatch
 
 MAX_BYTES = 1 << 20
-"""About how many bytes of output are made at a time."""
+"""About the size of a piece of output."""
 
 BATCH_ROWS = 4096
 
 
 @dataclass(frozen=True, slots=True)
 class JoinTerms:
-    """Which rows are joined, and what becomes of them."""
+    """The options of a join."""
 
     left: tuple[str, ...]
     right: tuple[str, ...]
@@ -56,11 +56,11 @@ class JoinTerms:
 
 @dataclass(slots=True)
 class JoinRun:
-    """One run of a join; what it counted can be asked at any time.
+    """One run of a join; its counts can be read at any time.
 
-    `bad` left rows were passed over, `errors` are the first of them, and `tell` is called
-    with each. `lines` are those of the right side that were scanned, and `skipped` the
-    first bad ones. `give_up` is told of an index that cannot be used any more.
+    `bad` left rows were skipped; `errors` are the first of them, and `tell` is called with each.
+    `lines` counts the scanned right rows, and `skipped` has the first bad ones. `give_up` is called
+    with the error of an index that cannot be used any more.
     """
 
     terms: JoinTerms
@@ -78,27 +78,27 @@ class JoinRun:
 
     @property
     def counts(self) -> JoinCounts:
-        """What became of left rows so far."""
+        """The counts of left rows so far."""
         if self._join is None:
             return self._before
         return self._before.plus(JoinCounts(*self._join.counts))
 
     @property
     def reads(self) -> int:
-        """How often the right side was read for rows that an index has."""
+        """The number of reads of the right side through the index."""
         return 0 if self._join is None else self._join.reads
 
     @property
     def held(self) -> int:
-        """How many bytes of right rows are in memory."""
+        """The bytes of right rows in memory."""
         return 0 if self._join is None else self._join.held[0]
 
     def bytes_done(self) -> int:
-        """Return how many bytes of both sides were read so far."""
+        """Return the bytes of both sides that were read so far."""
         return sum(file.bytes_read() for file in (*self.right, *self._left))
 
     def answers(self, left: Sequence[Rows]) -> Iterator[bytes]:
-        """Yield the lines of output, many at a time, each with its newline."""
+        """Yield pieces of output, of whole lines."""
         self._left = left
         self._begin()
         for file in left:
@@ -185,7 +185,7 @@ class JoinRun:
         self.skipped = [*self.skipped, *((path, row) for row in bad)][:FIRST_BAD]
 
     def _refuse_clash(self, right: str, left: Rows | None) -> None:
-        """Raise if a row has a field whose name the join itself adds: it would be lost."""
+        """Raise if a row has a field with a name that the join adds: its value would be lost."""
         side, form = self._running.clash, self.terms.form
         if side is None:
             return
@@ -194,16 +194,16 @@ class JoinRun:
             repr(name) for name in (form.target, form.indicator) if name is not None
         )
         raise UsageError(
-            f"{path}: a {side} row has a field {names} itself; name another field for "
+            f"{path}: a {side} row already has a field {names}; name another field for "
             "target (--target) and indicator (--indicator)"
         )
 
     def _go_on_without_index(self, error: SidecarError) -> int:
-        """Hold all right rows, and return the position of the left row to go on with."""
+        """Hold all right rows, and return the position of the left row to continue with."""
         led_by = self.led_by
         if led_by is None:
             raise error
-        # A source that was changed is said to be so, not its index.
+        # If the source was changed, that is the error, not its index.
         led_by.opened.check()
         trouble = KeyIndexError(
             led_by.opened.path,
@@ -219,7 +219,7 @@ class JoinRun:
         self._begin()
         return position
 
-    # Rows that are bad
+    # Bad rows
 
     def _error(
         self, path: str, line: int | None, offset: int, reason: str
@@ -230,7 +230,7 @@ class JoinRun:
     def _refuse(
         self, file: Rows, batch: RowBatch, row: int, at: int, reason: str
     ) -> None:
-        """Raise what is wrong with a left row, or pass over it, and remember or tell it."""
+        """Raise the error of a left row, or skip the row, and keep or report the error."""
         on_error = self.terms.on_error
         line, offset = file.place(row, at, reverse=False)
         error = self._error(file.source.location, line, offset, reason)

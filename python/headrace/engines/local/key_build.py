@@ -21,19 +21,19 @@ if TYPE_CHECKING:
     from headrace.store.files.source import Source
 
 
-def build(source: Source, path: Path, asked: KeyBuild) -> Built[Written]:
+def build(source: Source, path: Path, build: KeyBuild) -> Built[Written]:
     """Build the index of a source at `path`, which is replaced atomically.
 
     A source that is changed meanwhile is an error; a source that grows is indexed up to its old
     end. The delta of the old index is removed.
     """
     refuse_unless_seekable(source)
-    opened = OpenedFile(source, decoding=asked.decoding)
+    opened = OpenedFile(source, decoding=build.decoding)
     refuse_unless_seekable(opened.source)
     mark = mark_of(source, opened)
     with in_place_of(path) as new:
-        keys = collect(opened, asked, path.parent)
-        plan = asked.plan(keys, mark)
-        written = asked.write(keys.runs, new.temporary, plan, opened)
-    remove_delta(path, asked.STORED)
+        keys = collect(opened, build, path.parent)
+        plan = build.plan(keys, mark)
+        written = build.write(keys.runs, new.temporary, plan, opened)
+    remove_delta(path, build.STORED)
     return Built(path, written, keys.lines, keys.skipped)

@@ -1,7 +1,7 @@
-"""Looking keys up in one source: by its index, or by looking at every row.
+"""Key look-up in one source: by its index, or by a scan.
 
-Both ways give the same rows, in the same order: those of the first key asked for
-first, each as often as it is asked for, and those of one key as they stand in the file.
+Both yield the same rows in the same order: in the order of the requested keys, also of a repeated
+key, and for one key in file order.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ if TYPE_CHECKING:
     from headrace.store.index.key import Stored
 
 MAX_BYTES = 1 << 20
-"""About how many bytes of rows are read at a time."""
+"""About the size of a batch of rows."""
 
 
 class Reading(NamedTuple):
-    """How rows are read that no index has seen."""
+    """Options for reading rows that no index covers."""
 
     fields: tuple[str, ...]
     max_line: int
@@ -41,9 +41,9 @@ class Reading(NamedTuple):
 
 
 class LedBy(NamedTuple):
-    """An index of a source that leads to the rows that begin before `below`.
+    """The index of a source, for the rows that begin before `below`.
 
-    `grown`: there are others behind them.
+    `grown`: there are rows after these.
     """
 
     stored: Stored
@@ -53,7 +53,7 @@ class LedBy(NamedTuple):
 
 
 class Sought(NamedTuple):
-    """Where the rows of each request begin, what lines there are, and the first bad ones."""
+    """The offsets of the rows of each request, the lines that were read, and the first bad ones."""
 
     offsets: list[list[int]]
     lines: Lines
@@ -63,7 +63,7 @@ class Sought(NamedTuple):
 def scan(
     opened: OpenedFile, how: Reading, requests: Sequence[KeyRequest], start: int = 0
 ) -> Sought:
-    """Look at every row from `start` on, which is where one begins."""
+    """Scan every row from `start` on, where a row begins."""
     found: list[list[int]] = [[] for _ in requests]
     wanted = WantedKeys(requests)
     keys = KeyScan(how.fields, max_depth=how.max_depth)
@@ -77,7 +77,7 @@ def scan(
 def rows_of_offsets(
     opened: OpenedFile, how: Reading, request: KeyRequest, offsets: Sequence[int]
 ) -> Iterator[RowBatch]:
-    """Yield the rows that a scan has found for a request."""
+    """Yield the rows at the offsets that a scan has found for a request."""
     at = 0
     while at < len(offsets):
         with reading(opened.path):
@@ -99,7 +99,7 @@ def rows_of_offsets(
 def rows_in_order(
     opened: OpenedFile, how: Reading, offsets: Sequence[int]
 ) -> Iterator[RowBatch]:
-    """Yield the rows that a scan has found in a file that cannot be entered in the middle."""
+    """Yield the rows at the offsets that a scan has found in a file that is not seekable."""
     left = set(offsets)
     rows = rows_from(opened, how.max_line, end=END)
     while left and (batch := rows.next_batch(BATCH_ROWS, MAX_BYTES)) is not None:
@@ -113,10 +113,10 @@ def rows_in_order(
 def rows_of_index(
     opened: OpenedFile, stored: Stored, request: KeyRequest, below: int
 ) -> Iterator[RowBatch]:
-    """Yield the rows that an index has for a request and that begin before `below`.
+    """Yield the rows of a request in an index that begin before `below`.
 
-    Raises `KeyIndexError` where the index is damaged or is not that of the source, before
-    any row if that is possible.
+    Raises `KeyIndexError` if the index is damaged or does not belong to the source, before any
+    row if possible.
     """
     at = None
     while True:
@@ -131,7 +131,7 @@ def rows_of_index(
                     at=at,
                 )
         except SidecarError as error:
-            # A source that was changed is said to be so, not its index.
+            # If the source was changed, that is the error, not its index.
             opened.check()
             raise KeyIndexError(
                 opened.path, str(stored.path), "corrupt", error.damage

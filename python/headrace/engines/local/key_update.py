@@ -32,25 +32,25 @@ if TYPE_CHECKING:
     from headrace.store.index.file import AnyStored
 
 
-def update(source: Source, stored: Stored, asked: KeyBuild) -> Built[Written]:
+def update(source: Source, stored: Stored, build: KeyBuild) -> Built[Written]:
     """Write a delta of all rows that the index does not have, and return the new ones.
 
     The bytes that the index covers must be proven. A delta that is damaged, or has too many rows
     of which only the offsets are known, is made anew.
     """
     try:
-        return _update(source, stored, asked)
+        return _update(source, stored, build)
     except FewBitsError:
         # Only a delta can have too few bits.
         assert stored.delta is not None
     except SidecarError as error:
         if stored.delta is None:
             raise damaged(source, stored, error) from None
-    return update(source, stored.without_delta(), asked)
+    return update(source, stored.without_delta(), build)
 
 
-def _update(source: Source, stored: Stored, asked: KeyBuild) -> Built[Written]:
-    opened = OpenedFile(source, decoding=asked.decoding)
+def _update(source: Source, stored: Stored, build: KeyBuild) -> Built[Written]:
+    opened = OpenedFile(source, decoding=build.decoding)
     mark = mark_of(source, opened)
     base, newest = stored.meta, stored.newest
     path = delta_of(stored.path)
@@ -59,8 +59,8 @@ def _update(source: Source, stored: Stored, asked: KeyBuild) -> Built[Written]:
     before = base.covered_lines.lines + known.lines
     blocks = (base.coverage_end // HASH_BYTES, newest.coverage_end // HASH_BYTES)
     with in_place_of(path) as new, explaining(source.location):
-        keys = collect(opened, asked, path.parent, newest.coverage_end, before)
-        plan = asked.plan(keys, mark)._replace(
+        keys = collect(opened, build, path.parent, newest.coverage_end, before)
+        plan = build.plan(keys, mark)._replace(
             lines=known.plus(keys.lines),
             plain_numbers=newest.plain_numbers and keys.plain_numbers,
             hashes=[*stored.index.hashes(*blocks), *keys.hashes],

@@ -1,4 +1,4 @@
-"""Making segments of the index of a set in threads of this process."""
+"""Segments of a set index, made in threads of this process."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ if TYPE_CHECKING:
     )
 
 _LEAST = 1 << 16
-"""Memory for the keys of a segment, however many there are."""
+"""The least memory for the keys of a segment."""
 
 
 class InThreads(NamedTuple):
-    """Makes segments in the memory and by the threads that are asked for."""
+    """Makes segments with the memory and threads of the options."""
 
-    asked: ScanOptions = ScanOptions()
+    options: ScanOptions = ScanOptions()
 
     def __call__(
         self,
@@ -40,7 +40,7 @@ class InThreads(NamedTuple):
         directory: Path,
         done: Callable[[Slice, SliceCounts], None],
     ) -> list[MadeSegment]:
-        """Scan slices, and write the segments of what is found and kept, aside."""
+        """Scan slices, and write the segments of new and kept entries under temporary names."""
         runs = self.collect(how, cut, done)
         return without_duplicates(
             [
@@ -56,8 +56,8 @@ class InThreads(NamedTuple):
         done: Callable[[Slice, SliceCounts], None],
     ) -> list[KeyRuns]:
         """Scan slices, and return the keys of each segment."""
-        memory = max(self.asked.memory_of(how.segments), _LEAST)
-        threads = max(self.asked.threads or os.cpu_count() or 1, 1)
+        memory = max(self.options.memory_of(how.segments), _LEAST)
+        threads = max(self.options.threads or os.cpu_count() or 1, 1)
         room = Path(gettempdir())
         runs = [KeyRuns(room, memory) for _ in range(how.segments)]
 

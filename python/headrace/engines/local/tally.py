@@ -1,7 +1,7 @@
-"""Checking every line of some sources, in parallel.
+"""Tally in threads: every line of some sources is checked and counted.
 
-Plain files and files of blocks are cut into fragments that threads take one after the other; the
-results are put together in order, so that they do not depend on the cuts.
+Plain files and files of blocks are cut into fragments for the threads; the results are added up in
+order, so that they do not depend on the cuts.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ def tally(
 ) -> Stats:
     """Count the lines of all sources by kind.
 
-    `progress` is told, now and then, how many bytes are done. Pipes have no
-    fragments; whoever has one open counts it.
+    `progress` is called, now and then, with the bytes that are done. Pipes have no fragments; the
+    caller that has one open counts it.
     """
     parts = [fragments(source, fragment_bytes) for source in sources]
     count = Tallying(max_line, max_depth, decoding._replace(threads=1)).of

@@ -1,12 +1,12 @@
-"""Indexes on disk: whether a file is one, and whether it fits its source.
+"""Index files: how one is opened, and whether it fits its source.
 
-An index is used only if the source is proven to be what it was made of: by size,
-times, identity and both ends, and where one of these differs, or is too fresh to
-tell, by the hashes of all its blocks. Reading them takes less than the scan that it
-saves. A source that only grew is *grown*: the index answers for what it has seen,
-and the rest is scanned. An index that was updated has a *delta* beside it, which is used
-only if it continues this very index; otherwise it is as if it were not there. What is not
-ours is never touched, and who reads deletes nothing.
+An index is used only if the source is proven to be the one it was built from: by size, times,
+identity and both ends; and where one of these differs, or is too fresh to be relied on, by the
+hashes of all blocks. Reading the blocks takes less than the scan that the index saves. A source
+that only grew is *grown*: the index answers for the bytes that it covers, and the rest is scanned.
+An updated index has a *delta* beside it, which is used only if it continues this very index;
+otherwise it is ignored. A file that headrace did not write is never touched, and readers delete
+nothing.
 
 There are kinds of indexes, each a class of `Stored`: `store/index/key.py`,
 `store/index/graph.py`.
@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from headrace.store.files.source import Source
 
 Fault: TypeAlias = Literal["corrupt", "newer", "foreign", "stale", "missing"]
-"""Why there is no index that we can read; a delta may be one of the past."""
+"""Why an index cannot be used; `stale` is a delta of an older base."""
 
 _FAULTS: dict[str, Fault] = {
     "do not know": "newer",
@@ -59,15 +59,15 @@ _FAULTS: dict[str, Fault] = {
     "not a graph index": "foreign",
     "the delta of another": "stale",
 }
-"""What the core says of files that are whole."""
+"""Texts in the errors of the core for undamaged files."""
 
 State: TypeAlias = Literal["fresh", "grown", "stale"]
 
 _NEWEST = 2
 _ATTEMPTS = 8
-"""How often an index may be replaced while it is being opened."""
+"""Limit on attempts to open an index that is replaced meanwhile."""
 _TOO_FRESH_NS = 50_000_000
-"""A change this soon before an index was written may not show in the times of a file."""
+"""A change this soon before an index was written may leave the times of a file as they were."""
 
 
 X = TypeVar("X", bound=SealedIndex)
@@ -76,21 +76,21 @@ M = TypeVar("M", bound=IndexMeta)
 
 @dataclass(frozen=True, slots=True)
 class Where:
-    """Where indexes are: in one file, in one directory, or in any place for sidecars."""
+    """The place of an index: one file, one directory, or any sidecar path."""
 
     path: str | None = None
     directory: str | None = None
 
 
 def place_options(where: Where) -> str:
-    """Return the options of `headrace index build` for an index in such a place."""
+    """Return the options of `headrace index build` for an index in this place."""
     named = (("--out", where.path), ("--index-dir", where.directory))
     return "".join(f" {flag} {shlex.quote(to)}" for flag, to in named if to is not None)
 
 
 @dataclass(frozen=True, slots=True)
 class Unreadable:
-    """A file where an index should be, or nothing."""
+    """A file in the place of an index that cannot be used."""
 
     path: Path
     fault: Fault
@@ -99,7 +99,7 @@ class Unreadable:
 
 @dataclass(frozen=True, slots=True)
 class Delta(Generic[M]):
-    """The file of what was appended to a source since its index was built."""
+    """A delta: the index of the rows that were appended since the base was built."""
 
     path: Path
     meta: M
@@ -109,10 +109,10 @@ class Delta(Generic[M]):
 
 @dataclass(frozen=True, slots=True)
 class Stored(Generic[X, M]):
-    """An index that was opened, with its delta if it has one that can be used.
+    """An opened index, with its delta if that can be used.
 
-    `path` and `meta` are those of the base. `unused` is a delta that cannot be used.
-    `alone` is the base without its delta, from the same moment.
+    `path` and `meta` belong to the base. `unused` is a delta that cannot be used. `alone` is the
+    base without its delta, opened at the same moment.
     """
 
     NAME: ClassVar[str]
@@ -132,12 +132,12 @@ class Stored(Generic[X, M]):
 
     @staticmethod
     def opened(path: Path, delta: Path | None = None) -> X:
-        """Have the core open files."""
+        """Open the files of base and delta."""
         raise NotImplementedError
 
     @staticmethod
     def meta_of(text: str) -> M:
-        """Return what an index is of, from what it says."""
+        """Parse the description in an index."""
         raise NotImplementedError
 
     @property
@@ -152,17 +152,17 @@ class Stored(Generic[X, M]):
 
     @property
     def newest(self) -> M:
-        """What is known of the source as it was last."""
+        """The description of the latest state of the source."""
         return self.meta if self.delta is None else self.delta.meta
 
     @property
     def newest_path(self) -> Path:
-        """The file that says so."""
+        """The file with that description."""
         return self.path if self.delta is None else self.delta.path
 
     def changed_ns(self, location: str) -> int:
-        """Return when the index of a file was written; raises if it was removed since."""
-        # The delta may have become one with the base meanwhile.
+        """Return when the index was written; raises if it was removed since."""
+        # Another process may have compacted base and delta meanwhile.
         for path in (self.newest_path, self.path):
             with suppress(FileNotFoundError):
                 return path.stat().st_mtime_ns
@@ -190,10 +190,10 @@ class Freshness:
 
 
 def read(path: Path, kind: type[S]) -> S | Unreadable | None:
-    """Open an index, with its delta if that is one of it; None if there is nothing.
+    """Open an index, with its delta if that continues it; None if there is no file.
 
-    Readers need no lock: an update that replaces a file while both are opened is noticed,
-    and both are opened again.
+    Readers need no lock: if an update replaces a file while both are opened, both are opened
+    again.
     """
     before = _identities(path)
     for _attempt in range(_ATTEMPTS):
@@ -202,12 +202,12 @@ def read(path: Path, kind: type[S]) -> S | Unreadable | None:
         if after == before:
             return found
         before = after
-    # Both were opened whole, if not of one moment: the base answers for what it has seen.
+    # Both are whole, even if of different moments: the base answers for the bytes it covers.
     return _read(path, kind)
 
 
 def _identities(path: Path) -> list[tuple[int, int, int] | None]:
-    """Tell apart the files that one name stood for at different times, of base and delta."""
+    """Return what identifies the present files of base and delta."""
     found: list[tuple[int, int, int] | None] = []
     for file in (path, delta_of(path)):
         try:
@@ -237,7 +237,7 @@ def _read(path: Path, kind: type[S]) -> S | Unreadable | None:
 def _opened(
     path: Path, kind: type[S], base: Path | None = None
 ) -> SealedIndex | Unreadable | None:
-    """Open an index, or with `base` that one with `path` as its delta."""
+    """Open an index; with `base`, open that with `path` as its delta."""
     try:
         if not stat.S_ISREG(path.stat().st_mode):
             return Unreadable(path, "foreign", "not a file")
@@ -252,7 +252,7 @@ def _opened(
     if len(head) < 8 or not kind.begins(head):
         return Unreadable(path, "foreign", f"not a {kind.NAME}")
     if int.from_bytes(head[4:], "little") > _NEWEST:
-        reason = f"a version of {kind.NAME} that we do not know"
+        reason = f"an unknown version of {kind.NAME}"
         return Unreadable(path, "newer", reason)
     try:
         with reading(str(path)):
@@ -268,13 +268,13 @@ def _opened(
 
 
 def mark_of(source: Source, opened: OpenedFile) -> SourceMark:
-    """Return what a source looks like, to be kept in its index."""
+    """Return the mark of a source, which its index keeps to recognise it."""
     size, mtime_ns, ctime_ns = opened.stat()
     with reading(source.location):
         named = Path(source.location).stat()
     same = (named.st_size, named.st_mtime_ns) == (size, mtime_ns)
     if not same or (size, mtime_ns) != (source.size, source.mtime_ns):
-        # It has grown meanwhile. A time that no file has makes the next user look closer.
+        # It has grown meanwhile. An impossible time makes the next reader compare the blocks.
         ctime_ns = 0
     return SourceMark(
         source.size,
@@ -290,11 +290,11 @@ def mark_of(source: Source, opened: OpenedFile) -> SourceMark:
 def fitting(
     stored: S, source: Source, opened: OpenedFile, *, prove: bool = True
 ) -> tuple[S, Freshness]:
-    """Compare a source with what its index was made of.
+    """Compare a source with the one that its index was built from.
 
-    Unless it is to `prove` it by reading the source, what times do not tell is stale. If a
-    delta does not fit, the base may: the index to be used is returned too. Raises
-    `KeyIndexError` where it is damaged.
+    `prove`: the source may be read for that; otherwise a difference in times means stale. If a
+    delta does not fit, the base may: the index to use is returned too. Raises `KeyIndexError`
+    if the index is damaged.
     """
     damaged = None
     try:
@@ -346,14 +346,14 @@ def _freshness(
 
 
 def _size_of(source: Source) -> int:
-    """Return the size of a file as it is now; `source` has that of when it was opened."""
+    """Return the present size of a file; `source` has its size when it was opened."""
     with reading(source.location):
         return Path(source.location).stat().st_size
 
 
 @contextmanager
 def writing(path: Path) -> Iterator[None]:
-    """Be the only one who writes an index, or raise `KeyIndexLockedError`."""
+    """Hold the lock of an index, or raise `KeyIndexLockedError`."""
     lock = FileLock(lock_of(path), partial(KeyIndexLockedError, str(path)))
     try:
         for file in (path, delta_of(path)):
@@ -364,7 +364,7 @@ def writing(path: Path) -> Iterator[None]:
 
 
 def remove_delta(path: Path, kind: type[S]) -> None:
-    """Remove the delta of an index, which there is no use for any more."""
+    """Remove the delta of an index that is no longer needed."""
     match _opened(delta_of(path), kind, base=path):
         case None | Unreadable(fault="foreign" | "newer"):
             pass
@@ -375,16 +375,14 @@ def remove_delta(path: Path, kind: type[S]) -> None:
 def refuse_unless_file(source: Source) -> None:
     """Raise if the rows of a source cannot be read twice."""
     if source.kind != "file":
-        raise UsageError(
-            f"{source.location}: rows are looked up in files; save it to one"
-        )
+        raise UsageError(f"{source.location}: a look-up needs a file; save it to one")
 
 
 def refuse_unless_seekable(source: Source) -> None:
-    """Raise if the rows of a source have no places."""
+    """Raise if the rows of a source cannot be read by offset."""
     refuse_unless_file(source)
     if not source.seekable:
         raise UsageError(
-            f"{source.location}: only files that can be entered in the middle have "
-            "indexes; run `headrace recompress`"
+            f"{source.location}: only seekable files can be indexed; "
+            "run `headrace recompress`"
         )

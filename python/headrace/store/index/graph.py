@@ -1,6 +1,6 @@
-"""Graph indexes on disk: a file of edges has one, ``DATA.jnx.graph``.
+"""Graph index files: a file of edges has one index, ``DATA.jnx.graph``.
 
-Whether it fits is said by `store/index/file.py`.
+`store/index/file.py` decides whether it fits.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ SUFFIX = ".jnx.graph"
 
 @dataclass(frozen=True, slots=True)
 class StoredGraph(file.Stored[GraphIndex, GraphMeta]):
-    """A graph index that was opened."""
+    """A graph index that is open."""
 
     NAME: ClassVar = "graph index"
     ERROR: ClassVar = GraphIndexError
@@ -35,12 +35,12 @@ class StoredGraph(file.Stored[GraphIndex, GraphMeta]):
 
     @staticmethod
     def opened(path: Path, delta: Path | None = None) -> GraphIndex:
-        """Have the core open files."""
+        """Open the files of base and delta."""
         return GraphIndex(path, delta)
 
     @staticmethod
     def meta_of(text: str) -> GraphMeta:
-        """Return what an index is of, from what it says."""
+        """Parse the description in an index."""
         return meta_of(text)
 
     @property
@@ -50,7 +50,7 @@ class StoredGraph(file.Stored[GraphIndex, GraphMeta]):
 
     @property
     def whole(self) -> GraphMeta:
-        """What base and delta are of together."""
+        """The description of base and delta together."""
         if self.delta is None:
             return self.meta
         lines = self.meta.covered_lines.plus(self.delta.meta.lines)
@@ -66,7 +66,7 @@ class StoredGraph(file.Stored[GraphIndex, GraphMeta]):
 
 
 def read(path: Path) -> StoredGraph | Unreadable | None:
-    """Open a graph index, with its delta if that is one of it; None if there is nothing."""
+    """Open a graph index, with its delta if that continues it; None if there is no file."""
     return file.read(path, StoredGraph)
 
 
@@ -74,7 +74,7 @@ INDEXES = Catalog("graph index", GraphIndexError, read, SUFFIX, named=False)
 
 
 def build_options(fields: EdgeFields, where: Where, *, reverse: bool = False) -> str:
-    """Return the options of `headrace index build` for an index of such edges."""
+    """Return the options of `headrace index build` for an index of edges."""
     named = (("--from", fields.from_), ("--pred", fields.pred), ("--to", fields.to))
     ends = [
         f"{flag} {shlex.quote(field)}" for flag, field in named if field is not None

@@ -1,6 +1,6 @@
-"""Key indexes on disk: which file is that of a source and a key.
+"""Key index files.
 
-Whether it fits is said by `store/index/file.py`.
+`store/index/file.py` decides whether it fits.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Stored(index_file.Stored[KeyIndex, Meta]):
-    """A key index that was opened."""
+    """A key index that is open."""
 
     NAME: ClassVar = "key index"
     ERROR: ClassVar = KeyIndexError
@@ -34,12 +34,12 @@ class Stored(index_file.Stored[KeyIndex, Meta]):
 
     @staticmethod
     def opened(path: Path, delta: Path | None = None) -> KeyIndex:
-        """Have the core open files."""
+        """Open the files of base and delta."""
         return KeyIndex(path, delta)
 
     @staticmethod
     def meta_of(text: str) -> Meta:
-        """Return what an index is of, from what it says."""
+        """Parse the description in an index."""
         return meta_of(text)
 
     @property
@@ -49,7 +49,7 @@ class Stored(index_file.Stored[KeyIndex, Meta]):
 
     @property
     def whole(self) -> Meta:
-        """What base and delta are of together."""
+        """The description of base and delta together."""
         if self.delta is None:
             return self.meta
         lines = self.meta.covered_lines.plus(self.delta.meta.lines)
@@ -65,7 +65,7 @@ class Stored(index_file.Stored[KeyIndex, Meta]):
 
 
 def read(path: Path) -> Stored | Unreadable | None:
-    """Open a key index, with its delta if that is one of it; None if there is nothing."""
+    """Open a key index, with its delta if that continues it; None if there is no file."""
     return index_file.read(path, Stored)
 
 

@@ -1,8 +1,7 @@
-"""Names of key indexes: one source may have several.
+"""File names of key indexes: one source may have several.
 
-The first index of ``DATA`` is ``DATA.jnx``; those of other keys are ``DATA.jnx.KEY``.
-Field names can have anything in them, so what would mean something in a path, or to
-us, is written as in URLs.
+The first index of ``DATA`` is ``DATA.jnx``; those of other keys are ``DATA.jnx.KEY``. Characters
+of a field name that have a meaning in a path, or in these names, are escaped as in URLs.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ _MEANS_SOMETHING = re.compile(r"[%+/.~\x00-\x1f\x7f]")
 
 
 def suffix_of(fields: Sequence[str]) -> str:
-    """Return the suffix of the index of a key, where ``.jnx`` is taken.
+    """Return the suffix of the index of a key if ``.jnx`` is taken.
 
     >>> suffix_of(["customer_id"]), suffix_of(["a.b", "c+d"]), suffix_of(["graph"])
     ('.jnx.customer_id', '.jnx.a%2Eb+c%2Bd', '.jnx.%67raph')
@@ -33,13 +32,13 @@ def suffix_of(fields: Sequence[str]) -> str:
     if text in _RESERVED or not text:
         text = f"%{ord(text[0]):02X}{text[1:]}" if text else "%"
     if len(text.encode()) > _LONGEST:
-        # A name has 255 bytes, some of which are the data's.
+        # A file name has at most 255 bytes, and the name of the data comes first.
         text = "~" + hashlib.sha256(text.encode()).hexdigest()[:32]
     return f"{SUFFIX}.{text}"
 
 
 def is_index_name(name: str) -> bool:
-    """Whether something behind ``DATA.jnx.`` is the name of a key.
+    """Whether the text after ``DATA.jnx.`` is the name of a key.
 
     >>> [is_index_name(name) for name in ("id", "a+b", "delta", "id.delta", "lock")]
     [True, True, False, False, False]
@@ -48,12 +47,12 @@ def is_index_name(name: str) -> bool:
 
 
 def delta_of(path: Path) -> Path:
-    """Return the file of what came behind the rows of an index."""
+    """Return the path of the delta of an index."""
     return path.with_name(f"{path.name}.delta")
 
 
 def lock_of(path: Path) -> Path:
-    """Return the file that one writer of an index at a time has locked."""
+    """Return the path of the lock of an index, which its writer holds."""
     return path.with_name(f"{path.name}.lock")
 
 

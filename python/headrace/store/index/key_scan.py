@@ -1,10 +1,9 @@
-"""Rows that a filter on keys may let pass, read through a key index instead of all.
+"""Key scan: the rows that may match a filter on keys, read through a key index.
 
-An index is used only where nobody can tell the difference: it is that of the file,
-every line of the file is blank or sound within the limits of who asks, and values
-that the query language calls equal have one key in it. So whoever asks these rows,
-and adds the lines that the index has counted, gives the answers, errors and counts
-that all rows would have given.
+An index is used only if the result is the same as that of a scan: the index belongs to the file,
+every line of the file is blank or valid within the limits of the query, and values that the query
+language calls equal have one key in the index. A query over these rows, with the lines that the
+index has counted added, has the answers, errors and counts of a query over all rows.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ if TYPE_CHECKING:
     from headrace.store.rows.row_file import RowFile, RowOptions
 
 _MOST_FIELDS = 3
-"""Fields whose orders are tried as one key."""
+"""Limit on the fields of a filter of which all orders are tried as keys."""
 
 _FIRST_ROWS = 16
 _BATCH_ROWS = 4096
@@ -45,14 +44,14 @@ _BATCH_BYTES = 1 << 20
 
 
 class Proven(NamedTuple):
-    """An index that was proven to be that of its file, as others can tell it from another."""
+    """The identity of an index that is proven to belong to its file."""
 
     path: str
     build: tuple[object, ...]
 
 
 class Passed(NamedTuple):
-    """How many lines were passed, and how many of them are blank."""
+    """The number of lines that a scan would have read, and of blank lines among them."""
 
     lines: int
     blank: int
@@ -70,29 +69,29 @@ class KeyRows:
 
     @property
     def opened(self) -> OpenedFile:
-        """The file, opened."""
+        """The opened file."""
         return self.open()
 
     @property
     def source(self) -> Source:
-        """The file they are of."""
+        """The file with the rows."""
         return self.file.source
 
     def place(self, row: int, offset: int, *, reverse: bool) -> tuple[int | None, int]:
-        """Return the line and the byte of something in a row, whose number is not known."""
+        """Return the line and the byte of a place in a row, whose number is not known."""
         del reverse
         return self.file.place(row, offset, reverse=True)
 
     @property
     def proven(self) -> Proven:
-        """What others need to know to use the same index without proving it."""
+        """The identity of the index, with which other processes use it without a proof."""
         index = self.stored.index
         path = str(self.stored.path.absolute())
         return Proven(path, (index.build_id, index.delta))
 
     @property
     def estimate(self) -> IndexEstimate:
-        """The rows that are found, of all rows of the file."""
+        """The number of found rows, of all rows of the file."""
         path, meta = str(self.stored.path), self.stored.whole
         return IndexEstimate(path, meta.key, meta.keys, len(self), self.lines().lines)
 
@@ -100,7 +99,7 @@ class KeyRows:
         return len(self.candidates)
 
     def batches(self, *, ends_at_long_row: bool = False) -> Iterator[RowBatch]:  # noqa: ARG002, an index is of rows within the limit
-        """Yield them in order."""
+        """Yield the rows in order."""
         at, count = 0, _FIRST_ROWS
         while at < len(self):
             batch = self._read(at, count)
@@ -108,13 +107,13 @@ class KeyRows:
             at, count = at + len(batch), min(2 * count, _BATCH_ROWS)
 
     def backwards(self) -> Iterator[RowBatch]:
-        """Yield runs of them, the last run first; in a run they stand in order."""
+        """Yield runs of rows, the last run first; a run is in order."""
         end, count = len(self), _FIRST_ROWS
         while end > 0:
             count = min(count, end)
             batch = self._read(end - count, count)
             if len(batch) < count:
-                # They are long: of fewer, the last is there too.
+                # The rows are long: a shorter run contains its last row.
                 count = max(count // 2, 1)
                 continue
             yield batch
@@ -125,7 +124,7 @@ class KeyRows:
             with reading(self.opened.path):
                 batch = self._rows(first, count, _BATCH_BYTES)
         except SidecarError as error:
-            # A source that was changed is said to be so, not its index.
+            # If the source was changed, that is the error, not its index.
             self.opened.check()
             raise _damaged(self.opened.path, self.stored.path, error) from None
         self.opened.check()
@@ -144,13 +143,13 @@ class KeyRows:
 
     @property
     def offsets(self) -> list[int]:
-        """Where each begins in what the file decodes to."""
+        """The offset of each row in the decoded file."""
         return self.candidates.offsets
 
     def _offset(self, number: int) -> int:
-        """Return where a row begins in the file."""
+        """Return the offset of a row in the file."""
         offset = self.candidates.offset(number)
-        assert offset is not None  # nobody asks more rows than there are
+        assert offset is not None  # the number is below the length
         return offset
 
     def lines(self) -> Passed:
@@ -158,11 +157,11 @@ class KeyRows:
         lines = self.stored.whole.lines
         return Passed(lines.lines, lines.blank)
 
-    def lines_with(self, asked: int, *, reverse: bool) -> Passed:
-        """Return the lines that were passed when so many rows have been asked."""
-        if asked == 0:
+    def lines_with(self, rows: int, *, reverse: bool) -> Passed:
+        """Return the lines that a scan would have read for the first `rows` rows."""
+        if rows == 0:
             return Passed(0, 0)
-        offset = self._offset(len(self) - asked if reverse else asked - 1)
+        offset = self._offset(len(self) - rows if reverse else rows - 1)
         with reading(self.opened.path):
             before = count_rows(self.opened.data, self.opened.size, 0, offset)
         self.opened.check()
@@ -237,7 +236,7 @@ def chosen(
 def places(
     location: str, keys: Keys, directory: str | None, *others: str
 ) -> Iterator[Path]:
-    """List where indexes of these fields, or of some of them, may be, and those with other suffixes."""
+    """Yield the paths of indexes of these fields or some of them, and of the `others` by suffix."""
     names = keys.names[:_MOST_FIELDS]
     counts = range(1, len(names) + 1)
     orders = [order for count in counts for order in permutations(names, count)]
@@ -265,7 +264,7 @@ def looked_up(
 
 
 def _requests(stored: Stored, keys: Keys) -> list[KeyRequest] | str:
-    """Return the keys to look up, or why they cannot be."""
+    """Return the keys to look up, or why they cannot be looked up."""
     several = list(islice(keys.keys(stored.whole.key), keys.most + 1))
     if len(several) > keys.most:
         return f"more than {keys.most} keys would have to be looked up"
@@ -275,7 +274,7 @@ def _requests(stored: Stored, keys: Keys) -> list[KeyRequest] | str:
         for value in key
     )
     if is_number and not stored.whole.plain_numbers:
-        return "it has numbers of more digits than are compared"
+        return "it has numbers with more digits than it compares"
     single = len(stored.whole.key) == 1
     try:
         return [
@@ -287,11 +286,11 @@ def _requests(stored: Stored, keys: Keys) -> list[KeyRequest] | str:
 
 
 def limits(meta: Meta, max_line: int, max_depth: int) -> str:
-    """Return why rows that the index does not lead to may be no rows to who asks."""
+    """Return why the other rows of the file must be read as well, empty if they need not."""
     if meta.lines.bad or meta.lines.too_long or meta.lines.pending:
-        return "lines are bad, and who reads all rows says which"
+        return "lines are bad, and a scan reports them"
     if meta.max_line > max_line or meta.max_depth > max_depth:
-        return "it was made with larger limits (max_line, max_depth)"
+        return "it was built with larger limits (max_line, max_depth)"
     return ""
 
 
@@ -311,7 +310,7 @@ def doubt(found: KeyRows, *, prove: bool, proven: Collection[Proven] = ()) -> st
         return error.reason
     if fresh.state == "fresh" and usable is stored:
         return ""
-    return fresh.reason or "its delta is not that of the file"
+    return fresh.reason or "its delta does not belong to the file"
 
 
 def _damaged(source: str, path: Path, error: SidecarError) -> KeyIndexError:
@@ -319,5 +318,5 @@ def _damaged(source: str, path: Path, error: SidecarError) -> KeyIndexError:
 
 
 def warn(what: str) -> None:
-    """Say that an index cannot be used."""
+    """Warn that an index cannot be used."""
     warnings.warn(f"{what}; the file is scanned", HeadraceWarning, stacklevel=2)

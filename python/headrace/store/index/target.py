@@ -1,4 +1,4 @@
-"""What a key index is of: a file, or a set of shards, whose rows are then those of one file."""
+"""The subject of a key index: a file, or a set of shards, whose parts count as one file."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from headrace.store.index.key import Stored
 
 Indexed: TypeAlias = "str | os.PathLike[str] | Source | ShardSet"
-"""What somebody names whose rows are to be looked up."""
+"""How a caller names the subject of a key index."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,17 +39,17 @@ class FileSubject:
 
     @property
     def indexed(self) -> Source:
-        """What it is."""
+        """The file or set."""
         return self.source
 
     @property
     def location(self) -> str:
-        """What messages name it."""
+        """Its name in messages."""
         return self.source.location
 
     @property
     def size(self) -> int:
-        """How many bytes are read to build an index."""
+        """The bytes that are read to build an index."""
         return self.source.size
 
     def open(self) -> OpenedFile:
@@ -57,21 +57,21 @@ class FileSubject:
         return OpenedFile(self.source)
 
     def now(self) -> FileSubject:
-        """Return it as it is now."""
+        """Pin its present state."""
         return FileSubject(one_source(self.location))
 
     def find(
         self, fields: tuple[str, ...] | None, where: Where
     ) -> Stored | Unreadable | None:
-        """Return the index of a key, or what is in its place."""
+        """Return the index of a key, or the unusable file in its place."""
         return key.INDEXES.find(self.location, where, fields)
 
     def missing(self, fields: tuple[str, ...] | None, where: Where) -> KeyIndexError:
-        """Say that there is no index."""
+        """Return the error that there is no index."""
         return key.INDEXES.missing(self.location, where, fields)
 
     def fitting(self, stored: Stored, opened: OpenedFile) -> tuple[Stored, Freshness]:
-        """Compare it with what its index was made of."""
+        """Compare it with the subject that its index was built from."""
         return file.fitting(stored, self.source, opened)
 
 
@@ -83,17 +83,17 @@ class SetSubject:
 
     @property
     def indexed(self) -> ShardSet:
-        """What it is."""
+        """The file or set."""
         return self.shards
 
     @property
     def location(self) -> str:
-        """What messages name it."""
+        """Its name in messages."""
         return self.shards.path
 
     @property
     def size(self) -> int:
-        """How many bytes are read to build an index."""
+        """The bytes that are read to build an index."""
         return self.shards.metadata.total_logical_bytes
 
     def open(self) -> OpenedSet:
@@ -101,21 +101,21 @@ class SetSubject:
         return open_set(self.shards)
 
     def now(self) -> SetSubject:
-        """Return it as it is now."""
+        """Pin its present state."""
         return SetSubject(ShardSet(self.location))
 
     def find(
         self, fields: tuple[str, ...] | None, where: Where
     ) -> Stored | Unreadable | None:
-        """Return the index of a key, or what is in its place."""
+        """Return the index of a key, or the unusable file in its place."""
         return set_index.INDEXES.find(self.location, where, fields)
 
     def missing(self, fields: tuple[str, ...] | None, where: Where) -> KeyIndexError:
-        """Say that there is no index."""
+        """Return the error that there is no index."""
         return set_index.INDEXES.missing(self.location, where, fields)
 
     def fitting(self, stored: Stored, opened: OpenedFile) -> tuple[Stored, Freshness]:
-        """Compare it with what its index was made of."""
+        """Compare it with the subject that its index was built from."""
         assert isinstance(stored, set_index.SetStored)
         assert isinstance(opened, OpenedSet)
         return set_index.fitting(stored, opened)
@@ -125,7 +125,7 @@ Subject: TypeAlias = FileSubject | SetSubject
 
 
 def subject_of(named: Indexed) -> Subject:
-    """Return what is meant: one file, or a set."""
+    """Return the file or the set that a caller names."""
     if isinstance(named, ShardSet):
         return SetSubject(named)
     if isinstance(named, Source):
@@ -135,7 +135,7 @@ def subject_of(named: Indexed) -> Subject:
 
 
 def set_named(location: str) -> SetSubject | None:
-    """Return the set that is named, if it is one; it means the same in every directory."""
+    """Return the set with a name, if there is one."""
     if not location or is_url(location) or not is_set(Path(location)):
         return None
     return SetSubject(ShardSet(location))
@@ -144,7 +144,7 @@ def set_named(location: str) -> SetSubject | None:
 def each_with_rows(
     named: SourceSpec | ShardSet | Sequence[Source | ShardSet],
 ) -> list[Source | ShardSet]:
-    """Return what gets a key index each: sets, files, and the segments of logs that have lines."""
+    """List the subjects that get a key index: sets, files, and segments of logs that have lines."""
     several = named if isinstance(named, list | tuple) else [named]
     found: list[Source | ShardSet] = []
     for _are_sets, some in groupby(map(_set_or_name, several), _is_set):
@@ -164,7 +164,7 @@ def _is_set(one: object) -> bool:
 
 
 def set_of(sources: Sequence[Source]) -> ShardSet | None:
-    """Return the set whose parts these files are, all of them and in order."""
+    """Return the set of which these files are all parts, in order."""
     found = part_of_set(sources[0].location) if sources else None
     if found is None:
         return None
@@ -185,14 +185,14 @@ def one_source(source: str | os.PathLike[str] | Source) -> Source:
     if len(sources) != 1:
         name = os.fspath(source)
         raise UsageError(
-            f"{name}: an index is of one file, and this is {len(sources)}; name one of them, or "
-            f"put them together: `headrace query '$' {name} > all.jsonl`"
+            f"{name}: an index covers one file, and this is {len(sources)}; name one of them, or "
+            f"concatenate them: `headrace query '$' {name} > all.jsonl`"
         )
     return sources[0]
 
 
 def sources_with_rows(sources: SourceSpec | Sequence[Source]) -> list[Source]:
-    """Return files that get an index each; of a log, the segments that have lines."""
+    """List the files that get an index; of a log, the segments that have lines."""
     several = sources if isinstance(sources, list | tuple) else [sources]
     every = [each for each in several if isinstance(each, Source)]
     if len(every) < max(len(several), 1):

@@ -1,8 +1,8 @@
-"""Writing the index of a set: segments first, then the manifest that names them.
+"""Commit of a set index: the segments first, then the manifest that names them.
 
-Readers see segments when the manifest has its name, which it takes in one instant. One writer at
-a time holds the lock; what one left that was killed, the next removes. Segments that no manifest
-names any more are removed: who was about to open them finds another manifest.
+Readers see the segments when the manifest is renamed, which is atomic. One writer at a time holds
+the lock, and removes the leftovers of killed writers. Segments that no manifest names any more are
+removed: a reader that was about to open them finds another manifest.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ if TYPE_CHECKING:
     from headrace.store.index.set.manifest import Manifest
 
 TRIES = 100
-"""How often a directory may vanish while we begin to use it."""
+"""Limit on attempts to use a directory that vanishes meanwhile."""
 
 _TEMPORARY = re.compile(r"\..+\.tmp-[0-9]+-[0-9a-f]{8}")
 
 
 @contextmanager
 def writing(directory: Path) -> Iterator[int]:
-    """Be the only one who writes an index, or raise `KeyIndexLockedError`; gives its next edition."""
+    """Hold the lock of an index, or raise `KeyIndexLockedError`; yields its next edition."""
     lock = _locked(directory)
     try:
         _remove_leftovers(directory)
@@ -51,14 +51,14 @@ def writing(directory: Path) -> Iterator[int]:
         _remove_temporary(directory)
         lock.release()
         with suppress(OSError):
-            # Only if nothing came of it.
+            # Only succeeds if no index was written.
             system.calls.remove_directory(directory)
 
 
 def _locked(directory: Path) -> FileLock:
     for _ in range(TRIES):
         make_directories(directory, [])
-        # Gone again if a writer that came to nothing removes what it made.
+        # A writer that fails removes the directory that it made.
         with suppress(FileNotFoundError):
             return FileLock(
                 directory / "lock", partial(KeyIndexLockedError, str(directory))
@@ -67,14 +67,14 @@ def _locked(directory: Path) -> FileLock:
 
 
 def new_segment(directory: Path) -> Path:
-    """Create an empty file for a segment that nobody else has."""
+    """Create an empty file for a segment, with a unique name."""
     path = temporary_name(directory / "segment")
     os.close(system.calls.create(path))
     return path
 
 
 def finish_segment(path: Path) -> None:
-    """Make a segment durable that was written."""
+    """Make a written segment durable."""
     descriptor = system.calls.open(path, os.O_RDONLY)
     try:
         system.calls.sync(descriptor)
@@ -85,7 +85,7 @@ def finish_segment(path: Path) -> None:
 def named(
     directory: Path, edition: int, segments: Sequence[str], *, delta: bool
 ) -> list[str]:
-    """Give segments their names, in the order of their numbers, and return those."""
+    """Rename segments, in the order of their numbers, and return their names."""
     names = []
     for number, temporary in enumerate(segments):
         name = segment_name(edition, number, delta=delta)
@@ -95,7 +95,7 @@ def named(
 
 
 def publish(directory: Path, manifest: Manifest) -> None:
-    """Let readers see an index whose segments are there."""
+    """Write the manifest of an index whose segments are complete."""
     system.calls.sync_directory(directory)
     write_atomically(directory / FILE_NAME, [encode(manifest)])
     system.calls.sync_directory(directory.parent)
@@ -110,7 +110,7 @@ def _current(directory: Path) -> Manifest | None:
 
 
 def _next_edition(directory: Path) -> int:
-    """Return a number that no file has."""
+    """Return an edition that no file has."""
     current = _current(directory)
     used = [0 if current is None else current.edition]
     used += [
@@ -122,7 +122,7 @@ def _next_edition(directory: Path) -> int:
 
 
 def _remove_leftovers(directory: Path) -> None:
-    """Remove what writers left behind that were killed, and what no manifest names."""
+    """Remove the files of killed writers, and segments that the manifest does not name."""
     _remove_temporary(directory)
     current = _current(directory)
     needed = set() if current is None else {each.name for each in current.segments}

@@ -1,6 +1,6 @@
-"""The manifest of a set's index: which parts it is of, and which files it is made of.
+"""The manifest of a set index: the parts that it covers, and its segment files.
 
-Nothing in it is believed: every count must add up, and files have names that only segments have.
+Reading trusts nothing: every count must add up, and file names must be those of segments.
 Format: docs/formats/set-index.md.
 """
 
@@ -31,7 +31,7 @@ _MOST_SEGMENTS = 1 << 12
 
 
 class BadManifestError(HeadraceError):
-    """Never shown: what is wrong with a manifest, and whether a newer headrace may know it."""
+    """Never shown: a manifest is invalid; `newer` if another version of headrace wrote it."""
 
     reason: str
     newer: bool = False
@@ -49,14 +49,14 @@ class CoveredPart:
     lines: Lines
 
     def is_of(self, part: Part) -> bool:
-        """Whether a part of the set is this one, by what the set says of it."""
-        told = (part.path, part.bytes, part.logical_bytes, part.digest)
-        return told == (self.path, self.bytes, self.logical_bytes, self.digest)
+        """Whether a part in the metadata of the set is this one."""
+        named = (part.path, part.bytes, part.logical_bytes, part.digest)
+        return named == (self.path, self.bytes, self.logical_bytes, self.digest)
 
 
 @dataclass(frozen=True, slots=True)
 class SegmentFile:
-    """A file that has the keys of some hashes; `build` is the id that stands in it."""
+    """A set segment: the keys of some hashes. `build` is the id in its footer."""
 
     name: str
     bytes: int
@@ -67,7 +67,7 @@ class SegmentFile:
 
 @dataclass(frozen=True, slots=True)
 class Layer:
-    """The segments of the rows of so many parts, a power of two of them."""
+    """The segments of the rows of some parts; their number is a power of two."""
 
     parts: int
     plain_numbers: bool
@@ -91,7 +91,7 @@ class Layer:
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """An index of a set: of its first parts, and in a delta of those that came later."""
+    """The index of a set: a base of its first parts, and a delta of later parts."""
 
     name: str
     edition: int
@@ -105,7 +105,7 @@ class Manifest:
 
     @property
     def layers(self) -> Iterator[tuple[Layer, tuple[CoveredPart, ...]]]:
-        """Each layer, and the parts that it is of."""
+        """Each layer, and the parts that it covers."""
         at = 0
         for layer in (self.base, self.delta):
             if layer is not None:
@@ -141,7 +141,7 @@ def lines_of(parts: Iterable[CoveredPart]) -> Lines:
 
 
 def segment_name(edition: int, number: int, *, delta: bool) -> str:
-    """Return what a segment is called.
+    """Return the file name of a segment.
 
     >>> segment_name(3, 12, delta=False), segment_name(3, 0, delta=True)
     ('00000003-0012.jnx', '00000003-0000.jnx.delta')
@@ -156,9 +156,9 @@ def is_segment_name(name: str) -> bool:
 
 def encode(manifest: Manifest) -> bytes:
     """Return the content of the file, which ends with its own checksum."""
-    told = _told(manifest)
-    parts = cast("list[object]", told.pop("parts"))
-    lines = [f" {json.dumps(key)}: {_json(value)},\n" for key, value in told.items()]
+    members = _manifest_json(manifest)
+    parts = cast("list[object]", members.pop("parts"))
+    lines = [f" {json.dumps(key)}: {_json(value)},\n" for key, value in members.items()]
     each = ",\n".join(f"  {_json(part)}" for part in parts)
     body = f"[\n{each}\n ]" if each else "[]"
     return with_checksum("".join(["{\n", *lines, f' "parts": {body},\n']).encode())
@@ -168,7 +168,7 @@ def _json(value: object) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def _told(manifest: Manifest) -> dict[str, object]:
+def _manifest_json(manifest: Manifest) -> dict[str, object]:
     return {
         "version": VERSION,
         "format": FORMAT,
@@ -179,13 +179,13 @@ def _told(manifest: Manifest) -> dict[str, object]:
         "hash": "xxh3_64",
         "maxLine": manifest.max_line,
         "maxDepth": manifest.max_depth,
-        "base": _told_layer(manifest.base),
-        "delta": None if manifest.delta is None else _told_layer(manifest.delta),
-        "parts": [_told_part(part) for part in manifest.parts],
+        "base": _layer_json(manifest.base),
+        "delta": None if manifest.delta is None else _layer_json(manifest.delta),
+        "parts": [_part_json(part) for part in manifest.parts],
     }
 
 
-def _told_layer(layer: Layer) -> dict[str, object]:
+def _layer_json(layer: Layer) -> dict[str, object]:
     return {
         "parts": layer.parts,
         "plainNumbers": layer.plain_numbers,
@@ -193,7 +193,7 @@ def _told_layer(layer: Layer) -> dict[str, object]:
     }
 
 
-def _told_part(part: CoveredPart) -> dict[str, object]:
+def _part_json(part: CoveredPart) -> dict[str, object]:
     return {
         "path": part.path,
         "bytes": part.bytes,
@@ -205,46 +205,44 @@ def _told_part(part: CoveredPart) -> dict[str, object]:
 
 
 def decode(content: bytes) -> Manifest:
-    """Return what a file says, or raise `BadManifestError`."""
+    """Parse the content of a file, or raise `BadManifestError`."""
     if not has_checksum(content):
         raise BadManifestError("its checksum is wrong, so it was damaged or edited")
     try:
-        told = cast("Any", parse(content))
+        found = cast("Any", parse(content))
     except InvalidJsonError as error:
         raise BadManifestError(f"not JSON: {error}") from None
-    if not isinstance(told, dict) or told.get("format") != FORMAT:
+    if not isinstance(found, dict) or found.get("format") != FORMAT:
         raise BadManifestError("not the manifest of an index")
-    version = told.get("version")
+    version = found.get("version")
     if version != VERSION or type(version) is not int:
-        raise BadManifestError(
-            f"a version that we do not know: {version!r}", newer=True
-        )
+        raise BadManifestError(f"an unknown version: {version!r}", newer=True)
     try:
-        manifest = _manifest(told)
+        manifest = _manifest(found)
         _require(encode(manifest) == content)
     except (KeyError, TypeError, ValueError):
-        raise BadManifestError("it says something that cannot be") from None
+        raise BadManifestError("its content is not valid") from None
     return manifest
 
 
-def _manifest(told: dict[str, Any]) -> Manifest:
-    """Return what is said, or raise where it cannot be; what is not looked at is compared later."""
-    parts = tuple(map(_part, told["parts"]))
-    base = _layer(told["base"])
-    delta = None if told["delta"] is None else _layer(told["delta"])
+def _manifest(found: dict[str, Any]) -> Manifest:
+    """Return a manifest; raises an error for invalid content. `decode` compares the rest."""
+    parts = tuple(map(_part, found["parts"]))
+    base = _layer(found["base"])
+    delta = None if found["delta"] is None else _layer(found["delta"])
     covered = base.parts + (0 if delta is None else delta.parts)
-    key = tuple(told["key"])
+    key = tuple(found["key"])
     _require(covered == len(parts))
     _require(delta is None or len(delta.segments) == len(base.segments))
     _require(key and all(isinstance(field, str) for field in key))
-    _require(told["mode"] in ("multi", "unique"))
+    _require(found["mode"] in ("multi", "unique"))
     manifest = Manifest(
-        told["name"],
-        _number(told["edition"]),
+        found["name"],
+        _number(found["edition"]),
         key,
-        told["mode"],
-        _number(told["maxLine"]),
-        _number(told["maxDepth"]),
+        found["mode"],
+        _number(found["maxLine"]),
+        _number(found["maxDepth"]),
         parts,
         base,
         delta,
@@ -254,36 +252,36 @@ def _manifest(told: dict[str, Any]) -> Manifest:
     return manifest
 
 
-def _part(told: dict[str, Any]) -> CoveredPart:
-    lines = Lines(*map(_number, told["lines"]))
+def _part(found: dict[str, Any]) -> CoveredPart:
+    lines = Lines(*map(_number, found["lines"]))
     _require(lines.records >= 0)
     return CoveredPart(
-        _text(told["path"]),
-        _number(told["bytes"]),
-        _number(told["logicalBytes"]),
-        _text(told["digest"]),
-        _number(told["mtimeNs"]),
+        _text(found["path"]),
+        _number(found["bytes"]),
+        _number(found["logicalBytes"]),
+        _text(found["digest"]),
+        _number(found["mtimeNs"]),
         lines,
     )
 
 
-def _layer(told: dict[str, Any]) -> Layer:
-    segments = tuple(map(_segment, told["segments"]))
+def _layer(found: dict[str, Any]) -> Layer:
+    segments = tuple(map(_segment, found["segments"]))
     count = len(segments)
     _require(0 < count <= _MOST_SEGMENTS and count & (count - 1) == 0)
-    _require(isinstance(told["plainNumbers"], bool))
-    return Layer(_number(told["parts"]), told["plainNumbers"], segments)
+    _require(isinstance(found["plainNumbers"], bool))
+    return Layer(_number(found["parts"]), found["plainNumbers"], segments)
 
 
-def _segment(told: dict[str, Any]) -> SegmentFile:
-    name = _text(told["name"])
+def _segment(found: dict[str, Any]) -> SegmentFile:
+    name = _text(found["name"])
     _require(is_segment_name(name))
     return SegmentFile(
         name,
-        _number(told["bytes"]),
-        _number(told["records"]),
-        _number(told["keys"]),
-        _text(told["build"]),
+        _number(found["bytes"]),
+        _number(found["records"]),
+        _number(found["keys"]),
+        _text(found["build"]),
     )
 
 

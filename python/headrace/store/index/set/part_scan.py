@@ -1,7 +1,7 @@
-"""Rows of one part of a set that a filter on keys may let pass, by the index of the set.
+"""Key scan of one part of a set, through the index of the set.
 
-It is enough that the part is the one that was indexed: what else is in the set does not matter.
-What an index says of all parts is remembered for the next one.
+The part must be the one that was indexed; the other parts of the set do not matter. A look-up
+finds the rows of all parts, and is cached for the next part.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _REMEMBERED = 8
 
 
 class _Place(NamedTuple):
-    """Where the rows of a part are among all rows of an index."""
+    """The bytes of a part among those of all parts of an index."""
 
     part: CoveredPart
     start: int
@@ -58,7 +58,7 @@ class PartRows(KeyRows):
 
     @property
     def proven(self) -> Proven:
-        """What others need to know to use the same index of the part without proving it."""
+        """The identity of the index and the part, with which other processes need no proof."""
         return Proven(str(self.stored.path.absolute()), (self.place_in_set.part,))
 
     def _rows(self, first: int, count: int, max_bytes: int) -> RowBatch:
@@ -76,11 +76,11 @@ class PartRows(KeyRows):
 
     @property
     def offsets(self) -> list[int]:
-        """Where each begins in what the part decodes to."""
+        """The offset of each row in the decoded part."""
         return [offset - self.place_in_set.start for offset in self.candidates.offsets]
 
     def _offset(self, number: int) -> int:
-        # Of the class before it, which a class with slots does not know as `super()`.
+        # `super()` does not work in a dataclass with slots.
         return KeyRows._offset(self, number) - self.place_in_set.start
 
     def lines(self) -> Passed:
@@ -90,7 +90,7 @@ class PartRows(KeyRows):
 
 
 class _Shifted:
-    """A part that stands behind other bytes, of which the last is a newline."""
+    """A part as it lies in the whole set: after other bytes, of which the last is a newline."""
 
     def __init__(self, opened: OpenedFile, at: _Place) -> None:
         self._data, self._start, self._end = opened.data, at.start, at.end
@@ -112,7 +112,7 @@ def offers(
 ) -> Iterator[PartRows | IndexEstimate]:
     """Yield, for each key index of the set of a part, the matching rows, or why it cannot be used.
 
-    Nothing if the file is no part of a set. It is not opened before its rows are read.
+    Yields nothing if the file is no part of a set. It is opened when its rows are read.
     """
     found = part_of_set(file.source.location)
     if found is None:
@@ -124,7 +124,7 @@ def offers(
             continue
         index_path = str(index.stored.path)
         if (at := index.places.get(path)) is None:
-            yield IndexEstimate(index_path, refusal="the part came later")
+            yield IndexEstimate(index_path, refusal="the part is newer than the index")
             continue
         meta = replace(index.stored.whole, lines=at.part.lines)
         if reason := limits(meta, options.max_line, max_depth):
@@ -173,7 +173,7 @@ class _Lookup:
 
 
 class _Index(NamedTuple):
-    """What an index says of all parts."""
+    """The result of a look-up in an index, for all parts."""
 
     stored: SetStored
     candidates: KeyCandidates

@@ -1,8 +1,9 @@
-"""Indexes of sets on disk: which directory is that of a set and a key, and whether it fits.
+"""Set index directories: how one is opened, and whether it fits the set.
 
-An index is used for the parts that it is proven to be of. Parts are written once, so it is enough
-that the set names the same ones, and that each looks as it did; one that does not must have the
-digest that the set says. A set that has more parts has *grown*. Who reads deletes nothing.
+An index is used for the parts that it is proven to cover. Parts are written once, so it is enough
+that the set names the same parts, and that size and times of each are unchanged; otherwise the part
+must have the digest in the metadata of the set. A set that has more parts has *grown*. Readers
+delete nothing.
 """
 
 from __future__ import annotations
@@ -36,18 +37,18 @@ if TYPE_CHECKING:
     from headrace.store.shards.opened_set import OpenedSet
 
 TRIES = 5
-"""How often an index may be replaced while it is being opened."""
+"""Limit on attempts to open an index that is replaced meanwhile."""
 
 
 @dataclass(frozen=True, slots=True)
 class SetStored(Stored):
-    """The index of a set that was opened. `path` is its directory."""
+    """The opened index of a set. `path` is its directory."""
 
     manifest: Manifest = field(kw_only=True)
 
     @property
     def newest_path(self) -> Path:
-        """The file that says what is known of the set as it was last."""
+        """The file that describes the latest state of the set."""
         return self.path / FILE_NAME
 
     def without_delta(self) -> SetStored:
@@ -57,7 +58,7 @@ class SetStored(Stored):
 
 
 def read(path: Path) -> SetStored | Unreadable | None:
-    """Open the index in a directory; None if there is nothing."""
+    """Open the index in a directory; None if there is none."""
     for attempt in range(TRIES):
         content = _content(path)
         if not isinstance(content, bytes):
@@ -73,13 +74,13 @@ def read(path: Path) -> SetStored | Unreadable | None:
         except SidecarError as error:
             return Unreadable(path, "corrupt", error.damage)
         except FileNotFoundError:
-            # Somebody has replaced it meanwhile; or a file was removed.
+            # Another process replaced it meanwhile, or a file was removed.
             if attempt + 1 < TRIES and _content(path) != content:
                 continue
-            return Unreadable(path, "corrupt", "one of its segments is not there")
+            return Unreadable(path, "corrupt", "one of its segments is missing")
         except OSError as error:
             return Unreadable(path, "foreign", f"cannot be read: {error.strerror}")
-    return Unreadable(path, "corrupt", "it is replaced all the time")
+    return Unreadable(path, "corrupt", "it is replaced faster than it can be opened")
 
 
 def _content(path: Path) -> bytes | Unreadable | None:
@@ -99,9 +100,9 @@ def _opened(path: Path, manifest: Manifest) -> SetStored:
     layers = list(manifest.layers)
     files = [[path / each.name for each in layer.segments] for layer, _parts in layers]
     index = KeyIndex.in_pieces(*files)
-    told = [(int(each.build, 16), each.bytes) for each in manifest.segments]
-    if index.pieces != told:
-        raise SidecarError(str(path), 0, "a segment is not the one that is meant")
+    named = [(int(each.build, 16), each.bytes) for each in manifest.segments]
+    if index.pieces != named:
+        raise SidecarError(str(path), 0, "a segment does not match the manifest")
     metas = list(_metas(manifest))
     delta = None
     if len(metas) > 1:
@@ -111,7 +112,7 @@ def _opened(path: Path, manifest: Manifest) -> SetStored:
 
 
 def _metas(manifest: Manifest) -> Iterator[Meta]:
-    """Yield what base and delta are of, as if the set were a file of all its rows."""
+    """Yield the descriptions of base and delta, as if the set were one file of all its rows."""
     begins, on_disk = 0, 0
     for layer, parts in manifest.layers:
         end = begins + sum(part.logical_bytes for part in parts)
@@ -147,7 +148,7 @@ def _meta(
 
 
 def source_mark(size: int) -> SourceMark:
-    """Return what a set looks like to the core: a file that nobody compares with anything."""
+    """Return the mark of a set for the core, which is never compared."""
     return SourceMark(size, 0, 0, 0, 0, "", "", "none")
 
 
@@ -157,10 +158,10 @@ INDEXES = Catalog("key index", KeyIndexError, read, plain=None, named=True)
 def fitting(
     stored: SetStored, opened: OpenedSet, *, prove: bool = True
 ) -> tuple[SetStored, Freshness]:
-    """Compare the parts of a set with those that its index is of.
+    """Compare the parts of a set with the parts that its index covers.
 
-    Unless it is to `prove` it by reading parts, what times do not tell is stale. If parts are not
-    those of the delta, the base may fit: the index to be used is returned too.
+    `prove`: parts may be read for that; otherwise a difference in times means stale. If the delta
+    does not fit, the base may: the index to use is returned too.
     """
     fresh = _freshness(stored.manifest, opened, prove=prove)
     if fresh.state == "stale" and stored.delta is not None:
@@ -188,14 +189,14 @@ def _freshness(manifest: Manifest, opened: OpenedSet, *, prove: bool) -> Freshne
 
 
 def has_digest(opened: OpenedSet, number: int) -> bool:
-    """Whether a part has the digest that the set says."""
+    """Whether a part has the digest in the metadata of the set."""
     part, location = opened.parts[number], opened.sources[number].location
     with reading(location):
         return digest(File(location), part.bytes) == part.digest
 
 
 def restamped(manifest: Manifest, opened: OpenedSet) -> Manifest:
-    """Return a manifest that says how the parts look now, which were proven to be the same."""
-    looks = zip(manifest.parts, opened.sources, strict=False)
-    parts = tuple(replace(part, mtime_ns=source.mtime_ns) for part, source in looks)
+    """Return a manifest with the present times of the parts, which are proven to be the same."""
+    pairs = zip(manifest.parts, opened.sources, strict=False)
+    parts = tuple(replace(part, mtime_ns=source.mtime_ns) for part, source in pairs)
     return replace(manifest, parts=parts)
