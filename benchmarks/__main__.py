@@ -42,10 +42,8 @@ def parser() -> argparse.ArgumentParser:
         metavar="NAME",
         help="measure only this one; may be given more than once",
     )
-    made.add_argument(
-        "--size", type=size, help="of the files gone through; 1GB unless told"
-    )
-    made.add_argument("--rounds", type=int, help="timed runs of each; 7 unless told")
+    made.add_argument("--size", type=size, help="size of the files [default: 1GB]")
+    made.add_argument("--rounds", type=int, help="timed runs of each [default: 7]")
     made.add_argument(
         "--quick", action="store_true", help="50 MB and 3 rounds: a smoke run"
     )
