@@ -14,7 +14,7 @@ help:
 	@echo "make check        formatters, linters, types, layers"
 	@echo "make unit         the tests that need no Java"
 	@echo "make conformance  the JSON cases, ours and the public suite where it is there"
-	@echo "make bench        the benchmarks, with the figures the README states"
+	@echo "make bench        the benchmarks; benchmarks/README.md has their results"
 	@echo "make sweep        the tests that make up examples and kill, with very many; a stream is killed for ten minutes"
 	@echo "make crash        kill the log's writer, and pull its plug, N=1000 times each"
 	@echo "make fuzz         any bytes for the core, SECONDS=60 for each target, TARGETS=\"$(TARGETS)\""
