@@ -6,7 +6,7 @@
 import json
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
 import headrace
@@ -65,16 +65,20 @@ def check(path, made, rows, *, of_rows, reverse=False, **options):
             lines = engine(dataset, query, reverse=reverse, **options)
         except QueryMeaningError:
             assert may_be_refused, query
+            event("refused")
             return
     try:
         wanted = reference(query, ordered, of_rows=of_rows, manner="plain")
         if fits(lines, wanted):
+            event("compared")
             return
         # What is not needed may be computed, and what has a name where it is used.
         manner = "eager" if lines is FAILED else "lazy"
         other = reference(query, ordered, of_rows=of_rows, manner=manner)
     except NotInSubset:
+        event("beyond the reference")
         return
+    event("compared")
     shown = "error" if lines is FAILED else lines
     assert fits(lines, other), (
         f"{query} of {rows} gave {shown}, not "

@@ -7,7 +7,7 @@ import json
 from collections import Counter
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
 import headrace
@@ -38,6 +38,7 @@ def wanted_of(ask, *args, **options):
     except (QueryError, LineFailed):
         return FAILED
     except NotInSubset:
+        event("beyond the reference")
         return BEYOND
 
 
@@ -49,6 +50,7 @@ def found_of(ask):
 
 
 def check(found, wanted, query, document):
+    event("compared")
     shown = f"{query} of {document} gave {found}, not {wanted}"
     if FAILED in (found, wanted):
         assert found == wanted, shown

@@ -40,6 +40,11 @@ SHARES = [[0, 32 / 119], [1, 14 / 119], [2, 73 / 119]]
         ("let s = $.rows().filter(v > 20), v = 5 in s.count()", [2]),
         ("let v = 5, s = $.rows().filter(v > 20) in s.count()", [0]),
         ("let f = x => x / $.rows().sum(v) in $.rows().map(v).map(f).count()", [3]),
+        # In a stage, names in a lambda are fields of the row, wherever the path stands.
+        ("[1, 2].map([@, $.rows().count(e => e.id == id)])", [[1, 3], [2, 3]]),
+        ("{id: 9} | [id, ...$.rows().map(e => [e.id, id, @.v])]", [[9, [0, 0, 32], [1, 1, 14], [2, 2, 73]]]),
+        # What stands behind else must not fail where it is not needed.
+        ("try {n: 2} else $.rows().filter(id + nope).count()", [{"n": 2}]),
         ("let s = $.rows() in s.map($.id)", [0, 1, 2]),
         ("let v = $.rows().filter(v > 20) in v.map($.v)", [32, 73]),
         ("let v = $.rows().filter(v > 20) in {v, n: v.count()}", [{"v": [ROWS[0], ROWS[2]], "n": 2}]),

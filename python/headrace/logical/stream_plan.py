@@ -252,9 +252,12 @@ def _is_asked_beforehand(named: ast.Node) -> bool:
 
 
 def _may_go_on(node: ast.Node) -> bool:
-    """Whether an expression goes on where a question to the main source fails."""
+    """Whether an expression goes on where a question to the main source fails.
+
+    One behind ``else`` must not fail either where its ``try`` never needs it.
+    """
     return isinstance(node, ast.Try) and any(
-        part == _MAIN for part in traversal.walk(node.body)
+        part == _MAIN for part in traversal.walk(node)
     )
 
 

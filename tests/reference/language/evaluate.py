@@ -11,6 +11,7 @@ from tests.reference.language.formatting import formatted
 from tests.reference.language.methods import METHODS
 from tests.reference.language.methods.functions import FUNCTIONS
 from tests.reference.language.methods.membership import has, includes
+from tests.reference.language.methods.streams import settled
 from tests.reference.language.names import is_builtin
 from tests.reference.language.patterns import fit
 from tests.reference.language.scope import (
@@ -21,7 +22,7 @@ from tests.reference.language.scope import (
     Scope,
     bound,
 )
-from tests.reference.language.steps import follow
+from tests.reference.language.steps import Walk, follow
 from tests.reference.language.values import (
     NotInSubset,
     QueryError,
@@ -33,6 +34,7 @@ from tests.reference.language.values import (
     truthy,
 )
 from tests.reference.language.writes import (
+    after_first_write,
     begins_at_field,
     ends_in_write,
     is_write,
@@ -97,6 +99,10 @@ def _path(node, scope):
         return written(node, scope, _root(node.base, scope), evaluate)
     if begins_at_field(node, scope):
         raise QueryError("a write that does not begin at the document")
+    if (found := after_first_write(node)) is not None:
+        first, behind = found
+        document = written(first, scope, _root(node.base, scope), evaluate)
+        return settled(Walk(scope, evaluate, of_rows=False).through(document, behind))
     return follow(node, scope, evaluate)
 
 

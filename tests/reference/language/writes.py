@@ -7,7 +7,7 @@ place: of the element, or of the whole value, where no object holds it.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from headrace.language import ast
@@ -40,6 +40,24 @@ def is_write(node):
                 raise NotInSubset("a write in the midst of a path")
             raise QueryError("a write through what is no place")
     return True
+
+
+def after_first_write(node):
+    """Return the path up to its first write, and the steps that go on with the document.
+
+    None if no step changes the document, or only the last one does.
+    """
+    if not isinstance(node, ast.Path) or not isinstance(node.base, ast.Root):
+        return None
+    for place, step in enumerate(node.steps[:-1]):
+        if _changes_document(step):
+            behind = node.steps[place + 1 :]
+            if any(map(_changes_document, behind)):
+                raise NotInSubset("a write behind a write")
+            return replace(node, steps=node.steps[: place + 1]), behind
+        if not _is_place(step):
+            return None
+    return None
 
 
 def changes(step):

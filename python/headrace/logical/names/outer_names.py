@@ -175,7 +175,7 @@ class _Inside:
                 write if write.name == "unset" else replace(write, args=tuple(own))
             )
         rows = isinstance(base, ast.Root) and begins_with_rows(steps)
-        made = self._steps(steps, row_is_root=rows and self.region.is_root)
+        made = self._steps(steps, row_is_root=rows)
         return replace(node, base=self.node(base), steps=(*written, *made))
 
     def _steps(
@@ -187,8 +187,12 @@ class _Inside:
             mapped = mapped or isinstance(step, ast.Each)
 
     def _step(self, step: ast.Step, *, mapped: bool, row_is_root: bool) -> ast.Step:
+        # In a stage of ``$.rows()`` a lambda takes from the row, wherever the path stands.
+        row = _Region(self.region.used, is_root=True)
+        stage = replace(self, region=row) if row_is_root else self
+
         def each(node: ast.Node) -> ast.Node:
-            return self._each(node, row_is_root=row_is_root)
+            return stage._each(node, row_is_root=row_is_root)
 
         # Behind ``[*]``, ``@`` is the element.
         value = self._apart if mapped else self.node

@@ -6,7 +6,7 @@ from dataclasses import replace
 from functools import cmp_to_key
 
 from headrace.language import ast
-from tests.reference.language.methods.streams import elements
+from tests.reference.language.methods.streams import Lazy, elements
 from tests.reference.language.values import (
     NotInSubset,
     QueryError,
@@ -19,6 +19,17 @@ from tests.reference.language.values import (
 
 def _sort(receiver, arguments):
     arguments.check(0, 9)
+    if arguments.scope.manner == "eager":
+        return _sorted(receiver, arguments)
+    return Lazy(_sorted_when_needed(receiver, arguments))
+
+
+def _sorted_when_needed(receiver, arguments):
+    """Yield elements in order; where none is needed, no key is computed."""
+    yield from _sorted(receiver, arguments)
+
+
+def _sorted(receiver, arguments):
     found = list(elements(receiver))
     if not arguments:
         return sorted(found, key=in_order)

@@ -91,7 +91,7 @@ class SparkRun(ShufflingRun):
             if self._asks_here(self._pass(plans[0], plans[0].limit)):
                 return QueryRun._results(self, plans)
             divided = division(plans[0], self._in_tasks(plans[0]))
-            left = self._behind_shuffle(plans[0], divided, nulls=True)
+            left = self._behind_shuffle(_as_value(plans[0]), divided, nulls=True)
             if left is not None and not left.stages:
                 return self._merged_chunks(left)
             plans = plans if left is None else [left]
@@ -193,3 +193,8 @@ class SparkRun(ShufflingRun):
             yield lines
             if refused is not None:
                 self._refuse(arrived, batch, refused, way)
+
+
+def _as_value(plan: StreamPlan) -> StreamPlan:
+    """Return a plan whose elements become one array, where it would write them as lines."""
+    return replace(plan, reduction="collect") if plan.reduction == "lines" else plan
