@@ -102,7 +102,7 @@ def test_a_plan_can_be_read(headrace):
         "all rows, from the first to the last",
         "├─ each: [$].filter(x > 1)",
         "├─ only the best 2 are held, by $.sort(x).take(2)",
-        "├─ asked of that: $.sort(x).first(2)",
+        "├─ on the result: $.sort(x).first(2)",
         "└─ each element of the answer is a line of output",
     ]
     assert headrace("query", "--explain", "$.id").out.startswith(b"each row by itself")

@@ -420,8 +420,7 @@ def test_the_division_of_a_join_that_no_task_can_hold(query, where):
     [
         (
             "$.rows().filter(x > 1).take(3)",
-            "tasks pass on the rows that get through the first stage; "
-            "the driver does the rest",
+            "tasks send the rows that pass the first stage; the driver does the rest",
         ),
         (
             "$.rows().sort(x)",
@@ -430,31 +429,31 @@ def test_the_division_of_a_join_that_no_task_can_hold(query, where):
         ),
         (
             "$.rows().unique_by(x)",
-            "tasks find the first element of each key among their rows, and if these "
-            "are many a shuffle those of all; tasks do the rest; the driver puts the "
+            "tasks find the first element of each key among their rows, and a shuffle finds "
+            "the first of all if there are many; tasks do the rest; the driver puts the "
             "lines in order",
         ),
         (
             "$.rows().group_by(x)",
             "tasks make the elements and the names of their groups; a shuffle brings these "
-            "together; the driver takes them in the order in which they first come",
+            "together; the driver orders them by their first element",
         ),
         (
             "$.rows().group_by(x).values().sum(y)",
             "tasks make the elements and the names of their groups; a shuffle brings these "
-            "together; the driver asks the rest of the query of what tasks make of each",
+            "together; the driver runs the rest of the query on the results",
         ),
         (
             "$.rows().join(@users, on: x == x).count()",
             "tasks reduce their rows; the driver puts the results together; @users is "
             "read by every task if it is small, looked up by tasks if it is large and has "
-            "a key index, else joined by a shuffle",
+            "a key index, otherwise joined by a shuffle",
         ),
         (
             "$.rows().filter(x > 1).join(@users, on: x == x).take(3)",
-            "tasks pass on the rows that get through the first 2 stages; the driver does "
+            "tasks send the rows that pass the first 2 stages; the driver does "
             "the rest; @users is read by every task if it is small, looked up by tasks if "
-            "it is large and has a key index, else joined by the driver",
+            "it is large and has a key index, otherwise joined by the driver",
         ),
     ],
 )

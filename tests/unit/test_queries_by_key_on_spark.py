@@ -289,7 +289,7 @@ def test_explain_says_who_asks_the_rows(people, sent):
         f"└─ {people}: 1 of 200 rows are read, found in {built}, the key index of id "
         "(200 keys)",
         "on Spark",
-        "└─ the driver asks the 1 row that key indexes lead to: so few take no tasks",
+        "└─ the driver queries the 1 row that key indexes lead to: too few for tasks",
     ]
     told = explained(people, index=False)
     assert "all rows are read" in told

@@ -1,7 +1,6 @@
 """Sample data: the same bytes on every machine, with every kind of odd line.
 
-`write_sample` knows what it wrote, so a reader can be held against `SampleFile`
-without a second reader to ask.
+`write_sample` returns what it wrote as `SampleFile`, which tests compare with what a reader finds.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ _MARKER = ".headrace-sample"
 
 @dataclass(frozen=True, slots=True)
 class OddLine:
-    """A line unlike the others, and what a reader should make of it."""
+    """An odd line, and the value that a reader should return for it."""
 
     kind: Kind
     content: bytes
@@ -64,12 +63,12 @@ ODD_LINES = {
         "too_long", b'{"id": "E11", "blob": "' + b"x" * (2 * MAX_LINE) + b'"}'
     ),
 }
-"""The odd lines of ``events.jsonl``, in their order, by what is odd about them."""
+"""The odd lines of ``events.jsonl``, in their order, by name."""
 
 
 @dataclass(frozen=True, slots=True)
 class SampleFile:
-    """One file and what is in it.
+    """One file and its contents.
 
     `content_bytes` counts the lines that are not too long, without line ends.
     """
@@ -128,8 +127,8 @@ def _claim(directory: Path, *, force: bool) -> None:
     directory.mkdir(parents=True, exist_ok=True)
     if not (force or marker.exists()) and next(directory.iterdir(), None) is not None:
         raise UsageError(
-            f"{directory} holds something that is not a sample: "
-            "choose another directory, or --force to write beside what is there"
+            f"{directory} has files that are not a sample: "
+            "choose another directory, or --force to write beside them"
         )
     marker.touch()
 
@@ -189,7 +188,7 @@ def _customer_id(chance: random.Random) -> str:
 
 
 def _pick(chance: random.Random, among: tuple[str, ...]) -> str:
-    # `random()` alone gives the same numbers in every version of Python.
+    # Only `random()` gives the same numbers in every version of Python.
     return among[int(chance.random() * len(among))]
 
 

@@ -1,7 +1,7 @@
 """The demonstration: a sample read in several ways, whose answers must agree.
 
-Each part is a *step*: what was done, what came out, and the checks that must
-hold. Showing steps is left to the caller.
+Each part is a *step*: a command, its output, and the checks that must hold. The caller shows
+steps.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ class Check:
 
     @property
     def holds(self) -> bool:
-        """Say whether they are."""
+        """Whether they are the same."""
         return self.found == self.expected
 
 
@@ -96,7 +96,7 @@ class Step:
 
 
 def local_steps(sample: Sample) -> Iterator[Step]:
-    """Say what was written, and read it through a `Dataset`."""
+    """Show the files that were written, and read them through a `Dataset`."""
     yield Step(
         f"sample data in {sample.events.path.parent}",
         tuple(
@@ -111,7 +111,7 @@ def local_steps(sample: Sample) -> Iterator[Step]:
 
 
 def spark_steps(sample: Sample, spark: SparkSession) -> Iterator[Step]:
-    """Read the events with Spark, in several splits where they can be split."""
+    """Read the events with Spark, in several splits if they are seekable."""
     from headrace.demo.totals import totals
 
     for file in (sample.events, sample.events_gzip):
@@ -135,7 +135,7 @@ def spark_steps(sample: Sample, spark: SparkSession) -> Iterator[Step]:
 
 
 def pipeline_steps(sample: Sample, spark: SparkSession) -> Iterator[Step]:
-    """Run a pipeline over the events, twice, and look at what it made."""
+    """Run a pipeline over the events twice, and read its output."""
     directory = sample.events.path.parent
     path = directory / "events.toml"
     write_atomically(path, [_PIPELINE.encode()])
@@ -161,13 +161,13 @@ def pipeline_steps(sample: Sample, spark: SparkSession) -> Iterator[Step]:
     )
     result = directory / pipeline.directory / "result"
     yield _made(result)
-    yield _asked(result, str(spark.conf.get("spark.master")))
+    yield _same_answers(result, str(spark.conf.get("spark.master")))
 
 
 def _accounted(sample: Sample, report: Report) -> Iterator[Check]:
-    """Hold the counts of a run against what was written."""
+    """Compare the counts of a run with what was written."""
     files = (sample.events, sample.events_gzip)
-    # Odd lines that are JSON, but no events.
+    # Odd lines that are JSON, but not events.
     others = sum(line.kind == "record" for line in ODD_LINES.values())
     bad = sum(file.bad + file.too_long + others for file in files)
     counts = {
@@ -195,7 +195,7 @@ def _made(result: Path) -> Step:
         )
 
 
-def _asked(result: Path, master: str) -> Step:
+def _same_answers(result: Path, master: str) -> Step:
     query = '$.rows().filter(level == "error").count_by(country)'
     with open_dataset(result) as dataset:
         here = dataset.query(query).to_list()

@@ -1,4 +1,4 @@
-"""Adding up, in Spark, what a read delivers."""
+"""Totals of a Spark read."""
 
 from __future__ import annotations
 
@@ -45,6 +45,6 @@ def totals(
         lines=sums["lines"],
         distinct=sums["distinct"],
         too_long=sums["too_long"],
-        # The sum of nothing is null.
+        # The sum of no rows is null.
         content_bytes=sums["content_bytes"] or 0,
     )

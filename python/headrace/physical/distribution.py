@@ -1,11 +1,10 @@
-"""Which part of a query runs in tasks, each over some of the rows, and which on the driver.
+"""Distribution: the part of a query that runs in tasks, each over some rows, and the part on the driver.
 
-A stage is *local* to a row if it needs nothing of other rows. Where all stages are, tasks
-do them, and reduce what comes out of them; the driver only puts the results together in the
-order of the rows. Otherwise tasks pass on the rows that get through the first stages, and
-the driver asks these again, together with all that needs more than one row. A *shuffle*
-brings elements together that were made by different tasks, by their keys. Any division
-gives the same answer; a good one sends less to the driver.
+A stage is *local* if it needs only one row. If all stages are local, tasks run them and reduce
+their results; the driver only combines these in the order of the rows. Otherwise tasks send the
+rows that pass the first stages, and the driver runs the query over these rows. A *shuffle* brings
+together elements of different tasks that have the same key. Every division gives the same answer;
+a good one sends less to the driver.
 """
 
 from __future__ import annotations
@@ -25,9 +24,9 @@ if TYPE_CHECKING:
 Division: TypeAlias = Literal[
     "lines", "sorted", "grouped", "parts", "unique", "joined", "rows", "driver"
 ]
-"""What tasks give to the driver: lines of output, these in the order of a key, groups of
-elements, what their rows are reduced to, the first element of each key, elements that were joined by their keys,
-some of their rows as they are, or nothing, since the driver reads the rows itself."""
+"""What tasks send to the driver: lines of output (also in the order of a key), groups of elements,
+reduced parts, the first element of each key, elements joined by their keys, unchanged rows; or
+nothing, because the driver reads the rows itself."""
 
 _ENDING = ("take", "take_while")
 
@@ -35,7 +34,7 @@ _ENDING = ("take", "take_while")
 def division(
     plan: StreamPlan, joins_in_tasks: Callable[[JoinPlan], bool] | None = None
 ) -> Division:
-    """Return how the work of a plan is divided.
+    """Divide the work of a plan.
 
     `joins_in_tasks` says whether the right side of a join can be held in every task.
     """
@@ -54,10 +53,10 @@ def division(
 
 
 def _shuffle(stages: Sequence[StagePlan]) -> Literal["unique", "joined"] | None:
-    """Return what a shuffle does for the first of some stages, if all others can follow.
+    """Return the shuffle for the first of some stages, if all other stages can follow.
 
-    Where an element may become several, all others must be local: a row that fails behind
-    a join contributes none of them.
+    If an element may become several, all other stages must be local: a row that fails after a
+    join contributes none of them.
     """
     rest = stages[1:]
     if may_end_early(rest, None) or any(isinstance(each, JoinPlan) for each in rest):
@@ -73,19 +72,19 @@ def _shuffle(stages: Sequence[StagePlan]) -> Literal["unique", "joined"] | None:
 
 
 def joins_by_shuffle(stages: Sequence[StagePlan]) -> bool:
-    """Whether a shuffle can do the first of some stages, a join, and all others follow."""
+    """Whether a shuffle can run the first of some stages, a join, and all others can follow."""
     return _shuffle(stages) == "joined"
 
 
 def are_local(stages: Sequence[StagePlan]) -> bool:
-    """Whether stages need nothing but the element, not even another side."""
+    """Whether stages need only the element, and no other source."""
     return all(
         isinstance(stage, PlainStage) and stage.kind == "each" for stage in stages
     )
 
 
 def _is_plain(right: StreamPlan) -> bool:
-    """Whether the other side of a join is what its rows give, each by itself."""
+    """Whether the other side of a join is computed from each of its rows alone."""
     return (
         right.source is not None
         and right.reduction == "lines"
@@ -98,9 +97,9 @@ def sifting(
     stages: Sequence[StagePlan],
     joins_in_tasks: Callable[[JoinPlan], bool] | None = None,
 ) -> tuple[StagePlan, ...]:
-    """Return the first stages, which tell the rows that the others need.
+    """Return the first stages, which select the rows that the other stages need.
 
-    Of equal elements, those of a task's rows but the first are not needed.
+    Of equal elements, only the first in a task is needed.
     """
     local = _local(stages, joins_in_tasks)
     match stages[len(local) :]:
@@ -111,7 +110,7 @@ def sifting(
 
 
 def may_end_early(stages: Sequence[StagePlan], limit: int | None) -> bool:
-    """Whether the first rows may be all that is needed."""
+    """Whether the first rows may be enough."""
     return limit is not None or any(
         not isinstance(stage, JoinPlan)
         and (not isinstance(stage, PlainStage) or stage.kind in _ENDING)
@@ -137,9 +136,9 @@ def _local(
 
 
 class Found(NamedTuple):
-    """Rows that key indexes lead to, and how many of all bytes tasks would read for them.
+    """Rows that key indexes lead to, and the bytes of all bytes that tasks would read for them.
 
-    `here`: they are so few that the driver asks them.
+    `here`: they are few enough for the driver.
     """
 
     rows: int
@@ -149,7 +148,7 @@ class Found(NamedTuple):
 
 
 def described(query: QueryPlan, found: Found | None = None) -> str:
-    """Return where the parts of a query run, one on a line; `found` by key indexes, if they are used.
+    """Explain where the parts of a query run, one on a line; `found` through key indexes, if used.
 
     >>> from headrace.physical.query_plan import plan_query
     >>> print(described(plan_query("$.rows().filter(x > 1).sum(y)")))
@@ -166,8 +165,8 @@ def _described(query: QueryPlan, found: Found | None) -> Iterator[str]:
     if found is not None and found.here:
         rows = "row" if found.rows == 1 else "rows"
         yield (
-            f"the driver asks the {found.rows} {rows} that key indexes lead to: so few "
-            "take no tasks"
+            f"the driver queries the {found.rows} {rows} that key indexes lead to: too few "
+            "for tasks"
         )
         return
     if found is not None:
@@ -179,13 +178,13 @@ def _described(query: QueryPlan, found: Found | None) -> Iterator[str]:
         case StreamPlan() as plan:
             yield _sentence(plan)
         case ValuePlan():
-            yield "the driver answers from what was asked beforehand"
+            yield "the driver computes the answer from the parts above"
         case _:
             yield _SENTENCES["lines"]
 
 
 def described_joins(joins: Iterable[tuple[str, SparkChoice]]) -> str:
-    """Return how named sources are joined with, one on a line; nothing if there are none.
+    """Explain how named sources are joined, one on a line; empty if there are none.
 
     >>> from headrace.physical.joins import SparkChoice
     >>> print(
@@ -196,13 +195,13 @@ def described_joins(joins: Iterable[tuple[str, SparkChoice]]) -> str:
     joins
     └─ @users by index, since the left side is much smaller: tasks look their keys up
     """
-    told = [
+    lines = [
         f"@{name} by {choice.strategy}, since {choice.reason}: {_JOINS[choice.strategy]}"
         for name, choice in joins
     ]
-    if not told:
+    if not lines:
         return ""
-    *others, last = told
+    *others, last = lines
     return "\n".join(["joins", *(f"├─ {each}" for each in others), f"└─ {last}"])
 
 
@@ -220,17 +219,16 @@ _SENTENCES: dict[Division, str] = {
     "grouped": "tasks make the elements and the names of their groups; a shuffle brings these "
     "together; the driver {groups}",
     "parts": "tasks reduce their rows; the driver puts the results together",
-    "unique": "tasks find the first element of each key among their rows, and if these are "
-    "many a shuffle those of all; {behind}",
+    "unique": "tasks find the first element of each key among their rows, and a shuffle finds "
+    "the first of all if there are many; {behind}",
     "joined": "a shuffle joins elements by their keys; {behind}",
-    "rows": "tasks pass on the rows that get through the first {count}; "
-    "the driver does the rest",
-    "driver": "the driver reads the rows: no stage comes first that leaves any out",
+    "rows": "tasks send the rows that pass the first {count}; the driver does the rest",
+    "driver": "the driver reads the rows: the first stage leaves none out",
 }
 
 
 def _behind(plan: StreamPlan) -> str:
-    """Return who does what comes behind the first shuffle."""
+    """Return whether tasks or the driver run the stages after the first shuffle."""
     rest = plan.stages[len(sifting(plan.stages)) :]
     if not are_local(rest):
         return "the driver does the rest"
@@ -241,10 +239,10 @@ def _behind(plan: StreamPlan) -> str:
 
 
 def _groups(plan: StreamPlan) -> str:
-    """Return what becomes of groups on the driver."""
+    """Return what the driver does with groups."""
     if plan.group is None or plan.group.rest is None:
-        return "takes them in the order in which they first come"
-    return "asks the rest of the query of what tasks make of each"
+        return "orders them by their first element"
+    return "runs the rest of the query on the results"
 
 
 def _sentence(plan: StreamPlan) -> str:
@@ -254,19 +252,19 @@ def _sentence(plan: StreamPlan) -> str:
         return "the driver reads the rows, from the last to the first"
     count = len(sifting(plan.stages))
     stages = "stage" if count == 1 else f"{count} stages"
-    said = _SENTENCES[division(plan)].format(
+    sentence = _SENTENCES[division(plan)].format(
         count=stages, behind=_behind(plan), groups=_groups(plan)
     )
     for at, stage in enumerate(plan.stages):
         if isinstance(stage, JoinPlan) and division(plan) != "driver":
             shuffled = plan.limit is None and _shuffle(plan.stages[at:]) == "joined"
             by = "a shuffle" if shuffled else "the driver"
-            said += (
+            sentence += (
                 f"; @{stage.right.source} is read by every task if it is small, looked up "
-                f"by tasks if it is large and has a key index, else joined by {by}"
+                f"by tasks if it is large and has a key index, otherwise joined by {by}"
             )
     if plan.rest is not None and division(plan) not in ("sorted", "grouped"):
-        said += ", and asks the rest of the query of that"
+        sentence += ", and runs the rest of the query on the result"
     if needs_tail(plan):
-        said += "; of files that can be entered, the driver reads only the end"
-    return said
+        sentence += "; the driver reads only the end of seekable files"
+    return sentence

@@ -1,4 +1,4 @@
-"""What a query will do, as a tree that people can read."""
+"""Explain: the plan of a query as a tree for people."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ if TYPE_CHECKING:
 
 _REDUCTIONS = {
     "lines": "each element is a line of output",
-    "collect": "held all at once, up to --memory",
-    "last": "only the last are held; a file is read from its end for them, if it can be",
+    "collect": "held in memory, up to --memory",
+    "last": "only the last are held; a seekable file is read from its end",
     "last_from_end": "only the last are read",
     "count": "counted",
-    "count_by": "counted by what they are; each that is different is held",
+    "count_by": "counted by value; each distinct value is held",
     "sum": "added up, exactly",
     "avg": "averaged, exactly",
     "min": "the smallest is kept",
@@ -60,12 +60,12 @@ def explain(
     indexes: bool = True,
     bindings: Bindings = UNBOUND,
 ) -> str:
-    """Return the plan of a query, one step on a line; `indexes`: key indexes may be used.
+    """Explain the plan of a query, one step on a line; `indexes`: key indexes may be used.
 
     >>> print(explain("$.rows().filter(id == 7).map(x)"))
     all rows, from the first to the last
     ├─ fields that are read: id, x
-    ├─ only those with id == 7, where a file has a key index of it
+    ├─ only rows with id == 7 in files with a key index of it
     ├─ each: [$].filter(id == 7).map(x)
     └─ each element is a line of output
 
@@ -79,7 +79,7 @@ def explain(
     >>> print(explain("$.sort(-x).take(3)", stream=True))
     all rows, from the first to the last
     ├─ only the best 3 are held, by $.sort(-x).take(3)
-    ├─ asked of that: $.sort(-x).take(3)
+    ├─ on the result: $.sort(-x).take(3)
     └─ each element of the answer is a line of output
     """
     with deep():
@@ -95,7 +95,7 @@ def _explained(tree: ast.Node, *, stream: bool, indexes: bool) -> str:
         trees = [tree]
     elif isinstance(plan, ValuePlan):
         spread = [_SPREAD] if plan.spread else []
-        lines = [_drawn("what was asked beforehand", [unparse(tree), *spread])]
+        lines = [_drawn("the parts above", [unparse(tree), *spread])]
         trees = [plan.tree]
     else:
         lines = [_drawn(_first(plan), _steps(plan, indexes=indexes))]
@@ -132,7 +132,7 @@ def _steps(plan: StreamPlan, *, indexes: bool) -> Iterator[str]:
     yield from _fields(lanes(plan).fields)
     keys = key_filter.of_stream(plan) if indexes else None
     if keys is not None:
-        yield f"only those with {_keys(keys)}, where a file has a key index of it"
+        yield f"only rows with {_keys(keys)} in files with a key index of it"
     for stage in plan.stages:
         yield _stage(stage, indexes=indexes)
     needed = "" if plan.limit is None else f"; {plan.limit} at most are needed"
@@ -141,7 +141,7 @@ def _steps(plan: StreamPlan, *, indexes: bool) -> Iterator[str]:
     else:
         yield f"only the best {plan.prune.keep} are held, by {unparse(plan.prune.program)}"
     if plan.rest is not None:
-        yield f"asked of that: {unparse(plan.rest)}"
+        yield f"on the result: {unparse(plan.rest)}"
     if plan.spread:
         yield _SPREAD
 
@@ -157,7 +157,7 @@ def _keys(keys: KeyFilter) -> str:
 
 
 def explain_files(keys: KeyFilter, reached: Sequence[tuple[str, str]]) -> str:
-    """Return how the rows of files with some keys are reached, a file on a line.
+    """Explain how rows with some keys are reached, one file on a line.
 
     >>> from headrace.store.rows.demand import KeyFilter
     >>> filter = KeyFilter((("id", (7, 8)), ("on", (True,))))
@@ -179,14 +179,14 @@ def _stage(stage: Stage, *, indexes: bool) -> str:
                 if stage.kind in ("diff", "intersect")
                 else "the right side is held by its keys"
             )
-            smaller = "only those of the left side, if that is much smaller"
+            smaller = "only the keys of the left side, if that is much smaller"
             if indexes and key_filter.of_join(stage) is not None:
-                smaller += ", found where a file has a key index of them"
+                smaller += ", found in files with a key index of them"
             right = _right(stage.right, indexes=indexes)
             return f"{stage.kind} {right} on {keys}; {held}, {smaller}"
         case ZipStage():
             right = _right(stage.right, indexes=indexes)
-            return f"zip {right}, which is read alongside"
+            return f"zip {right}, which is read at the same time"
         case StreamStage(kind, program, count):
             if program is not None:
                 return f"{kind.replace('_', ' ')}: {unparse(program)}"
@@ -204,7 +204,7 @@ def _right(plan: StreamPlan, *, indexes: bool) -> str:
 
 
 def _programs(plan: StreamPlan) -> Iterator[ast.Node]:
-    """Yield all that is asked of elements and of the result."""
+    """Yield the programs of the stages and of the rest."""
     for stage in plan.stages:
         match stage:
             case JoinStage():

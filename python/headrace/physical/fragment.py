@@ -1,9 +1,8 @@
-"""Cutting sources into fragments.
+"""Fragments: sources are cut into byte ranges.
 
-A *fragment* is one byte range of one file, as plain data: the unit that both
-engines schedule, threads of this process and tasks of Spark. It owns the rows
-whose first byte lies in it, so every row has one owner wherever the cuts fall,
-and nobody need look at the file to make them.
+A *fragment* is one byte range of one file, as plain data: the unit that both engines schedule, in
+threads of this process and tasks of Spark. It owns the rows whose first byte lies in it, so every
+row has one owner wherever the cuts fall, and the file is not read to make them.
 """
 
 from __future__ import annotations
@@ -21,9 +20,9 @@ if TYPE_CHECKING:
 class Fragment:
     """The rows of a source that begin in ``[start, end)``.
 
-    `first_row` is the number of the first one, where somebody has counted. `logical`: they are
-    lines of a log, and bytes are counted as its index does, before compression; so the
-    fragment means the same when its segment is compressed.
+    `first_row` is the number of the first row, if it is known. `logical`: the rows are lines of a
+    log, and bytes are counted before compression, as in its index; so the fragment is still valid
+    when its segment is compressed.
     """
 
     source: Source
@@ -38,8 +37,8 @@ def fragments(
 ) -> list[Fragment]:
     """Cut a file, or a part of it, into fragments of `target_bytes`, the last one shorter.
 
-    Compressed files without blocks cannot be entered in the middle: they are one
-    fragment. Blocks belong to the fragment that they begin in.
+    Compressed files without blocks are not seekable: they are one fragment. Blocks belong to
+    the fragment that they begin in.
 
     >>> from headrace.store.files.source import Source
     >>> file = Source("a.jsonl", "file", size=250)
@@ -48,7 +47,7 @@ def fragments(
     """
     if source.is_pipe:
         raise UsageError(f"{source.location}: a pipe cannot be read in parts")
-    assert source.times is None  # whoever cuts files up has refused that
+    assert source.times is None  # the callers have refused that
     end = source.size if end is None else end
     step = max(target_bytes, 1) if source.seekable else max(source.size, 1)
     return [Fragment(source, at, min(at + step, end)) for at in range(start, end, step)]

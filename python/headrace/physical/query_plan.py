@@ -1,4 +1,4 @@
-"""A query as it runs: programs for the core, and what becomes of their results."""
+"""Query plan: the programs of a query for the core, and how their results are combined."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class RowPlan:
-    """A query about each row by itself; `fields` are those it reads.
+    """A row query; `fields` are the fields that it reads.
 
-    `matching` is what rows must have for the answer to be true, `giving` for it not to be
-    null.
+    A row needs one of the keys `matching` for a true answer, and one of `giving` for an answer
+    that is not null.
     """
 
     program: Program
@@ -52,7 +52,7 @@ class RowPlan:
 
 @dataclass(frozen=True, slots=True)
 class PlainStage:
-    """A stage of a stream: its kind, the code of its program, how many."""
+    """A stage of a stream query: its kind, the code of its program, and its count."""
 
     kind: str
     code: bytes | None
@@ -63,7 +63,7 @@ class PlainStage:
 class JoinPlan:
     """A stage that joins with another stream. `name`: the field for the other element.
 
-    `right_fields`: the right elements are rows, and their key is made of these fields.
+    `right_fields`: the right elements are rows, and these fields are their key.
     """
 
     kind: JoinKind
@@ -76,7 +76,7 @@ class JoinPlan:
 
 @dataclass(frozen=True, slots=True)
 class ZipPlan:
-    """A stage that pairs elements with those at the same place of another stream."""
+    """A stage that pairs elements with the elements of another stream by number."""
 
     right: StreamPlan
     longest: bool
@@ -87,7 +87,7 @@ StagePlan: TypeAlias = PlainStage | JoinPlan | ZipPlan
 
 @dataclass(frozen=True, slots=True)
 class OrderPlan:
-    """A sort by keys, all given by one code, some `falling`; what each element becomes then."""
+    """A sort by keys of one program, some `falling`, and the program for the sorted elements."""
 
     key: bytes
     falling: tuple[bool, ...]
@@ -96,9 +96,9 @@ class OrderPlan:
 
 @dataclass(frozen=True, slots=True)
 class GroupPlan:
-    """Elements in groups by the names that a program gives, whose code is `key`.
+    """Groups of elements by the names that a program gives, whose code is `key`.
 
-    The rest is that of `headrace.logical.stream_plan.Group`.
+    The other fields are those of `headrace.logical.stream_plan.Group`.
     """
 
     key: bytes
@@ -111,13 +111,13 @@ class GroupPlan:
 
 @dataclass(frozen=True, slots=True)
 class StreamPlan:
-    """A query about all rows of `source`, or of the main one.
+    """A stream query over `source`, or over the main source.
 
-    The rows go through the stages and are reduced; `rest` is asked of the result,
-    and if there is `spread`, the answer is an array whose elements are lines. With
-    `prune`, only elements that can be part of the answer are held. `order` says the same
-    as `rest`, if that is a sort by keys, and `group` if it begins with groups. `slots` are those of reductions to groups. `keys` is what rows must have for the first stage
-    not to pass over them.
+    The rows go through the stages and are reduced; `rest` runs on the result, and with `spread`
+    the answer is an array whose elements are lines. With `prune`, only elements that can be part
+    of the answer are held. `order` is the same as `rest`, if that is a sort by keys, and `group`
+    if it begins with groups. `slots` are those of reductions to groups. `keys` are the keys of
+    which rows must have one to pass the first stage.
     """
 
     source: str | None
@@ -134,17 +134,17 @@ class StreamPlan:
     group: GroupPlan | None = None
     slots: tuple[SlotKind, ...] = ()
     column: int = 1
-    """The column of the query that an error in the reduction names."""
+    """The column of the query that errors in the reduction name."""
 
     @property
     def result_depth(self) -> int:
-        """How much deeper than the elements the result may be, of which `rest` is asked."""
+        """How much deeper than the elements the result may be, on which `rest` runs."""
         return 4 if self.slots else 1
 
 
 @dataclass(frozen=True, slots=True)
 class ValuePlan:
-    """A query that is answered by what was asked beforehand; `spread` as in a stream."""
+    """A query over the results of other queries; `spread` as in a stream query."""
 
     program: Program
     spread: bool
@@ -152,18 +152,18 @@ class ValuePlan:
 
 @dataclass(frozen=True, slots=True)
 class QueryPlan:
-    """A query, and what it asks of sources beforehand.
+    """A query, and the queries over sources that must run before it.
 
-    Programs have the answers to `questions` by number; a question may use those
-    before it, but one about the main source none that is about it too. `names` are
-    the other sources, each with where in the query it is named.
+    Programs refer to the results of `questions` by number; a question may use earlier ones, but a
+    question over the main source no other over the main source. `names` are the other sources,
+    each with its offset in the query.
     """
 
     main: RowPlan | StreamPlan | ValuePlan
     questions: tuple[StreamPlan, ...]
     names: tuple[tuple[str, int], ...]
     places: bool = False
-    """Whether the query reads where its rows stand."""
+    """Whether the query reads the place of its rows."""
 
 
 @lru_cache(maxsize=256)
@@ -177,12 +177,11 @@ def plan_query(
     bindings: Bindings = UNBOUND,
     strict_types: bool = False,
 ) -> QueryPlan:
-    """Plan a query; one that was asked before is not planned again.
+    """Plan a query. Plans are cached.
 
-    Neither the sources nor the rows are part of the question, so one plan serves
-    them all. With `where`, only rows for which it is truthy are asked, whole rows if the
-    query `matches`; with `distinct_by`, only the first row of each key is asked. With
-    `strict_types`, a value of a kind that an operation is not for is an error.
+    A plan does not depend on the sources. With `where`, the query runs only on rows for which that
+    is truthy, on whole rows if it `matches`; with `distinct_by`, only on the first row of each key.
+    With `strict_types`, a value of a type that an operation does not support is an error.
     """
     with deep():
         return _planned(
@@ -197,10 +196,10 @@ def plan_query(
 
 
 def row_program(query: str) -> Program:
-    """Return the program of a query that is about each row, and nothing else."""
+    """Return the program of a row query."""
     plan = plan_query(query)
     if not isinstance(plan.main, RowPlan) or plan.questions or plan.names:
-        raise UsageError(f"{query}: a query about each row by itself is needed here")
+        raise UsageError(f"{query}: this must be a row query, about each row by itself")
     return plan.main.program
 
 
@@ -216,7 +215,7 @@ def _planned(
 ) -> QueryPlan:
     tree = read_query(query, bindings)
     sources = _sources(tree)
-    # What means nothing is refused as a whole, however it is cut below.
+    # A query without a meaning is refused as a whole, before it is cut.
     compile_query(query, tree, dict.fromkeys(sources, 0))
     plan = logical.plan_stream(tree, whole=stream, query=query)
     condition = None
@@ -255,7 +254,7 @@ def _planned(
 
 
 def _refuse_rows(text: str, key: ast.Node) -> None:
-    """Refuse a key that is about all rows: it is the key of one."""
+    """Refuse a key that is about all rows, not about one."""
     for node in traversal.walk(key):
         if is_rows(node):
             raise QueryMeaningError(
@@ -267,7 +266,7 @@ def _refuse_rows(text: str, key: ast.Node) -> None:
 
 
 def lanes(plan: logical.StreamPlan) -> Lanes:
-    """Return which fields of a row a plan reads."""
+    """Return the fields of a row that a plan reads."""
     scan: Fields = NOTHING
     for stage in plan.stages:
         match stage:
@@ -290,16 +289,16 @@ def lanes(plan: logical.StreamPlan) -> Lanes:
 
 @cache
 def whole_row() -> Program:
-    """Return the program that asks for the row as it is."""
+    """Return the program that returns the row unchanged."""
     return Program("$", compile_query("$", ast.Root()))
 
 
 PLACES = frozenset({"input_file", "input_line", "input_row"})
-"""Functions of where a row stands."""
+"""Functions of the place of a row."""
 
 
 def _reads_place(tree: ast.Node) -> bool:
-    """Whether a query reads where its rows stand."""
+    """Whether a query reads the place of its rows."""
     for node in traversal.walk(tree):
         match node:
             case ast.Call(name) | ast.Name(name) if name in PLACES:
@@ -314,7 +313,7 @@ def _reads_place(tree: ast.Node) -> bool:
 
 
 def _sources(tree: ast.Node) -> dict[str, int]:
-    """Return the other sources that a query names, each with its place."""
+    """Return the other sources that a query names, each with its offset."""
     return {
         node.name: node.span.start
         for node in traversal.walk(tree)
@@ -323,11 +322,11 @@ def _sources(tree: ast.Node) -> dict[str, int]:
 
 
 def _condition(where: str, bindings: Bindings) -> ast.Node:
-    """Return a condition on rows; what is wrong with it is said with its own text."""
+    """Parse a condition on rows; its errors show its own text."""
     condition = read_query(where, bindings)
     inner, questions = lifted(condition)
-    asked = [logical.plan_source(each).source for each in questions.values()]
-    if None in asked or logical.plan_stream(condition, whole=False) is not None:
+    sources = [logical.plan_source(each).source for each in questions.values()]
+    if None in sources or logical.plan_stream(condition, whole=False) is not None:
         raise UsageError(
             f"where: {where}: it is about each row by itself; leave out $.rows()"
         )
@@ -336,14 +335,14 @@ def _condition(where: str, bindings: Bindings) -> ast.Node:
 
 
 def _chosen_by(condition: ast.Node) -> logical.StreamStage:
-    """Return the stage that rows pass for which a condition is truthy."""
+    """Return the stage that keeps rows for which a condition is truthy."""
     rows = ast.ArrayLiteral((ast.Root(),))
     filtered = ast.Method("filter", (ast.Arg(condition),))
     return logical.StreamStage("each", ast.Path(rows, (filtered,)))
 
 
 def _column(stages: Sequence[logical.Stage]) -> int:
-    """Return the column of an error in the reduction: that of the last program before it."""
+    """Return the column for errors in the reduction: that of the last program before it."""
     for stage in reversed(stages):
         match stage:
             case logical.StreamStage(_, program) if program is not None:
@@ -356,7 +355,7 @@ def _column(stages: Sequence[logical.Stage]) -> int:
 
 
 def _root_column(program: ast.Node) -> int:
-    """Return the column that the last expression of a program has."""
+    """Return the column of the last expression of a program."""
     match program:
         case ast.Path(_, (*_, last)):
             return last.span.start + 1
@@ -365,7 +364,7 @@ def _root_column(program: ast.Node) -> int:
 
 
 class _Planner:
-    """Plans the parts of one query, and with each what it asks of named sources."""
+    """Plans the parts of one query, and for each part its queries over named sources."""
 
     def __init__(
         self, query: str, where: ast.Node | None = None, *, strict: bool = False
@@ -377,9 +376,9 @@ class _Planner:
         self.questions: list[StreamPlan] = []
 
     def found_by(self, keys: T | None) -> T | None:
-        """Return what leads to rows that are needed, if the others can be passed over.
+        """Return the keys of rows, if rows without them can be skipped.
 
-        With strict types, a row that does not match may be one that fails.
+        With strict types, a row without the keys may fail.
         """
         return None if self._strict else keys
 
@@ -423,13 +422,13 @@ class _Planner:
         return self._each_of(tree, (once,), fields_of(key))
 
     def each_chosen(self, tree: ast.Node) -> StreamPlan:
-        """Plan a query about each row for which the condition holds."""
+        """Plan a row query for the rows for which the condition holds."""
         return self._each_of(tree, (), NOTHING)
 
     def _each_of(
         self, tree: ast.Node, stages: tuple[StagePlan, ...], read: Fields
     ) -> StreamPlan:
-        """Plan a query about each row that passes the condition, if any, and stages."""
+        """Plan a row query for the rows that pass the condition, if any, and stages."""
         keys = None
         if self._where is not None:
             stages = (self._stage(_chosen_by(self._where)), *stages)
@@ -460,7 +459,7 @@ class _Planner:
         for name, question in questions.items():
             if name not in self._numbers:
                 plan = self.stream(logical.plan_source(question))
-                # What the question itself asks has its number by now.
+                # The questions inside this one already have their numbers.
                 self._numbers[name] = len(self.questions)
                 self.questions.append(plan)
         return compile_query(self._query, tree, self._numbers, strict=self._strict)

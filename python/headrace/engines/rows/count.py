@@ -1,8 +1,8 @@
-"""What tasks do to count rows, and to find where every so manieth begins.
+"""Count tasks: rows are counted, and the checkpoints of every N-th row are found.
 
-How many rows are before a fragment is known when those before it are counted, so its
-checkpoints are found in a second job. A file that cannot be entered in the middle is one
-fragment, and is read once.
+The number of rows before a fragment is known when all earlier fragments are counted, so its
+checkpoints are found in a second job. A file that is not seekable is one fragment, and is read
+once.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ _SLICE_BYTES = 16 << 20
 
 
 class Counted(NamedTuple):
-    """The rows of a fragment; if it is a whole file, also all there is to know of them.
+    """The number of rows of a fragment; if it is a whole file, also its checkpoints.
 
-    `offsets` are where every so manieth row begins, `size` is that after decompression.
+    `offsets` are those of every N-th row, `size` is the size after decompression.
     """
 
     rows: int
@@ -43,7 +43,7 @@ class CountTasks:
     decoding: Decoding
 
     def __call__(self, task: int) -> list[Counted]:
-        """Do one of them."""
+        """Run one task."""
         return [self._counted(fragment) for fragment in self.tasks[task]]
 
     def _counted(self, fragment: Fragment) -> Counted:
@@ -73,14 +73,14 @@ class CountTasks:
 
 @dataclass(frozen=True, slots=True)
 class CheckpointTasks:
-    """Tasks that find where every so manieth row of fragments begins, which know their first."""
+    """Tasks that find the checkpoint of every N-th row in fragments whose first row is known."""
 
     tasks: tuple[tuple[Fragment, ...], ...]
     interval: int
     decoding: Decoding
 
     def __call__(self, task: int) -> list[list[int]]:
-        """Do one of them."""
+        """Run one task."""
         return [self._found(fragment) for fragment in self.tasks[task]]
 
     def _found(self, fragment: Fragment) -> list[int]:

@@ -1,6 +1,6 @@
-"""Text that is not one JSON value a line: which layout it looks like, and what helps.
+"""Foreign layouts: advice for a file that is not one JSON value a line.
 
-Only the first line of a file is looked at, after it was refused.
+Only the first line of a file is checked, after it was refused.
 """
 
 from __future__ import annotations
@@ -9,12 +9,12 @@ _JSON_STARTS = b'{["-0123456789'
 
 
 def cure(path: str, content: bytes | None, reason: str) -> str:
-    """Return what helps with a first line that is not JSON, empty if nothing is recognised.
+    """Return advice for a first line that is not JSON, empty if no layout is recognised.
 
     >>> cure("a.json", b"{", "unexpected end of the line inside an object")
     'a line is one value; `headrace convert a.json` makes lines of JSON in another layout'
     >>> cure("a.csv", b"id,name", "expected a value")
-    'it looks like CSV; make JSON lines of it, with DuckDB, pandas or `mlr --icsv --ojsonl`'
+    'it looks like CSV; convert it to JSON lines, with DuckDB, pandas or `mlr --icsv --ojsonl`'
     """
     if content is None:
         return f"`headrace convert {path}` makes lines of one large array"
@@ -29,7 +29,7 @@ def cure(path: str, content: bytes | None, reason: str) -> str:
     separated = any(sign in text for sign in (b",", b";", b"\t"))
     if separated and (text[:1] not in _JSON_STARTS or reason == _BEHIND):
         return (
-            "it looks like CSV; make JSON lines of it, with DuckDB, pandas or "
+            "it looks like CSV; convert it to JSON lines, with DuckDB, pandas or "
             "`mlr --icsv --ojsonl`"
         )
     return ""

@@ -1,7 +1,7 @@
-"""The rows of a fragment, the same for every engine.
+"""The rows of a fragment, the same in every engine.
 
-A fragment is a range of bytes on disk. Of a file of blocks it has the blocks that
-begin in it, and so the rows that begin in what these decode to.
+A fragment is a range of bytes on disk. In a file of blocks, it owns the blocks that begin in it,
+and so the rows that begin in the decoded bytes of these.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def rows_of(
     max_line: int,
     decoding: Decoding = Decoding(),  # noqa: B008, frozen
 ) -> Rows:
-    """Return the rows that begin in `fragment`, if its file is what it was."""
+    """Return the rows that begin in `fragment`; raises if its file was changed."""
     opened = _opened(fragment, decoding)
     start, end = _decoded_range(fragment, opened)
     return rows_from(
@@ -47,18 +47,18 @@ def _opened(fragment: Fragment, decoding: Decoding) -> OpenedFile:
 
 
 def _moved(fragment: Fragment) -> Source | None:
-    """Return where the lines of a fragment are by now, if that is known."""
+    """Return the file that has the lines of a fragment now, if it is another one."""
     if fragment.source.segment is None or not _is_of_lines(fragment):
         return None
     from headrace.store.log.read.sources import (
-        full_by_now,  # most fragments are of no log
+        full_by_now,  # most fragments do not belong to a log
     )
 
     return full_by_now(fragment.source)
 
 
 def _is_of_lines(fragment: Fragment) -> bool:
-    """Whether a fragment counts bytes of lines, not compressed ones."""
+    """Whether a fragment counts bytes before compression."""
     return fragment.logical or fragment.source.codec == "none"
 
 
@@ -92,10 +92,10 @@ def count_rows_of(
 
 
 def _decoded_range(fragment: Fragment, opened: OpenedFile) -> tuple[int, int]:
-    """Return the range of decoded bytes that the rows of a fragment begin in."""
+    """Return the range of decoded bytes in which the rows of a fragment begin."""
     if _is_of_lines(fragment) and fragment.source.segment is not None:
         if opened.codec != "none":
-            raise LogDamagedError(opened.path, 0, "it has no table of its blocks")
+            raise LogDamagedError(opened.path, 0, "it has no block table")
         return fragment.start, fragment.end
     if opened.table is not None:
         start, _row = opened.table.at_physical(fragment.start)
@@ -103,5 +103,5 @@ def _decoded_range(fragment: Fragment, opened: OpenedFile) -> tuple[int, int]:
         return start, end
     if opened.codec == "none":
         return fragment.start, fragment.end
-    # What cannot be entered in the middle is one block, and begins at byte 0.
+    # A file that is not seekable is one block, which begins at byte 0.
     return 0, END if fragment.start == 0 else 0

@@ -1,4 +1,4 @@
-"""The partition a row belongs in: its value at a path."""
+"""Partition keys: the value of a row at a path is its partition."""
 
 from __future__ import annotations
 

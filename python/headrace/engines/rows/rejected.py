@@ -1,4 +1,4 @@
-"""What is written down of a row that was not taken: the same in every engine."""
+"""The record of a rejected row, the same in every engine."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from typing import Any
 def facts(
     path: str, line: int | None, offset: int, reason: str, raw: bytes | None
 ) -> dict[str, Any]:
-    """Return where a row is, why it was not taken, and its bytes.
+    """Return the place of a row, the reason for rejecting it, and its bytes.
 
-    `raw` is the row if it is text, else it is `raw_base64`; a row too long to be read
-    has neither.
+    The bytes are `raw` if they are text, otherwise `raw_base64`; a row too long to be read has
+    neither.
 
     >>> facts("a.jsonl", 3, 17, "expected a value", b"x")["raw"]
     'x'
     """
-    # A file may be called by bytes that are no text, but JSON is text.
+    # The name of a file may be bytes that are no text, but JSON is text.
     path = os.fsencode(path).decode(errors="replace")
     found: dict[str, Any] = {
         "file": path,

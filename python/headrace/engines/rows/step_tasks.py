@@ -1,9 +1,8 @@
-"""What one task of a pass over rows does: its rows through all steps, to parts put aside.
+"""Step tasks: each puts the rows of some fragments through all steps, into staged parts.
 
-A task is given by its number and told apart from other attempts at it by the names of
-what it writes. What it returns is plain data. Rows that are rejected are put aside too, with
-the number of their fragment: which line of the file they are is known only when all
-fragments before have been read, so a second kind of task writes them down.
+A task has a number, and each attempt at it writes files with other names. It returns plain data.
+Rejected rows are staged too, with the number of their fragment: their line in the file is known
+only when all earlier fragments have been read, so a second kind of task writes them with it.
 """
 
 from __future__ import annotations
@@ -34,14 +33,14 @@ if TYPE_CHECKING:
 
 OTHER_REASONS = "other reasons"
 _MOST_REASONS = 1000
-"""How many reasons a task tells apart."""
+"""Limit on the distinct reasons that a task counts."""
 
 
 @dataclass(frozen=True, slots=True)
 class RowsDone:
-    """What became of the rows of a task; `rows` has how many each fragment has.
+    """The result of a task; `rows` are the numbers of rows of its fragments.
 
-    `aside` is the file with those that were rejected, if any were.
+    `aside` is the file of rejected rows, if there are any.
     """
 
     parts: tuple[Part, ...]
@@ -52,7 +51,7 @@ class RowsDone:
 
 @dataclass(frozen=True, slots=True)
 class RowTasks:
-    """The tasks of a pass over rows; what they reject goes to the directory `aside`."""
+    """The tasks of a pass over rows; they stage rejected rows in the directory `aside`."""
 
     fragments: tuple[tuple[Fragment, ...], ...]
     steps: tuple[Step, ...]
@@ -62,7 +61,7 @@ class RowTasks:
     aside: Path
 
     def __call__(self, task: int) -> RowsDone:
-        """Do one of them."""
+        """Run one task."""
         steps = self._begun()
         path = self.job.partition_by
         keys = None if path is None else PathKeys(path, MAX_DEPTH)
@@ -79,7 +78,7 @@ class RowTasks:
             return RowsDone(parts, tuple(steps.counts), tuple(rows), aside.close())
 
     def _begun(self) -> RowSteps:
-        """Return the steps of the job; tasks of one process share what joins hold."""
+        """Return the steps of the job; tasks of one process share the tables of joins."""
         name = self.job.home.token
         if name not in _kept:
             _kept.clear()
@@ -97,7 +96,7 @@ _kept: dict[str, RowSteps] = {}
 
 
 class _Aside:
-    """A file of rejected rows, each with its fragment; there is none without any."""
+    """A file of rejected rows, each with its fragment; created with the first row."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -111,7 +110,7 @@ class _Aside:
         batch: RowBatch,
         rejected: Sequence[Rejected],
     ) -> None:
-        """Write down rows of a batch, of which `before` are before it in the fragment."""
+        """Write rows of a batch, which has `before` rows before it in the fragment."""
         for each in rejected:
             (raw,) = batch.slice(each.position, 1).contents()
             line = before + each.position + 1
@@ -133,14 +132,14 @@ class _Aside:
 
     def __exit__(self, *_error: object) -> None:
         if self._writer is not None:
-            self._writer.abort()  # nothing, if it was closed
+            self._writer.abort()  # does nothing if it was closed
 
 
 @dataclass(frozen=True, slots=True)
 class Numbering:
-    """A file of rejected rows that is to be written down for good.
+    """A file of rejected rows to write with their line numbers.
 
-    `before` are the rows of the file before each fragment that the rows name.
+    `before` has the number of rows of the file before each fragment.
     """
 
     aside: Path
@@ -150,14 +149,14 @@ class Numbering:
 
 @dataclass(frozen=True, slots=True)
 class NumberingTasks:
-    """The tasks that write rejected rows down with their lines."""
+    """The tasks that write rejected rows with their line numbers."""
 
     files: tuple[Numbering, ...]
 
     def __call__(self, task: int) -> dict[str, int]:
-        """Do one of them; return how many rows were rejected for which kind of reason.
+        """Run one task, and return the number of rejected rows for each reason.
 
-        What queries say may have a value of the row in it, so not all kinds are told apart.
+        Reasons of queries may contain values of rows, so the number of reasons is limited.
         """
         file = self.files[task]
         reasons: dict[str, int] = {}
@@ -168,8 +167,8 @@ class NumberingTasks:
                 )
                 facts["line"] += file.before[number]
                 written.write_lines(writing_down.as_line(facts))
-                said = f"{facts['stage']}: {kind}"
-                if said not in reasons and len(reasons) >= _MOST_REASONS:
-                    said = OTHER_REASONS
-                reasons[said] = reasons.get(said, 0) + 1
+                reason = f"{facts['stage']}: {kind}"
+                if reason not in reasons and len(reasons) >= _MOST_REASONS:
+                    reason = OTHER_REASONS
+                reasons[reason] = reasons.get(reason, 0) + 1
         return reasons

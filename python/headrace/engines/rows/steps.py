@@ -1,10 +1,9 @@
-"""Putting rows through steps, each row by itself, with every row accounted for.
+"""Row steps: each row goes through steps by itself, and every row is accounted for.
 
-A *step* checks rows or asks them a query. A row that cannot go on is *rejected*: it is
-named with its place in the batch that was given, however many steps were before, so that
-whoever reads the file can find it. Steps are plain data; a task makes a `RowSteps` of
-them. Of each step: read = blank + rejected + filtered + kept, and what the rows that are
-kept give, `written` lines, is what the next one reads.
+A *step* checks rows or runs a query over them. A row that fails is *rejected*, and reported with
+its place in the first batch, however many steps were before, so that it can be found in its file.
+Steps are plain data; a task makes a `RowSteps` of them. For each step: read = blank + rejected +
+filtered + kept, and the next step reads the `written` lines that the kept rows give.
 """
 
 from __future__ import annotations
@@ -39,17 +38,17 @@ if TYPE_CHECKING:
 
 
 _SHOWN = 60
-"""How many characters of a value a reason has."""
+"""Limit on the characters of a value in a reason."""
 
 _MOST_VALUES = 1 << 16
-"""How many values are known to name a partition."""
+"""Limit on the cached values that are valid as partitions."""
 
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """A query that must be true of a row, and what is wrong where it is not.
+    """A query that must be true for a row, and the reason to reject the row otherwise.
 
-    ``{}`` in the reason stands for the answer to `found`, if there is one.
+    ``{}`` in the reason is replaced by the answer to the query `found`, if there is one.
     """
 
     test: str
@@ -59,7 +58,7 @@ class Condition:
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """A step that lets good rows pass as they are and rejects the others.
+    """A step that keeps good rows unchanged and rejects the others.
 
     A good row is JSON, has at most `max_bytes`, and meets all conditions.
     """
@@ -71,7 +70,7 @@ class Check:
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """A step that gives the answers of a query; `named` are the sources that it joins."""
+    """A step that replaces rows by the answers of a query; `named` are the sources it joins."""
 
     name: str
     query: str
@@ -80,7 +79,7 @@ class Ask:
 
 @dataclass(frozen=True, slots=True)
 class Divide:
-    """A step that rejects rows whose value at a path cannot be that of a partition."""
+    """A step that rejects rows whose value at a path cannot be a partition."""
 
     name: str
     path: str
@@ -110,14 +109,14 @@ class StepCounts:
 
     @property
     def add_up(self) -> bool:
-        """Whether every row that was read has become something."""
+        """Whether every row that was read is counted exactly once."""
         return self.read == self.blank + self.rejected + self.filtered + self.kept
 
 
 class Rejected(NamedTuple):
-    """A row that went no further: where it stands in its batch, and the byte to blame.
+    """A rejected row: its number in the batch, and the byte of the error.
 
-    `kind` is the reason without what was found in the row: many rows have the same.
+    `kind` is the reason without values of the row, so that many rows share it.
     """
 
     position: int
@@ -128,7 +127,7 @@ class Rejected(NamedTuple):
 
 
 class _Refusal(NamedTuple):
-    """A row that a step rejects, by its number among those that the step was given."""
+    """A row that a step rejects, by its number in the batch of this step."""
 
     row: int
     offset: int
@@ -137,7 +136,7 @@ class _Refusal(NamedTuple):
 
 
 class _Taken(NamedTuple):
-    """What a step made of a batch."""
+    """The result of a step for a batch."""
 
     lines: bytes
     refused: list[_Refusal]
@@ -145,17 +144,17 @@ class _Taken(NamedTuple):
 
 
 class _Run(Protocol):
-    """A step that is being taken."""
+    """A running step."""
 
     name: str
 
     def take(self, batch: RowBatch) -> _Taken:
-        """Put the rows of a batch through the step."""
+        """Run the step over the rows of a batch."""
         ...
 
 
 class RowSteps:
-    """Takes batch after batch through all steps."""
+    """Runs all steps over batch after batch."""
 
     def __init__(
         self, steps: Sequence[Step], reading: RowOptions, options: QueryOptions
@@ -164,13 +163,13 @@ class RowSteps:
         self.counts = [StepCounts() for _ in steps]
 
     def anew(self) -> RowSteps:
-        """Return the same steps, of which nothing was counted yet."""
+        """Return the same steps with counts of zero."""
         begun = copy(self)
         begun.counts = [StepCounts() for _ in self.counts]
         return begun
 
     def take(self, batch: RowBatch) -> tuple[bytes, list[Rejected]]:
-        """Return the lines that come out at the end, and the rows that were rejected."""
+        """Return the lines of the last step, and the rejected rows."""
         trace = _Trace(batch)
         rejected: list[Rejected] = []
         inputs, lines = [batch], b""
@@ -198,10 +197,10 @@ def _begun(step: Step, reading: RowOptions, options: QueryOptions) -> _Run:
 
 
 class _Trace:
-    """The way back from the rows of a step to those of the batch.
+    """Maps a row of a later step back to its row in the first batch.
 
-    Nobody needs it unless a later step rejects a row. Rows are taken again then, half of
-    those that it may have come from at a time, to see how many lines they give.
+    It is needed only if a later step rejects a row. A bisection then runs the steps again over
+    half of the possible rows at a time, and counts the lines they give.
     """
 
     def __init__(self, batch: RowBatch) -> None:
@@ -210,23 +209,23 @@ class _Trace:
         self._written: dict[tuple[int, int, range], int] = {}
 
     def follow(self, run: _Run, inputs: list[RowBatch]) -> None:
-        """Remember what a step was given."""
+        """Keep the input of a step."""
         self._steps.append((run, inputs))
 
     def rejected(self, step: str, refused: _Refusal) -> Rejected:
-        """Return a row of the next step as one of the batch."""
+        """Return a row that the next step rejects, with its place in the first batch."""
         if not self._steps:
             position, offset = refused.row - self._batch.first_row, refused.offset
             return Rejected(position, offset, step, refused.reason, refused.kind)
         row = refused.row
         for at in reversed(range(len(self._steps))):
             row = self._origin(at, row)
-        # Its bytes are not those of the file any more.
+        # The bytes of this row are not those of the file.
         offset = self._batch.offsets[row]
         return Rejected(row, offset, step, refused.reason, refused.kind)
 
     def _origin(self, at: int, line: int) -> int:
-        """Return the number of the row that gave a line which a step wrote."""
+        """Return the number of the row that gave a line of a step."""
         _run, inputs = self._steps[at]
         number = before = 0
         while line >= (written := self._lines(at, number, range(len(inputs[number])))):
@@ -242,7 +241,7 @@ class _Trace:
         return before + rows[0]
 
     def _lines(self, at: int, number: int, rows: range) -> int:
-        """Return how many lines a step wrote for some rows of one of its batches."""
+        """Return the number of lines that a step writes for some rows of one of its batches."""
         key = (at, number, rows)
         if key not in self._written:
             run, inputs = self._steps[at]
@@ -252,7 +251,7 @@ class _Trace:
 
 
 class _Checking:
-    """Lets rows pass of which all is true that must be."""
+    """Runs a `Check`."""
 
     def __init__(self, step: Check, options: QueryOptions) -> None:
         self.name = step.name
@@ -272,7 +271,7 @@ class _Checking:
         self._failing = QueryRun(plan_query(bad), options)
 
     def take(self, batch: RowBatch) -> _Taken:
-        """Return the good rows of a batch, and what is wrong with the others."""
+        """Return the good rows of a batch, and the errors of the others."""
         refused: list[_Refusal] = []
         good: list[bytes] = []
         start = rows = blank = 0
@@ -317,7 +316,7 @@ class _Checking:
             self._good, output="match", nulls=True, limit=None, max_depth=self._depth
         )
         lines, refused = _answers(query, batch)
-        bad = [self._said(batch, each) for each in refused]
+        bad = [self._refusal(batch, each) for each in refused]
         if query.counts.filtered:
             known = {each.row for each in bad}
             bad += self._failed(batch, known)
@@ -325,7 +324,7 @@ class _Checking:
         return lines, bad, query.counts.blank
 
     def _failed(self, batch: RowBatch, known: set[int]) -> Iterator[_Refusal]:
-        """Yield the rows that do not meet a condition, but for those that are `known`."""
+        """Yield the rows that do not meet a condition, except those `known` to be bad."""
         plan = self._failing.plan.main
         assert isinstance(plan, StreamPlan)
         query = self._failing.stream_query(plan, "count")
@@ -337,8 +336,8 @@ class _Checking:
                 if number not in known:
                     yield _Refusal(number, row.offset, *self._reason(row.content))
 
-    def _said(self, batch: RowBatch, refused: Refused) -> _Refusal:
-        """Return what is wrong with a row that the conditions have no answer about."""
+    def _refusal(self, batch: RowBatch, refused: Refused) -> _Refusal:
+        """Return the error of a row for which the conditions have no answer."""
         row, offset, position = (
             refused.row,
             refused.offset,
@@ -353,7 +352,7 @@ class _Checking:
         return _Refusal(row, offset, refused.reason, refused.reason)
 
     def _reason(self, content: bytes) -> tuple[str, str]:
-        """Return which condition a row does not meet, with what was found and without."""
+        """Return the condition that a row does not meet, with the value of the row and without."""
         for condition, fails, found in self._conditions:
             try:
                 if fails.evaluate(content, self._depth) == b"false":
@@ -368,7 +367,7 @@ class _Checking:
 
 
 class _Asking:
-    """Asks rows a query."""
+    """Runs an `Ask`."""
 
     def __init__(self, step: Ask, reading: RowOptions, options: QueryOptions) -> None:
         self.name = step.name
@@ -381,7 +380,7 @@ class _Asking:
         self._run.know(None, named)
 
     def take(self, batch: RowBatch) -> _Taken:
-        """Return the answers of the rows of a batch, and which have none."""
+        """Return the answers for a batch, and the errors of rows without one."""
         query = self._query()
         lines, refused = _answers(query, batch)
         counted = query.counts
@@ -393,7 +392,7 @@ class _Asking:
             counted.emitted,
             lines.count(b"\n"),
         )
-        return _Taken(lines, [_said(each) for each in refused], counts)
+        return _Taken(lines, [_refusal(each) for each in refused], counts)
 
     def _query(self) -> RowQuery | StreamQuery:
         main = self._run.plan.main
@@ -404,7 +403,7 @@ class _Asking:
 
 
 class _Dividing:
-    """Lets rows pass that belong in a partition, as whoever writes these sees it."""
+    """Runs a `Divide`, with the same rules as the writer of partitions."""
 
     def __init__(self, step: Divide, options: QueryOptions) -> None:
         self.name = step.name
@@ -412,7 +411,7 @@ class _Dividing:
         self._usable: set[bytes] = set()
 
     def take(self, batch: RowBatch) -> _Taken:
-        """Return the rows of a batch that can be written, and what is wrong with the others."""
+        """Return the rows of a batch that can be written, and the errors of the others."""
         refused = list(self._refused(batch))
         good, start = [], 0
         for each in refused:
@@ -452,7 +451,7 @@ class _Dividing:
 
 
 def row_by_row(query: str) -> QueryPlan:
-    """Plan a query that needs nothing of other rows; refuses all others.
+    """Plan a query that needs only one row at a time; refuses all others.
 
     >>> row_by_row("$.rows().filter(x > 1)").main.reduction
     'lines'
@@ -473,7 +472,7 @@ def row_by_row(query: str) -> QueryPlan:
 def _answers(
     query: RowQuery | StreamQuery, batch: RowBatch
 ) -> tuple[bytes, list[Refused]]:
-    """Ask all rows of a batch, going on behind those that have no answer."""
+    """Run a query over all rows of a batch, and continue after errors."""
     lines: list[bytes] = []
     refused: list[Refused] = []
     start = 0
@@ -486,14 +485,14 @@ def _answers(
     return b"".join(lines), refused
 
 
-def _said(refused: Refused) -> _Refusal:
+def _refusal(refused: Refused) -> _Refusal:
     where = "" if refused.column is None else f" (column {refused.column} of the query)"
     reason = f"{refused.reason}{where}"
     return _Refusal(refused.row, refused.offset, reason, reason)
 
 
 def _plain(program: Program, content: bytes, max_depth: int) -> str:
-    """Return an answer for people: a string without its quotes, and not too much of it."""
+    """Return an answer for people: a string without its quotes, shortened."""
     text = program.evaluate(content, max_depth).decode()
     if text.startswith('"'):
         text = text[1:-1]

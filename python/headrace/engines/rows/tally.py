@@ -1,4 +1,4 @@
-"""Checking every line of fragments, for threads and for tasks."""
+"""Tally of fragments: every line is checked and counted, in threads or tasks."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Tallying:
-    """How lines are checked."""
+    """The options of a tally."""
 
     max_line: int
     max_depth: int
     decoding: Decoding
 
     def of(self, fragment: Fragment) -> Stats:
-        """Count the lines of a fragment by kind, as if no lines were before it."""
+        """Count the lines of a fragment by kind; line numbers begin with the fragment."""
         rows = rows_of(fragment, self.max_line, self.decoding)
         counted = Tally(fragment.source.location, self.max_depth)
         while rows.advance(counted.advance):
@@ -39,5 +39,5 @@ class TallyTasks:
     how: Tallying
 
     def __call__(self, task: int) -> list[Stats]:
-        """Do one of them."""
+        """Run one task."""
         return [self.how.of(fragment) for fragment in self.tasks[task]]
