@@ -50,7 +50,9 @@ def test_the_test_of_a_finding_exists(finding, file, within):
     assert file is not None, f"{finding}: {within} follows no file"
     path = ROOT / file
     assert path.exists(), f"{finding}: there is no {file}"
-    assert not within or within in defined_in(path), f"{finding}: {file} has no {within}"
+    assert not within or within in defined_in(path), (
+        f"{finding}: {file} has no {within}"
+    )
 
 
 def test_there_are_many_findings():

@@ -30,7 +30,7 @@ from headrace.logical.columns import columns_of
 from headrace.logical.demand import union
 from headrace.logical.encode.compiler import compile_query
 from headrace.logical.names.resolution import read_query
-from headrace.logical.stream_plan import plan_stream
+from headrace.logical.stream_planner import plan_stream
 from headrace.physical.distribution import described, described_joins
 from headrace.physical.explain import explain, explain_files
 from headrace.physical.query_plan import RowPlan, StreamPlan

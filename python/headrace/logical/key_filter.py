@@ -29,7 +29,7 @@ def of_stream(plan: StreamPlan) -> KeyFilter | None:
     """Return what rows must have to be more than passed over by a plan.
 
     >>> from headrace.language.parser import parse
-    >>> from headrace.logical.stream_plan import plan_stream
+    >>> from headrace.logical.stream_planner import plan_stream
     >>> of_stream(plan_stream(parse("$.filter(a == 1 and b > 2).take(3)"), whole=True))
     KeyFilter(fields=(('a', (1,)),))
     """
@@ -74,7 +74,7 @@ def of_join(stage: JoinStage) -> JoinKey | None:
     """Return the fields that the key of right rows is, if it is nothing but fields.
 
     >>> from headrace.language.parser import parse
-    >>> from headrace.logical.stream_plan import plan_stream
+    >>> from headrace.logical.stream_planner import plan_stream
     >>> def of(on):
     ...     plan = plan_stream(parse(f"$.join(@o, on: {on})"), whole=True)
     ...     return of_join(plan.stages[0])

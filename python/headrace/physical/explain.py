@@ -20,9 +20,8 @@ from headrace.logical.stream_plan import (
     StreamStage,
     ValuePlan,
     ZipStage,
-    plan_source,
-    plan_stream,
 )
+from headrace.logical.stream_planner import plan_source, plan_stream
 from headrace.physical.query_plan import lanes
 
 if TYPE_CHECKING:

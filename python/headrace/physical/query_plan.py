@@ -19,6 +19,7 @@ from headrace.logical.errors import QueryMeaningError
 from headrace.logical.named_sources import lifted
 from headrace.logical.names.resolution import read_query
 from headrace.logical.names.visibility import is_rows
+from headrace.logical.stream_planner import plan_source, plan_stream
 from headrace.store.rows.demand import Lanes
 
 if TYPE_CHECKING:
@@ -217,7 +218,7 @@ def _planned(
     sources = _sources(tree)
     # A query without a meaning is refused as a whole, before it is cut.
     compile_query(query, tree, dict.fromkeys(sources, 0))
-    plan = logical.plan_stream(tree, whole=stream, query=query)
+    plan = plan_stream(tree, whole=stream, query=query)
     condition = None
     if where is not None:
         condition = _condition(where, bindings)
@@ -325,8 +326,8 @@ def _condition(where: str, bindings: Bindings) -> ast.Node:
     """Parse a condition on rows; its errors show its own text."""
     condition = read_query(where, bindings)
     inner, questions = lifted(condition)
-    sources = [logical.plan_source(each).source for each in questions.values()]
-    if None in sources or logical.plan_stream(condition, whole=False) is not None:
+    sources = [plan_source(each).source for each in questions.values()]
+    if None in sources or plan_stream(condition, whole=False) is not None:
         raise UsageError(
             f"where: {where}: it is about each row by itself; leave out $.rows()"
         )
@@ -458,7 +459,7 @@ class _Planner:
         tree, questions = lifted(tree)
         for name, question in questions.items():
             if name not in self._numbers:
-                plan = self.stream(logical.plan_source(question))
+                plan = self.stream(plan_source(question))
                 # The questions inside this one already have their numbers.
                 self._numbers[name] = len(self.questions)
                 self.questions.append(plan)

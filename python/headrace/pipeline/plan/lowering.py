@@ -10,7 +10,8 @@ from headrace.engines.rows.steps import Ask, Check, Condition, row_by_row
 from headrace.errors import UsageError
 from headrace.language.unparse import unparse
 from headrace.logical.names.resolution import read_query
-from headrace.logical.stream_plan import JoinStage, StreamPlan, plan_stream
+from headrace.logical.stream_plan import JoinStage, StreamPlan
+from headrace.logical.stream_planner import plan_stream
 from headrace.physical import query_plan
 from headrace.physical.query_plan import JoinPlan, row_program
 from headrace.pipeline.spec import (
