@@ -92,7 +92,7 @@ def test_a_lost_checkpoint_directory_stops_the_query(driver, tmp_path):
     shutil.rmtree(tmp_path / "checkpoint")
     append_log(tmp_path / "log", range(A_BATCH, A_BATCH + 50))
     _done, error = driver(run, tmp_path)
-    assert "go on with the checkpoint directory of that query" in error
+    assert "continue with the checkpoint directory of that query" in error
     assert ids(tmp_path) == list(range(A_BATCH))
     # What the error advises.
     shutil.rmtree(tmp_path / "checkpoint")

@@ -64,7 +64,7 @@ def test_parts_that_were_removed_by_hand_are_an_error(shards):
     stream = Stream(shards)
     planned = stream.plan()
     min(shards.rglob("part-*.zst")).unlink()
-    with pytest.raises(BadSetError, match="the metadata names it, but it is not there"):
+    with pytest.raises(BadSetError, match="the metadata names it, but it is missing"):
         stream.run(planned)
 
 

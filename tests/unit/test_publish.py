@@ -170,7 +170,7 @@ def test_many_commits_at_once_are_given_up(store, tmp_path, monkeypatch):
 
     monkeypatch.setattr(RemoteGeneration, "commit", lose)
     monkeypatch.setattr(publish, "_TRIES", 3)
-    with pytest.raises(SetLockedError, match="many others"):
+    with pytest.raises(SetLockedError, match="many other writers"):
         write(tmp_path, 0, 10).publish(URL)
     assert files(store) == []
 
@@ -184,7 +184,7 @@ def test_parts_that_are_not_as_the_metadata_says(store, tmp_path):
     with pytest.raises(BadSetError, match="but the metadata says"):
         headrace.open(URL)
     store.rm_file(part)
-    with pytest.raises(BadSetError, match="names it, but it is not there"):
+    with pytest.raises(BadSetError, match="names it, but it is missing"):
         headrace.open(URL)
 
 

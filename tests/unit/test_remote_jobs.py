@@ -170,7 +170,7 @@ def test_a_job_that_fails_leaves_nothing(url, bucket):
     ("how", "message"),
     [
         ({"codec": "gzip"}, "its parts are zstd, gzip cannot be appended"),
-        ({"partition_by": "k"}, "is not partitioned; append in the same way"),
+        ({"partition_by": "k"}, "is not partitioned; append with the same options"),
     ],
 )
 def test_what_cannot_stand_beside_what_is_there_is_refused(url, bucket, how, message):

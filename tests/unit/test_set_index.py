@@ -226,7 +226,7 @@ def test_a_damaged_block_is_named_with_its_part(shards):
 
 def test_a_part_that_was_removed_by_hand(shards):
     (shards.directory / shards.metadata.parts[2].path).unlink()
-    with pytest.raises(BadSetError, match="names it, but it is not there"):
+    with pytest.raises(BadSetError, match="names it, but it is missing"):
         headrace.KeyIndex.open(shards.directory, "id")
 
 

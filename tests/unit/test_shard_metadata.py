@@ -159,7 +159,7 @@ HOSTILE = [
         '"path": "part-00000000.jsonl.zst"',
         "is not the path of a part",
     ),
-    ("part-00000001.jsonl.zst", "part-00000000.jsonl.zst", "is there twice"),
+    ("part-00000001.jsonl.zst", "part-00000000.jsonl.zst", "is listed twice"),
     *[
         (
             f'"path": "{PATH}"',
@@ -187,7 +187,7 @@ HOSTILE = [
     (
         f'"path": "{PATH}"',
         '"path": "rows.parts-00000001/k=v/part-00000000.jsonl.zst"',
-        "no partition is said",
+        "its partition is missing",
     ),
     (
         f'"path": "{PATH}"',
@@ -286,10 +286,10 @@ def replace_the_directory(path):
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
-        (Path.unlink, "it is not there"),
+        (Path.unlink, "it is missing"),
         (
             lambda path: path.rename(path.with_name("part-00000009.jsonl")),
-            "it is not there",
+            "it is missing",
         ),
         (cut, "bytes, but the metadata says"),
         (grow, "bytes, but the metadata says"),

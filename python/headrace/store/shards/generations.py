@@ -1,8 +1,8 @@
-"""The generations of a set: which there are, and which of them is the set.
+"""The generations of a set on a file system, and the newest of them.
 
-A generation is there when its metadata is whole. Metadata that is cut off was never
-committed, and is passed over; metadata that is whole but damaged is an error, for the
-generation before it would be rows that were replaced.
+A generation is committed when its metadata is complete. Truncated metadata was never committed,
+and is skipped; complete but damaged metadata is an error, because the generation before it has rows
+that were replaced.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def committed(names: SetNames) -> list[int]:
-    """List the numbers of all generations that have a metadata file, newest first."""
+    """List the numbers of all generations with a metadata file, newest first."""
     with reading(str(names.directory)):
         found = [
             naming.meta_file(name)
@@ -38,7 +38,7 @@ def committed(names: SetNames) -> list[int]:
 
 
 def load(names: SetNames, generation: int) -> Metadata | None:
-    """Return a generation's metadata; None if it was never committed, or is gone."""
+    """Return the metadata of a generation; None if it was never committed, or was removed."""
     path = names.meta(generation)
     content = _content(path)
     if content is None or not is_whole(content):
@@ -47,10 +47,9 @@ def load(names: SetNames, generation: int) -> Metadata | None:
 
 
 def newest(names: SetNames) -> Metadata | None:
-    """Return the metadata of the set as it is now, None if it was never committed.
+    """Return the metadata of the present generation; None if none was committed.
 
-    A generation that vanishes meanwhile was superseded, so the next look finds a
-    newer one.
+    A generation that vanishes meanwhile was superseded, so the next attempt finds a newer one.
     """
     seen = -1
     while True:
@@ -65,7 +64,7 @@ def newest(names: SetNames) -> Metadata | None:
 
 
 def is_committed(names: SetNames, generation: int) -> bool:
-    """Whether a generation's metadata is there and whole."""
+    """Whether a generation is committed: its metadata exists and is complete."""
     content = _content(names.meta(generation))
     return content is not None and is_whole(content)
 

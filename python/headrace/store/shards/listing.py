@@ -1,4 +1,4 @@
-"""Which sets there are, by the names of files alone."""
+"""Listing of sets, by file names alone."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ if TYPE_CHECKING:
 
 
 def sets_in(directory: Path) -> list[str]:
-    """List the names of all sets in a directory, also of those never committed."""
+    """List the names of all sets in a directory, also of sets that were never committed."""
     with reading(str(directory)):
         found = {meta_file(name) for name in system.calls.list_directory(directory)}
     return sorted({each[0] for each in found if each is not None})
 
 
 def is_superseded(part: str) -> bool:
-    """Whether a part is of a generation to which there is a newer one."""
+    """Whether a part belongs to a generation with a newer one."""
     found = part_of_set(part)
     of = parts_directory(found[1].partition("/")[0]) if found else None
     if found is None or of is None:
@@ -34,7 +34,7 @@ def is_superseded(part: str) -> bool:
 
 
 def is_set(path: Path) -> bool:
-    """Whether `path` means a set: one has this name, or metadata is in the directory."""
+    """Whether `path` names a set, or a directory with metadata of sets."""
     if path.is_dir():
         return bool(sets_in(path))
     if path.exists():

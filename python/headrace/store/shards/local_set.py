@@ -29,33 +29,33 @@ class LocalSet:
 
     @property
     def text(self) -> str:
-        """How messages name the set."""
+        """The name of the set in messages."""
         return self.names.text
 
     @property
     def directory(self) -> Path:
-        """What the paths of its parts are below of."""
+        """The directory that the paths of parts are relative to."""
         return self.names.directory
 
     def at(self, path: str) -> str:
-        """Return where a file of the set is."""
+        """Return the path of a file of the set."""
         return str(self.directory / path)
 
     def committed(self) -> list[int]:
-        """List the numbers of all generations that have a metadata file, newest first."""
+        """List the numbers of all generations with a metadata file, newest first."""
         return generations.committed(self.names)
 
     def load(self, generation: int) -> Metadata | None:
-        """Return a generation's metadata; None if it was never committed, or is gone."""
+        """Return the metadata of a generation; None if it was never committed, or was removed."""
         return generations.load(self.names, generation)
 
     def newest(self) -> Metadata | None:
-        """Return the metadata of the set as it is now, None if it was never committed."""
+        """Return the metadata of the present generation; None if none was committed."""
         return generations.newest(self.names)
 
     def source(self, part: Part) -> Source:
-        """Return a part, which is a file below the directory with no link on the way."""
-        from headrace.store.files.source import expand  # it needs us
+        """Return a part: a regular file in the directory, without links in its path."""
+        from headrace.store.files.source import expand  # imports this module
 
         path = self.directory / part.path
         aside = self.names.superseded / part.path
@@ -82,7 +82,7 @@ class LocalSet:
                 raise BadSetError(str(path), f"{step.name} is not a directory")
 
     def vacuum(self, grace: float) -> list[int]:
-        """Remove what nobody needs; return the numbers of generations that are gone."""
+        """Remove files that no reader needs; return the numbers of the removed generations."""
         lock = lock_set(self.names)
         try:
             local.remove_dead(self.names)
@@ -95,11 +95,11 @@ class LocalSet:
 
 
 def _gone(path: Path) -> BadSetError:
-    return BadSetError(str(path), "the metadata names it, but it is not there")
+    return BadSetError(str(path), "the metadata names it, but it is missing")
 
 
 def find_local_set(path: Path, name: str | None) -> tuple[LocalSet, int | None]:
-    """Return the set that `path` means, and its generation if it says which."""
+    """Return the set that `path` names, and its generation if `path` names one."""
     names, pinned = _found(path, name)
     return LocalSet(names), pinned
 

@@ -1,4 +1,4 @@
-"""One writer of a set at a time."""
+"""The lock of a set: one writer at a time."""
 
 from __future__ import annotations
 
@@ -13,5 +13,5 @@ if TYPE_CHECKING:
 
 
 def lock_set(names: SetNames) -> FileLock:
-    """Take the right to write a set."""
+    """Take the lock of a set, or raise `SetLockedError`."""
     return FileLock(names.lock, partial(SetLockedError, names.text))

@@ -1,8 +1,8 @@
-"""The metadata of a set: what is in the file that commits a generation.
+"""The metadata of a set: the content of the file that commits a generation.
 
-It is plain data without a clock in it: the same records and options give the same
-bytes. Reading believes nothing: whoever wrote the file, every count must add up and
-every path lie where the parts of this set lie. Format: docs/formats/shards.md.
+It is plain data without times: the same records and options give the same bytes. Reading trusts
+nothing: every count must add up, and every path must be that of a part of this set. Format:
+docs/formats/shards.md.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ FORMAT = "jsonl-sharded"
 OFFSETS = {"version": 1, "format": "ckpt-blocks", "compression": "none"}
 
 LONGEST = 256 << 20
-"""The longest file that is read, which has about a million parts: it is held in memory."""
+"""Limit on the size of the file, for about a million parts: it is held in memory."""
 
 _LARGEST = (1 << 63) - 1
 _DIGEST = re.compile(r"xxh3:[0-9a-f]{16}")
@@ -38,7 +38,7 @@ _DIGEST = re.compile(r"xxh3:[0-9a-f]{16}")
 
 @dataclass(frozen=True, slots=True)
 class Compression:
-    """How all parts of a set are compressed."""
+    """The compression of all parts of a set."""
 
     codec: str
     level: int
@@ -47,7 +47,7 @@ class Compression:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What no part may exceed, None where nothing was asked for."""
+    """Limits on each part, None for no limit."""
 
     max_bytes: int | None = None
     max_records: int | None = None
@@ -56,10 +56,9 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One file; `path` is below the directory of the set, with ``/``.
+    """One file; `path` is relative to the directory of the set, with ``/``.
 
-    `partition` has the key and the value that all its records have, if the set is
-    partitioned.
+    `partition` is the key and the value of all its records, if the set is partitioned.
     """
 
     path: str
@@ -73,13 +72,13 @@ class Part:
 
     @property
     def ckpt(self) -> str:
-        """Where its block table is, below the directory of the set."""
+        """The path of its block table, relative to the directory of the set."""
         return self.path + names.SIDECAR
 
 
 @dataclass(frozen=True, slots=True)
 class Metadata:
-    """One generation of a set. `run` is whatever its writer wants to be remembered."""
+    """One generation of a set. `run` is an object of the writer, kept unchanged."""
 
     name: str
     generation: int
@@ -90,17 +89,17 @@ class Metadata:
 
     @property
     def total_records(self) -> int:
-        """Rows of all parts."""
+        """The rows of all parts."""
         return sum(part.records for part in self.parts)
 
     @property
     def total_bytes(self) -> int:
-        """Bytes of all parts on disk."""
+        """The bytes of all parts on disk."""
         return sum(part.bytes for part in self.parts)
 
     @property
     def total_logical_bytes(self) -> int:
-        """Bytes of all rows with their newlines."""
+        """The bytes of all rows with their newlines."""
         return sum(part.logical_bytes for part in self.parts)
 
 
@@ -183,7 +182,7 @@ def _part(part: Part) -> dict[str, object]:
 
 
 def decode(content: bytes, path: str, name: str, generation: int) -> Metadata:
-    """Return the metadata in a whole file, or raise what is wrong with it."""
+    """Return the metadata in a complete file, or raise the error in it."""
     try:
         return _Decoder(path, name, generation).decode(content)
     except InvalidJsonError as error:
@@ -191,7 +190,7 @@ def decode(content: bytes, path: str, name: str, generation: int) -> Metadata:
 
 
 class _Decoder:
-    """Checks what a file says of the set and the generation it is named for."""
+    """Checks the content of a file against the set and the generation in its name."""
 
     def __init__(self, path: str, name: str, generation: int) -> None:
         self._path = path
@@ -206,34 +205,34 @@ class _Decoder:
         self._require(
             has_checksum(content), "its checksum is wrong, so it was damaged or edited"
         )
-        told = self._object(parse(content), "the file")
-        version, kind = told.get("version"), told.get("format")
+        found = self._object(parse(content), "the file")
+        version, kind = found.get("version"), found.get("format")
         self._require(
             version == VERSION and type(version) is int,
             f"version {version!r}; this headrace reads version {VERSION}",
         )
         self._require(kind == FORMAT, f"format {kind!r} is not {FORMAT!r}")
-        compression = self._compression(told.get("compression"))
+        compression = self._compression(found.get("compression"))
         metadata = Metadata(
             self._name,
             self._generation,
             compression,
-            self._limits(told.get("limits")),
-            tuple(self._parts(told.get("parts"), compression)),
-            self._object(told["run"], "run") if "run" in told else None,
+            self._limits(found.get("limits")),
+            tuple(self._parts(found.get("parts"), compression)),
+            self._object(found["run"], "run") if "run" in found else None,
         )
-        self._check_sums(told, metadata)
+        self._check_sums(found, metadata)
         return metadata
 
-    def _check_sums(self, told: dict[str, Any], metadata: Metadata) -> None:
-        """Compare everything that is said twice: all of it must be as we would say it."""
+    def _check_sums(self, found: dict[str, Any], metadata: Metadata) -> None:
+        """Compare redundant values with the computed ones."""
         expected = _head(metadata)
         for key, value in expected.items():
             self._require(
-                key in told and _same(told[key], value),
-                f"{key} is {_json_or_repr(told.get(key))}, but should be {_json(value)}",
+                key in found and _same(found[key], value),
+                f"{key} is {_json_or_repr(found.get(key))}, but should be {_json(value)}",
             )
-        unknown = told.keys() - expected.keys() - {"parts", "crc32c"}
+        unknown = found.keys() - expected.keys() - {"parts", "crc32c"}
         self._require(not unknown, f"unknown keys: {', '.join(sorted(unknown))}")
 
     def _object(self, value: object, what: str) -> dict[str, Any]:
@@ -243,25 +242,25 @@ class _Decoder:
     def _number(self, value: object, what: str, least: int = 0) -> int:
         self._require(
             type(value) is int and least <= value <= _LARGEST,
-            f"{what} is {value!r}, not a whole number from {least} on",
+            f"{what} is {value!r}, not an integer of at least {least}",
         )
         return cast("int", value)
 
     def _compression(self, value: object) -> Compression:
-        told = self._object(value, "compression")
-        codec = told.get("codec")
+        found = self._object(value, "compression")
+        codec = found.get("codec")
         self._require(
             isinstance(codec, str) and codec in codecs(), f"unknown codec {codec!r}"
         )
-        level = told.get("level")
-        self._require(type(level) is int, f"level {level!r} is not a whole number")
-        block_bytes = self._number(told.get("blockBytes"), "blockBytes", 1)
+        level = found.get("level")
+        self._require(type(level) is int, f"level {level!r} is not an integer")
+        block_bytes = self._number(found.get("blockBytes"), "blockBytes", 1)
         return Compression(cast("str", codec), cast("int", level), block_bytes)
 
     def _limits(self, value: object) -> Limits:
-        told = self._object(value, "limits")
+        found = self._object(value, "limits")
         values = [
-            None if told.get(key) is None else self._number(told[key], key, 1)
+            None if found.get(key) is None else self._number(found[key], key, 1)
             for key in ("maxBytes", "maxRecords", "maxLogicalBytes")
         ]
         return Limits(*values)
@@ -272,44 +271,44 @@ class _Decoder:
         seen: set[str] = set()
         row = 0
         for number, each in enumerate(cast("Sequence[object]", value)):
-            told = self._object(each, f"part {number}")
-            path = self._part_path(told.get("path"), suffix)
-            self._require(path not in seen, f"{path} is there twice")
+            found = self._object(each, f"part {number}")
+            path = self._part_path(found.get("path"), suffix)
+            self._require(path not in seen, f"{path} is listed twice")
             seen.add(path)
-            part = self._part(path, told)
+            part = self._part(path, found)
             self._require(
                 part.first_row == row,
                 f"{path}: firstRow is {part.first_row}, but should be {row}",
             )
             self._require(
-                _same(told, _part(part)), f"{path}: its entry is not as it should be"
+                _same(found, _part(part)), f"{path}: its entry is not as it should be"
             )
             row += part.records
             yield part
 
-    def _part(self, path: str, told: dict[str, Any]) -> Part:
-        digest = told.get("digest")
+    def _part(self, path: str, found: dict[str, Any]) -> Part:
+        digest = found.get("digest")
         self._require(
             isinstance(digest, str) and _DIGEST.fullmatch(digest),
-            f"{path}: digest {digest!r} is none",
+            f"{path}: {digest!r} is no digest",
         )
         return Part(
             path=path,
-            records=self._number(told.get("records"), f"{path}: records", 1),
-            bytes=self._number(told.get("bytes"), f"{path}: bytes", 1),
+            records=self._number(found.get("records"), f"{path}: records", 1),
+            bytes=self._number(found.get("bytes"), f"{path}: bytes", 1),
             logical_bytes=self._number(
-                told.get("logicalBytes"), f"{path}: logicalBytes", 1
+                found.get("logicalBytes"), f"{path}: logicalBytes", 1
             ),
-            first_row=self._number(told.get("firstRow"), f"{path}: firstRow"),
-            blocks=self._number(told.get("blocks"), f"{path}: blocks", 1),
+            first_row=self._number(found.get("firstRow"), f"{path}: firstRow"),
+            blocks=self._number(found.get("blocks"), f"{path}: blocks", 1),
             digest=cast("str", digest),
-            partition=self._partition(path, told),
+            partition=self._partition(path, found),
         )
 
     def _part_path(self, value: object, suffix: str) -> str:
-        """Return a path if it is where a part of this set can be.
+        """Return a path if it can be that of a part of this set.
 
-        That is below the directory: no part of it is empty, ``.`` or ``..``.
+        It is relative to the directory, and no step of it is empty, ``.`` or ``..``.
         """
         self._require(isinstance(value, str), f"the path {value!r} is not text")
         path = cast("str", value)
@@ -327,13 +326,13 @@ class _Decoder:
         return path
 
     def _partition(
-        self, path: str, told: dict[str, Any]
+        self, path: str, found: dict[str, Any]
     ) -> tuple[str, str | None] | None:
         directories = path.split("/")[1:-1]
-        if "partition" not in told:
-            self._require(not directories, f"{path}: no partition is said")
+        if "partition" not in found:
+            self._require(not directories, f"{path}: its partition is missing")
             return None
-        partition = self._object(told["partition"], f"{path}: partition")
+        partition = self._object(found["partition"], f"{path}: partition")
         values = [
             (key, value)
             for key, value in partition.items()
@@ -342,20 +341,20 @@ class _Decoder:
         expected = [names.partition_name(key, value) for key, value in values]
         self._require(
             len(expected) == len(partition) == 1 and expected == directories,
-            f"{path}: lies in another partition than it says",
+            f"{path}: lies in another partition than its entry says",
         )
         return values[0]
 
 
-def _same(told: object, expected: object) -> bool:
+def _same(found: object, expected: object) -> bool:
     """Whether two values are equal as JSON: ``true`` is not 1, nor is ``1.0``."""
-    if isinstance(told, dict) and isinstance(expected, dict):
-        return told.keys() == expected.keys() and all(
-            _same(value, expected[key]) for key, value in told.items()
+    if isinstance(found, dict) and isinstance(expected, dict):
+        return found.keys() == expected.keys() and all(
+            _same(value, expected[key]) for key, value in found.items()
         )
-    if isinstance(told, list) and isinstance(expected, list):
-        return len(told) == len(expected) and all(map(_same, told, expected))
-    return type(told) is type(expected) and told == expected
+    if isinstance(found, list) and isinstance(expected, list):
+        return len(found) == len(expected) and all(map(_same, found, expected))
+    return type(found) is type(expected) and found == expected
 
 
 def _json_or_repr(value: object) -> str:

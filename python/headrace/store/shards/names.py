@@ -1,7 +1,7 @@
-"""What the files of a set are called.
+"""File names of a set.
 
-Only what has exactly such a name is ever written or removed; whatever else lies in
-the directory belongs to somebody else.
+Only files with exactly such names are ever written or removed; all other files in the directory
+belong to other programs.
 """
 
 from __future__ import annotations
@@ -59,38 +59,38 @@ class SetNames:
 
     @property
     def lock(self) -> Path:
-        """The file that one writer at a time has locked."""
+        """The lock file, for one writer at a time."""
         return self.directory / f".{self.name}.lock"
 
     def meta(self, generation: int) -> Path:
-        """Return the file whose appearance commits a generation."""
+        """Return the metadata file, which commits a generation."""
         return self.directory / meta_name(self.name, generation)
 
     def parts(self, generation: int) -> Path:
-        """Return the directory of a generation's files."""
+        """Return the directory of the parts of a generation."""
         return self.directory / parts_name(self.name, generation)
 
     def staging(self, token: str) -> Path:
-        """Return the directory in which the tasks of a job put their parts."""
+        """Return the staging directory of a job."""
         return self.directory / f".{self.name}.staging-{token}"
 
     @property
     def superseded(self) -> Path:
-        """The directory that has parts which no newest generation names, out of sight."""
+        """The hidden directory of parts that the newest generation does not name."""
         return self.directory / f".{self.name}.superseded"
 
     def places(self, generation: int) -> tuple[Path, Path]:
-        """Return where the files of a generation can be: before and after it was superseded."""
+        """Return the directories of a generation: before and after it was superseded."""
         return self.parts(generation), self.superseded / self.parts(generation).name
 
     @property
     def text(self) -> str:
-        """How messages name the set."""
+        """The name of the set in messages."""
         return str(self.directory / self.name)
 
 
 def part_of_set(location: str) -> tuple[SetNames, str] | None:
-    """Return the set that a file can be a part of, and its path there.
+    """Return the set that a file may be a part of, and its path in the set.
 
     >>> part_of_set("out/rows.parts-00000001/part-00000000.jsonl")[1]
     'rows.parts-00000001/part-00000000.jsonl'
@@ -118,7 +118,7 @@ def is_part_of_set(location: str) -> bool:
 
 
 def superseded_path(location: str) -> Path | None:
-    """Return where a part is when no newest generation names it, None if it is none.
+    """Return the path of a part after it was superseded, None if it is not a part.
 
     >>> str(superseded_path("out/rows.parts-00000001/part-00000000.jsonl"))
     'out/.rows.superseded/rows.parts-00000001/part-00000000.jsonl'
@@ -131,14 +131,14 @@ def check_name(name: object) -> str:
     """Return `name` if a set can have it."""
     if not isinstance(name, str) or not _VALID.fullmatch(name):
         raise UsageError(
-            f"{name!r} cannot be the name of a set; it has letters, digits, '.', '_' and "
-            "'-', at most 100, and begins with a letter or digit"
+            f"{name!r} cannot be the name of a set; use at most 100 letters, digits, '.', "
+            "'_' and '-', and begin with a letter or digit"
         )
     return name
 
 
 def meta_name(name: str, generation: int) -> str:
-    """Return what the file is called whose appearance commits a generation.
+    """Return the name of the metadata file of a generation.
 
     >>> meta_name("rows", 7), parts_name("rows", 7)
     ('rows.meta-00000007.json', 'rows.parts-00000007')
@@ -147,17 +147,17 @@ def meta_name(name: str, generation: int) -> str:
 
 
 def parts_name(name: str, generation: int) -> str:
-    """Return what the directory of a generation's files is called."""
+    """Return the name of the directory of parts of a generation."""
     return f"{name}.parts-{generation:08}"
 
 
 def probe_name(name: str) -> str:
-    """Return what the file is called by which an object store shows what it can do."""
+    """Return the name of the file that tests what an object store supports."""
     return f".{name}.probe"
 
 
 def meta_file(file_name: str) -> tuple[str, int] | None:
-    """Return set and generation that a metadata file is of.
+    """Return the set and the generation of a metadata file.
 
     >>> meta_file("rows.meta-00000007.json"), meta_file("model.meta-v1.json")
     (('rows', 7), None)
@@ -167,19 +167,19 @@ def meta_file(file_name: str) -> tuple[str, int] | None:
 
 
 def parts_directory(file_name: str) -> tuple[str, int] | None:
-    """Return set and generation that a directory of parts is of."""
+    """Return the set and the generation of a directory of parts."""
     match = _PARTS.fullmatch(file_name)
     return (match[1], int(match[2])) if match else None
 
 
 def meta_temporary(file_name: str) -> str | None:
-    """Return the set of which this is metadata that was never committed."""
+    """Return the set if the name is that of metadata that was never committed."""
     match = _META_TEMPORARY.fullmatch(file_name)
     return match[1] if match else None
 
 
 def staging_directory(file_name: str) -> str | None:
-    """Return the set to which a job writes that has its parts in this directory.
+    """Return the set if the name is that of a staging directory.
 
     >>> staging_directory(".rows.staging-0123456789abcdef")
     'rows'
@@ -189,17 +189,17 @@ def staging_directory(file_name: str) -> str | None:
 
 
 def attempt_name(task: int, token: str) -> str:
-    """Return the directory of one attempt at a task, in that of its job."""
+    """Return the name of the directory of an attempt, in the staging directory of its job."""
     return f"task-{task:08}-{token}"
 
 
 def is_attempt(file_name: str) -> bool:
-    """Whether it is the directory of an attempt."""
+    """Whether the name is that of the directory of an attempt."""
     return bool(_ATTEMPT.fullmatch(file_name))
 
 
 def is_ours(file_name: str) -> bool:
-    """Whether a file in a directory can be one of a set's, also of a dead writer's."""
+    """Whether a name may be that of a file of a set, also one left by a dead writer."""
     patterns = (
         *(_META, _PARTS, _LOCK, _META_TEMPORARY, _STAGING, _PROBE),
         _SUPERSEDED,
@@ -208,7 +208,7 @@ def is_ours(file_name: str) -> bool:
 
 
 def part_name(number: int, suffix: str) -> str:
-    """Return what a part is called.
+    """Return the name of a part.
 
     >>> part_name(3, ".zst")
     'part-00000003.jsonl.zst'
@@ -217,7 +217,7 @@ def part_name(number: int, suffix: str) -> str:
 
 
 def suffix(file_name: str) -> str:
-    """Return what of the name of a part says how it is compressed.
+    """Return the suffix of a part for its codec.
 
     >>> suffix("part-00000003.jsonl.zst")
     '.zst'
@@ -226,7 +226,7 @@ def suffix(file_name: str) -> str:
 
 
 def unique_part_name(file_name: str, token: str) -> str:
-    """Return what a part is called where others may have parts of its number.
+    """Return the name of a part if other parts may have its number.
 
     >>> unique_part_name("part-00000003.jsonl.zst", "0123456789abcdef")
     'part-00000003-0123456789abcdef.jsonl.zst'
@@ -236,18 +236,18 @@ def unique_part_name(file_name: str, token: str) -> str:
 
 
 def is_part(file_name: str, suffix: str) -> bool:
-    """Whether it is a part of the codec whose ending is `suffix`."""
+    """Whether the name is that of a part with the suffix of its codec."""
     fits = file_name.endswith(f".jsonl{suffix}")
     return fits and bool(_PART_FILE.fullmatch(file_name))
 
 
 def is_part_or_beside(file_name: str) -> bool:
-    """Whether it is a part, its sidecar, an index of it, or one of these in the making."""
+    """Whether the name is that of a part, its sidecar or index, or a temporary file of these."""
     return bool(_ANY_PART_FILE.fullmatch(file_name))
 
 
 def indexed_part(file_name: str) -> str | None:
-    """Return the part that a file is an index of, if it is.
+    """Return the part if the name is that of an index of one.
 
     >>> indexed_part("part-00000003.jsonl.zst.jnx.id"), indexed_part("a.jsonl.jnx")
     ('part-00000003.jsonl.zst', None)
@@ -258,7 +258,7 @@ def indexed_part(file_name: str) -> str | None:
 
 
 def is_partition(file_name: str) -> bool:
-    """Whether a directory among the parts is one of a partition."""
+    """Whether the name is that of the directory of a partition."""
     return bool(_PARTITION.fullmatch(file_name))
 
 

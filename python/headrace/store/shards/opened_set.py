@@ -1,7 +1,7 @@
-"""The parts of a set as one file: their rows stand one behind the other.
+"""An opened set: its parts as one file, one after the other.
 
-So whoever reads rows by position need not know of parts. A part is opened when it is needed, and
-let go when others are.
+Code that reads rows by offset does not need to know of parts. A part is opened when it is needed,
+and closed when others are.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ if TYPE_CHECKING:
     from headrace.store.shards.shard_set import ShardSet
 
 _MOST_OPEN = 32
-"""Parts that are open at a time."""
+"""Limit on open parts."""
 
 
 class OpenedSet(OpenedFile):
-    """The rows of a set by position, as long as its parts are what they were."""
+    """The rows of a set by offset, while its parts are unchanged."""
 
     def __init__(
         self, location: str, parts: Sequence[Part], sources: Sequence[Source]
@@ -46,11 +46,11 @@ class OpenedSet(OpenedFile):
         self._lock = Lock()
 
     def part_at(self, offset: int) -> int:
-        """Return the number of the part that has a byte."""
+        """Return the number of the part that contains a byte."""
         return bisect_right(self.starts, offset) - 1
 
     def end_of(self, part: int) -> int:
-        """Return the byte behind a part."""
+        """Return the offset after a part."""
         return self.starts[part] + self.parts[part].logical_bytes
 
     def _read_at(self, offset: int, length: int) -> bytes:
@@ -59,12 +59,12 @@ class OpenedSet(OpenedFile):
         part = self.part_at(offset)
         length = min(length, self.end_of(part) - offset)
         opened = self.opened_part(part)
-        # What is damaged is said to be so by the name of the part.
+        # Errors of a part name the part.
         with reading(opened.path):
             return opened.data.read_at(offset - self.starts[part], length)
 
     def opened_part(self, part: int) -> OpenedFile:
-        """Return a part, opened."""
+        """Return an opened part."""
         with self._lock:
             opened = self._open.pop(part, None)
             if opened is None:
@@ -75,15 +75,15 @@ class OpenedSet(OpenedFile):
             return opened
 
     def _opened_part(self, part: int) -> OpenedFile:
-        source, told = self.sources[part], self.parts[part].logical_bytes
+        source, expected = self.sources[part], self.parts[part].logical_bytes
         opened = OpenedFile(source, decoding=self.decoding, warn=False)
         if opened.codec != "none":
-            reason = (
-                "its blocks cannot be entered one by one; run `headrace shard check`"
-            )
+            reason = "its blocks cannot be read one by one; run `headrace shard check`"
             raise BadSetError(source.location, reason)
-        if opened.size != told:
-            reason = f"it has {opened.size} bytes of rows, but the metadata says {told}"
+        if opened.size != expected:
+            reason = (
+                f"it has {opened.size} bytes of rows, but the metadata says {expected}"
+            )
             raise BadSetError(source.location, reason)
         return opened
 
@@ -92,7 +92,7 @@ class OpenedSet(OpenedFile):
         return self.size, 0, 0
 
     def check(self) -> None:
-        """Raise if the parts that are open are not what they were."""
+        """Raise if an open part was changed."""
         with self._lock:
             opened = list(self._open.values())
         for part in opened:
@@ -100,6 +100,6 @@ class OpenedSet(OpenedFile):
 
 
 def open_set(shards: ShardSet) -> OpenedSet:
-    """Return the parts of a set, each found to be as long as it should be."""
+    """Open a set; raises if a part is missing or has another size than in the metadata."""
     sources = shards.sources()
     return OpenedSet(shards.path, shards.metadata.parts, sources)

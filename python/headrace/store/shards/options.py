@@ -1,4 +1,4 @@
-"""What a writer can be asked for, checked before anything is made."""
+"""Options of writers, checked before anything is written."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 _LARGEST = (1 << 63) - 1
 LARGEST_BLOCK = 256 << 20
-"""The longest block that the core enters, and so the longest line."""
+"""The longest block that the core can seek in, and so the longest line."""
 _MOST_THREADS = 1 << 10
 
 _SPELLED_OUT = {".gzip": "gzip", ".zstd": "zstd"}
@@ -38,12 +38,12 @@ _UNKNOWN_ENDINGS = (
     ".z",
     ".zip",
 )
-"""Of compressed files that are none of ours."""
+"""Suffixes of compressed files that headrace does not write."""
 
 
 @dataclass(frozen=True, slots=True)
 class PackOptions:
-    """How records become files; `max_depth` None: they are not checked."""
+    """Options for packing records into files; without `max_depth`, they are not checked."""
 
     compression: Compression
     suffix: str
@@ -53,7 +53,7 @@ class PackOptions:
     threads: int
 
     def packer(self) -> Packer:
-        """Return a packer that does it."""
+        """Return a packer with these options."""
         compression, limits = self.compression, self.limits
         try:
             return Packer(
@@ -82,7 +82,7 @@ def pack_options(
     max_depth: int,
     threads: int,
 ) -> PackOptions:
-    """Check what was asked for; what is possible only otherwise is warned of."""
+    """Check the options; warn of values that are out of range and adjusted."""
     info = _codec(codec)
     depth = whole_number("max_depth", max_depth, most=DEEPEST)
     chosen = PackOptions(
@@ -98,9 +98,7 @@ def pack_options(
         whole_number("threads", threads, most=_MOST_THREADS),
     )
     if limits.max_bytes is not None:
-        replace(
-            chosen, threads=1
-        ).packer()  # which refuses a limit that no file can keep
+        replace(chosen, threads=1).packer()  # raises for a limit that no file can keep
     return chosen
 
 
@@ -120,21 +118,23 @@ def limits(
 
 
 def run_facts(run: object) -> Mapping[str, object] | None:
-    """Return what a writer wants remembered as it will be read, if it can be."""
+    """Return the `run` object of a writer as it will be read back, or raise."""
     if run is None:
         return None
     try:
         text = json.dumps(run, ensure_ascii=False, allow_nan=False)
-        facts = parse(text.encode(), MAX_DEPTH - 1)  # it stands in an object
+        facts = parse(
+            text.encode(), MAX_DEPTH - 1
+        )  # one level for the enclosing object
     except (TypeError, ValueError, RecursionError, InvalidJsonError) as error:
         raise UsageError(f"run: it has no JSON: {error}") from None
     if not isinstance(facts, dict):
-        raise UsageError(f"run {run!r}: it is a dictionary")
+        raise UsageError(f"run {run!r}: must be a dictionary")
     return facts
 
 
 def codec_of(path: str) -> str:
-    """Return the codec that the ending of a file name asks for.
+    """Return the codec of the suffix of a file name.
 
     >>> codec_of("rows.jsonl.gz"), codec_of("rows.jsonl.zstd"), codec_of("rows.jsonl")
     ('gzip', 'zstd', 'none')
@@ -172,7 +172,7 @@ def _level(info: Codec, level: object) -> int:
     if level is None:
         return info.default_level
     if isinstance(level, bool) or not isinstance(level, int):
-        raise UsageError(f"level {level!r}: it is a whole number")
+        raise UsageError(f"level {level!r}: must be an integer")
     possible = min(max(level, info.least_level), info.most_level)
     if possible != level:
         span = f"{info.least_level} to {info.most_level}"
@@ -181,7 +181,7 @@ def _level(info: Codec, level: object) -> int:
 
 
 def _values(info: Codec, options: Mapping[str, object]) -> tuple[int, ...]:
-    """Return what was chosen, in the order of the codec's choices."""
+    """Return the values of the options of a codec, in their order."""
     known = [choice.name for choice in info.choices]
     for name in options:
         if name not in known:
@@ -190,13 +190,13 @@ def _values(info: Codec, options: Mapping[str, object]) -> tuple[int, ...]:
     values = [options.get(choice.name, choice.default) for choice in info.choices]
     for choice, value in zip(info.choices, values, strict=True):
         if not isinstance(value, int) or not 0 <= value <= choice.most:
-            reason = f"it can be from 0 to {choice.most}"
+            reason = f"must be from 0 to {choice.most}"
             raise UsageError(f"{choice.name} {value!r}: {reason}")
     return tuple(cast("int", value) for value in values)
 
 
 def _warn(message: str) -> None:
-    """Warn of something where our caller calls us, however deep that is."""
+    """Warn at the line of the caller outside headrace."""
     frame, level = sys._getframe(), 1
     while frame.f_back and frame.f_globals["__name__"].startswith("headrace."):
         frame, level = frame.f_back, level + 1

@@ -1,6 +1,6 @@
-"""Sets in an object store: which there are, and which generation is the set.
+"""Sets in an object store, and the newest generation of each.
 
-They have the names and the metadata of sets on a file system. Format and protocol:
+They have the file names and the metadata of sets on a file system. Format and protocol:
 docs/formats/shards.md.
 """
 
@@ -29,37 +29,37 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class RemoteSet:
-    """One set, by the URL of the directory that it is in, without ``/``, and its name."""
+    """One set, by the URL of its directory, without a final ``/``, and its name."""
 
     url: str
     name: str
 
     @property
     def text(self) -> str:
-        """How messages name the set."""
+        """The name of the set in messages."""
         return f"{self.url}/{self.name}"
 
     @property
     def store(self) -> ObjectDirectory:
-        """What its files are in."""
+        """The directory of its files."""
         return ObjectDirectory(self.url)
 
     def at(self, path: str) -> str:
-        """Return where a file of the set is."""
+        """Return the path of a file of the set."""
         return f"{self.url}/{path}"
 
     def meta(self, generation: int) -> str:
-        """Return the file whose appearance commits a generation."""
+        """Return the metadata file, which commits a generation."""
         return naming.meta_name(self.name, generation)
 
     def committed(self) -> list[int]:
-        """List the numbers of all generations that have a metadata file, newest first."""
+        """List the numbers of all generations with a metadata file, newest first."""
         found = map(naming.meta_file, self.store.names())
         numbers = (each[1] for each in found if each and each[0] == self.name)
         return sorted(numbers, reverse=True)
 
     def load(self, generation: int) -> Metadata | None:
-        """Return a generation's metadata; None if it was never committed, or is gone."""
+        """Return the metadata of a generation; None if it was never committed, or was removed."""
         file, store = self.meta(generation), self.store
         content = store.content(file, LONGEST + 1)
         if content is None or not is_whole(content):
@@ -69,10 +69,9 @@ class RemoteSet:
         return decode(content, store.at(file), self.name, generation)
 
     def newest(self) -> Metadata | None:
-        """Return the metadata of the set as it is now, None if it was never committed.
+        """Return the metadata of the present generation; None if none was committed.
 
-        A generation that vanishes meanwhile was superseded, so the next look finds a
-        newer one.
+        A generation that vanishes meanwhile was superseded, so the next attempt finds a newer one.
         """
         seen = -1
         while True:
@@ -85,26 +84,26 @@ class RemoteSet:
             seen = generations[0]
 
     def source(self, part: Part) -> Source:
-        """Return a part as it is now."""
-        from headrace.store.files.source import remote_file  # it needs us
+        """Pin a part in its present state."""
+        from headrace.store.files.source import remote_file  # imports this module
 
         try:
             return remote_file(self.at(part.path))
         except SourceNotFoundError:
-            reason = "the metadata names it, but it is not there"
+            reason = "the metadata names it, but it is missing"
             raise BadSetError(self.at(part.path), reason) from None
 
     def vacuum(self, grace: float) -> list[int]:
-        """Remove what nobody needs; return the numbers of generations that are gone."""
+        """Remove files that no reader needs; return the numbers of the removed generations."""
         from headrace.store.shards.vacuum.remote import vacuum
 
         return vacuum(self, grace)
 
 
 def is_remote_set(url: str) -> bool:
-    """Whether a URL can only mean a set: it ends with ``/``, or names metadata.
+    """Whether a URL can only name a set: it ends with ``/``, or names metadata.
 
-    Of the web, any URL may be a file, and nobody can list what is there.
+    On a web server, any URL may be a file, and directories cannot be listed.
 
     >>> is_remote_set("s3://bucket/set/"), is_remote_set("https://host/events/")
     (True, False)
@@ -115,7 +114,7 @@ def is_remote_set(url: str) -> bool:
 
 
 def may_be_set(url: str) -> bool:
-    """Whether a set is there, as far as can be seen, at a URL that is no file."""
+    """Whether there seems to be a set at a URL that is no file."""
     if _is_web(url) or has_magic(url):
         return False
     directory, _slash, name = url.rstrip("/").rpartition("/")
@@ -129,10 +128,10 @@ def _is_web(url: str) -> bool:
 
 
 def find_set(url: str, name: str | None = None) -> tuple[RemoteSet, int | None]:
-    """Return the set that a URL means, and its generation if it says which.
+    """Return the set that a URL names, and its generation if the URL names one.
 
-    A set is named as on a file system: by its directory, if there is one set in it or
-    `name` says which, by directory and name, or by its metadata.
+    A set is named as on a file system: by its directory, if there is one set in it or `name`
+    selects one, by directory and name, or by its metadata.
     """
     directory, _slash, last = url.rstrip("/").rpartition("/")
     if name is not None:
@@ -156,6 +155,6 @@ def find_set(url: str, name: str | None = None) -> tuple[RemoteSet, int | None]:
 
 
 def _sets_in(url: str) -> list[str]:
-    # What is above a bucket is no URL.
+    # The parent of a bucket is no URL.
     found = map(naming.meta_file, ObjectDirectory(url).names() if is_url(url) else ())
     return sorted({each[0] for each in found if each is not None})

@@ -1,4 +1,4 @@
-"""A set of shards as its readers see it: one generation, and the files it is made of."""
+"""A set of shards as its readers see it: one generation and its files."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ if TYPE_CHECKING:
 
 
 class ShardSet:
-    """The set in a directory, as it was committed last when this was made.
+    """The set in a directory, in the generation that was newest when the object was made.
 
-    `path` is the directory, if there is one set in it or `name` says which;
-    ``DIRECTORY/NAME``; or a metadata file, whose generation is then meant even if
-    there is a newer one. All of these can be URLs in an object store.
+    `path` is the directory, if there is one set in it or `name` selects one; ``DIRECTORY/NAME``;
+    or a metadata file, whose generation is used even if there is a newer one. All of these can be
+    URLs in an object store.
     """
 
     def __init__(self, path: str | os.PathLike[str], name: str | None = None) -> None:
         self._where, self._pinned = _found(os.fspath(path), name)
         self.metadata = self._load()
-        """What is known of the set: `headrace.store.shards.metadata.Metadata`."""
+        """The metadata of the set: `headrace.store.shards.metadata.Metadata`."""
 
     def __repr__(self) -> str:
         generation = self.metadata.generation
@@ -41,16 +41,16 @@ class ShardSet:
 
     @property
     def directory(self) -> Path:
-        """What the paths of its parts are below of, on a file system."""
+        """The directory that the paths of parts are relative to, on a file system."""
         if isinstance(self._where, LocalSet):
             return self._where.directory
         raise UsageError(
-            f"{self.path}: is in an object store; only of a set on a file system can be "
+            f"{self.path}: is in an object store; only a set on a file system can have "
             "indexes and copies"
         )
 
     def at(self, part: Part) -> str:
-        """Return where a part is."""
+        """Return the path or URL of a part."""
         return self._where.at(part.path)
 
     def _load(self) -> Metadata:
@@ -64,7 +64,7 @@ class ShardSet:
         return metadata
 
     def renew(self) -> None:
-        """Take the newest generation, unless it is the one that is known, or one was named."""
+        """Switch to the newest generation, unless the path named one."""
         if self._pinned is not None:
             return
         newest = max(self._where.committed(), default=0)
@@ -72,10 +72,9 @@ class ShardSet:
             self.metadata = self._load()
 
     def sources(self) -> list[Source]:
-        """Return the parts in order, each found to be as long as it should be.
+        """Return the parts in order; raises if one is missing or has another size.
 
-        If the generation is removed meanwhile, there is a newer one, which takes its
-        place here.
+        If the generation is removed meanwhile, this switches to the newer one.
         """
         while True:
             try:
@@ -87,7 +86,7 @@ class ShardSet:
                 self.metadata = newer
 
     def source(self, part: Part) -> Source:
-        """Return a part, found to be as long as it should be."""
+        """Return a part; raises if it is missing or has another size."""
         source = self._where.source(part)
         if source.size != part.bytes:
             reason = f"it has {source.size} bytes, but the metadata says {part.bytes}"
@@ -99,10 +98,10 @@ class ShardSet:
         return source
 
     def publish(self, url: str) -> str:
-        """Copy the set to an object store; return the URL of what commits it there.
+        """Copy the set to an object store; return the URL of the metadata that commits it there.
 
-        It becomes the next generation of the set of its name at `url`. Whoever reads that
-        sees the one before until all of this one is there.
+        It becomes the next generation of the set with this name at `url`. Readers of that set see
+        the previous generation until the copy is complete.
         """
         from headrace.store.shards.job.publish import publish
 
@@ -111,10 +110,10 @@ class ShardSet:
     def vacuum(self, grace: float = GRACE) -> list[int]:
         """Remove generations that were superseded `grace` seconds ago; return their numbers.
 
-        What dead writers left is removed as well, and what jobs of Spark have put aside
-        that did nothing for a day. Nobody may be writing the set, but for such jobs. In an
-        object store, what was uploaded a week ago and is in no generation is removed, and
-        anybody may be writing.
+        Leftovers of dead writers are removed as well, and parts that Spark jobs have staged which
+        did nothing for a day. Only such jobs may write the set meanwhile. In an object store,
+        files that were uploaded a week ago and are in no generation are removed, and any writer
+        may be active.
         """
         return self._where.vacuum(seconds_of_grace(grace))
 

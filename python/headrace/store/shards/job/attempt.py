@@ -1,7 +1,7 @@
-"""One attempt at a task of a job: whole parts, put aside where nobody else writes.
+"""One attempt at a task of a job: whole parts are staged in its own directory.
 
-`Attempt` is the place of those that are put aside in a directory, `RemoteAttempt` of those that
-are uploaded; whoever writes them is an `AttemptWriter` in both cases.
+`Attempt` is the staging directory of an attempt, `RemoteAttempt` the upload to an object store; an
+`AttemptWriter` writes to both.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ NOTHING = "the set is as it was"
 
 @contextmanager
 def writing(path: Path) -> Iterator[None]:
-    """Raise what the operating system says about `path` as an error of ours."""
+    """Raise an error of the operating system about `path` as `UnwritableError`."""
     try:
         yield
     except HeadraceError:
@@ -45,7 +45,7 @@ def writing(path: Path) -> Iterator[None]:
 
 
 class Attempt:
-    """The place of one attempt's parts."""
+    """The staging directory of one attempt."""
 
     def __init__(self, staging: Path, task: int) -> None:
         self.root = staging
@@ -53,15 +53,15 @@ class Attempt:
         self._directories: set[Path] = set()
 
     def writing(self, path: Path | None = None) -> AbstractContextManager[None]:
-        """Raise what the operating system says about `path` as an error of ours."""
+        """Raise an error of the operating system about `path` as `UnwritableError`."""
         return writing(path or self.path)
 
     def directory(self, partition: str | None = None) -> Path:
-        """Return the directory of its parts, or those of a partition; make it if need be."""
+        """Return the directory for parts, or for parts of a partition; create it if needed."""
         if not self._directories and not self.root.is_dir():
             reason = (
-                "what the job had made is not there: the job is over, or the directory "
-                "is not the same on every machine"
+                "the staging directory of the job is missing: the job is over, or the "
+                "directory is not the same on every machine"
             )
             raise UnwritableError(str(self.root), reason, NOTHING)
         wanted = (
@@ -74,21 +74,21 @@ class Attempt:
         return wanted[-1]
 
     def keep(self, path: Path, shard: Shard) -> str:
-        """Give a part that is whole its block table; return its path."""
+        """Write the block table of a finished part; return the path of the part."""
         write_block_table(path, shard)
         return path.relative_to(self.root).as_posix()
 
     def close(self) -> None:
-        """Be done: what was put aside stays."""
+        """Do nothing: staged parts stay."""
 
     def discard(self) -> None:
-        """Remove what was put aside."""
+        """Remove staged parts."""
         with suppress(OSError):
             local.remove_parts(self.path, self.root)
 
 
 class AttemptWriter(PartsWriter["tuple[Part, ...]"]):
-    """Writes what one attempt at a task is given; closed, it has put whole parts aside."""
+    """Writes the records of one attempt at a task; `close` returns the staged parts."""
 
     def __init__(
         self,

@@ -1,9 +1,8 @@
-"""One generation in the making: from the lock to the commit, or to nothing.
+"""Commit of a generation on a file system, under the lock of the set.
 
-Readers see a generation when its metadata has its name, which happens in one instant
-and only once everything that it names is durable. Until then all that was made can be
-taken back, and is: the set that was there, the directories, even the lock file are
-then as they were. Protocol: docs/formats/shards.md.
+Readers see a generation when its metadata is renamed, which is atomic and happens when everything
+that it names is durable. Until then, all changes are undone on failure: the old set, the
+directories, even the lock file are then as they were. Protocol: docs/formats/shards.md.
 """
 
 from __future__ import annotations
@@ -41,7 +40,7 @@ if TYPE_CHECKING:
     from headrace.store.shards.metadata import Metadata
 
 TRIES = 100
-"""How often a directory may vanish while we begin to use it."""
+"""Limit on attempts to use a directory that vanishes meanwhile."""
 
 
 class Generation:
@@ -76,7 +75,7 @@ class Generation:
         for _ in range(TRIES):
             with suppress(FileNotFoundError):
                 make_directories(self.names.directory, self._made)
-                # Gone again if a writer of another set takes back what it made.
+                # A writer of another set that fails removes the directory that it made.
                 return lock_set(self.names)
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
 
@@ -86,7 +85,7 @@ class Generation:
         self._had_set = bool(numbers)
         self.number = max(numbers, default=0) + 1
         while any(map(os.path.lexists, self.names.places(self.number))):
-            self.number += 1  # somebody else's files are in there
+            self.number += 1  # it has files of another program
 
     def _numbers(self) -> list[int]:
         there = self.names.directory.exists()
@@ -94,12 +93,12 @@ class Generation:
 
     @property
     def root(self) -> Path:
-        """What the paths of its parts are below of."""
+        """The directory that the paths of parts are relative to."""
         return self.names.directory
 
     @property
     def left(self) -> str:
-        """What readers find when the generation comes to nothing."""
+        """The state that readers find if the generation fails."""
         if self._committed:
             return "the new set is in place, but a power failure may undo it"
         if self._had_set:
@@ -108,7 +107,7 @@ class Generation:
 
     @contextmanager
     def writing(self, path: Path | None = None) -> Iterator[None]:
-        """Raise what the operating system says about `path` as an error of ours."""
+        """Raise an error of the operating system about `path` as `UnwritableError`."""
         try:
             yield
         except HeadraceError:
@@ -119,23 +118,23 @@ class Generation:
             raise UnwritableError(os.fspath(where), reason, self.left) from error
 
     def directory(self, partition: str | None = None) -> Path:
-        """Return the directory of its parts, or those of a partition; make it if need be."""
+        """Return the directory for parts, or for parts of a partition; create it if needed."""
         parts = self.names.parts(self.number)
         wanted = [parts] if partition is None else [parts, parts / partition]
         for each in wanted:
             if each not in self._directories:
-                # Remembered first: an interrupt must not leave one that is not.
+                # Recorded first: an interrupt must not leave an unrecorded directory.
                 self._directories.add(each)
                 system.calls.make_directory(each)
         return wanted[-1]
 
     def keep(self, path: Path, shard: Shard) -> str:
-        """Give a part that is whole its block table; return its path."""
+        """Write the block table of a finished part; return the path of the part."""
         write_block_table(path, shard)
         return path.relative_to(self.root).as_posix()
 
     def refuse_emptying(self) -> None:
-        """Raise if readers would find no rows where there are some."""
+        """Raise if an empty generation would replace a set with rows."""
         newest = None
         with suppress(BadSetError):
             newest = generations.newest(self.names) if self._had_set else None
@@ -143,7 +142,7 @@ class Generation:
             raise EmptySetError(self.names.text, newest.total_records)
 
     def commit(self, metadata: Metadata) -> None:
-        """Make everything durable, then let readers see it; remove what is long superseded."""
+        """Make everything durable and commit; remove old superseded generations."""
         meta = self.names.meta(self.number)
         with self.writing(meta):
             for directory in sorted(self._directories):
@@ -155,7 +154,7 @@ class Generation:
         with self.writing(meta):
             system.calls.sync_directory(self.names.directory)
         with suppress(OSError, HeadraceError):
-            # It is committed; what cannot be removed now is removed another time.
+            # The set is committed; a later commit removes what cannot be removed now.
             local.remove_superseded(self.names, self.grace)
         with suppress(OSError, HeadraceError):
             local.hide_superseded(self.names)
@@ -175,7 +174,7 @@ class Generation:
             except OSError as error:
                 if error.errno not in NO_LINKS:
                     raise
-                # Empty metadata takes the name, but commits nothing yet.
+                # Empty metadata reserves the name, but commits nothing yet.
                 os.close(system.calls.create(meta))
                 system.calls.rename(new.temporary, meta)
                 self._committed = True
@@ -183,12 +182,12 @@ class Generation:
             holder = f"another process, which has committed generation {self.number},"
             raise SetLockedError(self.names.text, holder) from None
         finally:
-            # It may stay: the next writer removes what is left of such a name.
+            # It may stay: the next writer removes leftovers of this name.
             with suppress(OSError):
                 new.discard()
 
     def discard(self) -> None:
-        """Take back everything, unless it was committed, or is that of our parent."""
+        """Undo everything, unless it was committed, or belongs to the parent of a forked process."""
         if os.getpid() != self._pid:
             return
         if self._lock is not None and self.number:
@@ -208,12 +207,12 @@ class Generation:
         remove_directories(self._made)
 
     def __del__(self) -> None:
-        with suppress(AttributeError):  # it was not even begun
+        with suppress(AttributeError):  # the constructor was interrupted
             self.discard()
 
 
 def refuse_foreign(directory: Path) -> None:
-    """Raise unless a set can live in `directory`: it is new, empty, or has sets already."""
+    """Raise unless `directory` can contain a set: it is new, empty, or has sets."""
     try:
         found = set(system.calls.list_directory(directory))
     except FileNotFoundError:

@@ -1,7 +1,7 @@
-"""A set that a job writes in a directory of a file system, which all its tasks see.
+"""The home of a job in a directory of a file system that all tasks share.
 
-Attempts put parts aside in the directory of their job; whoever commits has the lock of the
-set, and gives them second names.
+Attempts stage parts in the directory of their job; the commit holds the lock of the set, and links
+them into the generation.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ if TYPE_CHECKING:
 
 
 class TakingGeneration(Generation):
-    """The next generation of a set, which takes what attempts have put aside."""
+    """The next generation of a set, made of staged parts."""
 
     def __init__(self, names: SetNames, staging: Path, grace: float) -> None:
         super().__init__(names.directory, names.name, grace)
         self._staging = staging
 
     def take(self, parts: Iterable[Part]) -> list[Part]:
-        """Give parts, which are ordered by their partitions, their names in the generation."""
+        """Link parts, ordered by partition, into the generation."""
         numbers: dict[str | None, int] = {}
         taken = []
         for part in parts:
@@ -60,7 +60,7 @@ class TakingGeneration(Generation):
 
 @dataclass(frozen=True, slots=True)
 class DirectoryHome:
-    """One set, and the directory in which one job puts parts aside."""
+    """One set, and the staging directory of one job."""
 
     names: SetNames
     staging: Path
@@ -69,48 +69,48 @@ class DirectoryHome:
 
     @property
     def token(self) -> str:
-        """What no other job has."""
+        """The unique part of the name of the staging directory."""
         return self.staging.name
 
     def refuse_foreign(self) -> None:
-        """Raise unless a set can live there."""
+        """Raise unless the directory can contain a set."""
         refuse_foreign(self.names.directory)
 
     def newest(self) -> Metadata | None:
-        """Return the metadata of the set as it is now, None if it was never committed."""
+        """Return the metadata of the present generation; None if none was committed."""
         there = self.names.directory.exists()
         return generations.newest(self.names) if there else None
 
     def begun(self, _current: Metadata | None, *, shared: bool) -> DirectoryHome:
-        """Make the directory for parts; it may be there if it is `shared` by jobs."""
+        """Create the staging directory; it may exist if jobs have `shared` it."""
         with writing(self.staging):
             return replace(self, made=tuple(_make(self.staging, exist_ok=shared)))
 
     def attempt(self, task: int) -> Attempt:
-        """Give an attempt at a task a place of its own."""
+        """Begin an attempt at a task, with a new directory."""
         return Attempt(self.staging, task)
 
     def generation(self) -> TakingGeneration:
-        """Begin the next generation; nobody else does until it is committed or discarded."""
+        """Begin the next generation, and hold the lock until it is committed or discarded."""
         return TakingGeneration(self.names, self.staging, self.grace)
 
     def drop(self, parts: Iterable[Part]) -> None:
-        """Leave parts that will not be committed to `close`."""
+        """Do nothing: `close` removes parts that will not be committed."""
 
     def close(self) -> None:
-        """Remove what was put aside, and nothing else."""
+        """Remove staged parts."""
         with suppress(OSError):
             local.remove_staging(self.staging)
         remove_directories(list(self.made))
 
 
 def _make(staging: Path, *, exist_ok: bool) -> list[Path]:
-    """Make a directory; return those above it that were missing."""
+    """Create a directory and its parents; return the created parents."""
     made: list[Path] = []
     for _ in range(TRIES):
         with suppress(FileNotFoundError):
             make_directories(staging.parent, made)
-            # Gone again if a job or writer that failed takes back what it made.
+            # A job or writer that fails removes the directories that it made.
             try:
                 system.calls.make_directory(staging)
             except FileExistsError:
@@ -120,16 +120,16 @@ def _make(staging: Path, *, exist_ok: bool) -> list[Path]:
     raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
 
 
-def _take(aside: Path, path: Path, size: int) -> None:
-    """Give a part, and its sidecar, a name in the generation."""
-    found = aside.lstat().st_size
+def _take(staged: Path, path: Path, size: int) -> None:
+    """Link a part and its sidecar into the generation."""
+    found = staged.lstat().st_size
     if found != size:
         reason = f"its task wrote {size} bytes, but it has {found}"
-        raise UnwritableError(str(aside), reason, NOTHING)
+        raise UnwritableError(str(staged), reason, NOTHING)
     for suffix in ("", naming.SIDECAR):
-        source, target = (each.with_name(each.name + suffix) for each in (aside, path))
+        source, target = (each.with_name(each.name + suffix) for each in (staged, path))
         try:
-            # A second name: if another job commits first, all of this is done again.
+            # A link: if another job commits first, this is repeated.
             system.calls.link(source, target)
         except OSError as error:
             if error.errno not in NO_LINKS:

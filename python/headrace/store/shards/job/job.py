@@ -1,11 +1,10 @@
-"""A set that many processes write: a job, its tasks, and attempts at them.
+"""Jobs: many processes write one set, in tasks and attempts at them.
 
-Each *attempt* at a task puts whole parts aside, where nobody else writes, and
-tells the job of them as plain data. The job takes those of one attempt at each task into
-the next generation and commits it: only then does a reader see any of it, and a task
-that was tried twice, or a job that failed, leaves nothing. Nothing is held open and no lock
-is held meanwhile, so several jobs can write the same set; their commits come one after the
-other. Protocol: docs/formats/shards.md.
+Each *attempt* at a task stages whole parts in its own directory, and returns them to the job as
+plain data. The job takes the parts of one attempt at each task into the next generation and
+commits it: only then does a reader see any of it, and a repeated task, or a failed job, leaves
+nothing. No file is open and no lock is held meanwhile, so several jobs can write the same set;
+their commits are serial. Protocol: docs/formats/shards.md.
 """
 
 from __future__ import annotations
@@ -44,15 +43,15 @@ if TYPE_CHECKING:
     Remember: TypeAlias = Callable[[Mapping[str, object]], Mapping[str, object]]
 
 PATIENCE = 300.0
-"""Seconds that a job waits for others who are committing, or writing, the same set."""
+"""Seconds that a job waits for other writers of the same set."""
 
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """One job, as plain data that its tasks get as well.
+    """One job, as plain data that is sent to its tasks.
 
-    It appends to the set unless it is to `overwrite` it. If `job_id` is one of those
-    that have made the set what it is, the job is `done`, and need not be run.
+    It appends to the set, or with `overwrite` replaces it. If the set has the rows of `job_id`
+    already, the job is `done`, and need not run.
     """
 
     home: Home
@@ -73,12 +72,11 @@ class Job:
         remember: Remember | None = None,
         batch: Batch | None = None,
     ) -> Metadata:
-        """Make the set of what these attempts have put aside, one of each task in order.
+        """Commit the parts of these attempts, one of each task in order.
 
-        Somebody who commits at the same time is waited for; if another job was first,
-        this one appends to, or replaces, what that has made. `remember` is given what is
-        remembered of the jobs before, and returns what is to be of this one and those.
-        `batch`: it is that of a stream, and if the set has it, nothing is done.
+        The commit waits for other commits; if another job was first, this one appends to, or
+        replaces, its generation. `remember` maps the `run` entry of the previous metadata to that
+        of the new one. `batch`: the batch of a stream; if the set has it, nothing is done.
         """
         parts = sorted(
             (part for attempt in attempts for part in attempt), key=_directory
@@ -86,7 +84,7 @@ class Job:
         try:
             metadata = self._committed(parts, remember or dict, batch)
         except UncertainCommitError:
-            raise  # readers may see them
+            raise  # readers may see the parts
         except Exception:
             self.home.drop(parts)
             raise
@@ -97,7 +95,7 @@ class Job:
     def _committed(
         self, parts: Sequence[Part], remember: Remember, batch: Batch | None
     ) -> Metadata:
-        """Commit as soon as nobody else does."""
+        """Commit, after other commits."""
         deadline = time.monotonic() + PATIENCE
         while True:
             try:
@@ -105,7 +103,9 @@ class Job:
             except SetLockedError:
                 if time.monotonic() > deadline:
                     raise
-            time.sleep(random.uniform(0.01, 0.2))  # so that two do not meet again
+            time.sleep(
+                random.uniform(0.01, 0.2)
+            )  # so that two writers do not collide again
 
     def _commit(
         self, parts: Sequence[Part], remember: Remember, batch: Batch | None
@@ -128,8 +128,8 @@ class Job:
         return metadata
 
     def has(self, batch: Batch, current: Metadata | None) -> bool:
-        """Whether the set has a batch; raise if that does not follow those it has."""
-        # Where all is replaced, nothing need be there before.
+        """Whether the set has a batch; raises if the batch does not follow the last one."""
+        # A job that replaces the set needs no earlier batch.
         run = None if current is None else current.run
         return not self.overwrite and batch.is_in(self.home.names.text, run)
 
@@ -161,11 +161,11 @@ class Job:
         )
 
     def drop(self, parts: Iterable[Part]) -> None:
-        """Remove what attempts have told of, of a job that has not come to commit."""
+        """Remove the parts of attempts, of a job that did not commit."""
         self.home.drop(parts)
 
     def close(self) -> None:
-        """Remove what was put aside, and nothing else: that is all there is of a failed job."""
+        """Remove staged parts; a failed job leaves nothing else."""
         self.home.close()
 
 
@@ -180,13 +180,12 @@ def begin(
     token: str | None = None,
     grace: float | None = None,
 ) -> Job:
-    """Make a job, and where its tasks put their parts.
+    """Begin a job, and create the staging directory of its tasks.
 
-    `place` is a directory, or the URL of one in an object store.
-    `options` is given the set that is appended to, if there is one.
-    Jobs with the same `token`, sixteen digits, put parts into the same directory: of several,
-    one is at work at a time.
-    Generations of a directory that were superseded `grace` seconds ago are removed.
+    `place` is a directory, or the URL of one in an object store. `options` is called with the set
+    that is appended to, if there is one. Jobs with the same `token`, sixteen digits, share a
+    staging directory, so only one of them may run at a time. Generations of a directory that were
+    superseded `grace` seconds ago are removed.
     """
     home = _home(place, naming.check_name(name), token, grace)
     home.refuse_foreign()
@@ -212,7 +211,7 @@ def _home(place: Path | str, name: str, token: str | None, grace: float | None) 
 
 
 def current_set(home: Home, *, overwrite: bool) -> Metadata | None:
-    """Return what is there; if it is damaged, it can only be overwritten."""
+    """Return the present set; a damaged set can only be overwritten."""
     try:
         return home.newest()
     except BadSetError:
@@ -222,7 +221,7 @@ def current_set(home: Home, *, overwrite: bool) -> Metadata | None:
 
 
 def is_done(current: Metadata, job_id: str | None) -> bool:
-    """Whether the rows of this job are among those of the set."""
+    """Whether the set has the rows of this job."""
     return job_id is not None and job_id in _job_ids(current.run or {})
 
 
@@ -237,7 +236,7 @@ def refuse_mixture(
     compression: Compression,
     partition_by: str | None,
 ) -> None:
-    """Raise unless parts written in this way can stand beside those that are there."""
+    """Raise if parts with these options cannot be in one set with the present parts."""
     codec = current.compression.codec
     if codec != compression.codec:
         raise UsageError(
@@ -251,12 +250,12 @@ def refuse_mixture(
     if key != partition_by:
         there = "not partitioned" if key is None else f"partitioned by {key}"
         raise UsageError(
-            f"{target}: is {there}; append in the same way, or overwrite the set"
+            f"{target}: is {there}; append with the same options, or overwrite the set"
         )
 
 
 def _wider(one: Limits, other: Limits) -> Limits:
-    """Return limits that hold for the parts of both."""
+    """Return limits that hold for both."""
     several = (
         (one.max_bytes, other.max_bytes),
         (one.max_records, other.max_records),
@@ -266,5 +265,5 @@ def _wider(one: Limits, other: Limits) -> Limits:
 
 
 def _directory(part: Part) -> str:
-    """Return the directory of a part in its generation: a set has its rows in that order."""
+    """Return the directory of a part in its generation, by which parts are ordered."""
     return (part.partition and naming.partition_name(*part.partition)) or ""

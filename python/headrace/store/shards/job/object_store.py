@@ -1,7 +1,7 @@
-"""A set that a job writes in an object store, without a directory that all its tasks see.
+"""The home of a job in an object store, without a directory that all tasks share.
 
-Attempts upload parts under names of their own; whoever commits creates the metadata that
-names them, if nobody else has created it. Nothing is ever renamed.
+Attempts upload parts under unique names; the commit creates the metadata that names them, if it
+does not exist yet. Nothing is ever renamed.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class RemoteHome:
-    """One set; parts are put among those of generation `number`, which need not become theirs."""
+    """One set; parts are uploaded beside those of generation `number`."""
 
     names: RemoteSet
     number: int = 1
@@ -32,31 +32,31 @@ class RemoteHome:
     token: str = field(default_factory=lambda: os.urandom(8).hex())
 
     def refuse_foreign(self) -> None:
-        """Raise nothing: a set can live beside anything else."""
+        """Do nothing: a set in an object store can be beside any other files."""
 
     def newest(self) -> Metadata | None:
-        """Return the metadata of the set as it is now, None if it was never committed."""
+        """Return the metadata of the present generation; None if none was committed."""
         return self.names.newest()
 
     def begun(self, current: Metadata | None, *, shared: bool) -> RemoteHome:  # noqa: ARG002
-        """Raise unless the store can do what a commit needs, before tasks do their work."""
+        """Raise, before any task runs, unless the store supports commits."""
         self.names.store.refuse_unless_creating(naming.probe_name(self.names.name))
-        # The one that is committed has this number or a higher one.
+        # The committed generation has this number or a higher one.
         return replace(self, number=1 if current is None else current.generation + 1)
 
     def attempt(self, _task: int) -> RemoteAttempt:
-        """Give an attempt at a task a place of its own."""
+        """Begin an attempt at a task, with a new directory."""
         return RemoteAttempt(self.names, self.number)
 
     def generation(self) -> RemoteGeneration:
-        """Begin the next generation; others may as well, and one of them commits it."""
+        """Begin the next generation; of several jobs, one commits it."""
         return RemoteGeneration(self.names, self.since, self.number)
 
     def drop(self, parts: Iterable[Part]) -> None:
-        """Remove parts that will not be committed, as far as that can be done."""
+        """Remove parts that will not be committed, as far as possible."""
         store = self.names.store
         for part in parts:
             store.remove(part.path)
 
     def close(self) -> None:
-        """Be done: the job has put nothing aside that `drop` does not know of."""
+        """Do nothing: `drop` has removed all staged parts."""

@@ -1,6 +1,6 @@
-"""A set as a whole in an object store: written by one, read by many, never half.
+"""Publish: copy a whole set to an object store.
 
-It is uploaded and committed as the parts of a job are. Protocol: docs/formats/shards.md.
+The parts are uploaded and committed as those of a job. Protocol: docs/formats/shards.md.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ if TYPE_CHECKING:
     from headrace.store.shards.shard_set import ShardSet
 
 _TRIES = 100
-"""How many others may commit at the same time."""
+"""Limit on attempts to commit while other writers commit."""
 
 
 def publish(shards: ShardSet, url: str) -> str:
     """Copy a set to an object store as its next generation there; return its metadata."""
-    shards.sources()  # raises unless each is there, and as long as it should be
+    shards.sources()  # raises if a part is missing or has another size
     names = RemoteSet(url.rstrip("/"), shards.metadata.name)
     names.store.refuse_unless_creating(naming.probe_name(names.name))
     home = RemoteHome(names, max(names.committed(), default=0) + 1)
@@ -40,7 +40,7 @@ def publish(shards: ShardSet, url: str) -> str:
     try:
         committed = _committed(shards, home, parts)
     except UncertainCommitError:
-        raise  # readers may see them
+        raise  # readers may see the parts
     except Exception:
         attempt.discard()
         raise
@@ -48,7 +48,7 @@ def publish(shards: ShardSet, url: str) -> str:
 
 
 def _committed(shards: ShardSet, home: RemoteHome, parts: list[Part]) -> int:
-    """Commit parts as soon as nobody else commits; return the number of the generation."""
+    """Commit parts, after other writers; return the number of the generation."""
     for _ in range(_TRIES):
         generation = home.generation()
         taken = tuple(generation.take(parts))
@@ -56,10 +56,12 @@ def _committed(shards: ShardSet, home: RemoteHome, parts: list[Part]) -> int:
         try:
             generation.commit(replace(shards.metadata, generation=number, parts=taken))
         except SetLockedError:
-            time.sleep(random.uniform(0.01, 0.2))  # so that two do not meet again
+            time.sleep(
+                random.uniform(0.01, 0.2)
+            )  # so that two writers do not collide again
         else:
             return number
-    raise SetLockedError(home.names.text, "many others who write it")
+    raise SetLockedError(home.names.text, "many other writers")
 
 
 def _uploaded(shards: ShardSet, attempt: RemoteAttempt) -> list[Part]:
@@ -67,7 +69,7 @@ def _uploaded(shards: ShardSet, attempt: RemoteAttempt) -> list[Part]:
     parts: list[Part] = []
     numbers: Counter[str] = Counter()
     for part in shards.metadata.parts:
-        # Parts of several generations come into one directory.
+        # Parts of several generations are copied into one directory.
         _old, *partition, file = part.path.split("/")
         directory = "/".join(partition)
         name = naming.part_name(numbers[directory], naming.suffix(file))

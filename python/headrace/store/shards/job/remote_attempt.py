@@ -1,7 +1,7 @@
 """One attempt at a task of a job that writes to an object store.
 
-A part is written on this machine and uploaded when it is whole, under a name that nobody
-else has: of all that attempts upload, readers see only what metadata names.
+A part is written on this machine and uploaded when it is complete, under a unique name: readers see
+only the parts that metadata names.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class RemoteAttempt:
-    """The place of one attempt's parts: they are put among those of generation `number`."""
+    """The parts of one attempt, which are uploaded beside those of generation `number`."""
 
     def __init__(self, names: RemoteSet, number: int) -> None:
         self._store = names.store
@@ -34,11 +34,11 @@ class RemoteAttempt:
         self._uploaded: list[str] = []
 
     def writing(self, path: Path | None = None) -> AbstractContextManager[None]:
-        """Raise what the operating system says about `path` as an error of ours."""
+        """Raise an error of the operating system about `path` as `UnwritableError`."""
         return writing(path or Path(tempfile.gettempdir()))
 
     def directory(self, partition: str | None = None) -> Path:
-        """Return where parts, or those of a partition, are written before they are uploaded."""
+        """Return the local directory for parts, or for parts of a partition."""
         if self._scratch is None:
             self._scratch = Path(tempfile.mkdtemp(prefix="headrace-"))
         wanted = self._scratch / (partition or "")
@@ -46,7 +46,7 @@ class RemoteAttempt:
         return wanted
 
     def keep(self, path: Path, shard: Shard) -> str:
-        """Upload a part that is whole, and let go of it here; return its path there."""
+        """Upload a finished part and remove the local file; return its path in the set."""
         assert self._scratch is not None
         inside = path.relative_to(self._scratch).as_posix()
         uploaded = self.upload(path, inside, shard.bytes)
@@ -54,23 +54,23 @@ class RemoteAttempt:
         return uploaded
 
     def upload(self, path: Path, inside: str, size: int) -> str:
-        """Upload a part that is `inside` of the set by this name; return its path there."""
+        """Upload a part with the path `inside` the set; return its unique path in the set."""
         *partition, file = inside.split("/")
         unique = naming.unique_part_name(file, self._token)
         name = "/".join([self._parts, *partition, unique])
-        # Noted first: an interrupt must not leave one that nobody knows of.
+        # Recorded first: an interrupt must not leave an unrecorded upload.
         self._uploaded.append(name)
         self._store.upload(path, name, size)
         return name
 
     def close(self) -> None:
-        """Be done: what was uploaded stays."""
+        """Do nothing: uploaded parts stay."""
         scratch, self._scratch = self._scratch, None
         if scratch is not None:
             system.calls.remove_tree(scratch)
 
     def discard(self) -> None:
-        """Remove what was uploaded, as far as that can be done."""
+        """Remove uploaded parts, as far as possible."""
         self.close()
         for name in reversed(self._uploaded):
             self._store.remove(name)

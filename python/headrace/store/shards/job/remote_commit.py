@@ -1,8 +1,8 @@
-"""One generation in the making in an object store: created, or taken by somebody else.
+"""Commit of a generation in an object store.
 
-Who commits lists which generations there are, and creates the metadata of the next one. If
-it is there by then, somebody else was faster: the whole of it is done again, with what that
-one has made. Protocol: docs/formats/shards.md.
+A job lists the generations, and creates the metadata of the next one. If that exists by then,
+another job was faster: the commit is repeated on top of its generation. Protocol:
+docs/formats/shards.md.
 """
 
 from __future__ import annotations
@@ -29,38 +29,38 @@ if TYPE_CHECKING:
 DAY = 86_400.0
 
 ORPHAN_AGE = 7 * DAY
-"""Seconds after which a file that no generation names is taken for that of a dead job."""
+"""Seconds after which a file that no generation names is assumed to belong to a dead job."""
 
 _UNCERTAIN = (
-    "nobody knows whether the set has the rows of this job; look at it, or run the job again "
+    "it is unknown whether the set has the rows of this job; check it, or run the job again "
     "if it has an id (jobId)"
 )
 
 _PAUSES = (0.0, 1.0, 3.0)
-"""Seconds before each time that metadata is sent to a store that does not answer.
+"""Seconds before each attempt to send metadata to a store that does not answer.
 
-That is safe: of all these, one at most is created.
+Repeating is safe: at most one attempt creates it.
 """
 
 _QUICK = 300.0
-"""Seconds in which metadata must be created once it is known which there are.
+"""Seconds within which metadata must be created after listing the generations.
 
-The name of a generation that was superseded can be had again, but not sooner than after a day.
+The name of a superseded generation can be used again, but not before a day has passed.
 """
 
 
 class RemoteGeneration:
-    """The next generation of a set, of parts that were uploaded `since` then."""
+    """The next generation of a set, of parts that were uploaded after the time `since`."""
 
     def __init__(self, names: RemoteSet, since: float, least: int) -> None:
         self._names = names
         self._since = since
         self._begun = time.monotonic()
-        # The parts of a set are those of generations that are not higher than its own.
+        # The metadata of a set only names parts of its own and lower generations.
         self.number = max(*names.committed()[:1], 0, least - 1) + 1
 
     def take(self, parts: Sequence[Part]) -> list[Part]:
-        """Return parts, each found to be there, and as long as it should be."""
+        """Return the parts; raises if one is missing or has another size."""
         if time.time() - self._since > ORPHAN_AGE - DAY:
             reason = (
                 "its job began six days ago, and vacuum may remove what it uploaded"
@@ -81,7 +81,7 @@ class RemoteGeneration:
         return list(parts)
 
     def commit(self, metadata: Metadata) -> None:
-        """Let readers see it, unless somebody has committed another of its number."""
+        """Commit the generation; raises if another job has committed one of this number."""
         if time.monotonic() - self._begun > _QUICK:
             raise SetLockedError(self._names.text, "somebody")
         content = encode(metadata)
@@ -103,9 +103,9 @@ class RemoteGeneration:
         self._settle(content, failed)
 
     def _settle(self, content: bytes, failed: HeadraceError | None) -> None:
-        """Find out what became of metadata that the store did not say it has created.
+        """Find out whether metadata was created, after the store did not confirm it.
 
-        It may have been created when the answer was lost, and refused when it was sent again.
+        It may have been created while the response was lost, and refused when it was sent again.
         """
         store, file = self._names.store, self._names.meta(self.number)
         there: bytes | None = None
@@ -122,4 +122,4 @@ class RemoteGeneration:
         raise UncertainCommitError(store.at(file), reason, _UNCERTAIN) from failed
 
     def discard(self) -> None:
-        """Do nothing: there is no lock, and parts are the business of their job."""
+        """Do nothing: there is no lock, and the job removes its parts."""

@@ -1,8 +1,8 @@
-"""Batches of streams, as the set that they are written to remembers them.
+"""Stream batches: the metadata of a set names the last batch of each stream.
 
-A *stream* is a query that runs on and on and writes one batch after the other; it can be
-killed at any moment, and then does the last batch again. A set remembers the last batch of each
-stream, and no more, so it knows whether the next one follows: it is written once.
+A *stream* is a query that runs continuously and writes one batch after the other; if it is killed,
+it repeats the last batch. A set knows the last batch of each stream, and so whether the next one
+follows: each batch is written exactly once.
 Format: docs/formats/shards.md.
 """
 
@@ -21,14 +21,14 @@ KEY = "streams"
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """One batch of a stream; `query` is the id that the checkpoint directory has."""
+    """One batch of a stream; `query` is the id in the checkpoint directory."""
 
     stream: str
     query: str
     number: int
 
     def is_in(self, target: str, run: Mapping[str, object] | None) -> bool:
-        """Whether its rows are in the set that remembers `run`; raise if it cannot follow."""
+        """Whether a set with the entry `run` has the batch; raises if it cannot follow."""
         known = _streams(run).get(self.stream)
         if known is None:
             if self.number > 0:
@@ -41,8 +41,8 @@ class Batch:
                 target,
                 f"its stream {self.stream!r} was written by query {query} up to batch {last}, "
                 f"this is query {self.query}, whose rows may be in the set already",
-                "go on with the checkpoint directory of that query; if it is lost, write to "
-                "another set, or begin behind what is there (startingOffsets) with another "
+                "continue with the checkpoint directory of that query; if it is lost, write to "
+                "another set, or begin after the present rows (startingOffsets) with another "
                 "name (option stream)",
             )
         if self.number > last + 1:
@@ -54,11 +54,11 @@ class Batch:
             target,
             f"batch {self.number} of stream {self.stream!r} would be written, but the set "
             f"lacks those from batch {first} on: it was overwritten, removed or put back",
-            "restore the set, or begin anew with another checkpoint directory",
+            "restore the set, or begin again with another checkpoint directory",
         )
 
     def remembered(self, run: Mapping[str, object]) -> dict[str, object]:
-        """Return what the set is to remember when it has this batch."""
+        """Return the `run` entry of the set with this batch."""
         last = {"query": self.query, "batch": self.number}
         streams = {**_streams(run), self.stream: last}
         return {**run, KEY: {name: streams[name] for name in sorted(streams)}}

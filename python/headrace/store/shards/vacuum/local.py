@@ -1,9 +1,9 @@
-"""Removing what no reader needs any more.
+"""Vacuum on a file system: remove files that no reader needs.
 
-That are files of writers and jobs that died, and generations that were superseded a
-while ago. Everything here needs the lock of the set, but for what a job of many tasks
-has put aside, which is its own alone. Only files that are called like a
-set's are removed, links are not followed, and directories only if that leaves them empty.
+These are files of dead writers and jobs, and generations that were superseded some time ago. All
+functions need the lock of the set, except those for the staging directory of a job. Only files
+with the names of a set are removed; links are not followed, and a directory is removed only if it
+is empty.
 """
 
 from __future__ import annotations
@@ -27,24 +27,24 @@ if TYPE_CHECKING:
     from headrace.store.shards.names import SetNames
 
 GRACE = 600.0
-"""Seconds that readers of a generation have left when there is a newer one."""
+"""Seconds for which a superseded generation stays for its readers."""
 
 ORPHAN_AGE = 86_400.0
-"""Seconds after which a job that has put nothing aside meanwhile is taken for dead."""
+"""Seconds after which a job that has staged nothing is assumed to be dead."""
 
 
 def seconds_of_grace(grace: object) -> float:
-    """Return the seconds that readers have left; raise if it is no such number."""
+    """Return a number of seconds, or raise."""
     if isinstance(grace, bool) or not isinstance(grace, (int, float)) or not grace >= 0:
         raise UsageError(f"grace {grace!r}: must be a number of seconds, 0 or more")
     return grace
 
 
 def remove_dead(names: SetNames) -> None:
-    """Remove what writers left behind that did not come to commit.
+    """Remove files of writers that did not commit.
 
-    Metadata that is cut off can only be newer than the set: when a generation is
-    begun, what is left of the last one is removed.
+    Truncated metadata can only be newer than the set: a writer that begins a generation removes
+    the leftovers of the last one.
     """
     remove_temporary(names)
     numbers = generations.committed(names)
@@ -57,7 +57,7 @@ def remove_dead(names: SetNames) -> None:
 
 
 def _without_metadata(names: SetNames, whole: Collection[int]) -> set[int]:
-    """Return the generations that have parts, but are none of those that are `whole`."""
+    """Return the generations that have parts, but are not `whole`."""
     found = map(naming.parts_directory, _parts_directories(names))
     return {
         each[1]
@@ -67,17 +67,16 @@ def _without_metadata(names: SetNames, whole: Collection[int]) -> set[int]:
 
 
 def _parts_directories(names: SetNames) -> Iterator[str]:
-    """Yield the names of what may be parts of the set, also of superseded ones."""
+    """Yield the names of directories of parts of the set, also of superseded ones."""
     yield from system.calls.list_directory(names.directory)
     if names.superseded.is_dir() and not names.superseded.is_symlink():
         yield from system.calls.list_directory(names.superseded)
 
 
 def hide_superseded(names: SetNames) -> None:
-    """Put parts out of sight that the newest generation does not name.
+    """Move parts that the newest generation does not name to a hidden directory.
 
-    Whoever finds files by patterns would take them for parts of the set. Readers of older
-    generations look for them there.
+    A glob would list them as parts of the set. Readers of older generations find them there.
     """
     numbers = generations.committed(names)
     newest = generations.load(names, numbers[0]) if numbers else None
@@ -87,18 +86,18 @@ def hide_superseded(names: SetNames) -> None:
     for name in unused & set(system.calls.list_directory(names.directory)):
         with suppress(FileExistsError):
             system.calls.make_directory(names.superseded)
-        # Something is there of that name: then it stays where it is.
+        # The name is taken: the directory stays where it is.
         with suppress(OSError):
             system.calls.rename(names.directory / name, names.superseded / name)
 
 
 def _directories(metadata: Metadata) -> set[str]:
-    """Return the directories that a generation has parts in."""
+    """Return the directories of the parts of a generation."""
     return {part.path.partition("/")[0] for part in metadata.parts}
 
 
 def remove_temporary(names: SetNames) -> None:
-    """Remove metadata that never got its name."""
+    """Remove metadata that was never renamed."""
     for name in system.calls.list_directory(names.directory):
         if naming.meta_temporary(name) == names.name:
             _unlink(names.directory / name)
@@ -107,32 +106,32 @@ def remove_temporary(names: SetNames) -> None:
 def remove_superseded(names: SetNames, grace: float = GRACE) -> list[int]:
     """Remove generations that were superseded `grace` seconds ago; return their numbers.
 
-    The dead must have been removed before: all that are there are taken for committed.
+    `remove_dead` must have run before: all present generations are assumed to be committed.
     """
     old: list[int] = []
     oldest_first = sorted(generations.committed(names))
     for older, newer in pairwise(oldest_first):
-        # The metadata of the next one appeared when this one was superseded.
+        # The metadata of the next generation appeared when this one was superseded.
         if time.time() - names.meta(newer).stat().st_mtime < grace:
             break
         old.append(older)
     if old:
         kept = set(oldest_first) - set(old)
-        # Also those of which only parts were left, which one of the old may have named.
+        # Also generations of which only parts are left, which an old one may have named.
         _remove(names, _without_metadata(names, kept) | set(old), kept)
     return old
 
 
 def _remove(names: SetNames, gone: Collection[int], kept: Collection[int]) -> None:
-    """Remove generations, but no file that one which stays names.
+    """Remove generations, but no file that a remaining generation names.
 
-    If one of those cannot be read, nobody knows what it names, and all stay.
+    If a remaining one cannot be read, its files are unknown, and all files stay.
     """
     needed: set[str] = set()
     left = {each for each in gone if any(path.is_dir() for path in names.places(each))}
     try:
         for newer in sorted(kept, reverse=True):
-            # Where rows were only appended, the newest one names the parts of all.
+            # If rows were only appended, the newest generation names the parts of all.
             if left and (metadata := generations.load(names, newer)) is not None:
                 needed.update(part.path for part in metadata.parts)
                 needed.update(part.ckpt for part in metadata.parts)
@@ -151,7 +150,7 @@ def remove_generation(
     names: SetNames, generation: int, needed: Collection[str] = ()
 ) -> None:
     """Remove the files of a generation, except those that are `needed`."""
-    _unlink(names.meta(generation))  # first, so that nobody begins to read it
+    _unlink(names.meta(generation))  # first, so that no reader begins to read it
     for parts in names.places(generation):
         remove_parts(parts, parts.parent, needed)
     with suppress(OSError):
@@ -159,7 +158,7 @@ def remove_generation(
 
 
 def remove_parts(parts: Path, root: Path, needed: Collection[str] = ()) -> None:
-    """Remove a directory of parts, but what is `needed` by its path below `root`."""
+    """Remove a directory of parts, except the `needed` paths relative to `root`."""
     if parts.is_symlink() or not parts.is_dir():
         return
     for directory in [*_partitions(parts), parts]:
@@ -168,13 +167,13 @@ def remove_parts(parts: Path, root: Path, needed: Collection[str] = ()) -> None:
             inside = part.relative_to(root).as_posix()
             if naming.is_part_or_beside(path.name) and inside not in needed:
                 _unlink(path)
-        # Not empty: somebody put something there, or it is needed.
+        # Not empty: it has needed parts, or files of another program.
         with suppress(OSError):
             system.calls.remove_directory(directory)
 
 
 def remove_staging(staging: Path) -> None:
-    """Remove what the tasks of a job have put aside; the job is over, or dead."""
+    """Remove the staging directory of a job that is over or dead."""
     if staging.is_symlink() or not staging.is_dir():
         return
     for name in system.calls.list_directory(staging):
@@ -185,7 +184,7 @@ def remove_staging(staging: Path) -> None:
 
 
 def remove_orphans(names: SetNames, age: float = ORPHAN_AGE) -> None:
-    """Remove what jobs have put aside that did nothing for `age` seconds."""
+    """Remove staging directories of jobs that did nothing for `age` seconds."""
     for name in system.calls.list_directory(names.directory):
         if naming.staging_directory(name) == names.name:
             staging = names.directory / name
@@ -194,7 +193,7 @@ def remove_orphans(names: SetNames, age: float = ORPHAN_AGE) -> None:
 
 
 def _changed(directory: Path) -> float:
-    """Return when something in a directory, however deep, was changed last."""
+    """Return the time of the latest change in a directory tree."""
     latest = directory.lstat().st_mtime
     for below, directories, files in os.walk(directory):
         for name in (*directories, *files):
@@ -215,6 +214,6 @@ def _unlink(path: Path) -> None:
     except FileNotFoundError:
         pass
     except IsADirectoryError:
-        # What an index job has left that was killed; others are somebody else's.
+        # Leftovers of a killed index job; other files belong to other programs.
         if path.name.startswith("."):
             system.calls.remove_tree(path)

@@ -1,7 +1,7 @@
-"""Removing what no reader needs any more from an object store, where nobody has a lock.
+"""Vacuum in an object store: remove files that no reader needs, without a lock.
 
-Nothing is removed that somebody may yet commit: jobs do not commit what is as old as what
-goes, and the name of a generation that is gone stays taken for a day, by a blank file.
+No file is removed that a job may still commit: jobs do not commit files as old as those that are
+removed, and a blank file reserves the name of a removed generation for a day.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 def vacuum(shards: RemoteSet, grace: float) -> list[int]:
     """Remove generations that were superseded `grace` seconds ago; return their numbers.
 
-    What dead jobs have uploaded is removed as well.
+    Uploads of dead jobs are removed as well.
     """
     store = shards.store
     files = store.sizes("")
@@ -35,9 +35,9 @@ def vacuum(shards: RemoteSet, grace: float) -> list[int]:
     needed = _named(shards, set(whole) - set(old))
     gone: set[str] = set()
     for number in old:
-        with suppress(BadSetError):  # what it names goes when it is old
+        with suppress(BadSetError):  # its files are removed when they are old
             gone |= _named(shards, [number]) - needed
-        store.blank(shards.meta(number))  # first, so that nobody begins to read it
+        store.blank(shards.meta(number))  # first, so that no reader begins to read it
     others = {
         path for path in files if _is_part(shards, path) and path not in needed | gone
     }
@@ -62,7 +62,7 @@ def _metas(shards: RemoteSet, files: Mapping[str, int]) -> dict[int, int]:
 def _superseded(shards: RemoteSet, oldest_first: list[int], grace: float) -> list[int]:
     old: list[int] = []
     for older, newer in pairwise(oldest_first):
-        # The metadata of the next one appeared when this one was superseded.
+        # The metadata of the next generation appeared when this one was superseded.
         if not _is_older(shards, shards.meta(newer), grace):
             break
         old.append(older)
@@ -70,7 +70,7 @@ def _superseded(shards: RemoteSet, oldest_first: list[int], grace: float) -> lis
 
 
 def _named(shards: RemoteSet, numbers: Iterable[int]) -> set[str]:
-    """Return the files that generations name; raise if nobody knows which."""
+    """Return the files that generations name; raises if one cannot be read."""
     found = (shards.load(number) for number in numbers)
     return {part.path for each in found if each is not None for part in each.parts}
 

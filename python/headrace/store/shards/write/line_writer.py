@@ -1,4 +1,4 @@
-"""Writing one file of lines."""
+"""Line writer: records go to one file."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ if TYPE_CHECKING:
 
 
 class LineWriter(RecordWriter[None]):
-    """Writes records to one file, which takes its place when it is whole.
+    """Writes records to one file, which is renamed to its path when it is complete.
 
-    The ending of its name says how it is compressed, unless `codec` does. It is made
-    of blocks as a part of a set is, with its block table beside it. Who may read the
-    file that it replaces, or `like`, may read it.
+    The suffix of its name tells the codec, unless `codec` is given. It is made of blocks, as a part
+    of a set, with its block table beside it. It has the permissions of the file that it replaces,
+    or of `like`.
     """
 
     def __init__(
@@ -72,22 +72,22 @@ class LineWriter(RecordWriter[None]):
 
     @property
     def records(self) -> int:
-        """How many records were written; blank lines are among them."""
+        """The number of written records, with blank lines."""
         return self._packer.records
 
     @property
     def blank(self) -> int:
-        """How many of them are blank lines; only lines that are checked are told apart."""
+        """The number of blank lines among them; only counted if lines are checked."""
         return self._packer.blank
 
     @property
     def bytes_written(self) -> int:
-        """Bytes in the file now, after compression."""
+        """The bytes of the file so far, after compression."""
         return self._file.size
 
     @property
     def logical_bytes(self) -> int:
-        """Bytes of all records with their newlines, before compression."""
+        """The bytes of all records with their newlines, before compression."""
         return self._packer.logical_bytes
 
     def _add(self, data: bytes, start: int) -> Refusal | None:
@@ -104,7 +104,7 @@ class LineWriter(RecordWriter[None]):
         with self._writing():
             for data, shard in pieces:
                 if self._shard is not None:
-                    # The packer has begun another file, for this one is full.
+                    # The packer has begun another file, because this one is full.
                     full = self._too_large(None, record=self._shard.records + 1)
                     self.abort()
                     raise full
@@ -124,7 +124,7 @@ class LineWriter(RecordWriter[None]):
         shard = self._shard
         entered = shard is not None and shard.blocks > 1 and self._codec != "none"
         if ours and shard is not None and entered:
-            # It can be done without.
+            # The block table is optional.
             with suppress(OSError, HeadraceError):
                 write_block_table(self._path, shard)
 
@@ -133,7 +133,7 @@ class LineWriter(RecordWriter[None]):
             self._file.discard()
 
     @contextmanager
-    def _writing(self, left: str = "what was there is as it was") -> Iterator[None]:
+    def _writing(self, left: str = "the old file is unchanged") -> Iterator[None]:
         try:
             yield
         except HeadraceError:

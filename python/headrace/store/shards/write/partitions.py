@@ -1,9 +1,8 @@
 """Parts in a directory for each value of a key, as Hive and Spark lay them out.
 
-Records of one partition stay in their order. Only some packers are open at a time;
-the one whose last record is the longest ago ends its part early. That depends on the
-records alone, not on how many were given at once, so the same records give the same
-files.
+Records of one partition stay in their order. The number of open packers is limited; the least
+recently used one ends its part early. That depends only on the records, not on the sizes of
+batches, so the same records give the same files.
 """
 
 from __future__ import annotations
@@ -33,31 +32,31 @@ _BOM = b"\xef\xbb\xbf"
 _MARKED = "a byte order mark (only a file may begin with one)"
 
 MOST_OPEN = 1024
-"""Partitions that are written at once."""
+"""Limit on partitions that are open at the same time."""
 
 
 class Keys(Protocol):
-    """Finds the value that says in which partition a row belongs."""
+    """Finds the value of a row that decides its partition."""
 
     @property
     def key(self) -> str:
-        """What the directories are named after."""
+        """The name of the key in directory names."""
         ...
 
     def of(
         self, batch: RowBatch
     ) -> tuple[Sequence[bytes], tuple[int, int, str] | None]:
-        """Return the value of each row as JSON, none for a blank one.
+        """Return the value of each row as JSON, empty for a blank row.
 
-        They end before a row that is not JSON: its position in the batch, the byte
-        and the reason stand beside them.
+        They end before a row that is not JSON: its position in the batch, the byte and the reason
+        are returned beside them.
         """
         ...
 
 
 @dataclass(slots=True)
 class _Open:
-    """A partition that is written, and lines of it that were not taken yet."""
+    """An open partition, and its lines that were not written yet."""
 
     files: PartFiles
     lines: list[bytes]
@@ -71,7 +70,7 @@ class PartitionedFiles:
         self.blank = 0
         self._has_warned = False
         self._place = place
-        # Finding the key checks a record as a whole, and threads for each would be many.
+        # Finding the key checks the whole record, and threads for each partition would be too many.
         self._options = replace(options, max_depth=None, threads=1)
         self._keys = keys
         self._files: dict[str, PartFiles] = {}
@@ -83,12 +82,12 @@ class PartitionedFiles:
 
     @property
     def bytes_written(self) -> int:
-        """Bytes in files now."""
+        """The bytes of files so far."""
         return sum(files.bytes_written for files in self._files.values())
 
     @property
     def logical_bytes(self) -> int:
-        """Bytes of all records with their newlines."""
+        """The bytes of all records with their newlines."""
         return sum(files.logical_bytes for files in self._files.values())
 
     @property
@@ -99,14 +98,14 @@ class PartitionedFiles:
         ]
 
     def add(self, data: bytes, start: int = 0) -> Refusal | None:
-        """Take the lines from byte `start` on, up to one that is refused."""
+        """Add the lines from byte `start` on, up to one that is refused."""
         text = data[start:] if start else data
         if not text:
             return None
         if not text.endswith(b"\n"):
             text += b"\n"
         if text.startswith(_BOM):
-            # Whoever reads rows passes over it, and it would stand inside a part.
+            # Readers skip it only at the start of a file, and here it would be inside a part.
             return start, start + text.index(b"\n") + 1, "json", start, _MARKED
         refusal = None
         for batch in rows_of(text):
@@ -121,7 +120,7 @@ class PartitionedFiles:
         return begin + start, end + start, kind, offset + start, reason
 
     def add_rows(self, rows: RowBatch, start: int = 0) -> RefusedRow | None:
-        """Take the rows from position `start` on, up to one that is refused."""
+        """Add the rows from position `start` on, up to one that is refused."""
         too_long = [(at, length) for at, length in rows.too_long if at >= start]
         stop, length = too_long[0] if too_long else (len(rows), 0)
         lines = rows.slice(start, stop - start).lines()
@@ -195,7 +194,7 @@ class PartitionedFiles:
             warnings.warn(message, HeadraceWarning, stacklevel=2)
 
     def _directory(self, value: bytes) -> tuple[str, str | None] | str:
-        """Return directory and value of a partition, or why there is none."""
+        """Return the directory and value of a partition, or why there is none."""
         known = self._directories.get(value)
         if known is None:
             known = directory_of(self._keys.key, value)
@@ -218,14 +217,14 @@ class PartitionedFiles:
             one.files.finish()
 
     def close(self) -> None:
-        """Let go of the files that are being written."""
+        """Close the files that are being written."""
         for files in self._files.values():
             with suppress(OSError):
                 files.close()
 
 
 def directory_of(key: str, value: bytes) -> tuple[str, str | None] | str:
-    """Return directory and value of a partition, or why there is none; `value` is JSON.
+    """Return the directory and value of a partition, or why there is none; `value` is JSON.
 
     >>> directory_of("day", b'"a/b"'), directory_of("day", b"null")[1]
     (('day=a%2Fb', 'a/b'), None)

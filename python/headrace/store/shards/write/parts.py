@@ -1,7 +1,7 @@
-"""Parts being written: records go in, files that are whole come out.
+"""Part writer: records go in, complete files come out.
 
-Nothing of a part is held but what its packer still needs, and everything the packer
-gives is in a file when the call returns.
+Only the records that the packer still needs are in memory; all its output is in a file when a call
+returns.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ if TYPE_CHECKING:
 
 
 class Place(Protocol):
-    """Where parts are put: into a generation, or aside until their job is done."""
+    """The destination of parts: a generation, or the staging directory of an attempt."""
 
     def writing(self, path: Path | None = None) -> AbstractContextManager[None]:
-        """Raise what the operating system says about `path` as an error of ours."""
+        """Raise an error of the operating system about `path` as `UnwritableError`."""
         ...
 
     def directory(self, partition: str | None = None) -> Path:
-        """Return the directory of its parts, or those of a partition; make it if need be."""
+        """Return the directory for parts, or for parts of a partition; create it if needed."""
         ...
 
     def keep(self, path: Path, shard: Shard) -> str:
-        """Take a part that is whole, written in such a directory; return its path for good."""
+        """Accept a finished part in this directory; return its final path."""
         ...
 
 
@@ -60,14 +60,14 @@ class PartFiles:
         self._file: NewFile | None = None
 
     def add(self, data: bytes, start: int = 0) -> Refusal | None:
-        """Take the lines from byte `start` on, up to one that is refused."""
+        """Add the lines from byte `start` on, up to one that is refused."""
         with self._counting() as packer:
             pieces, refusal = packer.add(data, start)
         self._append(pieces)
         return refusal
 
     def add_rows(self, rows: RowBatch, start: int = 0) -> RefusedRow | None:
-        """Take the rows from position `start` on, up to one that is refused."""
+        """Add the rows from position `start` on, up to one that is refused."""
         with self._counting() as packer:
             pieces, refused = packer.add_rows(rows, start)
         self._append(pieces)
@@ -87,14 +87,14 @@ class PartFiles:
             self.logical_bytes += packer.logical_bytes - before[2]
 
     def rest(self) -> None:
-        """Let go of what can be had again, while other parts are written."""
+        """Close the open file while other parts are written; it is opened again when needed."""
         if self._packer is not None:
             self._packer.rest()
         if self._file is not None:
             self._file.rest()
 
     def finish(self) -> None:
-        """End the last part; what is added later begins another."""
+        """End the last part; the next record begins another."""
         packer, self._packer = self._packer, None
         if packer is not None:
             self._append(packer.finish())
@@ -135,7 +135,7 @@ class PartFiles:
         )
 
     def close(self) -> None:
-        """Let go of the file that is being written; it is removed with its generation."""
+        """Close the file that is being written; it is removed with its generation."""
         file, self._file = self._file, None
         if file is not None:
             file.discard()

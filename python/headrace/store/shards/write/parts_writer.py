@@ -1,4 +1,4 @@
-"""Writing records to parts, wherever those are put."""
+"""Record writer for the parts of a generation or an attempt."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ T = TypeVar("T")
 
 
 class PartsWriter(RecordWriter[T]):
-    """Writes records to files that obey their limits; with `keys`, in partitions."""
+    """Writes records to parts within limits; with `keys`, in partitions."""
 
     _files: PartFiles | PartitionedFiles
 
     def _write_to(self, place: Place, options: PackOptions, keys: Keys | None) -> None:
-        """Say where the files go; called once, before the first record."""
+        """Set the destination of the parts; called once, before the first record."""
         if keys is None:
             self._files = PartFiles(place, options)
         else:
@@ -32,22 +32,22 @@ class PartsWriter(RecordWriter[T]):
 
     @property
     def records(self) -> int:
-        """How many records were written; blank lines are among them."""
+        """The number of written records, with blank lines."""
         return self._files.records
 
     @property
     def blank(self) -> int:
-        """How many of them are blank lines; only lines that are checked are told apart."""
+        """The number of blank lines among them; only counted if lines are checked."""
         return self._files.blank
 
     @property
     def bytes_written(self) -> int:
-        """Bytes in the files of the parts now, after compression."""
+        """The bytes of the parts so far, after compression."""
         return self._files.bytes_written
 
     @property
     def logical_bytes(self) -> int:
-        """Bytes of all records with their newlines, before compression."""
+        """The bytes of all records with their newlines, before compression."""
         return self._files.logical_bytes
 
     def _add(self, data: bytes, start: int) -> Refusal | None:

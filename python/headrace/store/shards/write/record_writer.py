@@ -1,8 +1,8 @@
-"""Writing records, whatever they are written to.
+"""Record writer: the base of all writers of lines.
 
-A record is what one line holds. All that were given are accounted for: given =
-written + skipped. A writer is *open* until it is closed, which makes what was written
-visible as a whole, or aborted, which leaves nothing of it.
+A record is the content of one line. All records are accounted for: given = written + skipped. A
+writer is *open* until it is closed, which makes all records visible atomically, or aborted, which
+leaves nothing of them.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _CHUNK = 4 << 20
-"""Lines are taken this many bytes at a time, so that what becomes of them is not held."""
+"""Lines are packed in chunks of this many bytes, to limit memory."""
 
 
 class _Batch(Protocol):
@@ -59,13 +59,13 @@ class _Batch(Protocol):
 
 @runtime_checkable
 class _Lines(Protocol):
-    """Records that have lines: a data set."""
+    """A data set, which has its records as lines."""
 
     def batches(self) -> Iterable[_Batch]: ...
 
 
 class RecordWriter(ABC, Generic[T]):
-    """Takes records until it is closed, which returns what was made of them."""
+    """Takes records until `close`, which returns the result."""
 
     def __init__(self, target: str, limits: Limits, on_error: OnError) -> None:
         if on_error not in ("abort", "skip") and not callable(on_error):
@@ -73,7 +73,7 @@ class RecordWriter(ABC, Generic[T]):
                 f"on_error is 'abort', 'skip' or a function, not {on_error!r}"
             )
         self.skipped = 0
-        """How many records were left out, because they are not JSON or fit in no file."""
+        """The number of records left out, because they are not JSON or fit in no file."""
         self._target = target
         self._limits = limits
         self._on_error = on_error
@@ -85,38 +85,38 @@ class RecordWriter(ABC, Generic[T]):
     @property
     @abstractmethod
     def records(self) -> int:
-        """How many records were written; blank lines are among them."""
+        """The number of written records, with blank lines."""
 
     @property
     @abstractmethod
     def blank(self) -> int:
-        """How many of them are blank lines; only lines that are checked are told apart."""
+        """The number of blank lines among them; only counted if lines are checked."""
 
     @property
     @abstractmethod
     def bytes_written(self) -> int:
-        """Bytes in files now, after compression."""
+        """The bytes of files so far, after compression."""
 
     @property
     @abstractmethod
     def logical_bytes(self) -> int:
-        """Bytes of all records with their newlines, before compression."""
+        """The bytes of all records with their newlines, before compression."""
 
     @abstractmethod
     def _add(self, data: bytes, start: int) -> Refusal | None:
-        """Take lines from byte `start` on, up to one that is refused."""
+        """Add lines from byte `start` on, up to one that is refused."""
 
     @abstractmethod
     def _add_rows(self, rows: RowBatch, start: int) -> RefusedRow | None:
-        """Take rows from position `start` on, up to one that is refused."""
+        """Add rows from position `start` on, up to one that is refused."""
 
     @abstractmethod
     def _commit(self) -> T:
-        """Make all of it visible."""
+        """Make all records visible, atomically."""
 
     @abstractmethod
     def _discard(self) -> None:
-        """Take back what is not visible yet."""
+        """Remove everything that is not committed."""
 
     # Records
 
@@ -131,7 +131,7 @@ class RecordWriter(ABC, Generic[T]):
                 self._take(line)
 
     def write_many(self, records: Iterable[object]) -> None:
-        """Write one record after the other; of a data set its lines, byte by byte."""
+        """Write several records; of a data set, its lines unchanged."""
         if isinstance(records, (str, bytes, bytearray, memoryview, Mapping)):
             kind = type(records).__name__
             raise UsageError(f"records are a list or any iterable, not one {kind}")
@@ -156,7 +156,7 @@ class RecordWriter(ABC, Generic[T]):
                 start = end
 
     def write_rows(self, path: str, rows: RowBatch) -> None:
-        """Write rows that were read from `path`; errors say where they are there."""
+        """Write rows that were read from `path`; errors give their place in that file."""
         with self._using():
             start = 0
             while refused := self._add_rows(rows, start):
@@ -192,7 +192,7 @@ class RecordWriter(ABC, Generic[T]):
         return self.records + self.skipped + 1
 
     def _refuse(self, offset: int, reason: str) -> None:
-        """Raise what is wrong with a record, or leave it out."""
+        """Raise the error of a record, or leave the record out."""
         number = self._next_record
         self._leave_out(BadRecordError(self._target, number, offset, reason))
 
@@ -219,7 +219,7 @@ class RecordWriter(ABC, Generic[T]):
 
     @contextmanager
     def _using(self) -> Iterator[None]:
-        """Hold the lock of an open writer; a failure that is not a record's ends it."""
+        """Hold the lock of an open writer; an error that is not about a record aborts it."""
         self._refuse_other_process()
         with self._lock:
             if self._state != "open":
@@ -235,15 +235,15 @@ class RecordWriter(ABC, Generic[T]):
                 raise
 
     def _refuse_other_process(self) -> None:
-        # What a forked child has is a copy: the files and the set are its parent's.
+        # The files and the set of a forked child belong to its parent.
         if os.getpid() != self._pid:
             raise UsageError(
-                f"{self._target}: the writer is that of process {self._pid}; "
+                f"{self._target}: the writer belongs to process {self._pid}; "
                 "make another in this one"
             )
 
     def close(self) -> T:
-        """Make everything durable, then visible in one instant; return what was made."""
+        """Make all records durable, then visible atomically; return the result."""
         self._refuse_other_process()
         with self._lock:
             if self._state != "closed":
@@ -259,9 +259,9 @@ class RecordWriter(ABC, Generic[T]):
     commit = close
 
     def abort(self) -> None:
-        """Leave nothing of what was written, and everything else as it was.
+        """Remove everything that was written, and leave the old files as they were.
 
-        In a forked child, and when it is closed already, this does nothing.
+        In a forked child, and after `close`, this does nothing.
         """
         if os.getpid() != self._pid:
             return
@@ -290,7 +290,7 @@ class RecordWriter(ABC, Generic[T]):
 
 
 def _end_of_chunk(data: bytes, start: int) -> int:
-    """Return where lines end of which there are about as many bytes as are taken at once."""
+    """Return the end of the lines of the next chunk."""
     if len(data) - start <= _CHUNK:
         return len(data)
     end = data.rfind(b"\n", start, start + _CHUNK) + 1

@@ -1,4 +1,4 @@
-"""Writing a set of shards."""
+"""Set writer: records go to the parts of a set."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 class SetWriter(PartsWriter[Metadata]):
     """Writes records to files that obey their limits, and commits them as one set.
 
-    With `keys`, records go to a directory for each value of a key. Use
-    `headrace.ShardWriter`, which makes them of a path.
+    With `keys`, records go to a directory for each value of a key; `headrace.ShardWriter` makes
+    the keys from a path.
     """
 
     def __init__(
