@@ -134,7 +134,7 @@ def test_a_part_that_was_removed_by_hand(driver, directory):
     (directory / part).unlink()
     for said in (driver(build, directory), driver(read, directory)[1]):
         assert part in said
-        assert "it is not there" in said
+        assert "it is missing" in said
     assert content(directory) == before
 
 

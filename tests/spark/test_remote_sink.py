@@ -148,7 +148,9 @@ def test_a_batch_of_a_stream_is_written_once(spark, tmp_path, url, bucket):
     assert ids(url) == list(range(110))
     assert is_sound(url, bucket)
     shutil.rmtree(checkpoint)
-    with pytest.raises(Exception, match="continue with the checkpoint directory of that"):
+    with pytest.raises(
+        Exception, match="continue with the checkpoint directory of that"
+    ):
         run()
     assert is_sound(url, bucket)
 

@@ -231,7 +231,7 @@ def test_a_part_that_was_removed_by_hand_is_said_to_be_gone(spark, tmp_path):
         lambda: headrace.KeyIndex.build(tmp_path, "k", engine="spark", master=MASTER),
         lambda: headrace.KeyIndex.update(tmp_path, "k", engine="spark", master=MASTER),
     ):
-        with pytest.raises(BadSetError, match="it is not there"):
+        with pytest.raises(BadSetError, match="it is missing"):
             ask()
 
 

@@ -112,7 +112,9 @@ def test_a_lost_checkpoint_directory_stops_the_query(run, tmp_path):
     append_log(log, range(50))
     run(log)
     shutil.rmtree(tmp_path / "checkpoint")
-    with pytest.raises(Exception, match="continue with the checkpoint directory of that"):
+    with pytest.raises(
+        Exception, match="continue with the checkpoint directory of that"
+    ):
         run(log)
     assert ids(tmp_path / "out") == list(range(50))
     # What the error advises.

@@ -166,7 +166,9 @@ BAD = [
     pytest.param(b" \t\r\n", "blank", id="only blanks"),
     pytest.param(b'"\xff"', "byte 1", id="not UTF-8"),
     pytest.param("\ud800", "surrogate", id="half a character"),
-    pytest.param({"a": "\ud800"}, "byte 6: a lone surrogate", id="half a character inside"),
+    pytest.param(
+        {"a": "\ud800"}, "byte 6: a lone surrogate", id="half a character inside"
+    ),
     pytest.param(math.nan, "no JSON", id="not a number"),
     pytest.param({"a": object()}, "no JSON", id="not a value"),
 ]
