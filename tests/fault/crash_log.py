@@ -1,6 +1,6 @@
 """Kill ``headrace log append --ack`` at random moments: what it acknowledged must be there.
 
-Run as ``python -m tests.fault.crash_log KILLS SEED [PLANT]``, in a process of its own because it
+Run as ``python -m tests.fault.crash_log KILLS SEED``, as a separate process because it
 forks. Each child is the command itself, killed with -9 while records are fed to it; now and
 then the one that recovers the log is killed as well, or one that compresses and removes
 segments. Another log is begun before one gets long.
@@ -16,7 +16,6 @@ import time
 import headrace
 from headrace.cli.app import main as command
 from headrace.kernel.log import ENTRY_BYTES, HEADER_BYTES
-from headrace.store.log.write.appender import Appending
 from tests.fault.logs import none, record, refuse_unless_sound
 from tests.fault.power_log import scratch
 
@@ -43,7 +42,7 @@ KEPT_ROWS = 7
 class Child:
     """A command in a process of its own, with pipes for what it reads and prints."""
 
-    def __init__(self, arguments, plant):
+    def __init__(self, arguments, plant=lambda: None):
         stdin, self._feed = os.pipe()
         self._acks, stdout = os.pipe()
         self.pid = os.fork()
@@ -128,7 +127,7 @@ def may_be_removed(last):
     return range(line + KEPT_ROWS + 1)
 
 
-def run(kills, seed, plant):
+def run(kills, seed):
     """Kill so many; return how many had acknowledged something, and how much they left."""
     signal.signal(signal.SIGPIPE, signal.SIG_IGN)
     chance = random.Random(seed)
@@ -143,9 +142,7 @@ def run(kills, seed, plant):
                 options = chance.choice(KEEPING if kept else OPTIONS)
                 if kept:
                     options += ("--rotate-rows", str(KEPT_ROWS))
-                child = Child(
-                    ["log", "append", str(directory), "--ack", *options], plant
-                )
+                child = Child(["log", "append", str(directory), "--ack", *options])
                 sent = child.feed(there)
                 time.sleep(longest * chance.random())
                 acknowledged = child.kill()
@@ -163,23 +160,8 @@ def run(kills, seed, plant):
     return acknowledging, unacknowledged
 
 
-def acknowledge_early():
-    """Plant a bug: records stay in the process until the next ones come."""
-    write, held = Appending._write_data, []
-
-    def late(appending, data):
-        held.append(data)
-        if len(held) > 1:
-            write(appending, held.pop(0))
-
-    Appending._write_data = late
-
-
-PLANTS = {"": lambda: None, "acknowledge-early": acknowledge_early}
-
-
-def main(kills, seed, plant=""):
-    acknowledging, unacknowledged = run(kills, seed, PLANTS[plant])
+def main(kills, seed):
+    acknowledging, unacknowledged = run(kills, seed)
     sys.stdout.write(
         f"{kills} kills, seed {seed}: no acknowledged record lost, doubled or out of order; "
         f"{acknowledging} came after an acknowledgement, {unacknowledged} left more than "
@@ -188,4 +170,4 @@ def main(kills, seed, plant=""):
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]), int(sys.argv[2]), *sys.argv[3:])
+    main(int(sys.argv[1]), int(sys.argv[2]))

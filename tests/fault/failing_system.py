@@ -4,8 +4,10 @@ import errno
 import gc
 import os
 import sys
+import traceback
 import warnings
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
+from pathlib import Path
 
 from headrace.store.files import system
 from headrace.store.files.system import System
@@ -14,8 +16,17 @@ CALLS = tuple(name for name in vars(System) if not name.startswith("_"))
 WRITES = ("write", "pwrite")
 OF_WRITES = ("half", "short", "within")
 """The faults that only a write can have."""
+LISTS = ("list_directory",)
 ENDS = ("before", "within")
 """The faults that end the process; to end behind a call is to end before the next."""
+
+
+ERRNOS = {
+    **dict.fromkeys(("open", "rename", "unlink", "list_directory"), errno.EACCES),
+    **dict.fromkeys(("remove_directory", "remove_tree"), errno.EACCES),
+    **dict.fromkeys(("sync", "sync_data", "sync_directory", "truncate"), errno.EIO),
+}
+"""How a call fails; others meet a full disk."""
 
 
 class Killed(BaseException):
@@ -25,13 +36,13 @@ class Killed(BaseException):
 class FailingSystem(System):
     """Counts the calls that can have a fault; the one with the number `at` has it.
 
-    ``error``: it does nothing and fails with `number`. ``before``: the process ends there.
-    The others count writes only. ``half``: it writes half, then fails. ``short``: it writes
+    ``error``: it does nothing and fails with `number` [default: what fits the call]. ``before``: the process ends there;
+    this counts calls that change something. The others count writes only. ``half``: it writes half, then fails. ``short``: it writes
     half, and reports that. ``within``: the process ends in the middle. `lasting`: all later
     calls of the same kind fail too, as on a disk that stays full.
     """
 
-    def __init__(self, at, fault="error", number=errno.ENOSPC, *, lasting=False):
+    def __init__(self, at, fault="error", number=None, *, lasting=False):
         self.at = at
         self.fault = fault
         self.number = number
@@ -46,7 +57,7 @@ class FailingSystem(System):
         if self.failed is not None and self.fault in ENDS:
             raise Killed
         due = self.lasting and self.failed == name
-        if name in WRITES or self.fault not in OF_WRITES:
+        if can_have(name, self.fault):
             self.made += 1
             due = due or self.made == self.at
         if not due:
@@ -63,7 +74,17 @@ class FailingSystem(System):
                 return written
         if self.fault in ENDS:
             raise Killed
-        raise OSError(self.number, os.strerror(self.number))
+        # As the operating system does, which has no name for a descriptor.
+        names = [str(each) for each in args if isinstance(each, Path)]
+        number = self.number or ERRNOS.get(self.failed, errno.ENOSPC)
+        raise OSError(number, os.strerror(number), *names[:1])
+
+
+def can_have(name, fault):
+    """Whether a call can have a fault, or one that no other call stands for."""
+    if fault in OF_WRITES:
+        return name in WRITES
+    return fault not in ENDS or name not in LISTS
 
 
 def _method(name):
@@ -87,6 +108,13 @@ def using(calls):
         system.calls = before
 
 
+def forget_frames(error):
+    """Let go of what the frames of an error, and of those before it, refer to."""
+    while error is not None:
+        traceback.clear_frames(error.__traceback__)
+        error = error.__context__
+
+
 @contextmanager
 def dying(calls):
     """Let writers use a system that may end their process; nothing of them is left then.
@@ -104,8 +132,10 @@ def dying(calls):
     try:
         with using(calls), warnings.catch_warnings():
             warnings.simplefilter("ignore", ResourceWarning)
-            with suppress(Killed):
+            try:
                 yield calls
+            except Killed as death:
+                forget_frames(death)
             if calls.failed is not None and calls.fault in ENDS:
                 gc.collect()
     finally:

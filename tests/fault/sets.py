@@ -1,17 +1,20 @@
-"""Sets whose records say which set they are of, so that a mixture shows."""
+"""Sets whose records name their set, so that a mixture of two shows."""
+
+import json
 
 import headrace
+from headrace.api.shards import shard_lines
 from headrace.store.shards.options import limits, pack_options
 from headrace.store.shards.write.set_writer import SetWriter
 
 
 def count(number):
-    """How many records the set of this number has."""
+    """Return the number of records in a set, by its number."""
     return 20 + number * 7 % 60
 
 
 def write(directory, number):
-    """Write the set of this number; its files are small, so there are some."""
+    """Write the set with a number, in several small files."""
     codec = ("none", "gzip", "zstd")[number % 3]
     options = pack_options(
         codec,
@@ -30,13 +33,13 @@ def write(directory, number):
 
 
 def read(directory):
-    """Return the number of the set that is there, checked in every way there is."""
+    """Return the number of the committed set; raise unless it is whole."""
     shards = headrace.ShardSet(directory)
     sources = shards.sources()
-    metadata = shards.metadata
-    rows = [row for source in sources for row in headrace.open(source.location)]
+    assert shards.metadata.total_bytes == sum(source.size for source in sources)
+    rows = [json.loads(line) for line in b"".join(shard_lines(shards)).splitlines()]
+    # If the set was replaced meanwhile, another generation was read, and is known now.
+    assert shards.metadata.total_records == len(rows)
     number = rows[0]["set"]
     assert rows == [{"set": number, "i": i} for i in range(count(number))]
-    assert metadata.total_records == len(rows)
-    assert metadata.total_bytes == sum(source.size for source in sources)
     return number

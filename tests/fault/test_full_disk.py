@@ -1,11 +1,12 @@
-"""A disk that is full, or fails, at any call: the old set stays, nothing else is left."""
+"""A disk that is full at any byte: what was there stays, and nothing else is left.
+
+The operating system limits the size of files, so the core meets the limit as well.
+"""
 
 import errno
 import os
 import resource
 from functools import partial
-from itertools import count
-from pathlib import Path
 
 import pytest
 
@@ -13,8 +14,9 @@ import headrace
 from headrace.engines.index.kinds import GraphBuild, KeyBuild
 from headrace.engines.local.graph_build import build as build_graph
 from headrace.engines.local.key_build import build
-from headrace.errors import UnreadableError, UnwritableError
+from headrace.errors import UnwritableError
 from headrace.kernel.graph import EdgeFields
+from tests.fault.failing_system import FailingSystem, using
 
 RECORDS = [{"k": i % 3, "noise": os.urandom(30).hex()} for i in range(60)]
 
@@ -35,124 +37,8 @@ def write_set(directory, **options):
         writer.write_many(RECORDS)
 
 
-def write_file(directory):
-    with headrace.LineWriter(directory / "rows.jsonl.gz", block_bytes=500) as writer:
-        writer.write_many(RECORDS)
-
-
-def full(number):
-    def fail(*_args, **_options):
-        raise OSError(number, os.strerror(number))
-
-    return fail
-
-
-def half_then_full(descriptor, data):
-    os.pwrite(descriptor, bytes(data[: len(data) // 2]), os.fstat(descriptor).st_size)
-    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-
-class Nth:
-    """A call that works until the time it fails; `left` None: it always works."""
-
-    def __init__(self, monkeypatch, owner, name, fail):
-        self.real = getattr(owner, name)
-        self.fail = fail
-        self.left = None
-
-        def call(*args, **options):  # a function, so that it can be a method
-            return self(*args, **options)
-
-        monkeypatch.setattr(owner, name, call)
-
-    def __call__(self, *args, **options):
-        if self.left is None:
-            return self.real(*args, **options)
-        self.left -= 1
-        return (self.fail if self.left == 0 else self.real)(*args, **options)
-
-
-CALLS = [
-    pytest.param(os, "write", full(errno.ENOSPC), id="write"),
-    pytest.param(os, "write", half_then_full, id="half a write"),
-    pytest.param(os, "fsync", full(errno.EIO), id="fsync"),
-    pytest.param(os, "link", full(errno.ENOSPC), id="link"),
-    pytest.param(os, "open", full(errno.EMFILE), id="open"),
-    pytest.param(os, "ftruncate", full(errno.EDQUOT), id="ftruncate"),
-    pytest.param(Path, "replace", full(errno.EIO), id="rename"),
-    pytest.param(Path, "mkdir", full(errno.ENOSPC), id="mkdir"),
-]
-
-
-@pytest.mark.parametrize(("owner", "name", "fail"), CALLS)
-@pytest.mark.parametrize("partition_by", [None, "k"])
-@pytest.mark.parametrize("had_set", [True, False])
-def test_a_set_is_old_or_new_whichever_call_fails(
-    tmp_path, monkeypatch, owner, name, fail, partition_by, had_set
-):
-    out = tmp_path / "out"
-    if had_set:
-        write_set(out, codec="none")
-    before = everything(tmp_path)
-    call = Nth(monkeypatch, owner, name, fail)
-    failures = 0
-    for at in count(1):
-        call.left = at
-        try:
-            write_set(out, partition_by=partition_by)
-            break
-        except (UnwritableError, UnreadableError) as error:
-            message = str(error)
-        finally:
-            call.left = None
-        failures += 1
-        assert str(out) in message
-        if "power failure" in message:
-            # The metadata had its name already.
-            assert name in ("fsync", "open")
-            break
-        left = "is intact" if had_set else "nothing of the new set is left"
-        assert left in message or "json: cannot be read" in message
-        assert everything(tmp_path) == before
-    assert failures >= 1
-    assert headrace.ShardSet(out).metadata.total_records == len(RECORDS)
-    assert len(list(headrace.read_shards(out))) == len(RECORDS)
-
-
-@pytest.mark.parametrize(
-    ("owner", "name", "fail"),
-    [each for each in CALLS if each.id not in ("mkdir", "link", "ftruncate")],
-)
-def test_a_file_is_old_or_new_whichever_call_fails(
-    tmp_path, monkeypatch, owner, name, fail
-):
-    path = tmp_path / "rows.jsonl.gz"
-    path.write_bytes(b"old")
-    call = Nth(monkeypatch, owner, name, fail)
-    failures = 0
-    for at in count(1):
-        call.left = at
-        try:
-            write_file(tmp_path)
-            break
-        except UnwritableError as error:
-            message = str(error)
-        finally:
-            call.left = None
-        failures += 1
-        assert str(path) in message
-        if "power failure" in message:
-            assert name in ("fsync", "open")
-            break
-        assert "the old file is unchanged" in message
-        assert everything(tmp_path) == {"rows.jsonl.gz": b"old"}
-    assert failures >= 1
-    assert list(headrace.open(path)) == RECORDS
-
-
 @pytest.mark.parametrize("codec", ["none", "gzip", "zstd"])
 def test_files_that_may_not_grow(tmp_path, codec):
-    """The limit is the operating system's, so every way of writing meets it."""
     write_set(tmp_path, codec="none")
     before = everything(tmp_path)
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
@@ -259,12 +145,13 @@ def test_indexes_that_may_not_be_continued(tmp_path, kind, step, version):
     assert check(path)["valid"]
 
 
-def test_a_writer_that_met_a_full_disk_takes_no_more(tmp_path, monkeypatch):
+def test_a_writer_that_met_a_full_disk_takes_no_more(tmp_path):
     writer = headrace.ShardWriter(tmp_path / "out", codec="none", block_bytes=100)
-    with monkeypatch.context() as patch:
-        patch.setattr(os, "write", full(errno.ENOSPC))
-        with pytest.raises(UnwritableError, match="part-00000000"):
-            writer.write_many(RECORDS)
+    with (
+        using(FailingSystem(1, "half")),
+        pytest.raises(UnwritableError, match="part-00000000"),
+    ):
+        writer.write_many(RECORDS)
     with pytest.raises(headrace.HeadraceError, match="was aborted"):
         writer.write(1)
     with pytest.raises(headrace.HeadraceError, match="was aborted"):

@@ -80,6 +80,8 @@ def compact_index(kind: Kind[S, W], source: Source) -> Built[W] | None:
             return _compacted(kind, source, stored)
         if not isinstance(found, index_file.Unreadable):
             _refuse_lost(kind, source, found)
+            # One of an index that was replaced, by a writer that was killed then.
+            index_file.remove_delta(found.path, kind.stored)
         return None
 
 

@@ -8,6 +8,7 @@ reports/       a report of each run; report.json and report.html are the last on
 
 from __future__ import annotations
 
+import os
 import re
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING
 
 from headrace.errors import (
     BadSetError,
+    HeadraceError,
     PipelineRunningError,
     SetLockedError,
     UnwritableError,
@@ -109,6 +111,14 @@ class Place:
             lock = self._lock(made)
             try:
                 yield
+            except HeadraceError:
+                raise
+            except OSError as error:
+                where, reason = error.filename or self.root, error.strerror
+                left = "what is committed is whole; run the pipeline again"
+                raise UnwritableError(
+                    os.fspath(where), reason or str(error), left
+                ) from error
             finally:
                 lock.release()
         finally:

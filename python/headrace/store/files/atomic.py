@@ -53,7 +53,7 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
 def in_place_of(path: Path) -> Iterator[NewFile]:
     """Yield a new file that replaces `path`, to be written through its temporary name."""
     remove_abandoned(path)
-    with _naming(path):
+    with naming(path):
         new = NewFile(path)
         try:
             yield new
@@ -158,14 +158,15 @@ _LEFT_SECONDS = 600.0
 """Seconds within which the writer of a temporary file has locked it."""
 
 
-def remove_abandoned(path: Path) -> None:
-    """Remove temporary files of `path` whose writers were killed; others may still write theirs.
+def remove_abandoned(path: Path, *beside: Path) -> None:
+    """Remove temporary files of `path`, and of others `beside` it, whose writers were killed.
 
-    A writer has its file locked, and the lock ends with its process.
+    Other processes may write the same files: a writer has its temporary file locked, and
+    the lock ends with its process.
     """
     temporary = r"\.tmp-[0-9]+-[0-9a-f]{8}"
-    name = re.escape(path.name)
-    ours = re.compile(rf"\.{name}{temporary}|\.\.{name}{temporary}{temporary}")
+    name = "|".join(re.escape(each.name) for each in (path, *beside))
+    ours = re.compile(rf"\.({name}){temporary}|\.\.({name}){temporary}{temporary}")
     with suppress(OSError):
         for each in system.calls.list_directory(path.parent):
             if ours.fullmatch(each):
@@ -175,7 +176,9 @@ def remove_abandoned(path: Path) -> None:
 
 def _remove_unless_locked(path: Path) -> None:
     found = path.lstat()
-    if not stat.S_ISREG(found.st_mode) or time.time() - found.st_mtime < _LEFT_SECONDS:
+    # A second name, as a backup has it at first, is younger than the content.
+    changed = found.st_mtime if found.st_nlink == 1 else found.st_ctime
+    if not stat.S_ISREG(found.st_mode) or time.time() - changed < _LEFT_SECONDS:
         return
     with path.open("rb") as file:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -202,7 +205,7 @@ def _created(path: str, _flags: int) -> int:
 
 
 @contextmanager
-def _naming(path: Path) -> Iterator[None]:
+def naming(path: Path) -> Iterator[None]:
     """Raise the error of a write with the name of its file, which a full disk does not give."""
     try:
         yield
@@ -241,9 +244,12 @@ def replace_file(
     """
     source, target = Path(tmp), destination(final)
     _refuse_unless_file(source, target)
-    with _unwritable(target), _naming(target):
+    backup = _backup_of(target)
+    remove_abandoned(target, backup)
+    with _unwritable(target), naming(target):
         _sync(source)
-        backup = _backed_up(target) if keep_backup else None
+        if keep_backup:
+            _back_up(target, backup)
         if target.exists() and source.samefile(target):
             system.calls.unlink(
                 source
@@ -251,8 +257,6 @@ def replace_file(
         else:
             _move(source, target)
         system.calls.sync_directory(target.parent)
-    if backup is not None:
-        _mark(backup)
 
 
 @contextmanager
@@ -300,7 +304,7 @@ def _move(source: Path, target: Path) -> None:
         system.calls.unlink(source)
 
 
-def _copy(source: Path, target: Path) -> None:
+def _copy(source: Path, target: Path, *, mark: bool = False) -> None:
     """Replace `target` by a copy of `source`, durably."""
     new = NewFile(target)
     try:
@@ -308,17 +312,22 @@ def _copy(source: Path, target: Path) -> None:
             while data := file.read(1 << 20):
                 new.append(data)
         shutil.copymode(source, new.temporary)
+        if mark:
+            _mark(new.temporary)
         new.finish()
     except BaseException:
         new.discard()
         raise
 
 
-def _backed_up(target: Path) -> Path | None:
-    """Give the existing file a second name; None if there is no file."""
-    backup = target.with_name(target.name + ".bak")
+def _backup_of(target: Path) -> Path:
+    return target.with_name(target.name + ".bak")
+
+
+def _back_up(target: Path, backup: Path) -> None:
+    """Give the existing file a second name, marked before it is called a backup."""
     if not target.exists():
-        return None
+        return
     if os.path.lexists(backup) and not _is_marked(backup):
         raise UsageError(
             f"{backup}: exists, and is not a backup that headrace made; "
@@ -330,14 +339,14 @@ def _backed_up(target: Path) -> Path | None:
     except OSError as error:
         if error.errno not in NO_LINKS:
             raise
-        _copy(target, backup)
-        return backup
+        _copy(target, backup, mark=True)
+        return
     try:
+        _mark(link)
         system.calls.rename(link, backup)
     finally:
         # It still exists if both were names of one file.
         system.unlink_if_exists(link)
-    return backup
 
 
 def _mark(backup: Path) -> None:

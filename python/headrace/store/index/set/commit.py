@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from headrace.errors import KeyIndexLockedError
 from headrace.store.files import system
-from headrace.store.files.atomic import temporary_name, write_atomically
+from headrace.store.files.atomic import naming, temporary_name, write_atomically
 from headrace.store.files.directories import make_directories
 from headrace.store.files.lock import FileLock
 from headrace.store.index.set.manifest import (
@@ -48,7 +48,8 @@ def writing(directory: Path) -> Iterator[int]:
         _remove_leftovers(directory)
         yield _next_edition(directory)
     finally:
-        _remove_temporary(directory)
+        with suppress(OSError):  # the next writer removes them
+            _remove_leftovers(directory)
         lock.release()
         with suppress(OSError):
             # Only succeeds if no index was written.
@@ -75,11 +76,12 @@ def new_segment(directory: Path) -> Path:
 
 def finish_segment(path: Path) -> None:
     """Make a written segment durable."""
-    descriptor = system.calls.open(path, os.O_RDONLY)
-    try:
-        system.calls.sync(descriptor)
-    finally:
-        os.close(descriptor)
+    with naming(path):
+        descriptor = system.calls.open(path, os.O_RDONLY)
+        try:
+            system.calls.sync(descriptor)
+        finally:
+            os.close(descriptor)
 
 
 def named(

@@ -47,6 +47,8 @@ def remove_dead(names: SetNames) -> None:
     the leftovers of the last one.
     """
     remove_temporary(names)
+    with suppress(OSError):  # it does not exist, or is in use
+        system.calls.remove_directory(names.superseded)
     numbers = generations.committed(names)
     cut = takewhile(lambda each: not generations.is_committed(names, each), numbers)
     dead = set(cut)

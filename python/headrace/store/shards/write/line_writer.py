@@ -64,7 +64,8 @@ class LineWriter(RecordWriter[None]):
         super().__init__(os.fspath(path), limits, on_error)
         self._codec = chosen.compression.codec
         self._path = destination(path)
-        remove_abandoned(self._path)
+        self._sidecar = self._path.with_name(self._path.name + SUFFIX)
+        remove_abandoned(self._path, self._sidecar)
         self._packer = chosen.packer()
         self._shard: Shard | None = None
         with self._writing():
@@ -113,11 +114,10 @@ class LineWriter(RecordWriter[None]):
 
     def _commit(self) -> None:
         self._append(self._packer.finish(always=True))
-        sidecar = self._path.with_name(self._path.name + SUFFIX)
-        ours = not is_foreign(sidecar)
+        ours = not is_foreign(self._sidecar)
         with self._writing():
             if ours:
-                system.unlink_if_exists(sidecar)
+                system.unlink_if_exists(self._sidecar)
             self._file.finish()
         with self._writing("the new file is in place, but a power failure may undo it"):
             system.calls.sync_directory(self._path.parent)
