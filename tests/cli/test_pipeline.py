@@ -114,7 +114,7 @@ def test_init_writes_a_pipeline_that_can_be_explained(headrace, files):
     [
         (("required", "requires"), 2, "events.toml: stage 1 (validate): there is no"),
         (("raw.jsonl", "gone.jsonl"), 1, "gone.jsonl"),
-        (('"events"', "7"), 2, "events.toml: name is 7; it is a text"),
+        (('"events"', "7"), 2, "events.toml: name is 7; must be a text"),
     ],
 )
 def test_what_is_wrong_with_a_pipeline(headrace, files, command, change, code, said):

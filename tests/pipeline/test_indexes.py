@@ -100,7 +100,7 @@ def test_other_indexes_are_built_of_the_same_rows(ran, pipeline):
 def test_before_the_first_run_nobody_knows_what_is_left(ran, pipeline):
     told = pipeline.explain().split("\n")
     assert "index of key id: for each part of the output" in told
-    assert told[-1] == "└─ what is left to do is known when the pass before is done"
+    assert told[-1] == "└─ its input is known when the previous pass is done"
     assert files(pipeline) == {}
 
 

@@ -264,13 +264,13 @@ def test_all_is_made_again_when_it_would_be_another(
         expected, why = [{"id": 2}], "a.jsonl is gone"
     elif what == "stages":
         made = replace(made, stages=[join, Transform("{id}")])
-        expected, why = [{"id": 1}, {"id": 2}], "are others"
+        expected, why = [{"id": 1}, {"id": 2}], "have changed"
     elif what == "output":
         made = replace(made, output=Output(codec="none"))
-        expected, why = [{"id": 1, "name": "Ada"}, {"id": 2}], "are others"
+        expected, why = [{"id": 1, "name": "Ada"}, {"id": 2}], "have changed"
     else:
         rows(tmp_path / "users.jsonl", {"id": 2, "name": "Bob"})
-        expected, why = [{"id": 1}, {"id": 2, "name": "Bob"}], "are others"
+        expected, why = [{"id": 1}, {"id": 2, "name": "Bob"}], "have changed"
     report = made.run()
     assert statuses(report) == ["replaced"]
     assert report.passes[0].why.endswith(why)
@@ -299,7 +299,7 @@ def test_what_is_not_there_any_more_is_made_again(ran, rows, pipeline, tmp_path,
     expected = "made" if what == "result" else "replaced"
     assert (statuses(report), report.adds_up) == ([expected], True)
     if what != "result":
-        assert report.passes[0].why.endswith(" is not as it was made")
+        assert report.passes[0].why.endswith(" was changed")
     assert report.passes[0].why in said
     assert (result(made), len(quarantined(made))) == ([{"id": 1}], 1)
     assert statuses(made.run()) == ["up to date"]

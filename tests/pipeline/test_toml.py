@@ -161,34 +161,40 @@ SMALL = 'name = "p"\ndirectory = "o"\n[source]\npaths = "a"\n'
         ("name", "it is not TOML: Expected '=' after a key"),
         ('directory = "o"', "`name` is missing"),
         ('name = "p"\ndirectory = "o"', "`source` is missing"),
-        ('name = "p"\ndirectory = "o"\nsource = 1', "source is 1; it is a table"),
-        ('name = 1\ndirectory = "o"\n[source]\npaths = "a"', "name is 1; it is a text"),
+        ('name = "p"\ndirectory = "o"\nsource = 1', "source is 1; must be a table"),
+        (
+            'name = 1\ndirectory = "o"\n[source]\npaths = "a"',
+            "name is 1; must be a text",
+        ),
         (
             SMALL.replace('"p"', '"1 p"'),
-            "name '1 p': it is of letters, digits, - and _",
+            "name '1 p': must have letters, digits, - and _",
         ),
         (SMALL.replace('"o"', '""'), "directory is empty"),
         (
             SMALL.replace('"o"', '"s3://bucket/o"'),
-            "directory is s3://bucket/o; a pipeline needs one of a file system",
+            "directory is s3://bucket/o; a pipeline needs one on a file system",
         ),
         (SMALL.replace('paths = "a"', ""), "source: `paths` is missing: files, globs"),
         (SMALL.replace('"a"', "[]"), "paths is empty; there is nothing to read"),
-        (SMALL.replace('"a"', "[1]"), "source: paths is 1; it is a text"),
+        (SMALL.replace('"a"', "[1]"), "source: paths is 1; must be a text"),
         (SMALL + 'path = "b"', "source: there is no `path`; there are paths, max_line"),
         (SMALL + 'max_line = "big"', "source: max_line: not a size: 'big'"),
-        (SMALL + "max_line = true", "max_line is True; it is a size such as '64MiB'"),
-        (SMALL + 'max_line = "0"', "source: max_line is 0; it is at least 1"),
+        (SMALL + "max_line = true", "max_line is True; must be a size such as '64MiB'"),
+        (SMALL + 'max_line = "0"', "source: max_line is 0; must be at least 1"),
         ("stages = []\n" + SMALL, "there is no `stages`; there are name, directory"),
         (SMALL + "[[index]]", "index 1: has no `kind`; there are key, set, graph"),
-        (SMALL + '[[index]]\nkind = "key"\nkey = []', "index 1: it is of fields"),
+        (
+            SMALL + '[[index]]\nkind = "key"\nkey = []',
+            "index 1: name at least one field",
+        ),
         (
             SMALL + '[[index]]\nkind = "graph"\nfrom = "a"\nto = "a"',
-            "index 1: it is of fields, each of them once",
+            "index 1: name at least one field, each only once",
         ),
         (
             SMALL + '[[index]]\nkind = "key"\nkey = "a"\n' * 2,
-            "index 2: there is such an index already",
+            "index 2: an earlier index is the same",
         ),
         (SMALL + "[[stage]]", "stage 1: has no `kind`; there are validate, transform"),
         (SMALL + '[[stage]]\nkind = "mend"', "stage 1: kind 'mend' is not known"),
@@ -207,7 +213,7 @@ SMALL = 'name = "p"\ndirectory = "o"\n[source]\npaths = "a"\n'
         ),
         (
             SMALL + '[[stage]]\nkind = "validate"\ntypes = { a = "text" }',
-            "types.a is 'text'; it can be string, number",
+            "types.a is 'text'; must be one of string, number",
         ),
         (
             SMALL + '[[stage]]\nkind = "validate"\nrequired = ["a..b"]',
@@ -219,22 +225,25 @@ SMALL = 'name = "p"\ndirectory = "o"\n[source]\npaths = "a"\n'
         ),
         (
             SMALL + '[[stage]]\nkind = "dedupe"\nkey = "id"\nkeep = "any"',
-            "stage 1 (dedupe): keep is 'any'; it can be first, last",
+            "stage 1 (dedupe): keep is 'any'; must be one of first, last",
         ),
         (SMALL + '[[stage]]\nkind = "dedupe"\nkey = []', "a key is missing"),
         (
             SMALL + '[[stage]]\nkind = "sort"\nby = "a"\ndescending = 1',
-            "stage 1 (sort): descending is 1; it is true or false",
+            "stage 1 (sort): descending is 1; must be true or false",
         ),
-        (SMALL + '[output]\ncodec = "lz4"', "output: codec is 'lz4'; it can be zstd"),
+        (
+            SMALL + '[output]\ncodec = "lz4"',
+            "output: codec is 'lz4'; must be one of zstd",
+        ),
         (SMALL + "[output]\nmax_records = 0", "output: max_records 0"),
         (SMALL + '[output]\npartition_by = "a..b"', "output: partition_by 'a..b'"),
-        (SMALL + '[output]\nlevel = "9"', "output: level is '9'; it is a whole number"),
+        (SMALL + '[output]\nlevel = "9"', "output: level is '9'; must be an integer"),
         (SMALL + '[names]\n"a b" = "c"', "'a b' cannot be used as @a b in a query"),
         (SMALL + "[names]\na = []", "names: a is empty; there is nothing to read"),
         (
             SMALL + '[stage]\nkind = "sort"\nby = "a"',
-            "stage is one table; write [[stage]]",
+            "stage must be an array of tables; write [[stage]]",
         ),
         (
             SMALL + '[[stage]]\nkind = "validate"\ntypes.user.name = "string"',
@@ -256,7 +265,7 @@ SMALL = 'name = "p"\ndirectory = "o"\n[source]\npaths = "a"\n'
             SMALL
             + '[names]\nu = "u"\n[[stage]]\nkind = "join"\nwith = "u"\n'
             + 'on = "a).filter(b"\nshuffle = true',
-            "stage 1 (join): on is 'a).filter(b'; it is a key, or `left == right`",
+            "stage 1 (join): on is 'a).filter(b'; must be a key, or `left == right`",
         ),
     ],
 )

@@ -1,4 +1,4 @@
-"""Pipelines: jobs that make a set of shards of whatever lies in some files, with Spark."""
+"""Pipelines: declared stages that turn input files into a set of shards, with Spark."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""What a pipeline is: sources, stages and an output, as plain data.
+"""The model of a pipeline: sources, stages and an output, as plain data.
 
-The same model is written in Python and, by `headrace.pipeline.toml`, in a file. `KINDS`
-and the tables beside it say which fields there are; reading, checking, the template and
-the manual are made from them. Nothing is opened here.
+The same model is written in Python, or in a file that `headrace.pipeline.toml` reads. `KINDS` and
+the tables beside it define the fields; reading, checking, the template and the manual are made
+from them. Nothing is opened here.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ FieldKind: TypeAlias = Literal["text", "texts", "table", "size", "number", "choi
 
 
 class Field(NamedTuple):
-    """A field of a table of the file: its name, what it holds, what it means.
+    """A field of a table of the file: its name, type and meaning.
 
-    `default` is what holds where it is left out, for people; a field without one must
-    be given. `attribute` is its name in Python, where the other is a word of the language.
+    `default` is its default value, as text; a field without one is required. `word` is its name
+    in Python if `name` is a keyword there.
     """
 
     name: str
@@ -58,7 +58,7 @@ class Kind(NamedTuple, Generic[K]):
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Where rows come from: files, globs, directories, sets or URLs, in order."""
+    """The source of rows: files, globs, directories, sets or URLs, in order."""
 
     paths: str | Sequence[str]
     max_line: Size = "64MiB"
@@ -69,7 +69,7 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Validate:
-    """Rejects rows that are not JSON, or not as they must be."""
+    """Rejects rows that are not JSON, or break a rule."""
 
     required: str | Sequence[str] = ()
     types: Mapping[str, str] = field(default_factory=dict)
@@ -79,7 +79,7 @@ class Validate:
 
 @dataclass(frozen=True, slots=True)
 class Transform:
-    """Gives the answers of a query about each row; a row that has none is filtered."""
+    """Replaces each row by the answer of a query; a row without an answer is filtered."""
 
     query: str
 
@@ -97,7 +97,7 @@ class Join:
 
 @dataclass(frozen=True, slots=True)
 class Dedupe:
-    """Of rows with equal keys, leaves one."""
+    """Keeps one of the rows with equal keys."""
 
     key: str | Sequence[str]
     keep: Literal["first", "last"] = "first"
@@ -105,7 +105,7 @@ class Dedupe:
 
 @dataclass(frozen=True, slots=True)
 class Sort:
-    """Puts all rows in order; equal ones stay as they were."""
+    """Sorts all rows; the sort is stable."""
 
     by: str | Sequence[str]
     descending: bool = False
@@ -117,14 +117,14 @@ Mover: TypeAlias = Join | Dedupe | Sort
 
 @dataclass(frozen=True, slots=True)
 class Divide:
-    """Rejects rows whose value no partition can be named after; `Output` asks for it."""
+    """Rejects rows whose value cannot be a partition; needed by `Output.partition_by`."""
 
     partition_by: str
 
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """The set of shards that is made."""
+    """The output: a set of shards."""
 
     codec: str = "zstd"
     level: int | None = None
@@ -167,10 +167,10 @@ Index: TypeAlias = KeyIndex | SetIndex | GraphIndex
 
 @dataclass(frozen=True, slots=True)
 class Pipeline:
-    """A pipeline; all that it makes is below `directory`.
+    """A pipeline; all its files are in `directory`.
 
-    `names` are other sources, which stages have as ``@name``. `memory` is what the right
-    sides of joins may hold in each task. Relative paths start at `base`.
+    `names` are other sources, which stages name as ``@name``. `memory` limits the right sides of
+    joins in each task. Relative paths start at `base`.
     """
 
     name: str
@@ -204,11 +204,11 @@ class Pipeline:
         tell: Tell | None = None,
         lineage: str | os.PathLike[str] | None = None,
     ) -> Report:
-        """Bring the output up to date, and say what was done.
+        """Bring the output up to date, and return a report.
 
-        On a session that is given, or one that is started at `master` (``local[*,4]``
-        unless told). What was done before is not done again, unless all of it is to be
-        made `fresh`. Events of OpenLineage are appended to the file `lineage`.
+        It runs on the session `spark`, or on one that is started at `master` [default:
+        ``local[*,4]``]. Finished work is not repeated, unless everything is to be made `fresh`.
+        OpenLineage events are appended to the file `lineage`.
         """
         from headrace.pipeline.run.runner import run
 
@@ -217,33 +217,33 @@ class Pipeline:
         )
 
     def explain(self) -> str:
-        """Say how it would run, and what is left to do; nothing is started."""
+        """Explain its passes, and the work that is left; Spark is not started."""
         from headrace.pipeline.plan.explain import explained
 
         return explained(self)
 
 
 TYPES = ("string", "number", "integer", "boolean", "array", "object", "date", "timestamp")  # fmt: skip
-"""What `Validate.types` can ask for."""
+"""The types of `Validate.types`."""
 
 HOW = ("join", "left_join", "lookup", "diff", "intersect")
-"""What `Join.how` can be: the joins of the query language."""
+"""The values of `Join.how`: the joins of the query language."""
 
 SOURCE_FIELDS = (
     Field("paths", "texts", "files, globs, directories, sets of shards, URLs", example='["raw/*.jsonl*"]'),
     Field("max_line", "size", "a longer line is rejected without being read", "64MiB"),
-    Field("partition_bytes", "size", "how many bytes of files one task reads", "64MiB"),
-    Field("batch_bytes", "size", "how many bytes of files are committed together: where an interrupted run goes on", "64GiB"),
-    Field("wait_for_newline", "switch", "of plain files, leave a last line without newline to the next run: for files that are still written to", "false"),
+    Field("partition_bytes", "size", "bytes of files that one task reads", "64MiB"),
+    Field("batch_bytes", "size", "bytes of files in one commit, after which an interrupted run continues", "64GiB"),
+    Field("wait_for_newline", "switch", "leave a last line without newline in a plain file to the next run, for files that grow", "false"),
 )  # fmt: skip
 
 OUTPUT_FIELDS = (
-    Field("codec", "choice", "how shards are compressed", "zstd", ("zstd", "gzip", "none")),
-    Field("level", "number", "how hard the codec tries", "the codec's own", example="9"),
-    Field("block_bytes", "size", "how many bytes of lines are compressed together", "256KiB"),
-    Field("max_bytes", "size", "no shard is larger on disk", "256MiB"),
-    Field("max_records", "number", "no shard has more rows", "no limit", example="1_000_000"),
-    Field("max_logical_bytes", "size", "no shard is larger after decompression", "no limit", example='"1GiB"'),
+    Field("codec", "choice", "codec of shards", "zstd", ("zstd", "gzip", "none")),
+    Field("level", "number", "level of the codec", "the codec's own", example="9"),
+    Field("block_bytes", "size", "bytes of lines in one compressed block", "256KiB"),
+    Field("max_bytes", "size", "limit on the size of a shard on disk", "256MiB"),
+    Field("max_records", "number", "limit on the rows of a shard", "no limit", example="1_000_000"),
+    Field("max_logical_bytes", "size", "limit on the size of a shard after decompression", "no limit", example='"1GiB"'),
     Field("partition_by", "text", "a directory for each value at this path", "one directory", example='"day"'),
 )  # fmt: skip
 
@@ -251,48 +251,48 @@ KINDS: tuple[Kind[Stage], ...] = (
     Kind(
         "validate",
         Validate,
-        "rejects rows that are not JSON, or not as they must be; they go to the quarantine",
+        "rejects rows that are not JSON or break a rule, and writes them to the quarantine",
         (
-            Field("required", "texts", "paths that must be there and not null", "none", example='["id", "user.name"]'),
-            Field("types", "table", f"paths and what must be there, if anything is: {', '.join(TYPES)}", "none", example='{ id = "integer" }'),
-            Field("rules", "texts", "queries that must be true of each row", "none", example='["ms >= 0"]'),
+            Field("required", "texts", "paths that must exist and not be null", "none", example='["id", "user.name"]'),
+            Field("types", "table", f"types of paths, checked unless the value is missing or null: {', '.join(TYPES)}", "none", example='{ id = "integer" }'),
+            Field("rules", "texts", "queries that must be true for each row", "none", example='["ms >= 0"]'),
             Field("max_bytes", "size", "a longer row is rejected", "no limit", example='"1MiB"'),
         ),
     ),
     Kind(
         "transform",
         Transform,
-        "gives the answers of a query about each row; null answers are left out",
+        "replaces each row by the answer of a query; null answers are left out",
         (Field("query", "text", "the query", example="'{id, ms, day: at[:10]}'"),),
     ),
     Kind(
         "join",
         Join,
-        "joins each row with rows of a named source that have an equal key",
+        "joins each row with the rows of a named source that have an equal key",
         (
             Field("with", "text", "the name of the other source", example='"users"', word="with_"),
-            Field("on", "text", "the key, or `left == right` where the sides name it differently", example='"user == id"'),
-            Field("how", "choice", "which rows come out", "left_join", HOW),
-            Field("as", "text", "put the other row in this field instead of laying its fields over", "laid over", example='"user"', word="as_"),
-            Field("shuffle", "switch", "the other side is too large for each task to hold: rows meet by key instead", "false"),
+            Field("on", "text", "the key, or `left == right` if the sides have different names", example='"user == id"'),
+            Field("how", "choice", "kind of join", "left_join", HOW),
+            Field("as", "text", "put the other row in this field instead of merging its fields", "merged", example='"user"', word="as_"),
+            Field("shuffle", "switch", "join by a shuffle, if the other side is too large for each task", "false"),
         ),
     ),
     Kind(
         "dedupe",
         Dedupe,
-        "of rows with equal keys, leaves one",
+        "keeps one of the rows with equal keys",
         (
-            Field("key", "texts", "what makes rows equal: a query about the row, or several", example='"id"'),
-            Field("keep", "choice", "which one is left", "first", ("first", "last")),
+            Field("key", "texts", "key: a row query, or several", example='"id"'),
+            Field("keep", "choice", "row to keep", "first", ("first", "last")),
         ),
     ),
     Kind(
         "sort",
         Sort,
-        "puts all rows in order; equal ones stay as they were",
+        "sorts all rows; the sort is stable",
         (
-            Field("by", "texts", "what they are ordered by: a query about the row, or several", example='["day", "id"]'),
-            Field("descending", "switch", "from the highest to the lowest", "false"),
+            Field("by", "texts", "sort keys: a row query, or several", example='["day", "id"]'),
+            Field("descending", "switch", "sort in descending order", "false"),
         ),
     ),
 )  # fmt: skip
@@ -302,35 +302,35 @@ INDEX_KINDS: tuple[Kind[Index], ...] = (
     Kind(
         "key",
         KeyIndex,
-        "leads from the values of a field to the rows that have them, in each part",
+        "key index of each part",
         (
-            Field("key", "texts", "the field, or several together", example='"id"'),
-            Field("unique", "switch", "two rows of one part with the same key end the run", "false"),
+            Field("key", "texts", "the field of the key, or several", example='"id"'),
+            Field("unique", "switch", "a duplicate key in one part ends the run", "false"),
             Field("compact", "switch", "version 2 of the format: about six bytes a row", "false"),
         ),
     ),
     Kind(
         "set",
         SetIndex,
-        "leads from the values of a field to the rows that have them, in all parts together",
+        "key index of all parts together",
         (
-            Field("key", "texts", "the field, or several together", example='"id"'),
-            Field("unique", "switch", "two rows with the same key end the run", "false"),
+            Field("key", "texts", "the field of the key, or several", example='"id"'),
+            Field("unique", "switch", "a duplicate key ends the run", "false"),
         ),
     ),
     Kind(
         "graph",
         GraphIndex,
-        "leads from nodes to the edges between them, in each part; there is one such index",
+        "graph index of each part; only one such index",
         (
-            Field("from", "text", "the field of the node that an edge comes from", example='"from"', word="from_"),
-            Field("to", "text", "the field of the node that an edge goes to", example='"to"'),
-            Field("pred", "text", "the field of what an edge says", "edges say nothing", example='"pred"'),
-            Field("reverse", "switch", "index the edges that go to a node too", "false"),
+            Field("from", "text", "field of the source node", example='"from"', word="from_"),
+            Field("to", "text", "field of the target node", example='"to"'),
+            Field("pred", "text", "field of the predicate", "no predicate", example='"pred"'),
+            Field("reverse", "switch", "also index incoming edges", "false"),
         ),
     ),
 )  # fmt: skip
-"""Indexes of the output; what one is to an engine is said in `headrace.pipeline.state.indexes`."""
+"""Indexes of the output; `headrace.pipeline.state.indexes` lowers them to builds of the engine."""
 
 
 def kind_of(stage: Stage) -> Kind[Stage]:
@@ -342,14 +342,14 @@ def kind_of(stage: Stage) -> Kind[Stage]:
 
 
 def mover(stage: Stage | Divide) -> Mover | None:
-    """Return a stage that needs other rows than the one it is about; None for others."""
+    """Return a stage if it moves rows."""
     if isinstance(stage, (Dedupe, Sort)) or (isinstance(stage, Join) and stage.shuffle):
         return stage
     return None
 
 
 def texts(value: str | Sequence[str]) -> tuple[str, ...]:
-    """Return one text or several as several.
+    """Return one text or several as a tuple.
 
     >>> texts("a"), texts(["a", "b"])
     (('a',), ('a', 'b'))

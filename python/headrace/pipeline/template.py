@@ -1,4 +1,4 @@
-"""A pipeline to begin with: every field there is, with what it means, as TOML."""
+"""Pipeline template: a TOML file with every field and its meaning."""
 
 from __future__ import annotations
 
@@ -15,33 +15,33 @@ _BEGIN = """\
 # A headrace pipeline. See what it will do, then run it; run it again for new files:
 #   headrace pipeline explain {name}.toml
 #   headrace pipeline run {name}.toml
-# Paths are relative to this file. A line that begins with # shows a field that is left out;
-# for most, what it says is what holds then.
+# Paths are relative to this file. A line that begins with # shows an optional field, most with
+# its default.
 
 name = "{name}"
 
-# All that the pipeline makes is below this directory: result/, quarantine/, reports/.
+# The directory of all files that the pipeline writes: result/, quarantine/, reports/.
 directory = "{name}-out"
 
-# What the right sides of joins may hold in each task.
+# Limit on the memory of the right sides of joins in each task.
 # memory = "1GiB"
 
 [source]
 """
 
 _NAMES = """
-# Other sources, which stages have as @users.
+# Other sources, which stages name as @users.
 [names]
 # users = "users.jsonl"
 
-# Stages, in the order in which rows go through them.
+# Stages, in the order of execution.
 """
 
 _WRITTEN = ("paths",)
 
 
 def template(name: str) -> str:
-    """Return a pipeline that runs as it is, if there is something to read."""
+    """Return a template that runs unchanged, if its source has files."""
     lines = [_BEGIN.format(name=name), *_fields(SOURCE_FIELDS), _NAMES]
     for kind in KINDS:
         off = "" if kind.name == "validate" else "# "
@@ -51,7 +51,7 @@ def template(name: str) -> str:
             *_fields(kind.fields),
         ]
     lines += ["\n[output]  # the set of shards in result/\n", *_fields(OUTPUT_FIELDS)]
-    lines.append("\n# Indexes of the shards; those that have one keep it.\n")
+    lines.append("\n# Indexes of the shards.\n")
     for index in INDEX_KINDS:
         lines += [
             f"\n# [[index]]  # {index.doc}\n",
@@ -69,5 +69,5 @@ def _fields(fields: Iterable[Field]) -> Iterator[str]:
 
 
 def _spelled(field: Field) -> str:
-    """Return what holds where a field is left out, as TOML."""
+    """Return the default of a field, as TOML."""
     return str(field.default) if field.kind == "switch" else f'"{field.default}"'

@@ -1,7 +1,7 @@
-"""A pipeline as a file in TOML: the tables of `headrace.pipeline.spec`, read.
+"""TOML reader for pipelines, by the tables of `headrace.pipeline.spec`.
 
-What is wrong is said with the table and the field it is in; a field that nobody knows is
-an error, since it is a misspelt one.
+Errors name the table and the field; an unknown field is an error, because it is probably
+misspelt.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def read(path: str | os.PathLike[str]) -> Pipeline:
 
 
 def pipeline_of(table: Mapping[str, Any], *, base: str = ".") -> Pipeline:
-    """Make a pipeline of the tables of a file."""
+    """Return the pipeline in the tables of a file."""
     _refuse_unknown("", table, _TOP)
     for needed in ("name", "directory", "source"):
         if needed not in table:
@@ -81,21 +81,19 @@ def pipeline_of(table: Mapping[str, Any], *, base: str = ".") -> Pipeline:
 
 def _several(what: str, value: object) -> list[object]:
     if isinstance(value, dict):
-        raise UsageError(
-            f"{what} is one table; write [[{what}]], for there may be several"
-        )
+        raise UsageError(f"{what} must be an array of tables; write [[{what}]]")
     return _list(what, value)
 
 
 def _of_kind(what: str, number: int, value: object, known: Sequence[Kind[K]]) -> K:
-    """Make a stage or an index of its table."""
+    """Return the stage or index in a table."""
     where = f"{what} {number}"
     table = dict(_table(where, value))
     kinds = {kind.name: kind for kind in known}
     name = table.pop("kind", None)
     if name not in kinds:
-        said = "has no `kind`" if name is None else f"kind {name!r} is not known"
-        raise UsageError(f"{where}: {said}; there are {', '.join(kinds)}")
+        reason = "has no `kind`" if name is None else f"kind {name!r} is not known"
+        raise UsageError(f"{where}: {reason}; there are {', '.join(kinds)}")
     kind = kinds[name]
     return kind.make(**_fields(f"{where} ({name})", table, kind.fields))
 
@@ -113,7 +111,7 @@ def _fields(where: str, value: object, known: Sequence[Field]) -> dict[str, Any]
             if field.choices and given not in field.choices:
                 raise UsageError(
                     f"{where}: {field.name} is {given!r}; "
-                    f"it can be {', '.join(field.choices)}"
+                    f"must be one of {', '.join(field.choices)}"
                 )
             made[field.attribute] = given
     return made
@@ -128,7 +126,7 @@ def _refuse_unknown(where: str, table: Mapping[str, Any], known: Sequence[str]) 
 
 def _text(where: str, value: object) -> str:
     if not isinstance(value, str):
-        raise UsageError(f"{where} is {value!r}; it is a text")
+        raise UsageError(f"{where} is {value!r}; must be a text")
     return value
 
 
@@ -140,13 +138,13 @@ def _texts(where: str, value: object) -> str | list[str]:
 
 def _list(where: str, value: object) -> list[object]:
     if not isinstance(value, list):
-        raise UsageError(f"{where} is {value!r}; it is a list")
+        raise UsageError(f"{where} is {value!r}; must be a list")
     return value
 
 
 def _table(where: str, value: object) -> dict[str, Any]:
     if not isinstance(value, dict):
-        raise UsageError(f"{where} is {value!r}; it is a table")
+        raise UsageError(f"{where} is {value!r}; must be a table")
     return value
 
 
@@ -163,7 +161,7 @@ def _text_table(where: str, value: object) -> dict[str, str]:
 
 def _size(where: str, value: object) -> int | str:
     if isinstance(value, bool) or not isinstance(value, (int, str)):
-        raise UsageError(f"{where} is {value!r}; it is a size such as '64MiB'")
+        raise UsageError(f"{where} is {value!r}; must be a size such as '64MiB'")
     try:
         parse_size(value)
     except UsageError as error:
@@ -173,13 +171,13 @@ def _size(where: str, value: object) -> int | str:
 
 def _number(where: str, value: object) -> int:
     if isinstance(value, bool) or not isinstance(value, int):
-        raise UsageError(f"{where} is {value!r}; it is a whole number")
+        raise UsageError(f"{where} is {value!r}; must be an integer")
     return value
 
 
 def _switch(where: str, value: object) -> bool:
     if not isinstance(value, bool):
-        raise UsageError(f"{where} is {value!r}; it is true or false")
+        raise UsageError(f"{where} is {value!r}; must be true or false")
     return value
 
 

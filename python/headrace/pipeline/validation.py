@@ -1,4 +1,4 @@
-"""What must be right about a pipeline before anything of it runs."""
+"""Validation of a pipeline, before any of it runs."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ _SOURCE_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 def check(pipeline: Pipeline) -> None:
-    """Raise unless every query is one, every size a size, and every name known."""
+    """Raise unless all queries and sizes are valid, and all names known."""
     if not _NAME.fullmatch(pipeline.name):
         raise UsageError(
-            f"name {pipeline.name!r}: it is of letters, digits, - and _, a letter first"
+            f"name {pipeline.name!r}: must have letters, digits, - and _, and begin with a letter"
         )
     _check_directory(pipeline.directory)
     if not texts(pipeline.source.paths):
@@ -46,7 +46,7 @@ def check(pipeline: Pipeline) -> None:
         try:
             _check_stage(stage, pipeline)
         except HeadraceError as error:
-            # What is wrong with a query is followed by lines that show it.
+            # The error of a query has more lines, which show the place.
             said = str(error).split("\n")[0]
             raise UsageError(f"{where}: {said}") from error
     _check_indexes(pipeline)
@@ -58,11 +58,11 @@ def check(pipeline: Pipeline) -> None:
 
 def _check_directory(directory: str) -> None:
     if not directory:
-        raise UsageError("directory is empty; say where the pipeline may write")
+        raise UsageError("directory is empty; name one for the files of the pipeline")
     if is_url(directory):
         raise UsageError(
-            f"directory is {directory}; a pipeline needs one of a file system. "
-            "`headrace shard publish` copies what it made to an object store"
+            f"directory is {directory}; a pipeline needs one on a file system. "
+            "`headrace shard publish` copies its output to an object store"
         )
 
 
@@ -75,22 +75,22 @@ def _check_sizes(pipeline: Pipeline) -> None:
         ("memory", pipeline.memory),
     ):
         if parse_size(size) < 1:
-            raise UsageError(f"{what} is {size}; it is at least 1")
+            raise UsageError(f"{what} is {size}; must be at least 1")
 
 
 def _check_indexes(pipeline: Pipeline) -> None:
-    """Raise unless each index has fields, and a place of its own beside each part, or the set."""
+    """Raise unless each index has fields, and another file name than the other indexes."""
     places: list[tuple[object, ...]] = []
     for number, index in enumerate(pipeline.indexes, 1):
         fields = build_of(index).fields
         names = [name for name in fields if name is not None]
         if not names or not all(names) or len(set(names)) < len(names):
-            raise UsageError(f"index {number}: it is of fields, each of them once")
-        # A file has one index of edges.
+            raise UsageError(f"index {number}: name at least one field, each only once")
+        # A file has one graph index.
         of_edges = isinstance(index, GraphIndex)
         places.append((type(index), () if of_edges else tuple(fields)))
         if places.count(places[-1]) > 1:
-            raise UsageError(f"index {number}: there is such an index already")
+            raise UsageError(f"index {number}: an earlier index is the same")
 
 
 def _check_stage(stage: Stage, pipeline: Pipeline) -> None:
@@ -98,7 +98,7 @@ def _check_stage(stage: Stage, pipeline: Pipeline) -> None:
         case Dedupe(key=key) if stage.keep in ("first", "last"):
             _check_keys(key)
         case Dedupe():
-            raise UsageError(f"keep is {stage.keep!r}; it can be first, last")
+            raise UsageError(f"keep is {stage.keep!r}; must be one of first, last")
         case Sort(by=by):
             _check_keys(by)
         case Join():
@@ -115,7 +115,7 @@ def _check_keys(keys: str | Sequence[str]) -> None:
 
 def _check_join(stage: Join, pipeline: Pipeline) -> None:
     if stage.how not in HOW:
-        raise UsageError(f"how is {stage.how!r}; it can be {', '.join(HOW)}")
+        raise UsageError(f"how is {stage.how!r}; must be one of {', '.join(HOW)}")
     if stage.with_ not in pipeline.names:
         known = ", ".join(pipeline.names) or "none"
         raise UsageError(f"{stage.with_!r} is not one of [names]; there is {known}")
@@ -123,7 +123,7 @@ def _check_join(stage: Join, pipeline: Pipeline) -> None:
 
 
 def pack_options(output: Output, *, checked: bool = False) -> PackOptions:
-    """Return how shards are written; lines are JSON already if they are `checked`."""
+    """Return the options for writing shards; `checked`: lines are known to be JSON."""
     if output.partition_by is not None:
         PathKeys(output.partition_by, MAX_DEPTH)
     return asked.pack_options(

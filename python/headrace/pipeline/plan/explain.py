@@ -1,6 +1,6 @@
-"""How a pipeline would run, and what is left to do, for people.
+"""Explain a pipeline: its passes, and the work that is left.
 
-Only files are listed and ledgers read: nothing is started or written.
+Files are listed and ledgers read; Spark is not started, and nothing is written.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 
 def explained(pipeline: Pipeline) -> str:
-    """Return the passes of a pipeline, what they do and what is left of it."""
+    """Return the passes of a pipeline, their stages, and the work that is left."""
     place = Place(pipeline)
     inputs = main_inputs(pipeline, place)
     named = named_inputs(pipeline, place)
@@ -46,7 +46,7 @@ def explained(pipeline: Pipeline) -> str:
     known: Inputs | None = inputs
     for one in passes(pipeline):
         lines.append(_title(one))
-        left = "what is left to do is known when the pass before is done"
+        left = "its input is known when the previous pass is done"
         if known is not None:
             state = state_of(one, known, pipeline=pipeline, place=place, named=named)
             todo = state.todo
@@ -68,7 +68,7 @@ def explained(pipeline: Pipeline) -> str:
     for index in pipeline.indexes:
         of_part = "" if isinstance(index, SetIndex) else ": for each part of the output"
         lines.append(f"index of {title_of(index)}{of_part}")
-        left = "what is left to do is known when the pass before is done"
+        left = "its input is known when the previous pass is done"
         if known is not None:
             left = _left(index, [source for _input, source in known], place)
         lines += _drawn([left])
@@ -76,7 +76,7 @@ def explained(pipeline: Pipeline) -> str:
 
 
 def _left(index: Index, parts: list[Source], place: Place) -> str:
-    """Say of how many parts an index is to be built."""
+    """Return the number of parts to index, as text."""
     if isinstance(index, SetIndex):
         known = parts_in(index, open_set(place.output()))
         if known is None:
@@ -93,15 +93,15 @@ def _drawn(several: list[str]) -> list[str]:
 
 
 def _sources(pipeline: Pipeline, inputs: Inputs, named: dict[str, Inputs]) -> list[str]:
-    def said(paths: tuple[str, ...], files: Inputs) -> str:
+    def listed(paths: tuple[str, ...], files: Inputs) -> str:
         size = format_size(sum(each.size for each, _source in files))
         count = f"{len(files):,} file{'s' if len(files) != 1 else ''}"
         return f"{', '.join(paths)}: {count}, {size}"
 
     return [
-        f"reads {said(texts(pipeline.source.paths), inputs)}",
+        f"reads {listed(texts(pipeline.source.paths), inputs)}",
         *(
-            f"@{name} is {said(texts(pipeline.names[name]), files)}"
+            f"@{name} is {listed(texts(pipeline.names[name]), files)}"
             for name, files in named.items()
         ),
     ]

@@ -1,4 +1,4 @@
-"""From stages to what engines run: steps over rows, and keys of rows."""
+"""Lowering: stages become steps of the engine over rows, and keys of rows."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ assert tuple(_TESTS) == TYPES
 def step_of(
     stage: Stage | Divide, name: str, named: Mapping[str, Sequence[Source]]
 ) -> Step:
-    """Return the step that a stage is which needs nothing but the row itself."""
+    """Lower a row-local stage to a step of the engine."""
     match stage:
         case Validate():
             limit = None if stage.max_bytes is None else parse_size(stage.max_bytes)
@@ -68,7 +68,7 @@ def step_of(
 
 
 def join_query(stage: Join) -> str:
-    """Return the query that a join is.
+    """Return the query of a join stage.
 
     >>> join_query(Join("users", "user == id", as_="who"))
     '$.rows().left_join(@users, on: user == id, as: "who")'
@@ -78,17 +78,17 @@ def join_query(stage: Join) -> str:
 
 
 def join_plan(stage: Join) -> JoinPlan:
-    """Return what a join is to the engine."""
+    """Lower a join stage to a `JoinPlan`."""
     main = row_by_row(join_query(stage)).main
     if isinstance(main, query_plan.StreamPlan) and len(main.stages) == 1:
         (plan,) = main.stages
         if isinstance(plan, JoinPlan):
             return plan
-    raise UsageError(f"on is {stage.on!r}; it is a key, or `left == right`")
+    raise UsageError(f"on is {stage.on!r}; must be a key, or `left == right`")
 
 
 def key_query(keys: str | Sequence[str]) -> str:
-    """Return the query about a row that gives its key.
+    """Return the row query of a key.
 
     >>> key_query("id"), key_query(["day", "id"])
     ('id', '[day, id]')
@@ -100,7 +100,7 @@ def key_query(keys: str | Sequence[str]) -> str:
 
 
 def mover_keys(stage: Mover) -> tuple[str, ...]:
-    """Return the queries about a row that tell where it is moved to.
+    """Return the row queries of the keys by which rows are moved.
 
     >>> mover_keys(Join("users", "user.id == id", shuffle=True))
     ('user.id',)
@@ -132,7 +132,7 @@ def _conditions(stage: Validate) -> Iterator[Condition]:
     for path, wanted in stage.types.items():
         if wanted not in _TESTS:
             raise UsageError(
-                f"types.{path} is {wanted!r}; it can be {', '.join(_TESTS)}"
+                f"types.{path} is {wanted!r}; must be one of {', '.join(_TESTS)}"
             )
         place = _at(path)
         test = _TESTS[wanted].replace("{0}", place)
@@ -142,7 +142,7 @@ def _conditions(stage: Validate) -> Iterator[Condition]:
             reason = f"`{path}` is of type {{}}, not {wanted}"
         yield Condition(f"{place} == null or {test}", reason, found)
     for rule in texts(stage.rules):
-        row_program(rule)  # raises unless it is one by itself
+        row_program(rule)  # raises unless it is a row query
         yield Condition(rule, f"it breaks the rule {rule}")
 
 

@@ -1,9 +1,8 @@
-"""How a pipeline is cut: into *passes*, each of which makes one set of shards of another.
+"""Passes: a pipeline is cut into passes, each of which makes one set of shards from another.
 
-Stages that need nothing but the row itself are taken together, so a row is read and
-written once for all of them; a stage that moves rows is a pass of its own. The first pass
-reads the sources, the last one makes the output. Rows are always validated first, if
-only to be JSON.
+Consecutive row-local stages form one pass, so that a row is read and written once for all of them;
+a stage that moves rows is one pass. The first pass reads the sources, the last one makes the
+output. Rows are always validated first, at least that they are JSON.
 """
 
 from __future__ import annotations
@@ -37,11 +36,11 @@ if TYPE_CHECKING:
 _PATH = re.compile(r"[$@A-Za-z_][A-Za-z0-9_.$]*")
 
 VERSION = 1
-"""Of what passes mean; rows that were made by another version are made again."""
+"""The version of the meaning of passes; rows of another version are made again."""
 
 
 class NamedStage(NamedTuple):
-    """A stage, and what it is called in counts and reports."""
+    """A stage, and its name in counts and reports."""
 
     name: str
     stage: Stage | Divide
@@ -57,17 +56,17 @@ class Pass:
 
     @property
     def title(self) -> str:
-        """What it is called: its stages."""
+        """The names of its stages."""
         return ", ".join(each.name for each in self.stages)
 
     @property
     def mover(self) -> Mover | None:
-        """The stage that needs other rows than the one it is about."""
+        """The stage that moves rows, if there is one."""
         return mover(self.stages[0].stage)
 
     @property
     def appends(self) -> bool:
-        """Whether rows of new inputs come behind those that are there, which stay."""
+        """Whether rows of new inputs are appended to the present ones."""
         match self.mover:
             case Sort() | Dedupe(keep="last"):
                 return False
@@ -82,7 +81,7 @@ def passes(pipeline: Pipeline) -> list[Pass]:
     for each in (*_named(_stages(pipeline)), *_partition_check(pipeline)):
         moving = mover(each.stage)
         by_itself = [each] if moving is None else _key_checks(each.name, moving)
-        # Dedupe and sort leave rows as they are; what a join makes of them has other keys.
+        # Dedupe and sort do not change rows; a join does, so that they have other keys.
         changed = any(isinstance(stage, Join) for ((_name, stage),) in moves)
         checks = moving is not None or isinstance(each.stage, Divide)
         if moves and by_itself and (changed or not checks):
@@ -99,21 +98,21 @@ def passes(pipeline: Pipeline) -> list[Pass]:
 
 
 def _partition_check(pipeline: Pipeline) -> list[NamedStage]:
-    """Return what rejects rows that belong in no partition of the output."""
+    """Return the stage that rejects rows without a partition of the output."""
     path = pipeline.output.partition_by
     return [] if path is None else [NamedStage("partition", Divide(path))]
 
 
 def _key_checks(name: str, moving: Mover) -> list[NamedStage]:
-    """Return what rejects rows that have no key, before any row is moved.
+    """Return the stage that rejects rows without a key, before any row is moved.
 
-    A path always gives one, if only null.
+    A path always gives a key, at least null.
     """
     keys = mover_keys(moving)
     can_fail = [key for key in keys if not _PATH.fullmatch(key)]
     if not can_fail:
         return []
-    # An array is never null: the rule is broken by no row, but it fails where the key does.
+    # An array is never null: every row keeps the rule, but it fails if the key fails.
     rule = f"[{', '.join(can_fail)}] != null"
     return [NamedStage(f"{name} key", Validate(rules=[rule]))]
 
@@ -125,7 +124,7 @@ def _stages(pipeline: Pipeline) -> list[Stage]:
 
 
 def _named(stages: Iterable[Stage]) -> list[NamedStage]:
-    """Name stages by their kinds, those of one kind by number too."""
+    """Name stages by their kinds, and several of one kind also by number."""
     seen: dict[str, int] = {}
     named = []
     for stage in stages:
@@ -136,7 +135,7 @@ def _named(stages: Iterable[Stage]) -> list[NamedStage]:
 
 
 def used_names(stages: Iterable[NamedStage]) -> list[str]:
-    """List the named sources that stages read, each once."""
+    """List the named sources that stages read, without duplicates."""
     queries = [
         stage.query if isinstance(stage, Transform) else join_query(stage)
         for _name, stage in stages
@@ -149,10 +148,10 @@ def used_names(stages: Iterable[NamedStage]) -> list[str]:
 def fingerprint(
     pipeline: Pipeline, upto: Pass, named: Mapping[str, Sequence[Input]]
 ) -> str:
-    """Return what tells whether rows that a pass made would be made again as they are.
+    """Return a hash that changes if the pass would make other rows of the same inputs.
 
-    It has all that rows depend on but the inputs: what was asked of them here and in the
-    passes before, and the sources that they were joined with.
+    It covers everything that rows depend on except the inputs: the stages of this pass and of the
+    passes before it, and the sources of joins.
     """
     stages = [
         each

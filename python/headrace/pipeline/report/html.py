@@ -1,4 +1,4 @@
-"""A report as a page: one file that needs no other."""
+"""HTML report: one file without external resources."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def page(report: Report) -> str:
 
 
 def _counts(passes: Iterable[PassReport]) -> str:
-    """Return what became of all rows, stage after stage."""
+    """Return the counts of all rows, stage after stage."""
     heads = ["stage", "read", "blank", "rejected", "filtered", "kept", "written", ""]
     rows = [
         [escape(stage), *(f"{number:,}" for number in _numbers(count)), _bar(count)]
@@ -128,7 +128,7 @@ def _passes(passes: Iterable[PassReport]) -> str:
 
 
 def _spark(passes: Iterable[PassReport]) -> str:
-    """Return what Spark has counted, if it has."""
+    """Return the metrics of Spark, if there are any."""
     rows = [
         [
             f"{each.number}. {escape(each.title)}",
@@ -175,8 +175,8 @@ def _quarantine(report: Report) -> str:
         return "<p>No row was rejected.</p>"
     rows = [[escape(reason), f"{count:,}"] for reason, count in held.reasons.items()]
     where = f"<code>{escape(held.directory)}</code>"
-    said = f"<p>Rejected rows: {held.rows:,}, in {where}.</p>"
-    return said + _table(["reason", "rows"], rows)
+    summary = f"<p>Rejected rows: {held.rows:,}, in {where}.</p>"
+    return summary + _table(["reason", "rows"], rows)
 
 
 def _table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

@@ -1,8 +1,7 @@
-"""What a run reads and writes, told in the words of OpenLineage.
+"""Lineage: OpenLineage events of a run, with its inputs and outputs.
 
-Each event is one line of JSON that is appended to a file: START before anything is done,
-then COMPLETE, FAIL, or ABORT if somebody stopped it. docs/formats/lineage.md says what is
-in them.
+Each event is one line of JSON that is appended to a file: START before anything is written, then
+COMPLETE, FAIL, or ABORT if the user stopped the run. Format: docs/formats/lineage.md.
 """
 
 from __future__ import annotations
@@ -41,9 +40,9 @@ _MAX_LINE = 1 << 20
 
 
 def schema_fields(source: Source) -> list[dict[str, object]]:
-    """Return what the first rows of a file have; nothing if they cannot be read.
+    """Return the fields of the first rows of a file; none if they cannot be read.
 
-    It is told for people: who needs it exactly infers it from all rows.
+    The schema is for people: an exact one needs all rows.
     """
     with suppress(HeadraceError, OSError):
         for fragment in fragments(source, source.size or 1)[:1]:
@@ -56,7 +55,7 @@ def schema_fields(source: Source) -> list[dict[str, object]]:
 
 
 def _field(name: str, shape: Shape) -> dict[str, object]:
-    """Describe a field; what is in an array is called `_element`.
+    """Describe a field; the elements of an array are called `_element`.
 
     >>> _field("ids", {"array": {"integer": 8}})
     {'name': 'ids', 'type': 'array', 'fields': [{'name': '_element', 'type': 'long'}]}
@@ -89,7 +88,7 @@ _FACETS = {
     "errorMessage": ("1-0-1", "ErrorMessageRunFacet"),
     "jobType": ("2-0-4", "JobTypeJobFacet"),
 }
-"""The facets that OpenLineage defines; others are called `headrace_…`."""
+"""The facets that OpenLineage defines; the names of others begin with `headrace_`."""
 
 
 @contextmanager
@@ -100,18 +99,18 @@ def recording(
     inputs: Inputs,
     named: Mapping[str, Inputs],
 ) -> Iterator[Callable[[Report], None]]:
-    """Tell of the run in the block; what is given is called with its report."""
+    """Write the events of the run in the block; yields a function to call with its report."""
     if path is None:
         yield lambda _report: None
         return
-    told = _Run(Path(path), pipeline, place, inputs, named)
-    told.append("START", "nothing was done")
+    events = _Run(Path(path), pipeline, place, inputs, named)
+    events.append("START", "nothing was done")
     try:
-        yield told.complete
+        yield events.complete
     except BaseException as error:
-        # What went wrong is raised, whatever becomes of the file.
+        # The error of the run is raised, even if the event cannot be written.
         with suppress(OSError, HeadraceError):
-            told.fail(error)
+            events.fail(error)
         raise
 
 
@@ -132,7 +131,7 @@ class _Run:
         self._id = str(uuid4())
 
     def complete(self, report: Report) -> None:
-        """Tell that it is over, and what came of it."""
+        """Write the COMPLETE event."""
         stages = [
             {"stage": stage, **{name: getattr(count, name) for name in count.__slots__}}
             for each in report.passes
@@ -174,7 +173,7 @@ class _Run:
         self.append("COMPLETE", left, facets, [result, rejected])
 
     def fail(self, error: BaseException) -> None:
-        """Tell that it is over, and why."""
+        """Write the FAIL or ABORT event."""
         message = str(error) or type(error).__name__
         facets = _facet("errorMessage", message=message, programmingLanguage="python")
         what: EventType = "FAIL" if isinstance(error, Exception) else "ABORT"
@@ -190,7 +189,7 @@ class _Run:
         facets: Facts | None = None,
         outputs: Iterable[Facts] | None = None,
     ) -> None:
-        """Write an event down; `left` is how things are if that fails."""
+        """Append an event; `left` describes the state if that fails."""
         kind = _facet(
             "jobType",
             processingType="BATCH",
@@ -207,7 +206,7 @@ class _Run:
             "inputs": [*self._main, *self._others],
             "outputs": list(self._outputs() if outputs is None else outputs),
         }
-        # Names of files may be bytes that are no text.
+        # The names of files may be bytes that are no text.
         line = f"{json.dumps(event, ensure_ascii=False)}\n".encode(
             errors="backslashreplace"
         )
@@ -224,7 +223,7 @@ class _Run:
 
 
 def _datasets(inputs: Inputs) -> list[Facts]:
-    """Return the data sets that files are: a directory with several of them is one."""
+    """Return the data sets of files: a directory with several files is one."""
     groups: dict[str, list[Source]] = {}
     for _input, source in inputs:
         groups.setdefault(_parent(source), []).append(source)
@@ -250,7 +249,7 @@ def _parent(source: Source) -> str:
 
 
 def _dataset(location: str) -> Facts:
-    """Name a data set as OpenLineage does: by where it is, and by its name there.
+    """Name a data set as OpenLineage does: by its namespace, and its name in it.
 
     >>> _dataset("s3://bucket/raw/a.jsonl")
     {'namespace': 's3://bucket', 'name': 'raw/a.jsonl'}

@@ -1,7 +1,7 @@
-"""What a run has done, and what there is now.
+"""Run report: the rows of each stage in one run, and the present output.
 
-Every number is taken from what was committed; `adds_up` compares each stage with the one
-behind it, from the first line that was read to the last that is in the output.
+Every number is taken from committed data; `adds_up` compares each stage with the next one, from
+the lines that were read to the rows of the output.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Status: TypeAlias = Literal["up to date", "made", "appended", "replaced"]
 
 @dataclass(frozen=True, slots=True)
 class PassReport:
-    """One pass. `counts` are those of this run, `in_all` of all rows that are there."""
+    """One pass. `counts` are those of this run, `in_all` those of all present rows."""
 
     number: int
     title: str
@@ -50,12 +50,12 @@ class PassReport:
     rows: int
     bytes: int
     spark: tuple[SparkStage, ...] = ()
-    """What Spark has counted of it; nothing over Spark Connect."""
+    """The metrics of Spark; none over Spark Connect."""
 
 
 @dataclass(frozen=True, slots=True)
 class Quarantine:
-    """The rows that are not in the output because something is wrong with them."""
+    """The rejected rows."""
 
     directory: str
     files: tuple[str, ...]
@@ -65,7 +65,7 @@ class Quarantine:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """The output as it is now."""
+    """The present output."""
 
     metadata: str
     generation: int
@@ -78,7 +78,7 @@ class Result:
 
 @dataclass(frozen=True, slots=True)
 class IndexReport:
-    """An index of the parts of the output: how many have got one, and how many had it."""
+    """An index of the output: the number of parts that were indexed, and that already were."""
 
     title: str
     built: int
@@ -98,23 +98,23 @@ class Report:
     started: str
     seconds: float
     master: str | None
-    """Where Spark ran; None if there was nothing to do for it."""
+    """The master of Spark; None if Spark was not needed."""
     passes: tuple[PassReport, ...]
     quarantine: Quarantine
     result: Result
     indexes: tuple[IndexReport, ...] = ()
     path: str = field(default="", compare=False)
-    """The report as a page, if it was written."""
+    """The path of the HTML report, if it was written."""
 
     @property
     def changed(self) -> bool:
-        """Whether anything was done."""
+        """Whether the run changed anything."""
         made = any(each.status != "up to date" for each in self.passes)
         return made or any(each.built for each in self.indexes)
 
     @property
     def adds_up(self) -> bool:
-        """Whether every line that was read is in the output, or somewhere it is said."""
+        """Whether every line that was read is in the output or counted elsewhere."""
         stages = [count for each in self.passes for count in each.in_all.values()]
         whole = all(count.add_up for count in stages)
         chained = all(
@@ -132,14 +132,14 @@ class Report:
 
 
 def save(report: Report, reports: Path, root: Path) -> str:
-    """Write a report as JSON and as a page, by its number and as the last one."""
+    """Write a report as JSON and HTML, under its number and as the latest one."""
     from headrace.pipeline.report.html import page
 
     contents = {"json": report.to_json(), "html": page(report)}
     try:
         make_directories(reports, [])
         for ending, text in contents.items():
-            # A directory may be called by bytes that are no text.
+            # The name of a directory may be bytes that are no text.
             content = text.encode(errors="backslashreplace")
             write_atomically(reports / f"{report.run:06}.{ending}", [content])
             write_atomically(root / f"report.{ending}", [content])
@@ -157,9 +157,9 @@ def next_number(reports: Path) -> int:
 
 
 class Progress(NamedTuple):
-    """Tasks that are done of the `number`-th of `passes` passes.
+    """The finished tasks of the `number`-th of `passes` passes.
 
-    Before the first of a pass there are none: then it begins.
+    When a pass begins, there are none.
     """
 
     number: int
@@ -173,7 +173,7 @@ _COLUMNS = ("read", "blank", "rejected", "filtered", "kept", "written")
 
 
 def accounts(report: Report) -> str:
-    """Say what became of all rows, stage after stage, as a table."""
+    """Return the counts of all rows, stage after stage, as a text table."""
     stages = [
         (stage, count) for each in report.passes for stage, count in each.in_all.items()
     ]

@@ -1,4 +1,4 @@
-"""The files that a pass reads, each with what tells whether it is another one now."""
+"""Inputs: the files that a pass reads, each with a stamp of its content."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from headrace.pipeline.state.ledger import Ledger
 
 _LOOK_BACK = 1 << 16
-"""How many bytes are looked at together for the last newline."""
+"""The bytes that are searched at a time for the last newline."""
 
 
 def whole_lines(source: Source) -> Source:
@@ -59,9 +59,9 @@ def _behind_last_newline(file: File, end: int) -> int:
 
 
 def continued(found: Inputs, done: Ledger) -> Inputs:
-    """Return inputs, those that have only grown as what was read of them and what is new.
+    """Split inputs that have only grown into the bytes that were read and the new bytes.
 
-    Of a file that is named twice, nobody could say which time its parts are of.
+    A file that is named twice is not split, because its ranges would be ambiguous.
     """
     read: dict[str, list[Input]] = {}
     for each in done.inputs:
@@ -85,7 +85,7 @@ def continued(found: Inputs, done: Ledger) -> Inputs:
 
 
 def _is_one_file(inputs: Sequence[Input]) -> bool:
-    """Whether these are all of one file, up to some byte."""
+    """Whether these inputs are consecutive ranges of one file, from its start."""
     follows = all(one.size == two.start for one, two in pairwise(inputs))
     return bool(inputs) and inputs[0].start == 0 and follows
 
@@ -100,7 +100,7 @@ def _has_grown(source: Source, last: Input) -> bool:
             return False
         ended = last.size == 0 or file.read_at(last.size - 1, 1) == b"\n"
         before = stamp_of(mtime_ns, file.fingerprint(last.size))
-        # The time is another one, of course.
+        # Its time has changed, of course.
         return ended and before.partition("-")[2] == last.stamp.partition("-")[2]
 
 
@@ -120,7 +120,7 @@ def named_inputs(pipeline: Pipeline, place: Place) -> dict[str, Inputs]:
 
 
 def part_inputs(names: SetNames) -> Inputs:
-    """Return the parts of a set that a pass has made."""
+    """Return the parts of the set of a pass as inputs."""
     shards = ShardSet(names.directory, names.name)
     sources = shards.sources()
     return [
@@ -130,7 +130,7 @@ def part_inputs(names: SetNames) -> Inputs:
 
 
 def _found(paths: str | Sequence[str], place: Place, *, whole: bool = False) -> Inputs:
-    """Find files; of those that are still written to, only `whole` lines if wanted."""
+    """Find files; with `whole`, without an unfinished last line."""
     located = [
         path if remote.is_url(path) else str(place.base / path) for path in texts(paths)
     ]
@@ -147,9 +147,9 @@ def _found(paths: str | Sequence[str], place: Place, *, whole: bool = False) -> 
                 "name other files, or `directory` another place"
             )
         if source.kind == "file" and Path(path).is_relative_to(place.base):
-            # So that it may be moved together with all it reads.
+            # Relative, so that the pipeline can be moved with its inputs.
             path = os.path.relpath(path, place.base)
-        # A file may be called by bytes that are no text, but the ledger is.
+        # The name of a file may be bytes that are no text, but the ledger is text.
         path = os.fsencode(path).decode(errors="backslashreplace")
         stamp = stamp_of(source.mtime_ns, source.ends)
         found.append((Input(path, source.size, stamp), source))
@@ -157,7 +157,7 @@ def _found(paths: str | Sequence[str], place: Place, *, whole: bool = False) -> 
 
 
 def split(chosen: Inputs, size: int) -> tuple[tuple[Fragment, ...], ...]:
-    """Cut inputs into fragments of about `size` bytes, and these into tasks."""
+    """Cut inputs into fragments of about `size` bytes, and group these into tasks."""
     cut: list[Fragment] = []
     for each, source in chosen:
         cut += fragments(absolute(source), size, each.start, each.size)
@@ -165,7 +165,7 @@ def split(chosen: Inputs, size: int) -> tuple[tuple[Fragment, ...], ...]:
 
 
 def check_named(pipeline: Pipeline, sources: Sequence[Source]) -> None:
-    """Raise if a row of a source that others are joined with is bad."""
+    """Raise if a row of a named source is bad."""
     from headrace.engines.local.tally import tally
 
     limit = parse_size(pipeline.source.max_line)

@@ -1,7 +1,7 @@
 """One job of a pass: some inputs become parts of its set, in one commit.
 
-What the tasks have made is compared with what they have counted before anything is
-committed: a row that is not accounted for ends the run.
+The output of the tasks is compared with their counts before the commit: a row that is not accounted
+for ends the run.
 """
 
 from __future__ import annotations
@@ -40,8 +40,7 @@ if TYPE_CHECKING:
     from headrace.engines.rows.step_tasks import RowsDone
     from headrace.pipeline.plan.passes import Pass
     from headrace.pipeline.run.inputs import Inputs
-    from headrace.pipeline.run.session import TellTasks
-    from headrace.pipeline.run.setting import Setting
+    from headrace.pipeline.run.session import RunContext, TellTasks
     from headrace.pipeline.spec import Mover
     from headrace.pipeline.state.ledger import Input
     from headrace.store.files.source import Source
@@ -49,44 +48,44 @@ if TYPE_CHECKING:
     from headrace.store.shards.metadata import Metadata, Part
 
 _WORK = Output(level=1, max_bytes=None)
-"""How rows between passes are written: they are read once or twice."""
+"""Options for rows between passes, which are read once or twice."""
 
 
 class JobDone(NamedTuple):
-    """What was committed, by how many tasks."""
+    """The committed job, and the number of its tasks."""
 
     record: JobRecord
     tasks: int
 
 
 class _Made(NamedTuple):
-    """What the tasks of a job have put aside, and what there is to remember of it."""
+    """The staged parts of a job, and the entries for its ledger."""
 
     parts: list[tuple[Part, ...]]
     record: JobRecord
 
 
 class PassJob:
-    """A job; it replaces what the set has, or appends to it."""
+    """A job, which replaces a set or appends to it."""
 
     def __init__(
         self,
-        setting: Setting,
+        context: RunContext,
         one: Pass,
         fingerprint: str,
         inputs: tuple[Input, ...],
         *,
         overwrite: bool,
     ) -> None:
-        self._setting = setting
+        self._context = context
         self._pass = one
         self._fingerprint = fingerprint
         self._inputs = inputs
         self._overwrite = overwrite
-        found = setting.place.current(one, setting.pipeline)
+        found = context.place.current(one, context.pipeline)
         before = None if found is None else found[1]
         self._id = ledger.job_id(fingerprint, before, inputs, overwrite=overwrite)
-        self._aside = setting.place.quarantine / f".aside-{self._id}"
+        self._aside = context.place.quarantine / f".aside-{self._id}"
 
     def run(
         self,
@@ -94,13 +93,13 @@ class PassJob:
         read: Metadata | None,
         tell: TellTasks | None,
     ) -> JobDone:
-        """Run its tasks and commit what they have made.
+        """Run the tasks and commit their parts.
 
-        `read` is the set that the inputs are parts of, if they are.
+        `read` is the set of which the inputs are parts, if there is one.
         """
-        setting, one = self._setting, self._pass
-        names = setting.place.names(one)
-        output = setting.pipeline.output if one.last else _WORK
+        context, one = self._context, self._pass
+        names = context.place.names(one)
+        output = context.pipeline.output if one.last else _WORK
         job = begin(
             names.directory,
             names.name,
@@ -120,7 +119,7 @@ class PassJob:
                 made = self._moved(one.mover, job, chosen, read, tell)
             _account(names.text, made, self._expected(read))
             remember = partial(
-                ledger.written, setting.pipeline.name, self._fingerprint, made.record
+                ledger.written, context.pipeline.name, self._fingerprint, made.record
             )
             job.commit(made.parts, remember)
             made_here.clear()
@@ -131,7 +130,7 @@ class PassJob:
         return JobDone(made.record, len(made.parts))
 
     def _expected(self, read: Metadata | None) -> int | None:
-        """Return how many rows there are in the inputs, if anybody knows."""
+        """Return the number of rows in the inputs, if it is known."""
         if read is None:
             return None
         records = {part.path: part.records for part in read.parts}
@@ -145,25 +144,25 @@ class PassJob:
         read: Metadata,
         tell: TellTasks | None,
     ) -> _Made:
-        """Move rows as the one stage of the pass wants it."""
-        setting, one = self._setting, self._pass
-        names = setting.place.names(one)
-        done = move(setting, stage, job, names, chosen, read, tell)
+        """Move rows for the stage of the pass."""
+        context, one = self._context, self._pass
+        names = context.place.names(one)
+        done = move(context, stage, job, names, chosen, read, tell)
         counts = {one.title: counted(done)}
         record = JobRecord(self._id, self._inputs, counts)
         return _Made([each.parts for each in done], record)
 
     def _rows(self, job: Job, chosen: Inputs, tell: TellTasks | None) -> _Made:
-        """Take rows through the stages of the pass, each by itself."""
-        setting, one = self._setting, self._pass
+        """Run rows through the row-local stages of the pass."""
+        context, one = self._context, self._pass
         tasks, done = self._run_rows(job, chosen, tell)
         counts = [StepCounts() for _ in tasks.steps]
         for each in done:
             counts = [
                 so_far + more for so_far, more in zip(counts, each.counts, strict=True)
             ]
-        target = partial(setting.place.quarantine_file, one, self._id)
-        quarantine, reasons = write_down(setting.session, tasks, done, target)
+        target = partial(context.place.quarantine_file, one, self._id)
+        quarantine, reasons = write_down(context.session, tasks, done, target)
         record = JobRecord(
             self._id,
             self._inputs,
@@ -176,19 +175,19 @@ class PassJob:
     def _run_rows(
         self, job: Job, chosen: Inputs, tell: TellTasks | None
     ) -> tuple[RowTasks, list[RowsDone]]:
-        pipeline, _place, session, found = self._setting
+        pipeline, _place, session, found = self._context
         named = {
             name: [absolute(source) for _input, source in inputs]
             for name, inputs in found.items()
         }
         steps = tuple(step_of(stage, name, named) for name, stage in self._pass.stages)
         size = parse_size(pipeline.source.partition_bytes)
-        # What stages have made of a row may be longer than it was.
+        # The output of stages may be longer than the row.
         limit = LARGEST_BLOCK
         if self._pass.number == 1:
             limit = parse_size(pipeline.source.max_line)
         reading = RowOptions(limit, Keeping(), Decoding())
-        # A row of the other side that has no key ends the run, as a bad one does.
+        # A row of the other side without a key ends the run, as a bad row does.
         asking = QueryOptions(on_error="abort", max_memory=parse_size(pipeline.memory))
         while True:
             cut = split(chosen, size)
@@ -206,9 +205,9 @@ def _in_order(source: Source, error: UnusableTableError) -> Source:
 
 
 def _account(where: str, made: _Made, expected: int | None) -> None:
-    """Raise unless every row that was read has become something that is known.
+    """Raise unless every row that was read is accounted for.
 
-    `expected` is how many there are to read, where that is known beforehand.
+    `expected` is the number of rows to read, if it is known beforehand.
     """
     parts, record = made
     stages = list(record.counts.items())

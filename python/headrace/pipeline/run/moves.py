@@ -1,4 +1,4 @@
-"""Jobs that move rows: what is to be read, by how many tasks, and what was counted."""
+"""Moves: jobs that shuffle rows, with their tasks and counts."""
 
 from __future__ import annotations
 
@@ -21,8 +21,7 @@ if TYPE_CHECKING:
     from headrace.engines.spark.shuffle.pipeline import MovedDone
     from headrace.physical.query_plan import JoinPlan
     from headrace.pipeline.run.inputs import Inputs
-    from headrace.pipeline.run.session import TellTasks
-    from headrace.pipeline.run.setting import Setting
+    from headrace.pipeline.run.session import RunContext, TellTasks
     from headrace.pipeline.spec import Mover, Pipeline
     from headrace.store.shards.job.job import Job
     from headrace.store.shards.metadata import Metadata
@@ -30,7 +29,7 @@ if TYPE_CHECKING:
 
 
 def move(
-    setting: Setting,
+    context: RunContext,
     stage: Mover,
     job: Job,
     names: SetNames,
@@ -38,7 +37,7 @@ def move(
     read: Metadata,
     tell: TellTasks | None,
 ) -> list[MovedDone]:
-    """Move the rows of parts of the set `read` to the one of these `names`."""
+    """Move the rows of parts of the set `read` to the set `names`."""
     with needing_pyspark():
         from headrace.engines.spark.shuffle.pipeline import (
             Keyed,
@@ -47,12 +46,12 @@ def move(
             join,
             sort,
         )
-    pipeline = setting.pipeline
+    pipeline = context.pipeline
     size = parse_size(pipeline.source.partition_bytes)
     new = split(chosen, size)
     if not new:
         return []
-    # A duplicate may be one of a row that is there already.
+    # A duplicate may repeat a row that is already in the set.
     deduping = isinstance(stage, Dedupe) and not job.overwrite
     known = split(part_inputs(names), size) if deduping else ()
     rows = Keyed(
@@ -64,14 +63,14 @@ def move(
         falling=(stage.descending,) if isinstance(stage, Sort) else (),
     )
     moving = Moving(rows, job, max(-(-read.total_logical_bytes // size), 1))
-    spark = setting.session.get()
+    spark = context.session.get()
     match stage:
         case Sort():
             return sort(spark, moving, tell)
         case Dedupe(keep=keep):
             return dedupe(spark, moving, keep=keep, tell=tell)
         case Join():
-            right = split(setting.named[stage.with_], size)
+            right = split(context.named[stage.with_], size)
             plan = join_plan(stage)
             limit = parse_size(pipeline.source.max_line)
             others = Keyed(right, plan.right_key, limit, joins=True)
@@ -79,11 +78,11 @@ def move(
 
 
 def _key(stage: Mover) -> bytes:
-    """Return the code of the program that gives a row its key."""
+    """Return the code of the program for the key of a row."""
     if isinstance(stage, Join):
         return join_plan(stage).key
     if isinstance(stage, Sort):
-        # An array of one key, which rises or falls.
+        # An array of one key, ascending or descending.
         return row_program(f"[{key_query(stage.by)}]").code
     return row_program(key_query(stage.key)).code
 
@@ -96,7 +95,7 @@ def _joining(plan: JoinPlan, pipeline: Pipeline) -> Joining:
 
 
 def counted(done: Sequence[MovedDone]) -> StepCounts:
-    """Return what became of the rows that came to tasks."""
+    """Return the counts of the rows that tasks received."""
     read, kept = sum(each.read for each in done), sum(each.kept for each in done)
     written = sum(each.written for each in done)
     return StepCounts(read=read, filtered=read - kept, kept=kept, written=written)

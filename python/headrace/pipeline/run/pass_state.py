@@ -19,10 +19,9 @@ if TYPE_CHECKING:
 
 
 class PassState(NamedTuple):
-    """What a pass has done before, and is to do with its inputs now.
+    """The state of a pass: its ledger, and the inputs left to read.
 
-    `inputs` are those that were found; of files that have only grown, what was read and what
-    is new are inputs of their own.
+    `inputs` are all present inputs; the old and the new bytes of a file that has grown are two.
     """
 
     before: Ledger | None
@@ -40,7 +39,7 @@ def state_of(
     named: Mapping[str, Inputs],
     fresh: bool = False,
 ) -> PassState:
-    """Compare the ledger of a pass with what there is; `fresh`: as if it had none."""
+    """Compare the ledger of a pass with its inputs; `fresh`: as if it had none."""
     found = place.current(one, pipeline)
     before = None if found is None else found[1]
     of_names = {name: [each for each, _ in files] for name, files in named.items()}

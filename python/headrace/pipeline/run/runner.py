@@ -1,8 +1,8 @@
-"""Bringing the sets of a pipeline up to date, pass after pass.
+"""Runner: brings the sets of a pipeline up to date, pass after pass.
 
-Each pass compares its ledger with its inputs and runs *jobs* for what is left; a job ends
-with one commit, of rows and ledger together. So a run that is interrupted, anywhere, goes on
-behind its last job, and one that has nothing to do starts nothing.
+Each pass compares its ledger with its inputs and runs *jobs* for the rest; a job ends with one
+commit of rows and ledger. So a run that is interrupted, anywhere, continues after its last job, and
+a run without work does not start Spark.
 """
 
 from __future__ import annotations
@@ -36,8 +36,7 @@ from headrace.pipeline.run.inputs import (
 )
 from headrace.pipeline.run.job import PassJob
 from headrace.pipeline.run.pass_state import state_of
-from headrace.pipeline.run.session import Session
-from headrace.pipeline.run.setting import Setting
+from headrace.pipeline.run.session import RunContext, Session
 from headrace.pipeline.spec import SetIndex
 from headrace.pipeline.state import indexes as indexing
 from headrace.pipeline.state import set_indexes
@@ -71,7 +70,7 @@ def run(
     tell: Tell | None,
     lineage: str | os.PathLike[str] | None,
 ) -> Report:
-    """Do what is left to do, write a report, and return it."""
+    """Run the passes that are not up to date, write a report, and return it."""
     place = Place(pipeline)
     started, clock = datetime.now(UTC), time.monotonic()
     session = Session(
@@ -79,7 +78,7 @@ def run(
     )
     session.refuse_unshared(place.root)
     with place.locked():
-        # Not before: a run that has just ended may have read files that came later.
+        # Under the lock: another run may just have read newer files.
         inputs = main_inputs(pipeline, place)
         named = named_inputs(pipeline, place)
         every = passes(pipeline)
@@ -98,7 +97,7 @@ def run(
                 result=going.result(),
                 indexes=indexes,
             )
-            # What was replaced is needed no more, and what it had rejected neither.
+            # Replaced generations and their rejected rows are no longer needed.
             going.sweep()
             for one in every:
                 place.vacuum(one)
@@ -119,7 +118,7 @@ class _Run:
     tell: Tell | None
     _checked: set[str] = field(default_factory=set)
 
-    # What there is
+    # State
 
     def ledgers(self) -> list[Ledger]:
         """Return the ledgers of all passes that have one."""
@@ -131,7 +130,7 @@ class _Run:
         self.place.sweep(self.every, self.ledgers())
 
     def quarantine(self) -> Quarantine:
-        """Return what was rejected of the rows that are there."""
+        """Return the rejected rows of all present jobs."""
         ledgers = self.ledgers()
         files = [
             file for each in ledgers for job in each.jobs for file in job.quarantine
@@ -147,7 +146,7 @@ class _Run:
         )
 
     def result(self) -> Result:
-        """Return the output as it is now."""
+        """Return the present output."""
         last = self.every[-1]
         metadata, _ledger = self._current(last)
         return Result(
@@ -161,7 +160,7 @@ class _Run:
         )
 
     def index(self) -> tuple[IndexReport, ...]:
-        """Give the output and its parts the indexes that they have not."""
+        """Build the missing indexes of the output and its parts."""
         names, pipeline = self.place.names(self.every[-1]), self.pipeline
         if not pipeline.indexes:
             return ()
@@ -182,7 +181,7 @@ class _Run:
 
     def _current(self, one: Pass) -> tuple[Metadata, Ledger]:
         found = self.place.current(one, self.pipeline)
-        assert found is not None, "a pass that was run has made a set"
+        assert found is not None, "a pass that ran has made a set"
         return found
 
     # Passes
@@ -196,14 +195,14 @@ class _Run:
                 reports.append(self.bring_up_to_date(one, inputs, fresh=fresh))
                 inputs = part_inputs(self.place.names(one))
         except BaseException:
-            # What a job had rejected that was not committed is nobody's.
+            # Rejected rows of jobs that did not commit are leftovers.
             with suppress(HeadraceError, OSError):
                 self.sweep()
             raise
         return reports
 
     def bring_up_to_date(self, one: Pass, inputs: Inputs, *, fresh: bool) -> PassReport:
-        """Do what is left to do of a pass."""
+        """Run the jobs of a pass that are left."""
         clock = time.monotonic()
         before, fingerprint, inputs, todo = state_of(
             one,
@@ -226,10 +225,10 @@ class _Run:
             if (tell := self._telling(one)) is not None:
                 tell(0, 0)
             self._check_named(one)
-            setting = Setting(self.pipeline, self.place, self.session, self.named)
+            context = RunContext(self.pipeline, self.place, self.session, self.named)
             with self.session.counted() as stages:
                 for each, overwrite in self._batches(one, todo, before):
-                    job = PassJob(setting, one, fingerprint, each, overwrite=overwrite)
+                    job = PassJob(context, one, fingerprint, each, overwrite=overwrite)
                     done.append(job.run(dict(inputs), read, self._telling(one)))
         metadata, now = self._current(one)
         return PassReport(
@@ -262,9 +261,9 @@ class _Run:
     def _batches(
         self, one: Pass, todo: Todo, before: Ledger | None
     ) -> Iterator[tuple[tuple[Input, ...], bool]]:
-        """Yield the inputs of each job, and whether it replaces what is there.
+        """Yield the inputs of each job, and whether it replaces the set.
 
-        What takes the place of something that is read by others does so in one instant.
+        A set that readers may use is replaced by one job, so that the change is atomic.
         """
         if not one.appends or (todo.replace and before is not None):
             yield todo.inputs, True
@@ -281,13 +280,13 @@ class _Run:
         yield tuple(batch), overwrite
 
     def _telling(self, one: Pass) -> Callable[[int, int], object] | None:
-        """Return what is told of the tasks of a pass."""
+        """Return the progress callback of the tasks of a pass."""
         return self._telling_of(one.title, one.number)
 
     def _telling_of(
         self, title: str, number: int | None = None
     ) -> Callable[[int, int], object] | None:
-        """Return what is told of tasks; those that are of no pass are behind the last."""
+        """Return a progress callback; tasks of indexes count after the last pass."""
         if self.tell is None:
             return None
         tell, of = self.tell, len(self.every)

@@ -1,9 +1,9 @@
-"""The Spark that a pipeline runs on."""
+"""The Spark session of a pipeline run, and the context that its jobs share."""
 
 from __future__ import annotations
 
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 from uuid import uuid4
 
 from headrace.engines.spark.session.master import check_master
@@ -12,7 +12,7 @@ from headrace.engines.spark.session.shared_storage import refuse_unshared
 from headrace.engines.spark.tasks.stage_metrics import stages_with, tag_jobs
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
     from pathlib import Path
     from typing import TypeAlias
 
@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from headrace.engines.index.collect import ScanOptions
     from headrace.engines.index.set_slices import MakeSegments
     from headrace.engines.spark.tasks.stage_metrics import SparkStage
+    from headrace.pipeline.run.inputs import Inputs
+    from headrace.pipeline.spec import Pipeline
+    from headrace.pipeline.state.layout import Place
 
     TellTasks: TypeAlias = Callable[[int, int], object]
 
@@ -28,7 +31,7 @@ T = TypeVar("T")
 
 
 class Session:
-    """A session, given or started when the first task needs it."""
+    """A Spark session, given, or started for the first task."""
 
     def __init__(
         self,
@@ -43,19 +46,19 @@ class Session:
         self._master = master
         self._spark = spark
         self.master: str | None = None
-        """Where it runs, if anybody needed it."""
+        """The master, if the session was needed."""
         self._tag: str | None = None
         self._is_tagged = False
 
     def refuse_unshared(self, path: Path) -> None:
-        """Raise if tasks may run where `path` is another directory than here."""
+        """Raise if tasks may run on machines where `path` is another directory."""
         master = self._master
         if self._spark is not None:
             from pyspark.sql import is_remote
 
             from headrace.engines.spark.session.session import tasks_at
 
-            # What is local to a server of Spark Connect need not be so to us.
+            # A local master of a Spark Connect server may be another machine.
             master = "Spark Connect" if is_remote() else tasks_at(self._spark)
         else:
             check_master(master)
@@ -76,7 +79,7 @@ class Session:
 
     @contextmanager
     def counted(self) -> Iterator[list[SparkStage]]:
-        """Give a list that has Spark's stages of the block when it is left."""
+        """Yield a list that has the Spark stages of the block at its end."""
         self._tag = f"headrace-{uuid4().hex}"
         stages: list[SparkStage] = []
         try:
@@ -89,7 +92,7 @@ class Session:
     def run_each(
         self, do: Callable[[int], T], count: int, tell: TellTasks | None = None
     ) -> list[T]:
-        """Do tasks 0 to `count`, and return their results in that order."""
+        """Run tasks 0 to `count`, and return their results in that order."""
         if count == 0:
             return []
         spark = self.get()
@@ -97,9 +100,18 @@ class Session:
 
         return run_each(spark, do, count, tell)
 
-    def make_segments(self, asked: ScanOptions, task_bytes: int) -> MakeSegments:
-        """Return what makes segments of the index of a set in tasks."""
+    def make_segments(self, options: ScanOptions, task_bytes: int) -> MakeSegments:
+        """Return the maker of segments of a set index, in tasks."""
         spark = self.get()
         from headrace.engines.spark.index.set_segments import ByTasks
 
-        return ByTasks(spark, task_bytes, asked)
+        return ByTasks(spark, task_bytes, options)
+
+
+class RunContext(NamedTuple):
+    """The pipeline of a run, its directory, its session, and the files of its named sources."""
+
+    pipeline: Pipeline
+    place: Place
+    session: Session
+    named: Mapping[str, Inputs]

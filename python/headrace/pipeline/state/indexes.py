@@ -1,8 +1,8 @@
-"""Indexes of the parts of the output of a pipeline, behind its last pass.
+"""Indexes of the parts of the output of a pipeline, built after its last pass.
 
-Each part of the set has its own. Whether it is there is asked of the files, not of a ledger: an index
-is derived, and may vanish at any time. So parts that were added get theirs, those that
-have one keep it, and what was removed or does not fit any more is built again.
+Each part of the set has its own index. The index files tell whether it exists, not a ledger: an
+index is derived, and may vanish at any time. New parts get an index, old parts keep theirs, and an
+index that was removed or does not fit any more is built again.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 def title_of(index: Index) -> str:
-    """Return how people call an index.
+    """Return the name of an index for people.
 
     >>> (
     ...     title_of(KeyIndex(["a", "b"])),
@@ -55,7 +55,7 @@ def build_of(index: SetIndex) -> KeyBuild: ...
 @overload
 def build_of(index: Index) -> AnyBuild: ...
 def build_of(index: Index) -> AnyBuild:
-    """Return what an index is to an engine."""
+    """Lower an index to a build of the engine."""
     match index:
         case KeyIndex():
             version = 2 if index.compact else None
@@ -73,9 +73,9 @@ PartIndex: TypeAlias = KeyIndex | GraphIndex
 
 
 def without(index: PartIndex, parts: Sequence[Source]) -> list[Source]:
-    """Return the parts that have no such index, or one that is not theirs."""
-    asked = build_of(index)
-    return [source for source in parts if not is_there(source, asked)]
+    """Return the parts that have no such index that is up to date."""
+    build = build_of(index)
+    return [source for source in parts if not is_there(source, build)]
 
 
 def bring_up_to_date(
@@ -85,13 +85,13 @@ def bring_up_to_date(
     partition_bytes: int,
     tell: Callable[[int, int], object] | None,
 ) -> IndexReport:
-    """Build the indexes that parts have not."""
+    """Build the missing indexes of parts."""
     clock = time.monotonic()
-    left, asked = without(index, parts), build_of(index)
+    left, build = without(index, parts), build_of(index)
     size, lines = 0, Lines()
     for first in range(0, len(left), MOST_TOGETHER):
         some = left[first : first + MOST_TOGETHER]
-        targets = [Target(source, _place(source, asked), asked) for source in some]
+        targets = [Target(source, _place(source, build), build) for source in some]
         for built in build_together(targets, run_each, partition_bytes, tell):
             size += built.written.size
             lines = lines.plus(built.lines)
@@ -106,6 +106,6 @@ def bring_up_to_date(
     )
 
 
-def _place(source: Source, asked: AnyBuild) -> Path:
-    # A part has one index of edges, which is replaced where others are asked for.
-    return place_of(source, asked, Where(), force=isinstance(asked, GraphBuild))
+def _place(source: Source, build: AnyBuild) -> Path:
+    # A part has one graph index, which is replaced if its fields change.
+    return place_of(source, build, Where(), force=isinstance(build, GraphBuild))

@@ -1,9 +1,9 @@
-"""Where the files of a pipeline are, below its one directory.
+"""Layout: the files of a pipeline in its directory.
 
 result/        the output: a set of shards called `rows`
-work/N/        the rows between two passes, sets as well; N counts from 1
-quarantine/    rows that were rejected, in files that the ledgers name
-reports/       a report of each run; report.json and report.html are the last one
+work/N/        the rows between two passes, also sets; N counts from 1
+quarantine/    rejected rows, in files that the ledgers name
+reports/       a report of each run; report.json and report.html are the latest
 """
 
 from __future__ import annotations
@@ -63,11 +63,11 @@ class Place:
         return SetNames(self.result if one.last else self.work / str(one.number), SET)
 
     def output(self) -> ShardSet:
-        """Return the set that the last pass made, as it was committed last."""
+        """Return the newest generation of the output."""
         return ShardSet(self.result, SET)
 
     def current(self, one: Pass, pipeline: Pipeline) -> tuple[Metadata, Ledger] | None:
-        """Return what a pass has made so far; refuses what is somebody else's."""
+        """Return the set and ledger of a pass; raises if another pipeline made them."""
         names = self.names(one)
         if not names.directory.exists():
             return None
@@ -78,13 +78,13 @@ class Place:
         if found.name != pipeline.name:
             reason = (
                 f"the pipeline {found.name} made it; give {pipeline.name} "
-                "a directory of its own"
+                "its own directory"
             )
             raise BadSetError(names.text, reason)
         return metadata, found
 
     def gone(self, one: Pass, metadata: Metadata, ledger: Ledger) -> str | None:
-        """Return a file that a pass has made and that is not there as it was, if any."""
+        """Return a file of a pass that was removed or changed, if there is one."""
         made = {
             self.names(one).directory / part.path: part.bytes for part in metadata.parts
         }
@@ -100,12 +100,12 @@ class Place:
         return None
 
     def quarantine_file(self, one: Pass, job: str, task: int) -> Path:
-        """Return the file for rows that a task has rejected."""
+        """Return the file for the rejected rows of a task."""
         return self.quarantine / f"{one.number}-{job[:12]}-{task:08}.jsonl.zst"
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Keep other runs away; one that makes nothing leaves no directory."""
+        """Hold the lock of the pipeline; a run that writes nothing leaves no directory."""
         made: list[Path] = []
         try:
             lock = self._lock(made)
@@ -135,9 +135,9 @@ class Place:
             raise UnwritableError(str(self.root), reason, "nothing was done") from error
 
     def sweep(self, every: list[Pass], ledgers: Collection[Ledger]) -> None:
-        """Remove what runs have left that were killed, and passes that are no more.
+        """Remove leftovers of killed runs, and of passes that no longer exist.
 
-        Nobody else is at work here: the directory is locked.
+        The caller holds the lock.
         """
         needed = {
             file.name
@@ -163,7 +163,7 @@ class Place:
                 system.calls.remove_tree(path)
 
     def vacuum(self, one: Pass) -> None:
-        """Remove generations of a set that nobody reads any more."""
+        """Remove superseded generations of the set of a pass."""
         with suppress(BadSetError):
             shards = ShardSet(self.names(one).directory, SET)
             shards.vacuum() if one.last else shards.vacuum(grace=0.0)

@@ -1,9 +1,8 @@
-"""What a pass has done, as its set remembers it, and what is left to do.
+"""Ledger: the finished jobs of a pass, and the inputs that are left.
 
-The *ledger* of a pass is in the metadata of the set that it makes, so it changes in the
-same instant as the rows do: a pass that was interrupted has done a job or has not. Each
-*job* says which inputs it has read, what became of their rows, and where those are that
-were rejected.
+The *ledger* of a pass is in the metadata of the set that it makes, so it changes atomically with
+the rows: an interrupted pass has finished a job or not begun it. Each *job* records its inputs, the
+counts of their rows, and the files of rejected rows.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ _KEY = "pipeline"
 
 
 class Input(NamedTuple):
-    """A file that a pass reads, from `start` to `size`; it is another one if its stamp is."""
+    """A file that a pass reads, from `start` to `size`; another stamp means another content."""
 
     path: str
     size: int
@@ -35,12 +34,12 @@ class Input(NamedTuple):
 
     @property
     def length(self) -> int:
-        """How many bytes there are to read."""
+        """The bytes to read."""
         return self.size - self.start
 
 
 def stamp_of(mtime_ns: int, ends: tuple[str, str]) -> str:
-    """Return what tells whether a file is another one: its time, then both its ends."""
+    """Return the stamp of a file: its time, and hashes of both its ends."""
     return f"{mtime_ns}-{ends[0]}-{ends[1]}"
 
 
@@ -53,9 +52,9 @@ class QuarantineFile(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class JobRecord:
-    """One job; `counts` are those of the stages, by their names.
+    """One job; `counts` are those of the stages, by name.
 
-    `reasons` say why rows were rejected, and how many for each.
+    `reasons` counts rejected rows by reason.
     """
 
     id: str
@@ -67,7 +66,7 @@ class JobRecord:
 
 @dataclass(frozen=True, slots=True)
 class Ledger:
-    """All jobs that have made a set what it is."""
+    """All jobs whose rows are in a set."""
 
     name: str
     fingerprint: str
@@ -84,7 +83,7 @@ class Ledger:
         return added(job.counts for job in self.jobs)
 
     def reasons(self) -> Counter[str]:
-        """Return why rows were rejected, and how many for each reason."""
+        """Count rejected rows by reason."""
         together: Counter[str] = Counter()
         for job in self.jobs:
             together.update(job.reasons)
@@ -101,7 +100,7 @@ def added(several: Iterable[Mapping[str, StepCounts]]) -> dict[str, StepCounts]:
 
 
 class Todo(NamedTuple):
-    """Inputs that are to be read, all of them if what is there is to be replaced."""
+    """The inputs to read; all of them if the set is replaced."""
 
     inputs: tuple[Input, ...]
     why: str
@@ -117,9 +116,9 @@ def left_to_do(
     gone: str | None = None,
     fresh: bool = False,
 ) -> Todo:
-    """Compare what was done with what there is.
+    """Compare the ledger with the present inputs.
 
-    `gone` is a file that was made and is not there as it was.
+    `gone` is a file of the pass that was removed or changed.
 
     >>> a, b = Input("a", 1, "x"), Input("b", 1, "y")
     >>> made = Ledger("p", "f", 1, (JobRecord("1", (a,), {}),))
@@ -131,13 +130,13 @@ def left_to_do(
     if done is None:
         return Todo(tuple(inputs), "for the first time", replace=True)
     if fresh:
-        return Todo(tuple(inputs), "all is made again", replace=True)
+        return Todo(tuple(inputs), "everything is made again", replace=True)
     if done.fingerprint != fingerprint:
         return Todo(
-            tuple(inputs), "the stages or named sources are others", replace=True
+            tuple(inputs), "the stages or named sources have changed", replace=True
         )
     if gone is not None:
-        return Todo(tuple(inputs), f"{gone} is not as it was made", replace=True)
+        return Todo(tuple(inputs), f"{gone} was changed", replace=True)
     before, now = Counter(done.inputs), Counter(inputs)
     if lost := before - now:
         path = next(iter(lost)).path
@@ -161,7 +160,7 @@ def left_to_do(
 def job_id(
     fingerprint: str, done: Ledger | None, inputs: Sequence[Input], *, overwrite: bool
 ) -> str:
-    """Return what tells whether a job is in a set already."""
+    """Return the id of a job, by which a set knows it."""
     generation = 0 if done is None else done.generation
     facts = [fingerprint, generation, overwrite, [tuple(each) for each in inputs]]
     return hashlib.sha256(json.dumps(facts).encode()).hexdigest()[:32]
@@ -170,7 +169,7 @@ def job_id(
 def written(
     name: str, fingerprint: str, record: JobRecord, run: Mapping[str, object]
 ) -> dict[str, object]:
-    """Return what a set is to remember: the jobs in `run`, and one more."""
+    """Return the `run` entry of a set: the jobs in `run`, and one more."""
     before = run.get(_KEY)
     jobs = before.get("jobs") if isinstance(before, dict) else None
     entry = asdict(record)
@@ -187,7 +186,7 @@ def written(
 
 
 def read(metadata: Metadata, where: str) -> Ledger:
-    """Read the ledger of a set; one that was made by somebody else has none."""
+    """Read the ledger of a set; raises if no pipeline made the set."""
     try:
         facts = (metadata.run or {})[_KEY]
         jobs = facts["jobs"]  # type: ignore[index]
@@ -200,7 +199,7 @@ def read(metadata: Metadata, where: str) -> Ledger:
     except (KeyError, TypeError, ValueError):
         reason = (
             "no pipeline made this set, so none may replace it; "
-            "give the pipeline a directory of its own"
+            "give the pipeline its own directory"
         )
         raise BadSetError(where, reason) from None
 

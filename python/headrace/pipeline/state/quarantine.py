@@ -1,4 +1,4 @@
-"""The rows that were rejected, written down with the lines of their files."""
+"""Quarantine: files of rejected rows, with their line numbers."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from headrace.pipeline.run.session import Session
 
 _REASONS = 20
-"""How many different reasons are told apart."""
+"""Limit on the distinct reasons in a ledger."""
 
 
 def write_down(
@@ -27,17 +27,18 @@ def write_down(
     done: Sequence[RowsDone],
     target: Callable[[int], Path],
 ) -> tuple[tuple[QuarantineFile, ...], dict[str, int]]:
-    """Write what tasks have rejected to a file for each; return these, and the reasons.
+    """Write the rejected rows of each task to a file; return the files, and the reasons.
 
-    They are made aside, where nobody minds what a killed task leaves, and moved.
+    The files are written in the staging directory, where leftovers of killed tasks do no harm, and
+    moved.
     """
     before = _rows_before(tasks, done)
-    asides = {
+    staged = {
         task: each.aside for task, each in enumerate(done) if each.aside is not None
     }
-    targets = {task: target(task) for task in asides}
+    targets = {task: target(task) for task in staged}
     files = tuple(
-        Numbering(tasks.aside / asides[task], before[task], tasks.aside / path.name)
+        Numbering(tasks.aside / staged[task], before[task], tasks.aside / path.name)
         for task, path in targets.items()
     )
     results = session.run_each(NumberingTasks(files), len(files))
@@ -52,7 +53,7 @@ def write_down(
 
 
 def _rows_before(tasks: RowTasks, done: Sequence[RowsDone]) -> list[tuple[int, ...]]:
-    """Return for the fragments of each task how many rows of their files are before them."""
+    """Return, for the fragments of each task, the number of rows before them in their files."""
     so_far: Counter[str] = Counter()
     rejected = any(each.aside for each in done)
     before = []
@@ -61,10 +62,10 @@ def _rows_before(tasks: RowTasks, done: Sequence[RowsDone]) -> list[tuple[int, .
         for fragment, rows in zip(fragments, each.rows, strict=True):
             path = fragment.source.location
             if fragment.start == 0:
-                # A file may be read twice, and begins anew then.
+                # A file may be read twice; then the count begins again.
                 so_far[path] = 0
             elif path not in so_far:
-                # What is before it was read by another job.
+                # Another job has read the rows before it.
                 so_far[path] = first_row(fragment) if rejected else 0
             of_task.append(so_far[path])
             so_far[path] += rows
@@ -73,14 +74,14 @@ def _rows_before(tasks: RowTasks, done: Sequence[RowsDone]) -> list[tuple[int, .
 
 
 def commonest(reasons: Counter[str]) -> dict[str, int]:
-    """Return the commonest reasons, and behind them the others together.
+    """Return the commonest reasons, and after them the sum of the others.
 
     >>> commonest(Counter({"other reasons": 9, "validate: it is not JSON": 2}))
     {'validate: it is not JSON': 2, 'other reasons': 9}
     """
-    told = Counter(reasons)
-    del told[OTHER_REASONS]
-    common = dict(told.most_common(_REASONS))
+    known = Counter(reasons)
+    del known[OTHER_REASONS]
+    common = dict(known.most_common(_REASONS))
     if others := reasons.total() - sum(common.values()):
         common[OTHER_REASONS] = others
     return common

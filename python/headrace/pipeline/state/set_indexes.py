@@ -1,7 +1,7 @@
-"""The index of the whole output of a pipeline, behind its last pass.
+"""The index of the whole output of a pipeline, built after its last pass.
 
-As with those of parts, the files are asked whether it is there: parts that were added are indexed
-behind those that it has, and what was removed, damaged or is of other rows is built again.
+As with indexes of parts, the index files tell whether it exists: new parts are added to it, and an
+index that was removed or damaged, or does not fit, is built again.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ if TYPE_CHECKING:
 
 
 def parts_in(index: SetIndex, opened: OpenedSet) -> int | None:
-    """Return how many of the first parts of a set are in its index; None if it has none that fits."""
-    asked = build_of(index)
-    known = stored.INDEXES.find(opened.path, Where(), asked.fields)
-    if not isinstance(known, stored.SetStored) or not asked.made(known):
+    """Return the number of parts of a set in its index; None if it has no index that fits."""
+    build = build_of(index)
+    known = stored.INDEXES.find(opened.path, Where(), build.fields)
+    if not isinstance(known, stored.SetStored) or not build.made(known):
         return None
     usable, fresh = stored.fitting(known, opened)
     return None if fresh.state == "stale" else len(usable.manifest.parts)
@@ -46,20 +46,20 @@ def bring_up_to_date(
     make: Callable[[KeyBuild], MakeSegments],
     tell: Callable[[int, int], object] | None,
 ) -> IndexReport:
-    """Index the parts of a set that its index has not.
+    """Add the missing parts of a set to its index.
 
-    `make` says what makes segments; `tell` is told how many parts are done, and of how many.
+    `make` returns the maker of segments; `tell` is called with the finished and all parts.
     """
     clock = time.monotonic()
-    opened, asked = open_set(shards), build_of(index)
+    opened, build = open_set(shards), build_of(index)
     if tell is not None:
-        asked = replace(asked, progress=_telling(opened, tell))
-    path = place_of_set(opened.path, asked.fields, Where())
+        build = replace(build, progress=_telling(opened, tell))
+    path = place_of_set(opened.path, build.fields, Where())
     known, made = parts_in(index, opened), None
     if known is None:
-        made = set_index.build(opened, path, asked, make(asked))
+        made = set_index.build(opened, path, build, make(build))
     elif known < len(opened.parts):
-        made = set_index.update(opened, path, asked, make(asked)).made
+        made = set_index.update(opened, path, build, make(build)).made
     lines = Lines() if made is None else made.lines
     return IndexReport(
         title_of(index),
@@ -75,10 +75,10 @@ def bring_up_to_date(
 def _telling(
     opened: OpenedSet, tell: Callable[[int, int], object]
 ) -> Callable[[int, int], None]:
-    """Return what takes how many bytes are done for how many parts are."""
+    """Return a callback that reports finished bytes as finished parts."""
     ends, count = [*opened.starts[1:], opened.size], len(opened.parts)
 
-    def told(done: int, _records: int) -> None:
+    def report(done: int, _records: int) -> None:
         tell(bisect_right(ends, done), count)
 
-    return told
+    return report
