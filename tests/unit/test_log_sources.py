@@ -23,9 +23,9 @@ from headrace.errors import (
 )
 from headrace.kernel.rows import Decoding
 from headrace.store.files.source import expand
-from headrace.store.log.read import row_index
+from headrace.store.rows import log_segment
 from headrace.store.rows.checkpoints import Keeping
-from headrace.store.rows.row_file import RowFile, RowOptions
+from headrace.store.rows.row_file import RowFile, RowOptions, row_file
 
 ROWS = [{"n": n, "k": n % 7, "pad": "x" * (n % 40)} for n in range(5000)]
 SEGMENT = 1300
@@ -43,8 +43,8 @@ def last_segment(log):
     return max(log.glob("*.jsonl"))
 
 
-def row_file(source):
-    return RowFile(source, RowOptions(1 << 20, Keeping(), Decoding()))
+def rows_of(source):
+    return row_file(source, RowOptions(1 << 20, Keeping(), Decoding()))
 
 
 @pytest.mark.parametrize("codec", ["zstd", "gzip"])
@@ -243,7 +243,7 @@ class TestTheIndex:
 
     def test_of_data_that_does_not_fit_a_growing_file(self, log, monkeypatch):
         """Where a row should begin and none does, the index is not believed."""
-        monkeypatch.setattr(row_index, "_is_of", lambda *_: True)
+        monkeypatch.setattr(log_segment, "_is_of", lambda *_: True)
         first = log / f"{0:020d}.jsonl"
         content = first.read_bytes()
         at = content.index(b'{"n":1000,')
@@ -342,7 +342,7 @@ def test_the_state_is_that_of_the_manifest(log):
     sources = expand(log)
     assert [source.segment.base for source in sources] == [0, 1300, 2600, 3900]
     assert [source.segment.growing for source in sources] == [False] * 3 + [True]
-    assert [row_file(source).total() for source in sources] == [1300, 1300, 1300, 1100]
+    assert [rows_of(source).total() for source in sources] == [1300, 1300, 1300, 1100]
 
 
 def test_what_only_looks_like_a_log_is_refused(tmp_path):

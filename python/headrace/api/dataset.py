@@ -33,7 +33,7 @@ from headrace.store.files.closing import Closing
 from headrace.store.files.source import expand, total_size
 from headrace.store.files.units import parse_size
 from headrace.store.rows.provider import ProviderRows, RowProvider
-from headrace.store.rows.row_file import RowFile, RowOptions
+from headrace.store.rows.row_file import RowFile, RowOptions, row_file
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -816,7 +816,7 @@ def _rows_of(source: Source, options: RowOptions) -> Rows:
         from headrace.store.log.read.timed_rows import TimedRows
 
         return TimedRows(source, options)
-    return RowFile(source, options)
+    return row_file(source, options)
 
 
 def _refuse_times(files: Iterable[Rows], reason: str, instead: str) -> None:

@@ -25,7 +25,7 @@ from headrace.physical.query_plan import (
     plan_query,
     row_program,
 )
-from headrace.store.rows.row_file import RowFile, RowOptions
+from headrace.store.rows.row_file import RowOptions, row_file
 from headrace.store.shards.write.partitions import directory_of
 
 if TYPE_CHECKING:
@@ -374,7 +374,7 @@ class _Asking:
         plan = row_by_row(step.query)
         self._run = QueryRun(plan, options, whole_tables=True)
         named = {
-            name: [RowFile(source, reading) for source in sources]
+            name: [row_file(source, reading) for source in sources]
             for name, sources in step.named
         }
         self._run.know(None, named)

@@ -18,7 +18,7 @@ from collections import deque
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeAlias, TypeVar
 
 from headrace.errors import (
     SourceChangedError,
@@ -103,11 +103,30 @@ class _Indexed:
     copied: bool
 
 
+class KnownRows(Protocol):
+    """Facts about the rows of a source that its writer recorded; None where there are none."""
+
+    def total(self, opened: OpenedFile) -> int | None:
+        """Return the number of rows."""
+        ...
+
+    def index(self, opened: OpenedFile, interval: int) -> RowIndex | None:
+        """Return a row index, with a checkpoint at every `interval`-th row."""
+        ...
+
+    def moved(self, source: Source) -> Source | None:
+        """Return the file that has the rows now, after the source could not be opened."""
+        ...
+
+
 class RowFile:
     """One source in one process; nothing is opened before it is needed."""
 
-    def __init__(self, source: Source, options: RowOptions) -> None:
+    def __init__(
+        self, source: Source, options: RowOptions, known: KnownRows | None = None
+    ) -> None:
         self.source = source
+        self._known = known
         self._options = options
         self._lock = threading.RLock()
         self._opened: OpenedFile | None = None
@@ -328,12 +347,10 @@ class RowFile:
         return self._asked(lambda: self._count(progress, use_up=use_up))
 
     def _known_rows(self) -> int | None:
-        """Return how many rows a file of a log has, if its index tells."""
-        if self.source.segment is None or self._indexed is not None:
+        """Return the number of rows that the writer recorded."""
+        if self._known is None or self._indexed is not None:
             return None
-        from headrace.store.log.read.row_index import known_rows
-
-        return known_rows(self._open())
+        return self._known.total(self._open())
 
     # Counted by others
 
@@ -607,21 +624,12 @@ class RowFile:
         try:
             return OpenedFile(self.source, keeping, decoding)
         except SourceChangedError:
-            moved = self._moved()
+            moved = None if self._known is None else self._known.moved(self.source)
             if moved is None:
                 raise
+        if not self._options.blocks:
+            moved = replace(moved, blocks=False)
         return OpenedFile(moved, keeping, decoding)
-
-    def _moved(self) -> Source | None:
-        """Return the file that the lines of a segment are in by now, if it is another."""
-        if self.source.segment is None:
-            return None
-        from headrace.store.log.read.sources import elsewhere
-
-        moved = elsewhere(self.source)
-        if moved is None or self._options.blocks:
-            return moved
-        return replace(moved, blocks=False)
 
     def _take_pipe(self) -> tuple[Reader, str]:
         with self._lock:
@@ -648,11 +656,10 @@ class RowFile:
         if counted is not None:
             return _Indexed(counted, opened.data, None, copied=False)
         kept = None
-        if look_for_kept and self.source.segment is not None:
-            from headrace.store.log.read.row_index import row_index
-
-            if (told := row_index(opened, INTERVAL)) is not None:
-                return _Indexed(told, opened.data, None, copied=False)
+        if look_for_kept and self._known is not None:
+            recorded = self._known.index(opened, INTERVAL)
+            if recorded is not None:
+                return _Indexed(recorded, opened.data, None, copied=False)
         if look_for_kept:
             kept = checkpoints.load(self.source, opened, self._options.keeping)
         if kept is not None and kept.whole:
@@ -697,3 +704,12 @@ class RowFile:
                 checkpoints.save(source, opened, index, self._options.keeping)
 
         return IndexJob(source.location, index, build, keep, spool=copy_dir)
+
+
+def row_file(source: Source, options: RowOptions) -> RowFile:
+    """Return the rows of a source of any kind."""
+    if source.segment is None:
+        return RowFile(source, options)
+    from headrace.store.rows.log_segment import RecordedRows
+
+    return RowFile(source, options, RecordedRows())

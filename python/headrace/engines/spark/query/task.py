@@ -25,7 +25,13 @@ from headrace.physical import access
 from headrace.physical.query_plan import QueryPlan, RowPlan, StreamPlan
 from headrace.store.index.key_scan import KeyRows
 from headrace.store.rows.demand import KeySet
-from headrace.store.rows.row_file import BATCH_BYTES, BATCH_ROWS, RowFile, RowOptions
+from headrace.store.rows.row_file import (
+    BATCH_BYTES,
+    BATCH_ROWS,
+    RowFile,
+    RowOptions,
+    row_file,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -252,7 +258,7 @@ class TaskRun:
             proven=query.proven,
         )
         named = {
-            name: [RowFile(source, query.reading) for source in sources]
+            name: [row_file(source, query.reading) for source in sources]
             for name, sources in query.named.items()
         }
         self._run.know(query.known, named)

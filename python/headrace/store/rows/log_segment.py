@@ -1,0 +1,84 @@
+"""Rows of a log segment: the index of the log counts and finds them, not a scan.
+
+Entries are written after their lines. So the index is right about a file that has not changed
+since the index was written, and about one that is still appended to, up to the lines to which
+the source is pinned. In any other case the index is not used, and the rows are counted.
+"""
+
+from __future__ import annotations
+
+import os
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from headrace.kernel.rows import RowIndex
+from headrace.store.log import files
+from headrace.store.log.entries import entry_at
+from headrace.store.log.names import LogNames
+from headrace.store.log.read.sources import elsewhere
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from headrace.store.files.opened import OpenedFile
+    from headrace.store.files.source import Segment, Source
+
+
+class RecordedRows:
+    """The rows of a segment, as its index records them."""
+
+    def total(self, opened: OpenedFile) -> int | None:
+        """Return the number of rows, None if the index does not fit the segment."""
+        with _fitting(opened) as found:
+            return None if found is None else found[1].rows
+
+    def index(self, opened: OpenedFile, interval: int) -> RowIndex | None:
+        """Return a row index made of entries, None if the index does not fit the segment."""
+        with _fitting(opened) as found:
+            if found is None:
+                return None
+            descriptor, segment = found
+            rows = range(0, segment.rows, interval)
+            entries = [entry_at(descriptor, row, segment.salt) for row in rows]
+            offsets = [entry.start for entry in entries if entry is not None]
+            if len(offsets) < len(entries):
+                return None
+            return RowIndex.known(interval, offsets, segment.rows, opened.size)
+
+    def moved(self, source: Source) -> Source | None:
+        """Return the compressed file of a segment that was plain, None if it is gone."""
+        return elsewhere(source)
+
+
+@contextmanager
+def _fitting(opened: OpenedFile) -> Iterator[tuple[int, Segment] | None]:
+    """Open the index of a plain segment; None if it has none that fits."""
+    source = opened.source
+    segment = source.segment
+    if segment is None or source.codec != "none":
+        yield None
+        return
+    names = LogNames(Path(source.location).parent)
+    try:
+        descriptor = files.open_to_read(names.index(segment.base))
+    except OSError:
+        yield None
+        return
+    try:
+        fits = _is_of(descriptor, segment, opened)
+        yield (descriptor, segment) if fits else None
+    finally:
+        os.close(descriptor)
+
+
+def _is_of(descriptor: int, segment: Segment, opened: OpenedFile) -> bool:
+    size, _mtime_ns, changed_ns = opened.stat()
+    appended_to = segment.growing and size > opened.size
+    if not appended_to and changed_ns > os.fstat(descriptor).st_ctime_ns:
+        return False
+    if segment.rows == 0:
+        return True
+    last = entry_at(descriptor, segment.rows - 1, segment.salt)
+    line = segment.base + segment.rows
+    return last is not None and (last.line, last.end) == (line, opened.size)
