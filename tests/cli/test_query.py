@@ -72,7 +72,7 @@ def test_only_the_first_bad_rows_are_remembered_unless_all_are_wanted(tmp_path):
     for policy, kept in (("skip", 10), ("collect", 50)):
         result = opening.open(path).query("a", on_error=policy)
         assert result.to_list() == []
-        assert (result.run.counts.skipped, len(result.run.errors)) == (50, kept)
+        assert (result.report.counts.skipped, len(result.report.errors)) == (50, kept)
 
 
 @pytest.mark.parametrize(

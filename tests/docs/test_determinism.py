@@ -92,9 +92,9 @@ def test_the_same_rows_are_bad_in_every_mode(folder, lines):
     for query, options in ways:
         result = ds.query(query, on_error="collect", **options)
         result.count()
-        assert sorted(error.line for error in result.run.errors) == wanted
-        assert result.run.counts.skipped == len(wanted)
-        assert result.run.counts.blank == sum(not line.strip() for line in lines)
+        assert sorted(error.line for error in result.report.errors) == wanted
+        assert result.report.counts.skipped == len(wanted)
+        assert result.report.counts.blank == sum(not line.strip() for line in lines)
     stats = ds.stats()
     assert [bad.line for bad in stats.first_bad] == wanted[:10]
     assert stats.bad == len(wanted)

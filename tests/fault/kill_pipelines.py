@@ -16,7 +16,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
 import headrace
-from headrace.engines.spark.shuffle.pipeline import MovedDone
+from headrace.engines.spark.shuffle.pipeline import MoveResult
 from headrace.pipeline import Dedupe, Pipeline, Source, Transform, Validate
 from headrace.pipeline.plan.passes import passes
 from headrace.pipeline.run import job as jobs
@@ -41,7 +41,7 @@ def move(_setting, _stage, job, names, chosen, _read, _tell):
                 if row["id"] not in seen:
                     seen.add(row["id"])
                     written.write(row)
-        return [MovedDone(written.close(), read, written.records, written.records)]
+        return [MoveResult(written.close(), read, written.records, written.records)]
 
 
 def pipeline(directory):

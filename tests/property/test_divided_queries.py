@@ -119,7 +119,7 @@ def test_any_join_by_a_shuffle(
     folder, monkeypatch, query, rows, others, bad, on_error, nulls, size, times
 ):
     # No other side is so small that every task reads it.
-    monkeypatch.setattr("headrace.engines.spark.query.driver._FEW_TASKS", 0)
+    monkeypatch.setattr("headrace.engines.spark.query.run.FEW_TASKS", 0)
     sides = [
         [json.dumps(row).encode() for row in side] for side in (rows, others * times)
     ]

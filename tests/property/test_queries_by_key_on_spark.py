@@ -82,9 +82,7 @@ def compare(monkeypatch, data, paths, other):
                 "headrace.engines.spark.query.indexed_rows.FEW_ROWS", few
             )
             for tasks in (0, 16):
-                monkeypatch.setattr(
-                    "headrace.engines.spark.query.driver._FEW_TASKS", tasks
-                )
+                monkeypatch.setattr("headrace.engines.spark.query.run.FEW_TASKS", tasks)
                 assert outcome(dataset, query, **asked, **spark) == expected
 
 

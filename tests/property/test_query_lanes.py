@@ -85,7 +85,7 @@ def row_answers(ds, query, **options):
     """The answer of each row, one at a time from the lines of the run."""
     result = ds.query(query, nulls=True, on_error="collect", **options)
     lines = [line for piece in result.lines() for line in piece.splitlines()]
-    return lines, len(result.run.errors)
+    return lines, len(result.report.errors)
 
 
 def is_about_rows(query):

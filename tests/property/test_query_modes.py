@@ -144,7 +144,7 @@ def test_rows_by_themselves_forwards_and_backwards(path, query, rows):
     present = [answer for answer in each if answer is not None]
     result = ds.query(query)
     assert same(result.to_list(), present)
-    counts = result.run.counts
+    counts = result.report.counts
     assert (
         counts.rows == counts.emitted + counts.filtered + counts.skipped + counts.blank
     )

@@ -191,7 +191,7 @@ def check_rows(folder, query, contents, **options):
 
     result = ds.query(query, on_error="collect", **options)
     check_answers(result.lines(), wanted.answers, query)
-    counts = result.run.counts
+    counts = result.report.counts
     assert (counts.emitted, counts.filtered, counts.skipped, counts.blank) == (
         wanted.emitted,
         wanted.filtered,
@@ -201,7 +201,7 @@ def check_rows(folder, query, contents, **options):
     assert counts.rows == (
         counts.emitted + counts.filtered + counts.skipped + counts.blank
     )
-    for error, line in zip(result.run.errors, wanted.failed, strict=True):
+    for error, line in zip(result.report.errors, wanted.failed, strict=True):
         check_place(error, line, paths, query)
 
     found, error = read_until_error(ds.query(query, **options))
@@ -252,14 +252,14 @@ def check_stream(folder, query, contents, **options):
             result.to_list()
     else:
         check_answers(result.lines(), wanted, query)
-        if reads_the_end(result.plan, reverse=reverse):
+        if reads_the_end(result.query.plan, reverse=reverse):
             check_end(ds.query(query, nulls=True, **options), wanted, failed, paths)
             failed = failed[::-1]
         check_failed(result, failed, contents, paths, query)
 
     result = ds.query(query, nulls=True, **options)
     found, error = read_until_error(result)
-    if reads_the_end(result.plan, reverse=reverse):
+    if reads_the_end(result.query.plan, reverse=reverse):
         return
     try:
         wanted, _ = unless_unknown(
@@ -278,8 +278,8 @@ def check_stream(folder, query, contents, **options):
 def check_failed(result, failed, contents, paths, query):
     """The lines that failed are those of the reference, as far as they were read."""
     if stopped_early(result, contents):
-        failed = failed[: len(result.run.errors)]
-    for error, line in zip(result.run.errors, failed, strict=True):
+        failed = failed[: len(result.report.errors)]
+    for error, line in zip(result.report.errors, failed, strict=True):
         check_place(error, line, paths, query)
 
 

@@ -97,7 +97,7 @@ def test_each_row(path, query, rows):
         assert len(wanted.failed) == len(rows), query
         return
     check(lines_of(result), wanted.answers, query, content)
-    assert len(result.run.errors) == len(wanted.failed), query
+    assert len(result.report.errors) == len(wanted.failed), query
 
 
 @often(10)

@@ -73,7 +73,7 @@ def test_an_answer_of_null_is_not_emitted(tmp_path):
     path.write_bytes(b'{"id": 1, "x": null}\n{"id": 1, "x": 5}\n{"id": 2, "x": 6}\n')
     result = headrace.open(path).query("x", distinct_by="id")
     assert result.to_list() == [6]
-    counts = result.run.counts
+    counts = result.report.counts
     assert (counts.emitted, counts.filtered) == (1, 2)
 
 

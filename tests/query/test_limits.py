@@ -82,4 +82,4 @@ def test_a_row_that_took_too_much_leaves_the_next_alone(tmp_path):
     )
     answers = headrace.open(file).query(query, on_error="skip")
     assert answers.to_list() == [[2]]
-    assert len(answers.run.errors) == 1
+    assert len(answers.report.errors) == 1

@@ -98,7 +98,7 @@ def test_rows_of_another_kind_obey_on_error(path, query):
     assert caught.value.line == 2
     result = ds.query(query, strict_types=True, on_error="collect")
     assert result.to_list() == ([3] if "sum" in query else [1, 2])
-    assert [error.line for error in result.run.errors] == [2]
+    assert [error.line for error in result.report.errors] == [2]
 
 
 def test_an_index_passes_over_no_row_that_fails(path):

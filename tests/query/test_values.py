@@ -163,7 +163,7 @@ def test_a_row_with_an_element_that_cannot_be_added_adds_nothing(rows):
     ds = rows({"p": [1, 2]}, {"p": [4, "x"]}, {"p": [8]})
     result = ds.query("$.rows().flat_map(p).sum()", on_error="skip")
     assert result.to_list() == [11]
-    assert result.run.counts.skipped == 1
+    assert result.report.counts.skipped == 1
 
 
 @pytest.mark.parametrize(

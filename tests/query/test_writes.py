@@ -107,7 +107,7 @@ def test_a_row_that_cannot_be_changed_has_its_place(tmp_path):
     path.write_text('{"us": {"v": 1}}\n{"us": [{"v": 1}]}\n{}\n')
     result = headrace.open(path).query("$.us.v.set(0)", on_error="collect")
     assert list(result) == [{"us": {"v": 0}}, {"us": {"v": 0}}]
-    (error,) = result.run.errors
+    (error,) = result.report.errors
     assert (error.path, error.line, error.offset) == (str(path), 2, 17)
 
 

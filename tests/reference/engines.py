@@ -5,16 +5,16 @@ from collections import defaultdict
 from dataclasses import astuple
 from typing import NamedTuple
 
-from headrace.engines.spark.query.task import (
+from headrace.engines.spark.query.task import TaskRun
+from headrace.engines.spark.query.task_query import (
     Chunk,
-    Firsts,
-    Grouped,
-    Joined,
-    Sorting,
-    TaskRun,
+    GroupShuffle,
+    JoinShuffle,
+    SortShuffle,
+    UniqueShuffle,
 )
-from headrace.engines.spark.shuffle.finish_task import Element, Finishing
-from headrace.engines.spark.shuffle.group_task import Grouping, Member
+from headrace.engines.spark.shuffle.finish_task import ChunkMaker, Element
+from headrace.engines.spark.shuffle.group_task import GroupMaker, Member
 from headrace.errors import HeadraceError
 from headrace.kernel.programs import SiftedRow, Sources, Stage, StreamQuery
 from headrace.kernel.rows import RowBatch
@@ -27,11 +27,11 @@ from tests.reference.keyed_rows import elements as elements_of
 def in_process(query, tasks, tell):
     """Run tasks one after the other, with all that passes between processes pickled."""
     query, tasks = pickle.loads(pickle.dumps((query, tasks)))
-    if query.gives == "shuffled":
+    if query.output == "shuffle":
         yield from shuffled_in_process(query, tasks)
         return
     for number, task in enumerate(tasks):
-        for chunk in TaskRun(query).ask_all(task):
+        for chunk in TaskRun(query).run(task):
             yield number, pickle.loads(pickle.dumps(chunk))
         tell(number + 1, len(tasks))
 
@@ -40,18 +40,18 @@ def shuffled_in_process(query, tasks):
     """Do what a shuffle does, with Python's own sort and dictionaries."""
     rows = list(keyed_rows(query, tasks))
     match query.shuffle:
-        case Sorting():
+        case SortShuffle():
             rows.sort(key=lambda row: row.of.key)
             lines = [row.of.line for row in rows]
-            wanted = [line for line in lines if query.nulls or line != b"null"]
+            wanted = [line for line in lines if query.form.nulls or line != b"null"]
             yield from ((0, Chunk(0, 0, lines=line + b"\n")) for line in wanted)
-        case Grouped(plan):
+        case GroupShuffle(plan):
             yield from groups(query, plan, rows)
-        case Firsts(behind=behind):
+        case UniqueShuffle(behind=behind):
             firsts = {row.of.key: row for row in reversed(rows)}
             kept = [row for row in rows if firsts[row.of.key] is row]
             yield from given(query, behind, [(row, []) for row in kept])
-        case Joined(join, other, other_tasks, behind=behind):
+        case JoinShuffle(join, other, other_tasks, behind=behind):
             lines = defaultdict(list)
             for row in keyed_rows(other, other_tasks):
                 lines[row.of.key].append(row.of.line)
@@ -67,7 +67,7 @@ def groups(query, plan, rows):
         members[row.of.key].append(Member(0, number, row.of.key, row.of.line))
     made = []
     for each in members.values():
-        made += Grouping(query, plan).pieces(each)
+        made += GroupMaker(query, plan).pieces(each)
     for piece in sorted(made, key=lambda piece: piece.failure is None):
         yield 0, Chunk(0, 0, lines=piece.text, failure=piece.failure)
 
@@ -82,7 +82,7 @@ def keyed_rows(query, tasks):
 
 def given(query, behind, elements):
     """Yield what becomes of elements, each with the stages that a shuffle is for it."""
-    finishing = None if behind is None else Finishing(query, behind)
+    finishing = None if behind is None else ChunkMaker(query, behind)
     then = [] if behind is None else behind.stages
     for row, stages in elements:
         plain = [Stage.plain(each.kind, each.code, each.count) for each in then]
@@ -93,7 +93,7 @@ def given(query, behind, elements):
         if finishing is None:
             for each in elements_of(made):
                 sifted = SiftedRow(row.row, row.of.offset, each.line)
-                yield row.task, Chunk(row.fragment, 0, passed_on=[sifted])
+                yield row.task, Chunk(row.fragment, 0, sifted=[sifted])
             continue
         lines = [Element(*place, each.line) for each in elements_of(made)]
         wrong = [

@@ -15,7 +15,8 @@ from pyspark import cloudpickle
 import headrace
 from headrace.cli.app import main
 from headrace.engines.spark.query import launch
-from headrace.engines.spark.query.task import TaskQuery, TaskRun
+from headrace.engines.spark.query.task import TaskRun
+from headrace.engines.spark.query.task_query import TaskQuery
 from headrace.engines.spark.session.master import MASTER
 from headrace.engines.spark.tasks.cancel import cancellable
 from headrace.errors import MissingExtraError, SparkFailedError, UsageError
@@ -55,7 +56,7 @@ def ask_many(work):
         for batch in batches:
             for number in batch.column(0).to_pylist():
                 query, fragments = work[number]
-                chunks = list(TaskRun(query).ask_all(fragments))
+                chunks = list(TaskRun(query).run(fragments))
                 row = [[number], [pickle.dumps(chunks)]]
                 yield pa.record_batch(row, names=["number", "chunks"])
 

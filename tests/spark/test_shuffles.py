@@ -12,7 +12,7 @@ from headrace.engines.spark.shuffle.frames import (
     joined_lines,
     sorted_lines,
 )
-from headrace.engines.spark.shuffle.join_task import Joining
+from headrace.engines.spark.shuffle.join_task import JoinElements
 from headrace.engines.spark.shuffle.key_sample import bounds
 from headrace.errors import JoinKeyTooLargeError
 from headrace.kernel.sort_keys import KeyedRows
@@ -96,7 +96,7 @@ def test_first_of_each_key(spark, lines):
 
 
 def joining(kind, name=None, memory=1 << 20):
-    return Joining(kind, code("k"), code("k"), name, memory, 9)
+    return JoinElements(kind, code("k"), code("k"), name, memory, 9)
 
 
 @pytest.mark.usefixtures("adaptive")
@@ -185,7 +185,7 @@ def test_joins_in_batches_of_any_size(kind, name):
 
 def test_a_row_that_cannot_be_joined_says_why():
     left = [b'{"k": 1}', b'{"k": 2}']
-    joining = Joining("join", code("k"), code("$[0]"), None, 1 << 20, 9)
+    joining = JoinElements("join", code("k"), code("$[0]"), None, 1 << 20, 9)
     right = elements(KeyedRows(code("$[0]")).of(batch_of(b"[2, 5]")))
     sides = [(0, 0, 0, right[0].key, right[0].line)]
     sides += [(1, *row) for row in keyed(left)]

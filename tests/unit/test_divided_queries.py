@@ -9,7 +9,17 @@ import pytest
 
 import headrace
 from headrace.errors import HeadraceWarning, SourceChangedError, UsageError
-from headrace.physical.distribution import division
+from headrace.physical.distribution import (
+    DriverScan,
+    Grouped,
+    Joined,
+    SiftedRows,
+    Sorted,
+    TaskLines,
+    TaskParts,
+    Unique,
+    strategy_of,
+)
 from headrace.physical.query_plan import StreamPlan, plan_query
 from tests.reference.engines import BY_TASKS, in_process, outcome
 from tests.reference.query_tables import (
@@ -40,17 +50,28 @@ OPTIONS = [
 
 SIZES = [40, 400, 1 << 20]
 
+STRATEGIES = {
+    "driver": DriverScan,
+    "grouped": Grouped,
+    "joined": Joined,
+    "lines": TaskLines,
+    "parts": TaskParts,
+    "rows": SiftedRows,
+    "sorted": Sorted,
+    "unique": Unique,
+}
+
 
 @pytest.fixture
 def noted():
     """Options of a query that tasks run in this process, and what the tasks of each job give."""
-    gives = []
+    outputs = []
 
     def noting(query, tasks, tell):
-        gives.append(query.gives)
+        outputs.append(query.output)
         yield from in_process(query, tasks, tell)
 
-    return {**BY_TASKS, "_run_tasks": noting}, gives
+    return {**BY_TASKS, "_run_tasks": noting}, outputs
 
 
 @pytest.fixture
@@ -155,7 +176,7 @@ def test_how_far_a_query_is_is_known_before_there_are_answers(tmp_path):
     def telling(query, tasks, tell):
         for done in (0, len(tasks) // 2, len(tasks), 0):
             tell(done, len(tasks))
-            told.append(asked.run.bytes_done())
+            told.append(asked.report.bytes_done())
         yield from in_process(query, tasks, tell)
 
     by_tasks = {"engine": "spark", "_run_tasks": telling, "partition_bytes": 100}
@@ -278,45 +299,45 @@ def test_what_is_shuffled_needs_no_memory_here(files, query):
 @pytest.mark.parametrize(
     ("query", "options", "given"),
     [
-        ("$.rows().sort(k)", {"partition_bytes": 90}, ["keys", "shuffled"]),
-        ("$.rows().sort(k, -x)", {"partition_bytes": 90}, ["keys", "shuffled"]),
-        ("$.rows().sort(k)", {"partition_bytes": 90, "limit": 0}, ["keys"]),
+        ("$.rows().sort(k)", {"partition_bytes": 90}, ["survey", "shuffle"]),
+        ("$.rows().sort(k, -x)", {"partition_bytes": 90}, ["survey", "shuffle"]),
+        ("$.rows().sort(k)", {"partition_bytes": 90, "limit": 0}, ["survey"]),
         ("$.rows().sort(k)", {"partition_bytes": 1 << 20}, ["parts"]),
-        ("$.rows().sort(60 / (id - 3))", {"partition_bytes": 90}, ["keys"]),
+        ("$.rows().sort(60 / (id - 3))", {"partition_bytes": 90}, ["survey"]),
         (
             "$.rows().sort(60 / (id - 3))",
             {"partition_bytes": 90, "on_error": "skip"},
-            ["keys", "shuffled"],
+            ["survey", "shuffle"],
         ),
-        ("$.rows().group_by(k)", {"partition_bytes": 90}, ["keys", "shuffled"]),
+        ("$.rows().group_by(k)", {"partition_bytes": 90}, ["survey", "shuffle"]),
         ("$.rows().group_by(k)", {"partition_bytes": 1 << 20}, ["parts"]),
         (
             "$.rows().group_by(60 / (id - 3))",
             {"partition_bytes": 90},
-            ["keys"],
+            ["survey"],
         ),
         (
             "$.rows().group_by(k).values().map(@.map(60 / (id - 3))).take(1)",
             {"partition_bytes": 90},
-            ["keys", "shuffled", "parts"],
+            ["survey", "shuffle", "parts"],
         ),
-        ("$.rows().unique_by(x)", {"partition_bytes": 90}, ["keys", "shuffled"]),
-        ("$.rows().unique().sum(id)", {"partition_bytes": 90}, ["keys", "shuffled"]),
+        ("$.rows().unique_by(x)", {"partition_bytes": 90}, ["survey", "shuffle"]),
+        ("$.rows().unique().sum(id)", {"partition_bytes": 90}, ["survey", "shuffle"]),
         ("$.rows().unique_by(x)", {"partition_bytes": 1 << 20}, ["rows"]),
         (
             "$.rows().flat_map(t).unique()",
             {"partition_bytes": 90},
-            ["keys", "shuffled"],
+            ["survey", "shuffle"],
         ),
         (
             "$.rows().flat_map(t).unique().map(@ + 1)",
             {"partition_bytes": 90},
-            ["keys", "rows"],
+            ["survey", "rows"],
         ),
         (
             "$.rows().unique_by(60 / (id - 3))",
             {"partition_bytes": 90},
-            ["keys", "rows"],
+            ["survey", "rows"],
         ),
         ("$.rows().unique_by(x)", {"partition_bytes": 90, "limit": 99}, ["rows"]),
     ],
@@ -327,28 +348,28 @@ def test_what_tasks_give(tmp_path, noted, query, options, given):
     by_tasks, jobs = noted
     with headrace.open(path, persist=False) as dataset:
         outcome(dataset, query, **by_tasks, **options)
-    assert [gives for gives, _ in groupby(jobs)] == given
+    assert [output for output, _ in groupby(jobs)] == given
 
 
 @pytest.mark.parametrize(
     ("query", "given"),
     [
-        ("$.lookup(@rows, on: k == k)", ["keys", "keys", "shuffled"]),
-        ("$.diff(@rows, on: k == k).sum(id)", ["keys", "keys", "shuffled"]),
-        ("$.map(k).intersect(@rows, on: @ == k)", ["keys", "keys", "shuffled"]),
-        ("$.map(k).lookup(@rows, on: @ == k)", ["keys", "keys", "shuffled"]),
-        ("$.flat_map(t).diff(@rows, on: @ == id)", ["keys", "keys", "shuffled"]),
-        ("$.flat_map(t).diff(@rows, on: @ == id).sum()", ["keys", "rows", "rows"]),
-        ("$.lookup(@rows.map(60 / (id - 3)), on: k == @)", ["keys", "keys"]),
-        ("$.map(60 / (id - 3)).diff(@rows, on: @ == id)", ["keys"]),
-        ("$.join(@rows, on: k == k)", ["keys", "keys", "shuffled"]),
+        ("$.lookup(@rows, on: k == k)", ["survey", "survey", "shuffle"]),
+        ("$.diff(@rows, on: k == k).sum(id)", ["survey", "survey", "shuffle"]),
+        ("$.map(k).intersect(@rows, on: @ == k)", ["survey", "survey", "shuffle"]),
+        ("$.map(k).lookup(@rows, on: @ == k)", ["survey", "survey", "shuffle"]),
+        ("$.flat_map(t).diff(@rows, on: @ == id)", ["survey", "survey", "shuffle"]),
+        ("$.flat_map(t).diff(@rows, on: @ == id).sum()", ["survey", "rows", "rows"]),
+        ("$.lookup(@rows.map(60 / (id - 3)), on: k == @)", ["survey", "survey"]),
+        ("$.map(60 / (id - 3)).diff(@rows, on: @ == id)", ["survey"]),
+        ("$.join(@rows, on: k == k)", ["survey", "survey", "shuffle"]),
         (
             "$.filter(id > 1).left_join(@rows, on: k == k).map(id)",
-            ["keys", "keys", "shuffled"],
+            ["survey", "survey", "shuffle"],
         ),
         (
             "$.join(@rows, on: k == k).filter(id > 1).count()",
-            ["keys", "keys", "shuffled"],
+            ["survey", "survey", "shuffle"],
         ),
         ("$.filter(id > 1).join(@rows, on: k == k).skip(1)", ["rows", "rows"]),
     ],
@@ -392,9 +413,11 @@ def test_what_tasks_give_for_a_join_with_a_large_side(tmp_path, noted, query, gi
         ("$.rows().zip_streams(@users)", "driver"),
     ],
 )
-def test_the_division_of_a_query(query, where):
+def test_the_strategy_of_a_query(query, where):
     main = plan_query(query).main
-    assert (division(main) if isinstance(main, StreamPlan) else "lines") == where
+    strategy = strategy_of(main) if isinstance(main, StreamPlan) else TaskLines()
+    assert isinstance(strategy, STRATEGIES[where])
+    assert strategy.reason
 
 
 @pytest.mark.parametrize(
@@ -411,8 +434,9 @@ def test_the_division_of_a_query(query, where):
         ("$.rows().join(@users, on: x == x).unique()", "driver"),
     ],
 )
-def test_the_division_of_a_join_that_no_task_can_hold(query, where):
-    assert division(plan_query(query).main, lambda _join: False) == where
+def test_the_strategy_of_a_join_that_no_task_can_hold(query, where):
+    strategy = strategy_of(plan_query(query).main, lambda _join: False)
+    assert isinstance(strategy, STRATEGIES[where])
 
 
 @pytest.mark.parametrize(
@@ -420,39 +444,42 @@ def test_the_division_of_a_join_that_no_task_can_hold(query, where):
     [
         (
             "$.rows().filter(x > 1).take(3)",
-            "tasks send the rows that pass the first stage; the driver does the rest",
+            "tasks send the rows that pass the first stage; the driver does the rest ("
+            "a later stage needs rows in their order)",
         ),
         (
             "$.rows().sort(x)",
             "tasks make the elements and their keys; a shuffle sorts them; "
-            "the driver takes the lines in that order",
+            "the driver takes the lines in that order (the answer is sorted by keys)",
         ),
         (
             "$.rows().unique_by(x)",
-            "tasks find the first element of each key among their rows, and a shuffle finds "
-            "the first of all if there are many; tasks do the rest; the driver puts the "
-            "lines in order",
+            "tasks find the first element of each key among their rows, and a shuffle "
+            "finds the first of all if there are many; tasks do the rest; the driver puts "
+            "the lines in order (equal elements may be in different tasks)",
         ),
         (
             "$.rows().group_by(x)",
             "tasks make the elements and the names of their groups; a shuffle brings these "
-            "together; the driver orders them by their first element",
+            "together; the driver orders them by their first element ("
+            "elements are grouped by a key)",
         ),
         (
             "$.rows().group_by(x).values().sum(y)",
             "tasks make the elements and the names of their groups; a shuffle brings these "
-            "together; the driver runs the rest of the query on the results",
+            "together; the driver runs the rest of the query on the results ("
+            "elements are grouped by a key)",
         ),
         (
             "$.rows().join(@users, on: x == x).count()",
-            "tasks reduce their rows; the driver puts the results together; @users is "
-            "read by every task if it is small, looked up by tasks if it is large and has "
-            "a key index, otherwise joined by a shuffle",
+            "tasks reduce their rows; the driver puts the results together (no stage needs "
+            "more than one row); @users is read by every task if it is small, looked up by "
+            "tasks if it is large and has a key index, otherwise joined by a shuffle",
         ),
         (
             "$.rows().filter(x > 1).join(@users, on: x == x).take(3)",
             "tasks send the rows that pass the first 2 stages; the driver does "
-            "the rest; @users is read by every task if it is small, looked up by tasks if "
+            "the rest (a later stage needs rows in their order); @users is read by every task if it is small, looked up by tasks if "
             "it is large and has a key index, otherwise joined by the driver",
         ),
     ],

@@ -2,18 +2,18 @@
 
 from itertools import pairwise
 
-from headrace.engines.spark.shuffle.key_sample import Sampling, bounds, merged
+from headrace.engines.spark.shuffle.key_sample import KeySampler, bounds, merged
 from headrace.kernel.sort_keys import KeyedRows
 from tests.reference.keyed_rows import batch_of, code, elements
 
 
 def sample(numbers, *, at_a_time):
-    sampling = Sampling()
+    sampling = KeySampler()
     rows = KeyedRows(code("$"))
     for start in range(0, len(numbers), at_a_time):
         lines = [b"%d" % number for number in numbers[start : start + at_a_time]]
         sampling.add(rows.of(batch_of(*lines)))
-    return sampling.taken()
+    return sampling.sample()
 
 
 def test_a_sample_has_every_so_many_keys_however_they_come():

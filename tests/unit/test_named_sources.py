@@ -111,9 +111,9 @@ def test_a_bad_row_of_a_named_source_is_named(tmp_path, orders):
         assert (caught.value.path, caught.value.line) == (str(bad), 2)
         result = ds.query(query, names={"u": bad}, on_error="skip")
         assert result.to_list() == ["Ada", "Bob", "Ada"]
-        ((name, counts),) = result.run.readings
+        ((name, counts),) = result.report.named
         assert (name, counts.rows, counts.emitted, counts.skipped) == ("u", 3, 2, 1)
-        assert len(result.run.errors) == 1
+        assert len(result.report.errors) == 1
 
 
 @pytest.mark.parametrize("hint", [0, 10**9])
@@ -160,7 +160,7 @@ def test_the_smaller_side_is_held(tmp_path):
         # By the sizes of the files only what the left side asks for is held.
         asked = ds.query(query, names={"r": right}, memory="20KiB")
         assert asked.to_list() == list(range(4990, 5000))
-        assert asked.run.counts.rows == 10
+        assert asked.report.counts.rows == 10
         wrong = ds.query(query, names={"r": right}, memory="20KiB", size_hints={"r": 1})
         with (
             warnings.catch_warnings(action="ignore"),

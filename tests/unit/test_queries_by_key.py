@@ -38,7 +38,7 @@ def asked_rows(path, query, **options):
     with headrace.open(path) as dataset:
         result = dataset.query(query, **options)
         result.to_list()
-        return result.run.asked.rows, result.stats.rows
+        return result.report.read.rows, result.stats.rows
 
 
 @pytest.mark.parametrize(
@@ -110,7 +110,7 @@ def test_files_with_and_without_an_index_are_one_source(people, tmp_path):
     with headrace.open([people, other, people]) as dataset:
         result = dataset.query("$.rows().filter(id == 7).map(n)")
         assert result.to_list() == [7, -1, 7]
-        assert (result.run.asked.rows, result.stats.rows) == (3, 401)
+        assert (result.report.read.rows, result.stats.rows) == (3, 401)
         assert result.stats.filtered == 398
         assert [line[:12] for line in result.explain().splitlines()[-4:]] == [
             "rows with id",
@@ -286,9 +286,9 @@ def joined(people, tmp_path, query, rows=(b'{"who":7}', b'{"who":"x"}'), **optio
     with headrace.open(left) as dataset:
         result = dataset.query(query, names=names, **options)
         answers = result.to_list()
-        ((_name, asked, _passed),) = result.run._readings
+        (scan,) = result.report.named_scans
         ((_name, counts),) = result.stats.named
-        return answers, asked.rows, (counts.rows, counts.emitted)
+        return answers, scan.read.rows, (counts.rows, counts.emitted)
 
 
 @pytest.mark.parametrize(

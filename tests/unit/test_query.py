@@ -86,7 +86,7 @@ def test_a_row_that_fails_contributes_nothing(tmp_path):
         ]:
             result = ds.query(query, on_error="skip")
             assert result.to_list() == answers
-            assert result.run.counts.skipped == 1
+            assert result.report.counts.skipped == 1
 
 
 def test_a_query_is_planned_once_for_all_sources(large, tmp_path):
@@ -115,7 +115,7 @@ def test_several_questions_are_one_pass(large, query):
         assert result.to_list() == [
             {"n": 100_000, "total": 4_999_950_000, "last": 99_999}
         ]
-        assert result.run.counts.rows == 100_000
+        assert result.report.counts.rows == 100_000
 
 
 def test_a_bad_row_is_said_once_however_many_questions_there_are(tmp_path):
@@ -125,7 +125,7 @@ def test_a_bad_row_is_said_once_however_many_questions_there_are(tmp_path):
     with headrace.open(path) as ds:
         result = ds.query(query, mode="stream", on_error="collect")
         assert result.to_list() == [{"n": 2, "s": 1, "q": 1}]
-        assert [(error.line, error.offset) for error in result.run.errors] == [
+        assert [(error.line, error.offset) for error in result.report.errors] == [
             (2, 9),
             (3, 18),
         ]
@@ -199,4 +199,4 @@ def test_an_element_that_fails_was_taken_all_the_same(tmp_path):
     with headrace.open(path) as ds:
         result = ds.query("$.rows().take(1).map(1 / x)", on_error="collect")
         assert result.to_list() == []
-        assert [error.line for error in result.run.errors] == [1]
+        assert [error.line for error in result.report.errors] == [1]

@@ -126,7 +126,7 @@ def test_what_a_provider_gives_is_checked():
         headrace.open(Bad()).query("a").to_list()
     result = headrace.open(Bad()).query("a", on_error="skip")
     assert result.to_list() == [1, 3]
-    counts = result.run.counts
+    counts = result.report.counts
     assert (counts.rows, counts.emitted, counts.skipped) == (3, 2, 1)
 
 

@@ -61,7 +61,7 @@ def test_a_query_asks_the_rows_that_the_index_leads_to(shards, query, asked, rev
     def answered(**options):
         with headrace.open(shards.directory) as dataset:
             result = dataset.query(query, reverse=reverse, **options)
-            return result.to_list(), result.stats, result.run.asked.rows
+            return result.to_list(), result.stats, result.report.read.rows
 
     rows, stats, read = answered()
     all_rows, all_stats, _all = answered(index=False)
@@ -76,7 +76,7 @@ def test_values_that_are_equal_in_python_are_not_one_key(tmp_path):
     with headrace.open(shards.directory) as dataset:
         for value, count in (("1", 2), ("true", 1), ("0", 1), ("false", 1), ("1.0", 2)):
             found = dataset.query(f"$.rows().filter(k == {value})")
-            assert (len(found.to_list()), found.run.asked.rows) == (count, count)
+            assert (len(found.to_list()), found.report.read.rows) == (count, count)
 
 
 def test_explain_names_the_index(shards):
@@ -90,7 +90,7 @@ def test_parts_that_came_later_are_read_whole(shards):
     with headrace.open(shards.directory) as dataset:
         result = dataset.query("$.rows().filter(id == 7).map(n)")
         assert result.to_list() == [7, 47, 87, 127, 167, 207]
-        assert (result.run.asked.rows, result.stats.rows) == (35, 230)
+        assert (result.report.read.rows, result.stats.rows) == (35, 230)
 
 
 def test_a_part_that_only_looks_different_is_proven_to_be_the_same(shards):
@@ -98,7 +98,7 @@ def test_a_part_that_only_looks_different_is_proven_to_be_the_same(shards):
     with headrace.open(shards.directory) as dataset:
         result = dataset.query("$.rows().filter(id == 7)")
         assert len(result.to_list()) == 5
-        assert result.run.asked.rows == 5
+        assert result.report.read.rows == 5
 
 
 def test_a_part_that_was_changed_is_read_whole(tmp_path):
@@ -109,7 +109,7 @@ def test_a_part_that_was_changed_is_read_whole(tmp_path):
     with headrace.open(tmp_path) as dataset:
         result = dataset.query("$.rows().filter(n == 9).map(id)")
         assert result.to_list() == [7, 9]
-        assert result.run.asked.rows == 50
+        assert result.report.read.rows == 50
 
 
 # Joins, and the rows of a data set

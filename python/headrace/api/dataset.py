@@ -42,7 +42,8 @@ if TYPE_CHECKING:
     from headrace.api.join import JoinResult
     from headrace.api.results import Errors, QueryResult
     from headrace.engines.query.options import OnError as QueryOnError
-    from headrace.engines.spark.query.driver import RunTasks
+    from headrace.engines.query.run import Engine
+    from headrace.engines.spark.query.run import RunTasks
     from headrace.errors import KeyIndexError
     from headrace.kernel.key_index import Key
     from headrace.kernel.rows import RowBatch
@@ -392,9 +393,9 @@ class Dataset(Closing, Sequence[T_co]):
         machine); see docs/spark.md. Tests pass `_run_tasks`, which runs tasks without Spark.
         """
         from headrace.api.local_engine import refuse_for_local
-        from headrace.api.results import QueryResult, Question
+        from headrace.api.results import QueryResult
         from headrace.engines.query.options import QueryOptions
-        from headrace.engines.query.run import QueryRun
+        from headrace.engines.query.scan import QueryInput
         from headrace.kernel.programs import Frame
         from headrace.language.bindings import bindings_of, refuse_unused
         from headrace.physical.query_plan import RowPlan, StreamPlan, plan_query
@@ -449,11 +450,11 @@ class Dataset(Closing, Sequence[T_co]):
             index and not plan.places,
             shape,
         )
-        start: Callable[[QueryPlan, QueryOptions], QueryRun] = QueryRun
+        runs: Engine | None = None
         if engine == "spark":
-            from headrace.api.spark import starting
+            from headrace.api.spark import spark_engine
 
-            start = starting(
+            runs = spark_engine(
                 self.sources,
                 options,
                 self._options,
@@ -472,8 +473,10 @@ class Dataset(Closing, Sequence[T_co]):
                     "Spark's tasks read all lines of a log",
                     "use engine='local' (--engine local)",
                 )
-        question = Question(query, stream, engine, where, bindings)
-        return QueryResult(plan, self._open(), named, options, question, errors, start)
+        given = QueryInput(plan, options, self._open(), named)
+        return QueryResult(
+            given, stream=stream, where=where, errors=errors, engine=runs
+        )
 
     def _refuse_places(
         self, plan: QueryPlan, engine: Literal["local", "spark"]

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from headrace.api.bad_rows import as_line
 from headrace.api.formats.layout import Layout
 from headrace.api.formats.registry import load, named, target
 from headrace.engines.query.options import warn_of_memory
-from headrace.engines.query.run import QueryRun
+from headrace.engines.query.report import RunReport
+from headrace.engines.query.run import LocalEngine
+from headrace.engines.query.scan import explain_access
 from headrace.errors import HeadraceError, MissingExtraError
 from headrace.kernel import values
 from headrace.kernel.blocks import codecs as block_codecs
@@ -18,7 +20,6 @@ from headrace.kernel.cells import Compressor
 from headrace.kernel.programs import Program
 from headrace.kernel.values import DEEPEST, MAX_DEPTH, parse
 from headrace.language import ast
-from headrace.language.bindings import UNBOUND
 from headrace.language.routine import deep
 from headrace.logical.absent_fields import (
     MOST_ROWS,
@@ -31,22 +32,20 @@ from headrace.logical.demand import union
 from headrace.logical.encode.compiler import compile_query
 from headrace.logical.names.resolution import read_query
 from headrace.logical.stream_planner import plan_stream
-from headrace.physical.distribution import described, described_joins
-from headrace.physical.explain import explain, explain_files
+from headrace.physical.explain import explain_files, explain_tree
 from headrace.physical.query_plan import RowPlan, StreamPlan
 from headrace.store.files.atomic import destination, replacing, write_atomically
 from headrace.store.shards.write.line_writer import LineWriter
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator
 
-    from headrace.engines.query.options import BadRow, QueryOptions
-    from headrace.engines.query.scan import Rows
+    from headrace.engines.query.options import BadRow
+    from headrace.engines.query.run import Engine
+    from headrace.engines.query.scan import QueryInput
     from headrace.kernel.programs import Counts
-    from headrace.language.bindings import Bindings
     from headrace.logical.demand import Fields
-    from headrace.physical.query_plan import QueryPlan
 
     Errors: TypeAlias = str | os.PathLike[str] | Callable[[BadRow], object]
     import pandas
@@ -240,51 +239,31 @@ class QueryStats:
     outside: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Question:
-    """A query as it was asked."""
-
-    query: str
-    stream: bool
-    engine: Literal["local", "spark"] = "local"
-    where: str | None = None
-    bindings: Bindings = UNBOUND
-
-    @property
-    def tree(self) -> ast.Node:
-        """The tree of the query, with the values that were given to it."""
-        return read_query(self.query, self.bindings)
-
-
 class QueryResult(Result):
     """The answers to a query, computed while they are read.
 
-    Each way of reading runs the query anew. `stats` tells of the last run. Rows that
-    are passed over go to `errors`: the path of a file that is there when the run is over,
-    or a function. `warn` is told when a run holds most of the memory it may. `start`
-    makes a run, by the engine that was chosen.
+    Each read runs the query again. `report` and `stats` describe the last run. Skipped bad rows
+    go to `errors`: the path of a file that appears when the run is over, or a function. `warn`
+    is called when a run holds most of the memory that it may.
     """
 
     def __init__(
         self,
-        plan: QueryPlan,
-        files: Sequence[Rows],
-        named: Mapping[str, Sequence[Rows]],
-        options: QueryOptions,
-        question: Question,
+        query: QueryInput,
+        *,
+        stream: bool = False,
+        where: str | None = None,
         errors: Errors | None = None,
-        start: Callable[[QueryPlan, QueryOptions], QueryRun] = QueryRun,
+        engine: Engine | None = None,
     ) -> None:
         super().__init__()
-        self.plan = plan
+        self.query = query
         self.warn: Callable[[str], None] = warn_of_memory
-        self._files = files
-        self._named = named
-        self._options = options
-        self._question = question
+        self.report = RunReport(query.options.on_error, files=query.files)
+        self._stream = stream
+        self._where = where
         self._errors = errors
-        self._start = start
-        self.run = start(plan, options)
+        self._engine = engine or LocalEngine()
         # Whether the last run that came to its end gave any answer.
         self._printed: bool | None = None
 
@@ -296,71 +275,54 @@ class QueryResult(Result):
         """Yield the bytes of `lines`; where a line is long, a piece is a part of it."""
         self.notes = []
         self._printed = None
-        self.run = self._start(self.plan, self._options)
-        self.run.warn = self.warn
+        self.report = RunReport(self.query.options.on_error, self.warn)
         if self._errors is None:
             return self._answers()
         if not callable(self._errors):
             return self._collecting(self._errors)
-        self.run.tell = self._errors
+        self.report.on_bad_row = self._errors
         return self._answers()
 
     def _answers(self) -> Iterator[bytes]:
         printed = False
-        for piece in self.run.answers(self._files, self._named):
+        for piece in self._engine.answers(self.query, self.report):
             printed = True
             yield piece
         self._printed = printed
 
     def _collecting(self, path: str | os.PathLike[str]) -> Iterator[bytes]:
         with replacing(destination(path)) as file:
-            self.run.tell = lambda row: file.write(as_line(row))
+            self.report.on_bad_row = lambda row: file.write(as_line(row))
             yield from self._answers()
 
     # What it does and did
 
     def explain(self) -> str:
         """Return what the query does, one step on a line."""
-        asked = self._question
-        told = [] if asked.where is None else [f"only rows for which {asked.where}"]
-        told.append(
-            explain(
-                asked.query,
-                stream=asked.stream,
-                indexes=self._options.index,
-                bindings=asked.bindings,
-            )
-        )
-        keys, reached = self.run.reached(self._files, self._named)
+        text = [] if self._where is None else [f"only rows for which {self._where}"]
+        with deep():
+            indexes = self.query.options.index
+            tree = self.query.plan.tree
+            text.append(explain_tree(tree, stream=self._stream, indexes=indexes))
+        keys, access = explain_access(self.query)
         if keys is not None:
-            told.append(explain_files(keys, reached))
-        if asked.engine == "spark":
-            told += self._on_spark()
-        return "\n".join(filter(None, told))
-
-    def _on_spark(self) -> Iterator[str]:
-        """Yield how the work is divided there, and how named sources are joined with."""
-        from headrace.engines.spark.query.run import SparkRun
-
-        assert isinstance(self.run, SparkRun)
-        found = self.run.found(self._files, self._named)
-        yield described(self.plan, found)
-        if found is None or not found.here:
-            yield described_joins(self.run.joins(self._files, self._named))
+            text.append(explain_files(keys, access))
+        text += self._engine.explain(self.query)
+        return "\n".join(filter(None, text))
 
     @property
     def stats(self) -> QueryStats:
-        """What the last run did with the rows so far."""
-        counts, run = self.run.counts, self.run
+        """The counts of the last run so far."""
+        counts, report = self.report.counts, self.report
         return QueryStats(
             counts.rows,
             counts.emitted,
             counts.filtered,
             counts.skipped,
             counts.blank,
-            run.bad,
-            tuple(run.errors),
-            tuple(run.readings),
+            report.bad,
+            tuple(report.errors),
+            tuple(report.named),
             counts.outside,
         )
 
@@ -371,21 +333,19 @@ class QueryResult(Result):
         Null is no answer, so a misspelt field or forgotten parentheses give none. The first
         1000 rows are read again for that.
         """
-        counts = self.run.counts
-        if self._printed is None or not counts.rows or self._options.limit == 0:
+        counts = self.report.counts
+        if self._printed is None or not counts.rows or self.query.options.limit == 0:
             return ""
-        with deep():
-            tree = self._question.tree
-            if self._question.where is not None:
-                condition = replace(self._question, query=self._question.where).tree
-                tree = ast.And((condition, tree))
+        tree = self.query.plan.tree
+        if self.query.plan.condition is not None:
+            tree = ast.And((self.query.plan.condition, tree))
         if self._printed:
-            meant = reads_called_fields(tree) and not self._options.nulls
+            meant = reads_called_fields(tree) and not self.query.options.nulls
             return self._absent(tree) if meant else ""
         absent = self._absent(tree)
-        main = self.plan.main
+        main = self.query.plan.main
         filters = (
-            self._options.output == "match"
+            self.query.options.output == "match"
             or (isinstance(main, StreamPlan) and main.reduction == "lines")
             # As ``where`` has it.
             or (
@@ -393,7 +353,7 @@ class QueryResult(Result):
                 and tree.otherwise == ast.Literal(None)
             )
         )
-        if filters or self._options.nulls or not counts.filtered + counts.emitted:
+        if filters or self.query.options.nulls or not counts.filtered + counts.emitted:
             return absent and f"nothing was printed: {absent}"
         null = "nothing was printed: the answer is null"
         if isinstance(main, RowPlan) and counts.rows > 1:
@@ -402,44 +362,44 @@ class QueryResult(Result):
 
     def _absent(self, tree: ast.Node) -> str:
         """Say which fields of the query none of the first rows has."""
-        if self._named:
+        if self.query.named:
             return ""
         try:
-            contents = list(self.run.sample(MOST_ROWS))
+            contents = list(self.report.first_rows(MOST_ROWS))
         except HeadraceError:
             return ""
         rows = [row for row in map(self._decoded, contents) if row is not None]
         if not rows:
             return ""
-        complete = self.run.counts.rows <= len(contents)
+        complete = self.report.counts.rows <= len(contents)
         sample = sampled_fields(rows, complete=complete)
         return absent_fields(tree, self._fields(), sample, printed=bool(self._printed))
 
     def _decoded(self, row: bytes) -> object:
-        if self._options.frame is not None:
-            row = row.partition(self._options.frame.separator.encode())[2]
+        if self.query.options.frame is not None:
+            row = row.partition(self.query.options.frame.separator.encode())[2]
         try:
-            return values.parse(row, self._options.max_depth)
+            return values.parse(row, self.query.options.max_depth)
         except ValueError:
             return None
 
     def _fields(self) -> Fields:
         """Return the fields that are read of the row itself."""
-        main = self.plan.main
+        main = self.query.plan.main
         if isinstance(main, RowPlan):
             return main.fields
         streams = [
             each
-            for each in (main, *self.plan.questions)
+            for each in (main, *self.query.plan.questions)
             if isinstance(each, StreamPlan) and each.source is None
         ]
         return union(each.lanes.fields for each in streams)
 
     def _layout(self) -> Layout:
         columns = None
-        if self._options.output == "answer":
+        if self.query.options.output == "answer":
             with deep():
-                tree = self._question.tree
-                stream = plan_stream(tree, whole=self._question.stream) is not None
+                tree = self.query.plan.tree
+                stream = plan_stream(tree, whole=self._stream) is not None
                 columns = columns_of(tree, stream=stream)
         return Layout(self._note, columns)

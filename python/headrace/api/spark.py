@@ -5,8 +5,8 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
-from headrace.engines.spark.query.driver import PARTITION_BYTES
-from headrace.engines.spark.query.run import SparkRun
+from headrace.engines.spark.query.engine import SparkEngine
+from headrace.engines.spark.query.run import PARTITION_BYTES
 from headrace.engines.spark.session.master import chosen_master
 from headrace.engines.spark.session.missing_extra import needing_pyspark
 from headrace.errors import UsageError
@@ -18,27 +18,25 @@ if TYPE_CHECKING:
 
     from headrace.engines.index.jobs import RunEach
     from headrace.engines.query.options import QueryOptions
-    from headrace.engines.query.run import QueryRun
     from headrace.engines.query.scan import Rows
     from headrace.engines.rows.tally import Tallying
-    from headrace.engines.spark.query.driver import RunTasks
+    from headrace.engines.spark.query.run import RunTasks
     from headrace.kernel.tally import Stats
-    from headrace.physical.query_plan import QueryPlan
     from headrace.store.files.source import Source
     from headrace.store.rows.row_file import RowOptions
 
 T = TypeVar("T")
 
 
-def starting(
+def spark_engine(
     sources: Sequence[Source],
     options: QueryOptions,
     reading: RowOptions,
     master: str | None,
     partition_bytes: int | str | None,
     run_tasks: RunTasks | None = None,
-) -> Callable[[QueryPlan, QueryOptions], QueryRun]:
-    """Return a function that begins a run on Spark; raise if Spark cannot read the sources.
+) -> SparkEngine:
+    """Return an engine for queries on Spark; raise if Spark cannot read the sources.
 
     Spark starts when the first tasks run, unless `run_tasks` runs them otherwise.
     """
@@ -49,12 +47,8 @@ def starting(
             "leave it out, or use engine='local' (--engine local)"
         )
     size = task_bytes(partition_bytes)
-    return partial(
-        SparkRun,
-        start=partial(_started, chosen_master(master), run_tasks),
-        reading=reading,
-        partition_bytes=size,
-    )
+    start = partial(_started, chosen_master(master), run_tasks)
+    return SparkEngine(start, reading, size)
 
 
 def task_bytes(partition_bytes: int | str | None) -> int:

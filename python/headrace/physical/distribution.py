@@ -1,90 +1,175 @@
-"""Distribution: the part of a query that runs in tasks, each over some rows, and the part on the driver.
+"""Strategies of a query on Spark: what tasks do, each over some of the rows, and what the driver does.
 
-A stage is *local* if it needs only one row. If all stages are local, tasks run them and reduce
-their results; the driver only combines these in the order of the rows. Otherwise tasks send the
-rows that pass the first stages, and the driver runs the query over these rows. A *shuffle* brings
-together elements of different tasks that have the same key. Every division gives the same answer;
-a good one sends less to the driver.
+A stage is *local* to a row if it needs no other row. Where all stages are local, tasks run
+them and reduce their elements; the driver puts the results together in the order of the rows.
+Otherwise tasks pass on the rows that the first stages need, and the driver runs the query over
+these. A *shuffle* brings elements of different tasks together by their keys. Every strategy
+gives the same answer; a good one sends less to the driver.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from itertools import takewhile
-from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from headrace.physical.access import needs_tail
-from headrace.physical.query_plan import JoinPlan, PlainStage, StreamPlan, ValuePlan
+from headrace.physical.query_plan import (
+    GroupPlan,
+    JoinPlan,
+    OrderPlan,
+    PlainStage,
+    StagePlan,
+    StreamPlan,
+    ValuePlan,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from headrace.physical.joins import SparkChoice, SparkStrategy
-    from headrace.physical.query_plan import QueryPlan, StagePlan
+    from headrace.physical.query_plan import QueryPlan
 
-Division: TypeAlias = Literal[
-    "lines", "sorted", "grouped", "parts", "unique", "joined", "rows", "driver"
-]
-"""What tasks send to the driver: lines of output (also in the order of a key), groups of elements,
-reduced parts, the first element of each key, elements joined by their keys, unchanged rows; or
-nothing, because the driver reads the rows itself."""
+Stages: TypeAlias = tuple[StagePlan, ...]
+
+_LOCAL = "no stage needs more than one row"
+
+
+@dataclass(frozen=True, slots=True)
+class DriverScan:
+    """The driver reads the rows."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class TaskLines:
+    """Tasks make the lines of output; the driver puts them in order."""
+
+    reason: str = _LOCAL
+
+
+@dataclass(frozen=True, slots=True)
+class TaskParts:
+    """Tasks reduce their rows; the driver merges the results."""
+
+    reason: str = _LOCAL
+
+
+@dataclass(frozen=True, slots=True)
+class Sorted:
+    """Tasks make elements with sort keys; a shuffle sorts the lines of output."""
+
+    order: OrderPlan
+    reason: str = "the answer is sorted by keys"
+
+
+@dataclass(frozen=True, slots=True)
+class Grouped:
+    """Tasks make elements with group keys; a shuffle makes the groups."""
+
+    group: GroupPlan
+    reason: str = "elements are grouped by a key"
+
+
+@dataclass(frozen=True, slots=True)
+class Unique:
+    """A shuffle leaves the first element of each key.
+
+    `first` are the stages before it and the one that it replaces, `rest` those behind it.
+    """
+
+    first: Stages
+    distinct: PlainStage
+    rest: Stages
+    reason: str = "equal elements may be in different tasks"
+
+
+@dataclass(frozen=True, slots=True)
+class Joined:
+    """A shuffle joins elements by their keys, between the stages `first` and `rest`."""
+
+    first: Stages
+    join: JoinPlan
+    rest: Stages
+    reason: str = "no task can hold the right side"
+
+
+@dataclass(frozen=True, slots=True)
+class SiftedRows:
+    """Tasks pass on the rows that get through `stages`; the driver runs the query over these."""
+
+    stages: Stages
+    reason: str = "a later stage needs rows in their order"
+
+
+Strategy: TypeAlias = (
+    DriverScan | TaskLines | TaskParts | Sorted | Grouped | Unique | Joined | SiftedRows
+)
 
 _ENDING = ("take", "take_while")
 
 
-def division(
+def strategy_of(
     plan: StreamPlan, joins_in_tasks: Callable[[JoinPlan], bool] | None = None
-) -> Division:
-    """Divide the work of a plan.
+) -> Strategy:
+    """Return the strategy of a plan.
 
-    `joins_in_tasks` says whether the right side of a join can be held in every task.
+    `joins_in_tasks` returns whether tasks can join with a right side [default: all].
     """
-    if plan.source is not None or plan.reverse:
-        return "driver"
+    if plan.source is not None:
+        return DriverScan(f"@{plan.source} is not the main source")
+    if plan.reverse:
+        return DriverScan("they are read from the last to the first")
     local = _local(plan.stages, joins_in_tasks)
-    if len(local) == len(plan.stages):
+    rest = plan.stages[len(local) :]
+    if not rest:
         if plan.reduction == "lines":
-            return "lines"
+            return TaskLines()
         if plan.order is not None:
-            return "sorted"
-        return "parts" if plan.group is None else "grouped"
-    if plan.limit is None and (shuffle := _shuffle(plan.stages[len(local) :])):
+            return Sorted(plan.order)
+        return TaskParts() if plan.group is None else Grouped(plan.group)
+    if plan.limit is None and (shuffle := _shuffle(local, rest)):
         return shuffle
-    return "rows" if sifting(plan.stages, joins_in_tasks) else "driver"
+    stages = sifting(plan.stages, joins_in_tasks)
+    if not stages:
+        return DriverScan("the first stage leaves none out")
+    return SiftedRows(stages)
 
 
-def _shuffle(stages: Sequence[StagePlan]) -> Literal["unique", "joined"] | None:
-    """Return the shuffle for the first of some stages, if all other stages can follow.
+def _shuffle(local: Stages, stages: Stages) -> Unique | Joined | None:
+    """Return the shuffle that does the first of `stages`, if the others can follow it.
 
-    If an element may become several, all other stages must be local: a row that fails after a
-    join contributes none of them.
+    Where an element may become several, all others must be local: a row that fails behind
+    a join contributes none of its elements.
     """
-    rest = stages[1:]
+    stage, rest = stages[0], stages[1:]
     if may_end_early(rest, None) or any(isinstance(each, JoinPlan) for each in rest):
         return None
-    match stages[0]:
+    match stage:
         case PlainStage("distinct"):
-            return "unique"
+            return Unique((*local, stage), stage, rest)
         case JoinPlan(kind, right=right) if _is_plain(right):
             many = kind in ("join", "left_join")
-            return None if many and not are_local(rest) else "joined"
+            return None if many and not are_local(rest) else Joined(local, stage, rest)
         case _:
             return None
 
 
-def joins_by_shuffle(stages: Sequence[StagePlan]) -> bool:
-    """Whether a shuffle can run the first of some stages, a join, and all others can follow."""
-    return _shuffle(stages) == "joined"
+def joins_by_shuffle(stages: Stages) -> bool:
+    """Whether a shuffle can do the first of some stages, a join, and the others follow it."""
+    return isinstance(_shuffle((), stages), Joined)
 
 
 def are_local(stages: Sequence[StagePlan]) -> bool:
-    """Whether stages need only the element, and no other source."""
+    """Whether stages need nothing but the element, not even another side."""
     return all(
         isinstance(stage, PlainStage) and stage.kind == "each" for stage in stages
     )
 
 
 def _is_plain(right: StreamPlan) -> bool:
-    """Whether the other side of a join is computed from each of its rows alone."""
+    """Whether each element of a right side comes from one row alone."""
     return (
         right.source is not None
         and right.reduction == "lines"
@@ -94,12 +179,12 @@ def _is_plain(right: StreamPlan) -> bool:
 
 
 def sifting(
-    stages: Sequence[StagePlan],
+    stages: Stages,
     joins_in_tasks: Callable[[JoinPlan], bool] | None = None,
-) -> tuple[StagePlan, ...]:
-    """Return the first stages, which select the rows that the other stages need.
+) -> Stages:
+    """Return the first stages, with which a task finds the rows that the others need.
 
-    Of equal elements, only the first in a task is needed.
+    Of equal elements, only the first among the rows of a task is needed.
     """
     local = _local(stages, joins_in_tasks)
     match stages[len(local) :]:
@@ -118,9 +203,7 @@ def may_end_early(stages: Sequence[StagePlan], limit: int | None) -> bool:
     )
 
 
-def _local(
-    stages: Sequence[StagePlan], joins_in_tasks: Callable[[JoinPlan], bool] | None
-) -> tuple[StagePlan, ...]:
+def _local(stages: Stages, joins_in_tasks: Callable[[JoinPlan], bool] | None) -> Stages:
     def is_local(stage: StagePlan) -> bool:
         match stage:
             case PlainStage(kind):
@@ -153,7 +236,7 @@ def described(query: QueryPlan, found: Found | None = None) -> str:
     >>> from headrace.physical.query_plan import plan_query
     >>> print(described(plan_query("$.rows().filter(x > 1).sum(y)")))
     on Spark
-    └─ tasks reduce their rows; the driver puts the results together
+    └─ tasks reduce their rows; the driver puts the results together (no stage needs more than one row)
     """
     *others, last = _described(query, found)
     return "\n".join(["on Spark", *(f"├─ {each}" for each in others), f"└─ {last}"])
@@ -180,7 +263,7 @@ def _described(query: QueryPlan, found: Found | None) -> Iterator[str]:
         case ValuePlan():
             yield "the driver computes the answer from the parts above"
         case _:
-            yield _SENTENCES["lines"]
+            yield _text(TaskLines(), None)
 
 
 def described_joins(joins: Iterable[tuple[str, SparkChoice]]) -> str:
@@ -212,59 +295,71 @@ _JOINS: dict[SparkStrategy, str] = {
     "shuffle": "tasks read it, and a shuffle brings rows with the same key together",
 }
 
-_SENTENCES: dict[Division, str] = {
-    "lines": "tasks answer their rows; the driver puts the lines in order",
-    "sorted": "tasks make the elements and their keys; a shuffle sorts them; "
-    "the driver takes the lines in that order",
-    "grouped": "tasks make the elements and the names of their groups; a shuffle brings these "
-    "together; the driver {groups}",
-    "parts": "tasks reduce their rows; the driver puts the results together",
-    "unique": "tasks find the first element of each key among their rows, and a shuffle finds "
-    "the first of all if there are many; {behind}",
-    "joined": "a shuffle joins elements by their keys; {behind}",
-    "rows": "tasks send the rows that pass the first {count}; the driver does the rest",
-    "driver": "the driver reads the rows: the first stage leaves none out",
-}
+
+def _text(strategy: Strategy, plan: StreamPlan | None) -> str:
+    return f"{_work(strategy, plan)} ({strategy.reason})"
 
 
-def _behind(plan: StreamPlan) -> str:
-    """Return whether tasks or the driver run the stages after the first shuffle."""
-    rest = plan.stages[len(sifting(plan.stages)) :]
+def _work(strategy: Strategy, plan: StreamPlan | None) -> str:
+    """Return the work of tasks and of the driver."""
+    match strategy:
+        case DriverScan():
+            return "the driver reads the rows"
+        case TaskLines():
+            return "tasks answer their rows; the driver puts the lines in order"
+        case TaskParts():
+            return "tasks reduce their rows; the driver puts the results together"
+        case Sorted():
+            return (
+                "tasks make the elements and their keys; a shuffle sorts them; the driver "
+                "takes the lines in that order"
+            )
+        case Grouped(group):
+            then = (
+                "orders them by their first element"
+                if group.rest is None
+                else "runs the rest of the query on the results"
+            )
+            return (
+                "tasks make the elements and the names of their groups; a shuffle brings "
+                f"these together; the driver {then}"
+            )
+        case Unique(rest=rest):
+            return (
+                "tasks find the first element of each key among their rows, and a shuffle "
+                f"finds the first of all if there are many; {_behind(rest, plan)}"
+            )
+        case Joined(rest=rest):
+            return f"a shuffle joins elements by their keys; {_behind(rest, plan)}"
+        case SiftedRows(stages):
+            count = "stage" if len(stages) == 1 else f"{len(stages)} stages"
+            return f"tasks send the rows that pass the first {count}; the driver does the rest"
+
+
+def _behind(rest: Stages, plan: StreamPlan | None) -> str:
+    """Return who runs the stages behind a shuffle."""
     if not are_local(rest):
         return "the driver does the rest"
-    return (
-        "tasks do the rest; the driver puts the "
-        f"{'lines in order' if plan.reduction == 'lines' else 'results together'}"
-    )
-
-
-def _groups(plan: StreamPlan) -> str:
-    """Return what the driver does with groups."""
-    if plan.group is None or plan.group.rest is None:
-        return "orders them by their first element"
-    return "runs the rest of the query on the results"
+    lines = plan is not None and plan.reduction == "lines"
+    results = "lines in order" if lines else "results together"
+    return f"tasks do the rest; the driver puts the {results}"
 
 
 def _sentence(plan: StreamPlan) -> str:
-    if plan.source is not None:
-        return f"the driver reads @{plan.source}"
-    if plan.reverse:
-        return "the driver reads the rows, from the last to the first"
-    count = len(sifting(plan.stages))
-    stages = "stage" if count == 1 else f"{count} stages"
-    sentence = _SENTENCES[division(plan)].format(
-        count=stages, behind=_behind(plan), groups=_groups(plan)
-    )
+    strategy = strategy_of(plan)
+    text = _text(strategy, plan)
+    if isinstance(strategy, DriverScan) and (plan.source is not None or plan.reverse):
+        return text
     for at, stage in enumerate(plan.stages):
-        if isinstance(stage, JoinPlan) and division(plan) != "driver":
-            shuffled = plan.limit is None and _shuffle(plan.stages[at:]) == "joined"
+        if isinstance(stage, JoinPlan) and not isinstance(strategy, DriverScan):
+            shuffled = plan.limit is None and joins_by_shuffle(plan.stages[at:])
             by = "a shuffle" if shuffled else "the driver"
-            sentence += (
+            text += (
                 f"; @{stage.right.source} is read by every task if it is small, looked up "
                 f"by tasks if it is large and has a key index, otherwise joined by {by}"
             )
-    if plan.rest is not None and division(plan) not in ("sorted", "grouped"):
-        sentence += ", and runs the rest of the query on the result"
+    if plan.rest is not None and not isinstance(strategy, (Sorted, Grouped)):
+        text += ", and runs the rest of the query on the result"
     if needs_tail(plan):
-        sentence += "; the driver reads only the end of seekable files"
-    return sentence
+        text += "; the driver reads only the end of seekable files"
+    return text

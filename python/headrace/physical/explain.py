@@ -82,11 +82,11 @@ def explain(
     └─ each element of the answer is a line of output
     """
     with deep():
-        tree = read_query(query, bindings)
-        return _explained(tree, stream=stream, indexes=indexes)
+        return explain_tree(read_query(query, bindings), stream=stream, indexes=indexes)
 
 
-def _explained(tree: ast.Node, *, stream: bool, indexes: bool) -> str:
+def explain_tree(tree: ast.Node, *, stream: bool = False, indexes: bool = True) -> str:
+    """Return the plan of a parsed query, one step on a line."""
     plan = plan_stream(tree, whole=stream)
     if plan is None:
         steps = [*_fields(fields_of(tree)), unparse(tree)]

@@ -157,14 +157,16 @@ class QueryPlan:
 
     Programs refer to the results of `questions` by number; a question may use earlier ones, but a
     question over the main source no other over the main source. `names` are the other sources,
-    each with its offset in the query.
+    each with its offset in the query. `places`: the query reads the place of its rows. `tree` and
+    `condition` are the parsed query and its ``where``.
     """
 
     main: RowPlan | StreamPlan | ValuePlan
     questions: tuple[StreamPlan, ...]
     names: tuple[tuple[str, int], ...]
     places: bool = False
-    """Whether the query reads the place of its rows."""
+    tree: ast.Node = ast.Root()  # noqa: RUF009, frozen
+    condition: ast.Node | None = None
 
 
 @lru_cache(maxsize=256)
@@ -214,20 +216,21 @@ def _planned(
     bindings: Bindings,
     strict_types: bool,
 ) -> QueryPlan:
-    tree = read_query(query, bindings)
+    tree = given = read_query(query, bindings)
     sources = _sources(tree)
     # A query without a meaning is refused as a whole, before it is cut.
     compile_query(query, tree, dict.fromkeys(sources, 0))
     plan = plan_stream(tree, whole=stream, query=query)
-    condition = None
+    chosen = condition = None
     if where is not None:
-        condition = _condition(where, bindings)
+        chosen = condition = _condition(where, bindings)
         sources.update(_sources(condition))
         if matches:
             tree = ast.And((condition, tree))
             condition = None
     planner = _Planner(query, condition, strict=strict_types)
     main: RowPlan | StreamPlan | ValuePlan
+    key = None
     if distinct_by is not None:
         if plan is not None:
             raise UsageError(
@@ -249,9 +252,10 @@ def _planned(
         main = ValuePlan(planner.program(plan.tree), plan.spread)
     else:
         main = planner.stream(plan)
-    texts = [query, *filter(None, (where, distinct_by))]
-    places = any(_reads_place(read_query(text, bindings)) for text in texts)
-    return QueryPlan(main, tuple(planner.questions), tuple(sources.items()), places)
+    trees = [tree for tree in (given, chosen, key) if tree is not None]
+    places = any(map(_reads_place, trees))
+    names = tuple(sources.items())
+    return QueryPlan(main, tuple(planner.questions), names, places, given, chosen)
 
 
 def _refuse_rows(text: str, key: ast.Node) -> None:

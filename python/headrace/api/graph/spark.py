@@ -27,7 +27,7 @@ from headrace.engines.spark.graph.edge_task import (
     IndexFile,
 )
 from headrace.engines.spark.graph.expansion import EdgeFinder, Walk
-from headrace.engines.spark.query.driver import PARTITION_BYTES
+from headrace.engines.spark.query.run import PARTITION_BYTES
 from headrace.engines.spark.session.master import chosen_master
 from headrace.engines.spark.session.missing_extra import needing_pyspark
 from headrace.engines.spark.source.partitions import absolute

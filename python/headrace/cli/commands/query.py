@@ -446,7 +446,7 @@ def _main(names: dict[str, list[str]]) -> str:
 
 def _warn_of_unused(asked: QueryResult, names: Set[str], console: Console) -> None:
     """Say which named sources the query does not use: they change what ``$`` is."""
-    unused = sorted(names - {name for name, _place in asked.plan.names})
+    unused = sorted(names - {name for name, _place in asked.query.plan.names})
     if unused:
         of = ", ".join(f"@{name}" for name in unused)
         message = (

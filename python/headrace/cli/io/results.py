@@ -103,7 +103,7 @@ def deliver(
 
     def bytes_done() -> int:
         # There is another run whenever the answers are read.
-        return asked.run.bytes_done()
+        return asked.report.bytes_done()
 
     with (
         console.progress() as report,
@@ -117,7 +117,7 @@ def deliver(
             asked.write(options.out, chosen.name)
     for note in asked.notes:
         console.emit("output", note, format=chosen.name)
-    say_bad(asked.run.bad, options, console)
+    say_bad(asked.report.bad, options, console)
     if not console.quiet and (hint := asked.hint):
         console.emit("no_answers", hint)
 

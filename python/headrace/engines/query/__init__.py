@@ -1,1 +1,1 @@
-"""A query over the rows of files."""
+"""Runs of queries over the rows of files: scans, joins, counts, errors."""

@@ -1,4 +1,4 @@
-"""How a query runs: what its rows are asked for, and what becomes of bad ones."""
+"""Options of a query: its output, its limits, and what a bad row does."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Shape: TypeAlias = Literal["lines", "array"]
 
 @dataclass(frozen=True, slots=True)
 class BadRow:
-    """A row that was passed over, and its bytes, None if it is too long to be read."""
+    """A skipped row: its error and its bytes; None for bytes of a row that is too long."""
 
     error: BadRowError | RowFailedError
     raw: bytes | None
@@ -27,12 +27,11 @@ class BadRow:
 
 @dataclass(frozen=True, slots=True)
 class QueryOptions:
-    """How a query runs.
+    """Options of a query.
 
-    `shape`: whether the answer about all rows is a line for each element or one array,
-    whatever the query itself gives. `size_hints` are rows of named sources, for who knows them. Without `lanes`, rows
-    are recorded as a whole, whatever is read of them. Without `index`, all rows are read,
-    whatever key indexes there are.
+    `shape` overrides the form of an answer about all rows: a line for each element, or one
+    array. `size_hints` are numbers of rows of named sources. Without `lanes`, the core records
+    whole rows, also where a query reads few fields. Without `index`, all rows are read.
     """
 
     output: Output = "answer"
@@ -50,5 +49,5 @@ class QueryOptions:
 
 
 def warn_of_memory(message: str) -> None:
-    """Say that a query holds most of what it may, as a Python warning."""
+    """Report that a query holds most of its memory, as a Python warning."""
     warnings.warn(message, MemoryWarning, stacklevel=2)

@@ -1,15 +1,25 @@
-"""Running a query over the rows of files.
+"""Run of a query: its subqueries, its joins and its main part, over the rows of files.
 
-A run reads all rows in this process; the Spark engine goes on from it and has tasks read
-the rows of the main source instead.
+`execute` is the run. It reaches rows by the four functions of `Streams`: those of this process
+read all rows here, and those of `headrace.engines.spark.query.engine` have tasks read the main source.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias
 
-from headrace.engines.query.scan import Partners, Pass, RowPasses
+from headrace.engines.query.report import RunReport
+from headrace.engines.query.scan import (
+    ELEMENTS,
+    QueryInput,
+    Scanner,
+    ZippedLines,
+    rows_by_proven_index,
+    scan_of,
+    scan_of_rows,
+)
 from headrace.errors import RowFailedError
 from headrace.kernel.programs import RowQuery, Sources, Stage, StreamQuery
 from headrace.kernel.rows import rows_of
@@ -28,68 +38,139 @@ from headrace.physical.query_plan import (
     ZipPlan,
     whole_row,
 )
+from headrace.store.index.key_scan import KeyRows
 from headrace.store.rows.demand import KeySet, Lanes
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from headrace.engines.query.options import Shape
-    from headrace.engines.query.scan import Rows
+    from headrace.engines.query.options import QueryOptions, Shape
+    from headrace.engines.query.scan import Rows, Scan
     from headrace.kernel.programs import JoinTable
+    from headrace.kernel.rows import RowBatch
+    from headrace.physical.query_plan import QueryPlan
+    from headrace.store.index.key_scan import Proven
 
-ELEMENTS = ""
-"""A source that is none, with elements that were made before: nothing frames them."""
+
+@dataclass(frozen=True, slots=True)
+class LineForm:
+    """The lines of an answer: null elements only with `nulls`, and at most `limit` lines."""
+
+    nulls: bool = True
+    limit: int | None = None
+
+
+ALL_LINES = LineForm()
+
+
+class Streams(NamedTuple):
+    """The access of an engine to rows.
+
+    `rows` yields the lines of a query over each row, `lines` those of a plan over all rows.
+    `values` returns the answers of plans over the same rows, each as one value. `scan` puts
+    the rows of a scan through queries, and yields their lines.
+    """
+
+    rows: Callable[[RowPlan], Iterator[bytes]]
+    lines: Callable[[StreamPlan, LineForm], Iterator[bytes]]
+    values: Callable[[Sequence[StreamPlan]], list[bytes]]
+    scan: Callable[[Sequence[RowQuery | StreamQuery], Scan], Iterator[bytes]]
+
+
+def local_streams(run: QueryRun) -> Streams:
+    """Return the access of this process, which reads all rows."""
+    return Streams(
+        partial(lines_of_rows, run),
+        partial(lines_of, run),
+        partial(values_of, run),
+        run.scanner.read,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class LeftKeysFirst:
+    """Of a right side that is much larger, hold only rows with a key of the left side."""
+
+
+@dataclass(frozen=True, slots=True)
+class WholeTables:
+    """Hold all rows of the right sides: the left rows come in batches, from the caller."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProvenIndexes:
+    """Of the right sides of `joins`, hold only rows with a key of `rows`, found by index.
+
+    The indexes are `proven` to fit their files. Other right sides are held whole.
+    """
+
+    joins: tuple[JoinPlan, ...]
+    proven: tuple[Proven, ...]
+    rows: Callable[[], Iterable[RowBatch]] = tuple
+
+
+TableAccess: TypeAlias = LeftKeysFirst | WholeTables | ProvenIndexes
 
 
 @dataclass(slots=True)
-class QueryRun(RowPasses):
-    """One run of a query over some files.
+class QueryRun:
+    """One run of a query: it makes the core's queries, and reads join tables for them.
 
-    `whole_tables`: the right sides of joins are held whatever the left side is. `known` are
-    the answers that programs have by number.
+    `known` are the results of subqueries, which programs read by number.
     """
 
-    whole_tables: bool = False
+    plan: QueryPlan
+    options: QueryOptions
+    scanner: Scanner
+    table_access: TableAccess
+    streams: Streams = field(init=False)
     known: tuple[str, ...] | None = None
-    _values: Sources | None = None
-    _values_held: int = 0
+    _sources: Sources | None = None
+    _sources_size: int = 0
     _tables: dict[JoinPlan, JoinTable] = field(default_factory=dict)
 
-    def answers(
-        self,
-        files: Sequence[Rows],
-        named: Mapping[str, Sequence[Rows]] | None = None,
-    ) -> Iterator[bytes]:
-        """Yield the lines of output, many at a time, or one that is long in pieces."""
-        self._files = {None: files, ELEMENTS: ()}
-        self._files.update(named or {})
-        self._ask_questions()
-        yield from (lines for lines in self._main_lines() if lines)
+    @property
+    def report(self) -> RunReport:
+        """The counts, errors and progress of this run."""
+        return self.scanner.report
 
-    def _main_lines(self) -> Iterator[bytes]:
-        main, options = _shaped(self.plan.main, self.options.shape), self.options
-        if isinstance(main, ValuePlan):
-            answer = main.program.evaluate(b"null", options.max_depth, self._values)
-            yield from self._printed(
-                answer, spread=main.spread, nulls=options.nulls, limit=options.limit
-            )
-            return
-        if isinstance(main, StreamPlan):
-            main = replace(main, reverse=options.reverse != main.reverse)
-            yield from self._lines(main, nulls=options.nulls, limit=options.limit)
-            return
-        yield from self._row_lines(main)
+    @property
+    def files(self) -> Mapping[str | None, Sequence[Rows]]:
+        """The sources by name; that of the main source is None."""
+        return self.scanner.files
 
-    def _row_lines(self, main: RowPlan) -> Iterator[bytes]:
-        matches = self.options.output == "match"
-        self._request_lanes(
-            None, [Lanes(main.fields, None if matches else main.fields, matches)]
+    def set_known(self, texts: Sequence[str]) -> None:
+        """Set the results of subqueries."""
+        self.known = tuple(texts)
+        self._sources_size = sum(map(len, texts))
+        # An array of rows is one level deeper than they are.
+        self._sources = Sources(list(texts), self.options.max_depth + 1)
+
+    def rows_of(self, name: str | None) -> int | None:
+        """Estimate how many rows a source has; None if that is unknown."""
+        if name is not None and name in self.options.size_hints:
+            return self.options.size_hints[name]
+        sources = [file.source for file in self.files[name]]
+        if any(source.is_pipe for source in sources):
+            return None
+        return estimated_rows(sum(source.size for source in sources))
+
+    def request_lanes(self, name: str | None, several: Sequence[Lanes]) -> None:
+        """Restrict the fields that the core records of a source to those that are needed."""
+        if not self.options.lanes:
+            return
+        together = Lanes(
+            union(lanes.scan for lanes in several),
+            union(lanes.result for lanes in several),
+            all(lanes.selective for lanes in several),
         )
-        query = self.row_query(main)
-        yield from self._asked([query], self._row_pass(main))
+        for rows in self.files[name]:
+            rows.request_lanes(together)
+
+    # Queries of the core
 
     def row_query(self, main: RowPlan) -> RowQuery:
-        """Return what each row is asked."""
+        """Return the query over each row."""
         options = self.options
         return RowQuery(
             main.program,
@@ -99,136 +180,8 @@ class QueryRun(RowPasses):
             max_depth=options.max_depth,
             frame=options.frame,
             whole=not options.lanes,
-            sources=self._values,
+            sources=self._sources,
         )
-
-    def know(
-        self, answers: Sequence[str] | None, named: Mapping[str, Sequence[Rows]]
-    ) -> None:
-        """Go on where questions have been answered elsewhere, with these named sources."""
-        self._files = {None: ()}
-        self._files.update(named)
-        if answers is not None:
-            self._hold(answers)
-
-    def _ask_questions(self) -> None:
-        """Find what the programs have by number."""
-        answers: dict[int, bytes] = {}
-        questions = [self._in_order(question) for question in self.plan.questions]
-        to_main = [at for at, each in enumerate(questions) if each.source is None]
-        # Several to the main source need no others and are one pass; a single one may
-        # be needed by those behind it.
-        together = to_main if len(to_main) > 1 else []
-        for number, question in enumerate(questions):
-            if number not in together:
-                answers[number] = self._result(question)
-                self._keep(answers)
-        if together:
-            results = self._results([questions[at] for at in together])
-            answers.update(zip(together, results, strict=True))
-            self._keep(answers)
-
-    def _in_order(self, plan: StreamPlan) -> StreamPlan:
-        """Return a plan that goes through the main source as the options ask."""
-        if plan.source is not None:
-            return plan
-        return replace(plan, reverse=self.options.reverse != plan.reverse)
-
-    def _keep(self, answers: Mapping[int, bytes]) -> None:
-        """Let programs have these answers, and null for those that are yet to come."""
-        numbers = range(len(self.plan.questions))
-        self._hold([answers.get(number, b"null").decode() for number in numbers])
-
-    def _hold(self, texts: Sequence[str]) -> None:
-        self.known = tuple(texts)
-        self._values_held = sum(map(len, texts))
-        # An array of rows is one level deeper than they are.
-        self._values = Sources(list(texts), self.options.max_depth + 1)
-
-    # Streams
-
-    def _lines(
-        self, plan: StreamPlan, *, nulls: bool, limit: int | None
-    ) -> Iterator[bytes]:
-        """Yield what a plan gives, an element on a line."""
-        if plan.reduction == "lines":
-            query = self.stream_query(plan, "lines", nulls=nulls, limit=limit)
-            self._request_lanes(plan.source, [plan.lanes])
-            yield from self._asked([query], self._pass(plan, limit))
-            yield query.end()
-            return
-        yield from self._printed(
-            self._result(plan), spread=plan.spread, nulls=nulls, limit=limit
-        )
-
-    def _printed(
-        self, value: bytes, *, spread: bool, nulls: bool, limit: int | None
-    ) -> Iterator[bytes]:
-        """Yield a value as a line, or the elements of an array as lines."""
-        if spread and value.startswith(b"["):
-            yield self._elements(value, nulls=nulls, limit=limit)
-        elif nulls or value != b"null":
-            yield value + b"\n"
-
-    def _result(self, plan: StreamPlan) -> bytes:
-        """Return what a plan gives, as one value."""
-        if self._tail_is_enough(plan):
-            plan = replace(plan, reverse=True, reduction="last_from_end")
-        (result,) = self._results([plan])
-        return result
-
-    def _results(self, plans: Sequence[StreamPlan]) -> list[bytes]:
-        """Return what plans give that are about the same rows, which are read once."""
-        queries = [self.reducing(plan) for plan in plans]
-        self._request_lanes(plans[0].source, [plan.lanes for plan in plans])
-        way = Pass(plans[0].source, reverse=plans[0].reverse)
-        if len(plans) == 1:
-            way = self._pass(plans[0], plans[0].limit)
-        self._drive(queries, way)
-        return self._finished(plans, queries)
-
-    def reducing(self, plan: StreamPlan) -> StreamQuery:
-        """Return what makes one value of the rows of a plan."""
-        reduction = "collect" if plan.reduction == "lines" else plan.reduction
-        return self.stream_query(plan, reduction, limit=plan.limit)
-
-    def _finished(
-        self, plans: Sequence[StreamPlan], queries: Sequence[StreamQuery]
-    ) -> list[bytes]:
-        """Ask the rest of the plans, now that all rows have been taken in."""
-        depth = self.options.max_depth
-        return [
-            result
-            if plan.rest is None
-            else plan.rest.evaluate(result, depth + plan.result_depth, self._values)
-            for plan, result in zip(plans, [q.finish() for q in queries], strict=True)
-        ]
-
-    def _tail_is_enough(self, plan: StreamPlan) -> bool:
-        """Whether the last rows of the last files are all that is needed."""
-        files = self._files[plan.source]
-        return bool(files) and all(
-            choose_scan(plan, rows.capabilities) == "tail" for rows in files
-        )
-
-    def _elements(self, value: bytes, *, nulls: bool, limit: int | None) -> bytes:
-        """Return the elements of a value, each on a line."""
-        query = RowQuery(
-            whole_row(), output="elements", nulls=nulls, limit=limit, max_depth=1000
-        )
-        batches = (batch for batch in rows_of(value) if not query.done)
-        return b"".join(query.answer(batch, 0).lines for batch in batches)
-
-    def _request_lanes(self, name: str | None, several: Sequence[Lanes]) -> None:
-        if not self.options.lanes:
-            return
-        together = Lanes(
-            union(lanes.scan for lanes in several),
-            union(lanes.result for lanes in several),
-            all(lanes.selective for lanes in several),
-        )
-        for rows in self._files[name]:
-            rows.request_lanes(together)
 
     def stream_query(
         self,
@@ -239,8 +192,8 @@ class QueryRun(RowPasses):
         nulls: bool = True,
         last: Stage | None = None,
     ) -> StreamQuery:
-        """Return what takes in the rows of a plan; tables to join with are read for it."""
-        stages = [self._stage(plan, at) for at in range(len(plan.stages))]
+        """Return the query over the rows of a plan; join tables are read for it."""
+        stages = [self.stage(plan, at) for at in range(len(plan.stages))]
         own = {self._tables[stage] for stage in plan.stages if stage in self._tables}
         others = set(self._tables.values()) - own
         return StreamQuery(
@@ -249,15 +202,24 @@ class QueryRun(RowPasses):
             limit=limit,
             nulls=nulls,
             max_memory=self.options.max_memory,
-            held_before=self._values_held + sum(table.held for table in others),
-            # What was made of rows may be deeper than they are.
+            held_before=self._sources_size + sum(table.held for table in others),
+            # Elements that were made of rows may be deeper than these.
             max_depth=(DEEPEST if plan.source == ELEMENTS else self.options.max_depth),
             frame=self.options.frame if plan.source is None else None,
             whole=not self.options.lanes,
             prune=plan.prune if last is None else None,
             slots=plan.slots,
-            sources=self._values,
+            sources=self._sources,
         )
+
+    def lines_query(self, plan: StreamPlan, form: LineForm) -> StreamQuery:
+        """Return the query that makes lines of the rows of a plan."""
+        return self.stream_query(plan, "lines", nulls=form.nulls, limit=form.limit)
+
+    def reducing_query(self, plan: StreamPlan) -> StreamQuery:
+        """Return the query that reduces the rows of a plan to one value."""
+        reduction = "collect" if plan.reduction == "lines" else plan.reduction
+        return self.stream_query(plan, reduction, limit=plan.limit)
 
     def keyed_rows(
         self,
@@ -265,118 +227,321 @@ class QueryRun(RowPasses):
         key: bytes,
         then: StreamPlan,
         *,
-        falling: Sequence[bool],
+        descending: Sequence[bool],
         joins: bool,
         compact: bool,
     ) -> KeyedRows:
-        """Return what gives the elements of a plan keys, and then puts them through another."""
+        """Return the core's maker of elements of `plan` with keys, which then go through `then`."""
         return KeyedRows(
             key,
-            stages=[self._stage(plan, at) for at in range(len(plan.stages))],
-            then=[self._stage(then, at) for at in range(len(then.stages))],
-            falling=falling,
+            stages=[self.stage(plan, at) for at in range(len(plan.stages))],
+            then=[self.stage(then, at) for at in range(len(then.stages))],
+            falling=descending,
             joins=joins,
             compact=compact,
             max_depth=self.options.max_depth,
             frame=self.options.frame if plan.source is None else None,
             whole=not self.options.lanes,
-            sources=self._values,
+            sources=self._sources,
         )
 
-    def _stage(self, plan: StreamPlan, at: int) -> Stage:
+    def finish(
+        self, plans: Sequence[StreamPlan], queries: Sequence[StreamQuery]
+    ) -> list[bytes]:
+        """Return the answers of plans whose queries have read all rows."""
+        depth = self.options.max_depth
+        return [
+            result
+            if plan.rest is None
+            else plan.rest.evaluate(result, depth + plan.result_depth, self._sources)
+            for plan, result in zip(plans, [q.finish() for q in queries], strict=True)
+        ]
+
+    def evaluate(self, plan: ValuePlan) -> bytes:
+        """Return the answer of a plan that reads only the results of subqueries."""
+        return plan.program.evaluate(b"null", self.options.max_depth, self._sources)
+
+    # Joins
+
+    def stage(self, plan: StreamPlan, at: int) -> Stage:
+        """Return a stage of a plan; the table of a join is read."""
         match plan.stages[at]:
             case PlainStage(kind, code, count):
                 return Stage.plain(kind, code, count)
             case ZipPlan(right, longest):
-                partners = Partners(self._lines(right, nulls=True, limit=None))
-                self._partners.append(partners)
-                return Stage.zip(partners, longest)
+                zipped = ZippedLines(self.streams.lines(right, ALL_LINES))
+                self.scanner.zipped.append(zipped)
+                return Stage.zip(zipped, longest)
             case JoinPlan() as join:
                 if join not in self._tables:
-                    self._tables[join] = self._table(plan, at, join)
+                    self.report.discard_index_counts(join)
+                    self._tables[join] = self._read_table(plan, at, join)
                 return Stage.join(join.kind, join.key, self._tables[join], join.name)
 
-    def _table(self, plan: StreamPlan, at: int, join: JoinPlan) -> JoinTable:
-        """Read the right side of a join."""
-        wanted = None
-        if self._reads_left_keys_first(plan, at, join):
-            left = replace(plan, stages=plan.stages[:at], reduction="lines")
-            wanted = self._left_keys(left, Stage.table(None, join.key, None))
-        table = Stage.table(join.kind, join.right_key, wanted)
-        return self._filled(join.right, table, keys=self._keys(join, wanted))
+    def has_table(self, join: JoinPlan) -> bool:
+        """Whether the table of a join has been read."""
+        return join in self._tables
 
-    def _left_keys(self, left: StreamPlan, keys: Stage) -> JoinTable:
-        """Read the keys of the left side of a join."""
-        # What is wrong with its rows is said when they are read again.
-        return self._filled(left, keys, again=True)
+    def discard_tables(self, joins: Iterable[JoinPlan]) -> None:
+        """Discard tables, which are read again when they are needed."""
+        for join in joins:
+            self._tables.pop(join, None)
+
+    def _read_table(self, plan: StreamPlan, at: int, join: JoinPlan) -> JoinTable:
+        left = replace(plan, stages=plan.stages[:at], reduction="lines")
+        wanted: JoinTable | None = None
+        proven: tuple[Proven, ...] | None = None
+        match self.table_access:
+            case LeftKeysFirst() if self._left_is_smaller(left, join):
+                keys = Stage.table(None, join.key, None)
+                # A second scan of these rows reports their errors.
+                wanted = self._fill(left, keys, again=True)
+            case ProvenIndexes() as indexes if join in indexes.joins:
+                wanted, proven = self._keys_of_batches(left, join), indexes.proven
+            case _:
+                pass
+        table = Stage.table(join.kind, join.right_key, wanted)
+        keys_wanted = self._keys(join, wanted)
+        return self._fill(join.right, table, keys=keys_wanted, proven=proven)
+
+    def _left_is_smaller(self, left: StreamPlan, join: JoinPlan) -> bool:
+        """Whether the left side is much smaller, and can be read twice."""
+        if any(file.source.is_pipe for file in self.files[left.source]) or any(
+            isinstance(stage, ZipPlan) for stage in left.stages
+        ):
+            return False
+        left_rows, right_rows = map(self.rows_of, (left.source, join.right.source))
+        return left_keys_first(left_rows, right_rows)
+
+    def _keys_of_batches(self, left: StreamPlan, join: JoinPlan) -> JoinTable:
+        """Return the keys of the batches that `ProvenIndexes` names."""
+        assert isinstance(self.table_access, ProvenIndexes)
+        keys = Stage.table(None, join.key, None)
+        query = self.stream_query(left, "count", last=keys)
+        for batch in self.table_access.rows():
+            for _ in self.scanner.answers_of([query], batch, reverse=False):
+                # The query itself reports bad rows.
+                pass
+        return query.table()
 
     def _keys(self, join: JoinPlan, wanted: JoinTable | None) -> KeySet | None:
-        """Return what right rows must have to be wanted, if an index can tell."""
+        """Return the keys of the right rows that are needed, if an index may find them."""
         if wanted is None or join.right_fields is None or not self.options.index:
             return None
         texts = wanted.keys(KeySet.most)
         return None if texts is None else keys_of(join.right_fields, texts)
 
-    def _filled(
+    def can_look_up(self, left: StreamPlan, join: JoinPlan) -> bool:
+        """Whether proven indexes can find the right rows of a join with the current batches."""
+        assert isinstance(self.table_access, ProvenIndexes)
+        keys = self._keys(join, self._keys_of_batches(left, join))
+        proven = self.table_access.proven
+        return keys is not None and all(
+            isinstance(rows_by_proven_index(file, keys, self.options, proven), KeyRows)
+            for file in self.files[join.right.source]
+        )
+
+    def _fill(
         self,
         plan: StreamPlan,
         table: Stage,
         *,
         again: bool = False,
         keys: KeySet | None = None,
+        proven: tuple[Proven, ...] | None = None,
     ) -> JoinTable:
-        """Return a table with the elements of a plan in it, those with `keys` at least."""
+        """Return a table with the elements of a plan, at least those that have one of `keys`."""
         if plan.reduction == "lines":
             query = self.stream_query(plan, "count", last=table)
             # The table keeps whole elements.
-            self._request_lanes(plan.source, [Lanes()])
-            way = self._pass(plan, None, again=again)
+            self.request_lanes(plan.source, [Lanes()])
+            scan = replace(scan_of(plan, None), again=again)
             if keys is not None:
-                way = replace(way, keys=keys, taken_in=True)
-            self._drive([query], way)
+                scan = replace(scan, keys=keys, proven=proven, all_emitted=True)
+            read_all(self, [query], scan)
             return query.table()
-        result = self._result(plan)
+        value = value_of(self, plan)
         elements = replace(plan, source=ELEMENTS, stages=(), reduction="lines")
         query = self.stream_query(elements, "count", last=table)
-        for batch in rows_of(self._elements(result, nulls=True, limit=None)):
+        for batch in rows_of(elements_of(value, ALL_LINES)):
             refused = query.answer(batch, 0).refused
             if refused is not None:
                 name, column = f"@{plan.source}", refused.column or 1
                 raise RowFailedError(name, None, 0, refused.reason, column)
         return query.table()
 
-    def _reads_left_keys_first(self, plan: StreamPlan, at: int, join: JoinPlan) -> bool:
-        if self.whole_tables:
-            return False
-        left = self._files[plan.source]
-        if any(file.source.is_pipe for file in left) or any(
-            isinstance(stage, ZipPlan) for stage in plan.stages[:at]
-        ):
-            return False
-        return left_keys_first(self._rows(plan.source), self._rows(join.right.source))
 
-    def _rows(self, name: str | None) -> int | None:
-        """Guess how many rows a source has."""
-        if name is not None and name in self.options.size_hints:
-            return self.options.size_hints[name]
-        sources = [file.source for file in self._files[name]]
-        if any(source.is_pipe for source in sources):
-            return None
-        return estimated_rows(sum(source.size for source in sources))
+class Engine(Protocol):
+    """Runs queries: `LocalEngine`, or `SparkEngine` of `headrace.engines.spark.query.engine`."""
 
-    def _drive(self, queries: Sequence[StreamQuery], way: Pass) -> None:
-        """Take in all rows of a pass."""
-        for lines in self._asked(queries, way):
-            if lines:
-                raise AssertionError("what is reduced has no lines")
-        for query in queries:
-            query.end()
+    def answers(self, query: QueryInput, report: RunReport) -> Iterator[bytes]:
+        """Yield the lines of output, many at a time; a long line comes in pieces."""
+
+    def explain(self, query: QueryInput) -> Iterator[str]:
+        """Yield how the work is divided."""
+
+
+class LocalEngine:
+    """Runs queries in this process."""
+
+    def answers(self, query: QueryInput, report: RunReport) -> Iterator[bytes]:
+        """Yield the lines of output, many at a time; a long line comes in pieces."""
+        return execute(begin(query, report))
+
+    def explain(self, _query: QueryInput) -> Iterator[str]:
+        """Yield nothing: the work is not divided."""
+        return iter(())
+
+
+def begin(
+    query: QueryInput,
+    report: RunReport | None = None,
+    table_access: TableAccess | None = None,
+) -> QueryRun:
+    """Return a run that has read nothing yet, in this process."""
+    report = report or RunReport(query.options.on_error)
+    report.files = query.files
+    scanner = Scanner(query.sources, query.options, report, query.plan.places)
+    access = table_access or LeftKeysFirst()
+    run = QueryRun(query.plan, query.options, scanner, access)
+    run.streams = local_streams(run)
+    return run
+
+
+def execute(run: QueryRun) -> Iterator[bytes]:
+    """Yield the lines of output, many at a time; a long line comes in pieces."""
+    _run_subqueries(run)
+    yield from (lines for lines in _main_lines(run) if lines)
+
+
+def _main_lines(run: QueryRun) -> Iterator[bytes]:
+    main, options = _shaped(run.plan.main, run.options.shape), run.options
+    form = LineForm(options.nulls, options.limit)
+    match main:
+        case RowPlan():
+            return run.streams.rows(main)
+        case StreamPlan():
+            return run.streams.lines(_in_order(main, options), form)
+        case ValuePlan():
+            return lines_of_value(run.evaluate(main), main, form)
+
+
+def _run_subqueries(run: QueryRun) -> None:
+    """Set the results of the subqueries, which the programs read by number."""
+    answers: dict[int, bytes] = {}
+    plans = [_in_order(plan, run.options) for plan in run.plan.questions]
+    over_main = [at for at, each in enumerate(plans) if each.source is None]
+    # Several over the main source do not depend on others, and share a scan; later plans
+    # may depend on a single one.
+    together = over_main if len(over_main) > 1 else []
+    for number, plan in enumerate(plans):
+        if number not in together:
+            answers[number] = value_of(run, plan)
+            _set_known(run, answers)
+    if together:
+        values = run.streams.values([plans[at] for at in together])
+        answers.update(zip(together, values, strict=True))
+        _set_known(run, answers)
+
+
+def _in_order(plan: StreamPlan, options: QueryOptions) -> StreamPlan:
+    """Return a plan that reads the main source in the direction of the options."""
+    if plan.source is not None:
+        return plan
+    return replace(plan, reverse=options.reverse != plan.reverse)
+
+
+def _set_known(run: QueryRun, answers: Mapping[int, bytes]) -> None:
+    """Set the results of subqueries; those that have not run yet are null."""
+    numbers = range(len(run.plan.questions))
+    run.set_known([answers.get(number, b"null").decode() for number in numbers])
+
+
+def lines_of_rows(run: QueryRun, main: RowPlan) -> Iterator[bytes]:
+    """Yield the lines of a query over each row, with one scan."""
+    matches = run.options.output == "match"
+    run.request_lanes(
+        None, [Lanes(main.fields, None if matches else main.fields, matches)]
+    )
+    query = run.row_query(main)
+    yield from run.streams.scan([query], scan_of_rows(main, run.options))
+
+
+def lines_of(run: QueryRun, plan: StreamPlan, form: LineForm) -> Iterator[bytes]:
+    """Yield the answer of a plan, one element on a line, with one scan."""
+    if plan.reduction == "lines":
+        query = run.lines_query(plan, form)
+        run.request_lanes(plan.source, [plan.lanes])
+        yield from run.streams.scan([query], scan_of(plan, form.limit))
+        yield query.end()
+        return
+    yield from lines_of_value(value_of(run, plan), plan, form)
+
+
+def value_of(run: QueryRun, plan: StreamPlan) -> bytes:
+    """Return the answer of a plan as one value."""
+    if _needs_only_tail(run, plan):
+        plan = replace(plan, reverse=True, reduction="last_from_end")
+    (value,) = run.streams.values([plan])
+    return value
+
+
+def values_of(run: QueryRun, plans: Sequence[StreamPlan]) -> list[bytes]:
+    """Return the answers of plans over the same rows, with one scan."""
+    queries = [run.reducing_query(plan) for plan in plans]
+    run.request_lanes(plans[0].source, [plan.lanes for plan in plans])
+    if len(plans) == 1:
+        scan = scan_of(plans[0], plans[0].limit)
+    else:
+        scan = replace(scan_of(plans[0], None), stages=(), keys=None, ends_early=False)
+    read_all(run, queries, scan)
+    return run.finish(plans, queries)
+
+
+def _needs_only_tail(run: QueryRun, plan: StreamPlan) -> bool:
+    """Whether the last rows of the last files are enough."""
+    files = run.files[plan.source]
+    return bool(files) and all(
+        choose_scan(plan, rows.capabilities) == "tail" for rows in files
+    )
+
+
+def read_all(run: QueryRun, queries: Sequence[StreamQuery], scan: Scan) -> None:
+    """Put all rows of a scan through queries that yield no lines."""
+    for lines in run.streams.scan(queries, scan):
+        if lines:
+            raise AssertionError("a query that reduces rows has no lines")
+    for query in queries:
+        query.end()
+
+
+def lines_of_value(
+    value: bytes, plan: StreamPlan | ValuePlan, form: LineForm
+) -> Iterator[bytes]:
+    """Yield the value of a plan as a line, or the elements of an array as lines."""
+    if plan.spread and value.startswith(b"["):
+        yield elements_of(value, form)
+    elif form.nulls or value != b"null":
+        yield value + b"\n"
+
+
+def elements_of(value: bytes, form: LineForm) -> bytes:
+    """Return the elements of an array, each on a line."""
+    query = RowQuery(
+        whole_row(),
+        output="elements",
+        nulls=form.nulls,
+        limit=form.limit,
+        max_depth=1000,
+    )
+    batches = (batch for batch in rows_of(value) if not query.done)
+    return b"".join(query.answer(batch, 0).lines for batch in batches)
 
 
 def _shaped(
     main: RowPlan | StreamPlan | ValuePlan, shape: Shape | None
 ) -> RowPlan | StreamPlan | ValuePlan:
-    """Return a plan whose answer has the shape that the options ask for."""
+    """Return a plan whose answer has the form that the options name."""
     if shape is None or isinstance(main, RowPlan):
         return main
     spread = shape == "lines"
@@ -386,5 +551,5 @@ def _shaped(
         return main if spread else replace(main, reduction="collect")
     if main.spread == spread:
         return main
-    # Without what says the same in another shape.
+    # `order` and `group` describe the answer in its former shape.
     return replace(main, spread=spread, order=None, group=None)

@@ -1,8 +1,6 @@
-"""Going through the rows of a source, and asking them.
+"""Scan of a source: rows are read in order or backwards, all of them or by a key index.
 
-A *pass* is one way through the rows, in order or from the last to the first, of all or of
-those that a key index leads to. What was asked in it, what was passed over and what was
-wrong is counted and said here, whatever is asked.
+Every row goes through the queries of the scan. Counts and errors go to the run report.
 """
 
 from __future__ import annotations
@@ -10,38 +8,34 @@ from __future__ import annotations
 import os
 import warnings
 from dataclasses import dataclass, field
-from itertools import chain, takewhile
+from itertools import takewhile
 from typing import TYPE_CHECKING, TypeAlias, cast
 
-from headrace.engines.query.options import BadRow, warn_of_memory
-from headrace.engines.query.skipped import OutsideTimes, PassedOver
-from headrace.engines.rows.foreign_layout import cure
+from headrace.engines.query.skipped import SkippedByIndex, SkippedByTime
 from headrace.errors import (
     BadRowError,
-    HeadraceError,
     HeadraceWarning,
     KeyIndexError,
     RowFailedError,
     UnusableTableError,
 )
-from headrace.kernel.programs import Counts, RowQuery, StreamQuery
-from headrace.kernel.tally import FIRST_BAD
 from headrace.physical import access
 from headrace.physical.distribution import may_end_early
-from headrace.physical.query_plan import RowPlan, StreamPlan, ValuePlan
+from headrace.physical.query_plan import RowPlan, ValuePlan
 from headrace.store.rows.demand import KeyFilter, NoKeyRows
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from typing import Protocol
 
     from headrace.engines.query.options import QueryOptions
-    from headrace.engines.query.skipped import Uncounted
-    from headrace.kernel.programs import Answers, Refused
+    from headrace.engines.query.report import RunReport
+    from headrace.engines.query.skipped import SkippedLines
+    from headrace.kernel.programs import Answers, Counts, Refused, RowQuery, StreamQuery
     from headrace.kernel.rows import RowBatch
-    from headrace.physical.query_plan import QueryPlan, StagePlan
+    from headrace.physical.query_plan import QueryPlan, StagePlan, StreamPlan
     from headrace.store.files.source import Source
-    from headrace.store.index.key_scan import KeyRows
+    from headrace.store.index.key_scan import KeyRows, Proven
     from headrace.store.log.read.timed_rows import TimedRows
     from headrace.store.rows.demand import Keys
     from headrace.store.rows.provider import ProviderRows
@@ -49,35 +43,47 @@ if TYPE_CHECKING:
 
     Rows: TypeAlias = RowFile | ProviderRows | TimedRows
 
-    class Placing(Protocol):
-        """What knows where the rows of a batch stand."""
+    class RowPlaces(Protocol):
+        """The places of the rows of a batch."""
 
         @property
         def source(self) -> Source:
-            """The file they are of."""
+            """Their file."""
 
         def place(
             self, row: int, offset: int, *, reverse: bool
         ) -> tuple[int | None, int]:
-            """Return the line and the byte of something in a row."""
+            """Return the line and the byte of an offset in a row."""
 
 
-_WATERMARK = 0.8
-"""The part of the memory from which on it is said that little is left."""
-
-
-SAMPLE_BATCHES = 4
-"""Batches of a pipe that are kept; the first ones are small."""
+ELEMENTS = ""
+"""The source name of a plan over elements that were made before: no file, no frame."""
 
 
 @dataclass(frozen=True, slots=True)
-class Pass:
-    """One way through the rows of a source.
+class QueryInput:
+    """A planned query, its options, the `files` of its main source, and `named` sources."""
 
-    Every query of the pass puts them through `stages`; with several queries there are
-    none. `again`: the rows are read another time, which then says what is wrong with
-    them. `keys` is what rows must have to count; `ends_early`: the first rows may be
-    enough; `taken_in`: rows that do not count are taken in like those that do.
+    plan: QueryPlan
+    options: QueryOptions
+    files: Sequence[Rows] = ()
+    named: Mapping[str, Sequence[Rows]] = field(default_factory=dict)
+
+    @property
+    def sources(self) -> Mapping[str | None, Sequence[Rows]]:
+        """All sources by name; that of the main source is None."""
+        sources: dict[str | None, Sequence[Rows]] = {None: self.files, ELEMENTS: ()}
+        return sources | dict(self.named)
+
+
+@dataclass(frozen=True, slots=True)
+class Scan:
+    """One read of the rows of a source.
+
+    All its queries begin with `stages`; a scan of several queries has none. `again`: another
+    scan of the same rows reports their errors and counts. `keys` restricts the rows that can
+    change a result; with `proven`, these indexes are used for it without a further proof.
+    `ends_early`: the first rows may be enough. `all_emitted`: rows without a key count as emitted.
     """
 
     source: str | None
@@ -86,212 +92,199 @@ class Pass:
     again: bool = False
     keys: Keys | None = None
     ends_early: bool = False
-    taken_in: bool = False
+    all_emitted: bool = False
+    proven: tuple[Proven, ...] | None = None
+
+
+def scan_of(plan: StreamPlan, limit: int | None) -> Scan:
+    """Return the scan that a query over the stream of all rows needs."""
+    ends_early = may_end_early(plan.stages, limit)
+    return Scan(
+        plan.source,
+        plan.stages,
+        plan.reverse,
+        keys=plan.keys,
+        ends_early=ends_early,
+    )
+
+
+def scan_of_rows(main: RowPlan, options: QueryOptions) -> Scan:
+    """Return the scan that a query over each row needs."""
+    keys = main.matching if options.output == "match" else main.giving
+    return Scan(
+        None,
+        reverse=options.reverse,
+        keys=None if options.nulls and options.output == "answer" else keys,
+        ends_early=options.limit is not None,
+    )
+
+
+def main_scan(plan: QueryPlan, options: QueryOptions) -> Scan | None:
+    """Return the scan of the main part of a query; None for a query that reads no rows there."""
+    match plan.main:
+        case ValuePlan():
+            return None
+        case RowPlan() as main:
+            return scan_of_rows(main, options)
+        case main:
+            lines = main.reduction == "lines"
+            return scan_of(main, options.limit if lines else main.limit)
+
+
+def explain_access(
+    query: QueryInput,
+) -> tuple[KeyFilter | None, list[tuple[str, str]]]:
+    """Return the key filter of the main scan, and the access that it gives to each file."""
+    scan = main_scan(query.plan, query.options)
+    if scan is None or not isinstance(scan.keys, KeyFilter):
+        return None, []
+    explained = []
+    for file in query.sources[scan.source]:
+        found = _search_index(file, scan, query.options)
+        text = "all rows are read" if found is None else found.reason
+        explained.append((file.source.location, text))
+    return scan.keys, explained
+
+
+def rows_by_key(file: Rows, scan: Scan, options: QueryOptions) -> KeyRows | None:
+    """Find the rows of a file that have a key of the scan; None if no index can find them."""
+    found = _search_index(file, scan, options)
+    return None if found is None or isinstance(found, NoKeyRows) else found
+
+
+def _search_index(
+    file: Rows, scan: Scan, options: QueryOptions
+) -> KeyRows | NoKeyRows | None:
+    is_framed = scan.source is None and options.frame is not None
+    if scan.keys is None or is_framed or not options.index:
+        return None
+    if scan.proven is not None:
+        return rows_by_proven_index(file, scan.keys, options, scan.proven)
+    return file.by_key(scan.keys, options.max_depth, access, prove=not scan.ends_early)
+
+
+def rows_by_proven_index(
+    file: Rows, keys: Keys, options: QueryOptions, proven: Sequence[Proven]
+) -> KeyRows | NoKeyRows:
+    """Find rows by an index that another process has proven to fit the file."""
+    # Only files have indexes.
+    rows = cast("RowFile", file)
+    return rows.by_key(keys, options.max_depth, access, prove=False, proven=proven)
 
 
 @dataclass(slots=True)
-class RowPasses:
-    """The passes of one run; what they counted can be asked at any time.
+class Scanner:
+    """Reads the rows of the sources of a query.
 
-    `asked` has the rows that were asked, `counts` also those that were passed over by an index.
-    `bad` counts the rows that were passed over. `errors` has the first of them, with
-    ``collect`` all, unless there is `tell`, which is called with each. `readings` has
-    what was counted in named sources, each time one was read.
+    `files` has the sources by name; that of the main source is None. `zipped` are streams that
+    the queries pair their elements with. `reads_places`: programs read the file and the line
+    of a row.
     """
 
-    plan: QueryPlan
+    files: Mapping[str | None, Sequence[Rows]]
     options: QueryOptions
-    warn: Callable[[str], None] = warn_of_memory
-    tell: Callable[[BadRow], object] | None = None
-    bad: int = 0
-    errors: list[HeadraceError] = field(default_factory=list)
-    asked: Counts = field(default_factory=Counts)
-    _files: dict[str | None, Sequence[Rows]] = field(default_factory=dict)
-    _partners: list[Partners] = field(default_factory=list)
-    _sample: list[RowBatch] = field(default_factory=list)
+    report: RunReport
+    reads_places: bool = False
+    zipped: list[ZippedLines] = field(default_factory=list)
     _totals: dict[int, int] = field(default_factory=dict)
-    _warned: bool = False
-    _passed_over: list[Uncounted] = field(default_factory=list)
-    _readings: list[tuple[str, Counts, Sequence[Uncounted]]] = field(
-        default_factory=list
-    )
 
-    @property
-    def counts(self) -> Counts:
-        """What was counted in the main source."""
-        return _counted(self.asked, self._passed_over)
-
-    @property
-    def readings(self) -> list[tuple[str, Counts]]:
-        """What was counted in named sources."""
-        return [
-            (name, _counted(asked, passed_over))
-            for name, asked, passed_over in self._readings
-        ]
-
-    def sample(self, rows: int) -> Iterator[bytes]:
-        """Yield the first rows of the main source: of files read again, of pipes what is kept."""
-        files = [file for file in self._files.get(None, ()) if not file.source.is_pipe]
-        read = chain.from_iterable(file.batches(0, rows) for file in files)
-        for batch in chain(self._sample, read):
-            if rows <= 0:
-                return
-            yield from filter(None, batch.contents())
-            rows -= len(batch)
-
-    def bytes_done(self) -> int:
-        """Return how many bytes of the main source were read so far."""
-        return sum(file.bytes_read() for file in self._files.get(None, ()))
-
-    def _row_pass(self, main: RowPlan) -> Pass:
-        options = self.options
-        keys = main.matching if options.output == "match" else main.giving
-        return Pass(
-            None,
-            reverse=options.reverse,
-            keys=None if options.nulls and options.output == "answer" else keys,
-            ends_early=options.limit is not None,
-        )
-
-    def _pass(
-        self, plan: StreamPlan, limit: int | None, *, again: bool = False
-    ) -> Pass:
-        ends_early = may_end_early(plan.stages, limit)
-        return Pass(
-            plan.source, plan.stages, plan.reverse, again, plan.keys, ends_early
-        )
-
-    def _main_pass(self) -> Pass | None:
-        """Return the way through the rows that the query itself takes, if it is about any."""
-        main = self.plan.main
-        if isinstance(main, ValuePlan):
-            return None
-        if isinstance(main, RowPlan):
-            return self._row_pass(main)
-        lines = main.reduction == "lines"
-        return self._pass(main, self.options.limit if lines else main.limit)
-
-    def reached(
-        self, files: Sequence[Rows], named: Mapping[str, Sequence[Rows]]
-    ) -> tuple[KeyFilter | None, list[tuple[str, str]]]:
-        """Say what rows must have to count, and of each file how such rows are found."""
-        way = self._main_pass()
-        if way is None or not isinstance(way.keys, KeyFilter):
-            return None, []
-        told = []
-        for file in files if way.source is None else named[way.source]:
-            found = self._found_by_key(file, way)
-            how = "all rows are read" if found is None else found.reason
-            told.append((file.source.location, how))
-        return way.keys, told
-
-    def _asked(
-        self, queries: Sequence[RowQuery | StreamQuery], way: Pass
+    def read(
+        self, queries: Sequence[RowQuery | StreamQuery], scan: Scan
     ) -> Iterator[bytes]:
-        """Ask row after row, and yield the lines they give."""
-        files = self._files[way.source]
-        passed_over: list[Uncounted] = []
-        counted = _most_rows
+        """Put the rows of a scan through queries; yield their lines."""
+        files = self.files[scan.source]
+        skipped: list[SkippedLines] = []
+        counts_of = _most_rows
         try:
-            for file in reversed(files) if way.reverse else files:
+            for file in reversed(files) if scan.reverse else files:
                 if all(query.done for query in queries):
                     return
-                yield from self._asked_file(file, queries, way, passed_over)
+                yield from self._read_file(file, queries, scan, skipped)
         except (BadRowError, RowFailedError):
-            counted = counts_up_to_refusal
+            counts_of = counts_up_to_refusal
             raise
         finally:
-            self._count(counted(queries), way, passed_over)
+            if not scan.again:
+                self.report.count(scan.source, counts_of(queries), skipped)
 
-    def _asked_file(
+    def _read_file(
         self,
         file: Rows,
         queries: Sequence[RowQuery | StreamQuery],
-        way: Pass,
-        passed_over: list[Uncounted],
+        scan: Scan,
+        skipped: list[SkippedLines],
     ) -> Iterator[bytes]:
-        """Ask the rows of a file, or those of them that an index leads to."""
         if file.source.times is not None:
             timed = cast("TimedRows", file)
-            yield from self._asked_timed(timed, queries, way, passed_over)
+            yield from self._read_timed(timed, queries, scan, skipped)
             return
-        keyed = self._by_key(file, way) if len(queries) == 1 else None
+        keyed = rows_by_key(file, scan, self.options) if len(queries) == 1 else None
         if keyed is None:
-            yield from self._asked_rows(file, queries, way)
+            yield from self._read_rows(file, queries, scan)
             return
-        over = PassedOver(keyed, queries[0], reverse=way.reverse, taken_in=way.taken_in)
-        passed_over.append(over)
-        whole = astray = False
+        lines = SkippedByIndex(
+            keyed, queries[0], reverse=scan.reverse, as_emitted=scan.all_emitted
+        )
+        skipped.append(lines)
+        whole = is_damaged = False
         try:
-            yield from self._asked_rows(keyed, queries, way)
+            yield from self._read_rows(keyed, queries, scan)
             whole = not queries[0].done
         except (KeyIndexError, UnusableTableError) as error:
-            astray = not over.asked
-            if not astray:
+            is_damaged = not lines.read
+            if not is_damaged:
                 raise
             message = f"{error.what}; the file is scanned"
             warnings.warn(message, HeadraceWarning, stacklevel=2)
         finally:
-            over.end(whole=whole)
-        if astray:
-            passed_over.pop()
-            yield from self._asked_rows(file, queries, way)
+            lines.end(whole=whole)
+        if is_damaged:
+            skipped.pop()
+            yield from self._read_rows(file, queries, scan)
 
-    def _asked_timed(
+    def _read_timed(
         self,
         file: TimedRows,
         queries: Sequence[RowQuery | StreamQuery],
-        way: Pass,
-        passed_over: list[Uncounted],
+        scan: Scan,
+        skipped: list[SkippedLines],
     ) -> Iterator[bytes]:
-        """Ask the rows of a segment that have the times that are meant."""
-        before, counted, whole = _most_rows(queries).rows, _most_rows, False
+        """Read the rows of a log segment that are in the time range."""
+        before, counts_of, whole = _most_rows(queries).rows, _most_rows, False
         try:
-            yield from self._asked_rows(file, queries, way)
+            yield from self._read_rows(file, queries, scan)
             whole = not all(query.done for query in queries)
         except (BadRowError, RowFailedError):
-            counted = counts_up_to_refusal
+            counts_of = counts_up_to_refusal
             raise
         finally:
-            asked = None if whole else counted(queries).rows - before
-            passed_over.append(OutsideTimes(file, asked, way.reverse))
+            read = None if whole else counts_of(queries).rows - before
+            skipped.append(SkippedByTime(file, read, scan.reverse))
 
-    def _by_key(self, file: Rows, way: Pass) -> KeyRows | None:
-        """Find the rows of a file that count by a key index, if there is one that can tell."""
-        found = self._found_by_key(file, way)
-        return None if found is None or isinstance(found, NoKeyRows) else found
-
-    def _found_by_key(self, file: Rows, way: Pass) -> KeyRows | NoKeyRows | None:
-        is_framed = way.source is None and self.options.frame is not None
-        if way.keys is None or is_framed or not self.options.index:
-            return None
-        depth, prove = self.options.max_depth, not way.ends_early
-        return file.by_key(way.keys, depth, access, prove=prove)
-
-    def _asked_rows(
+    def _read_rows(
         self,
         rows: Rows | KeyRows,
         queries: Sequence[RowQuery | StreamQuery],
-        way: Pass,
+        scan: Scan,
     ) -> Iterator[bytes]:
-        is_pipe = way.source is None and rows.source.is_pipe
+        is_pipe = scan.source is None and rows.source.is_pipe
         ends = self.options.on_error == "abort"
         batches = (
-            rows.backwards() if way.reverse else rows.batches(ends_at_long_row=ends)
+            rows.backwards() if scan.reverse else rows.batches(ends_at_long_row=ends)
         )
-        if self.plan.places and way.source is None:
-            batches = self._placed(rows, batches, queries, reverse=way.reverse)
+        if self.reads_places and scan.source is None:
+            batches = self._with_places(rows, batches, queries, reverse=scan.reverse)
         for batch in batches:
-            if is_pipe and len(self._sample) < SAMPLE_BATCHES:
-                self._sample.append(batch)
-            for lines, refused in self.answers_of(queries, batch, reverse=way.reverse):
+            if is_pipe:
+                self.report.keep_sample(batch)
+            for lines, refused in self.answers_of(queries, batch, reverse=scan.reverse):
                 yield lines
                 if refused is not None:
-                    self._refuse(rows, batch, refused, way)
+                    self.refuse(rows, batch, refused, scan)
             if all(query.done for query in queries):
                 return
 
-    def _placed(
+    def _with_places(
         self,
         rows: Rows | KeyRows,
         batches: Iterable[RowBatch],
@@ -299,10 +292,10 @@ class RowPasses:
         *,
         reverse: bool,
     ) -> Iterator[RowBatch]:
-        """Let queries know where the rows of each batch stand, before it is asked."""
+        """Yield batches; set the place of each in the queries first."""
         file = os.fsencode(rows.source.location).decode(errors="replace")
-        others = takewhile(lambda other: other is not rows, self._files[None])
-        rows_before = sum(self._total(other) for other in others)
+        before = takewhile(lambda other: other is not rows, self.files[None])
+        rows_before = sum(self._total(other) for other in before)
         end = self._total(cast("Rows", rows)) if reverse else 0
         for batch in batches:
             # From the end, the numbers in a batch count from its run of rows.
@@ -315,20 +308,9 @@ class RowPasses:
             self._totals[id(rows)] = end
 
     def _total(self, rows: Rows) -> int:
-        """Return how many rows a file has; of a pipe that is known when it has been read."""
+        """Return how many rows a file has; a pipe must have been read before."""
         known = self._totals.get(id(rows))
         return rows.total() if known is None else known
-
-    def _count(
-        self, asked: Counts, way: Pass, passed_over: Sequence[Uncounted] = ()
-    ) -> None:
-        """Remember what was counted in a pass."""
-        if way.again:
-            return
-        if way.source is None:
-            self.asked, self._passed_over = asked, list(passed_over)
-        else:
-            self._readings.append((way.source, asked, passed_over))
 
     def answers_of(
         self,
@@ -337,10 +319,10 @@ class RowPasses:
         *,
         reverse: bool,
     ) -> Iterator[tuple[bytes, Refused | None]]:
-        """Ask the rows of a batch; yield lines, and the row behind them that has no answer.
+        """Put the rows of a batch through queries; yield lines, each with a refused row behind them.
 
-        A refusal comes once, however many queries ask the row, and those of several
-        queries come in the order of the rows, however these were divided into batches.
+        A row is refused once, even if several queries refuse it, and rows are refused in
+        their order, however they are divided into batches.
         """
         if len(queries) == 1:
             for answers in self._answers(queries[0], batch, reverse=reverse):
@@ -360,72 +342,40 @@ class RowPasses:
     def _answers(
         self, query: RowQuery | StreamQuery, batch: RowBatch, *, reverse: bool
     ) -> Iterator[Answers]:
-        """Ask the rows of a batch, going on behind those that have no answer."""
+        """Put the rows of a batch through a query, going on behind refused rows."""
         start = 0
         while start < len(batch) and not query.done:
             answers = query.answer(batch, start, reverse=reverse)
-            self._say_what_is_held(query)
+            self.report.watch_memory(query)
             yield answers
-            for partners in self._partners:
-                partners.raise_error()
+            for zipped in self.zipped:
+                zipped.raise_error()
             start = answers.asked
 
-    def _refuse(
-        self, file: Placing, batch: RowBatch, refused: Refused, way: Pass
+    def refuse(
+        self, file: RowPlaces, batch: RowBatch, refused: Refused, scan: Scan
     ) -> None:
-        """Raise what is wrong with a row, or pass over it and remember or tell it."""
+        """Raise or report the error of a refused row."""
 
         def raw() -> bytes | None:
             (content,) = batch.slice(refused.row - batch.first_row, 1).contents()
             return content
 
-        self._pass_over(
-            lambda: _error(file, refused, reverse=way.reverse), raw, again=way.again
-        )
+        def error() -> BadRowError | RowFailedError:
+            return _error(file, refused, reverse=scan.reverse)
 
-    def _pass_over(
-        self,
-        error: Callable[[], BadRowError | RowFailedError],
-        raw: Callable[[], bytes | None],
-        *,
-        again: bool = False,
-    ) -> None:
-        """Raise the error of a row, or remember or tell it, making only what is needed."""
-        on_error = self.options.on_error
-        if on_error == "abort":
-            raise with_cure(error(), raw)
-        if again:
-            return
-        self.bad += 1
-        keep = len(self.errors) < FIRST_BAD
-        if self.tell is None and not keep and on_error == "skip":
-            return
-        made = error()
-        if keep or self.tell is None:
-            self.errors.append(made)
-        if self.tell is not None:
-            self.tell(BadRow(made, raw()))
-
-    def _say_what_is_held(self, query: RowQuery | StreamQuery) -> None:
-        if self._warned or isinstance(query, RowQuery):
-            return
-        held, most = query.held, query.max_memory
-        if held > _WATERMARK * most:
-            self._warned = True
-            self.warn(
-                f"the query holds {held} of the {most} bytes that --memory allows"
-            )
+        self.report.reject(error, raw, again=scan.again)
 
 
-class Partners:
-    """The lines of the other side of a zip, as the core asks for them."""
+class ZippedLines:
+    """The lines of the other side of a zip, which the core reads by calling this object."""
 
     def __init__(self, lines: Iterator[bytes]) -> None:
         self._lines = lines
         self._error: BaseException | None = None
 
     def __call__(self) -> bytes:
-        """Return further lines; none at the end, and none if they fail."""
+        """Return further lines; no bytes at the end or after an error."""
         try:
             return next((lines for lines in self._lines if lines), b"")
         except BaseException as error:  # noqa: BLE001, it is raised when the core returns
@@ -433,13 +383,9 @@ class Partners:
             return b""
 
     def raise_error(self) -> None:
-        """Raise what went wrong with the lines, if anything did."""
+        """Raise the error of the lines, if they failed."""
         if self._error is not None:
             raise self._error
-
-
-def _counted(asked: Counts, passed_over: Iterable[Uncounted]) -> Counts:
-    return sum((each.counts for each in passed_over), asked)
 
 
 def _most_rows(queries: Sequence[RowQuery | StreamQuery]) -> Counts:
@@ -447,9 +393,9 @@ def _most_rows(queries: Sequence[RowQuery | StreamQuery]) -> Counts:
 
 
 def counts_up_to_refusal(queries: Sequence[RowQuery | StreamQuery]) -> Counts:
-    """Return what was counted up to a row that ends the run; other queries may be ahead."""
+    """Return the counts up to the row that ends a run; some queries may have read further."""
     going = [query for query in queries if not query.done] or queries
-    # Of those that have come as far, one has passed over the row.
+    # Of the queries that have come as far, one has skipped the row.
     return min(
         (query.counts for query in going),
         key=lambda counts: (counts.rows, -counts.skipped),
@@ -460,17 +406,8 @@ def _rows_of(counts: Counts) -> int:
     return counts.rows
 
 
-def with_cure(
-    error: BadRowError | RowFailedError, raw: Callable[[], bytes | None]
-) -> BadRowError | RowFailedError:
-    """Add to the error of a first line what helps, if the file is not JSON lines."""
-    if isinstance(error, BadRowError) and error.line == 1:
-        error.cure = cure(error.path, raw(), error.reason)
-    return error
-
-
 def _error(
-    rows: Placing, refused: Refused, *, reverse: bool
+    rows: RowPlaces, refused: Refused, *, reverse: bool
 ) -> BadRowError | RowFailedError:
     path = rows.source.location
     line, offset = rows.place(refused.row, refused.offset, reverse=reverse)

@@ -1,7 +1,7 @@
-"""Lines that nobody asked: a key index did not lead to them, or their times are not meant.
+"""Skipped lines: lines that a key index or a time range left out, counted like filtered rows.
 
-Up to which line a run has come that ended early takes counting, so that is done when
-somebody wants to know.
+Where a run ended early, counting the skipped lines before that row may read the file. So they
+are counted when a caller reads the counts, not during the run.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ if TYPE_CHECKING:
     from headrace.store.log.read.timed_rows import TimedRows
 
 
-class Uncounted(Protocol):
-    """Lines that are not among the rows that were asked."""
+class SkippedLines(Protocol):
+    """Lines that are not among the rows that a query read."""
 
     @property
     def counts(self) -> Counts:
-        """What is to be added to the counts of the rows that were asked."""
+        """Their counts, to be added to the counts of the rows that were read."""
 
 
-class PassedOver:
-    """The lines of one file that were passed beside the rows that a query asked there.
+class SkippedByIndex:
+    """The lines of one file that a key index left out of a scan.
 
-    `taken_in`: whoever asks all rows takes them in as well, to no effect.
+    `as_emitted`: a scan of all rows would count them as emitted, although they change no result.
     """
 
     def __init__(
@@ -37,57 +37,57 @@ class PassedOver:
         query: RowQuery | StreamQuery,
         *,
         reverse: bool,
-        taken_in: bool = False,
+        as_emitted: bool = False,
     ) -> None:
         self._rows: KeyRows | None = rows
         self._query = query
         self._before = query.counts.rows
         self._reverse = reverse
-        self._taken_in = taken_in
-        self._asked: int | None = None
-        self._passed: Passed | None = None
+        self._as_emitted = as_emitted
+        self._read: int | None = None
+        self._lines: Passed | None = None
 
     @property
-    def asked(self) -> int:
-        """How many rows of the file have been asked."""
-        if self._asked is not None:
-            return self._asked
+    def read(self) -> int:
+        """The number of rows of the file that the query has read."""
+        if self._read is not None:
+            return self._read
         return self._query.counts.rows - self._before
 
     def end(self, *, whole: bool) -> None:
-        """Ask no more rows of the file; `whole` if all that it has would have been asked."""
-        self._asked = self.asked
+        """Note that no further row is read; `whole`: the query would have read any row left."""
+        self._read = self.read
         if whole and self._rows is not None:
-            # There may be many others: the file is let go.
-            self._passed = self._rows.lines()
+            # There may be many files: release this one.
+            self._lines = self._rows.lines()
             self._rows.file.rest()
             self._rows = None
 
     @property
     def counts(self) -> Counts:
-        """What is to be added to the counts of the rows that were asked."""
-        asked = self.asked
-        if self._passed is None:
-            assert self._rows is not None  # until it is known what was passed
-            self._passed = self._rows.lines_with(asked, reverse=self._reverse)
-        lines, blank = self._passed
-        others = lines - asked
-        rows = others - blank
-        if self._taken_in:
-            return Counts(rows=others, emitted=rows, blank=blank)
-        return Counts(rows=others, filtered=rows, blank=blank)
+        """Their counts, to be added to the counts of the rows that were read."""
+        read = self.read
+        if self._lines is None:
+            assert self._rows is not None  # until the lines are counted
+            self._lines = self._rows.lines_with(read, reverse=self._reverse)
+        lines, blank = self._lines
+        skipped = lines - read
+        records = skipped - blank
+        if self._as_emitted:
+            return Counts(rows=skipped, emitted=records, blank=blank)
+        return Counts(rows=skipped, filtered=records, blank=blank)
 
 
 @dataclass(frozen=True, slots=True)
-class OutsideTimes:
-    """The lines of a segment that were passed over when `asked` rows were asked, None for all."""
+class SkippedByTime:
+    """The lines of a log segment outside a time range, up to row `read` of the range [None: all]."""
 
     rows: TimedRows
-    asked: int | None
+    read: int | None
     reverse: bool
 
     @property
     def counts(self) -> Counts:
-        """What is to be added to the counts of the rows that were asked."""
-        others = self.rows.others(self.asked, reverse=self.reverse)
-        return Counts(rows=others, outside=others)
+        """Their counts, to be added to the counts of the rows that were read."""
+        skipped = self.rows.others(self.read, reverse=self.reverse)
+        return Counts(rows=skipped, outside=skipped)

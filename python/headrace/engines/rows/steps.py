@@ -12,12 +12,13 @@ from copy import copy
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias
 
-from headrace.engines.query.run import QueryRun
+from headrace.engines.query.run import WholeTables, begin
+from headrace.engines.query.scan import QueryInput
 from headrace.engines.rows.partition_key import PathKeys
 from headrace.errors import QueryFailedError, UsageError
 from headrace.kernel.programs import Program, RowQuery
 from headrace.kernel.rows import rows_of
-from headrace.physical.distribution import division
+from headrace.physical.distribution import TaskLines, strategy_of
 from headrace.physical.query_plan import (
     QueryPlan,
     RowPlan,
@@ -268,7 +269,7 @@ class _Checking:
         every = " and ".join(f"({each.test})" for each in step.conditions) or "true"
         self._good = row_program(every)
         bad = f"$.rows().filter(not ({every}))"
-        self._failing = QueryRun(plan_query(bad), options)
+        self._failing = begin(QueryInput(plan_query(bad), options))
 
     def take(self, batch: RowBatch) -> _Taken:
         """Return the good rows of a batch, and the errors of the others."""
@@ -372,12 +373,12 @@ class _Asking:
     def __init__(self, step: Ask, reading: RowOptions, options: QueryOptions) -> None:
         self.name = step.name
         plan = row_by_row(step.query)
-        self._run = QueryRun(plan, options, whole_tables=True)
         named = {
             name: [row_file(source, reading) for source in sources]
             for name, sources in step.named
         }
-        self._run.know(None, named)
+        given = QueryInput(plan, options, named=named)
+        self._run = begin(given, table_access=WholeTables())
 
     def take(self, batch: RowBatch) -> _Taken:
         """Return the answers for a batch, and the errors of rows without one."""
@@ -459,7 +460,7 @@ def row_by_row(query: str) -> QueryPlan:
     plan = plan_query(query)
     main = plan.main
     local = isinstance(main, RowPlan) or (
-        isinstance(main, StreamPlan) and division(main) == "lines"
+        isinstance(main, StreamPlan) and isinstance(strategy_of(main), TaskLines)
     )
     if not local or plan.questions:
         raise UsageError(

@@ -1,16 +1,9 @@
-"""The Spark engine: fragments become the tasks of a Spark scan.
+"""The Spark engine: tasks read the fragments that the local engine reads in this process.
 
-A Spark read passes four stages, each a module that can be tested without the
-next: `options` (what was asked, as plain data), `splits` (which fragments, in
-which partitions; runs once, on the driver), `batches` and `records` (a fragment's
-lines, or typed rows, as Arrow; run in every task) and `source` (the classes PySpark
-calls). A write passes `sink_options`, `column_lines` (Arrow as lines of JSON; runs in
-every task) and `sink`.
+`session` starts Spark, with a Java that it finds or installs. `tasks` runs task functions as
+jobs. `source`, `sink` and `stream` are the data source that PySpark calls. `query` runs
+queries, `shuffle` moves rows by their keys, `index` builds indexes and `graph` follows edges.
 
-A query passes `query` (what the driver makes of what tasks give), `jobs` (sends
-tasks out, takes in their chunks) and `asking` (the rows of a fragment asked; runs
-in every task). `java`, `interrupts` and `session` start Spark; nothing else here does.
-
-Only `source`, `sink`, `session`, `totals` and `jobs` import PySpark, so that a driver
-without it can still be told what is missing (`extra`).
+PySpark is an optional dependency: a driver without it gets an error that says what to install
+(`session.missing_extra`), so modules that import PySpark are imported when they are needed.
 """

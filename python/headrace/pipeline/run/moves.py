@@ -17,8 +17,8 @@ from headrace.store.shards.options import LARGEST_BLOCK
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from headrace.engines.spark.shuffle.join_task import Joining
-    from headrace.engines.spark.shuffle.pipeline import MovedDone
+    from headrace.engines.spark.shuffle.join_task import JoinElements
+    from headrace.engines.spark.shuffle.pipeline import MoveResult
     from headrace.physical.query_plan import JoinPlan
     from headrace.pipeline.run.inputs import Inputs
     from headrace.pipeline.run.session import RunContext, TellTasks
@@ -36,12 +36,12 @@ def move(
     chosen: Inputs,
     read: Metadata,
     tell: TellTasks | None,
-) -> list[MovedDone]:
+) -> list[MoveResult]:
     """Move the rows of parts of the set `read` to the set `names`."""
     with needing_pyspark():
         from headrace.engines.spark.shuffle.pipeline import (
-            Keyed,
-            Moving,
+            KeyedInput,
+            Move,
             dedupe,
             join,
             sort,
@@ -54,7 +54,7 @@ def move(
     # A duplicate may repeat a row that is already in the set.
     deduping = isinstance(stage, Dedupe) and not job.overwrite
     known = split(part_inputs(names), size) if deduping else ()
-    rows = Keyed(
+    rows = KeyedInput(
         (*known, *new),
         _key(stage),
         LARGEST_BLOCK,
@@ -62,18 +62,18 @@ def move(
         known=len(known),
         falling=(stage.descending,) if isinstance(stage, Sort) else (),
     )
-    moving = Moving(rows, job, max(-(-read.total_logical_bytes // size), 1))
+    moving = Move(rows, job, max(-(-read.total_logical_bytes // size), 1))
     spark = context.session.get()
     match stage:
         case Sort():
             return sort(spark, moving, tell)
         case Dedupe(keep=keep):
-            return dedupe(spark, moving, keep=keep, tell=tell)
+            return dedupe(spark, moving, keep=keep, on_tasks=tell)
         case Join():
             right = split(context.named[stage.with_], size)
             plan = join_plan(stage)
             limit = parse_size(pipeline.source.max_line)
-            others = Keyed(right, plan.right_key, limit, joins=True)
+            others = KeyedInput(right, plan.right_key, limit, joins=True)
             return join(spark, moving, others, _joining(plan, pipeline), tell)
 
 
@@ -87,14 +87,16 @@ def _key(stage: Mover) -> bytes:
     return row_program(key_query(stage.key)).code
 
 
-def _joining(plan: JoinPlan, pipeline: Pipeline) -> Joining:
-    from headrace.engines.spark.shuffle.join_task import Joining
+def _joining(plan: JoinPlan, pipeline: Pipeline) -> JoinElements:
+    from headrace.engines.spark.shuffle.join_task import JoinElements
 
     memory = parse_size(pipeline.memory)
-    return Joining(plan.kind, plan.key, plan.right_key, plan.name, memory, MAX_DEPTH)
+    return JoinElements(
+        plan.kind, plan.key, plan.right_key, plan.name, memory, MAX_DEPTH
+    )
 
 
-def counted(done: Sequence[MovedDone]) -> StepCounts:
+def counted(done: Sequence[MoveResult]) -> StepCounts:
     """Return the counts of the rows that tasks received."""
     read, kept = sum(each.read for each in done), sum(each.kept for each in done)
     written = sum(each.written for each in done)

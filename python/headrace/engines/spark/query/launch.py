@@ -1,7 +1,7 @@
-"""Running tasks of a query with Spark.
+"""Launch of query tasks as Spark jobs.
 
-This and `headrace.engines.spark.shuffle.query_frames` are the only modules that know both queries and
-PySpark, and that by its DataFrames alone.
+This and `headrace.engines.spark.shuffle.query_frames` are the only modules that import both
+queries and PySpark, and only its DataFrames.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from headrace.engines.spark.session.session import session
 from headrace.engines.spark.shuffle.query_frames import shuffled
 from headrace.engines.spark.tasks.cancel import cancellable
 from headrace.engines.spark.tasks.failure_text import in_one_line
-from headrace.engines.spark.tasks.progress import telling
+from headrace.engines.spark.tasks.progress import reporting_tasks
 from headrace.engines.spark.tasks.run import numbered, rows_by_partition
 from headrace.engines.spark.tasks.task import NumberedTask, shared
 from headrace.errors import SparkFailedError
@@ -29,9 +29,9 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-    from headrace.engines.spark.query.driver import RunTasks
-    from headrace.engines.spark.query.task import Chunk, TaskQuery
-    from headrace.engines.spark.tasks.progress import Tell
+    from headrace.engines.spark.query.run import RunTasks
+    from headrace.engines.spark.query.task_query import Chunk, TaskQuery
+    from headrace.engines.spark.tasks.progress import OnTasks
     from headrace.physical.fragment import Fragment
 
 _SCHEMA = "task bigint, number bigint, part int, chunk binary"
@@ -40,11 +40,11 @@ _ARROW_SCHEMA = pa.schema(
 )
 
 _PART_BYTES = 32 << 20
-"""How many bytes of files the answers are about that the driver fetches together."""
+"""The driver fetches the chunks of about this many bytes of files together."""
 
 
 def start(master: str) -> RunTasks:
-    """Start Spark at `master`, and return what runs tasks there."""
+    """Start Spark at `master`; return a function that runs tasks there."""
     return partial(run_tasks, session(master, "headrace", {}, tells=True))
 
 
@@ -52,30 +52,30 @@ def run_tasks(
     spark: SparkSession,
     query: TaskQuery,
     tasks: Sequence[Sequence[Fragment]],
-    tell: Tell,
+    on_tasks: OnTasks,
 ) -> Iterator[tuple[int, Chunk]]:
-    """Ask the fragments of each task, and yield its number with each chunk, in order.
+    """Run a query over the fragments of each task; yield its number with each chunk, in order.
 
-    All tasks run before the first chunk comes, and `tell` is told how many are done; a few
-    tasks' chunks are held here at a time, however many there are.
+    All tasks run before the first chunk comes, and `on_tasks` is called with how many are
+    done; the driver holds the chunks of a few tasks at a time.
     """
     prepared = tuple(map(tuple, tasks))
 
     def rows() -> Iterator[tuple[int, bytes]]:
         if query.shuffle is None:
-            yield from _answered(spark, query, prepared)
+            yield from _chunks(spark, query, prepared)
         else:
             yield from rows_by_partition(spark, shuffled(spark, query, prepared))
 
     try:
-        with telling(spark, tell):
+        with reporting_tasks(spark, on_tasks):
             for task, chunk in cancellable(spark, rows):
                 yield task, pickle.loads(chunk)
     except Exception as error:
         raise SparkFailedError(in_one_line(error)) from error
 
 
-def _answered(
+def _chunks(
     spark: SparkSession, query: TaskQuery, tasks: Sequence[Sequence[Fragment]]
 ) -> Iterator[tuple[int, bytes]]:
     """Yield the chunks of tasks in the order of these."""
@@ -83,7 +83,7 @@ def _answered(
     task = RunFragments(query, tasks, parts)
     chunks = numbered(spark, len(tasks)).mapInArrow(task, _SCHEMA)
     if parts[-1] == 0:
-        # They are fetched together: no shuffle need put them on disk.
+        # One fetch takes all of them: no shuffle writes them to disk.
         few = chunks.select("task", "number", "chunk").collect()
         yield from ((task, chunk) for task, _number, chunk in sorted(few))
         return
@@ -107,14 +107,14 @@ class RunFragments(NumberedTask):
     def run(self, task: int) -> Iterator[pa.RecordBatch]:
         """Yield the chunks of one task."""
         run = shared(self.job, lambda: TaskRun(self.query))
-        for number, chunk in enumerate(run.ask_all(self.tasks[task])):
+        for number, chunk in enumerate(run.run(self.tasks[task])):
             columns = [[task], [number], [self.parts[task]], [pickle.dumps(chunk)]]
             yield pa.record_batch(columns, schema=_ARROW_SCHEMA)
 
 
 def _parts(query: TaskQuery, tasks: Sequence[Sequence[Fragment]]) -> list[int]:
     """Return, for each task, the number of the group that is fetched together."""
-    if query.gives_little:
+    if query.has_small_results:
         return [0] * len(tasks)
     parts, part, held = [], 0, 0
     for task in tasks:

@@ -1,200 +1,205 @@
-"""Running a query with Spark: tasks ask the rows, the driver puts the answers together.
+"""Run of a query on Spark: the query as the driver runs it, and the tasks that read its rows.
 
-How the work is divided is decided in `headrace.physical.distribution`. This goes on from the
-run of a query in one process, `headrace.engines.query.run`: only the way through the rows of
-the main source is another, so whatever tasks cannot do is done here, by the same code.
+The strategies (`engine`, `joins`, `shuffles`) are functions over a `SparkRun`.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, TypeAlias
 
-from headrace.engines.query.run import ELEMENTS, QueryRun
-from headrace.engines.spark.query.driver import filter_of
-from headrace.engines.spark.query.shuffles import ShufflingRun
-from headrace.kernel.programs import Counts, StreamQuery
-from headrace.kernel.rows import RowBatch
-from headrace.physical.distribution import division, may_end_early, sifting
-from headrace.physical.query_plan import RowPlan, StreamPlan
+from headrace.engines.query.scan import rows_by_key, scan_of, scan_of_rows
+from headrace.engines.spark.query.indexed_rows import IndexedRows, indexed_rows
+from headrace.engines.spark.query.row_order import PlacedChunk, RowOrder, jobs_of
+from headrace.engines.spark.query.task import TaskRun
+from headrace.errors import HeadraceError
+from headrace.kernel.programs import Counts
+from headrace.kernel.rows import END
+from headrace.physical.query_plan import JoinPlan, RowPlan, StreamPlan
+from headrace.store.rows.demand import KeyFilter
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from headrace.engines.query.scan import Pass
-    from headrace.engines.spark.query.chunk_order import Arrived
-    from headrace.engines.spark.query.task import (
-        Chunk,
-        TaskQuery,
-    )
-    from headrace.kernel.programs import RowQuery
-    from headrace.physical.query_plan import StagePlan
+    from headrace.engines.query.run import QueryRun
+    from headrace.engines.query.scan import Rows, Scan
+    from headrace.engines.spark.query.joins import JoinIndexes
+    from headrace.engines.spark.query.survey_task import Survey
+    from headrace.engines.spark.query.task_query import Chunk, RefusedRow, TaskQuery
+    from headrace.engines.spark.tasks.progress import OnTasks
+    from headrace.physical.fragment import Fragment
+    from headrace.store.rows.demand import Keys
+    from headrace.store.rows.row_file import RowOptions
+
+RunTasks: TypeAlias = "Callable[[TaskQuery, Sequence[Sequence[Fragment]], OnTasks], Iterator[tuple[int, Chunk]]]"
+"""Runs a query over partitions, each in one task; yields the number of the partition with each
+chunk, in the order of both. Calls the last argument with the numbers of done and of all tasks."""
+
+PARTITION_BYTES = 64 << 20
+"""How many bytes of files one task reads by default."""
+
+FEW_TASKS = 16
+"""The driver holds the first rows of each key that this many tasks find; every task that joins
+holds the rows that this many tasks read."""
+
+_EXPANSION = (1, 10)
+"""How many bytes a plain and a compressed byte of a file may decode to."""
 
 
 @dataclass(slots=True)
-class SparkRun(ShufflingRun):
-    """A run of a query whose rows are asked in tasks, wherever they can be."""
+class SparkRun:
+    """One run of a query on Spark.
 
-    # What tasks answer as a whole
+    `run` is the query as this process runs it: all that tasks cannot do is done there.
+    `start` starts Spark when the first tasks run. `join_indexes` and `_indexed` remember
+    what indexes were found to have.
+    """
 
-    def _row_lines(self, main: RowPlan) -> Iterator[bytes]:
-        options = self.options
-        if options.reverse or self._asks_here(self._row_pass(main)):
-            return QueryRun._row_lines(self, main)
-        query = self._task_query("lines", (main,))
-        return self._lines_of(replace(query, nulls=options.nulls, limit=options.limit))
+    run: QueryRun
+    start: Callable[[], RunTasks]
+    reading: RowOptions
+    partition_bytes: int
+    join_indexes: dict[JoinPlan, JoinIndexes | None] = field(default_factory=dict)
+    joins_by_index: dict[JoinPlan, bool] = field(default_factory=dict)
+    _run_tasks: RunTasks | None = None
+    _indexed: list[tuple[KeyFilter, Sequence[IndexedRows | None]]] = field(
+        default_factory=list
+    )
 
-    def _lines(
-        self, plan: StreamPlan, *, nulls: bool, limit: int | None
-    ) -> Iterator[bytes]:
-        if self._asks_here(self._pass(plan, limit)):
-            return QueryRun._lines(self, plan, nulls=nulls, limit=limit)
-        divided = division(plan, self._in_tasks(plan))
-        if divided == "lines":
-            self._read_joined(plan)
-            query = self._task_query("lines", (plan,))
-            return self._lines_of(replace(query, nulls=nulls, limit=limit))
-        # What one task can make, nothing needs to be shuffled for.
-        if divided == "sorted" and not self._main_is_held_here(plan, by_one_task=True):
-            return self._sorted_lines(plan, nulls=nulls, limit=limit)
-        if divided == "grouped" and not self._main_is_held_here(plan, by_one_task=True):
-            return self._grouped_lines(plan, nulls=nulls, limit=limit)
-        if plan.reduction == "lines" and limit is None:
-            left = self._behind_shuffle(plan, divided, nulls=nulls)
-            if left is not None and not left.stages:
-                return (chunk.lines for chunk in self._finished_chunks())
-            plan = left or plan
-        return QueryRun._lines(self, plan, nulls=nulls, limit=limit)
+    # Rows
 
-    def _lines_of(self, query: TaskQuery) -> Iterator[bytes]:
-        """Yield lines of output in the order of the rows."""
-        order, left = self._begun(query), query.limit
-        if left == 0:
-            return
-        for arrived in self._arriving(query, order, early=left is not None):
-            chunks: Iterable[Chunk] = [arrived.chunk]
-            if left is not None and arrived.chunk.lines.count(b"\n") >= left:
-                chunks = self._asked_again(replace(query, limit=left), arrived)
-            for chunk in chunks:
-                yield chunk.lines
-                self.asked += chunk.counts
-                if left is not None:
-                    left -= chunk.lines.count(b"\n")
-                self._say_what_is_wrong(replace(arrived, chunk=chunk))
-            if left == 0:
-                return
+    def order_of(
+        self, name: str | None, found: Sequence[IndexedRows | None] = ()
+    ) -> RowOrder:
+        """Return the rows of a source in their order, divided among tasks."""
+        sources = [file.source for file in self.run.files[name]]
+        return RowOrder(sources, self.partition_bytes, self.reading, found)
 
-    # What they reduce their rows to
+    def main_order(self, plan: RowPlan | StreamPlan) -> RowOrder:
+        """Return the rows of the main source that tasks read for a plan."""
+        if isinstance(plan, RowPlan):
+            scan = scan_of_rows(plan, self.run.options)
+        else:
+            scan = scan_of(plan, plan.limit)
+        return self.order_of(None, self.indexed(scan))
 
-    def _results(self, plans: Sequence[StreamPlan]) -> list[bytes]:
-        if len(plans) == 1:
-            if self._asks_here(self._pass(plans[0], plans[0].limit)):
-                return QueryRun._results(self, plans)
-            divided = division(plans[0], self._in_tasks(plans[0]))
-            left = self._behind_shuffle(_as_value(plans[0]), divided, nulls=True)
-            if left is not None and not left.stages:
-                return self._merged_chunks(left)
-            plans = plans if left is None else [left]
-        reduced = all(
-            division(plan, self._in_tasks(plan)) in ("parts", "sorted", "grouped")
-            for plan in plans
-        )
-        limited = any(plan.limit is not None for plan in plans)
-        if not reduced or (limited and len(plans) > 1):
-            return QueryRun._results(self, plans)
-        for plan in plans:
-            self._read_joined(plan)
-        queries = [self.reducing(replace(plan, stages=())) for plan in plans]
-        self._merge(queries, self._task_query("parts", plans), plans[0].limit)
-        return self._finished(plans, queries)
+    def counted_order(self, query: TaskQuery) -> RowOrder:
+        """Return the rows that tasks read for a query, and begin to count the main source."""
+        # Several plans have no filter in common.
+        alone = len(query.plans) == 1
+        order = self.main_order(query.plans[0]) if alone else self.order_of(None)
+        self.run.report.count(None, Counts(), [order])
+        return order
 
-    def _merge(
-        self, queries: Sequence[StreamQuery], query: TaskQuery, limit: int | None
-    ) -> None:
-        """Merge what tasks have reduced their rows to."""
-        order = self._begun(query)
-        if all(query.done for query in queries):
-            return
-        for arrived in self._arriving(query, order, early=limit is not None):
-            chunk, taken = arrived.chunk, queries[0].elements
-            for merging, part in zip(queries, chunk.parts, strict=True):
-                merging.merge(part)
-                self._say_what_is_held(merging)
-            done = all(query.done for query in queries)
-            chunks: Iterable[Chunk] = [chunk]
-            if done and limit is not None:
-                (plan,) = query.plans
-                assert isinstance(plan, StreamPlan)
-                wanted = replace(plan, limit=limit - taken)
-                chunks = self._asked_again(replace(query, plans=(wanted,)), arrived)
-            for each in chunks:
-                self.asked += each.counts
-                self._say_what_is_wrong(replace(arrived, chunk=each))
-            if done:
-                return
+    def indexed(self, scan: Scan) -> Sequence[IndexedRows | None]:
+        """Return the rows of each main file that key indexes find; empty if no index does."""
+        keys = filter_of(scan.keys)
+        if keys is None or scan.source is not None or scan.reverse:
+            return ()
+        for known, found in self._indexed:
+            # By identity: `1` and `true` are equal here.
+            if known is keys:
+                return found
+        found = tuple(self._indexed_in(file, scan) for file in self.run.files[None])
+        self._indexed.append((keys, found if any(found) else ()))
+        return self._indexed[-1][1]
 
-    # Rows that they pass on
-
-    def _asked(
-        self, queries: Sequence[RowQuery | StreamQuery], way: Pass
-    ) -> Iterator[bytes]:
-        if way.source == ELEMENTS:
-            (asked,) = queries
-            yield from self._asked_shuffled(asked)
-            return
-        stages: tuple[StagePlan, ...] = ()
-        if way.source is None and not way.reverse and not self._asks_here(way):
-            plan = StreamPlan(None, way.stages, "count", keys=filter_of(way.keys))
-            stages = sifting(way.stages, self._in_tasks(plan))
-        if not stages:
-            yield from QueryRun._asked(self, queries, way)
-            return
-        query = self._task_query("rows", (replace(plan, stages=stages),))
-        order = self._main_order(query.plans[0])
-        (asked,) = queries
-        left_out = Counts()
+    def _indexed_in(self, file: Rows, scan: Scan) -> IndexedRows | None:
+        compressed = file.source.codec != "none"
+        if compressed and self.reading.decoding.max_decoded != END:
+            return None
         try:
-            if asked.done:
-                return
-            early = may_end_early(way.stages, self.options.limit)
-            for arrived in self._arriving(query, order, early=early):
-                before, ended = asked.counts.rows, True
-                try:
-                    yield from self._passed_on(asked, arrived, way)
-                    ended = asked.done
-                finally:
-                    taken = asked.counts.rows - before if ended else None
-                    left_out += self._left_out(query, arrived, taken)
-                if ended:
-                    return
-                self._say_what_is_wrong(arrived, again=way.again)
-        finally:
-            self._count(left_out + asked.counts, way, [order])
+            keyed = rows_by_key(file, scan, self.run.options)
+            return None if keyed is None else indexed_rows(keyed, self.partition_bytes)
+        except HeadraceError:
+            # The error of a file is raised in its place, behind the files before it.
+            return None
 
-    def _left_out(
-        self, query: TaskQuery, arrived: Arrived, taken: int | None
-    ) -> Counts:
-        """Count the rows of a chunk that were not passed on, up to the last one `taken`."""
-        if taken is None:
-            return arrived.chunk.counts
-        if taken == 0:
-            return Counts()
-        stop = arrived.chunk.passed_on[taken - 1].position + 1
-        chunks = self._asked_again(query, arrived, stop)
-        return sum((chunk.counts for chunk in chunks), Counts())
+    def is_small(
+        self, order: RowOrder, *, share: int = 1, tasks: int | None = None
+    ) -> bool:
+        """Whether few tasks read all rows, and one part in `share` of the memory holds them."""
+        size = sum(
+            (each.end - each.start) * _EXPANSION[each.source.codec != "none"]
+            for each in order.fragments
+        )
+        few = len(order.partitions) <= (FEW_TASKS if tasks is None else tasks)
+        return few and size * share <= self.run.options.max_memory
 
-    def _passed_on(
-        self, asked: RowQuery | StreamQuery, arrived: Arrived, way: Pass
-    ) -> Iterator[bytes]:
-        """Ask the rows of a chunk that were passed on."""
-        contents = [row.content for row in arrived.chunk.passed_on]
-        batch = RowBatch.of_contents(0, contents)
-        for lines, refused in self.answers_of([asked], batch, reverse=False):
-            yield lines
-            if refused is not None:
-                self._refuse(arrived, batch, refused, way)
+    # Tasks
+
+    def chunks(
+        self, query: TaskQuery, order: RowOrder, *, early: bool = False
+    ) -> Iterator[PlacedChunk]:
+        """Run a query in tasks over all rows; yield their chunks in the order of the rows.
+
+        `early`: the first rows may be enough, so few tasks run at first.
+        """
+        report = self.run.report
+        report.bytes_by_tasks = 0
+        for job in jobs_of(order.partitions, early=early):
+            tasks = [order.fragments_of(task) for task in job]
+            for task, chunk in self.run_tasks(query, tasks):
+                number = job[task][chunk.fragment]
+                yield from order.placed(query, number, chunk)
+        order.end()
+        report.bytes_by_tasks = order.bytes_of_files
+
+    def run_tasks(
+        self, query: TaskQuery, tasks: Sequence[Sequence[Fragment]]
+    ) -> Iterator[tuple[int, Chunk]]:
+        """Run a query in tasks; their fragments count as read in proportion to done tasks."""
+        if self._run_tasks is None:
+            self._run_tasks = self.start()
+        report = self.run.report
+        before = report.bytes_by_tasks
+        size = sum(part.end - part.start for task in tasks for part in task)
+
+        def on_tasks(done: int, count: int) -> None:
+            # A job may have further stages, which read no rows.
+            so_far = before + size * done // max(count, 1)
+            report.bytes_by_tasks = max(report.bytes_by_tasks, so_far)
+
+        yield from self._run_tasks(query, tasks, on_tasks)
+        report.bytes_by_tasks = before + size
+
+    def surveys(
+        self, query: TaskQuery, order: RowOrder
+    ) -> Iterator[tuple[PlacedChunk, Survey]]:
+        """Run a survey of elements in tasks."""
+        for placed in self.chunks(query, order):
+            assert placed.chunk.survey is not None
+            yield placed, placed.chunk.survey
+
+    def report_chunk(self, placed: PlacedChunk, *, again: bool = False) -> None:
+        """Report the bad rows of a chunk, and raise the error that ended it."""
+        self.report_rows(((placed, row) for row in placed.chunk.refused), again=again)
+        if placed.chunk.failure is not None:
+            raise placed.failure(placed.chunk.failure)
+
+    def report_rows(
+        self, rows: Iterable[tuple[PlacedChunk, RefusedRow]], *, again: bool = False
+    ) -> None:
+        """Report bad rows."""
+        for placed, row in rows:
+            self.run.report.reject(
+                lambda placed=placed, row=row: placed.error(row.refused),  # type: ignore[misc]
+                lambda row=row: row.raw,  # type: ignore[misc]
+                again=again,
+            )
 
 
-def _as_value(plan: StreamPlan) -> StreamPlan:
-    """Return a plan whose elements become one array, where it would write them as lines."""
-    return replace(plan, reduction="collect") if plan.reduction == "lines" else plan
+def rerun(
+    query: TaskQuery, placed: PlacedChunk, stop: int | None = None
+) -> Iterator[Chunk]:
+    """Run a query here over the rows of a chunk, of which not all are needed."""
+    first = placed.chunk.first
+    if query.by_index and stop is None:
+        # Only the keys of these rows are looked up then.
+        stop = first + placed.chunk.rows
+    return TaskRun(query).run_rows(placed.fragment, 0, first=first, stop=stop)
+
+
+def filter_of(keys: Keys | None) -> KeyFilter | None:
+    """Return keys that are the values of a filter, and not those of the left side of a join."""
+    return keys if isinstance(keys, KeyFilter) else None

@@ -1,37 +1,39 @@
-"""Rows whose elements come out of a shuffle, on their way through the rest of a query.
+"""Counts and bad rows of a query whose elements come out of a shuffle.
 
-Tasks look at all rows, and a shuffle leaves some elements, or joins them: these are asked
-here one after the other, as if nothing else were in the files. What is counted and what is
-said of rows must be as if all rows had been asked in their order, so it is put together of
-what tasks saw.
+Tasks survey all rows; a shuffle then leaves or joins some of their elements. Counts and errors
+must be as if all rows had gone through the query in their order, so they are put together
+from the survey.
 """
 
 from __future__ import annotations
 
 from collections import deque
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
+from headrace.engines.spark.query.run import rerun
 from headrace.engines.spark.query.task import TaskRun
 from headrace.kernel.programs import Counts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from headrace.engines.query.skipped import Uncounted
-    from headrace.engines.spark.query.chunk_order import Arrived, RowOrder
-    from headrace.engines.spark.query.task import Chunk, RefusedRow, TaskQuery
+    from headrace.engines.query.skipped import SkippedLines
+    from headrace.engines.spark.query.row_order import PlacedChunk, RowOrder
+    from headrace.engines.spark.query.task_query import (
+        Chunk,
+        RefusedRow,
+        RowPlace,
+        TaskQuery,
+    )
 
 MOST_HELD = 100_000
-"""How many rows that are wrong are held until those before them have been asked."""
-
-Place: TypeAlias = tuple[int, int]
-"""The number of a fragment, and of a row in it."""
+"""The number of bad rows that are held until the rows before them have been read."""
 
 
 @dataclass(frozen=True, slots=True)
-class _UpTo:
-    """What was passed over up to a fragment."""
+class _SkippedBefore:
+    """The lines that were skipped before a fragment."""
 
     order: RowOrder
     number: int
@@ -42,36 +44,38 @@ class _UpTo:
 
 
 class ShuffledRows:
-    """What tasks saw: `seen` are all chunks, in `order` of the rows.
+    """The surveyed rows of a shuffle: all `chunks`, in the `order` of the rows.
 
-    A row has one element at most, and is only refused if it is no JSON.
+    A row has one element at most, and only a row that is not JSON is refused.
     """
 
     def __init__(
-        self, query: TaskQuery, seen: Sequence[Arrived], order: RowOrder
+        self, query: TaskQuery, chunks: Sequence[PlacedChunk], order: RowOrder
     ) -> None:
         self._query = query
         self._order = order
-        self._seen = seen
-        self._fragments = {arrived.number: arrived for arrived in seen}
-        self._wrong = deque(
-            (arrived, row) for arrived in seen for row in arrived.chunk.refused
+        self._chunks = chunks
+        self._fragments = {placed.number: placed for placed in chunks}
+        self._bad = deque(
+            (placed, row) for placed in chunks for row in placed.chunk.refused
         )
 
-    def arrived(self, task: int, chunk: Chunk) -> Arrived:
-        """Return a chunk of elements that a task has left with its place."""
+    def placed(self, task: int, chunk: Chunk) -> PlacedChunk:
+        """Return a chunk that came out of the shuffle with its place."""
         number = self._order.partitions[task][chunk.fragment]
         return replace(self._fragments[number], chunk=chunk)
 
-    def wrong_before(self, place: Place | None) -> Iterator[tuple[Arrived, RefusedRow]]:
-        """Yield the rows up to a place that are wrong, or all, each once."""
-        while self._wrong:
-            arrived, row = self._wrong[0]
-            if place is not None and (arrived.number, row.refused.row) > place:
+    def bad_before(
+        self, place: RowPlace | None
+    ) -> Iterator[tuple[PlacedChunk, RefusedRow]]:
+        """Yield the bad rows up to a place, or all, each once."""
+        while self._bad:
+            placed, row = self._bad[0]
+            if place is not None and (placed.number, row.refused.row) > place:
                 return
-            yield self._wrong.popleft()
+            yield self._bad.popleft()
 
-    def row(self, place: Place) -> bytes | None:
+    def row(self, place: RowPlace) -> bytes | None:
         """Return a row as it stands in its file, None if it is too long."""
         number, row = place
         fragment = self._fragments[number].fragment
@@ -79,32 +83,32 @@ class ShuffledRows:
         (content,) = next(batches).contents()
         return content
 
-    def counts(self, asked: Counts, place: Place | None) -> Counts:
-        """Return what is counted of all rows, or of those up to a place.
+    def counts(self, left: Counts, place: RowPlace | None) -> Counts:
+        """Return the counts of all rows, or of those up to a place.
 
-        `asked` is what was counted of the elements that were left.
+        `left` are the counts of the elements that the shuffle left.
         """
-        seen = sum((self._counted(each, place) for each in self._seen), Counts())
+        all_rows = sum(
+            (self._counts_of(each, place) for each in self._chunks), Counts()
+        )
         return Counts(
-            seen.rows,
-            asked.emitted,
-            seen.filtered + seen.emitted - asked.rows + asked.filtered,
-            seen.skipped + asked.skipped,
-            seen.blank,
+            all_rows.rows,
+            left.emitted,
+            all_rows.filtered + all_rows.emitted - left.rows + left.filtered,
+            all_rows.skipped + left.skipped,
+            all_rows.blank,
         )
 
-    def passed_over(self, place: Place | None) -> Uncounted:
-        """Return the lines that no task was sent, of all or up to a place."""
-        return self._order if place is None else _UpTo(self._order, place[0])
+    def skipped(self, place: RowPlace | None) -> SkippedLines:
+        """Return the lines that no task read, all or up to a place."""
+        return self._order if place is None else _SkippedBefore(self._order, place[0])
 
-    def _counted(self, arrived: Arrived, place: Place | None) -> Counts:
-        chunk = arrived.chunk
+    def _counts_of(self, placed: PlacedChunk, place: RowPlace | None) -> Counts:
+        chunk = placed.chunk
         end = chunk.first + chunk.rows
-        if place is None or (arrived.number, end) <= place:
+        if place is None or (placed.number, end) <= place:
             return chunk.counts
-        if (arrived.number, chunk.first) > place:
+        if (placed.number, chunk.first) > place:
             return Counts()
-        (again,) = TaskRun(self._query).ask(
-            arrived.fragment, 0, first=chunk.first, stop=min(place[1] + 1, end)
-        )
+        (again,) = rerun(self._query, placed, stop=min(place[1] + 1, end))
         return again.counts

@@ -1,353 +1,399 @@
-"""What is asked by way of a shuffle: sorts, groups, first elements of a key, joins of large sides.
+"""Strategies with a shuffle: sorts, groups, first elements of each key, joins of large sides.
 
-Tasks look at all elements first; what they saw says how these are divided, and whether the
-shuffle gives the answer of the local engine.
+Tasks survey all elements first. The survey decides how the elements are divided, and whether
+the shuffle gives the answer of the local engine; if not, the query goes on without it.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from itertools import chain
 from typing import TYPE_CHECKING
 
-from headrace.engines.query.run import ELEMENTS, QueryRun
-from headrace.engines.spark.query.chunk_order import MOST_TASKS, Arrived
-from headrace.engines.spark.query.joins import JoiningRun
+from headrace.engines.query.run import lines_of_value
+from headrace.engines.query.scan import ELEMENTS
+from headrace.engines.spark.query.joins import (
+    choice_of,
+    read_right_sides,
+    task_query,
+)
+from headrace.engines.spark.query.row_order import MOST_TASKS, PlacedChunk
 from headrace.engines.spark.query.shuffle_counts import MOST_HELD, ShuffledRows
-from headrace.engines.spark.query.survey import Seen
-from headrace.engines.spark.query.task import (
+from headrace.engines.spark.query.survey import SideSurvey
+from headrace.engines.spark.query.task_query import (
     Chunk,
-    Firsts,
-    Grouped,
-    Joined,
-    Keying,
-    Sorting,
+    GroupShuffle,
+    JoinKey,
+    JoinShuffle,
+    RefusedRow,
+    ShuffleKey,
+    SortShuffle,
     TaskQuery,
+    UniqueShuffle,
 )
 from headrace.engines.spark.shuffle.key_sample import bounds, merged
-from headrace.kernel.programs import Counts, StreamQuery
+from headrace.kernel.programs import Counts
 from headrace.kernel.rows import RowBatch, rows_of
-from headrace.physical.distribution import are_local, sifting
+from headrace.physical.distribution import Joined, Unique, are_local
 from headrace.physical.joins import left_keys_first
-from headrace.physical.query_plan import JoinPlan, PlainStage, StreamPlan
+from headrace.physical.query_plan import PlainStage, StreamPlan
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from headrace.engines.spark.query.shuffle_counts import Place
-    from headrace.engines.spark.query.survey_task import Looked
-    from headrace.kernel.programs import Program, RowQuery
-    from headrace.physical.distribution import Division
+    from headrace.engines.query.run import LineForm
+    from headrace.engines.spark.query.row_order import RowOrder
+    from headrace.engines.spark.query.run import SparkRun
+    from headrace.engines.spark.query.survey_task import Survey
+    from headrace.engines.spark.query.task_query import RowPlace, Shuffle
+    from headrace.kernel.programs import Program, RowQuery, StreamQuery
+    from headrace.physical.distribution import Grouped, Sorted
 
 
-@dataclass(slots=True)
-class ShufflingRun(JoiningRun):
-    """A run that has elements shuffled, and asks what comes out of it."""
+@dataclass(frozen=True, slots=True)
+class ShuffleResult:
+    """The elements that a shuffle has left, as chunks, and the rows that they are of.
 
-    _shuffled_rows: ShuffledRows | None = None
-    _shuffled_chunks: Iterator[tuple[int, Chunk]] = field(
-        default_factory=lambda: iter(())
+    `left` is what is left to do with them: if it has no stages, tasks have made lines of them
+    or reduced them.
+    """
+
+    rows: ShuffledRows
+    chunks: Iterator[tuple[int, Chunk]]
+    left: StreamPlan
+
+
+@dataclass(frozen=True, slots=True)
+class _Surveyed:
+    """The survey of the left side of a shuffle, and its rows."""
+
+    side: SideSurvey
+    rows: ShuffledRows
+
+
+# Sorts and groups
+
+
+def sorted_lines(
+    spark: SparkRun, plan: StreamPlan, strategy: Sorted, form: LineForm
+) -> Iterator[bytes] | None:
+    """Return lines of output in the order of their keys; None if a shuffle cannot give them."""
+    order = strategy.order
+    read_right_sides(spark, plan)
+    key = ShuffleKey(order.key, order.then, order.falling, compact=True)
+    query = replace(task_query(spark, "survey", (plan,)), key=key, form=form)
+    surveys = _survey_elements(spark, query)
+    if surveys is None:
+        return None
+    if form.limit == 0:
+        return iter(())
+    keys = merged([survey.sample for survey in surveys])
+    parts = _parts(spark, sum(survey.size for survey in surveys))
+    shuffle = SortShuffle(tuple(bounds(keys, parts)))
+    chunks = _run_shuffle(spark, query, shuffle)
+    return _first_lines((chunk.lines for _, chunk in chunks), form.limit)
+
+
+def grouped_lines(
+    spark: SparkRun, plan: StreamPlan, strategy: Grouped, form: LineForm
+) -> Iterator[bytes] | None:
+    """Return the lines of groups, in the order in which their keys first come; or None."""
+    group = strategy.group
+    read_right_sides(spark, plan)
+    key = ShuffleKey(group.key, compact=True)
+    query = replace(task_query(spark, "survey", (plan,)), key=key)
+    surveys = _survey_elements(spark, query)
+    if surveys is None:
+        return None
+    parts = _parts(spark, sum(survey.size for survey in surveys))
+    chunks = _run_shuffle(spark, query, GroupShuffle(group, parts))
+    # A failure comes before all groups.
+    first = next(chunks, (0, Chunk(0, 0)))[1]
+    if first.failure is not None:
+        # Another error may come before it: of keys, or of the rest of the query.
+        return None
+    texts = chain([first.lines], (chunk.lines for _, chunk in chunks))
+    if group.gives == "object":
+        return _as_object(texts)
+    if group.rest is not None:
+        value = _rest_of_groups(spark, group.rest, texts)
+        return lines_of_value(value, plan, form)
+    wanted = texts if form.nulls else map(_without_nulls, texts)
+    return _first_lines(wanted, form.limit)
+
+
+def _rest_of_groups(spark: SparkRun, rest: Program, texts: Iterable[bytes]) -> bytes:
+    """Evaluate the rest of a query over all elements of groups."""
+    plan = StreamPlan(ELEMENTS, (), "collect")
+    query = spark.run.reducing_query(plan)
+    for text in texts:
+        for batch in rows_of(text):
+            query.answer(batch, 0)
+            spark.run.report.watch_memory(query)
+    return spark.run.finish([replace(plan, rest=rest)], [query])[0]
+
+
+def _survey_elements(spark: SparkRun, query: TaskQuery) -> list[Survey] | None:
+    """Survey all elements; None if a shuffle would not have all of them."""
+    surveys, complete, report = [], True, spark.run.report
+    for placed, survey in spark.surveys(query, spark.counted_order(query)):
+        report.read += placed.chunk.counts
+        spark.report_chunk(placed)
+        surveys.append(survey)
+        complete = complete and not survey.late and not placed.is_distrusted
+    return surveys if complete else None
+
+
+# Elements with the same key
+
+
+def shuffle_by_key(
+    spark: SparkRun, plan: StreamPlan, strategy: Unique | Joined, form: LineForm
+) -> ShuffleResult | None:
+    """Shuffle the elements of a plan by their keys; None if the answer would be another."""
+    left = replace(plan, source=ELEMENTS, stages=strategy.rest)
+    behind = left if are_local(strategy.rest) else None
+    first = replace(plan, stages=strategy.first)
+    match strategy:
+        case Unique():
+            shuffled = _shuffle_unique(spark, first, strategy, behind)
+        case Joined():
+            shuffled = _shuffle_join(spark, first, strategy, behind)
+    if shuffled is None:
+        return None
+    surveyed, query, shuffle = shuffled
+    return ShuffleResult(
+        surveyed.rows,
+        _run_shuffle(spark, replace(query, form=form), shuffle),
+        left if behind is None else replace(left, stages=()),
     )
 
-    # Sorts and groups
 
-    def _sorted_lines(
-        self, plan: StreamPlan, *, nulls: bool, limit: int | None
-    ) -> Iterator[bytes]:
-        """Yield lines of output in the order of their keys."""
-        order = plan.order
-        assert order is not None
-        self._read_joined(plan)
-        query = self._task_query("keys", (plan,))
-        keying = Keying(order.key, order.then, order.falling, compact=True)
-        query = replace(query, keying=keying, nulls=nulls)
-        found = self._looked_at_elements(query)
-        if found is None:
-            yield from self._held_lines(plan, nulls=nulls, limit=limit)
-            return
-        if limit == 0:
-            return
-        keys = merged([looked.sample for looked in found])
-        parts = self._parts(sum(looked.size for looked in found))
-        cuts = tuple(bounds(keys, parts))
-        shuffled = self._shuffled(replace(query, shuffle=Sorting(cuts)))
-        yield from _first_lines((chunk.lines for _, chunk in shuffled), limit)
+def _shuffle_unique(
+    spark: SparkRun, first: StreamPlan, strategy: Unique, behind: StreamPlan | None
+) -> tuple[_Surveyed, TaskQuery, Shuffle] | None:
+    if spark.is_small(spark.main_order(first)):
+        return None
+    assert strategy.distinct.code is not None
+    key = ShuffleKey(strategy.distinct.code)
+    surveyed = _survey_left(spark, first, key, behind)
+    if surveyed is None or surveyed.side.failed or surveyed.side.late:
+        return None
+    parts = _parts(spark, surveyed.side.size)
+    return surveyed, surveyed.side.query, UniqueShuffle(parts, behind)
 
-    def _grouped_lines(
-        self, plan: StreamPlan, *, nulls: bool, limit: int | None
-    ) -> Iterator[bytes]:
-        """Yield what groups give, in the order in which they first come."""
-        group = plan.group
-        assert group is not None
-        self._read_joined(plan)
-        query = self._task_query("keys", (plan,))
-        query = replace(query, keying=Keying(group.key, compact=True))
-        found = self._looked_at_elements(query)
-        if found is None:
-            yield from self._held_lines(plan, nulls=nulls, limit=limit)
-            return
-        parts = self._parts(sum(looked.size for looked in found))
-        chunks = self._shuffled(replace(query, shuffle=Grouped(group, parts)))
-        # What fails comes before all else, in its order.
-        first = next(chunks, (0, Chunk(0, 0)))[1]
-        if first.failure is not None:
-            # Another error may come before it: of keys, or of the rest of the query.
-            yield from self._held_lines(plan, nulls=nulls, limit=limit)
-            return
-        texts = chain([first.lines], (chunk.lines for _, chunk in chunks))
-        if group.gives == "object":
-            yield from _as_object(texts)
-            return
-        if group.rest is not None:
-            value = self._asked_of_groups(group.rest, texts)
-            yield from self._printed(
-                value, spread=plan.spread, nulls=nulls, limit=limit
-            )
-            return
-        wanted = texts if nulls else map(_without_nulls, texts)
-        yield from _first_lines(wanted, limit)
 
-    def _asked_of_groups(self, rest: Program, texts: Iterable[bytes]) -> bytes:
-        """Ask the rest of a query of all that groups gave."""
-        plan = StreamPlan(ELEMENTS, (), "collect")
-        holding = self.reducing(plan)
-        for text in texts:
-            for batch in rows_of(text):
-                holding.answer(batch, 0)
-                self._say_what_is_held(holding)
-        return self._finished([replace(plan, rest=rest)], [holding])[0]
+def _shuffle_join(
+    spark: SparkRun, first: StreamPlan, strategy: Joined, behind: StreamPlan | None
+) -> tuple[_Surveyed, TaskQuery, Shuffle] | None:
+    join, run = strategy.join, spark.run
+    name, right = join.right.source, join.right
+    assert name is not None
+    if choice_of(spark, (join,), None).strategy == "driver":
+        return None
+    surveyed = _survey_left(spark, first, JoinKey(join.key), behind)
+    if surveyed is None:
+        return None
+    left, aborts = surveyed.side, surveyed.side.query.aborts
+    keys_first = left_keys_first(run.rows_of(None), run.rows_of(name))
+    if aborts and left.failed and keys_first:
+        # The local engine reads the keys of the left rows before the right side.
+        spark.report_rows([left.failed])
+    other = task_query(spark, "survey", (right,))
+    other = replace(other, key=JoinKey(join.right_key))
+    order = spark.order_of(name)
+    others = _survey_right(spark, name, other, order)
+    if others is None or not _can_join(strategy, behind, left, others):
+        return None
+    run.report.count(name, others.counts)
+    spark.report_rows(others.bad)
+    query, key = left.query, left.query.key
+    if aborts and left.failed and key is not None:
+        placed, row = left.failed
+        key = replace(key, stop=(placed.number, row.refused.row))
+    tasks = tuple(tuple(order.fragments_of(task)) for task in order.partitions)
+    parts = _parts(spark, left.size + others.size)
+    shuffle = JoinShuffle(join, other, tasks, parts, behind)
+    return surveyed, replace(query, key=key), shuffle
 
-    def _looked_at_elements(self, query: TaskQuery) -> list[Looked] | None:
-        """Have tasks look at all elements; None if what is shuffled would not be all."""
-        found, ordinary = [], True
-        for arrived, looked in self._looked(query, self._begun(query)):
-            self.asked += arrived.chunk.counts
-            self._say_what_is_wrong(arrived)
-            found.append(looked)
-            ordinary = ordinary and not looked.late and not arrived.is_distrusted
-        return found if ordinary else None
 
-    def _held_lines(
-        self, plan: StreamPlan, *, nulls: bool, limit: int | None
-    ) -> Iterator[bytes]:
-        """Yield what a plan gives without a shuffle; what is wrong with rows is said."""
-        self._wrong_is_said = True
-        yield from QueryRun._lines(self, plan, nulls=nulls, limit=limit)
-        self._wrong_is_said = False
+def _survey_left(
+    spark: SparkRun, plan: StreamPlan, key: ShuffleKey, behind: StreamPlan | None
+) -> _Surveyed | None:
+    """Survey the rows of the main source; None if some cannot be counted one by one.
 
-    # Elements with the same key
-
-    def _behind_shuffle(
-        self, plan: StreamPlan, divided: Division, *, nulls: bool
-    ) -> StreamPlan | None:
-        """Have elements shuffled, if that is how a plan is divided.
-
-        Returns what is left to ask here; if it has no stages, tasks make lines of the
-        elements or reduce them. None if nothing was shuffled.
-        """
-        if divided not in ("unique", "joined"):
+    A row may have several elements if tasks do all the rest, and elements cannot fail there.
+    """
+    read_right_sides(spark, plan)
+    query = replace(task_query(spark, "survey", (plan,)), key=key)
+    several = (
+        behind is not None
+        and not behind.stages
+        and behind.reduction not in ("sum", "avg")
+    )
+    side, chunks, order = SideSurvey(query), list[PlacedChunk](), spark.main_order(plan)
+    for placed, survey in spark.surveys(query, order):
+        side.add(placed, survey)
+        if placed.chunk.failure is not None or placed.is_distrusted:
             return None
-        first = sifting(plan.stages, self._in_tasks(plan))
-        join = plan.stages[len(first)] if divided == "joined" else None
-        rest = plan.stages[len(first) + (join is not None) :]
-        left = replace(plan, source=ELEMENTS, stages=rest)
-        behind = left if are_local(rest) else None
-        plan = replace(plan, stages=first)
-        if isinstance(join, JoinPlan):
-            query = self._joined_by_key(plan, join, behind)
-        else:
-            query = self._firsts_of_each_key(plan, behind)
-        if query is None:
+        if side.has_several and not several:
             return None
-        self._shuffled_chunks = self._shuffled(replace(query, nulls=nulls))
-        return left if behind is None else replace(left, stages=())
-
-    def _firsts_of_each_key(
-        self, first: StreamPlan, behind: StreamPlan | None
-    ) -> TaskQuery | None:
-        """Shuffle elements by the key of the last stage; None if the answer would be another."""
-        if self._main_is_held_here(first):
+        if len(side.bad) > MOST_HELD:
             return None
-        distinct = first.stages[-1]
-        assert isinstance(distinct, PlainStage)
-        assert distinct.code is not None
-        seen = self._looked_at_rows(first, Keying(distinct.code), behind)
-        if seen is None or seen.failed or seen.late:
+        chunks.append(replace(placed, chunk=replace(placed.chunk, survey=None)))
+        if placed.chunk.refused and query.aborts:
+            break
+    return _Surveyed(side, ShuffledRows(query, chunks, order))
+
+
+def _survey_right(
+    spark: SparkRun, name: str, query: TaskQuery, order: RowOrder
+) -> SideSurvey | None:
+    """Survey the right side of a join; raises the error of a row that ends the query.
+
+    None if its elements are not known: a row that a program refuses may have had elements
+    before that, which the local engine joins.
+    """
+    side = SideSurvey(query)
+    for placed, survey in spark.surveys(query, order):
+        side.add(placed, survey)
+        chunk = placed.chunk
+        if chunk.failure is not None or placed.is_distrusted:
             return None
-        return replace(seen.query, shuffle=Firsts(self._parts(seen.size), behind))
-
-    def _joined_by_key(
-        self, first: StreamPlan, join: JoinPlan, behind: StreamPlan | None
-    ) -> TaskQuery | None:
-        """Shuffle elements with those of the other side of a join; None as above."""
-        name, right = join.right.source, join.right
-        if self._choice((join,), None).strategy == "driver":
+        if chunk.refused and query.aborts:
+            spark.run.report.count(name, side.counts)
+            spark.report_rows([(placed, chunk.refused[0])])
+        if len(side.bad) > MOST_HELD:
             return None
-        keys_first = left_keys_first(self._rows(None), self._rows(name))
-        seen = self._looked_at_rows(first, Keying(join.key, joins=True), behind)
-        if seen is None:
-            return None
-        aborts = self.options.on_error == "abort"
-        if aborts and seen.failed and keys_first:
-            # They are read before the other side, only for their keys.
-            raise seen.failed[0].first_error(seen.failed[1])
-        other = replace(
-            self._task_query("keys", (right,)),
-            keying=Keying(join.right_key, joins=True),
-        )
-        assert name is not None
-        others = self._looked_at_others(name, other)
-        if others is None or not _can_be_joined(join, behind, seen, others):
-            return None
-        self._readings.append((name, others.counts, ()))
-        self._say_wrong(others.wrong)
-        order = self._row_order(name)
-        tasks = tuple(tuple(order.fragments_of(task)) for task in order.partitions)
-        query = seen.query
-        if aborts and seen.failed:
-            arrived, row = seen.failed
-            stop = arrived.number, row.refused.row
-            assert query.keying is not None
-            query = replace(query, keying=replace(query.keying, stop=stop))
-        parts = self._parts(seen.size + others.size)
-        return replace(query, shuffle=Joined(join, other, tasks, parts, behind))
-
-    def _looked_at_rows(
-        self, plan: StreamPlan, keying: Keying, behind: StreamPlan | None
-    ) -> Seen | None:
-        """Have tasks look at rows; None if some cannot be accounted for one by one.
-
-        If all is done by tasks that elements cannot fail in, rows may have several.
-        """
-        self._read_joined(plan)
-        query = replace(self._task_query("keys", (plan,)), keying=keying)
-        several = (
-            behind is not None
-            and not behind.stages
-            and behind.reduction not in ("sum", "avg")
-        )
-        seen, chunks, order = Seen(query), list[Arrived](), self._main_order(plan)
-        for arrived, looked in self._looked(query, order):
-            seen.add(arrived, looked)
-            if arrived.chunk.failure is not None or arrived.is_distrusted:
-                return None
-            if seen.has_several and not several:
-                return None
-            if len(seen.wrong) > MOST_HELD:
-                return None
-            chunks.append(replace(arrived, chunk=replace(arrived.chunk, looked=None)))
-            if arrived.chunk.refused and self.options.on_error == "abort":
-                break
-        self._shuffled_rows = ShuffledRows(query, chunks, order)
-        return seen
-
-    def _looked_at_others(self, name: str, query: TaskQuery) -> Seen | None:
-        """Have tasks look at the right side of a join, or raise what is wrong with it.
-
-        None if what it gives cannot be told. A row that fails may have given elements
-        before that, which the local engine has taken in.
-        """
-        seen = Seen(query)
-        for arrived, looked in self._looked(query, self._row_order(name)):
-            seen.add(arrived, looked)
-            chunk = arrived.chunk
-            if chunk.failure is not None or arrived.is_distrusted:
-                return None
-            if chunk.refused and self.options.on_error == "abort":
-                self._readings.append((name, seen.counts, ()))
-                self._say_wrong([(arrived, chunk.refused[0])])
-            if len(seen.wrong) > MOST_HELD:
-                return None
-        return None if seen.failed else seen
-
-    # What comes out
-
-    def _shuffled(self, query: TaskQuery) -> Iterator[tuple[int, Chunk]]:
-        """Yield what a shuffle gives; all tasks of the main source take part, up to a stop."""
-        order = self._main_order(query.plans[0])
-        partitions: list[list[int]] = order.partitions
-        if query.keying is not None and query.keying.stop is not None:
-            last, _ = query.keying.stop
-            wanted = [[each for each in task if each <= last] for task in partitions]
-            partitions = [task for task in wanted if task]
-        tasks = [order.fragments_of(task) for task in partitions]
-        self._fragments_done = 0
-        return self._tasks_of(replace(query, gives="shuffled"), tasks)
-
-    def _parts(self, size: int) -> int:
-        """Return into how many parts so many bytes of elements are divided."""
-        return min(max(-(-size // self.partition_bytes), 1), MOST_TASKS)
-
-    def _asked_shuffled(self, asked: RowQuery | StreamQuery) -> Iterator[bytes]:
-        """Ask the elements that a shuffle left, and tell of rows as if all had been asked."""
-        shuffled = self._shuffled_rows
-        assert shuffled is not None
-        for task, chunk in self._shuffled_chunks:
-            arrived = shuffled.arrived(task, chunk)
-            batch = RowBatch.of_contents(0, [row.content for row in chunk.passed_on])
-            for lines, refused in self.answers_of([asked], batch, reverse=False):
-                yield lines
-                if refused is not None:
-                    row = chunk.passed_on[refused.row]
-                    place = arrived.number, row.position
-                    if self.options.on_error == "abort":
-                        self._count_shuffled(asked.counts, place)
-                    self._say_wrong(shuffled.wrong_before(place))
-                    offset = row.offset + refused.offset
-                    failed = replace(refused, row=row.position, offset=offset)
-                    self._pass_over(
-                        lambda failed=failed, arrived=arrived: arrived.error(failed),  # type: ignore[misc]
-                        lambda place=place: shuffled.row(place),  # type: ignore[misc]
-                    )
-        self._count_shuffled(asked.counts, None)
-        self._say_wrong(shuffled.wrong_before(None))
-
-    def _finished_chunks(self) -> Iterator[Chunk]:
-        """Yield what tasks made behind a shuffle, and tell of rows as if all had been asked."""
-        shuffled = self._shuffled_rows
-        assert shuffled is not None
-        asked = Counts()
-        for task, chunk in self._shuffled_chunks:
-            arrived = shuffled.arrived(task, chunk)
-            asked += chunk.counts
-            yield chunk
-            for row in chunk.refused:
-                place = arrived.number, row.refused.row
-                if self.options.on_error == "abort":
-                    self._count_shuffled(asked, place)
-                self._say_wrong(shuffled.wrong_before(place))
-                self._pass_over(
-                    lambda arrived=arrived, row=row: arrived.error(row.refused),  # type: ignore[misc]
-                    lambda place=place: shuffled.row(place),  # type: ignore[misc]
-                )
-        self._count_shuffled(asked, None)
-        self._say_wrong(shuffled.wrong_before(None))
-
-    def _count_shuffled(self, asked: Counts, place: Place | None) -> None:
-        """Remember what is counted of all rows, or of those up to a place."""
-        assert self._shuffled_rows is not None
-        self.asked = self._shuffled_rows.counts(asked, place)
-        self._passed_over = [self._shuffled_rows.passed_over(place)]
-
-    def _merged_chunks(self, plan: StreamPlan) -> list[bytes]:
-        """Return what tasks have reduced elements to behind a shuffle."""
-        merging = self.reducing(plan)
-        for chunk in self._finished_chunks():
-            for part in chunk.parts:
-                merging.merge(part)
-            self._say_what_is_held(merging)
-        return self._finished([plan], [merging])
+    return None if side.failed else side
 
 
-def _can_be_joined(
-    join: JoinPlan, behind: StreamPlan | None, left: Seen, right: Seen
+def _can_join(
+    strategy: Joined, behind: StreamPlan | None, left: SideSurvey, right: SideSurvey
 ) -> bool:
-    """Whether it is known what becomes of elements that cannot be joined."""
+    """Whether the result is known for elements that cannot be joined."""
+    join = strategy.join
     objects = left.objects and (join.name is not None or right.objects)
     if objects or join.kind in ("diff", "intersect"):
         return True
-    # Tasks tell of a row that fails, if all of it comes to one of them.
+    # Tasks report a row that fails, if all its elements come to one task.
     return behind is not None and not left.has_several
+
+
+# Elements that come out
+
+
+def _run_shuffle(
+    spark: SparkRun, query: TaskQuery, shuffle: Shuffle
+) -> Iterator[tuple[int, Chunk]]:
+    """Yield the chunks of a shuffle; the tasks are those of the survey, up to a stop."""
+    order = spark.main_order(query.plans[0])
+    partitions: list[list[int]] = order.partitions
+    if query.key is not None and query.key.stop is not None:
+        last, _ = query.key.stop
+        wanted = [[each for each in task if each <= last] for task in partitions]
+        partitions = [task for task in wanted if task]
+    tasks = [order.fragments_of(task) for task in partitions]
+    spark.run.report.bytes_by_tasks = 0
+    return spark.run_tasks(replace(query, output="shuffle", shuffle=shuffle), tasks)
+
+
+def _parts(spark: SparkRun, size: int) -> int:
+    """Return the number of partitions for this many bytes of elements."""
+    return min(max(-(-size // spark.partition_bytes), 1), MOST_TASKS)
+
+
+def lines_of_shuffle(
+    spark: SparkRun, result: ShuffleResult, form: LineForm
+) -> Iterator[bytes]:
+    """Yield the lines of output of elements that a shuffle has left."""
+    if not result.left.stages:
+        yield from (chunk.lines for chunk in _finished_chunks(spark, result))
+        return
+    query = spark.run.lines_query(result.left, form)
+    yield from _read_elements(spark, result, query)
+    yield query.end()
+
+
+def value_of_shuffle(spark: SparkRun, result: ShuffleResult) -> bytes:
+    """Return the value of elements that a shuffle has left."""
+    query = spark.run.reducing_query(result.left)
+    if result.left.stages:
+        for lines in _read_elements(spark, result, query):
+            assert not lines  # a query that reduces elements has none
+        query.end()
+    else:
+        for chunk in _finished_chunks(spark, result):
+            for part in chunk.parts:
+                query.merge(part)
+            spark.run.report.watch_memory(query)
+    return spark.run.finish([result.left], [query])[0]
+
+
+def _read_elements(
+    spark: SparkRun, result: ShuffleResult, query: RowQuery | StreamQuery
+) -> Iterator[bytes]:
+    """Put elements through a query, and report rows as if it had read all of them."""
+    scanner = spark.run.scanner
+    has_program = any(
+        not isinstance(stage, PlainStage) or stage.code is not None
+        for stage in result.left.stages
+    )
+    for task, chunk in result.chunks:
+        placed = result.rows.placed(task, chunk)
+        batch = RowBatch.of_contents(0, [row.content for row in chunk.sifted])
+        for lines, refused in scanner.answers_of([query], batch, reverse=False):
+            yield lines
+            if refused is not None:
+                row = chunk.sifted[refused.row]
+                column = refused.column
+                if column is not None and not has_program:
+                    # The last program before the shuffle made the element.
+                    column = result.left.column
+                offset = row.offset + refused.offset
+                failed = replace(
+                    refused, row=row.position, offset=offset, column=column
+                )
+                _reject(spark, result, placed, RefusedRow(failed, None), query.counts)
+    _count(spark, result, query.counts, None)
+    spark.report_rows(result.rows.bad_before(None))
+
+
+def _finished_chunks(spark: SparkRun, result: ShuffleResult) -> Iterator[Chunk]:
+    """Yield the chunks that tasks made behind a shuffle, and report rows as above."""
+    counts = Counts()
+    for task, chunk in result.chunks:
+        placed = result.rows.placed(task, chunk)
+        counts += chunk.counts
+        yield chunk
+        for row in chunk.refused:
+            _reject(spark, result, placed, row, counts)
+    _count(spark, result, counts, None)
+    spark.report_rows(result.rows.bad_before(None))
+
+
+def _reject(
+    spark: SparkRun,
+    result: ShuffleResult,
+    placed: PlacedChunk,
+    row: RefusedRow,
+    counts: Counts,
+) -> None:
+    """Report a row that failed behind a shuffle, and the bad rows before it first."""
+    rows, report, refused = result.rows, spark.run.report, row.refused
+    place = placed.number, refused.row
+    if report.on_error == "abort":
+        _count(spark, result, counts, place)
+    spark.report_rows(rows.bad_before(place))
+    report.reject(lambda: placed.error(refused), lambda: rows.row(place))
+
+
+def _count(
+    spark: SparkRun, result: ShuffleResult, left: Counts, place: RowPlace | None
+) -> None:
+    """Record the counts of all rows, or of those up to a place."""
+    counts = result.rows.counts(left, place)
+    spark.run.report.count(None, counts, [result.rows.skipped(place)])
 
 
 def _as_object(entries: Iterable[bytes]) -> Iterator[bytes]:
@@ -366,7 +412,7 @@ def _without_nulls(lines: bytes) -> bytes:
 
 
 def _first_lines(texts: Iterable[bytes], limit: int | None) -> Iterator[bytes]:
-    """Yield texts of whole lines, up to so many lines."""
+    """Yield the first lines of texts, up to a limit."""
     for text in texts:
         count = text.count(b"\n")
         if limit is None or count < limit:

@@ -1,4 +1,4 @@
-"""What tasks saw of a side before a shuffle, as the driver puts it together."""
+"""Survey of one side of a shuffle: the driver's sum of the surveys of all its chunks."""
 
 from __future__ import annotations
 
@@ -8,20 +8,17 @@ from typing import TYPE_CHECKING
 from headrace.kernel.programs import Counts
 
 if TYPE_CHECKING:
-    from headrace.engines.spark.query.chunk_order import Arrived
-    from headrace.engines.spark.query.survey_task import Looked
-    from headrace.engines.spark.query.task import (
-        RefusedRow,
-        TaskQuery,
-    )
+    from headrace.engines.spark.query.row_order import PlacedChunk
+    from headrace.engines.spark.query.survey_task import Survey
+    from headrace.engines.spark.query.task_query import RefusedRow, TaskQuery
 
 
 @dataclass(slots=True)
-class Seen:
-    """What tasks saw of a side before a shuffle, asked `query`.
+class SideSurvey:
+    """The survey of a side by `query`.
 
-    `wrong` are its rows without an answer, `failed` the first of them that is not just no
-    JSON; to abort, any is. `late`: an element has no key, and its row is not one of these.
+    `bad` are its refused rows; `failed` is the first of them that a program refused or that
+    ends the query. `late`: an element has no key, and its row is not refused.
     """
 
     query: TaskQuery
@@ -30,19 +27,20 @@ class Seen:
     objects: bool = True
     late: bool = False
     has_several: bool = False
-    wrong: list[tuple[Arrived, RefusedRow]] = field(default_factory=list)
-    failed: tuple[Arrived, RefusedRow] | None = None
+    bad: list[tuple[PlacedChunk, RefusedRow]] = field(default_factory=list)
+    failed: tuple[PlacedChunk, RefusedRow] | None = None
 
-    def add(self, arrived: Arrived, looked: Looked) -> None:
-        """Take in a chunk."""
-        chunk, aborts = arrived.chunk, self.query.options.on_error == "abort"
-        self.size += looked.size
+    def add(self, placed: PlacedChunk, survey: Survey) -> None:
+        """Add the survey of a chunk."""
+        chunk = placed.chunk
+        self.size += survey.size
         self.counts += chunk.counts
-        self.objects = self.objects and looked.objects
-        self.late = self.late or looked.late
-        if looked.elements > chunk.counts.emitted:
+        self.objects = self.objects and survey.objects
+        self.late = self.late or survey.late
+        if survey.elements > chunk.counts.emitted:
             self.has_several = True
         for row in chunk.refused:
-            self.wrong.append((arrived, row))
-            if self.failed is None and (aborts or row.refused.column is not None):
-                self.failed = arrived, row
+            self.bad.append((placed, row))
+            fails = self.query.aborts or row.refused.column is not None
+            if self.failed is None and fails:
+                self.failed = placed, row

@@ -1,7 +1,7 @@
-"""What a task does before a shuffle: it looks at the elements that will be shuffled.
+"""Survey of elements in a task, before a shuffle: their counts, and a sample of their keys.
 
-Nothing of them is kept but counts and a sample of keys. The driver so learns how to divide
-them, what is wrong with rows, and whether a shuffle can give the answer at all.
+The driver learns from it how to divide the elements, which rows are bad, and whether a shuffle
+can give the answer of the local engine at all.
 """
 
 from __future__ import annotations
@@ -9,13 +9,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from headrace.engines.spark.shuffle.key_sample import Sampling
+from headrace.engines.spark.shuffle.key_sample import KeySampler
 from headrace.kernel.programs import Counts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from headrace.engines.spark.query.task import Chunk
+    from headrace.engines.spark.query.task_query import Chunk
     from headrace.engines.spark.shuffle.key_sample import KeySample
     from headrace.kernel.programs import Refused
     from headrace.kernel.rows import RowBatch
@@ -26,10 +26,10 @@ _BRACE = ord("{")
 
 
 @dataclass(frozen=True, slots=True)
-class Looked:
-    """What was seen of elements: some keys, how many there are, their bytes with their keys.
+class Survey:
+    """The survey of a chunk: a sample of keys, how many elements, their bytes with their keys.
 
-    `late`: an element came out of the stages, but had no key or failed afterwards.
+    `late`: an element came out of the stages, but has no key or failed afterwards.
     `objects`: all elements are objects.
     """
 
@@ -40,12 +40,11 @@ class Looked:
     objects: bool
 
 
-class Looking:
-    """The rows of a fragment that were looked at, chunk after chunk.
+class SurveyedRows:
+    """The survey of the rows of a fragment, chunk after chunk.
 
-    `ended`: no further row is needed. `refuse` puts a row without an answer into a chunk,
-    and says whether that is full. With `needs_keys`, a row of which an element has no key
-    is without an answer too.
+    `ended`: no further row is needed. `refuse` adds a refused row to a chunk, and returns
+    whether the chunk is full. With `needs_keys`, a row with an element without a key is refused.
     """
 
     def __init__(
@@ -62,58 +61,58 @@ class Looking:
         self._make_rows, self._refuse, self._aborts = make_rows, refuse, aborts
         self._needs_keys = needs_keys
         self._rows: KeyedRows | None = None
-        self._forget()
+        self._reset()
 
-    def _forget(self) -> None:
+    def _reset(self) -> None:
         self._counts = Counts()
-        self._sampling = Sampling()
+        self._sampling = KeySampler()
         self._elements = self._size = 0
         self._late = False
         self._objects = True
 
     def begin(self) -> None:
-        """Make what gives elements their keys."""
+        """Make the core's maker of keyed elements."""
         self._rows = self._make_rows()
 
     def take(self, batch: RowBatch) -> Iterator[Chunk]:
-        """Look at the rows of a batch, up to one that ends the query; yield full chunks."""
+        """Survey the rows of a batch, up to one that ends the query; yield full chunks."""
         assert self._rows is not None
-        seen, counted = self._seen(self._rows, batch)
-        refused = seen.refused[:1] if self._aborts else seen.refused
+        keyed, counts = self._keyed(self._rows, batch)
+        refused = keyed.refused[:1] if self._aborts else keyed.refused
         full = [self._refuse(self.chunk, each, batch) for each in refused]
         if refused and self._aborts:
             self.ended = True
             first = batch.slice(0, refused[0].row - batch.first_row + 1)
-            _, counted = self._seen(self._make_rows(), first)
-        self._counts += counted
-        self._sampling.add(seen)
-        self._elements += seen.length
-        self._size += len(seen.lines.data) + len(seen.keys.data)
-        self._late = self._late or bool(seen.late)
-        self._objects = self._objects and _are_objects(seen.lines)
+            _, counts = self._keyed(self._make_rows(), first)
+        self._counts += counts
+        self._sampling.add(keyed)
+        self._elements += keyed.length
+        self._size += len(keyed.lines.data) + len(keyed.keys.data)
+        self._late = self._late or bool(keyed.late)
+        self._objects = self._objects and _are_objects(keyed.lines)
         if any(full) and not self.ended:
             self.end()
             yield self.chunk
             self.chunk = self.chunk.next()
-            self._forget()
+            self._reset()
 
-    def _seen(self, rows: KeyedRows, batch: RowBatch) -> tuple[KeyedElements, Counts]:
-        """Give elements their keys; return them and what was counted."""
+    def _keyed(self, rows: KeyedRows, batch: RowBatch) -> tuple[KeyedElements, Counts]:
+        """Return the elements of a batch with their keys, and the counts of its rows."""
         before = rows.counts
-        seen = rows.of(batch)
-        counted = rows.counts - before
+        keyed = rows.of(batch)
+        counts = rows.counts - before
         if self._needs_keys:
-            late = len(seen.late)
-            counted += Counts(emitted=-late, skipped=late)
-            refused = sorted([*seen.refused, *seen.late], key=lambda each: each.row)
-            seen = seen._replace(refused=refused, late=[])
-        return seen, counted
+            late = len(keyed.late)
+            counts += Counts(emitted=-late, skipped=late)
+            refused = sorted([*keyed.refused, *keyed.late], key=lambda each: each.row)
+            keyed = keyed._replace(refused=refused, late=[])
+        return keyed, counts
 
     def end(self) -> None:
-        """Give the chunk what was counted and seen."""
+        """Set the counts and the survey of the chunk."""
         self.chunk.rows, self.chunk.counts = self._counts.rows, self._counts
-        self.chunk.looked = Looked(
-            self._sampling.taken(),
+        self.chunk.survey = Survey(
+            self._sampling.sample(),
             self._elements,
             self._size,
             self._late,

@@ -1,7 +1,7 @@
-"""What a task does behind a shuffle: it makes chunks of elements, in the order of their rows.
+"""Chunks of elements behind a shuffle and all stages, in the order of their rows.
 
-The elements have gone through all stages. So what is left is to write them as lines or to
-reduce them, and to count rows: those that elements are of, each once, and those that failed.
+A task writes the elements as lines or reduces them, and counts their rows, each once, and the
+rows that failed.
 """
 
 from __future__ import annotations
@@ -11,22 +11,23 @@ from itertools import groupby
 from operator import itemgetter
 from typing import TYPE_CHECKING, NamedTuple
 
-from headrace.engines.query.run import ELEMENTS
-from headrace.engines.spark.query.task import Chunk, RefusedRow, TaskRun
+from headrace.engines.query.scan import ELEMENTS
+from headrace.engines.spark.query.task import TaskRun
+from headrace.engines.spark.query.task_query import Chunk, RefusedRow
 from headrace.kernel.programs import Counts, Refused
 from headrace.kernel.rows import RowBatch
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from headrace.engines.spark.query.task import TaskQuery
+    from headrace.engines.spark.query.task_query import TaskQuery
     from headrace.physical.query_plan import StreamPlan
 
 
 class Element(NamedTuple):
-    """What a row became, or why it became nothing: then it has a reason and no line.
+    """An element of a row; or the `reason` why the row failed, without a line.
 
-    `offset` is the byte of the row in its source, `at` the one of what is wrong from there on.
+    `offset` is the byte of the row in its source, `at` the byte of the error from there on.
     """
 
     task: int
@@ -39,14 +40,14 @@ class Element(NamedTuple):
     at: int | None = None
 
 
-class Finishing:
-    """The elements of one partition, batch after batch; `plan` is the one behind the shuffle."""
+class ChunkMaker:
+    """Makes chunks of the elements of one partition; `plan` is the plan behind the shuffle."""
 
     def __init__(self, query: TaskQuery, plan: StreamPlan) -> None:
         self._run = TaskRun(query)
         self._plan = replace(plan, source=ELEMENTS, stages=())
-        self._nulls = query.nulls
-        self._aborts = query.options.on_error == "abort"
+        self._nulls = query.form.nulls
+        self._aborts = query.aborts
         self._last = self._failed = (-1, -1, -1)
 
     def chunks(self, elements: Iterable[Element]) -> Iterator[tuple[int, Chunk]]:
@@ -75,11 +76,11 @@ class Finishing:
         return chunk
 
     def _reduced(self, chunk: Chunk, elements: Sequence[Element]) -> dict[int, Refused]:
-        """Reduce elements; return what is wrong with rows of which one cannot be.
+        """Reduce elements; return the errors of rows with an element that cannot be reduced.
 
-        As with rows that are read, the elements of such a row up to that one stay.
+        As in a scan, the elements of such a row before that one are reduced.
         """
-        query = self._run.reducing(self._plan)
+        query = self._run.reducing_query(self._plan)
         batch = RowBatch.of_contents(0, [each.line or b"" for each in elements])
         refused, start = dict[int, Refused](), 0
         while start < len(elements):
@@ -109,7 +110,7 @@ class Finishing:
         task: int,
         refused: Iterable[int],
     ) -> None:
-        """Count rows; elements of one may come in two batches."""
+        """Count rows; the elements of one row may come in two batches."""
         failed = {(task, chunk.fragment, row) for row in refused}
         before = {self._last}
         used = len(made - failed - before) - len(failed & before)

@@ -1,11 +1,10 @@
-"""Sorting, deduplicating and joining lines with Spark's shuffles, always with the same result.
+"""Shuffles of lines by key: deterministic sorts, deduplication, joins and groups.
 
 A *keyed frame* has the columns `SCHEMA`: a line, its key (`headrace.kernel.sort_keys`), and
-where it stands in the input, by the number of its task and its own number there. Which
-partition a row goes to depends on the row alone, never on its turn or on chance: a task
-that is tried again moves no row, and the rows that come out, and their order, do not depend
-on how many partitions there are. Partitions hold their rows sorted, on disk where there is
-no room.
+its place in the input, by the number of its task and its number in that. The partition of a row
+depends on the row alone: a retried task moves no row, and the rows that come out, and their
+order, do not depend on how many partitions there are. Spark sorts partitions, and spills them
+to disk.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from pyspark.sql import Window
-from pyspark.sql import functions as F  # noqa: N812, as everybody calls it
+from pyspark.sql import functions as F  # noqa: N812, the usual name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import Column, DataFrame
 
-    from headrace.engines.spark.shuffle.join_task import Joining
+    from headrace.engines.spark.shuffle.join_task import JoinElements
 
 SCHEMA = "task bigint, number bigint, key binary, line binary"
 GROUPED = "task bigint, number bigint, place bigint, text binary, failure binary"
@@ -32,10 +31,10 @@ Keep: TypeAlias = Literal["first", "last"]
 
 
 def sorted_lines(frame: DataFrame, bounds: Sequence[bytes]) -> DataFrame:
-    """Return a keyed frame in the order of its keys, those of one key as they came.
+    """Return a keyed frame in the order of its keys; rows with one key stay in input order.
 
-    The partitions, one more than there are `bounds`, are in that order too. What good
-    bounds are is found by `headrace.engines.spark.shuffle.key_sample`.
+    The partitions, one more than there are `bounds`, are in that order too.
+    `headrace.engines.spark.shuffle.key_sample` finds good bounds.
     """
     part = _part_of_key(F.col("key"), bounds)
     divided = frame.repartitionById(len(bounds) + 1, part)
@@ -45,58 +44,63 @@ def sorted_lines(frame: DataFrame, bounds: Sequence[bytes]) -> DataFrame:
 def first_of_each_key(
     frame: DataFrame, buckets: int, *, tasks: int, keep: Keep = "first"
 ) -> DataFrame:
-    """Return a keyed frame with the first, or the last, row of each key, as they came.
+    """Return a keyed frame with the first, or the last, row of each key, in input order.
 
-    `tasks` is how many tasks the input had. The rows are in `buckets` partitions, each
-    with those of a run of tasks.
+    `tasks` is how many tasks the input had. Each of the `buckets` partitions has the rows of
+    a run of tasks.
     """
     firsts = _ranked(frame, buckets, keep).where(F.col("rank") == 1).drop("rank")
-    return as_they_came(firsts, buckets, "task", "number", tasks=tasks)
+    return in_input_order(firsts, buckets, "task", "number", tasks=tasks)
 
 
 def marked_firsts(
     frame: DataFrame, buckets: int, *, tasks: int, keep: Keep = "first"
 ) -> DataFrame:
-    """Return the same as `first_of_each_key`, but all rows, the others without their line."""
+    """Return all rows; those that `first_of_each_key` leaves out have no line."""
     line = F.when(F.col("rank") == 1, F.col("line"))
     marked = _ranked(frame, buckets, keep).select("task", "number", line.alias("line"))
-    return as_they_came(marked, buckets, "task", "number", tasks=tasks)
+    return in_input_order(marked, buckets, "task", "number", tasks=tasks)
 
 
 def _ranked(frame: DataFrame, buckets: int, keep: Keep) -> DataFrame:
-    """Return a keyed frame with the `rank` of each row among those of its key."""
+    """Return a keyed frame with the `rank` of each row among the rows of its key."""
     place = [F.col("task"), F.col("number")]
-    wanted = place if keep == "first" else [column.desc() for column in place]
-    rank = F.row_number().over(Window.partitionBy("key").orderBy(*wanted))
+    order = place if keep == "first" else [column.desc() for column in place]
+    rank = F.row_number().over(Window.partitionBy("key").orderBy(*order))
     return frame.repartition(buckets, "key").withColumn("rank", rank)
 
 
 def joined_lines(
-    left: DataFrame, right: DataFrame, joining: Joining, buckets: int, *, tasks: int
+    left: DataFrame,
+    right: DataFrame,
+    joining: JoinElements,
+    buckets: int,
+    *,
+    tasks: int,
 ) -> DataFrame:
-    """Return what a join makes of the rows of two keyed frames, as the left ones came.
+    """Return the joined lines of two keyed frames, in the order of the left rows.
 
-    The columns are those of `Joining.schema`, in `buckets` partitions, each with the rows of
-    a run of the left side's `tasks`. No task holds more than a batch of both sides and the
-    right rows of one key, which come as they came.
+    The columns are those of `JoinElements.schema`. Each of the `buckets` partitions has the rows
+    of a run of the left side's `tasks`. A task holds at most a batch of both sides and the right
+    rows of one key, which stay in input order.
     """
     sides = left.select(F.lit(1).alias("side"), "*").unionByName(
         right.where(F.length("key") > 0).select(F.lit(0).alias("side"), "*"),
         allowMissingColumns=True,
     )
-    # What finds nothing need not be together.
+    # Rows that join with nothing need not be together.
     alone = F.when(F.length("key") == 0, F.col("task"))
     divided = sides.repartition(buckets, "key", alone)
     divided = divided.sortWithinPartitions("key", "side", "task", "number")
     joined = divided.mapInArrow(joining, joining.schema)
-    return as_they_came(joined, buckets, "task", "number", "place", tasks=tasks)
+    return in_input_order(joined, buckets, "task", "number", "place", tasks=tasks)
 
 
 def grouped_lines(frame: DataFrame, grouping: MapInArrow, buckets: int) -> DataFrame:
-    """Return what is made of the rows of each key, as the first rows of keys came.
+    """Return the groups of rows with one key, in the order of the first rows of the keys.
 
-    `grouping` gets them in their order, and gives columns `GROUPED`, of which each row is
-    small. What has a failure comes before all else.
+    `grouping` receives the rows of each key in input order, and returns the columns `GROUPED`,
+    in small rows. Rows with a failure come first.
     """
     divided = frame.repartition(buckets, "key")
     divided = divided.sortWithinPartitions("key", "task", "number")
@@ -106,14 +110,14 @@ def grouped_lines(frame: DataFrame, grouping: MapInArrow, buckets: int) -> DataF
     return made.repartitionByRange(buckets, *order).sortWithinPartitions(*order)
 
 
-def as_they_came(frame: DataFrame, parts: int, *place: str, tasks: int) -> DataFrame:
-    """Return rows in the order of the input, in partitions by runs of its `tasks`."""
+def in_input_order(frame: DataFrame, parts: int, *place: str, tasks: int) -> DataFrame:
+    """Return rows in input order, in partitions by runs of its `tasks`."""
     part = F.floor(F.col("task") * parts / max(tasks, 1)).cast("int")
     return frame.repartitionById(parts, part).sortWithinPartitions(*place)
 
 
 def _part_of_key(key: Column, bounds: Sequence[bytes], before: int = 0) -> Column:
-    """Return how many bounds a key is not below, found as in a sorted list."""
+    """Return how many bounds are not above a key, by binary search."""
     if not bounds:
         return F.lit(before)
     middle = len(bounds) // 2

@@ -1,7 +1,7 @@
-"""What a task does for groups: it gets elements sorted by their keys, each a group's name.
+"""Groups of elements behind a shuffle that sorts them by key; the key is the group's name.
 
-A group has the place of its first element. It is passed on in pieces as it comes, unless
-something is asked of it: then it is held, and nothing else is.
+A group has the place of its first element. It is passed on in pieces as its elements come,
+unless the query maps groups: then a task holds one whole group at a time.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from headrace.physical.query_plan import whole_row
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from headrace.engines.spark.query.task import TaskQuery
+    from headrace.engines.spark.query.task_query import TaskQuery
     from headrace.physical.query_plan import GroupPlan
 
 _CHECKED_TOGETHER = 64
-"""So many elements are checked at once: few enough to be held beside the group."""
+"""The number of elements whose keys are checked together."""
 
 _PIECE_BYTES = 4096
-"""A piece ends when it has so much: not so large that few make a partition large."""
+"""A piece ends at this size, so that the sample by which Spark divides pieces is fair."""
 
 
 class Member(NamedTuple):
@@ -39,10 +39,10 @@ class Member(NamedTuple):
 
 
 class Piece(NamedTuple):
-    """A part of what a group gives, with the place of the group and its own in that.
+    """A part of the text of a group: the place of the group, and its own place in that.
 
     The first piece of an entry of an object begins with a comma. A group that fails has one
-    piece: the error.
+    piece, the error.
     """
 
     task: int
@@ -52,8 +52,8 @@ class Piece(NamedTuple):
     failure: HeadraceError | None = None
 
 
-class Grouping:
-    """Makes groups of elements that come sorted by key and place."""
+class GroupMaker:
+    """Makes groups of elements that are sorted by key and place."""
 
     def __init__(self, query: TaskQuery, plan: GroupPlan) -> None:
         self._plan = plan
@@ -64,7 +64,7 @@ class Grouping:
         )
 
     def pieces(self, members: Iterable[Member]) -> Iterator[Piece]:
-        """Yield all that the groups give."""
+        """Yield the pieces of all groups."""
         for _key, group in groupby(members, key=itemgetter(2)):
             yield from self._group(group)
 
@@ -80,7 +80,7 @@ class Grouping:
             yield Piece(first.task, first.number, 0, b"", error)
 
     def _checked(self, first: bytes, rest: Iterator[bytes]) -> Iterator[bytes]:
-        """Yield elements of a group, some at a time, if their keys are of its kind."""
+        """Yield elements of a group; raise if the type of a key differs from that of the first."""
         check = self._plan.check
         while some := list(islice(rest, _CHECKED_TOGETHER)):
             document = b"[%s]" % b",".join([first, *some])
@@ -109,12 +109,12 @@ class Grouping:
 
 
 def _all(name: bytes, first: bytes, rest: Iterator[bytes]) -> Iterator[bytes]:
-    """Yield an entry of an object, whose value has all elements."""
+    """Yield the entry of a group, whose value is the array of all elements."""
     held, size = [b",%s:[%s" % (name, first)], len(first)
     for line in rest:
         if size >= _PIECE_BYTES:
             yield b",".join(held)
-            # What comes next begins with a comma.
+            # The next piece begins with a comma.
             held, size = [b""], 0
         held.append(line)
         size += len(line)
@@ -122,7 +122,7 @@ def _all(name: bytes, first: bytes, rest: Iterator[bytes]) -> Iterator[bytes]:
 
 
 def _last(name: bytes, first: bytes, rest: Iterator[bytes]) -> Iterator[bytes]:
-    """Yield an entry of an object, whose value is the last element."""
+    """Yield the entry of a group, whose value is the last element."""
     last = first
     for line in rest:
         last = line

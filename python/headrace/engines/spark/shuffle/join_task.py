@@ -1,7 +1,7 @@
-"""What a task does for a join: it gets the rows of both sides, sorted by their keys.
+"""Merge join in a task: the rows of both sides come sorted by key.
 
-Of one key, all right rows come before the left ones. So whatever a left row is joined with
-has come by then, and only the right rows of the last key are needed once a batch is done.
+Of one key, all right rows come before the left rows. So the right rows of a left row have
+come by then, and after a batch only the right rows of its last key are kept.
 """
 
 from __future__ import annotations
@@ -30,20 +30,19 @@ if TYPE_CHECKING:
 
     from headrace.kernel.programs import JoinTable, Sources
 
-_AT_ONCE = 256 << 20
-"""How many bytes of right rows are joined at once, if each left row finds all of them."""
+_BATCH_BYTES = 256 << 20
+"""Bytes of right rows in one batch of the result, if each left row joins with all of them."""
 
 
 @dataclass(frozen=True)
-class Joining(Task):
-    """The function that tasks run, over the columns `side` (0 is right) and those of a keyed frame.
+class JoinElements(Task):
+    """Joins rows of two keyed frames; the column `side` is 0 for right rows.
 
-    It gives the lines that each left row becomes, in the order of their `place`; for a row
-    that cannot be joined, null and the `reason`. `key` and `right_key` are codes of programs,
-    `known` what they have by number. The right rows of one key may take `max_memory` bytes.
-    `columns` are those that tell left rows apart, all of them numbers. What is joined goes
-    through stages whose codes are `then`. With `marks`, a left row that becomes no line has
-    one that is null.
+    Returns the lines of each left row, in the order of their `place`; for a row that cannot be
+    joined, null and the `reason`. `key` and `right_key` are codes of programs, `known` the
+    results of subqueries that they read. The right rows of one key may take `max_memory` bytes.
+    `columns`, all numbers, identify left rows. Joined elements go through stages whose codes
+    are `then`. With `marks`, a left row without lines has one that is null.
     """
 
     kind: str
@@ -59,7 +58,7 @@ class Joining(Task):
 
     @property
     def schema(self) -> str:
-        """What comes out, as Spark spells it."""
+        """The schema of the result, in Spark SQL."""
         return made_schema(self.columns)
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -70,18 +69,18 @@ class Joining(Task):
         for batch in batches:
             is_right = pc.equal(batch.column("side"), 0)
             rows = pa.Table.from_batches([batch])
-            came = rows.filter(is_right).select(["key", "line"])
-            rights = pa.concat_tables([rights, came])
+            new = rows.filter(is_right).select(["key", "line"])
+            rights = pa.concat_tables([rights, new])
             lefts = rows.filter(pc.invert(is_right))
             if lefts.num_rows:
                 table = self._table(rights["line"].to_pylist())
-                step = max(_AT_ONCE // max(rights.nbytes, 1), 1)
+                step = max(_BATCH_BYTES // max(rights.nbytes, 1), 1)
                 for start in range(0, lefts.num_rows, step):
                     yield self._joined(lefts.slice(start, step), table)
             rights = self._still_needed(rights, batch)
 
     def _still_needed(self, rights: pa.Table, batch: pa.RecordBatch) -> pa.Table:
-        """Return the right rows that rows of the next batch may be joined with."""
+        """Return the right rows that the next batch may need: those of the last key."""
         if not batch.num_rows:
             return rights
         last = batch.column("key")[-1]

@@ -1,4 +1,4 @@
-"""What the core says of elements with keys, as columns of Arrow."""
+"""Arrow columns of elements with keys, which the core returns as buffers."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ def keyed_columns(task: int, before: int, keyed: KeyedElements) -> dict[str, pa.
 
 
 def integers(buffer: bytes, count: int) -> pa.Array:
-    """Return 32-bit integers of the core as Arrow has them."""
+    """Return 32-bit integers of the core as an Arrow array."""
     return pa.Array.from_buffers(pa.int32(), count, [None, pa.py_buffer(buffer)])
 
 
 def texts(texts: Texts, count: int) -> pa.Array:
-    """Return texts of the core as Arrow has them."""
+    """Return texts of the core as an Arrow array."""
     buffers = [None, pa.py_buffer(texts.ends), pa.py_buffer(texts.data)]
     return pa.Array.from_buffers(pa.binary(), count, buffers)

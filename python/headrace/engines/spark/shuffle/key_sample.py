@@ -1,4 +1,4 @@
-"""Some of many keys, always the same ones, and what divides all of them into equal parts."""
+"""Deterministic samples of keys, and the bounds that divide keys into equal parts."""
 
 from __future__ import annotations
 
@@ -11,28 +11,28 @@ if TYPE_CHECKING:
     from headrace.kernel.sort_keys import KeyedElements
 
 BOUND_BYTES = 256
-"""So much of a key is enough to divide by: a bound need not be a key."""
+"""Length of a bound: a prefix of a key divides keys as well."""
 
 _MOST = 200
-"""How many keys of a fragment are sampled at most."""
+"""The most keys in the sample of a fragment."""
 
 
 class KeySample(NamedTuple):
-    """The beginnings of some keys: of `every` so many the first. `every` is a power of 2."""
+    """Prefixes of each `every`-th key; `every` is a power of 2."""
 
     every: int
     keys: list[bytes]
 
 
-class Sampling:
-    """Takes a sample of keys that come one after the other."""
+class KeySampler:
+    """Samples keys that come in batches."""
 
     def __init__(self) -> None:
         self._every, self._seen = 1, 0
         self._keys: list[bytes] = []
 
     def add(self, elements: KeyedElements) -> None:
-        """Look at the keys of further elements."""
+        """Sample the keys of further elements."""
         ends, data = elements.keys
         for at in range(-self._seen % self._every, elements.length, self._every):
             start, end = struct.unpack_from("<2i", ends, 4 * at)
@@ -41,13 +41,13 @@ class Sampling:
         while len(self._keys) > _MOST:
             self._every, self._keys = 2 * self._every, self._keys[::2]
 
-    def taken(self) -> KeySample:
+    def sample(self) -> KeySample:
         """Return the sample so far."""
         return KeySample(self._every, self._keys)
 
 
 def merged(samples: Sequence[KeySample]) -> list[bytes]:
-    """Return a sample of all keys that several samples are of, each key for as many.
+    """Return one sample of the keys of several samples, at the same rate for all.
 
     >>> merged([KeySample(1, [b"a", b"b", b"c"]), KeySample(2, [b"d", b"e"])])
     [b'a', b'c', b'd', b'e']
@@ -57,7 +57,7 @@ def merged(samples: Sequence[KeySample]) -> list[bytes]:
 
 
 def bounds(keys: Iterable[bytes], parts: int) -> list[bytes]:
-    """Return what divides keys like these into `parts` of about equal size, or fewer.
+    """Return bounds that divide keys like these into `parts` of about equal size, or fewer.
 
     The first part has the keys below the first bound, the last those from the last one on.
 

@@ -1,8 +1,8 @@
-"""Passes that move rows: lines of files to parts of a set, sorted, deduped or joined.
+"""Pipeline passes that move rows: sort, dedupe and join lines of files into parts of a set.
 
-Tasks give the lines keys, Spark's shuffles bring them where they belong, and other tasks
-put them aside as parts, one for each partition. A row that is left out goes all the way
-without its line, so that whoever writes has seen every row there is and counts them all.
+Tasks give the lines keys, a shuffle moves them, and other tasks write each partition as
+staged parts. A row that is left out is moved without its line, so that the writing tasks count
+every row.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from headrace.engines.rows.fragment import rows_of
 from headrace.engines.rows.partition_key import PathKeys
 from headrace.engines.spark.shuffle import frames, key_sample
 from headrace.engines.spark.shuffle.key_columns import keyed_columns
-from headrace.engines.spark.shuffle.key_sample import Sampling
+from headrace.engines.spark.shuffle.key_sample import KeySampler
 from headrace.engines.spark.sink.arrow_to_json import json_lines
 from headrace.engines.spark.tasks.run import (
     SCHEMA,
@@ -39,25 +39,25 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from headrace.engines.spark.shuffle.frames import Keep
-    from headrace.engines.spark.shuffle.join_task import Joining
+    from headrace.engines.spark.shuffle.join_task import JoinElements
     from headrace.engines.spark.shuffle.key_sample import KeySample
     from headrace.kernel.sort_keys import KeyedElements
     from headrace.physical.fragment import Fragment
     from headrace.store.shards.job.job import Job
     from headrace.store.shards.metadata import Part
 
-Tell: TypeAlias = "Callable[[int, int], object] | None"
+OnTasks: TypeAlias = "Callable[[int, int], object] | None"
 
 _MOVED = ("task", "number", "line", "reason")
 
 
 @dataclass(frozen=True, slots=True)
-class Keyed:
-    """Rows with keys, as plain data; `key` is the code of a program about each row.
+class KeyedInput:
+    """Files whose rows get keys, as plain data; `key` is the code of a program over a row.
 
-    With `joins`, a key that a join finds nothing by, such as null, is empty. The rows of
-    the first `known` tasks have no line: they are there already. If there are any in
-    `falling`, `key` gives an array of so many keys.
+    With `joins`, a key that joins with nothing, such as null, is empty. The rows of the first
+    `known` tasks are in the set already, and are moved without a line. With `falling`, the sort
+    directions, `key` returns an array of as many keys.
     """
 
     fragments: tuple[tuple[Fragment, ...], ...]
@@ -69,17 +69,17 @@ class Keyed:
 
 
 @dataclass(frozen=True, slots=True)
-class Moving:
-    """Rows that are to be moved to about so many parts of the set of a job."""
+class Move:
+    """Rows to move, and about how many parts of the set of `job` to make."""
 
-    rows: Keyed
+    rows: KeyedInput
     job: Job
     parts: int
 
 
 @dataclass(frozen=True, slots=True)
-class MovedDone:
-    """What a task has put aside: of rows that came to it, those that have lines, and these."""
+class MoveResult:
+    """The staged parts of a task: rows `read`, rows `kept` with lines, and `written` lines."""
 
     parts: tuple[Part, ...]
     read: int
@@ -87,32 +87,36 @@ class MovedDone:
     written: int
 
 
-def sort(spark: SparkSession, moving: Moving, tell: Tell = None) -> list[MovedDone]:
-    """Put rows in the order of their keys, equal ones as they came."""
-    samples = run_each(spark, Sampled(moving.rows), len(moving.rows.fragments), tell)
+def sort(
+    spark: SparkSession, moving: Move, on_tasks: OnTasks = None
+) -> list[MoveResult]:
+    """Sort rows by their keys; rows with one key stay in input order."""
+    samples = run_each(
+        spark, SampleKeys(moving.rows), len(moving.rows.fragments), on_tasks
+    )
     bounds = key_sample.bounds(key_sample.merged(samples), moving.parts)
     keyed = _keyed(spark, moving.rows)
     moved = frames.sorted_lines(keyed, bounds)
-    return _written(spark, moved, moving, len(bounds) + 1, tell)
+    return _written(spark, moved, moving, len(bounds) + 1, on_tasks)
 
 
 def dedupe(
-    spark: SparkSession, moving: Moving, *, keep: Keep, tell: Tell = None
-) -> list[MovedDone]:
-    """Leave one row of each key, as they came."""
+    spark: SparkSession, moving: Move, *, keep: Keep, on_tasks: OnTasks = None
+) -> list[MoveResult]:
+    """Leave one row of each key, in input order."""
     keyed, tasks = _keyed(spark, moving.rows), len(moving.rows.fragments)
     marked = frames.marked_firsts(keyed, moving.parts, tasks=tasks, keep=keep)
-    return _written(spark, marked, moving, moving.parts, tell)
+    return _written(spark, marked, moving, moving.parts, on_tasks)
 
 
 def join(
     spark: SparkSession,
-    moving: Moving,
-    right: Keyed,
-    joining: Joining,
-    tell: Tell = None,
-) -> list[MovedDone]:
-    """Join rows with those of another source, as they came."""
+    moving: Move,
+    right: KeyedInput,
+    joining: JoinElements,
+    on_tasks: OnTasks = None,
+) -> list[MoveResult]:
+    """Join rows with those of another source, in the order of the left rows."""
     joined = frames.joined_lines(
         _keyed(spark, moving.rows),
         _keyed(spark, right),
@@ -120,24 +124,24 @@ def join(
         moving.parts,
         tasks=len(moving.rows.fragments),
     )
-    return _written(spark, joined, moving, moving.parts, tell)
+    return _written(spark, joined, moving, moving.parts, on_tasks)
 
 
-def _keyed(spark: SparkSession, rows: Keyed) -> DataFrame:
+def _keyed(spark: SparkSession, rows: KeyedInput) -> DataFrame:
     tasks = numbered(spark, len(rows.fragments))
     return tasks.mapInArrow(KeyLines(rows), frames.SCHEMA)
 
 
 def _written(
-    spark: SparkSession, moved: DataFrame, moving: Moving, parts: int, tell: Tell
-) -> list[MovedDone]:
+    spark: SparkSession, moved: DataFrame, moving: Move, parts: int, on_tasks: OnTasks
+) -> list[MoveResult]:
     writing = WriteParts(moving.job, moving.rows.known)
     wanted = [name for name in _MOVED if name in moved.columns]
     frame = moved.select(*wanted).mapInArrow(writing, SCHEMA)
-    return results_of(spark, frame, parts, tell)
+    return results_of(spark, frame, parts, on_tasks)
 
 
-def keyed_rows(keyed: Keyed, task: int) -> Iterator[KeyedElements]:
+def keyed_rows(keyed: KeyedInput, task: int) -> Iterator[KeyedElements]:
     """Yield the rows of a task with their keys."""
     keys = KeyedRows(keyed.key, falling=keyed.falling, joins=keyed.joins)
     for fragment in keyed.fragments[task]:
@@ -154,24 +158,24 @@ def keyed_rows(keyed: Keyed, task: int) -> Iterator[KeyedElements]:
 
 
 @dataclass(frozen=True, slots=True)
-class Sampled:
-    """Tasks that give some of the keys."""
+class SampleKeys:
+    """Returns a sample of the keys of each task; for `run_each`."""
 
-    rows: Keyed
+    rows: KeyedInput
 
     def __call__(self, task: int) -> KeySample:
-        """Do one of them."""
-        sampling = Sampling()
+        """Return the sample of one task."""
+        sampling = KeySampler()
         for keyed in keyed_rows(self.rows, task):
             sampling.add(keyed)
-        return sampling.taken()
+        return sampling.sample()
 
 
 @dataclass(frozen=True)
 class KeyLines(NumberedTask):
     """Gives the lines of each task their keys."""
 
-    rows: Keyed
+    rows: KeyedInput
 
     def run(self, task: int) -> Iterator[pa.RecordBatch]:
         """Yield the keyed lines of one task."""
@@ -199,7 +203,7 @@ class WriteParts(Task):
         task = TaskContext.get().partitionId()
         yield answered(task, lambda: self._write(task, batches))
 
-    def _write(self, task: int, batches: Iterator[pa.RecordBatch]) -> MovedDone:
+    def _write(self, task: int, batches: Iterator[pa.RecordBatch]) -> MoveResult:
         path = self.job.partition_by
         keys = None if path is None else PathKeys(path, MAX_DEPTH)
         read, kept = _Rows(), _Rows()
@@ -217,18 +221,18 @@ class WriteParts(Task):
                 ):
                     written.write_lines(text)
             parts = written.close()
-            return MovedDone(parts, read.count, kept.count, written.records)
+            return MoveResult(parts, read.count, kept.count, written.records)
 
 
 class _Rows:
-    """Counts rows, of which several lines come one after the other."""
+    """Counts rows; the lines of one row come one after the other."""
 
     def __init__(self) -> None:
         self.count = 0
         self._last: tuple[int, int] | None = None
 
     def add(self, batch: pa.RecordBatch) -> None:
-        """Count the rows of a batch that are not the last of the one before."""
+        """Count the rows of a batch, except a first row that ended the batch before."""
         if not batch.num_rows:
             return
         tasks, numbers = batch["task"], batch["number"]
@@ -242,14 +246,14 @@ class _Rows:
 
 
 def _has_line(batch: pa.RecordBatch) -> pa.BooleanArray:
-    """Return which rows are to be written: of a join, null is no answer, as elsewhere."""
+    """Return which rows are written; in a join, null is no answer, as in a query."""
     if "reason" in batch.schema.names:
         return pc.not_equal(batch["line"], pa.scalar(b"null", pa.binary()))
     return pc.is_valid(batch["line"])
 
 
 def _refuse_failed(batch: pa.RecordBatch) -> None:
-    """Raise if rows could not be joined: they were checked, so it is the other side."""
+    """Raise if rows could not be joined: left rows were checked, so the right side is wrong."""
     if "reason" in batch.schema.names:
         for reason in batch["reason"].drop_null():
             raise UsageError(f"a row cannot be joined: {reason.as_py()}")

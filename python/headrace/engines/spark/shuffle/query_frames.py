@@ -1,7 +1,7 @@
-"""Queries whose elements are shuffled: what tasks do before and after.
+"""Shuffles of query elements: tasks before a shuffle and behind it.
 
-Before, they give elements with their keys, afterwards they put what came together into
-chunks, as the driver takes them.
+Before it, tasks make elements with keys; behind it, they put elements into chunks for the
+driver.
 """
 
 from __future__ import annotations
@@ -16,16 +16,15 @@ from uuid import uuid4
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from headrace.engines.spark.query.task import (
-    CHUNK_BYTES,
+from headrace.engines.spark.query.task import CHUNK_BYTES, TaskRun
+from headrace.engines.spark.query.task_query import (
     Chunk,
-    Firsts,
-    Grouped,
-    Joined,
-    Sorting,
-    TaskRun,
+    GroupShuffle,
+    JoinShuffle,
+    SortShuffle,
+    UniqueShuffle,
 )
-from headrace.engines.spark.shuffle.finish_task import Element, Finishing
+from headrace.engines.spark.shuffle.finish_task import ChunkMaker, Element
 from headrace.engines.spark.shuffle.frames import (
     SCHEMA,
     first_of_each_key,
@@ -33,8 +32,8 @@ from headrace.engines.spark.shuffle.frames import (
     joined_lines,
     sorted_lines,
 )
-from headrace.engines.spark.shuffle.group_task import Grouping, Member, Piece
-from headrace.engines.spark.shuffle.join_task import Joining
+from headrace.engines.spark.shuffle.group_task import GroupMaker, Member, Piece
+from headrace.engines.spark.shuffle.join_task import JoinElements
 from headrace.engines.spark.shuffle.key_columns import integers, keyed_columns
 from headrace.engines.spark.shuffle.stage_task import PassStages
 from headrace.engines.spark.tasks.run import numbered
@@ -48,7 +47,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, SparkSession
 
-    from headrace.engines.spark.query.task import TaskQuery
+    from headrace.engines.spark.query.task_query import TaskQuery
     from headrace.kernel.sort_keys import KeyedElements
     from headrace.physical.fragment import Fragment
     from headrace.physical.query_plan import GroupPlan, StreamPlan
@@ -74,26 +73,26 @@ _ARROW_CHUNKS = pa.schema([("task", "int64"), ("chunk", "binary")])
 def shuffled(
     spark: SparkSession, query: TaskQuery, tasks: Sequence[Sequence[Fragment]]
 ) -> DataFrame:
-    """Return the chunks that a shuffle gives, in its order."""
+    """Return the frame of the chunks of a shuffle, in their order."""
     keyed = numbered(spark, len(tasks)).mapInArrow(KeyElements(query, tasks), _KEYED)
     match query.shuffle:
-        case Sorting(bounds):
+        case SortShuffle(bounds):
             lines = keyed.select("task", "number", "key", "line")
             ordered = sorted_lines(lines, bounds)
             return ordered.select("line").mapInArrow(chunks_of_lines, _CHUNKS)
-        case Firsts(buckets, behind):
+        case UniqueShuffle(buckets, behind):
             firsts = first_of_each_key(keyed, buckets, tasks=len(tasks))
             if behind is None:
                 return firsts.mapInArrow(chunks_of_rows, _CHUNKS)
             passing = PassStages(_codes(behind), DEEPEST, query.known, _ELEMENT)
-            # They stay where they are.
+            # No element moves to another partition here.
             passed = firsts.mapInArrow(passing, passing.schema)
             return passed.mapInArrow(FinishElements(query, behind), _CHUNKS)
-        case Joined(join, other, other_tasks, buckets, behind):
+        case JoinShuffle(join, other, other_tasks, buckets, behind):
             others = numbered(spark, len(other_tasks)).mapInArrow(
                 KeyElements(other, other_tasks), _KEYED
             )
-            joining = Joining(
+            joining = JoinElements(
                 join.kind,
                 join.key,
                 join.right_key,
@@ -110,7 +109,7 @@ def shuffled(
             if behind is None:
                 return joined.mapInArrow(chunks_of_rows, _CHUNKS)
             return joined.mapInArrow(FinishElements(query, behind), _CHUNKS)
-        case Grouped(plan, buckets):
+        case GroupShuffle(plan, buckets):
             grouping = MakeGroups(query, plan)
             lines = keyed.select("task", "number", "key", "line")
             made = grouped_lines(lines, grouping, buckets)
@@ -120,7 +119,7 @@ def shuffled(
 
 
 def _codes(plan: StreamPlan) -> tuple[bytes, ...]:
-    """Return the programs of stages that are all about each element by itself."""
+    """Return the programs of stages that are all local to an element."""
     plain = [stage for stage in plan.stages if isinstance(stage, PlainStage)]
     return tuple(stage.code for stage in plain if stage.code is not None)
 
@@ -153,7 +152,7 @@ class KeyElements(NumberedTask):
             "offset": pa.Array.from_buffers(pa.int64(), length, offsets),
         }
         placed = pa.record_batch(columns)
-        if self.query.nulls:
+        if self.query.form.nulls:
             return placed
         return placed.filter(pc.not_equal(placed.column("line"), b"null"))
 
@@ -175,7 +174,7 @@ class FinishElements(Task):
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Make chunks of the elements of a partition."""
-        finishing = Finishing(self.query, self.behind)
+        finishing = ChunkMaker(self.query, self.behind)
         names = ("task", *_PLACE, "line", *_FAILURE)
         for batch in batches:
             columns = [batch.column(name).to_pylist() for name in names]
@@ -199,7 +198,7 @@ class MakeGroups(Task):
             for member in map(Member._make, zip(*_lists(batch), strict=True))
         )
         held, size = list[Piece](), 0
-        for piece in Grouping(self.query, self.plan).pieces(members):
+        for piece in GroupMaker(self.query, self.plan).pieces(members):
             held.append(piece)
             size += len(piece.text)
             if len(held) >= _MOST_PIECES or size >= CHUNK_BYTES:
@@ -228,7 +227,7 @@ def _pieces(pieces: Sequence[Piece]) -> pa.RecordBatch:
 
 
 def chunks_of_pieces(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Put what groups give into chunks, in its order, those that fail by themselves."""
+    """Put pieces of groups into chunks, in their order; a failure has its own chunk."""
     for batch in batches:
         lines = b"".join(batch.column("text").to_pylist())
         for failure in batch.column("failure").drop_null().to_pylist():
@@ -238,13 +237,13 @@ def chunks_of_pieces(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBat
 
 
 def chunks_of_rows(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Put elements into chunks that pass them on as rows, each with those of one fragment."""
+    """Put elements into chunks as sifted rows, one chunk for each fragment."""
     for batch in batches:
         columns = [batch.column(name).to_pylist() for name in ("task", *_PLACE, "line")]
         rows = zip(*columns, strict=True)
         for (task, fragment), group in groupby(rows, key=itemgetter(0, 1)):
-            passed_on = [SiftedRow(*row) for _, _, *row in group]
-            yield _chunk(task, Chunk(fragment, 0, passed_on=passed_on))
+            sifted = [SiftedRow(*row) for _, _, *row in group]
+            yield _chunk(task, Chunk(fragment, 0, sifted=sifted))
 
 
 def _chunk(task: int, chunk: Chunk) -> pa.RecordBatch:

@@ -1,7 +1,7 @@
-"""Elements that a shuffle has brought together, on their way through further stages.
+"""Stages behind a shuffle: a task puts its elements through them.
 
-What comes out of the stages keeps the place of the element that it was made of. An element
-that fails on the way becomes nothing but a reason.
+An element that comes out keeps the place of the element that went in. An element that fails
+becomes a row with the reason and no line.
 """
 
 from __future__ import annotations
@@ -39,16 +39,16 @@ _ARROW_MADE = [
 
 
 def made_schema(columns: Sequence[str]) -> str:
-    """Return what `made_lines` gives, as Spark spells it; `columns` are all numbers."""
+    """Return the schema of `made_lines` in Spark SQL; `columns` are all numbers."""
     named = dict.fromkeys(columns, "bigint") | _MADE
     return ", ".join(f"{name} {kind}" for name, kind in named.items())
 
 
 @dataclass(frozen=True)
 class PassStages(Task):
-    """The function that tasks run: elements go through stages whose codes are `stages`.
+    """Puts elements through stages, given by the codes of their programs.
 
-    `columns` are those that tell elements apart, `known` what programs have by number.
+    `columns` identify elements; `known` are the results of subqueries that programs read.
     """
 
     stages: tuple[bytes, ...]
@@ -58,11 +58,11 @@ class PassStages(Task):
 
     @property
     def schema(self) -> str:
-        """What comes out, as Spark spells it."""
+        """The schema of the result, in Spark SQL."""
         return made_schema(self.columns)
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Put the elements of a partition through."""
+        """Put the elements of a partition through the stages."""
         rows = KeyedRows(
             None,
             stages=each_stages(self.stages),
@@ -76,12 +76,12 @@ class PassStages(Task):
 
 
 def each_stages(codes: Sequence[bytes]) -> list[Stage]:
-    """Return stages that are about each element by itself."""
+    """Return stages that are local to an element."""
     return [Stage.plain("each", code, 0) for code in codes]
 
 
 def known_sources(known: tuple[str, ...] | None, max_depth: int) -> Sources | None:
-    """Return what programs have by number."""
+    """Return the results of subqueries, which programs read by number."""
     # An array of rows is one level deeper than they are.
     return None if known is None else Sources(list(known), max_depth + 1)
 
@@ -89,7 +89,7 @@ def known_sources(known: tuple[str, ...] | None, max_depth: int) -> Sources | No
 def made_lines(
     elements: pa.Table, made: KeyedElements, marked: Sequence[int] = ()
 ) -> pa.RecordBatch:
-    """Return what was made of elements, with their columns; `marked` have one null line."""
+    """Return made elements with the columns of their origin; `marked` ones have a null line."""
     refused = made.refused
     positions = pa.concat_arrays(
         [
@@ -114,6 +114,6 @@ def made_lines(
 def _among_nulls(
     before: int, values: Sequence[object], kind: str, after: int
 ) -> pa.Array:
-    """Return a column with so many nulls before and behind some values."""
+    """Return a column of values with nulls before and behind them."""
     nulls = pa.nulls(before, kind), pa.nulls(after, kind)
     return pa.concat_arrays([nulls[0], pa.array(values, kind), nulls[1]])

@@ -1,1 +1,1 @@
-"""Spark jobs of our tasks: run, cancelled, followed, explained when they fail."""
+"""Spark jobs: task functions are run, cancelled and followed; their failures are explained."""

@@ -1,7 +1,7 @@
-"""Rows of a Spark job that ends when nobody waits for them any more.
+"""Cancellation: a Spark job ends when the reader of its rows leaves them.
 
-PySpark waits for Java where Ctrl-C does not reach it in good order, so the rows are
-fetched by a thread of their own.
+PySpark waits for Java where Ctrl-C does not reach it reliably, so another thread fetches the
+rows.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _AHEAD = 4
-"""How many rows are fetched before they are asked for."""
+"""How many rows are fetched ahead of the reader."""
 
-_LOOK_EVERY = 0.1
-"""Seconds until a thread that nobody takes rows from looks whether somebody still will."""
+_POLL_SECONDS = 0.1
+"""Seconds after which a fetching thread that waits checks whether the reader has left."""
 
 
 def cancellable(spark: SparkSession, rows: Callable[[], Iterator[T]]) -> Iterator[T]:
-    """Yield the rows that a job gives; leaving them cancels the job."""
+    """Yield the rows of a job; closing the iterator cancels the job."""
     name = f"headrace-{uuid4().hex}"
     tag, cancel = _tagging(spark)
     fetched: _Fetched[T] = _Fetched()
@@ -38,11 +38,11 @@ def cancellable(spark: SparkSession, rows: Callable[[], Iterator[T]]) -> Iterato
         try:
             tag(name)
             for row in rows():
-                if not fetched.give(row):
+                if not fetched.put(row):
                     return
-            fetched.give(_Ended(None))
+            fetched.put(_Ended(None))
         except BaseException as error:  # noqa: BLE001, it is raised where the rows are taken
-            fetched.give(_Ended(error))
+            fetched.put(_Ended(error))
 
     thread = InheritableThread(target=fetch, session=spark)
     thread.start()
@@ -51,17 +51,17 @@ def cancellable(spark: SparkSession, rows: Callable[[], Iterator[T]]) -> Iterato
     finally:
         fetched.left.set()
         while thread.is_alive():
-            # A job that is not there yet cannot be cancelled, and may come.
+            # A job that has not started yet cannot be cancelled, and may start.
             cancel(name)
-            thread.join(_LOOK_EVERY)
+            thread.join(_POLL_SECONDS)
 
 
 def _tagging(
     spark: SparkSession,
 ) -> tuple[Callable[[str], object], Callable[[str], object]]:
-    """Return what tags the jobs of a thread, and what cancels those with a tag.
+    """Return a function that tags the jobs of this thread, and one that cancels tagged jobs.
 
-    The tags of a session are known only to the thread that set them, but over Connect.
+    Without Spark Connect, `SparkSession.interruptTag` sees only the tags of its own thread.
     """
     if is_remote():
         return spark.addTag, spark.interruptTag
@@ -70,31 +70,31 @@ def _tagging(
 
 
 class _Ended:
-    """There are no further rows; `error` says why, if that is not in order."""
+    """The end of the rows; `error` is None if the job succeeded."""
 
     def __init__(self, error: BaseException | None) -> None:
         self.error = error
 
 
 class _Fetched(Generic[T]):
-    """Rows on their way from one thread to another, until these are `left` alone."""
+    """A queue of rows between two threads, until the reader has `left`."""
 
     def __init__(self) -> None:
         self.left = Event()
         self._queue: Queue[T | _Ended] = Queue(_AHEAD)
 
-    def give(self, row: T | _Ended) -> bool:
-        """Hand a row over; false if nobody takes it any more."""
+    def put(self, row: T | _Ended) -> bool:
+        """Put a row into the queue; false if the reader has left."""
         while not self.left.is_set():
             try:
-                self._queue.put(row, timeout=_LOOK_EVERY)
+                self._queue.put(row, timeout=_POLL_SECONDS)
             except Full:
                 continue
             return True
         return False
 
     def rows(self) -> Iterator[T]:
-        """Yield the rows, or raise what went wrong with them."""
+        """Yield the rows, or raise the error of the job."""
         while not isinstance(row := self._queue.get(), _Ended):
             yield row
         if row.error is not None:

@@ -1,4 +1,4 @@
-"""What Spark says of failed tasks, for people."""
+"""The text of a Spark failure, in one line."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ _MISSING = "the Python of a node (PYSPARK_PYTHON) has no headrace; install it th
 
 
 def in_one_line(error: Exception) -> str:
-    """Return what a failed task said last, or else what Spark says first."""
+    """Return the last message of a failed task, or else the first line of Spark's message."""
     lines = [line for line in str(error).splitlines() if line.strip()]
     traces = [at for at, line in enumerate(lines) if line.startswith("Traceback")]
-    said = (
+    messages = (
         [line for line in lines[traces[-1] + 1 :] if line[0] != " "]
         if traces
         else lines
     )
-    first = said[0] if said else type(error).__name__
+    first = messages[0] if messages else type(error).__name__
     return _MISSING if first.startswith(_NOT_FOUND) else first

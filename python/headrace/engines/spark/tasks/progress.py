@@ -1,4 +1,4 @@
-"""How many tasks of Spark are done, while they run."""
+"""Progress of Spark jobs: the number of done tasks, while they run."""
 
 from __future__ import annotations
 
@@ -15,64 +15,65 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-    Tell: TypeAlias = Callable[[int, int], object]
+    OnTasks: TypeAlias = Callable[[int, int], object]
+    """Called with the numbers of done and of all tasks."""
 
-_LOOK_EVERY = 0.2
-"""Seconds between looks at how many tasks are done."""
+_POLL_SECONDS = 0.2
+"""Seconds between two polls of the status."""
 
 
 @contextmanager
-def telling(spark: SparkSession, tell: Tell | None) -> Iterator[None]:
-    """Call `tell` now and then with how many tasks are done, and how many there are."""
-    if tell is None:
+def reporting_tasks(spark: SparkSession, on_tasks: OnTasks | None) -> Iterator[None]:
+    """Call `on_tasks` now and then, while jobs run."""
+    if on_tasks is None:
         yield
         return
-    with _told(spark, tell) if is_remote() else _looking(spark, tell):
+    with _remote(spark, on_tasks) if is_remote() else _polling(spark, on_tasks):
         yield
 
 
-def _told(spark: SparkSession, tell: Tell) -> AbstractContextManager[None]:
+def _remote(spark: SparkSession, on_tasks: OnTasks) -> AbstractContextManager[None]:
     """Listen to a server of Spark Connect."""
 
-    # Called by keyword, and with stages that are over as well.
-    def hear(stages: Iterable[object] | None, **_others: object) -> None:
-        _tell_of(
+    # Spark passes keywords, and stages that are over, too.
+    def listener(stages: Iterable[object] | None, **_others: object) -> None:
+        _report(
             [
                 (each.num_completed_tasks, each.num_tasks)  # type: ignore[attr-defined]
                 for each in stages or ()
             ],
-            tell,
+            on_tasks,
         )
 
     @contextmanager
     def listening() -> Iterator[None]:
-        spark.registerProgressHandler(hear)
+        spark.registerProgressHandler(listener)
         try:
             yield
         finally:
-            spark.removeProgressHandler(hear)
+            spark.removeProgressHandler(listener)
 
     return listening()
 
 
 @contextmanager
-def _looking(spark: SparkSession, tell: Tell) -> Iterator[None]:
+def _polling(spark: SparkSession, on_tasks: OnTasks) -> Iterator[None]:
     tracker = spark.sparkContext.statusTracker()
     over = Event()
 
-    def look() -> None:
-        while not over.wait(_LOOK_EVERY):
+    def poll() -> None:
+        while not over.wait(_POLL_SECONDS):
             found = map(tracker.getStageInfo, tracker.getActiveStageIds())
-            _tell_of(
+            _report(
                 [
                     (each.numCompletedTasks, each.numTasks)
                     for each in found
                     if each is not None
                 ],
-                tell,
+                on_tasks,
             )
 
-    thread = Thread(target=look, daemon=True)
+    thread = Thread(target=poll, daemon=True)
     thread.start()
     try:
         yield
@@ -81,6 +82,6 @@ def _looking(spark: SparkSession, tell: Tell) -> Iterator[None]:
         thread.join()
 
 
-def _tell_of(stages: list[tuple[int, int]], tell: Tell) -> None:
+def _report(stages: list[tuple[int, int]], on_tasks: OnTasks) -> None:
     if stages:
-        tell(sum(done for done, _tasks in stages), sum(tasks for _, tasks in stages))
+        on_tasks(sum(done for done, _ in stages), sum(tasks for _, tasks in stages))

@@ -1,8 +1,8 @@
-"""Running tasks that are given by their number, and return plain data.
+"""Jobs of numbered tasks, each of which returns one plain value.
 
-Spark may run a task several times, even at the same time; of each number one result comes
-back. An error of ours that would come again is a result too: it ends the job at once, and
-as what it is.
+Spark may run a task several times, even concurrently; one result of each number comes
+back. A `HeadraceError` that would be raised again is a result, too: the job ends without
+retries, and the driver raises that error.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from pyspark.sql import is_remote
 
 from headrace.engines.spark.tasks.cancel import cancellable
 from headrace.engines.spark.tasks.failure_text import in_one_line
-from headrace.engines.spark.tasks.progress import telling
+from headrace.engines.spark.tasks.progress import reporting_tasks
 from headrace.engines.spark.tasks.task import NumberedTask
 from headrace.errors import HeadraceError, SparkFailedError
 
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from pyspark.sql import DataFrame, Row, SparkSession
+
+    from headrace.engines.spark.tasks.progress import OnTasks
 
 T = TypeVar("T")
 
@@ -35,23 +37,20 @@ def run_each(
     spark: SparkSession,
     do: Callable[[int], T],
     count: int,
-    tell: Callable[[int, int], object] | None = None,
+    on_tasks: OnTasks | None = None,
 ) -> list[T]:
-    """Do tasks 0 to `count`, and return their results in that order.
-
-    `tell` is called now and then with how many tasks are done, and how many there are.
-    """
+    """Call `do` with 0 to `count` in as many tasks; return the results in that order."""
     if count == 0:
         return []
     frame = numbered(spark, count).mapInArrow(CallWithNumber(do), SCHEMA)
-    return cast("list[T]", results_of(spark, frame, count, tell))
+    return cast("list[T]", results_of(spark, frame, count, on_tasks))
 
 
 def results_of(
     spark: SparkSession,
     frame: DataFrame,
     count: int,
-    tell: Callable[[int, int], object] | None = None,
+    on_tasks: OnTasks | None = None,
 ) -> list[Any]:
     """Run a frame of results, one for each of `count` tasks; return them in order."""
     found: dict[int, object] = {}
@@ -60,7 +59,7 @@ def results_of(
         yield from frame.collect()
 
     try:
-        with telling(spark, tell):
+        with reporting_tasks(spark, on_tasks):
             for task, result in cancellable(spark, rows):
                 found[task] = pickle.loads(result)
     except Exception as error:
@@ -74,13 +73,13 @@ def results_of(
 
 
 def rows_by_partition(spark: SparkSession, frame: DataFrame) -> Iterator[Row]:
-    """Yield the rows of a frame in order; the driver holds those of one partition.
+    """Yield the rows of a frame in order; the driver holds one partition at a time.
 
-    `DataFrame.toLocalIterator` of PySpark 4.3 keeps all of them in the driver's Java, for as
-    long as that runs.
+    `DataFrame.toLocalIterator` of PySpark 4.3 keeps all rows in the driver's Java until that
+    ends.
     """
     if is_remote():
-        # What a server of Spark Connect sends is held by no Java here.
+        # With Spark Connect there is no Java in this process.
         yield from frame.toLocalIterator()
         return
     rows = frame.rdd
@@ -105,12 +104,12 @@ class CallWithNumber(NumberedTask):
 
 
 def answered(task: int, do: Callable[[], object]) -> pa.RecordBatch:
-    """Do something and return its result, or the error that would come again."""
+    """Return the result of `do`, or the error that would be raised again."""
     result: object
     try:
         result = do()
     except HeadraceError as error:
-        # What the operating system says may be otherwise the next time.
+        # An error of the operating system may not occur the next time.
         if isinstance(error, OSError):
             raise
         result = error

@@ -1,8 +1,8 @@
-"""What Spark has counted of the work that it did for us.
+"""Stage metrics: the time, shuffle and memory that Spark counted for our jobs.
 
-Jobs are given a *tag*; the status that Spark keeps for its web page, whether there is a
-page or not, has the stages of all jobs with that tag. It is asked when the work is done and
-changes nothing of it: whoever cannot be asked, as over Spark Connect, has counted nothing.
+Jobs get a *tag*; the status store, which Spark keeps for its web page even without a page, has
+the stages of all jobs with that tag. It is read when the work is done. Where it cannot be
+read, as over Spark Connect, there are no metrics.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _PATIENCE_MS = 5_000
-"""How long Spark may take to count what it has done."""
+"""How long to wait until Spark has counted the last tasks."""
 
 
 @dataclass(frozen=True, slots=True)
 class SparkStage:
-    """A stage of Spark's, all attempts at it together; times are sums over its tasks."""
+    """A stage, all its attempts together; times are sums over its tasks."""
 
     number: int
     name: str
@@ -37,11 +37,11 @@ class SparkStage:
     spilled_memory_bytes: int
     spilled_disk_bytes: int
     peak_memory_bytes: int
-    """The most that its tasks held together for sorts, joins and the like, outside of Python."""
+    """The peak of execution memory, which tasks hold for sorts and joins outside of Python."""
 
 
 def tag_jobs(spark: SparkSession, tag: str) -> bool:
-    """Give the further jobs of this thread a tag; false if nobody could ask for it."""
+    """Tag the further jobs of this thread; false if their metrics could not be read."""
     from pyspark.sql import is_remote
 
     if is_remote():
@@ -51,7 +51,7 @@ def tag_jobs(spark: SparkSession, tag: str) -> bool:
 
 
 def stages_with(spark: SparkSession, tag: str) -> tuple[SparkStage, ...]:
-    """Return the stages that jobs with this tag ran; its thread no longer gives it to jobs."""
+    """Return the stages of jobs with this tag; later jobs of this thread do not get it."""
     from py4j.protocol import Py4JError
 
     context = spark.sparkContext
@@ -66,7 +66,7 @@ def stages_with(spark: SparkSession, tag: str) -> tuple[SparkStage, ...]:
         }
         found = [_stage(status, number) for number in sorted(numbers)]
     except (Py4JError, AttributeError):
-        # Another Spark has other names for this, or has forgotten old stages.
+        # Another version of Spark has other names, or has dropped old stages.
         return ()
     return tuple(stage for stage in found if stage is not None)
 
@@ -81,7 +81,7 @@ def _stage(status: Any, number: int) -> SparkStage | None:  # noqa: ANN401
     ]
     attempts.append(last)
     if not sum(each.numCompleteTasks() + each.numFailedTasks() for each in attempts):
-        return None  # another job had its result already
+        return None  # skipped: another job had its result already
 
     def total(what: str) -> int:
         return sum(int(getattr(each, what)()) for each in attempts)
@@ -105,6 +105,6 @@ def _stage(status: Any, number: int) -> SparkStage | None:  # noqa: ANN401
 
 
 def _each(several: Any) -> Iterator[int]:  # noqa: ANN401
-    """Yield the elements of a sequence of Scala."""
+    """Yield the elements of a Scala sequence."""
     for at in range(several.size()):
         yield several.apply(at)

@@ -1,4 +1,4 @@
-"""The fragments of files in the order of their rows, and where a chunk of one stands.
+"""Row order: the fragments of files in the order of their rows, and the place of each chunk.
 
 Chunks arrive in that order, whichever task was first. So the number of a row in its file is
 the number of rows in the chunks before it, and a bad row comes behind everything that stands
@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from headrace.engines.query.scan import with_cure
 from headrace.engines.rows.fragment import count_rows_of, rows_of
 from headrace.engines.spark.query.task import TaskRun
 from headrace.engines.spark.source.partitions import absolute, packed
@@ -28,8 +27,8 @@ from headrace.store.rows.row_file import BATCH_BYTES, BATCH_ROWS
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from headrace.engines.spark.query.indexed_rows import FoundRows
-    from headrace.engines.spark.query.task import Chunk, RefusedRow, TaskQuery
+    from headrace.engines.spark.query.indexed_rows import IndexedRows
+    from headrace.engines.spark.query.task_query import Chunk, TaskQuery
     from headrace.errors import HeadraceError
     from headrace.kernel.programs import Refused
     from headrace.store.files.source import Source
@@ -37,27 +36,27 @@ if TYPE_CHECKING:
 
 
 class LinesBefore:
-    """The lines of one file before its fragments, and if asked for how many are blank.
+    """The lines of one file before its fragments, counted from the last fragment on.
 
-    They are asked for in the order of the file, mostly, and counted from the last one on.
+    Callers ask in the order of the file, mostly.
     """
 
     def __init__(self, reading: RowOptions, *, count_blank: bool) -> None:
         self._reading = reading
         self._counts_blank = count_blank
-        self._start, self._passed = 0, Passed(0, 0)
+        self._start, self._lines = 0, Passed(0, 0)
 
     def of(self, fragment: Fragment) -> Passed:
         """Count the lines that begin before a fragment."""
         if fragment.start < self._start:
-            self._start, self._passed = 0, Passed(0, 0)
+            self._start, self._lines = 0, Passed(0, 0)
         between = replace(fragment, start=self._start, end=fragment.start)
         if between.start < between.end:
-            lines, blank = self._passed
+            lines, blank = self._lines
             lines += count_rows_of(between, self._reading.decoding)
             blank += self._blank_in(between) if self._counts_blank else 0
-            self._start, self._passed = fragment.start, Passed(lines, blank)
-        return self._passed
+            self._start, self._lines = fragment.start, Passed(lines, blank)
+        return self._lines
 
     def _blank_in(self, fragment: Fragment) -> int:
         reading = self._reading
@@ -69,20 +68,20 @@ class LinesBefore:
 
 
 MOST_TASKS = 1024
-"""How many tasks run for one job: the next job begins when their answers have been taken."""
+"""The number of tasks of one job; the next job begins when their chunks have been taken."""
 
 _SEEK_BYTES = 1 << 16
-"""To go to a place in a file takes as long as to read so many bytes."""
+"""A seek in a file takes as long as reading this many bytes."""
 
 _NONE = Passed(0, 0)
 
 
 @dataclass(frozen=True, slots=True)
-class Arrived:
-    """A chunk, the fragment it is of, and what says how many rows of the file are `before` that.
+class PlacedChunk:
+    """A chunk with its fragment; `before` counts the rows of the file before that.
 
-    `number` is that of the fragment, in the order of the rows. `is_distrusted`: the file's
-    blocks are not what their table says.
+    `number` is that of the fragment, in the order of the rows. `is_distrusted`: the table of
+    the file does not fit its blocks.
     """
 
     source: Source
@@ -93,7 +92,7 @@ class Arrived:
     is_distrusted: bool = False
 
     def error(self, refused: Refused) -> BadRowError | RowFailedError:
-        """Return what is wrong with a row that has no answer."""
+        """Return the error of a refused row."""
         path, line = self.source.location, self.before() + refused.row + 1
         if refused.column is None:
             return BadRowError(path, line, refused.offset, refused.reason)
@@ -101,30 +100,26 @@ class Arrived:
             path, line, refused.offset, refused.reason, refused.column
         )
 
-    def first_error(self, row: RefusedRow) -> BadRowError | RowFailedError:
-        """Return the error of a row that ends the run."""
-        return with_cure(self.error(row.refused), lambda: row.raw)
-
     def failure(self, error: HeadraceError) -> HeadraceError:
-        """Return what went wrong with the file, by the name that it was given by."""
+        """Return the error of a file with the name that the caller gave the file."""
         path, *facts = error.args
         if path != self.fragment.source.location:
             return error
         return type(error)(self.source.location, *facts)
 
     def place(self, row: int, offset: int, *, reverse: bool) -> tuple[int | None, int]:
-        """Return the line and the byte of something in a row that was passed on."""
+        """Return the line and the byte of an offset in a sifted row."""
         assert not reverse
-        passed_on = self.chunk.passed_on[row]
-        return self.before() + passed_on.position + 1, passed_on.offset + offset
+        sifted = self.chunk.sifted[row]
+        return self.before() + sifted.position + 1, sifted.offset + offset
 
 
 class RowOrder:
     """The fragments of some files, numbered in the order of their rows.
 
-    `partitions` are runs of numbers, each for one task. Of a file of which rows were `found`
-    there are only those that hold them. What was not sent to tasks is known to an index: of a
-    file that has been read, its lines; up to a fragment, they are counted when somebody asks.
+    `partitions` are runs of numbers, one for each task. Of a file with rows that an index
+    `found`, only the fragments that hold these are included. The index knows how many lines
+    the file has; lines up to a fragment are counted when a caller needs them.
     """
 
     def __init__(
@@ -132,7 +127,7 @@ class RowOrder:
         sources: Sequence[Source],
         partition_bytes: int,
         reading: RowOptions,
-        found: Sequence[FoundRows | None] = (),
+        found: Sequence[IndexedRows | None] = (),
     ) -> None:
         self.fragments: list[Fragment] = []
         self._sources, self._reading = sources, reading
@@ -163,7 +158,7 @@ class RowOrder:
     def _all_of(self, source: Source, partition_bytes: int) -> list[Fragment]:
         placed = absolute(source)
         if self._reading.decoding.max_decoded != END:
-            # How long a compressed file is in all is known only to who reads all of it.
+            # Only a reader of the whole file knows its size after decompression.
             placed = replace(placed, blocks=False)
         return fragments(placed, partition_bytes)
 
@@ -174,17 +169,19 @@ class RowOrder:
 
     @property
     def bytes_of_files(self) -> int:
-        """How many bytes the files have, whoever reads them."""
+        """How many bytes the files have."""
         return sum(source.size for source in self._sources)
 
     def fragments_of(self, numbers: Sequence[int]) -> list[Fragment]:
         """Return the fragments that have these numbers."""
         return [self.fragments[number] for number in numbers]
 
-    def arrived(self, query: TaskQuery, number: int, chunk: Chunk) -> Iterator[Arrived]:
-        """Yield a chunk of a fragment with its place, the next in the order of rows.
+    def placed(
+        self, query: TaskQuery, number: int, chunk: Chunk
+    ) -> Iterator[PlacedChunk]:
+        """Yield a chunk of a fragment with its place; chunks come in the order of rows.
 
-        If the blocks of a file are not what their table says, the rest of it is asked here.
+        If the table of a file does not fit its blocks, the rest of the file is read here.
         """
         file, fragment = self._files[number], self.fragments[number]
         if file in self._distrusted:
@@ -196,34 +193,34 @@ class RowOrder:
         lines += chunk.rows
         self._read[file] = Passed(lines, blank + chunk.counts.blank)
         before = partial(self._rows_before, number)
-        arrived = Arrived(self._sources[file], number, fragment, before, chunk)
+        placed = PlacedChunk(self._sources[file], number, fragment, before, chunk)
         unusable = isinstance(chunk.failure, UnusableTableError)
         if not unusable or (self._found[file] is not None and lines):
-            # Of which rows are left, an index that was made by the table says nothing.
-            yield arrived
+            # An index that was made by the table does not know which rows are left.
+            yield placed
             return
         self._found[file] = None
-        yield from self._in_order(query, arrived, first=lines)
+        yield from self._read_in_order(query, placed, first=lines)
 
-    def _in_order(
-        self, query: TaskQuery, arrived: Arrived, first: int
-    ) -> Iterator[Arrived]:
-        """Ask the rows of a file from its row `first` on, whatever the table says."""
-        chunk, source = arrived.chunk, arrived.source
+    def _read_in_order(
+        self, query: TaskQuery, placed: PlacedChunk, first: int
+    ) -> Iterator[PlacedChunk]:
+        """Run a query over the rows of a file from row `first` on, without the file's table."""
+        chunk, source = placed.chunk, placed.source
         assert isinstance(chunk.failure, UnusableTableError)
         self._distrusted.add(self._file)
-        distrusted = replace(arrived, is_distrusted=True)
+        distrusted = replace(placed, is_distrusted=True)
         yield replace(distrusted, chunk=replace(chunk, failure=None))
         source = read_in_order(source, chunk.failure)
         whole = Fragment(source, 0, source.size)
-        for rest in TaskRun(query).ask(whole, 0, first=first):
-            yield Arrived(source, arrived.number, whole, lambda: 0, rest)
+        for rest in TaskRun(query).run_rows(whole, 0, first=first):
+            yield PlacedChunk(source, placed.number, whole, lambda: 0, rest)
 
     def end(self) -> None:
-        """Take note that all has arrived."""
+        """Note that all chunks have arrived."""
         self._ended = True
 
-    # What no task was sent
+    # Lines that no task reads
 
     def _rows_before(self, number: int) -> int:
         """Return how many rows of its file are before a fragment."""
@@ -242,11 +239,11 @@ class RowOrder:
 
     @property
     def counts(self) -> Counts:
-        """What is to be added to the counts of all chunks that have arrived."""
+        """The counts of skipped lines, to be added to those of the chunks that have arrived."""
         return self.counts_before(None if self._ended else self._number)
 
     def counts_before(self, number: int | None) -> Counts:
-        """Return what is to be added to the counts of chunks up to a fragment, or of all."""
+        """Return the counts of lines that were skipped before a fragment, or of all."""
         file = len(self._sources)
         if number is not None:
             file = self._files[number] if number >= 0 else 0
@@ -260,7 +257,7 @@ class RowOrder:
 
 
 def _filtered(lines: Passed, read: Passed) -> Counts:
-    """Count lines of which some were read: an index says that the others do not count."""
+    """Count lines of which some were read: the others have no key of the query."""
     others, blank = lines.lines - read.lines, lines.blank - read.blank
     return Counts(rows=others, filtered=others - blank, blank=blank)
 
@@ -268,7 +265,7 @@ def _filtered(lines: Passed, read: Passed) -> Counts:
 def jobs_of(
     partitions: Sequence[list[int]], *, early: bool
 ) -> Iterator[Sequence[list[int]]]:
-    """Divide partitions among jobs, the first ones small if they may be enough."""
+    """Divide partitions among jobs; the first jobs are small if they may be enough."""
     start, size = 0, 1 if early else MOST_TASKS
     while start < len(partitions):
         yield partitions[start : start + size]

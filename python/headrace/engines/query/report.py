@@ -1,0 +1,160 @@
+"""Run report: counts, errors and progress of one run of a query, readable while it runs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from itertools import chain
+from typing import TYPE_CHECKING, NamedTuple
+
+from headrace.engines.query.options import BadRow, warn_of_memory
+from headrace.engines.rows.foreign_layout import cure
+from headrace.errors import BadRowError, HeadraceError, RowFailedError
+from headrace.kernel.programs import Counts, RowQuery
+from headrace.kernel.tally import FIRST_BAD
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from headrace.engines.query.options import OnError
+    from headrace.engines.query.scan import Rows
+    from headrace.engines.query.skipped import SkippedLines
+    from headrace.kernel.programs import StreamQuery
+    from headrace.kernel.rows import RowBatch
+    from headrace.physical.query_plan import JoinPlan
+
+_WATERMARK = 0.8
+"""The share of the memory limit at which a run warns."""
+
+_SAMPLE_BATCHES = 4
+"""The number of batches of a pipe that are kept for `first_rows`; the first batches are small."""
+
+
+class NamedScan(NamedTuple):
+    """Counts of one scan of a named source.
+
+    With a `join`, no scan was made: a key index counted the right side of that join.
+    """
+
+    name: str
+    read: Counts
+    skipped: Sequence[SkippedLines] = ()
+    join: JoinPlan | None = None
+
+
+@dataclass(slots=True)
+class RunReport:
+    """Counts, errors and progress of one run.
+
+    `read` counts the rows of the main source that programs read, `counts` also the skipped
+    lines. `bad` counts bad rows; `errors` has the first of them, or all with ``collect`` and
+    without `on_bad_row`, which is called with each. `files` are those of the main source;
+    `bytes_by_tasks` is how much of them Spark's tasks have read.
+    """
+
+    on_error: OnError = "abort"
+    warn: Callable[[str], None] = warn_of_memory
+    on_bad_row: Callable[[BadRow], object] | None = None
+    bad: int = 0
+    errors: list[HeadraceError] = field(default_factory=list)
+    read: Counts = field(default_factory=Counts)
+    skipped: Sequence[SkippedLines] = ()
+    named_scans: list[NamedScan] = field(default_factory=list)
+    files: Sequence[Rows] = ()
+    bytes_by_tasks: int = 0
+    _sample: list[RowBatch] = field(default_factory=list)
+    _warned: bool = False
+
+    @property
+    def counts(self) -> Counts:
+        """The counts of the main source."""
+        return _with_skipped(self.read, self.skipped)
+
+    @property
+    def named(self) -> list[tuple[str, Counts]]:
+        """The counts of named sources, one entry for each scan."""
+        return [
+            (scan.name, _with_skipped(scan.read, scan.skipped))
+            for scan in self.named_scans
+        ]
+
+    def bytes_done(self) -> int:
+        """Return how many bytes of the main source were read so far, here or by tasks."""
+        here = sum(file.bytes_read() for file in self.files)
+        return max(here, self.bytes_by_tasks)
+
+    def count(
+        self, source: str | None, read: Counts, skipped: Sequence[SkippedLines] = ()
+    ) -> None:
+        """Record the counts of a scan."""
+        if source is None:
+            self.read, self.skipped = read, list(skipped)
+        else:
+            self.named_scans.append(NamedScan(source, read, skipped))
+
+    def discard_index_counts(self, join: JoinPlan) -> None:
+        """Discard the counts that an index gave for a join: its right side is scanned now."""
+        self.named_scans = [scan for scan in self.named_scans if scan.join != join]
+
+    def keep_sample(self, batch: RowBatch) -> None:
+        """Keep one of the first batches of a pipe, which cannot be read again."""
+        if len(self._sample) < _SAMPLE_BATCHES:
+            self._sample.append(batch)
+
+    def first_rows(self, rows: int) -> Iterator[bytes]:
+        """Yield the first rows of the main source: files are read again, pipes from the sample."""
+        files = (file for file in self.files if not file.source.is_pipe)
+        again = chain.from_iterable(file.batches(0, rows) for file in files)
+        for batch in chain(self._sample, again):
+            if rows <= 0:
+                return
+            yield from filter(None, batch.contents())
+            rows -= len(batch)
+
+    def reject(
+        self,
+        error: Callable[[], BadRowError | RowFailedError],
+        raw: Callable[[], bytes | None],
+        *,
+        again: bool = False,
+    ) -> None:
+        """Raise the error of a bad row, or count and report it, as `on_error` says.
+
+        A row that is read `again` is reported by another scan.
+        """
+        if self.on_error == "abort":
+            raise _with_cure(error(), raw)
+        if again:
+            return
+        self.bad += 1
+        keep = len(self.errors) < FIRST_BAD
+        if self.on_bad_row is None and not keep and self.on_error == "skip":
+            return
+        made = error()
+        if keep or self.on_bad_row is None:
+            self.errors.append(made)
+        if self.on_bad_row is not None:
+            self.on_bad_row(BadRow(made, raw()))
+
+    def watch_memory(self, query: RowQuery | StreamQuery) -> None:
+        """Warn once if a query holds most of the memory that it may."""
+        if self._warned or isinstance(query, RowQuery):
+            return
+        held, most = query.held, query.max_memory
+        if held > _WATERMARK * most:
+            self._warned = True
+            self.warn(
+                f"the query holds {held} of the {most} bytes that --memory allows"
+            )
+
+
+def _with_skipped(read: Counts, skipped: Sequence[SkippedLines]) -> Counts:
+    return sum((lines.counts for lines in skipped), read)
+
+
+def _with_cure(
+    error: BadRowError | RowFailedError, raw: Callable[[], bytes | None]
+) -> BadRowError | RowFailedError:
+    """Add advice to the error of a first line, if the file is not JSON lines."""
+    if isinstance(error, BadRowError) and error.line == 1:
+        error.cure = cure(error.path, raw(), error.reason)
+    return error
