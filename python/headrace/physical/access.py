@@ -91,5 +91,5 @@ def choose_index(estimates: Sequence[IndexEstimate]) -> IndexChoice:
     if not estimates:
         return IndexChoice(None, "all rows are read, there is no key index of that")
     last = estimates[-1]
-    refusal = last.refusal or "it leads to so many rows that a scan is faster"
+    refusal = last.refusal or "it leads to too many rows, so that a scan is faster"
     return IndexChoice(None, f"all rows are read, {last.path} is not used: {refusal}")

@@ -40,25 +40,25 @@ _MOST_REASONS = 1000
 class RowsDone:
     """The result of a task; `rows` are the numbers of rows of its fragments.
 
-    `aside` is the file of rejected rows, if there are any.
+    `rejected` is the file of rejected rows, if there are any.
     """
 
     parts: tuple[Part, ...]
     counts: tuple[StepCounts, ...]
     rows: tuple[int, ...]
-    aside: str | None
+    rejected: str | None
 
 
 @dataclass(frozen=True, slots=True)
 class RowTasks:
-    """The tasks of a pass over rows; they stage rejected rows in the directory `aside`."""
+    """The tasks of a pass over rows; they stage rejected rows in the directory `staging`."""
 
     fragments: tuple[tuple[Fragment, ...], ...]
     steps: tuple[Step, ...]
     reading: RowOptions
     options: QueryOptions
     job: Job
-    aside: Path
+    staging: Path
 
     def __call__(self, task: int) -> RowsDone:
         """Run one task."""
@@ -66,16 +66,18 @@ class RowTasks:
         path = self.job.partition_by
         keys = None if path is None else PathKeys(path, MAX_DEPTH)
         rows = [0] * len(self.fragments[task])
-        aside = _Aside(self.aside / f"{task:08}-{uuid4().hex}.jsonl")
-        with aside, self.job.attempt(task, keys) as written:
+        rejected_file = _RejectedFile(self.staging / f"{task:08}-{uuid4().hex}.jsonl")
+        with rejected_file, self.job.attempt(task, keys) as written:
             for number, fragment in enumerate(self.fragments[task]):
                 for batch in self._batches(fragment):
                     lines, rejected = steps.take(batch)
                     written.write_lines(lines)
-                    aside.add(number, rows[number], fragment, batch, rejected)
+                    rejected_file.add(number, rows[number], fragment, batch, rejected)
                     rows[number] += len(batch)
             parts = written.close()
-            return RowsDone(parts, tuple(steps.counts), tuple(rows), aside.close())
+            return RowsDone(
+                parts, tuple(steps.counts), tuple(rows), rejected_file.close()
+            )
 
     def _begun(self) -> RowSteps:
         """Return the steps of the job; tasks of one process share the tables of joins."""
@@ -95,7 +97,7 @@ class RowTasks:
 _kept: dict[str, RowSteps] = {}
 
 
-class _Aside:
+class _RejectedFile:
     """A file of rejected rows, each with its fragment; created with the first row."""
 
     def __init__(self, path: Path) -> None:
@@ -127,7 +129,7 @@ class _Aside:
         self._writer.close()
         return self._path.name
 
-    def __enter__(self) -> _Aside:
+    def __enter__(self) -> _RejectedFile:
         return self
 
     def __exit__(self, *_error: object) -> None:
@@ -142,7 +144,7 @@ class Numbering:
     `before` has the number of rows of the file before each fragment.
     """
 
-    aside: Path
+    rejected: Path
     before: tuple[int, ...]
     target: Path
 
@@ -160,7 +162,7 @@ class NumberingTasks:
         """
         file = self.files[task]
         reasons: dict[str, int] = {}
-        with file.aside.open("rb") as rows, LineWriter(file.target) as written:
+        with file.rejected.open("rb") as rows, LineWriter(file.target) as written:
             for row in rows:
                 number, kind, facts = cast(
                     "tuple[int, str, dict[str, Any]]", parse(row)

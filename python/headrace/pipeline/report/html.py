@@ -153,7 +153,7 @@ def _spark(passes: Iterable[PassReport]) -> str:
 def _indexes(report: Report) -> str:
     if not report.indexes:
         return ""
-    heads = ["index", "built", "kept", "rows", "passed over", "bytes", "seconds"]
+    heads = ["index", "built", "kept", "rows", "skipped", "bytes", "seconds"]
     rows = [
         [
             escape(each.title),

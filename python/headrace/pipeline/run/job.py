@@ -85,7 +85,7 @@ class PassJob:
         found = context.place.current(one, context.pipeline)
         before = None if found is None else found[1]
         self._id = ledger.job_id(fingerprint, before, inputs, overwrite=overwrite)
-        self._aside = context.place.quarantine / f".aside-{self._id}"
+        self._staging = context.place.quarantine / f".staging-{self._id}"
 
     def run(
         self,
@@ -110,7 +110,7 @@ class PassJob:
         )
         made_here: list[Path] = []
         try:
-            make_directories(self._aside, made_here)
+            make_directories(self._staging, made_here)
             chosen = [(each, sources[each]) for each in self._inputs]
             if one.mover is None:
                 made = self._rows(job, chosen, tell)
@@ -125,7 +125,7 @@ class PassJob:
             made_here.clear()
         finally:
             job.close()
-            system.calls.remove_tree(self._aside)
+            system.calls.remove_tree(self._staging)
             remove_directories(made_here)
         return JobDone(made.record, len(made.parts))
 
@@ -191,7 +191,7 @@ class PassJob:
         asking = QueryOptions(on_error="abort", max_memory=parse_size(pipeline.memory))
         while True:
             cut = split(chosen, size)
-            tasks = RowTasks(cut, steps, reading, asking, job, self._aside)
+            tasks = RowTasks(cut, steps, reading, asking, job, self._staging)
             try:
                 return tasks, session.run_each(tasks, len(cut), tell)
             except UnusableTableError as error:

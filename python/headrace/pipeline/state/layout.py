@@ -147,7 +147,7 @@ class Place:
         }
         needed |= {name + SUFFIX for name in needed}
         for path in _entries(self.quarantine):
-            if path.name.startswith(".aside-"):
+            if path.name.startswith(".staging-"):
                 system.calls.remove_tree(path)
             elif _QUARANTINE_FILE.fullmatch(path.name) and path.name not in needed:
                 system.unlink_if_exists(path)

@@ -34,18 +34,20 @@ def write_down(
     """
     before = _rows_before(tasks, done)
     staged = {
-        task: each.aside for task, each in enumerate(done) if each.aside is not None
+        task: each.rejected
+        for task, each in enumerate(done)
+        if each.rejected is not None
     }
     targets = {task: target(task) for task in staged}
     files = tuple(
-        Numbering(tasks.aside / staged[task], before[task], tasks.aside / path.name)
+        Numbering(tasks.staging / staged[task], before[task], tasks.staging / path.name)
         for task, path in targets.items()
     )
     results = session.run_each(NumberingTasks(files), len(files))
     reasons: Counter[str] = Counter()
     listed = []
     for path, found in zip(targets.values(), results, strict=True):
-        for made in tasks.aside.glob(f"{path.name}*"):
+        for made in tasks.staging.glob(f"{path.name}*"):
             system.calls.rename(made, path.with_name(made.name))
         reasons.update(found)
         listed.append(QuarantineFile(path.name, sum(found.values())))
@@ -55,7 +57,7 @@ def write_down(
 def _rows_before(tasks: RowTasks, done: Sequence[RowsDone]) -> list[tuple[int, ...]]:
     """Return, for the fragments of each task, the number of rows before them in their files."""
     so_far: Counter[str] = Counter()
-    rejected = any(each.aside for each in done)
+    rejected = any(each.rejected for each in done)
     before = []
     for fragments, each in zip(tasks.fragments, done, strict=True):
         of_task = []

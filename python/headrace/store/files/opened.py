@@ -131,18 +131,18 @@ class OpenedFile:
     def _superseded(self) -> File:
         """Open a part of a set that another generation has replaced."""
         location = self.source.path
-        aside = superseded_path(location) if self.source.kind == "file" else None
-        if aside is None:
+        superseded = superseded_path(location) if self.source.kind == "file" else None
+        if superseded is None:
             raise SourceNotFoundError(self.path)
         try:
-            with reading(str(aside)):
-                file = File(aside)
+            with reading(str(superseded)):
+                file = File(superseded)
         except SourceNotFoundError:
             if not is_superseded(location):
                 raise SourceNotFoundError(self.path) from None
             reason = "the set was replaced, and this part of the old one is removed"
             raise SourceChangedError(self.path, 0, reason) from None
-        self.path = str(aside)
+        self.path = str(superseded)
         self.source = replace(self.source, location=self.path, absolute="")
         return file
 

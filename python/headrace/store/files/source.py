@@ -90,7 +90,7 @@ class Readable(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """A segment of a log: the number of lines before it, and of its own.
+    """A segment of a log: the number of lines before it, and in it.
 
     `growing`: a writer may append to it. Bytes after the committed lines may be taken back;
     committed lines never change. `times`: only lines with these times are read; `outside`: it is

@@ -58,9 +58,9 @@ class LocalSet:
         from headrace.store.files.source import expand  # imports this module
 
         path = self.directory / part.path
-        aside = self.names.superseded / part.path
-        if not path.exists() and aside.exists():
-            path = aside
+        superseded = self.names.superseded / part.path
+        if not path.exists() and superseded.exists():
+            path = superseded
         self._refuse_unless_file(path)
         try:
             (source,) = expand(path)

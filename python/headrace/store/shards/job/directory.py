@@ -48,11 +48,11 @@ class TakingGeneration(Generation):
         for part in parts:
             partition = part.partition and naming.partition_name(*part.partition)
             number = numbers[partition] = numbers.get(partition, -1) + 1
-            aside = self._staging / part.path
+            staged = self._staging / part.path
             with self.writing():
                 directory = self.directory(partition)
-                path = directory / naming.part_name(number, naming.suffix(aside.name))
-                _take(aside, path, part.bytes)
+                path = directory / naming.part_name(number, naming.suffix(staged.name))
+                _take(staged, path, part.bytes)
             inside = path.relative_to(self.names.directory).as_posix()
             taken.append(replace(part, path=inside))
         return taken

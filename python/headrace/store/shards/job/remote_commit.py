@@ -83,7 +83,7 @@ class RemoteGeneration:
     def commit(self, metadata: Metadata) -> None:
         """Commit the generation; raises if another job has committed one of this number."""
         if time.monotonic() - self._begun > _QUICK:
-            raise SetLockedError(self._names.text, "somebody")
+            raise SetLockedError(self._names.text, "another process")
         content = encode(metadata)
         failed: HeadraceError | None = None
         for pause in _PAUSES:
