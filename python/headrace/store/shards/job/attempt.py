@@ -11,10 +11,10 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from headrace.errors import HeadraceError, UnwritableError
-from headrace.store.files import system
 from headrace.store.shards import names as naming
 from headrace.store.shards.vacuum import local
 from headrace.store.shards.write.block_table import write_block_table
+from headrace.store.shards.write.parts import part_directory
 from headrace.store.shards.write.parts_writer import PartsWriter
 
 if TYPE_CHECKING:
@@ -64,14 +64,7 @@ class Attempt:
                 "directory is not the same on every machine"
             )
             raise UnwritableError(str(self.root), reason, NOTHING)
-        wanted = (
-            [self.path] if partition is None else [self.path, self.path / partition]
-        )
-        for each in wanted:
-            if each not in self._directories:
-                self._directories.add(each)
-                system.calls.make_directory(each)
-        return wanted[-1]
+        return part_directory(self.path, partition, self._directories)
 
     def keep(self, path: Path, shard: Shard) -> str:
         """Write the block table of a finished part; return the path of the part."""

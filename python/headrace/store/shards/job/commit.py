@@ -31,6 +31,7 @@ from headrace.store.shards.metadata import encode
 from headrace.store.shards.names import SetNames
 from headrace.store.shards.vacuum import local
 from headrace.store.shards.write.block_table import write_block_table
+from headrace.store.shards.write.parts import part_directory
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -120,13 +121,7 @@ class Generation:
     def directory(self, partition: str | None = None) -> Path:
         """Return the directory for parts, or for parts of a partition; create it if needed."""
         parts = self.names.parts(self.number)
-        wanted = [parts] if partition is None else [parts, parts / partition]
-        for each in wanted:
-            if each not in self._directories:
-                # Recorded first: an interrupt must not leave an unrecorded directory.
-                self._directories.add(each)
-                system.calls.make_directory(each)
-        return wanted[-1]
+        return part_directory(parts, partition, self._directories)
 
     def keep(self, path: Path, shard: Shard) -> str:
         """Write the block table of a finished part; return the path of the part."""

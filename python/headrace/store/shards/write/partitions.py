@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from headrace.kernel.rows import RowBatch
     from headrace.store.shards.metadata import Part
     from headrace.store.shards.options import PackOptions
-    from headrace.store.shards.write.parts import Place
+    from headrace.store.shards.write.parts import Destination
 
 _BOM = b"\xef\xbb\xbf"
 _MARKED = "a byte order mark (only a file may begin with one)"
@@ -65,11 +65,13 @@ class _Open:
 class PartitionedFiles:
     """The parts of all partitions of a set."""
 
-    def __init__(self, place: Place, options: PackOptions, keys: Keys) -> None:
+    def __init__(
+        self, destination: Destination, options: PackOptions, keys: Keys
+    ) -> None:
         self.records = 0
         self.blank = 0
         self._has_warned = False
-        self._place = place
+        self._destination = destination
         # Finding the key checks the whole record, and threads for each partition would be too many.
         self._options = replace(options, max_depth=None, threads=1)
         self._keys = keys
@@ -179,7 +181,7 @@ class PartitionedFiles:
         files = self._files.get(name)
         if files is None:
             partition = (self._keys.key, value)
-            files = PartFiles(self._place, self._options, partition)
+            files = PartFiles(self._destination, self._options, partition)
             self._files[name] = files
         one = self._open[name] = _Open(files, [])
         return one

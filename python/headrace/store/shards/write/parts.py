@@ -9,6 +9,7 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Protocol
 
+from headrace.store.files import system
 from headrace.store.files.atomic import NewFile
 from headrace.store.shards.metadata import Part
 from headrace.store.shards.names import part_name, partition_name
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from headrace.store.shards.options import PackOptions
 
 
-class Place(Protocol):
+class Destination(Protocol):
     """The destination of parts: a generation, or the staging directory of an attempt."""
 
     def writing(self, path: Path | None = None) -> AbstractContextManager[None]:
@@ -39,12 +40,23 @@ class Place(Protocol):
         ...
 
 
+def part_directory(parts: Path, partition: str | None, made: set[Path]) -> Path:
+    """Create the directory of parts, or of a partition, unless it is in `made`, and return it."""
+    wanted = [parts] if partition is None else [parts, parts / partition]
+    for each in wanted:
+        if each not in made:
+            # Recorded first: an interrupt must not leave an unrecorded directory.
+            made.add(each)
+            system.calls.make_directory(each)
+    return wanted[-1]
+
+
 class PartFiles:
     """The parts of a set, or of one partition of it."""
 
     def __init__(
         self,
-        place: Place,
+        destination: Destination,
         options: PackOptions,
         partition: tuple[str, str | None] | None = None,
     ) -> None:
@@ -53,7 +65,7 @@ class PartFiles:
         self.bytes_written = 0
         self.logical_bytes = 0
         self.parts: list[Part] = []
-        self._place = place
+        self._destination = destination
         self._options = options
         self._partition = partition
         self._packer: Packer | None = None
@@ -102,7 +114,7 @@ class PartFiles:
     def _append(self, pieces: Sequence[Piece]) -> None:
         for data, shard in pieces:
             file = self._file or self._begin()
-            with self._place.writing(file.path):
+            with self._destination.writing(file.path):
                 before = file.size
                 try:
                     file.append(data)
@@ -115,15 +127,15 @@ class PartFiles:
 
     def _begin(self) -> NewFile:
         name = part_name(len(self.parts), self._options.suffix)
-        with self._place.writing():
+        with self._destination.writing():
             partition = self._partition and partition_name(*self._partition)
-            self._file = NewFile(self._place.directory(partition) / name)
+            self._file = NewFile(self._destination.directory(partition) / name)
         return self._file
 
     def _end(self, path: Path, shard: Shard) -> None:
         self.parts.append(
             Part(
-                path=self._place.keep(path, shard),
+                path=self._destination.keep(path, shard),
                 records=shard.records,
                 bytes=shard.bytes,
                 logical_bytes=shard.logical_bytes,

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from headrace.kernel.rows import RowBatch
     from headrace.store.shards.options import PackOptions
     from headrace.store.shards.write.partitions import Keys
-    from headrace.store.shards.write.parts import Place
+    from headrace.store.shards.write.parts import Destination
 
 T = TypeVar("T")
 
@@ -23,12 +23,14 @@ class PartsWriter(RecordWriter[T]):
 
     _files: PartFiles | PartitionedFiles
 
-    def _write_to(self, place: Place, options: PackOptions, keys: Keys | None) -> None:
+    def _write_to(
+        self, destination: Destination, options: PackOptions, keys: Keys | None
+    ) -> None:
         """Set the destination of the parts; called once, before the first record."""
         if keys is None:
-            self._files = PartFiles(place, options)
+            self._files = PartFiles(destination, options)
         else:
-            self._files = PartitionedFiles(place, options, keys)
+            self._files = PartitionedFiles(destination, options, keys)
 
     @property
     def records(self) -> int:
