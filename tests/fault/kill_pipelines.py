@@ -21,7 +21,7 @@ from headrace.pipeline import Dedupe, Pipeline, Source, Transform, Validate
 from headrace.pipeline.plan.passes import passes
 from headrace.pipeline.run import job as jobs
 from headrace.pipeline.run.session import Session
-from headrace.pipeline.state.layout import Place
+from headrace.pipeline.state.layout import Layout
 
 
 def run_each(_session, do, count, tell=None):
@@ -102,7 +102,7 @@ def killed_after(directory, seconds):
 def check(directory):
     """Whatever happened, what is committed is whole."""
     made = pipeline(directory)
-    place = Place(made)
+    place = Layout(made)
     for one in passes(made):
         found = place.current(one, made)
         if found is None:
@@ -138,7 +138,7 @@ def main(directory, kills, seed):
         if number % 5 == 0:
             report = pipeline(directory).run()
             ids, bad = expected(directory)
-            place = Place(pipeline(directory))
+            place = Layout(pipeline(directory))
             found = headrace.open(place.result).query("id").to_list()
             assert report.adds_up
             assert (sorted(found), report.quarantine.rows) == (sorted(ids), bad)

@@ -15,7 +15,7 @@ from headrace.errors import HeadraceError
 from headrace.pipeline import Pipeline, Source, Transform, Validate
 from headrace.pipeline.plan.passes import passes
 from headrace.pipeline.run.session import Session
-from headrace.pipeline.state.layout import Place
+from headrace.pipeline.state.layout import Layout
 from headrace.store.files import atomic
 from tests.fault.failing_system import ENDS, FailingSystem, can_have, dying
 from tests.fault.power_log import scratch
@@ -56,7 +56,7 @@ def run(directory):
 def ids(directory):
     """Return the ids in the output; what is committed must be whole."""
     made = pipeline(directory)
-    place = Place(made)
+    place = Layout(made)
     (only,) = passes(made)
     found = place.current(only, made)
     if found is None:
@@ -75,7 +75,7 @@ def ids(directory):
 
 def names(directory):
     """Return the names of files; a run that failed may have a report as well."""
-    place = Place(pipeline(directory))
+    place = Layout(pipeline(directory))
     found = [path.relative_to(directory).as_posix() for path in place.root.rglob("*")]
     reports = [name for name in found if name.startswith("out/reports/")]
     assert all(name.endswith((".json", ".html")) for name in reports)

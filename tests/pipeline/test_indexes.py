@@ -8,7 +8,7 @@ import pytest
 import headrace
 from headrace.errors import DuplicateKeyError
 from headrace.pipeline import GraphIndex, KeyIndex, Output, Pipeline, Source
-from headrace.pipeline.state.layout import Place
+from headrace.pipeline.state.layout import Layout
 
 KEY, EDGES = KeyIndex("id"), GraphIndex("id", "to", reverse=True)
 
@@ -27,7 +27,7 @@ def pipeline(tmp_path, rows):
 
 
 def files(pipeline):
-    result = Place(pipeline).result
+    result = Layout(pipeline).result
     return {
         path.relative_to(result).as_posix(): path.read_bytes()
         for path in result.rglob("*")
@@ -45,16 +45,16 @@ def test_each_part_gets_the_index_of_a_local_build(ran, pipeline):
     assert report.changed
     built = files(pipeline)
     assert len(built) == 6
-    result = Place(pipeline).result
+    result = Layout(pipeline).result
     for path in result.rglob("*.jnx*"):
         path.unlink()
     parts = sorted(map(str, result.rglob("part-*.zst")))
     list(headrace.KeyIndex.build_each(parts, "id"))
     list(headrace.GraphIndex.build_each(str(result), "id", None, "to", incoming=True))
     assert files(pipeline) == built
-    facts = json.loads((Place(pipeline).root / "report.json").read_text())
+    facts = json.loads((Layout(pipeline).root / "report.json").read_text())
     assert [each["title"] for each in facts["indexes"]] == ["key id", "edges id, to"]
-    assert "<h2>Indexes</h2>" in (Place(pipeline).root / "report.html").read_text()
+    assert "<h2>Indexes</h2>" in (Layout(pipeline).root / "report.html").read_text()
 
 
 def test_a_part_that_has_an_index_keeps_it(ran, pipeline, rows, tmp_path):
@@ -76,8 +76,8 @@ def test_what_was_removed_or_is_damaged_is_built_again(ran, pipeline):
     pipeline.run()
     before = files(pipeline)
     first, second, *_ = sorted(before)
-    (Place(pipeline).result / first).unlink()
-    (Place(pipeline).result / second).write_bytes(before[second][:-1])
+    (Layout(pipeline).result / first).unlink()
+    (Layout(pipeline).result / second).write_bytes(before[second][:-1])
     assert "1 of 3 parts have none" in pipeline.explain()
     report = pipeline.run()
     assert sum(each.built for each in report.indexes) == 2
@@ -108,21 +108,21 @@ def test_an_index_that_cannot_be_built_leaves_the_rows(ran, pipeline, rows, tmp_
     unique = replace(pipeline, indexes=(KeyIndex("to", unique=True),))
     with pytest.raises(DuplicateKeyError, match="both have the key '0'"):
         unique.run()
-    assert len(headrace.open(Place(pipeline).result)) == 50
+    assert len(headrace.open(Layout(pipeline).result)) == 50
     assert files(pipeline) == {}
     assert counts(pipeline.run()) == [(3, 0, 50), (3, 0, 50)]
 
 
 def test_indexes_go_with_the_parts_they_are_of(ran, pipeline, tmp_path):
     pipeline.run()
-    old = Place(pipeline).result / "rows.parts-00000001"
+    old = Layout(pipeline).result / "rows.parts-00000001"
     left = old / ".part-00000000.jsonl.zst.jnx.tmp-1-0123abcd"
     left.mkdir()
     (left / "0000").touch()
     report = pipeline.run(fresh=True)
     assert counts(report) == [(3, 0, 50), (3, 0, 50)]
     assert len(files(pipeline)) == 12
-    headrace.ShardSet(Place(pipeline).result).vacuum(grace=0.0)
+    headrace.ShardSet(Layout(pipeline).result).vacuum(grace=0.0)
     assert not old.exists()
     assert len(files(pipeline)) == 6
     assert counts(pipeline.run()) == [(0, 3, 0), (0, 3, 0)]

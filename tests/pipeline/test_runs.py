@@ -27,7 +27,7 @@ from headrace.errors import (
 from headrace.pipeline import Join, Output, Pipeline, Source, Transform, Validate
 from headrace.pipeline.plan.passes import passes
 from headrace.pipeline.run.session import Session
-from headrace.pipeline.state.layout import Place
+from headrace.pipeline.state.layout import Layout
 from headrace.store.rows.row_file import RowFile
 from headrace.store.shards.job.job import Job
 
@@ -44,11 +44,11 @@ def pipeline(tmp_path):
 
 
 def result(pipeline):
-    return headrace.open(Place(pipeline).result).query("$").to_list()
+    return headrace.open(Layout(pipeline).result).query("$").to_list()
 
 
 def quarantined(pipeline):
-    place = Place(pipeline).quarantine
+    place = Layout(pipeline).quarantine
     files = sorted(place.glob("*.jsonl.zst"))
     return headrace.open(files).query("$").to_list() if files else []
 
@@ -286,7 +286,7 @@ def test_what_is_not_there_any_more_is_made_again(ran, rows, pipeline, tmp_path,
     rows(tmp_path / "raw/a.jsonl", {"id": 1}, b"bad")
     made = pipeline()
     made.run()
-    place = Place(made)
+    place = Layout(made)
     (part,) = place.result.rglob("part-*.zst")
     if what == "part":
         part.unlink()
@@ -359,13 +359,13 @@ def test_what_a_killed_run_left_is_removed_by_the_next(
     with monkeypatch.context() as killed:
         killed.setattr(Job, "close", lambda _job: None)
         killed.setattr("shutil.rmtree", lambda *_a, **_k: None)
-        killed.setattr(Place, "sweep", lambda *_a: None)
+        killed.setattr(Layout, "sweep", lambda *_a: None)
         killed.setattr(
             Job, "commit", lambda *_a: (_ for _ in ()).throw(KeyboardInterrupt)
         )
         with pytest.raises(KeyboardInterrupt):
             made.run()
-    place = Place(made)
+    place = Layout(made)
     assert len(list(place.quarantine.glob("*.zst"))) == 1
     assert list(place.result.glob(".rows.staging-*"))
     (tmp_path / "raw/a.jsonl").unlink()
@@ -435,7 +435,7 @@ def test_only_some_reasons_are_told_apart(ran, rows, pipeline, tmp_path, monkeyp
     reasons = report.quarantine.reasons
     assert (report.quarantine.rows, sum(reasons.values())) == (200, 200)
     assert (len(reasons), list(reasons)[-1]) == (21, "other reasons")
-    (ledger,) = [Place(made).current(one, made)[1] for one in passes(made)]
+    (ledger,) = [Layout(made).current(one, made)[1] for one in passes(made)]
     assert [len(job.reasons) for job in ledger.jobs] == [21, 21]
 
 
@@ -446,7 +446,7 @@ def test_partitions_codecs_and_sizes_are_those_of_the_output(
     made = pipeline(output=Output(codec="gzip", partition_by="day", max_records=20))
     report = made.run()
     assert (report.result.partitions, report.result.parts) == (2, 6)
-    names = {path.parent.name for path in Place(made).result.rglob("*.jsonl.gz")}
+    names = {path.parent.name for path in Layout(made).result.rglob("*.jsonl.gz")}
     assert names == {"day=0", "day=1"}
     assert sorted(each["id"] for each in result(made)) == list(range(100))
 
@@ -599,7 +599,7 @@ def test_two_runs_at_once_are_refused(ran, rows, pipeline, tmp_path):
     rows(tmp_path / "raw/a.jsonl", {"id": 1})
     made = pipeline()
     with (
-        Place(made).locked(),
+        Layout(made).locked(),
         pytest.raises(
             PipelineRunningError, match=f"process {os.getpid()} on .* is running"
         ),
@@ -613,7 +613,7 @@ def test_a_run_that_had_to_wait_sees_what_the_other_has_read(
 ):
     rows(tmp_path / "raw/a.jsonl", {"id": 1})
     made = pipeline()
-    locked = Place.locked
+    locked = Layout.locked
 
     def later(place):
         monkeypatch.undo()
@@ -623,7 +623,7 @@ def test_a_run_that_had_to_wait_sees_what_the_other_has_read(
         return locked(place)
 
     run_each = Session.run_each
-    monkeypatch.setattr(Place, "locked", later)
+    monkeypatch.setattr(Layout, "locked", later)
     assert statuses(made.run()) == ["up to date"]
     assert result(made) == [{"id": 1}, {"id": 2}]
 
@@ -643,7 +643,7 @@ def test_a_run_that_makes_nothing_leaves_nothing(ran, rows, pipeline, tmp_path):
 def test_what_others_have_made_is_not_replaced(ran, rows, pipeline, tmp_path):
     rows(tmp_path / "raw/a.jsonl", {"id": 1})
     made = pipeline()
-    with headrace.ShardWriter(Place(made).result) as shards:
+    with headrace.ShardWriter(Layout(made).result) as shards:
         shards.write({"precious": True})
     with pytest.raises(BadSetError, match="no pipeline made this set"):
         made.run()

@@ -10,7 +10,7 @@ from headrace.engines.local.set_build import InThreads
 from headrace.errors import DuplicateKeyError
 from headrace.pipeline import KeyIndex, Output, Pipeline, SetIndex, Source
 from headrace.pipeline.run.session import Session
-from headrace.pipeline.state.layout import Place
+from headrace.pipeline.state.layout import Layout
 
 
 @pytest.fixture(autouse=True)
@@ -44,7 +44,7 @@ def counts(report):
 
 
 def state(pipeline):
-    return headrace.KeyIndex.check(Place(pipeline).result, "id", deep=True)
+    return headrace.KeyIndex.check(Layout(pipeline).result, "id", deep=True)
 
 
 def test_it_is_that_of_a_local_build(ran, pipeline, made):
@@ -52,14 +52,14 @@ def test_it_is_that_of_a_local_build(ran, pipeline, made):
     assert counts(report) == [(3, 0, 50)]
     assert report.indexes[0].title == "key id of the set"
     assert [task_bytes for _build, task_bytes in made] == [4096]
-    place = Place(pipeline).result / "rows.jnx.id"
+    place = Layout(pipeline).result / "rows.jnx.id"
     built = {each.name: each.read_bytes() for each in place.iterdir()}
     shutil.rmtree(place)
-    headrace.KeyIndex.build(Place(pipeline).result, "id")
+    headrace.KeyIndex.build(Layout(pipeline).result, "id")
     assert {each.name: each.read_bytes() for each in place.iterdir()} == built
     assert state(pipeline)["fresh"]
     with headrace.KeyIndex.open(
-        Place(pipeline).result, "id", require_index=True
+        Layout(pipeline).result, "id", require_index=True
     ) as keys:
         assert keys.get(7) == [{"id": 7, "to": 1}]
 
@@ -75,14 +75,14 @@ def test_parts_that_came_are_indexed_behind_it(ran, pipeline, rows, tmp_path, ma
     said = state(pipeline)
     assert (said["fresh"], said["delta"]["parts"]) == (True, 1)
     with headrace.KeyIndex.open(
-        Place(pipeline).result, "id", require_index=True
+        Layout(pipeline).result, "id", require_index=True
     ) as keys:
         assert keys.get(77) == [{"id": 77, "to": 1}]
 
 
 def test_what_was_removed_damaged_or_replaced_is_built_again(ran, pipeline):
     pipeline.run()
-    manifest = Place(pipeline).result / "rows.jnx.id/manifest.json"
+    manifest = Layout(pipeline).result / "rows.jnx.id/manifest.json"
     manifest.write_bytes(manifest.read_bytes()[:-2])
     assert pipeline.explain().endswith("index of key id of the set\n└─ there is none")
     assert counts(pipeline.run()) == [(3, 0, 50)]
@@ -123,5 +123,5 @@ def test_two_rows_with_one_key_end_the_run_behind_the_rows(ran, pipeline):
     both = replace(pipeline, indexes=(KeyIndex("to"), SetIndex("to", unique=True)))
     with pytest.raises(DuplicateKeyError, match="both have the key '0'"):
         both.run()
-    assert len(headrace.open(Place(pipeline).result)) == 50
-    assert not list(Place(pipeline).result.glob("rows.jnx.to/*"))
+    assert len(headrace.open(Layout(pipeline).result)) == 50
+    assert not list(Layout(pipeline).result.glob("rows.jnx.to/*"))

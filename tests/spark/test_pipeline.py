@@ -23,7 +23,7 @@ from headrace.pipeline import (
 )
 from headrace.pipeline.run import job
 from headrace.pipeline.spec import HOW
-from headrace.pipeline.state.layout import Place
+from headrace.pipeline.state.layout import Layout
 
 pytestmark = pytest.mark.spark
 
@@ -35,7 +35,7 @@ def write(path, rows):
 
 
 def result(pipeline):
-    return headrace.open(Place(pipeline).result).query("$").to_list()
+    return headrace.open(Layout(pipeline).result).query("$").to_list()
 
 
 def some_rows(seed, count=300):
@@ -245,7 +245,7 @@ def test_a_pipeline_gives_the_same_bytes_whatever_the_tasks(spark, tmp_path):
             base=str(tmp_path),
         )
         assert made.run(spark=spark).adds_up
-        with headrace.open(Place(made).result, raw=True) as rows:
+        with headrace.open(Layout(made).result, raw=True) as rows:
             lines.append(list(rows))
     assert lines[0] == lines[1]
     assert len(lines[0]) > 400
@@ -292,7 +292,7 @@ def test_a_join_by_a_shuffle_gives_the_lines_of_one_that_is_held(spark, tmp_path
         )
         report = made.run(spark=spark)
         assert report.adds_up
-        with headrace.open(Place(made).result, raw=True) as rows:
+        with headrace.open(Layout(made).result, raw=True) as rows:
             lines.append(list(rows))
         every = [each.in_all for each in report.passes]
         counts.append({name: found for one in every for name, found in one.items()})

@@ -46,7 +46,7 @@ def check(pipeline: Pipeline) -> None:
         try:
             _check_stage(stage, pipeline)
         except HeadraceError as error:
-            # The error of a query has more lines, which show the place.
+            # The error of a query has more lines, which show the layout.
             said = str(error).split("\n")[0]
             raise UsageError(f"{where}: {said}") from error
     _check_indexes(pipeline)

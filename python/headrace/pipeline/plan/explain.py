@@ -22,7 +22,7 @@ from headrace.pipeline.spec import (
     texts,
 )
 from headrace.pipeline.state.indexes import title_of, without
-from headrace.pipeline.state.layout import Place
+from headrace.pipeline.state.layout import Layout
 from headrace.pipeline.state.set_indexes import parts_in
 from headrace.store.files.units import format_size, parse_size
 from headrace.store.shards.opened_set import open_set
@@ -38,17 +38,17 @@ if TYPE_CHECKING:
 
 def explained(pipeline: Pipeline) -> str:
     """Return the passes of a pipeline, their stages, and the work that is left."""
-    place = Place(pipeline)
-    inputs = main_inputs(pipeline, place)
-    named = named_inputs(pipeline, place)
-    lines = [f"pipeline {pipeline.name}, in {place.root}"]
+    layout = Layout(pipeline)
+    inputs = main_inputs(pipeline, layout)
+    named = named_inputs(pipeline, layout)
+    lines = [f"pipeline {pipeline.name}, in {layout.root}"]
     lines += _drawn(_sources(pipeline, inputs, named))
     known: Inputs | None = inputs
     for one in passes(pipeline):
         lines.append(_title(one))
         left = "its input is known when the previous pass is done"
         if known is not None:
-            state = state_of(one, known, pipeline=pipeline, place=place, named=named)
+            state = state_of(one, known, pipeline=pipeline, layout=layout, named=named)
             todo = state.todo
             left = todo.why
             if todo.inputs:
@@ -57,11 +57,11 @@ def explained(pipeline: Pipeline) -> str:
                 left = f"{left}: {_tasks(pipeline, new)}"
             known = None
             if not todo.inputs and not todo.replace:
-                known = part_inputs(place.names(one))
+                known = part_inputs(layout.names(one))
         lines += _drawn(
             [
                 *(_stage(each) for each in one.stages),
-                _target(one, pipeline, place),
+                _target(one, pipeline, layout),
                 left,
             ]
         )
@@ -70,15 +70,15 @@ def explained(pipeline: Pipeline) -> str:
         lines.append(f"index of {title_of(index)}{of_part}")
         left = "its input is known when the previous pass is done"
         if known is not None:
-            left = _left(index, [source for _input, source in known], place)
+            left = _left(index, [source for _input, source in known], layout)
         lines += _drawn([left])
     return "\n".join(lines)
 
 
-def _left(index: Index, parts: list[Source], place: Place) -> str:
+def _left(index: Index, parts: list[Source], layout: Layout) -> str:
     """Return the number of parts to index, as text."""
     if isinstance(index, SetIndex):
-        known = parts_in(index, open_set(place.output()))
+        known = parts_in(index, open_set(layout.output()))
         if known is None:
             return "there is none"
         count, why = len(parts) - known, "are not in it"
@@ -144,8 +144,8 @@ def _validated(stage: Validate) -> Iterator[str]:
         yield f"at most {format_size(parse_size(stage.max_bytes))}"
 
 
-def _target(one: Pass, pipeline: Pipeline, place: Place) -> str:
-    where = place.names(one).directory.relative_to(place.root)
+def _target(one: Pass, pipeline: Pipeline, layout: Layout) -> str:
+    where = layout.names(one).directory.relative_to(layout.root)
     if not one.last:
         return f"writes {where}"
     output = pipeline.output

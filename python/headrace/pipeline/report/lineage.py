@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from headrace.pipeline.report.report import Report
     from headrace.pipeline.run.inputs import Inputs
     from headrace.pipeline.spec import Pipeline
-    from headrace.pipeline.state.layout import Place
+    from headrace.pipeline.state.layout import Layout
     from headrace.store.files.source import Source
 
     Facts: TypeAlias = dict[str, object]
@@ -95,7 +95,7 @@ _FACETS = {
 def recording(
     path: str | os.PathLike[str] | None,
     pipeline: Pipeline,
-    place: Place,
+    layout: Layout,
     inputs: Inputs,
     named: Mapping[str, Inputs],
 ) -> Iterator[Callable[[Report], None]]:
@@ -103,7 +103,7 @@ def recording(
     if path is None:
         yield lambda _report: None
         return
-    events = _Run(Path(path), pipeline, place, inputs, named)
+    events = _Run(Path(path), pipeline, layout, inputs, named)
     events.append("START", "nothing was done")
     try:
         yield events.complete
@@ -119,13 +119,13 @@ class _Run:
         self,
         path: Path,
         pipeline: Pipeline,
-        place: Place,
+        layout: Layout,
         inputs: Inputs,
         named: Mapping[str, Inputs],
     ) -> None:
         self._path = path
         self._name = pipeline.name
-        self._place = place
+        self._layout = layout
         self._main = _datasets(inputs)
         self._others = [each for found in named.values() for each in _datasets(found)]
         self._id = str(uuid4())
@@ -149,7 +149,7 @@ class _Run:
         last = report.passes[-1].counts.values()
         written = [count.written for count in last][-1:] or [0]
         result["facets"] = {
-            **_schema(self._place.result),
+            **_schema(self._layout.result),
             **_facet("version", datasetVersion=str(report.result.generation)),
             **_facet(
                 "headrace_set",
@@ -180,7 +180,9 @@ class _Run:
         self.append(what, "the run has failed", facets)
 
     def _outputs(self) -> tuple[Facts, Facts]:
-        return _dataset(str(self._place.result)), _dataset(str(self._place.quarantine))
+        return _dataset(str(self._layout.result)), _dataset(
+            str(self._layout.quarantine)
+        )
 
     def append(
         self,

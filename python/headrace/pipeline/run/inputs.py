@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from headrace.physical.fragment import Fragment
     from headrace.pipeline.spec import Pipeline
-    from headrace.pipeline.state.layout import Place
+    from headrace.pipeline.state.layout import Layout
     from headrace.store.files.source import Source
     from headrace.store.shards.names import SetNames
 
@@ -108,15 +108,15 @@ def _is_plain(source: Source) -> bool:
     return source.kind == "file" and source.codec == "none"
 
 
-def main_inputs(pipeline: Pipeline, place: Place) -> Inputs:
+def main_inputs(pipeline: Pipeline, layout: Layout) -> Inputs:
     """Find the files that the pipeline reads."""
     waits = pipeline.source.wait_for_newline
-    return _found(pipeline.source.paths, place, whole=waits)
+    return _found(pipeline.source.paths, layout, whole=waits)
 
 
-def named_inputs(pipeline: Pipeline, place: Place) -> dict[str, Inputs]:
+def named_inputs(pipeline: Pipeline, layout: Layout) -> dict[str, Inputs]:
     """Find the files of the named sources."""
-    return {name: _found(paths, place) for name, paths in pipeline.names.items()}
+    return {name: _found(paths, layout) for name, paths in pipeline.names.items()}
 
 
 def part_inputs(names: SetNames) -> Inputs:
@@ -129,13 +129,16 @@ def part_inputs(names: SetNames) -> Inputs:
     ]
 
 
-def _found(paths: str | Sequence[str], place: Place, *, whole: bool = False) -> Inputs:
+def _found(
+    paths: str | Sequence[str], layout: Layout, *, whole: bool = False
+) -> Inputs:
     """Find files; with `whole`, without an unfinished last line."""
     located = [
-        path if remote.is_url(path) else str(place.base / path) for path in texts(paths)
+        path if remote.is_url(path) else str(layout.base / path)
+        for path in texts(paths)
     ]
     found = []
-    own = place.root.resolve()
+    own = layout.root.resolve()
     for each in expand(located):
         source = whole_lines(each) if whole else each
         path = source.location
@@ -146,9 +149,9 @@ def _found(paths: str | Sequence[str], place: Place, *, whole: bool = False) -> 
                 f"{path}: the pipeline itself writes there; let `source` and `names` "
                 "name other files, or `directory` another place"
             )
-        if source.kind == "file" and Path(path).is_relative_to(place.base):
+        if source.kind == "file" and Path(path).is_relative_to(layout.base):
             # Relative, so that the pipeline can be moved with its inputs.
-            path = os.path.relpath(path, place.base)
+            path = os.path.relpath(path, layout.base)
         # The name of a file may be bytes that are no text, but the ledger is text.
         path = os.fsencode(path).decode(errors="backslashreplace")
         stamp = stamp_of(source.mtime_ns, source.ends)

@@ -82,10 +82,10 @@ class PassJob:
         self._fingerprint = fingerprint
         self._inputs = inputs
         self._overwrite = overwrite
-        found = context.place.current(one, context.pipeline)
+        found = context.layout.current(one, context.pipeline)
         before = None if found is None else found[1]
         self._id = ledger.job_id(fingerprint, before, inputs, overwrite=overwrite)
-        self._staging = context.place.quarantine / f".staging-{self._id}"
+        self._staging = context.layout.quarantine / f".staging-{self._id}"
 
     def run(
         self,
@@ -98,7 +98,7 @@ class PassJob:
         `read` is the set of which the inputs are parts, if there is one.
         """
         context, one = self._context, self._pass
-        names = context.place.names(one)
+        names = context.layout.names(one)
         output = context.pipeline.output if one.last else _WORK
         job = begin(
             names.directory,
@@ -146,7 +146,7 @@ class PassJob:
     ) -> _Made:
         """Move rows for the stage of the pass."""
         context, one = self._context, self._pass
-        names = context.place.names(one)
+        names = context.layout.names(one)
         done = move(context, stage, job, names, chosen, read, tell)
         counts = {one.title: counted(done)}
         record = JobRecord(self._id, self._inputs, counts)
@@ -161,7 +161,7 @@ class PassJob:
             counts = [
                 so_far + more for so_far, more in zip(counts, each.counts, strict=True)
             ]
-        target = partial(context.place.quarantine_file, one, self._id)
+        target = partial(context.layout.quarantine_file, one, self._id)
         quarantine, reasons = write_down(context.session, tasks, done, target)
         record = JobRecord(
             self._id,
@@ -175,7 +175,7 @@ class PassJob:
     def _run_rows(
         self, job: Job, chosen: Inputs, tell: TellTasks | None
     ) -> tuple[RowTasks, list[RowsDone]]:
-        pipeline, _place, session, found = self._context
+        pipeline, _layout, session, found = self._context
         named = {
             name: [absolute(source) for _input, source in inputs]
             for name, inputs in found.items()

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from headrace.pipeline.plan.passes import Pass
     from headrace.pipeline.run.inputs import Inputs
     from headrace.pipeline.spec import Pipeline
-    from headrace.pipeline.state.layout import Place
+    from headrace.pipeline.state.layout import Layout
     from headrace.pipeline.state.ledger import Ledger, Todo
 
 
@@ -35,12 +35,12 @@ def state_of(
     inputs: Inputs,
     *,
     pipeline: Pipeline,
-    place: Place,
+    layout: Layout,
     named: Mapping[str, Inputs],
     fresh: bool = False,
 ) -> PassState:
     """Compare the ledger of a pass with its inputs; `fresh`: as if it had none."""
-    found = place.current(one, pipeline)
+    found = layout.current(one, pipeline)
     before = None if found is None else found[1]
     of_names = {name: [each for each, _ in files] for name, files in named.items()}
     now = fingerprint(pipeline, one, of_names)
@@ -51,7 +51,7 @@ def state_of(
         now,
         [each for each, _source in inputs],
         appends=one.appends,
-        gone=None if found is None else place.gone(one, *found),
+        gone=None if found is None else layout.gone(one, *found),
         fresh=fresh,
     )
     return PassState(before, now, inputs, todo)

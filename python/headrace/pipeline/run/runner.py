@@ -40,7 +40,7 @@ from headrace.pipeline.run.session import RunContext, Session
 from headrace.pipeline.spec import SetIndex
 from headrace.pipeline.state import indexes as indexing
 from headrace.pipeline.state import set_indexes
-from headrace.pipeline.state.layout import Place
+from headrace.pipeline.state.layout import Layout
 from headrace.pipeline.state.ledger import added
 from headrace.pipeline.state.quarantine import commonest
 from headrace.store.files.units import parse_size
@@ -71,24 +71,24 @@ def run(
     lineage: str | os.PathLike[str] | None,
 ) -> Report:
     """Run the passes that are not up to date, write a report, and return it."""
-    place = Place(pipeline)
+    layout = Layout(pipeline)
     started, clock = datetime.now(UTC), time.monotonic()
     session = Session(
         pipeline.name, chosen_master(master), spark, tells=tell is not None
     )
-    session.refuse_unshared(place.root)
-    with place.locked():
+    session.refuse_unshared(layout.root)
+    with layout.locked():
         # Under the lock: another run may just have read newer files.
-        inputs = main_inputs(pipeline, place)
-        named = named_inputs(pipeline, place)
+        inputs = main_inputs(pipeline, layout)
+        named = named_inputs(pipeline, layout)
         every = passes(pipeline)
-        going = _Run(pipeline, place, session, every, named, tell)
-        with recording(lineage, pipeline, place, inputs, named) as told:
+        going = _Run(pipeline, layout, session, every, named, tell)
+        with recording(lineage, pipeline, layout, inputs, named) as told:
             reports = going.through(inputs, fresh=fresh)
             indexes = going.index()
             report = Report(
                 name=pipeline.name,
-                run=next_number(place.reports),
+                run=next_number(layout.reports),
                 started=started.isoformat(timespec="seconds"),
                 seconds=round(time.monotonic() - clock, 3),
                 master=session.master,
@@ -100,8 +100,8 @@ def run(
             # Replaced generations and their rejected rows are no longer needed.
             going.sweep()
             for one in every:
-                place.vacuum(one)
-            path = save(report, place.reports, place.root)
+                layout.vacuum(one)
+            path = save(report, layout.reports, layout.root)
             told(report)
     return replace(report, path=path)
 
@@ -111,7 +111,7 @@ class _Run:
     """One run of a pipeline."""
 
     pipeline: Pipeline
-    place: Place
+    layout: Layout
     session: Session
     every: list[Pass]
     named: Mapping[str, Inputs]
@@ -122,12 +122,12 @@ class _Run:
 
     def ledgers(self) -> list[Ledger]:
         """Return the ledgers of all passes that have one."""
-        found = (self.place.current(one, self.pipeline) for one in self.every)
+        found = (self.layout.current(one, self.pipeline) for one in self.every)
         return [each[1] for each in found if each is not None]
 
     def sweep(self) -> None:
         """Remove what no ledger names."""
-        self.place.sweep(self.every, self.ledgers())
+        self.layout.sweep(self.every, self.ledgers())
 
     def quarantine(self) -> Quarantine:
         """Return the rejected rows of all present jobs."""
@@ -139,7 +139,7 @@ class _Run:
         for each in ledgers:
             reasons.update(each.reasons())
         return Quarantine(
-            str(self.place.quarantine),
+            str(self.layout.quarantine),
             tuple(file.name for file in files),
             sum(file.records for file in files),
             commonest(reasons),
@@ -150,7 +150,7 @@ class _Run:
         last = self.every[-1]
         metadata, _ledger = self._current(last)
         return Result(
-            str(self.place.names(last).meta(metadata.generation)),
+            str(self.layout.names(last).meta(metadata.generation)),
             metadata.generation,
             metadata.total_records,
             len(metadata.parts),
@@ -161,7 +161,7 @@ class _Run:
 
     def index(self) -> tuple[IndexReport, ...]:
         """Build the missing indexes of the output and its parts."""
-        names, pipeline = self.place.names(self.every[-1]), self.pipeline
+        names, pipeline = self.layout.names(self.every[-1]), self.pipeline
         if not pipeline.indexes:
             return ()
         parts = [source for _input, source in part_inputs(names)]
@@ -171,7 +171,7 @@ class _Run:
             tell = self._telling_of(f"index of {indexing.title_of(index)}")
             if isinstance(index, SetIndex):
                 make = partial(self.session.make_segments, task_bytes=size)
-                shards = self.place.output()
+                shards = self.layout.output()
                 report = set_indexes.bring_up_to_date(index, shards, make, tell)
             else:
                 run_each = self.session.run_each
@@ -180,7 +180,7 @@ class _Run:
         return tuple(reports)
 
     def _current(self, one: Pass) -> tuple[Metadata, Ledger]:
-        found = self.place.current(one, self.pipeline)
+        found = self.layout.current(one, self.pipeline)
         assert found is not None, "a pass that ran has made a set"
         return found
 
@@ -193,7 +193,7 @@ class _Run:
         try:
             for one in self.every:
                 reports.append(self.bring_up_to_date(one, inputs, fresh=fresh))
-                inputs = part_inputs(self.place.names(one))
+                inputs = part_inputs(self.layout.names(one))
         except BaseException:
             # Rejected rows of jobs that did not commit are leftovers.
             with suppress(HeadraceError, OSError):
@@ -208,7 +208,7 @@ class _Run:
             one,
             inputs,
             pipeline=self.pipeline,
-            place=self.place,
+            layout=self.layout,
             named=self.named,
             fresh=fresh,
         )
@@ -225,7 +225,7 @@ class _Run:
             if (tell := self._telling(one)) is not None:
                 tell(0, 0)
             self._check_named(one)
-            context = RunContext(self.pipeline, self.place, self.session, self.named)
+            context = RunContext(self.pipeline, self.layout, self.session, self.named)
             with self.session.counted() as stages:
                 for each, overwrite in self._batches(one, todo, before):
                     job = PassJob(context, one, fingerprint, each, overwrite=overwrite)
@@ -245,7 +245,7 @@ class _Run:
             seconds=round(time.monotonic() - clock, 3),
             counts=added(each.record.counts for each in done),
             in_all=now.counts(),
-            set=self.place.names(one).text,
+            set=self.layout.names(one).text,
             generation=metadata.generation,
             rows=metadata.total_records,
             bytes=metadata.total_bytes,

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from headrace.engines.spark.tasks.stage_metrics import SparkStage
     from headrace.pipeline.run.inputs import Inputs
     from headrace.pipeline.spec import Pipeline
-    from headrace.pipeline.state.layout import Place
+    from headrace.pipeline.state.layout import Layout
 
     TellTasks: TypeAlias = Callable[[int, int], object]
 
@@ -112,6 +112,6 @@ class RunContext(NamedTuple):
     """The pipeline of a run, its directory, its session, and the files of its named sources."""
 
     pipeline: Pipeline
-    place: Place
+    layout: Layout
     session: Session
     named: Mapping[str, Inputs]

@@ -91,7 +91,7 @@ def bring_up_to_date(
     size, lines = 0, Lines()
     for first in range(0, len(left), MOST_TOGETHER):
         some = left[first : first + MOST_TOGETHER]
-        targets = [Target(source, _place(source, build), build) for source in some]
+        targets = [Target(source, _path(source, build), build) for source in some]
         for built in build_together(targets, run_each, partition_bytes, tell):
             size += built.written.size
             lines = lines.plus(built.lines)
@@ -106,6 +106,6 @@ def bring_up_to_date(
     )
 
 
-def _place(source: Source, build: AnyBuild) -> Path:
+def _path(source: Source, build: AnyBuild) -> Path:
     # A part has one graph index, which is replaced if its fields change.
     return place_of(source, build, Where(), force=isinstance(build, GraphBuild))

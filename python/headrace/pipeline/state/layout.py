@@ -47,7 +47,7 @@ _QUARANTINE_FILE = re.compile(r"\d+-[0-9a-f]{12}-\d{8}\.jsonl\.zst(\.ckpt)?")
 _UNFINISHED_REPORT = re.compile(r"\.(report|\d{6})\.(json|html)\.tmp-.*")
 
 
-class Place:
+class Layout:
     """The directories of a pipeline."""
 
     def __init__(self, pipeline: Pipeline) -> None:
