@@ -4,15 +4,29 @@ from typing import Literal, TypeAlias, final
 
 from typing_extensions import disjoint_base
 
+from headrace.kernel.column_lines import Column
+from headrace.kernel.graph import EdgeFields, GraphPlan
+from headrace.kernel.index_meta import SourceMark
+from headrace.kernel.join import Form, RightIndex
+from headrace.kernel.key_index import Kept, Plan
+from headrace.kernel.log import Place
+from headrace.kernel.programs import Frame
+from headrace.kernel.rows import Decoding
+
 __all__ = [
+    "BadBlock",
     "BlockTable",
+    "ColumnBuffers",
     "ColumnBuilder",
+    "ColumnFault",
     "ColumnLines",
     "Compressor",
     "Decoded",
-    "EdgeSift",
+    "EdgeScan",
     "File",
+    "FilledColumns",
     "GraphAccess",
+    "GraphColumns",
     "GraphExpansion",
     "GraphIndex",
     "GraphRuns",
@@ -27,21 +41,28 @@ __all__ = [
     "KeyRuns",
     "KeyScan",
     "KeyedRows",
+    "LargeTexts",
+    "LineRefusal",
     "LogChecking",
     "LogClock",
+    "LogEntry",
     "LogLines",
     "LogMerge",
     "LogTail",
     "Packer",
     "Program",
+    "ReachedColumns",
     "Reader",
     "RowBatch",
     "RowIndex",
     "RowJoin",
     "RowQuery",
+    "RowRefusal",
     "RowStream",
+    "ScannedEdges",
     "SealedIndex",
     "Shard",
+    "SidecarSource",
     "Sources",
     "Stage",
     "StreamQuery",
@@ -93,21 +114,12 @@ def cells(
 def csv_header(columns: list[str]) -> bytes: ...
 def csv_records(lines: bytes, columns: list[str]) -> tuple[bytes, int, str | None]: ...
 
-_Column: TypeAlias = tuple[
-    tuple[str, int, list[str]],
-    tuple[int, int],
-    tuple[_Bytes | None, _Bytes | None, _Bytes | None],
-    Sequence[_Column],
-]
-
 @final
 class ColumnLines:
     @staticmethod
-    def objects(
-        batch: _Column, skip_nulls: bool, null_for_nan: bool
-    ) -> ColumnLines: ...
+    def objects(batch: Column, skip_nulls: bool, null_for_nan: bool) -> ColumnLines: ...
     @staticmethod
-    def as_they_are(column: _Column) -> ColumnLines: ...
+    def as_they_are(column: Column) -> ColumnLines: ...
     def next(self, enough: int) -> tuple[_Bytes, tuple[int, str, str] | None]: ...
 
 @final
@@ -133,12 +145,10 @@ class Packer:
     ) -> Packer: ...
     def add(
         self, data: bytes, start: int = 0
-    ) -> tuple[
-        list[tuple[bytes, Shard | None]], tuple[int, int, str, int, str] | None
-    ]: ...
+    ) -> tuple[list[tuple[bytes, Shard | None]], LineRefusal | None]: ...
     def add_rows(
         self, batch: RowBatch, start: int = 0
-    ) -> tuple[list[tuple[bytes, Shard | None]], tuple[int, str, int, str] | None]: ...
+    ) -> tuple[list[tuple[bytes, Shard | None]], RowRefusal | None]: ...
     def finish(self, *, always: bool = False) -> list[tuple[bytes, Shard | None]]: ...
     def rest(self) -> None: ...
     @property
@@ -147,6 +157,27 @@ class Packer:
     def blank(self) -> int: ...
     @property
     def logical_bytes(self) -> int: ...
+
+@final
+class LineRefusal:
+    begin: int
+    end: int
+    kind: str
+    offset: int
+    reason: str
+    def __new__(
+        cls, begin: int, end: int, kind: str, offset: int, reason: str
+    ) -> LineRefusal: ...
+
+@final
+class RowRefusal:
+    position: int
+    kind: str
+    offset: int
+    reason: str
+    def __new__(
+        cls, position: int, kind: str, offset: int, reason: str
+    ) -> RowRefusal: ...
 
 @final
 class Shard:
@@ -216,6 +247,13 @@ class File:
     def bytes_read(self) -> int: ...
 
 @final
+class BadBlock:
+    block: int
+    offset: int
+    rows: tuple[int, int] | None
+    reason: str
+
+@final
 class BlockTable:
     @staticmethod
     def find(file: File, codec: str, size: int) -> BlockTable | None: ...
@@ -223,7 +261,7 @@ class BlockTable:
         self,
         file: File,
         size: int,
-        decoding: tuple[int, int, int] | None = None,
+        decoding: Decoding | None = None,
         *,
         strict: bool = False,
     ) -> File: ...
@@ -232,9 +270,7 @@ class BlockTable:
     def at_offset(self, offset: int) -> tuple[int, int, int] | None: ...
     def at_row(self, row: int) -> tuple[int, int, int]: ...
     def encode(self, file: File, size: int, codec: str) -> bytes: ...
-    def check(
-        self, file: File, start: int, stop: int
-    ) -> list[tuple[int, int, tuple[int, int] | None, str]]: ...
+    def check(self, file: File, start: int, stop: int) -> list[BadBlock]: ...
     def __len__(self) -> int: ...
     @property
     def counted(self) -> bool: ...
@@ -249,7 +285,7 @@ class Decoded:
         codec: str,
         *,
         size: int,
-        decoding: tuple[int, int, int] | None = None,
+        decoding: Decoding | None = None,
     ) -> Decoded: ...
     def read(self, most: int = ...) -> bytes: ...
 
@@ -277,7 +313,7 @@ class RowStream:
         first_row: int = 0,
         max_line: int,
         at_row: bool = False,
-        decoding: tuple[int, int, int] | None = None,
+        decoding: Decoding | None = None,
         ends_at_long_row: bool = False,
     ) -> RowStream: ...
     @property
@@ -327,6 +363,16 @@ class Tally:
     def first_bad(self) -> list[tuple[int, int, str]]: ...
 
 @final
+class SidecarSource:
+    size: int
+    mtime_ns: int
+    ctime_ns: int
+    head_hash: str
+    tail_hash: str
+    codec: str
+    file: str
+
+@final
 class RowIndex:
     def __new__(cls, interval: int) -> RowIndex: ...
     @staticmethod
@@ -342,11 +388,11 @@ class RowIndex:
     @staticmethod
     def load(
         path: str | PathLike[str],
-    ) -> tuple[RowIndex, tuple[int, int, int, str, str, str, str]]: ...
+    ) -> tuple[RowIndex, SidecarSource]: ...
     @staticmethod
     def from_bytes(
         data: bytes,
-    ) -> tuple[RowIndex, tuple[int, int, int, str, str, str, str]]: ...
+    ) -> tuple[RowIndex, SidecarSource]: ...
     @property
     def blocks(self) -> BlockTable | None: ...
     def encode(self, file: File, stat: tuple[int, int, int], codec: str) -> bytes: ...
@@ -384,7 +430,7 @@ class IndexBuild:
         size: int,
         index: RowIndex,
         copy_dir: str | PathLike[str] | None = None,
-        decoding: tuple[int, int, int] | None = None,
+        decoding: Decoding | None = None,
     ) -> IndexBuild: ...
     def advance(self, max_bytes: int) -> bool: ...
     @property
@@ -428,7 +474,7 @@ class RowQuery:
         nulls: bool,
         limit: int,
         max_depth: int,
-        frame: tuple[bytes, str] | None = None,
+        frame: Frame | None = None,
         whole: bool = False,
         sources: Sources | None = None,
     ) -> RowQuery: ...
@@ -453,7 +499,7 @@ class KeyedRows:
         joins: bool,
         compact: bool,
         max_depth: int,
-        frame: tuple[bytes, str] | None = None,
+        frame: Frame | None = None,
         whole: bool = False,
         sources: Sources | None = None,
     ) -> KeyedRows: ...
@@ -481,7 +527,7 @@ class StreamQuery:
         nulls: bool,
         max_memory: int,
         max_depth: int,
-        frame: tuple[bytes, str] | None = None,
+        frame: Frame | None = None,
         whole: bool = False,
         prune: tuple[bytes, int] | None = None,
         slots: list[str] = ...,
@@ -519,6 +565,26 @@ class StreamQuery:
     def counts(self) -> tuple[int, int, int, int, int]: ...
 
 @final
+class ColumnBuffers:
+    length: int
+    validity: _Bytes | None
+    others: list[_Bytes]
+
+@final
+class ColumnFault:
+    position: int
+    row: int | None
+    offset: int
+    is_json: bool
+    reason: str
+
+@final
+class FilledColumns:
+    columns: list[ColumnBuffers]
+    positions: _Bytes | None
+    faults: list[ColumnFault]
+
+@final
 class ColumnBuilder:
     def __new__(
         cls,
@@ -529,13 +595,7 @@ class ColumnBuilder:
         keep: Program | None = None,
         project: Program | None = None,
     ) -> ColumnBuilder: ...
-    def fill(
-        self, batch: RowBatch
-    ) -> tuple[
-        list[tuple[int, bytes | None, list[bytes]]],
-        bytes | None,
-        list[tuple[int, int | None, int, bool, str]],
-    ]: ...
+    def fill(self, batch: RowBatch) -> FilledColumns: ...
 
 @final
 class Inference:
@@ -548,12 +608,6 @@ class Inference:
 
 _Counts: TypeAlias = tuple[int, int, int, int, int, int, int, int]
 _At: TypeAlias = tuple[tuple[int, int], tuple[int, int]]
-_Mark: TypeAlias = tuple[int, int, int, int, int, str, str, str]
-_Made: TypeAlias = tuple[int, int, int, int, int, _Mark, str | None]
-_Written: TypeAlias = tuple[Literal["written"], int, str | None, int, int, int]
-_Duplicate: TypeAlias = tuple[Literal["duplicate"], _Bytes, int, int]
-_NoRoom: TypeAlias = tuple[Literal["no_room"], str]
-_NoBits: TypeAlias = tuple[Literal["no_bits"]]
 
 @final
 class KeyRequest:
@@ -574,7 +628,7 @@ class KeyRuns:
 
 @final
 class KeyPackets:
-    def __new__(cls, pieces: int) -> KeyPackets: ...
+    def __new__(cls, segments: int) -> KeyPackets: ...
     def advance(self, scan: KeyScan, stream: RowStream) -> bool: ...
     def take(self, least: int) -> list[tuple[int, bytes]]: ...
 
@@ -633,7 +687,7 @@ class SealedIndex:
     def fit(self, file: File, size: int) -> Literal["whole", "covered"] | None: ...
     def hashes(self, first: int, end: int) -> list[int]: ...
     def all_hashes(self) -> list[int]: ...
-    def restamp(self, path: str | PathLike[str], source: _Mark) -> None: ...
+    def restamp(self, path: str | PathLike[str], source: SourceMark) -> None: ...
 
 @final
 class KeyIndex(SealedIndex):
@@ -641,12 +695,12 @@ class KeyIndex(SealedIndex):
         cls, path: str | PathLike[str], delta: str | PathLike[str] | None = None
     ) -> KeyIndex: ...
     @staticmethod
-    def in_pieces(
-        pieces: Sequence[str | PathLike[str]],
+    def in_segments(
+        segments: Sequence[str | PathLike[str]],
         deltas: Sequence[str | PathLike[str]] | None = None,
     ) -> KeyIndex: ...
     @property
-    def pieces(self) -> list[tuple[int, int]]: ...
+    def segments(self) -> list[tuple[int, int]]: ...
     def is_of_all(self, runs: Sequence[KeyRuns], file: File) -> bool: ...
     def get(
         self,
@@ -673,7 +727,6 @@ class KeyIndex(SealedIndex):
         begins: int = 0,
     ) -> RowBatch: ...
 
-_EdgeFields: TypeAlias = tuple[str, str | None, str]
 _Direction: TypeAlias = Literal["out", "in", "both"]
 _Edge: TypeAlias = tuple[str, str, int, bool]
 _Degrees: TypeAlias = tuple[int, list[int], int, str]
@@ -708,7 +761,7 @@ class GraphAccess:
     def of_graph(index: GraphIndex) -> GraphAccess: ...
     @staticmethod
     def of_keys(
-        fields: _EdgeFields,
+        fields: EdgeFields,
         file: File,
         size: int,
         *,
@@ -761,38 +814,57 @@ class GraphExpansion:
 def write_graph_index(
     runs: Sequence[GraphRuns],
     path: str | PathLike[str],
-    *,
-    fields: _EdgeFields,
-    reverse: bool,
-    version: int | None,
-    memory: int,
-    lines: _Counts,
-    made_of: _Made,
-    hashes: Sequence[int],
+    plan: GraphPlan,
     base: GraphIndex | None = None,
-) -> tuple[Literal["written"], int, str | None, int, int, int, int] | _NoRoom: ...
-
-_ArrowTexts: TypeAlias = tuple[bytes, bytes]
-
-def graph_columns(
-    index: GraphIndex,
-) -> tuple[_ArrowTexts, _ArrowTexts, bytes, bytes, bytes, bytes]: ...
-def reached_columns(
-    expansion: GraphExpansion,
-) -> tuple[_ArrowTexts, bytes, _ArrowTexts, bytes, bytes]: ...
+) -> tuple[int, str | None, int, int, int, int]: ...
 
 @final
-class EdgeSift:
+class LargeTexts:
+    places: _Bytes
+    data: _Bytes
+    def __len__(self) -> int: ...
+    def listed(self) -> list[str]: ...
+
+@final
+class GraphColumns:
+    nodes: LargeTexts
+    predicates: LargeTexts
+    from_: _Bytes
+    pred: _Bytes
+    to: _Bytes
+    offset: _Bytes
+
+@final
+class ReachedColumns:
+    nodes: LargeTexts
+    level: _Bytes
+    predicates: LargeTexts
+    via: _Bytes
+    led: _Bytes
+
+def graph_columns(index: GraphIndex) -> GraphColumns: ...
+def reached_columns(expansion: GraphExpansion) -> ReachedColumns: ...
+
+@final
+class ScannedEdges:
+    places: _Bytes
+    ids: LargeTexts
+    predicates: LargeTexts
+    nodes: LargeTexts
+    offsets: _Bytes
+    outgoing: _Bytes
+    def __len__(self) -> int: ...
+
+@final
+class EdgeScan:
     def __new__(
         cls,
         nodes: Sequence[str] | None,
         *,
         predicates: Sequence[str] | None = None,
         direction: _Direction = "out",
-    ) -> EdgeSift: ...
-    def advance(
-        self, stream: RowStream, scan: KeyScan
-    ) -> tuple[bytes, _ArrowTexts, _ArrowTexts, _ArrowTexts, bytes, bytes] | None: ...
+    ) -> EdgeScan: ...
+    def advance(self, stream: RowStream, scan: KeyScan) -> ScannedEdges | None: ...
 
 _Refused: TypeAlias = tuple[int, int, tuple[int, int] | None, str]
 
@@ -803,12 +875,12 @@ class RowJoin:
         left: Sequence[str],
         right: Sequence[str],
         *,
-        form: tuple[bool, str | None, Sequence[str] | None, str, str | None],
+        form: Form,
         typed: bool,
         max_depth: int,
         right_depth: int,
         max_memory: int,
-        index: tuple[KeyIndex, File, int, int] | None = None,
+        index: RightIndex | None = None,
     ) -> RowJoin: ...
     def hold(self, batch: RowBatch, scan: KeyScan) -> bool: ...
     def begin(self, batch: RowBatch, start: int = 0) -> None: ...
@@ -840,23 +912,26 @@ def rows_at(
 def write_key_index(
     runs: Sequence[KeyRuns],
     path: str | PathLike[str],
-    *,
-    fields: Sequence[str],
-    unique: bool,
-    version: int | None,
-    lines: _Counts,
-    plain_numbers: bool,
-    made_of: _Made,
-    hashes: Sequence[int],
-    kept: tuple[KeyIndex, File, bool] | None = None,
-) -> _Written | _Duplicate | _NoRoom | _NoBits: ...
+    plan: Plan,
+    kept: Kept | None = None,
+) -> tuple[int, str | None, int, int, int]: ...
 
-_LogPlace: TypeAlias = tuple[int, int, int, int, int]
+_LogReached: TypeAlias = tuple[int, int]
 _LogFault: TypeAlias = tuple[str, str]
 
-def log_entry(
-    data: _Bytes, salt: int
-) -> tuple[int, int, int, int, int, int, bool, int, int] | None: ...
+@final
+class LogEntry:
+    start: int
+    end: int
+    time: int
+    line: int
+    line_of_file: int
+    file_number: int
+    extracted: bool
+    flags: int
+    checksum: int
+
+def log_entry(data: _Bytes, salt: int) -> LogEntry | None: ...
 def log_time_span(entries: _Bytes, salt: int) -> tuple[int, int] | None: ...
 def log_lines_between(
     entries: _Bytes, lines: _Bytes, since: int, until: int
@@ -891,12 +966,12 @@ class LogLines:
         self,
         start: int,
         end: int,
-        place: _LogPlace,
+        place: Place,
         clock: LogClock,
         *,
         created: int,
         reconstructed: bool,
-    ) -> tuple[_Bytes, _LogPlace]: ...
+    ) -> tuple[_Bytes, _LogReached]: ...
 
 @final
 class LogClock:
@@ -936,10 +1011,10 @@ def verify_log(
     index: File,
     data: File | None,
     size: int,
-    place: _LogPlace,
+    place: Place,
     rows: int,
     clock: LogClock,
-) -> tuple[_LogPlace, _LogFault | None]: ...
+) -> tuple[_LogReached, _LogFault | None]: ...
 def verify_log_lines(
-    entries: _Bytes, lines: _Bytes, place: _LogPlace
+    entries: _Bytes, lines: _Bytes, place: Place
 ) -> tuple[int, _LogFault | None]: ...

@@ -160,7 +160,7 @@ def filled(rows, fields, **options):
         every = range(len(part))
         if made.positions is not None:
             every = memoryview(made.positions).cast("I")
-        assert made.columns[0][0] == len(every)
+        assert made.columns[0].length == len(every)
         found += table.to_pylist() if fields else [{}] * len(every)
         positions += [first + at for at in every]
         for fault in made.faults:

@@ -11,7 +11,7 @@ from headrace.engines.spark.graph.edge_task import (
     thinned,
 )
 from headrace.engines.spark.graph.expansion import EdgeTasks
-from headrace.kernel.graph import EdgeSift
+from headrace.kernel.graph import EdgeScan
 
 PARTS = 3
 """How many tasks there are where nothing says it."""
@@ -37,8 +37,10 @@ def scanned(hop):
     held = hop.nodes if hop.strategy == "broadcast" else None
     places = {node: place for place, node in enumerate(hop.nodes)}
     for task in hop.tasks:
-        sift = EdgeSift(held, predicates=wanted.predicates, direction=wanted.direction)
-        for before, found in by_scan(task, wanted.fields, sift):
+        edge_scan = EdgeScan(
+            held, predicates=wanted.predicates, direction=wanted.direction
+        )
+        for before, found in by_scan(task, wanted.fields, edge_scan):
             if held is None:
                 of = [places.get(node) for node in found.ids.listed()]
             else:

@@ -453,8 +453,9 @@ def test_any_value_as_a_variant(values):
     builder = ColumnBuilder("variant", keep_faulty=False)
     made = builder.fill(RowBatch.of_contents(0, rows))
     assert made.faults == []
-    ((count, valid, (value_ends, data, metadata_ends, metadata)),) = made.columns
-    assert (count, valid) == (len(rows), None)
+    (column,) = made.columns
+    value_ends, data, metadata_ends, metadata = column.others
+    assert (column.length, column.validity) == (len(rows), None)
     for at, row in enumerate(rows):
         value = data[slice(*memoryview(value_ends).cast("i")[at : at + 2])]
         keys = metadata[slice(*memoryview(metadata_ends).cast("i")[at : at + 2])]

@@ -11,14 +11,38 @@ use pyo3::{exceptions::PyValueError, prelude::*, types::PyBytes};
 
 use crate::{batch::RowBatch, query::Program, signals};
 
-/// How many values, which of them are not null, and Arrow's other buffers.
-type Column<'py> = (usize, Option<Bound<'py, PyBytes>>, Vec<Bound<'py, PyBytes>>);
+/// The buffers of one Arrow array: a validity bitmap, and the others in Arrow's order.
+#[pyclass(frozen, get_all, module = "headrace._native")]
+pub(crate) struct ColumnBuffers {
+    length: usize,
+    validity: Option<Py<PyBytes>>,
+    others: Vec<Py<PyBytes>>,
+}
 
-/// Position in the batch, row of the columns, byte in the source, whether it is JSON, reason.
-type Fault = (usize, Option<usize>, u64, bool, String);
+/// A row that is not JSON, or has a value that is not of the type of its column.
+///
+/// `position` is the row's in its batch, `row` in the columns, `None` if it was left out; `offset`
+/// is the byte of the source at fault.
+#[pyclass(frozen, get_all, module = "headrace._native")]
+#[derive(Clone)]
+pub(crate) struct ColumnFault {
+    position: usize,
+    row: Option<usize>,
+    offset: u64,
+    is_json: bool,
+    reason: String,
+}
 
-/// The columns, positions in the batch as 32-bit integers if some rows were left out, and faults.
-type Filled<'py> = (Vec<Column<'py>>, Option<Bound<'py, PyBytes>>, Vec<Fault>);
+/// The columns of a batch, each followed by its children.
+///
+/// `positions` are the rows of the batch that became rows of the columns, as 32-bit integers;
+/// `None` for all.
+#[pyclass(frozen, get_all, module = "headrace._native")]
+pub(crate) struct FilledColumns {
+    columns: Vec<Py<ColumnBuffers>>,
+    positions: Option<Py<PyBytes>>,
+    faults: Vec<ColumnFault>,
+}
 
 /// Makes columns of batches of rows.
 #[pyclass(frozen, module = "headrace._native")]
@@ -49,23 +73,30 @@ impl ColumnBuilder {
     }
 
     /// The columns of a batch, each followed by those inside it.
-    fn fill<'py>(&self, py: Python<'py>, batch: &RowBatch) -> PyResult<Filled<'py>> {
+    fn fill(&self, py: Python<'_>, batch: &RowBatch) -> PyResult<FilledColumns> {
         let filled = py.detach(|| {
             let mut columns = self.columns.lock().unwrap_or_else(PoisonError::into_inner);
             batch.rows.iter().for_each(|row| columns.push(row));
             columns.take()
         });
         signals::raised()?;
-        let columns = filled.buffers.iter().map(|buffers| column(py, buffers)).collect();
+        let columns = filled.buffers.iter().map(|buffers| column(py, buffers));
         let positions = filled.positions.map(|positions| {
             let bytes: Vec<u8> = positions.iter().flat_map(|at| at.to_le_bytes()).collect();
-            PyBytes::new(py, &bytes)
+            PyBytes::new(py, &bytes).unbind()
         });
-        let faults = filled.faults.into_iter().map(|fault| {
-            let is_json = fault.kind == FaultKind::Mismatch;
-            (fault.position, fault.row, fault.offset, is_json, fault.reason)
+        let faults = filled.faults.into_iter().map(|fault| ColumnFault {
+            position: fault.position,
+            row: fault.row,
+            offset: fault.offset,
+            is_json: fault.kind == FaultKind::Mismatch,
+            reason: fault.reason,
         });
-        Ok((columns, positions, faults.collect()))
+        Ok(FilledColumns {
+            columns: columns.collect::<PyResult<_>>()?,
+            positions,
+            faults: faults.collect(),
+        })
     }
 }
 
@@ -75,12 +106,14 @@ fn per_row(program: &Program, output: Output, limits: Limits) -> RowQuery {
     RowQuery::new(Arc::clone(&program.program), writing, reading, Watch::new(signals::caught))
 }
 
-fn column<'py>(py: Python<'py>, buffers: &Buffers) -> Column<'py> {
-    (
-        buffers.length,
-        buffers.validity.as_ref().map(|bits| PyBytes::new(py, bits)),
-        buffers.others.iter().map(|bytes| PyBytes::new(py, bytes)).collect(),
-    )
+fn column(py: Python<'_>, buffers: &Buffers) -> PyResult<Py<ColumnBuffers>> {
+    let bytes = |bytes: &Vec<u8>| PyBytes::new(py, bytes).unbind();
+    let column = ColumnBuffers {
+        length: buffers.length,
+        validity: buffers.validity.as_ref().map(bytes),
+        others: buffers.others.iter().map(bytes).collect(),
+    };
+    Py::new(py, column)
 }
 
 /// Finds out which columns rows need.

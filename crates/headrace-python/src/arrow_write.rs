@@ -8,15 +8,25 @@ use pyo3::{exceptions::PyValueError, prelude::*, pybacked::PyBackedBytes, types:
 /// The row, the way to the value, why it has no JSON.
 type PyFault = (usize, String, String);
 
-/// A column as Python tells it: what it is, a number that belongs to that, the names of its
-/// children; length, offset, validity, buffer, data; children.
+/// The type of a column; see `headrace.kernel.column_lines.Kind`.
 #[derive(FromPyObject)]
-pub(crate) struct Told(
-    (String, i32, Vec<String>),
-    (usize, usize),
-    (Option<PyBackedBytes>, Option<PyBackedBytes>, Option<PyBackedBytes>),
-    Vec<Told>,
-);
+pub(crate) struct PyKind {
+    name: String,
+    number: i32,
+    fields: Vec<String>,
+}
+
+/// A column; see `headrace.kernel.column_lines.Column`.
+#[derive(FromPyObject)]
+pub(crate) struct PyColumn {
+    kind: PyKind,
+    length: usize,
+    offset: usize,
+    validity: Option<PyBackedBytes>,
+    values: Option<PyBackedBytes>,
+    data: Option<PyBackedBytes>,
+    children: Vec<PyColumn>,
+}
 
 /// The rows of a batch as lines, a few at a time.
 #[pyclass(frozen, module = "headrace._native")]
@@ -28,14 +38,14 @@ pub(crate) struct ColumnLines {
 impl ColumnLines {
     /// Rows of the struct `batch` as objects.
     #[staticmethod]
-    fn objects(batch: Told, skip_nulls: bool, null_for_nan: bool) -> PyResult<Self> {
+    fn objects(batch: PyColumn, skip_nulls: bool, null_for_nan: bool) -> PyResult<Self> {
         let lines = Lines::objects(column(batch)?, Style { skip_nulls, null_for_nan });
         Ok(Self { lines: Mutex::new(lines) })
     }
 
     /// Values of `column`, text or binary, as lines.
     #[staticmethod]
-    fn as_they_are(column: Told) -> PyResult<Self> {
+    fn as_they_are(column: PyColumn) -> PyResult<Self> {
         let lines = Lines::as_they_are(self::column(column)?);
         Ok(Self { lines: Mutex::new(lines) })
     }
@@ -51,10 +61,11 @@ impl ColumnLines {
     }
 }
 
-fn column(told: Told) -> PyResult<Column<PyBackedBytes>> {
-    let Told((kind, number, names), (length, offset), (validity, buffer, data), children) = told;
+fn column(column: PyColumn) -> PyResult<Column<PyBackedBytes>> {
+    let PyColumn { kind, length, offset, validity, values: buffer, data, children } = column;
+    let PyKind { name, number, fields } = kind;
     let width = usize::try_from(number).unwrap_or(0);
-    let kind = match kind.as_str() {
+    let kind = match name.as_str() {
         "null" => Kind::Null,
         "bool" => Kind::Bool,
         "int" => Kind::Int(width),
@@ -65,12 +76,12 @@ fn column(told: Told) -> PyResult<Column<PyBackedBytes>> {
         "binary" => Kind::Binary(width),
         "date" => Kind::Date,
         "timestamp" => Kind::Timestamp(number == 1),
-        "struct" => Kind::Struct(names.into_iter().map(Into::into).collect()),
+        "struct" => Kind::Struct(fields.into_iter().map(Into::into).collect()),
         "list" => Kind::List(width),
         "map" => Kind::Map,
         "variant" => Kind::Variant,
-        _ => return Err(PyValueError::new_err(format!("no kind of column: {kind}"))),
+        _ => return Err(PyValueError::new_err(format!("no kind of column: {name}"))),
     };
-    let children = children.into_iter().map(column).collect::<PyResult<_>>()?;
+    let children = children.into_iter().map(self::column).collect::<PyResult<_>>()?;
     Ok(Column { kind, length, offset, validity, buffer, data, children })
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use headrace_core::{
     Error,
     blocks::{self, BlockFile, Coding, member, seek_table},
+    error::DamagedBlock,
     input::Stat,
     rows::{self, checkpoint_file::Fingerprint},
 };
@@ -27,8 +28,16 @@ pub(crate) fn has_blocks(codec: &str, head: &[u8], tail: &[u8]) -> bool {
     }
 }
 
-/// The number of a block, its first byte, its first row and the one behind its last, and why.
-type Wrong = (usize, u64, Option<(u64, u64)>, String);
+/// A block that does not decode to what the table says.
+///
+/// `rows` are its first row and the one behind its last, if known.
+#[pyclass(frozen, get_all, module = "headrace._native")]
+pub(crate) struct BadBlock {
+    block: usize,
+    offset: u64,
+    rows: Option<(u64, u64)>,
+    reason: String,
+}
 
 /// All blocks of one file.
 #[pyclass(frozen, module = "headrace._native")]
@@ -125,7 +134,7 @@ impl BlockTable {
         file: &File,
         start: usize,
         stop: usize,
-    ) -> PyResult<Vec<Wrong>> {
+    ) -> PyResult<Vec<BadBlock>> {
         py.detach(|| {
             let blocks = BlockFile::new(Arc::clone(&file.data), Arc::clone(&self.table));
             let mut content = Vec::new();
@@ -134,10 +143,11 @@ impl BlockTable {
                 match blocks.decode(at, &mut content) {
                     Ok(()) => {}
                     Err(Error::DamagedBlock(found)) => {
-                        wrong.push((at, found.offset, found.rows, found.reason));
+                        let DamagedBlock { offset, rows, reason, .. } = *found;
+                        wrong.push(BadBlock { block: at, offset, rows, reason });
                     }
                     Err(Error::Table { offset, reason } | Error::Sidecar { offset, reason }) => {
-                        wrong.push((at, offset, None, reason));
+                        wrong.push(BadBlock { block: at, offset, rows: None, reason });
                     }
                     Err(error) => return Err(error),
                 }

@@ -1,40 +1,49 @@
-//! The edges of some nodes among rows that are read in order.
+//! Edge scan: the edges of some nodes among rows that are read in order.
 
-use headrace_core::graph::edge_scan::{self, ScannedEdges};
+use headrace_core::graph::edge_scan;
 use pyo3::{prelude::*, types::PyBytes};
 
 use crate::{
     error::to_python,
     graph::direction_of,
-    graph_columns::{ArrowTexts, bytes, texts},
+    graph_columns::{LargeTexts, bytes, texts},
     key_index::KeyScan,
     stream::RowStream,
 };
 
-/// How many rows are looked at before a lock is given up.
+/// How many rows are read under one lock.
 const ROWS_AT_ONCE: usize = 1 << 14;
 
-/// Places of nodes, ids of nodes, predicates, other ends, where rows begin, and whether edges come
-/// from their nodes: numbers of 64 bits, and of 8 the last.
-type Columns<'py> = (
-    Bound<'py, PyBytes>,
-    ArrowTexts<'py>,
-    ArrowTexts<'py>,
-    ArrowTexts<'py>,
-    Bound<'py, PyBytes>,
-    Bound<'py, PyBytes>,
-);
+/// Matching edges in the order of the rows, each from the side of a wanted node.
+///
+/// The nodes are 64-bit `places` in the request, or `ids` if all nodes are wanted; `nodes` are those
+/// at the other ends. `offsets` are 64-bit; a byte of `outgoing` is 1 if the edge leaves its node.
+#[pyclass(frozen, get_all, module = "headrace._native")]
+pub(crate) struct ScannedEdges {
+    places: Py<PyBytes>,
+    ids: Py<LargeTexts>,
+    predicates: Py<LargeTexts>,
+    nodes: Py<LargeTexts>,
+    offsets: Py<PyBytes>,
+    outgoing: Py<PyBytes>,
+}
 
-/// Finds the edges of nodes.
-#[pyclass(frozen, name = "EdgeSift", module = "headrace._native")]
+#[pymethods]
+impl ScannedEdges {
+    fn __len__(&self, py: Python<'_>) -> usize {
+        self.outgoing.as_bytes(py).len()
+    }
+}
+
+/// Finds the edges of some nodes by reading every edge.
+#[pyclass(frozen, module = "headrace._native")]
 pub(crate) struct EdgeScan {
     scan: edge_scan::EdgeScan,
 }
 
 #[pymethods]
 impl EdgeScan {
-    /// Those of `nodes`, each once, which are known by their places, or of all, which are known by
-    /// their ids.
+    /// `nodes`: the wanted nodes, each once [default: all].
     #[new]
     #[pyo3(signature = (nodes, *, predicates = None, direction = "out"))]
     fn new(
@@ -49,17 +58,16 @@ impl EdgeScan {
         })
     }
 
-    /// Find edges among some thousand rows of a stream, as `scan` reads them; `None` when it has
-    /// ended.
-    fn advance<'py>(
+    /// Scan the next thousands of rows of a stream, as `scan` reads them; `None` at its end.
+    fn advance(
         &self,
-        py: Python<'py>,
+        py: Python<'_>,
         stream: &RowStream,
         scan: &KeyScan,
-    ) -> PyResult<Option<Columns<'py>>> {
+    ) -> PyResult<Option<ScannedEdges>> {
         let found = py.detach(|| {
             let (mut stream, mut scan) = (stream.lock(), scan.lock());
-            let mut found = ScannedEdges::default();
+            let mut found = edge_scan::ScannedEdges::default();
             for looked_at in 0..ROWS_AT_ONCE {
                 let Some(row) = stream.next_row()? else {
                     return Ok((looked_at > 0).then_some(found));
@@ -81,16 +89,15 @@ impl EdgeScan {
             Ok(Some(found))
         });
         let Some(found) = found.map_err(to_python)? else { return Ok(None) };
-        let numbers = |numbers: &[u64]| {
-            PyBytes::new(py, &bytes(numbers.iter().map(|number| number.to_ne_bytes())))
-        };
-        Ok(Some((
-            numbers(&found.places),
-            texts(py, &found.ids),
-            texts(py, &found.predicates),
-            texts(py, &found.nodes),
-            numbers(&found.offsets),
-            PyBytes::new(py, &found.outgoing),
-        )))
+        let numbers =
+            |numbers: &[u64]| bytes(py, numbers.iter().map(|number| number.to_ne_bytes()));
+        Ok(Some(ScannedEdges {
+            places: numbers(&found.places),
+            ids: texts(py, &found.ids)?,
+            predicates: texts(py, &found.predicates)?,
+            nodes: texts(py, &found.nodes)?,
+            offsets: numbers(&found.offsets),
+            outgoing: PyBytes::new(py, &found.outgoing).unbind(),
+        }))
     }
 }

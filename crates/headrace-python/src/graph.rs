@@ -29,22 +29,40 @@ use pyo3::{
 };
 
 use crate::{
-    error::to_python,
+    error::{KernelError, to_python},
     key_index::{KeyIndex, KeyScan},
     sealed_index::{
-        self, Collected, Counts, Made, ROWS_AT_ONCE, SealedIndex, lines_of, open_base_delta,
-        open_empty,
+        Collected, PyLines, PyMadeOf, ROWS_AT_ONCE, SealedIndex, open_base_delta, open_empty,
     },
     signals,
     source::File,
     stream::RowStream,
 };
 
-/// The fields of an edge: from, predicate, to.
-type Fields = (String, Option<String>, String);
+/// The fields of an edge; see `headrace.kernel.graph.EdgeFields`.
+#[derive(FromPyObject)]
+pub(crate) struct PyEdgeFields {
+    from_: String,
+    pred: Option<String>,
+    to: String,
+}
 
-fn fields_of((from, pred, to): Fields) -> EdgeFields {
-    EdgeFields { from, pred, to }
+impl From<PyEdgeFields> for EdgeFields {
+    fn from(fields: PyEdgeFields) -> Self {
+        Self { from: fields.from_, pred: fields.pred, to: fields.to }
+    }
+}
+
+/// What to write; see `headrace.kernel.graph.GraphPlan`.
+#[derive(FromPyObject)]
+pub(crate) struct PyGraphPlan {
+    fields: PyEdgeFields,
+    reverse: bool,
+    version: Option<u32>,
+    memory: usize,
+    lines: PyLines,
+    made_of: PyMadeOf,
+    hashes: Vec<u64>,
 }
 
 /// Edges that are being sorted.
@@ -139,35 +157,29 @@ impl GraphRuns {
     }
 }
 
-/// Write the index of all that is in `runs` to the empty file at `path`; with `base`, the delta of
-/// that. Returns a word for what came of it: `written` with version, reason, edges, nodes, predicates and size; `no_room` with
-/// the reason.
+/// Version, the reason for it, edges, nodes, predicates, size.
+type Written = (u32, Option<String>, u64, u32, u32, u64);
+
+/// Write the index of `runs` to the empty file at `path`; with `base`, the delta of that.
+///
+/// Raises `KernelError` with `no_room` and the reason.
 #[pyfunction]
-#[pyo3(signature = (
-    runs, path, *, fields, reverse, version, memory, lines, made_of, hashes, base = None
-))]
-#[allow(clippy::too_many_arguments, reason = "they have names in Python")]
+#[pyo3(signature = (runs, path, plan, base = None))]
 pub(crate) fn write_graph_index(
     py: Python<'_>,
     runs: Vec<Py<GraphRuns>>,
     path: PathBuf,
-    fields: Fields,
-    reverse: bool,
-    version: Option<u32>,
-    memory: usize,
-    lines: Counts,
-    made_of: Made,
-    hashes: Vec<u64>,
+    plan: PyGraphPlan,
     base: Option<Py<GraphIndex>>,
-) -> PyResult<Bound<'_, PyAny>> {
+) -> PyResult<Written> {
     let plan = Plan {
-        fields: fields_of(fields),
-        reverse,
-        version,
-        memory,
-        lines: lines_of(lines),
-        made_of: sealed_index::made_of(made_of),
-        hashes,
+        fields: plan.fields.into(),
+        reverse: plan.reverse,
+        version: plan.version,
+        memory: plan.memory,
+        lines: plan.lines.into(),
+        made_of: plan.made_of.into(),
+        hashes: plan.hashes,
         directory: path.parent().map(PathBuf::from).unwrap_or_default(),
     };
     let outcome = py.detach(|| {
@@ -180,12 +192,11 @@ pub(crate) fn write_graph_index(
     match outcome {
         Outcome::Written(made) => {
             let counts = (made.edges, made.nodes, made.predicates);
-            ("written", made.version, made.why, counts.0, counts.1, counts.2, made.size)
-                .into_pyobject(py)
-                .map(Bound::into_any)
+            let why = made.why.map(Into::into);
+            Ok((made.version, why, counts.0, counts.1, counts.2, made.size))
         }
-        Outcome::NoRoom(why) => ("no_room", why).into_pyobject(py).map(Bound::into_any),
-        // Raised above, unless somebody has taken it.
+        Outcome::NoRoom(why) => Err(KernelError::new_err(("no_room", why))),
+        // Raised above, unless another thread has taken it.
         Outcome::Stopped => Err(PyKeyboardInterrupt::new_err(())),
     }
 }
@@ -273,7 +284,7 @@ impl GraphAccess {
     #[staticmethod]
     #[pyo3(signature = (fields, file, size, *, from_index = None, to_index = None))]
     fn of_keys(
-        fields: Fields,
+        fields: PyEdgeFields,
         file: &File,
         size: u64,
         from_index: Option<&KeyIndex>,
@@ -281,7 +292,7 @@ impl GraphAccess {
     ) -> Self {
         let ends = [from_index, to_index].map(|index| index.map(|index| Arc::clone(&index.index)));
         let source = Arc::clone(&file.data);
-        Self { way: Access::Keys { fields: fields_of(fields), ends, source, size } }
+        Self { way: Access::Keys { fields: fields.into(), ends, source, size } }
     }
 
     /// Up to `most` edges of the node with an id, in file order: predicate, the other end, where

@@ -32,9 +32,9 @@ impl RowIndex {
         Self { index }
     }
 
-    fn stored(file: DataFile) -> headrace_core::Result<(Self, Made)> {
+    fn stored(file: DataFile) -> headrace_core::Result<(Self, SidecarSource)> {
         let file = CheckpointFile::open(file)?;
-        let made = made_from(file.header());
+        let made = SidecarSource::from(file.header());
         Ok((Self { index: rows::RowIndex::stored(file)? }, made))
     }
 }
@@ -64,13 +64,13 @@ impl RowIndex {
 
     /// The index in the sidecar at `path`, with what it was made from.
     #[staticmethod]
-    fn load(py: Python<'_>, path: PathBuf) -> PyResult<(Self, Made)> {
+    fn load(py: Python<'_>, path: PathBuf) -> PyResult<(Self, SidecarSource)> {
         py.detach(|| Self::stored(DataFile::open(&path)?)).map_err(to_python)
     }
 
     /// The same from the bytes of a sidecar.
     #[staticmethod]
-    fn from_bytes(py: Python<'_>, data: Vec<u8>) -> PyResult<(Self, Made)> {
+    fn from_bytes(py: Python<'_>, data: Vec<u8>) -> PyResult<(Self, SidecarSource)> {
         py.detach(|| Self::stored(DataFile::new(data))).map_err(to_python)
     }
 
@@ -168,19 +168,30 @@ impl RowIndex {
     }
 }
 
-/// Size, times, hashes, codec, file: what a sidecar was made from.
-type Made = (u64, i64, i64, String, String, String, String);
+/// The file that a sidecar was made from: size, times, hashes of its ends, codec and identity.
+#[pyclass(frozen, get_all, module = "headrace._native")]
+pub(crate) struct SidecarSource {
+    size: u64,
+    mtime_ns: i64,
+    ctime_ns: i64,
+    head_hash: String,
+    tail_hash: String,
+    codec: String,
+    file: String,
+}
 
-fn made_from(header: &Header) -> Made {
-    (
-        header.size,
-        header.mtime_ns,
-        header.ctime_ns,
-        header.head_hash.clone(),
-        header.tail_hash.clone(),
-        header.codec.clone(),
-        header.file.clone(),
-    )
+impl From<&Header> for SidecarSource {
+    fn from(header: &Header) -> Self {
+        Self {
+            size: header.size,
+            mtime_ns: header.mtime_ns,
+            ctime_ns: header.ctime_ns,
+            head_hash: header.head_hash.clone(),
+            tail_hash: header.tail_hash.clone(),
+            codec: header.codec.clone(),
+            file: header.file.clone(),
+        }
+    }
 }
 
 fn stat_of((size, mtime_ns, ctime_ns): (u64, i64, i64)) -> Stat {

@@ -21,12 +21,24 @@ use crate::{
     source::File,
 };
 
-/// Whether unmatched rows are left out, the name for the array of right rows, the fields that are
-/// wanted, what their names begin with, the name for who was there.
-type FormCode = (bool, Option<String>, Option<Vec<String>>, String, Option<String>);
+/// The form of a joined row; see `headrace.kernel.join.Form`.
+#[derive(FromPyObject)]
+pub(crate) struct PyForm {
+    inner: bool,
+    target: Option<String>,
+    pick: Option<Vec<String>>,
+    prefix: String,
+    indicator: Option<String>,
+}
 
-/// An index, its source, how far that may be read, and from where on rows are somebody else's.
-type IndexCode = (Py<KeyIndex>, Py<File>, u64, u64);
+/// Access to right rows by an index; see `headrace.kernel.join.RightIndex`.
+#[derive(FromPyObject)]
+pub(crate) struct PyRightIndex {
+    known: Py<KeyIndex>,
+    file: Py<File>,
+    size: u64,
+    below: u64,
+}
 
 /// rows, emitted, filtered, skipped, blank; lookups, hits, lines.
 type Counts = (u64, u64, u64, u64, u64, u64, u64, u64);
@@ -35,7 +47,7 @@ type Counts = (u64, u64, u64, u64, u64, u64, u64, u64);
 #[pyclass(frozen, module = "headrace._native")]
 pub(crate) struct RowJoin {
     run: Mutex<Run>,
-    index: Option<IndexCode>,
+    index: Option<PyRightIndex>,
 }
 
 struct Run {
@@ -58,14 +70,14 @@ impl RowJoin {
     fn new(
         left: Vec<String>,
         right: Vec<String>,
-        form: FormCode,
+        form: PyForm,
         typed: bool,
         max_depth: u32,
         right_depth: u32,
         max_memory: usize,
-        index: Option<IndexCode>,
+        index: Option<PyRightIndex>,
     ) -> Self {
-        let (inner, target, pick, prefix, indicator) = form;
+        let PyForm { inner, target, pick, prefix, indicator } = form;
         let terms = Terms {
             left: KeyFields::new(left),
             right: KeyFields::new(right),
@@ -171,9 +183,10 @@ impl RowJoin {
             return Err(failure);
         }
         let Some(batch) = batch else { return Ok(Step::Done) };
-        let access = self.index.as_ref().map(|(index, file, size, below)| {
-            let index = index.get();
-            let lookup = Lookup { size: *size, below: *below, ..index.source(file.get()) };
+        let access = self.index.as_ref().map(|right| {
+            let index = right.known.get();
+            let source = index.source(right.file.get());
+            let lookup = Lookup { size: right.size, below: right.below, ..source };
             Access { index: &index.index, lookup }
         });
         match join.take(&batch.get().rows, access.as_ref(), max_bytes, out) {

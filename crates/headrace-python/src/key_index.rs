@@ -20,14 +20,14 @@ use headrace_core::{
 use pyo3::{
     exceptions::{PyKeyboardInterrupt, PyValueError},
     prelude::*,
+    types::PyBytes,
 };
 
 use crate::{
     batch::RowBatch,
-    error::to_python,
+    error::{KernelError, to_python},
     sealed_index::{
-        self, Collected, Counts, Made, ROWS_AT_ONCE, SealedIndex, lines_of, open_base_delta,
-        open_empty,
+        Collected, PyLines, PyMadeOf, ROWS_AT_ONCE, SealedIndex, open_base_delta, open_empty,
     },
     signals,
     source::File,
@@ -182,9 +182,9 @@ impl KeyScan {
         })
     }
 
-    /// All lines, by kind.
+    /// The lines read so far: all, then blank, bad, missing, null, nested, too long, pending.
     #[getter]
-    fn lines(&self) -> Counts {
+    fn lines(&self) -> (u64, u64, u64, u64, u64, u64, u64, u64) {
         let Lines { lines, blank, bad, missing, null, nested, too_long, pending } =
             self.lock().lines();
         (lines, blank, bad, missing, null, nested, too_long, pending)
@@ -238,64 +238,75 @@ impl WantedKeys {
     }
 }
 
-/// Write the index of all that is in `runs` to the empty file at `path`. Returns a word for what
-/// came of it. `kept` is an index
-/// that is continued, its source, and whether all of it becomes one index with `runs`, or only
-/// its delta a longer one. The words are: `written` with version, reason, records, keys and size;
-/// `duplicate` with key and two offsets; `no_room` with the reason; `no_bits` where what is kept
-/// knows too little of its keys.
+/// What to write; see `headrace.kernel.key_index.Plan`.
+#[derive(FromPyObject)]
+pub(crate) struct PyPlan {
+    fields: Vec<String>,
+    unique: bool,
+    version: Option<u32>,
+    lines: PyLines,
+    plain_numbers: bool,
+    made_of: PyMadeOf,
+    hashes: Vec<u64>,
+}
+
+/// An index to continue; see `headrace.kernel.key_index.Kept`.
+#[derive(FromPyObject)]
+pub(crate) struct PyKept {
+    known: Py<KeyIndex>,
+    file: Py<File>,
+    whole: bool,
+}
+
+/// Version, the reason for it, records, keys, size.
+type Written = (u32, Option<String>, u64, u64, u64);
+
+/// Write the index of `runs`, and of `kept` if given, to the empty file at `path`.
+///
+/// Raises `KernelError` with `duplicate`, a key and the offsets of two rows; with `no_room` and the
+/// reason; or with `no_bits` if the index that is continued has too few bits of its keys.
 #[pyfunction]
-#[pyo3(signature = (
-    runs, path, *, fields, unique, version, lines, plain_numbers, made_of, hashes, kept = None
-))]
-#[allow(clippy::too_many_arguments, reason = "they have names in Python")]
+#[pyo3(signature = (runs, path, plan, kept = None))]
 pub(crate) fn write_key_index(
     py: Python<'_>,
     runs: Vec<Py<KeyRuns>>,
     path: PathBuf,
-    fields: Vec<String>,
-    unique: bool,
-    version: Option<u32>,
-    lines: Counts,
-    plain_numbers: bool,
-    made_of: Made,
-    hashes: Vec<u64>,
-    kept: Option<(Py<KeyIndex>, Py<File>, bool)>,
-) -> PyResult<Bound<'_, PyAny>> {
+    plan: PyPlan,
+    kept: Option<PyKept>,
+) -> PyResult<Written> {
     let plan = Plan {
-        fields: KeyFields::new(fields),
-        unique,
-        version,
-        lines: lines_of(lines),
-        plain_numbers,
-        made_of: sealed_index::made_of(made_of),
-        hashes,
+        fields: KeyFields::new(plan.fields),
+        unique: plan.unique,
+        version: plan.version,
+        lines: plan.lines.into(),
+        plain_numbers: plan.plain_numbers,
+        made_of: plan.made_of.into(),
+        hashes: plan.hashes,
         directory: path.parent().map(PathBuf::from).unwrap_or_default(),
     };
     let outcome = py.detach(|| {
         let mut taken = take(&runs)?;
-        let kept = kept.as_ref().map(|(index, file, all)| index.get().kept(file.get(), *all));
+        let kept = kept.as_ref().map(|kept| kept.known.get().kept(kept.file.get(), kept.whole));
         keys::write(&mut taken, kept.as_ref(), &open_empty(&path)?, &plan, &|| !signals::caught())
     });
     let outcome = outcome.map_err(to_python)?;
     signals::raised()?;
     match outcome {
         Outcome::Written(made) => {
-            ("written", made.version, made.why, made.records, made.keys, made.size)
-                .into_pyobject(py)
-                .map(Bound::into_any)
+            Ok((made.version, made.why.map(Into::into), made.records, made.keys, made.size))
         }
         Outcome::Duplicate(two) => {
-            ("duplicate", two.key, two.first, two.second).into_pyobject(py).map(Bound::into_any)
+            let key = PyBytes::new(py, &two.key).unbind();
+            Err(KernelError::new_err(("duplicate", key, two.first, two.second)))
         }
-        Outcome::NoRoom(why) => ("no_room", why).into_pyobject(py).map(Bound::into_any),
-        Outcome::NoBits => ("no_bits",).into_pyobject(py).map(Bound::into_any),
-        // Raised above, unless somebody has taken it.
+        Outcome::NoRoom(why) => Err(KernelError::new_err(("no_room", why))),
+        Outcome::NoBits => Err(KernelError::new_err(("no_bits",))),
+        // Raised above, unless another thread has taken it.
         Outcome::Stopped => Err(PyKeyboardInterrupt::new_err(())),
     }
 }
 
-/// The runs, which nobody can use any more.
+/// Take the runs; they cannot be used again.
 fn take(runs: &[Py<KeyRuns>]) -> Result<Vec<keys::Runs>, Error> {
     runs.iter().map(|runs| runs.get().runs.take()).collect()
 }
@@ -325,10 +336,10 @@ impl KeyIndex {
 
     /// An index in segments, and its delta in as many.
     #[staticmethod]
-    #[pyo3(signature = (pieces, deltas = None))]
-    fn in_pieces(
+    #[pyo3(signature = (segments, deltas = None))]
+    fn in_segments(
         py: Python<'_>,
-        pieces: Vec<PathBuf>,
+        segments: Vec<PathBuf>,
         deltas: Option<Vec<PathBuf>>,
     ) -> PyResult<Py<Self>> {
         let open = |paths: Vec<PathBuf>| {
@@ -336,14 +347,14 @@ impl KeyIndex {
             SetSegments::new(paths.into_iter().map(open).collect::<Result<_, Error>>()?)
         };
         let index = py
-            .detach(|| BaseDelta::new(open(pieces)?, deltas.map(open).transpose()?))
+            .detach(|| BaseDelta::new(open(segments)?, deltas.map(open).transpose()?))
             .map_err(to_python)?;
         Py::new(py, Self::of(Arc::new(index)))
     }
 
     /// The ids of the builds, and the sizes, of all segments; those of the delta come last.
     #[getter]
-    fn pieces(&self) -> Vec<(u64, u64)> {
+    fn segments(&self) -> Vec<(u64, u64)> {
         let files = self.index.parts().flat_map(|(segments, _)| segments.files());
         files.map(|file| (file.build_id(), file.size())).collect()
     }

@@ -7,7 +7,7 @@ use pyo3::{exceptions::PyOverflowError, prelude::*, types::PyBytes};
 
 use crate::{
     batch::RowBatch,
-    query::{FrameCode, Refused, Sources, decoded, known, reading, refused},
+    query::{PyFrame, Refused, Sources, decoded, known, reading, refused},
     signals,
     stage::Stage,
 };
@@ -48,7 +48,7 @@ impl KeyedRows {
         joins: bool,
         compact: bool,
         max_depth: u32,
-        frame: Option<FrameCode>,
+        frame: Option<PyFrame>,
         whole: bool,
         sources: Option<&Sources>,
     ) -> PyResult<Self> {

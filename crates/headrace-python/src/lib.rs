@@ -41,13 +41,13 @@ mod _native {
     use pyo3::prelude::*;
 
     #[pymodule_export]
-    use crate::arrow_read::{ColumnBuilder, Inference};
+    use crate::arrow_read::{ColumnBuffers, ColumnBuilder, ColumnFault, FilledColumns, Inference};
     #[pymodule_export]
     use crate::arrow_write::ColumnLines;
     #[pymodule_export]
     use crate::batch::RowBatch;
     #[pymodule_export]
-    use crate::blocks::{BlockTable, has_blocks};
+    use crate::blocks::{BadBlock, BlockTable, has_blocks};
     #[pymodule_export]
     use crate::cells::{cells, csv_header, csv_records, new_columns};
     #[pymodule_export]
@@ -57,15 +57,17 @@ mod _native {
     #[pymodule_export]
     use crate::convert::ValueSplitter;
     #[pymodule_export]
-    use crate::edge_scan::EdgeScan;
+    use crate::edge_scan::{EdgeScan, ScannedEdges};
     #[pymodule_export]
     use crate::error::KernelError;
     #[pymodule_export]
     use crate::graph::{GraphAccess, GraphExpansion, GraphIndex, GraphRuns, write_graph_index};
     #[pymodule_export]
-    use crate::graph_columns::{graph_columns, reached_columns};
+    use crate::graph_columns::{
+        GraphColumns, LargeTexts, ReachedColumns, graph_columns, reached_columns,
+    };
     #[pymodule_export]
-    use crate::index::{IndexBuild, RowIndex, reach_back};
+    use crate::index::{IndexBuild, RowIndex, SidecarSource, reach_back};
     #[pymodule_export]
     use crate::join::RowJoin;
     #[pymodule_export]
@@ -76,11 +78,11 @@ mod _native {
     use crate::keyed::KeyedRows;
     #[pymodule_export]
     use crate::log::{
-        LogChecking, LogClock, LogLines, LogMerge, LogTail, log_entry, log_lines_between,
+        LogChecking, LogClock, LogEntry, LogLines, LogMerge, LogTail, log_entry, log_lines_between,
         log_time_span, verify_log, verify_log_lines,
     };
     #[pymodule_export]
-    use crate::packer::{Packer, Shard, codec_table};
+    use crate::packer::{LineRefusal, Packer, RowRefusal, Shard, codec_table};
     #[pymodule_export]
     use crate::query::{
         Program, RowQuery, Sources, StreamQuery, builtins, format_problem, unknown_group,

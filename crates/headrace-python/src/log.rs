@@ -19,16 +19,25 @@ use pyo3::{
 
 use crate::{error::to_python, query::Program, signals, source::File};
 
-/// Salt, number of the file, lines before it, lines in it so far, their bytes.
-type Place = (u32, u32, u64, u32, u64);
-
-fn place((salt, file_number, base, rows, end): Place) -> log::Place {
-    log::Place { salt, file_number, base, rows, end }
+/// Where the next line of a file goes; see `headrace.kernel.log.Place`.
+#[derive(FromPyObject)]
+pub(crate) struct Place {
+    salt: u32,
+    file_number: u32,
+    base: u64,
+    rows: u32,
+    end: u64,
 }
 
-fn told(place: log::Place) -> Place {
-    (place.salt, place.file_number, place.base, place.rows, place.end)
+impl From<Place> for log::Place {
+    fn from(place: Place) -> Self {
+        let Place { salt, file_number, base, rows, end } = place;
+        Self { salt, file_number, base, rows, end }
+    }
 }
+
+/// Lines in a file, and their bytes.
+type Reached = (u32, u64);
 
 fn checking(max_depth: u32, max_line: usize, time: Option<&Program>) -> Checking {
     let time = time.map(|program| Arc::clone(&program.program));
@@ -39,31 +48,36 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Start, end, time, line, line of the file, number of the file, whether the time is extracted,
-/// flags, checksum.
-type Told = (u64, u64, i64, u64, u32, u32, bool, u8, u32);
+/// An entry of an index: where a line is, and its time. The checksum covers the line.
+#[pyclass(frozen, get_all, module = "headrace._native")]
+pub(crate) struct LogEntry {
+    start: u64,
+    end: u64,
+    time: i64,
+    line: u64,
+    line_of_file: u32,
+    file_number: u32,
+    extracted: bool,
+    flags: u8,
+    checksum: u32,
+}
 
-/// The entry in `data`, None if that is none of the log with this salt.
+/// The entry in `data`; `None` if it is not one of the log with this salt.
 #[pyfunction]
-pub(crate) fn log_entry(data: &[u8], salt: u32) -> PyResult<Option<Told>> {
+pub(crate) fn log_entry(data: &[u8], salt: u32) -> PyResult<Option<LogEntry>> {
     let bytes: &[u8; ENTRY_BYTES] =
         data.try_into().map_err(|_| PyValueError::new_err("not as long as an entry"))?;
-    Ok(
-        Entry::decode(bytes, salt).map(|entry| {
-            let Entry {
-                start,
-                end,
-                time,
-                line,
-                line_of_file,
-                file_number,
-                extracted,
-                flags,
-                checksum,
-            } = entry;
-            (start, end, time, line, line_of_file, file_number, extracted, flags, checksum)
-        }),
-    )
+    Ok(Entry::decode(bytes, salt).map(|entry| LogEntry {
+        start: entry.start,
+        end: entry.end,
+        time: entry.time,
+        line: entry.line,
+        line_of_file: entry.line_of_file,
+        file_number: entry.file_number,
+        extracted: entry.extracted,
+        flags: entry.flags,
+        checksum: entry.checksum,
+    }))
 }
 
 /// How many lines are before it, the byte of it that is wrong, and why.
@@ -135,15 +149,15 @@ impl LogLines {
         clock: &LogClock,
         created: i64,
         reconstructed: bool,
-    ) -> PyResult<(Bound<'py, PyBytes>, Place)> {
-        let at = self::place(place);
+    ) -> PyResult<(Bound<'py, PyBytes>, Reached)> {
+        let at = place.into();
         let made = py.detach(|| {
             let mut clock = locked(&clock.clock);
             self.lines.entries((start, end), at, &mut clock, created, reconstructed)
         });
         let (entries, next) =
             made.ok_or_else(|| PyOverflowError::new_err("more lines than a file can have"))?;
-        Ok((PyBytes::new(py, &entries), told(next)))
+        Ok((PyBytes::new(py, &entries), (next.rows, next.end)))
     }
 }
 
@@ -262,14 +276,14 @@ pub(crate) fn verify_log(
     place: Place,
     rows: u32,
     clock: &LogClock,
-) -> PyResult<(Place, Wrong)> {
-    let at = self::place(place);
+) -> PyResult<(Reached, Wrong)> {
+    let at = place.into();
     let verified = py.detach(|| {
         let data = data.map(|file| &*file.data);
         log::verify(&index.data, data, size, at, rows, &mut locked(&clock.clock))
     });
     let verified = verified.map_err(to_python)?;
-    Ok((told(verified.place), wrong(verified.fault)))
+    Ok(((verified.place.rows, verified.place.end), wrong(verified.fault)))
 }
 
 /// Compare lines with their entries, the first of which is at `place`: how many fit each other, and
@@ -281,7 +295,7 @@ pub(crate) fn verify_log_lines(
     lines: &[u8],
     place: Place,
 ) -> (u32, Wrong) {
-    let at = self::place(place);
+    let at = place.into();
     let (good, fault) = py.detach(|| log::verify_lines(entries, lines, at));
     (good, wrong(fault))
 }

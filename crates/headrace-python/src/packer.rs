@@ -26,11 +26,44 @@ use crate::{
 /// Bytes to append to the current file, and the shard that ends behind them.
 type PyPiece<'py> = (Bound<'py, PyBytes>, Option<Shard>);
 
-/// Where the line begins and ends, the kind of refusal, the byte at fault, why.
-type PyRefusal = (usize, usize, &'static str, usize, String);
+/// A line that was not taken: `[begin, end)` of the data, and the byte at fault.
+///
+/// `kind` is `json` or `too_large`.
+#[pyclass(frozen, get_all, module = "headrace._native")]
+pub(crate) struct LineRefusal {
+    begin: usize,
+    end: usize,
+    kind: String,
+    offset: usize,
+    reason: String,
+}
 
-/// The position of the row, the kind of refusal, the byte of the source at fault, why.
-type PyRefusedRow = (usize, &'static str, u64, String);
+#[pymethods]
+impl LineRefusal {
+    #[new]
+    fn new(begin: usize, end: usize, kind: String, offset: usize, reason: String) -> Self {
+        Self { begin, end, kind, offset, reason }
+    }
+}
+
+/// A row that was not taken: its position in the batch, and the byte of its source at fault.
+///
+/// `kind` is `json`, `too_long` or `too_large`.
+#[pyclass(frozen, get_all, module = "headrace._native")]
+pub(crate) struct RowRefusal {
+    position: usize,
+    kind: String,
+    offset: u64,
+    reason: String,
+}
+
+#[pymethods]
+impl RowRefusal {
+    #[new]
+    fn new(position: usize, kind: String, offset: u64, reason: String) -> Self {
+        Self { position, kind, offset, reason }
+    }
+}
 
 /// Turns lines into the bytes of shards.
 #[pyclass(frozen, module = "headrace._native")]
@@ -73,7 +106,7 @@ impl Packer {
         py: Python<'py>,
         data: &[u8],
         start: usize,
-    ) -> PyResult<(Vec<PyPiece<'py>>, Option<PyRefusal>)> {
+    ) -> PyResult<(Vec<PyPiece<'py>>, Option<LineRefusal>)> {
         let mut pieces = Vec::new();
         let refusal = py.detach(|| self.lock().add(data, start.min(data.len()), &mut pieces))?;
         Ok((to_python(py, pieces), refusal.map(refused)))
@@ -86,7 +119,7 @@ impl Packer {
         py: Python<'py>,
         batch: &RowBatch,
         start: usize,
-    ) -> PyResult<(Vec<PyPiece<'py>>, Option<PyRefusedRow>)> {
+    ) -> PyResult<(Vec<PyPiece<'py>>, Option<RowRefusal>)> {
         let rows = &batch.rows;
         let mut pieces = Vec::new();
         let refused = py.detach(|| self.lock().add_rows(rows, start, &mut pieces))?;
@@ -94,7 +127,7 @@ impl Packer {
             let mark = if rows.marked && position == 0 { BOM.len() } else { 0 };
             let (kind, offset, reason) = said(cause);
             let offset = rows.offsets[position] + (mark + offset) as u64;
-            (position, kind, offset, reason)
+            RowRefusal { position, kind: kind.into(), offset, reason }
         });
         Ok((to_python(py, pieces), refused))
     }
@@ -144,9 +177,10 @@ fn to_python(py: Python<'_>, pieces: Vec<Piece>) -> Vec<PyPiece<'_>> {
         .collect()
 }
 
-fn refused(refusal: Refusal) -> PyRefusal {
-    let (kind, offset, reason) = said(refusal.cause);
-    (refusal.begin, refusal.end, kind, refusal.begin + offset, reason)
+fn refused(refusal: Refusal) -> LineRefusal {
+    let Refusal { begin, end, cause } = refusal;
+    let (kind, offset, reason) = said(cause);
+    LineRefusal { begin, end, kind: kind.into(), offset: begin + offset, reason }
 }
 
 /// The kind of refusal, the byte of the line at fault, why.

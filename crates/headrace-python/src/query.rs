@@ -132,13 +132,18 @@ pub(crate) fn refused(refusal: Refusal) -> Refused {
     (refusal.number, refusal.offset, refusal.span, refusal.reason)
 }
 
-/// A separator, and what a payload of null means: "skip", "keep" or "error".
-pub(crate) type FrameCode = (Vec<u8>, String);
+/// Lines of a key, a separator and JSON; see `headrace.kernel.programs.Frame`.
+#[derive(FromPyObject)]
+pub(crate) struct PyFrame {
+    separator: String,
+    null_payload: String,
+}
 
-pub(crate) fn reading(max_depth: u32, frame: Option<FrameCode>, whole: bool) -> PyResult<Reading> {
+pub(crate) fn reading(max_depth: u32, frame: Option<PyFrame>, whole: bool) -> PyResult<Reading> {
     let frame = match frame {
         None => None,
-        Some((separator, null_payload)) => {
+        Some(PyFrame { separator, null_payload }) => {
+            let separator = separator.into_bytes();
             let null_payload = match null_payload.as_str() {
                 "skip" => NullPayload::Skip,
                 "keep" => NullPayload::Keep,
@@ -200,7 +205,7 @@ impl RowQuery {
         nulls: bool,
         limit: u64,
         max_depth: u32,
-        frame: Option<FrameCode>,
+        frame: Option<PyFrame>,
         whole: bool,
         sources: Option<&Sources>,
     ) -> PyResult<Self> {
@@ -321,7 +326,7 @@ impl StreamQuery {
         nulls: bool,
         max_memory: u64,
         max_depth: u32,
-        frame: Option<FrameCode>,
+        frame: Option<PyFrame>,
         whole: bool,
         prune: Option<(Vec<u8>, u64)>,
         slots: Vec<String>,

@@ -21,38 +21,75 @@ use crate::{error::to_python, signals, source::File};
 /// How many rows are looked at before a lock is given up.
 pub(crate) const ROWS_AT_ONCE: usize = 4096;
 
-/// lines, blank, bad, missing, null, nested, too long, pending.
-pub(crate) type Counts = (u64, u64, u64, u64, u64, u64, u64, u64);
-
-pub(crate) fn lines_of(counts: Counts) -> Lines {
-    let (lines, blank, bad, missing, null, nested, too_long, pending) = counts;
-    Lines { lines, blank, bad, missing, null, nested, too_long, pending }
+/// Lines by kind; see `headrace.kernel.index_meta.Lines`.
+#[derive(FromPyObject)]
+pub(crate) struct PyLines {
+    lines: u64,
+    blank: u64,
+    bad: u64,
+    missing: u64,
+    null: u64,
+    nested: u64,
+    too_long: u64,
+    pending: u64,
 }
 
-/// What a source looked like: size, times, device, number there, hashes of its ends, codec.
-pub(crate) type Mark = (u64, i64, i64, u64, u64, String, String, String);
-
-fn mark(source: Mark) -> SourceMark {
-    let (size, mtime_ns, ctime_ns, device, inode, head_hash, tail_hash, codec) = source;
-    SourceMark { size, mtime_ns, ctime_ns, device, inode, head_hash, tail_hash, codec }
+impl From<PyLines> for Lines {
+    fn from(counts: PyLines) -> Self {
+        let PyLines { lines, blank, bad, missing, null, nested, too_long, pending } = counts;
+        Self { lines, blank, bad, missing, null, nested, too_long, pending }
+    }
 }
 
-/// Longest line, deepest nesting, size after decompression, end of the last line, bytes that
-/// hashes of blocks are about, what the source looked like, and what its last row is.
-pub(crate) type Made = (u64, u32, u64, u64, u64, Mark, Option<String>);
+/// The state of a source on disk; see `headrace.kernel.index_meta.SourceMark`.
+#[derive(FromPyObject)]
+pub(crate) struct PySourceMark {
+    size: u64,
+    mtime_ns: i64,
+    ctime_ns: i64,
+    device: u64,
+    inode: u64,
+    head_hash: String,
+    tail_hash: String,
+    codec: String,
+}
 
-pub(crate) fn made_of(made: Made) -> MadeOf {
-    let (max_line, max_depth, logical_size, coverage_end, hashed, source, last) = made;
-    MadeOf {
-        max_line,
-        max_depth,
-        logical_size,
-        coverage_end,
-        hashed,
-        source: mark(source),
-        last,
-        base: None,
-        covers: None,
+impl From<PySourceMark> for SourceMark {
+    fn from(source: PySourceMark) -> Self {
+        let PySourceMark { size, mtime_ns, ctime_ns, device, inode, head_hash, tail_hash, codec } =
+            source;
+        Self { size, mtime_ns, ctime_ns, device, inode, head_hash, tail_hash, codec }
+    }
+}
+
+/// What an index is made of; see `headrace.kernel.index_meta.MadeOf`.
+#[derive(FromPyObject)]
+pub(crate) struct PyMadeOf {
+    max_line: u64,
+    max_depth: u32,
+    logical_size: u64,
+    coverage_end: u64,
+    hashed: u64,
+    source: PySourceMark,
+    last: Option<String>,
+}
+
+impl From<PyMadeOf> for MadeOf {
+    fn from(made: PyMadeOf) -> Self {
+        let PyMadeOf { max_line, max_depth, logical_size, coverage_end, hashed, source, last } =
+            made;
+        let source = source.into();
+        Self {
+            max_line,
+            max_depth,
+            logical_size,
+            coverage_end,
+            hashed,
+            source,
+            last,
+            base: None,
+            covers: None,
+        }
     }
 }
 
@@ -218,9 +255,9 @@ impl SealedIndex {
 
     /// Write its newest file to the empty file at `path`, as if it had been made of a source that
     /// looks like this.
-    fn restamp(&self, py: Python<'_>, path: PathBuf, source: Mark) -> PyResult<()> {
+    fn restamp(&self, py: Python<'_>, path: PathBuf, source: PySourceMark) -> PyResult<()> {
         let written = py.detach(|| {
-            self.index.restamp(&open_empty(&path)?, mark(source), &|| !signals::caught())
+            self.index.restamp(&open_empty(&path)?, source.into(), &|| !signals::caught())
         });
         written.map_err(to_python)?;
         signals::raised()

@@ -17,8 +17,8 @@ pub(crate) struct KeyPackets {
 impl KeyPackets {
     /// For so many segments, a power of two.
     #[new]
-    fn new(pieces: usize) -> Self {
-        Self { packets: Mutex::new(keys::ShufflePackets::new(pieces)) }
+    fn new(segments: usize) -> Self {
+        Self { packets: Mutex::new(keys::ShufflePackets::new(segments)) }
     }
 
     /// Take the keys of some thousand rows of a stream; false when it has ended.

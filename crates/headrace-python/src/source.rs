@@ -306,7 +306,7 @@ impl Source<'_> {
         let raw: Input = match self {
             Self::File(file) => match (&file.blocks, &file.segment) {
                 (Some(blocks), _) => {
-                    let threads = if file.through_python { 1 } else { decoding.threads() };
+                    let threads = if file.through_python { 1 } else { decoding.threads };
                     Box::new(Ahead::new(Arc::clone(blocks), offset, end, threads))
                 }
                 (None, Some((_entries, data))) => {
@@ -327,24 +327,24 @@ impl Source<'_> {
     }
 }
 
-/// How compressed bytes are decoded: the threads for blocks, and the limits of what comes out.
+/// How compressed bytes are decoded; see `headrace.kernel.rows.Decoding`.
 #[derive(Clone, Copy, FromPyObject)]
-pub(crate) struct Decoding(usize, u64, u64);
+pub(crate) struct Decoding {
+    pub(crate) threads: usize,
+    max_ratio: u64,
+    max_decoded: u64,
+}
 
 impl Decoding {
-    pub(crate) fn threads(self) -> usize {
-        self.0
-    }
-
     pub(crate) fn limits(self) -> DecodeLimits {
-        DecodeLimits { max_ratio: self.1, max_decoded: self.2 }
+        DecodeLimits { max_ratio: self.max_ratio, max_decoded: self.max_decoded }
     }
 }
 
 impl Default for Decoding {
     fn default() -> Self {
         let DecodeLimits { max_ratio, max_decoded } = DecodeLimits::default();
-        Self(1, max_ratio, max_decoded)
+        Self { threads: 1, max_ratio, max_decoded }
     }
 }
 

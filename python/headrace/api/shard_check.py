@@ -129,7 +129,6 @@ def _faults_of_blocks(
     with reading(opened.path):
         for start in range(0, len(table), _BLOCKS_AT_ONCE):
             stop = start + _BLOCKS_AT_ONCE
-            for block, offset, rows, reason in table.check(opened.file, start, stop):
-                yield Fault(
-                    reason, block, offset, None if rows is None else range(*rows)
-                )
+            for bad in table.check(opened.file, start, stop):
+                rows = None if bad.rows is None else range(*bad.rows)
+                yield Fault(bad.reason, bad.block, bad.offset, rows)

@@ -9,15 +9,15 @@ from __future__ import annotations
 from functools import cache
 from typing import NamedTuple, TypeAlias
 
-from headrace._native import Packer, Shard, codec_table
+from headrace._native import LineRefusal, Packer, RowRefusal, Shard, codec_table
 
 __all__ = [
     "Choice",
     "Codec",
+    "LineRefusal",
     "Packer",
     "Piece",
-    "Refusal",
-    "RefusedRow",
+    "RowRefusal",
     "Shard",
     "codecs",
     "suffixes",
@@ -27,17 +27,6 @@ Piece: TypeAlias = tuple[bytes, Shard | None]
 """Bytes to append to the current file, and the shard that ends behind them.
 
 The next piece begins another file.
-"""
-
-
-Refusal: TypeAlias = tuple[int, int, str, int, str]
-"""A line that was not taken: where it begins and ends, ``"json"`` or ``"too_large"``, the
-byte at fault, why.
-"""
-
-RefusedRow: TypeAlias = tuple[int, str, int, str]
-"""A row that was not taken: its position in the batch, ``"json"``, ``"too_long"`` or
-``"too_large"``, the byte of its source at fault, why.
 """
 
 

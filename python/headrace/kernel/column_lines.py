@@ -2,33 +2,41 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple
 
 from headrace._native import ColumnLines
 from headrace.errors import HeadraceError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
 __all__ = ["Column", "ColumnLines", "Kind", "NoJsonError", "lines_of"]
-
-Kind: TypeAlias = tuple[str, int, list[str]]
-"""What values are, a number that belongs to that (width, scale), and names of children."""
-
-Buffers: TypeAlias = tuple[bytes | None, bytes | None, bytes | None]
-"""Bits of what is not null, values or offsets, data."""
 
 _ENOUGH = 4 << 20
 """Bytes of lines that are made at a time."""
 
 
+class Kind(NamedTuple):
+    """The type of a column: its name, a width or scale, and the fields of a struct."""
+
+    name: str
+    number: int = 0
+    fields: Sequence[str] = ()
+
+
 class Column(NamedTuple):
-    """Values of one kind; `extent` is how many, and how many stand before them."""
+    """An Arrow array: `length` values from `offset` on, in the buffers of the type.
+
+    `validity` is a bitmap, `values` has values or offsets, and `data` what offsets refer to.
+    """
 
     kind: Kind
-    extent: tuple[int, int]
-    buffers: Buffers
-    children: list[Column]
+    length: int
+    offset: int = 0
+    validity: bytes | None = None
+    values: bytes | None = None
+    data: bytes | None = None
+    children: Sequence[Column] = ()
 
 
 class NoJsonError(HeadraceError, ValueError):

@@ -11,49 +11,31 @@ import json
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from headrace import _native
+from headrace._native import ColumnBuffers, ColumnFault, FilledColumns
 from headrace.kernel.values import MAX_DEPTH
 
 if TYPE_CHECKING:
     from headrace.kernel.programs import Program
     from headrace.kernel.rows import RowBatch
 
+__all__ = [
+    "ColumnBuffers",
+    "ColumnBuilder",
+    "ColumnFault",
+    "FilledColumns",
+    "Inference",
+    "Mixed",
+    "Shape",
+]
+
 Shape: TypeAlias = str | dict[str, object]
-
-Buffers: TypeAlias = tuple[int, bytes | None, list[bytes]]
-"""Of one column: how many values, a bit for each that is not null, Arrow's other buffers."""
-
-
-class Fault(NamedTuple):
-    """A row that is no JSON, or a value in it that is not of the type of its column.
-
-    `position` is the row's in its batch, `row` in the columns, None if it was left out;
-    `offset` the byte of the source that is to blame.
-    """
-
-    position: int
-    row: int | None
-    offset: int
-    is_json: bool
-    reason: str
-
-
-class Filled(NamedTuple):
-    """The columns of a batch, each followed by those inside it.
-
-    `positions` are the rows of the batch that they have, as 32-bit integers, None for all.
-    """
-
-    columns: list[Buffers]
-    positions: bytes | None
-    faults: list[Fault]
 
 
 class ColumnBuilder:
-    """Makes columns of batches; blank rows are left out.
+    """Makes columns of batches, without their blank rows.
 
-    Only rows that match `keep` are taken, and of these the answers of `project`, if there
-    are such programs. With `keep_faulty`, what is faulty is null, without, such rows are
-    left out.
+    `keep` filters the rows, `project` maps them. With `keep_faulty`, a faulty value is null;
+    without, its row is left out.
     """
 
     def __init__(
@@ -72,10 +54,9 @@ class ColumnBuilder:
             project=None if project is None else project.native,
         )
 
-    def fill(self, batch: RowBatch) -> Filled:
+    def fill(self, batch: RowBatch) -> FilledColumns:
         """Return the columns of the rows of `batch`."""
-        columns, positions, faults = self._native.fill(batch)
-        return Filled(columns, positions, [Fault(*fault) for fault in faults])
+        return self._native.fill(batch)
 
 
 class Mixed(NamedTuple):

@@ -1,22 +1,26 @@
-"""Graph indexes, in our words.
+"""Graph indexes: building them, and following edges.
 
-`GraphAccess`, `GraphExpansion`, `GraphIndex` and `GraphRuns` are the core's own classes. What
-an edge is, and the format of the file: docs/formats/graph-index.md.
+The classes that are imported here are the core's own. What an edge is, and the format of the
+file: docs/formats/graph-index.md.
 """
 
 from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 from headrace._native import (
-    EdgeSift,
+    EdgeScan,
     GraphAccess,
+    GraphColumns,
     GraphExpansion,
     GraphIndex,
     GraphRuns,
+    KernelError,
+    LargeTexts,
+    ReachedColumns,
+    ScannedEdges,
     graph_columns,
     reached_columns,
     write_graph_index,
@@ -28,72 +32,15 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-    from headrace.kernel.key_index import KeyScan
-    from headrace.kernel.rows import RowStream
-
-
-class Texts(NamedTuple):
-    """Texts as Arrow has them: the places at which they begin, and at last end; their bytes."""
-
-    places: bytes
-    data: bytes
-
-    def listed(self) -> list[str]:
-        """Return the texts one by one."""
-        places = memoryview(self.places).cast("q").tolist()
-        return [self.data[start:end].decode() for start, end in pairwise(places)]
-
-    def __len__(self) -> int:
-        return len(self.places) // 8 - 1
-
-
-class GraphColumns(NamedTuple):
-    """Edges in file order, as numbers of 32 bits, and the places of rows as those of 64.
-
-    Nodes and predicates have numbers in the order in which edges first have them.
-    """
-
-    nodes: Texts
-    predicates: Texts
-    from_: bytes
-    pred: bytes
-    to: bytes
-    offset: bytes
-
-
-def columns_of(index: GraphIndex) -> GraphColumns:
-    """Take all edges of an index."""
-    nodes, predicates, *edges = graph_columns(index)
-    return GraphColumns(Texts(*nodes), Texts(*predicates), *edges)
-
-
-class ReachedColumns(NamedTuple):
-    """Nodes in the order in which they are reached, numbers of 32 bits.
-
-    `via` are numbers among `predicates`; `led` has a bit for each node to which an edge led.
-    """
-
-    nodes: Texts
-    level: bytes
-    predicates: Texts
-    via: bytes
-    led: bytes
-
-
-def reached_of(expansion: GraphExpansion) -> ReachedColumns:
-    """Take all nodes that an expansion comes upon."""
-    nodes, level, predicates, via, led = reached_columns(expansion)
-    return ReachedColumns(Texts(*nodes), level, Texts(*predicates), via, led)
-
-
 __all__ = [
     "Degrees",
     "Direction",
     "Edge",
     "EdgeFields",
-    "EdgeSift",
+    "EdgeScan",
     "Followed",
     "GraphAccess",
+    "GraphColumns",
     "GraphExpansion",
     "GraphIndex",
     "GraphMeta",
@@ -101,11 +48,14 @@ __all__ = [
     "GraphRuns",
     "GraphStats",
     "GraphWritten",
+    "LargeTexts",
     "Reached",
-    "SiftedEdges",
+    "ReachedColumns",
+    "ScannedEdges",
     "edges_of",
+    "graph_columns",
     "meta_of",
-    "sifted",
+    "reached_columns",
     "stats_of",
     "steps",
     "write_index",
@@ -191,15 +141,19 @@ def write_index(
     source: str,
     base: GraphIndex | None = None,
 ) -> GraphWritten:
-    """Write the index of what is in `runs` to the empty file `path`; with `base`, its delta."""
-    match write_graph_index(runs, path, **plan._asdict(), base=base):
-        case ("written", version, why, edges, nodes, predicates, size):
-            return GraphWritten(version, why, edges, nodes, predicates, size)
-        case ("no_room", why):
-            advice = "let the version be chosen" if plan.version else "split the file"
-            raise UsageError(
-                f"{source}: the index has no room for it ({why}); {advice}"
-            )
+    """Write the index of `runs` to the empty file `path`; with `base`, its delta."""
+    try:
+        return GraphWritten(*write_graph_index(runs, path, plan, base))
+    except KernelError as error:
+        match error.args:
+            case ("no_room", why):
+                advice = (
+                    "let the version be chosen" if plan.version else "split the file"
+                )
+                problem = f"the index has no room for it ({why})"
+                raise UsageError(f"{source}: {problem}; {advice}") from None
+            case _:
+                raise
 
 
 class Edge(NamedTuple):
@@ -295,33 +249,4 @@ def stats_of(index: GraphIndex) -> GraphStats:
         Degrees(*incoming),
         components,
         largest,
-    )
-
-
-class SiftedEdges(NamedTuple):
-    """Edges in the order of the rows, each seen from a node that was wanted.
-
-    Nodes are `places`, of 64 bits, or where all are wanted, `ids`. `nodes` are the other ends,
-    `offsets` of 64 bits say where rows begin, and of `outgoing` each byte is 1 or 0.
-    """
-
-    places: bytes
-    ids: Texts
-    predicates: Texts
-    nodes: Texts
-    offsets: bytes
-    outgoing: bytes
-
-    def __len__(self) -> int:
-        return len(self.outgoing)
-
-
-def sifted(sift: EdgeSift, scan: KeyScan, stream: RowStream) -> SiftedEdges | None:
-    """Return the edges among the next thousands of rows; None behind the last."""
-    found = sift.advance(stream, scan)
-    if found is None:
-        return None
-    places, ids, predicates, nodes, offsets, outgoing = found
-    return SiftedEdges(
-        places, Texts(*ids), Texts(*predicates), Texts(*nodes), offsets, outgoing
     )

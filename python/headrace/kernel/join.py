@@ -1,25 +1,27 @@
-"""Joins of rows by their keys, run by the core.
+"""Joins of rows by their keys.
 
-`RowJoin` is the core's own class: it holds right rows, or is led to them by an index, and
-makes joined rows of batches of left ones. What a joined row is: docs/joins.md.
+`RowJoin` is the core's own class: it keeps right rows in a hash table, or reads them through a
+key index, and joins batches of left rows with them. What a joined row is: docs/joins.md.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from headrace._native import RowJoin
 
-__all__ = ["Form", "JoinCounts", "RowJoin"]
+if TYPE_CHECKING:
+    from headrace._native import File, KeyIndex
+
+__all__ = ["Form", "JoinCounts", "RightIndex", "RowJoin"]
 
 
 class Form(NamedTuple):
-    """What a joined row is made of, as the core is told.
+    """The form of a joined row.
 
-    `inner`: left rows without a right one are left out. `target` is the field for the
-    array of right rows, without which there is a row for each. `pick` are the fields of
-    right rows that are wanted, `prefix` is what their names begin with, `indicator` the
-    field that says ``both`` or ``left_only``.
+    `inner` drops left rows without a right one. `target` is the field for the array of right
+    rows; without it, each right row makes a row. `pick` are the fields of right rows to take,
+    `prefix` goes before their names, and `indicator` is a field for ``both`` or ``left_only``.
     """
 
     inner: bool = False
@@ -27,6 +29,15 @@ class Form(NamedTuple):
     pick: tuple[str, ...] | None = None
     prefix: str = ""
     indicator: str | None = None
+
+
+class RightIndex(NamedTuple):
+    """A key index of the right side: its file, of `size` bytes; rows from `below` on are new."""
+
+    known: KeyIndex
+    file: File
+    size: int
+    below: int
 
 
 class JoinCounts(NamedTuple):

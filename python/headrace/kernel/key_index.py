@@ -1,7 +1,7 @@
-"""Key indexes, in our words.
+"""Key indexes: building them, and looking keys up.
 
-`KeyCandidates`, `KeyIndex`, `KeyPackets`, `KeyRequest`, `KeyRuns`, `KeyScan` and `WantedKeys`
-are the core's own classes. What a key is, and the format of the file: docs/formats/key-index.md.
+The classes that are imported here are the core's own. What a key is, and the format of the
+file: docs/formats/key-index.md.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from headrace._native import (
+    KernelError,
     KeyCandidates,
     KeyIndex,
     KeyPackets,
@@ -191,23 +192,26 @@ def write_index(
     line_of: Callable[[int], int],
     kept: Kept | None = None,
 ) -> Written:
-    """Write the index of what is in `runs`, and of what is kept, to the empty file `path`.
+    """Write the index of `runs`, and of `kept` if given, to the empty file `path`.
 
-    `line_of` is asked for the line numbers of two rows with one key. Raises
-    `FewBitsError` where what is kept knows too little of its keys.
+    `line_of` returns the line number of a row, for the error of two rows with one key. Raises
+    `FewBitsError` if the index that is continued has too few bits of its keys.
     """
-    match write_key_index(runs, path, **plan._asdict(), kept=kept):
-        case ("written", version, why, records, keys, size):
-            return Written(version, why, records, keys, size)
-        case ("duplicate", key, first, second):
-            text = key.decode()
-            raise DuplicateKeyError(source, text, line_of(first), line_of(second))
-        case ("no_room", why):
-            raise UsageError(
-                f"{source}: version 1 has no room for it ({why}); let the version be chosen"
-            )
-        case ("no_bits",):
-            raise FewBitsError(source)
+    try:
+        return Written(*write_key_index(runs, path, plan, kept))
+    except KernelError as error:
+        match error.args:
+            case ("duplicate", bytes(key), first, second):
+                lines = line_of(first), line_of(second)
+                raise DuplicateKeyError(source, key.decode(), *lines) from None
+            case ("no_room", why):
+                problem = f"version 1 has no room for it ({why})"
+                advice = "let the version be chosen"
+                raise UsageError(f"{source}: {problem}; {advice}") from None
+            case ("no_bits",):
+                raise FewBitsError(source) from None
+            case _:
+                raise
 
 
 class FewBitsError(HeadraceError):

@@ -11,7 +11,15 @@ from struct import Struct
 from typing import TYPE_CHECKING, NamedTuple
 
 from headrace import _native
-from headrace._native import LogChecking, LogClock, LogLines, LogMerge, LogTail
+from headrace._native import (
+    LogChecking,
+    LogClock,
+    LogEntry,
+    LogLines,
+    LogMerge,
+    LogTail,
+    log_entry,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -22,16 +30,16 @@ __all__ = [
     "ENTRY_BYTES",
     "FLAGS",
     "HEADER_BYTES",
-    "Entry",
     "Fault",
     "LogChecking",
     "LogClock",
+    "LogEntry",
     "LogLines",
     "LogMerge",
     "LogTail",
     "Place",
-    "decode_entry",
     "lines_between",
+    "log_entry",
     "picks_in",
     "time_span",
     "times_in",
@@ -61,6 +69,10 @@ class Place(NamedTuple):
     rows: int = 0
     end: int = 0
 
+    def at(self, rows: int, end: int) -> Place:
+        """Return the place behind so many rows of the same file."""
+        return self._replace(rows=rows, end=end)
+
     @property
     def last_line(self) -> int:
         """The number of the line before it, counted from 1 in the whole log."""
@@ -72,31 +84,11 @@ class Place(NamedTuple):
         return HEADER_BYTES + self.rows * ENTRY_BYTES
 
 
-class Entry(NamedTuple):
-    """What an index says of a line."""
-
-    start: int
-    end: int
-    time: int
-    line: int
-    line_of_file: int
-    file_number: int
-    extracted: bool
-    flags: int
-    checksum: int
-
-
 class Fault(NamedTuple):
     """What is wrong: with an ``entry``, or with the ``data`` it is of, which may be ``short``."""
 
     kind: str
     reason: str
-
-
-def decode_entry(data: bytes, salt: int) -> Entry | None:
-    """Return the entry in `data`, None if it is none of the log with this salt."""
-    told = _native.log_entry(data, salt)
-    return None if told is None else Entry(*told)
 
 
 def verify(
@@ -108,7 +100,7 @@ def verify(
     file. Returns how far all is good, and what is wrong with the next entry.
     """
     reached, fault = _native.verify_log(index, data, size, place, rows, clock)
-    return Place(*reached), None if fault is None else Fault(*fault)
+    return place.at(*reached), None if fault is None else Fault(*fault)
 
 
 def verify_lines(

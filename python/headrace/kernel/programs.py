@@ -48,11 +48,6 @@ class Frame:
     separator: str
     null_payload: Literal["skip", "keep", "error"] = "skip"
 
-    @property
-    def code(self) -> tuple[bytes, str]:
-        """What the core is told."""
-        return self.separator.encode(), self.null_payload
-
 
 PruneCode: TypeAlias = tuple[bytes, int]
 """The code of a program that leaves the best elements of an array, and how many."""
@@ -169,7 +164,7 @@ class RowQuery:
             nulls=nulls,
             limit=END if limit is None else limit,
             max_depth=max_depth,
-            frame=None if frame is None else frame.code,
+            frame=frame,
             whole=whole,
             sources=sources,
         )
@@ -232,7 +227,7 @@ class StreamQuery:
             nulls=nulls,
             max_memory=max(max_memory - held_before, 0),
             max_depth=max_depth,
-            frame=None if frame is None else frame.code,
+            frame=frame,
             whole=whole,
             prune=prune,
             slots=list(slots),

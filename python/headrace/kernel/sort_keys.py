@@ -76,7 +76,7 @@ class KeyedRows:
             joins=joins,
             compact=compact,
             max_depth=max_depth,
-            frame=None if frame is None else frame.code,
+            frame=frame,
             whole=whole,
             sources=sources,
         )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Self
 from headrace.api.graph.names import at_most, texts_of
 from headrace.api.options import ExpandOptions, refuse_unknown
 from headrace.errors import UsageError
-from headrace.kernel.graph import reached_of, steps
+from headrace.kernel.graph import reached_columns, steps
 from headrace.kernel.rows import SidecarError, reading
 
 if TYPE_CHECKING:
@@ -103,7 +103,7 @@ class Expansion:
 
         def run(reach: Reach) -> ReachedColumns:
             self._found = self._begin(reach.access)
-            return reached_of(self._found)
+            return reached_columns(self._found)
 
         return reached_as_arrow(self._graph.on_edges(self._direction, run))
 

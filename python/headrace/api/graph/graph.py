@@ -39,8 +39,8 @@ from headrace.kernel.graph import (
     Followed,
     GraphAccess,
     Reached,
-    columns_of,
     edges_of,
+    graph_columns,
     meta_of,
     stats_of,
 )
@@ -444,19 +444,19 @@ class Graph(Closing):
         """
         from headrace.api.graph.tables import as_arrow
 
-        return as_arrow(self._whole(columns_of), self.reach().fields)
+        return as_arrow(self._whole(graph_columns), self.reach().fields)
 
     def to_networkx(self) -> networkx.MultiDiGraph:
         """Return all edges as a networkx graph; each has a `pred` and an `offset`."""
         from headrace.api.graph.tables import as_networkx
 
-        return as_networkx(self._whole(columns_of), self.reach().fields)
+        return as_networkx(self._whole(graph_columns), self.reach().fields)
 
     def to_scipy(self) -> GraphMatrix:
         """Return how many edges go from each node to each, as a scipy sparse matrix."""
         from headrace.api.graph.tables import as_scipy
 
-        return as_scipy(self._whole(columns_of))
+        return as_scipy(self._whole(graph_columns))
 
     # The files
 

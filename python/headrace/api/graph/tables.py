@@ -11,7 +11,12 @@ if TYPE_CHECKING:
     import pyarrow
     import scipy.sparse
 
-    from headrace.kernel.graph import EdgeFields, GraphColumns, ReachedColumns, Texts
+    from headrace.kernel.graph import (
+        EdgeFields,
+        GraphColumns,
+        LargeTexts,
+        ReachedColumns,
+    )
 
 _MOST_NODES = 2**31 - 1
 """What others have room for in the numbers of nodes."""
@@ -34,8 +39,8 @@ class _Arrow:
             raise MissingExtraError("arrow", "pyarrow") from error
         self.pa = pa
 
-    def texts(self, of: Texts) -> Any:  # noqa: ANN401, pyarrow has no types
-        buffers = [None, *map(self.pa.py_buffer, of)]
+    def texts(self, of: LargeTexts) -> Any:  # noqa: ANN401, pyarrow has no types
+        buffers = [None, *map(self.pa.py_buffer, (of.places, of.data))]
         return self.pa.Array.from_buffers(self.pa.large_string(), len(of), buffers)
 
     def numbers(self, data: bytes, kind: Any, there: bytes | None = None) -> Any:  # noqa: ANN401
@@ -80,7 +85,10 @@ def as_networkx(columns: GraphColumns, fields: EdgeFields) -> networkx.MultiDiGr
     except ImportError as error:
         raise MissingExtraError("networkx", "networkx") from error
     nodes, predicates = columns.nodes.listed(), columns.predicates.listed()
-    starts, kinds, ends = (memoryview(column).cast("I") for column in columns[2:5])
+    starts, kinds, ends = (
+        memoryview(column).cast("I")
+        for column in (columns.from_, columns.pred, columns.to)
+    )
     places = memoryview(columns.offset).cast("Q")
     graph = nx.MultiDiGraph()
     graph.add_nodes_from(nodes)

@@ -7,7 +7,7 @@ memory, and the join continues with the current left row.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from headrace.engines.query.options import BadRow, OnError
 from headrace.errors import (
@@ -19,7 +19,7 @@ from headrace.errors import (
     UsageError,
 )
 from headrace.kernel.index_meta import Lines
-from headrace.kernel.join import Form, JoinCounts, RowJoin
+from headrace.kernel.join import Form, JoinCounts, RightIndex, RowJoin
 from headrace.kernel.key_index import KeyScan, skipped_by
 from headrace.kernel.rows import SidecarError, reading
 from headrace.kernel.tally import FIRST_BAD
@@ -144,12 +144,12 @@ class JoinRun:
 
     def _begin(self) -> None:
         terms, led_by = self.terms, self.led_by
-        index: Any = None
+        index: RightIndex | None = None
         depth = terms.max_depth
         if led_by is not None:
             opened, meta = led_by.opened, led_by.stored.whole
             size = min(opened.size, meta.logical_size)
-            index = led_by.stored.index, opened.data, size, led_by.below
+            index = RightIndex(led_by.stored.index, opened.data, size, led_by.below)
             depth = meta.max_depth
         self._join = RowJoin(
             terms.left,

@@ -14,13 +14,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
 from headrace.kernel.checksum import crc32c
-from headrace.kernel.log import ENTRY_BYTES, HEADER_BYTES, Place, decode_entry
+from headrace.kernel.log import ENTRY_BYTES, HEADER_BYTES, Place, log_entry
 from headrace.kernel.rows import reading
 from headrace.kernel.values import InvalidJsonError, parse
 from headrace.store.log import files
 
 if TYPE_CHECKING:
-    from headrace.kernel.log import Entry
+    from headrace.kernel.log import LogEntry
     from headrace.store.log.names import LogNames
 
 MAGIC = "NDIX"
@@ -134,8 +134,8 @@ def committed_now(names: LogNames, place: Place) -> Place:
             os.close(descriptor)
 
 
-def entry_at(descriptor: int, row: int, salt: int) -> Entry | None:
+def entry_at(descriptor: int, row: int, salt: int) -> LogEntry | None:
     """Read the entry of a row of the segment, counted from 0; None if it is not good."""
     offset = HEADER_BYTES + row * ENTRY_BYTES
     data = files.read_at(descriptor, ENTRY_BYTES, offset)
-    return decode_entry(data, salt) if len(data) == ENTRY_BYTES else None
+    return log_entry(data, salt) if len(data) == ENTRY_BYTES else None

@@ -106,10 +106,10 @@ class LinesBehind:
         return self._entries(self._tail.completed(), clock)
 
     def _entries(self, lines: LogLines, clock: LogClock) -> bytes:
-        entries, place = lines.entries(
+        entries, reached = lines.entries(
             0, len(lines), self.place, clock, created=self._created, reconstructed=True
         )
-        self.place = Place(*place)
+        self.place = self.place.at(*reached)
         return entries
 
 

@@ -12,10 +12,10 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 from headrace.errors import HeadraceError
-from headrace.kernel.rows import BlockTable, File, RowIndex, reading
+from headrace.kernel.rows import BlockTable, File, RowIndex, SidecarSource, reading
 from headrace.store.files import remote
 from headrace.store.files.atomic import write_atomically
 from headrace.store.files.directories import make_directories
@@ -28,8 +28,6 @@ if TYPE_CHECKING:
 
     from headrace.store.files.opened import OpenedFile
     from headrace.store.files.source import Source
-
-    Made: TypeAlias = tuple[int, int, int, str, str, str, str]
 
 SUFFIX = ".ckpt"
 SMALLEST_KEPT = 8 << 20
@@ -102,7 +100,7 @@ def is_part(source: Source) -> bool:
     return is_part_of_set(source.path)
 
 
-def _fetched(url: str) -> tuple[RowIndex, Made]:
+def _fetched(url: str) -> tuple[RowIndex, SidecarSource]:
     file = remote.open_file(url)
     size, _mtime_ns, _ctime_ns = file.stat()
     return RowIndex.from_bytes(file.read_at(0, size))
@@ -153,37 +151,39 @@ def _places_to_look(source: Source, keeping: Keeping) -> Iterator[Path]:
 
 def _fitting(path: Path, source: Source, opened: OpenedFile) -> Found | None:
     index, made = RowIndex.load(path)
-    size, mtime_ns, ctime_ns, head, tail, codec, file = made
-    if codec != source.codec or size > source.size:
+    size, ends = made.size, (made.head_hash, made.tail_hash)
+    if made.codec != source.codec or size > source.size:
         return None
     if index.blocks is not None:
         # A compressed file without blocks is read in order.
-        table = _fitting_blocks(index, made, source) if codec == "none" else None
+        table = _fitting_blocks(index, made, source) if made.codec == "none" else None
         if table is None or _is_older(path, source):
             return None
         file_of_blocks = table.decoded(opened.file, size, strict=is_part(source))
         return Found(index, whole=True, file=file_of_blocks)
     if size == source.size:
-        now = opened.stat()
-        same = now == (size, mtime_ns, ctime_ns) and source.ends == (head, tail)
+        then = size, made.mtime_ns, made.ctime_ns
+        same = opened.stat() == then and source.ends == ends
         return Found(index, whole=True, file=opened.data) if same else None
-    if file != opened.file.identity():
+    if made.file != opened.file.identity():
         return None  # another file has the name now, and does not continue this one
-    if codec == "none" and opened.file.fingerprint(size) == (head, tail):
+    if made.codec == "none" and opened.file.fingerprint(size) == ends:
         return Found(index.resume(), whole=False, file=opened.data)
     return None
 
 
-def _fitting_blocks(index: RowIndex, made: Made, source: Source) -> BlockTable | None:
+def _fitting_blocks(
+    index: RowIndex, made: SidecarSource, source: Source
+) -> BlockTable | None:
     """Return the block table if it belongs to the file.
 
     One end of a compressed file may differ: then that end is damaged, which shows when the block
     is read, and the offsets of the other blocks hold.
     """
-    size, _mtime_ns, _ctime_ns, head, tail, codec, _file = made
-    ends = [head == source.ends[0], tail == source.ends[1]]
-    enough = all(ends) if codec == "none" else any(ends)
-    same = enough and (codec, size) == (source.codec, source.size)
+    head, tail = source.ends
+    equal = [made.head_hash == head, made.tail_hash == tail]
+    enough = all(equal) if made.codec == "none" else any(equal)
+    same = enough and (made.codec, made.size) == (source.codec, source.size)
     return index.blocks if same else None
 
 

@@ -30,7 +30,7 @@ from headrace.engines.spark.tasks.failure_text import in_one_line
 from headrace.engines.spark.tasks.run import numbered, rows_by_partition, run_each
 from headrace.engines.spark.tasks.task import NumberedTask, Task, shared
 from headrace.errors import KeyIndexError, SparkFailedError
-from headrace.kernel.graph import EdgeSift
+from headrace.kernel.graph import EdgeScan
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
         Hop,
         PlacedFragment,
     )
-    from headrace.kernel.graph import EdgeFields, SiftedEdges, Texts
+    from headrace.kernel.graph import EdgeFields, LargeTexts, ScannedEdges
 
 _CHUNKS = "task bigint, number bigint, chunk binary"
 _ARROW_CHUNKS = pa.schema([("task", "int64"), ("number", "int64"), ("chunk", "binary")])
@@ -178,17 +178,19 @@ class ScanEdges(NumberedTask):
 
     def run(self, task: int) -> Iterator[pa.RecordBatch]:
         """Yield the edges of one task, numbered in their order."""
-        sift, number = shared(self.job, self._sift), 0
-        for before, found in by_scan(self.tasks[task], self.wanted.fields, sift):
+        edge_scan, number = shared(self.job, self._edge_scan), 0
+        for before, found in by_scan(self.tasks[task], self.wanted.fields, edge_scan):
             yield _columns(task, number, before, found)
             number += len(found)
 
-    def _sift(self) -> EdgeSift:
+    def _edge_scan(self) -> EdgeScan:
         predicates, direction = self.wanted.predicates, self.wanted.direction
-        return EdgeSift(self.nodes, predicates=predicates, direction=direction)
+        return EdgeScan(self.nodes, predicates=predicates, direction=direction)
 
 
-def _columns(task: int, number: int, before: int, found: SiftedEdges) -> pa.RecordBatch:
+def _columns(
+    task: int, number: int, before: int, found: ScannedEdges
+) -> pa.RecordBatch:
     count = len(found)
     offsets = _numbers(found.offsets, pa.int64(), count)
     outgoing = _numbers(found.outgoing, pa.uint8(), count)
@@ -213,8 +215,8 @@ def _numbers(data: bytes, kind: pa.DataType, count: int) -> pa.Array:
     return pa.Array.from_buffers(kind, count, [None, pa.py_buffer(data)])
 
 
-def _texts(texts: Texts) -> pa.Array:
-    buffers = [None, *map(pa.py_buffer, texts)]
+def _texts(texts: LargeTexts) -> pa.Array:
+    buffers = [None, pa.py_buffer(texts.places), pa.py_buffer(texts.data)]
     return pa.Array.from_buffers(pa.large_string(), len(texts), buffers).cast("string")
 
 

@@ -15,11 +15,10 @@ from headrace.engines.rows.fragment import rows_of
 from headrace.errors import GraphIndexError, KeyIndexError, SourceNotFoundError
 from headrace.kernel.graph import (
     EdgeFields,
-    EdgeSift,
+    EdgeScan,
     GraphAccess,
     GraphIndex,
     edges_of,
-    sifted,
 )
 from headrace.kernel.key_index import KeyIndex, KeyScan
 from headrace.kernel.rows import Decoding, SidecarError, reading
@@ -28,7 +27,7 @@ from headrace.store.files.opened import OpenedFile
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from headrace.kernel.graph import Direction, SiftedEdges
+    from headrace.kernel.graph import Direction, ScannedEdges
     from headrace.physical.fragment import Fragment
     from headrace.physical.hops import Strategy
     from headrace.store.files.source import Source
@@ -184,12 +183,12 @@ def _opened(index: EdgeIndex) -> tuple[GraphAccess, OpenedFile | None]:
 
 
 def by_scan(
-    task: Iterable[PlacedFragment], fields: EdgeFields, sift: EdgeSift
-) -> Iterator[tuple[int, SiftedEdges]]:
+    task: Iterable[PlacedFragment], fields: EdgeFields, edge_scan: EdgeScan
+) -> Iterator[tuple[int, ScannedEdges]]:
     """Yield edges in the order of rows, and how many bytes are before the file they are of."""
     for placed in task:
         scan = KeyScan(fields.names, max_depth=_MAX_DEPTH, apart=True)
-        look = partial(sifted, sift, scan)
+        look = partial(edge_scan.advance, scan=scan)
         rows = rows_of(placed.fragment, _MAX_LINE, Decoding(threads=1))
         while (found := rows.advance(look)) is not None:
             if len(found):
@@ -237,14 +236,14 @@ def seen_in(
     nodes, predicates = set[str](), set[str]()
     if doubts.nodes:
         looked_for = sorted(doubts.nodes)
-        sift = EdgeSift(looked_for, direction="both")
-        for _before, found in by_scan(task, fields, sift):
+        edge_scan = EdgeScan(looked_for, direction="both")
+        for _before, found in by_scan(task, fields, edge_scan):
             nodes.update(looked_for[at] for at in memoryview(found.places).cast("Q"))
             if len(nodes) == len(looked_for):
                 break
     if doubts.predicates:
-        sift = EdgeSift(None, predicates=list(doubts.predicates))
-        for _before, found in by_scan(task, fields, sift):
+        edge_scan = EdgeScan(None, predicates=list(doubts.predicates))
+        for _before, found in by_scan(task, fields, edge_scan):
             predicates.update(found.predicates.listed())
             if len(predicates) == len(doubts.predicates):
                 break

@@ -12,13 +12,11 @@ import pyarrow as pa
 from pyarrow import types
 
 from headrace.errors import UsageError
-from headrace.kernel.column_lines import Column, ColumnLines, lines_of
+from headrace.kernel.column_lines import Column, ColumnLines, Kind, lines_of
 from headrace.kernel.values import MAX_DEPTH
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
-
-    from headrace.kernel.column_lines import Kind
 
 RAW = "_raw"
 """What the only column of a frame is called whose values are lines already."""
@@ -34,26 +32,26 @@ def _is_variant(arrow_type: pa.DataType) -> bool:
 
 _KINDS: tuple[tuple[Callable[[pa.DataType], bool], Callable[[pa.DataType], Kind]], ...]
 _KINDS = (
-    (types.is_null, lambda _type: ("null", 0, [])),
-    (types.is_boolean, lambda _type: ("bool", 0, [])),
-    (types.is_signed_integer, lambda kind: ("int", kind.bit_width // 8, [])),
-    (types.is_float32, lambda _type: ("float", 0, [])),
-    (types.is_float64, lambda _type: ("double", 0, [])),
-    (types.is_decimal128, lambda kind: ("decimal", kind.scale, [])),
-    (types.is_string, lambda _type: ("text", 4, [])),
-    (types.is_large_string, lambda _type: ("text", 8, [])),
-    (types.is_binary, lambda _type: ("binary", 4, [])),
-    (types.is_large_binary, lambda _type: ("binary", 8, [])),
-    (types.is_date32, lambda _type: ("date", 0, [])),
+    (types.is_null, lambda _type: Kind("null")),
+    (types.is_boolean, lambda _type: Kind("bool")),
+    (types.is_signed_integer, lambda kind: Kind("int", kind.bit_width // 8)),
+    (types.is_float32, lambda _type: Kind("float")),
+    (types.is_float64, lambda _type: Kind("double")),
+    (types.is_decimal128, lambda kind: Kind("decimal", kind.scale)),
+    (types.is_string, lambda _type: Kind("text", 4)),
+    (types.is_large_string, lambda _type: Kind("text", 8)),
+    (types.is_binary, lambda _type: Kind("binary", 4)),
+    (types.is_large_binary, lambda _type: Kind("binary", 8)),
+    (types.is_date32, lambda _type: Kind("date")),
     (
         lambda kind: types.is_timestamp(kind) and kind.unit == "us",
-        lambda kind: ("timestamp", int(kind.tz is not None), []),
+        lambda kind: Kind("timestamp", int(kind.tz is not None)),
     ),
-    (_is_variant, lambda _type: ("variant", 0, [])),
-    (types.is_struct, lambda kind: ("struct", 0, [each.name for each in kind])),
-    (types.is_list, lambda _type: ("list", 4, [])),
-    (types.is_large_list, lambda _type: ("list", 8, [])),
-    (types.is_map, lambda _type: ("map", 0, [])),
+    (_is_variant, lambda _type: Kind("variant")),
+    (types.is_struct, lambda kind: Kind("struct", fields=[each.name for each in kind])),
+    (types.is_list, lambda _type: Kind("list", 4)),
+    (types.is_large_list, lambda _type: Kind("list", 8)),
+    (types.is_map, lambda _type: Kind("map")),
 )
 """How each type is told to the core; the first that fits."""
 
@@ -72,8 +70,8 @@ def json_lines(
         lines = ColumnLines.as_they_are(_column(batch.column(0)))
         return lines_of(lines, batch.schema.names[0])
     columns = [_column(each) for each in batch.columns]
-    kind = ("struct", 0, batch.schema.names)
-    whole = Column(kind, (batch.num_rows, 0), (None, None, None), columns)
+    kind = Kind("struct", fields=batch.schema.names)
+    whole = Column(kind, batch.num_rows, children=columns)
     return lines_of(ColumnLines.objects(whole, skip_nulls, null_for_nan))
 
 
@@ -82,7 +80,7 @@ def is_raw(schema: pa.Schema, *, lines: bool | None = None) -> bool:
 
     That is so if it is called `_raw`, unless `lines` says otherwise.
     """
-    may_be = len(schema) == 1 and _kind(schema.types[0])[0] in ("text", "binary")
+    may_be = len(schema) == 1 and _kind(schema.types[0]).name in ("text", "binary")
     if lines and not may_be:
         raise UsageError(
             "option lines writes a frame of one column of type string or binary; this one "
@@ -129,13 +127,13 @@ def _check_fields(fields: Iterable[pa.Field], parent: str) -> None:
 
 
 def _check_type(arrow_type: pa.DataType, path: str) -> None:
-    match _kind(arrow_type, path)[0]:
+    match _kind(arrow_type, path).name:
         case "struct":
             _check_fields(arrow_type, f"{path}.")
         case "list":
             _check_type(arrow_type.value_type, f"{path}[]")
         case "map":
-            key = _kind(arrow_type.key_type, path)[0]
+            key = _kind(arrow_type.key_type, path).name
             if key in _NO_KEYS:
                 raise UsageError(
                     f"column {path}: a map with keys of type {arrow_type.key_type} has no "
@@ -155,16 +153,15 @@ def _kind(arrow_type: pa.DataType, path: str = "") -> Kind:
 
 def _column(array: pa.Array) -> Column:
     kind = _kind(array.type)
-    buffers = array.buffers()[: 3 if kind[0] in ("text", "binary") else 2]
-    if kind[0] in ("struct", "variant"):
+    buffers = array.buffers()[: 3 if kind.name in ("text", "binary") else 2]
+    if kind.name in ("struct", "variant"):
         buffers = buffers[:1]
     validity, values, data = (
         None if buffer is None else buffer.to_pybytes()
         for buffer in (*buffers, None, None)[:3]
     )
-    children = [_column(child) for child in _children(array, kind[0])]
-    extent = (len(array), array.offset)
-    return Column(kind, extent, (validity, values, data), children)
+    children = [_column(child) for child in _children(array, kind.name)]
+    return Column(kind, len(array), array.offset, validity, values, data, children)
 
 
 def _children(array: pa.Array, kind: str) -> list[pa.Array]:

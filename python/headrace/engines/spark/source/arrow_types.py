@@ -16,7 +16,7 @@ from headrace.errors import UsageError
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from headrace.kernel.columns import Buffers, Shape
+    from headrace.kernel.columns import ColumnBuffers, Shape
 
 _SHAPES: dict[pa.DataType, Shape] = {
     pa.bool_(): "boolean",
@@ -95,14 +95,18 @@ def is_variant(arrow_type: pa.DataType) -> bool:
     )
 
 
-def arrays(types: Iterable[pa.DataType], columns: Iterable[Buffers]) -> list[pa.Array]:
+def arrays(
+    types: Iterable[pa.DataType], columns: Iterable[ColumnBuffers]
+) -> list[pa.Array]:
     """Return the arrays of `types` that the core has made, those inside others with them."""
     rest = iter(columns)
     return [_array(arrow_type, rest) for arrow_type in types]
 
 
-def _array(arrow_type: pa.DataType, rest: Iterator[Buffers]) -> pa.Array:
-    length, valid, others = next(rest)
+def _array(arrow_type: pa.DataType, rest: Iterator[ColumnBuffers]) -> pa.Array:
+    column = next(rest)
+    length, others = column.length, column.others
+    valid = column.validity
     validity = None if valid is None else pa.py_buffer(valid)
     buffers = [validity, *map(pa.py_buffer, others)]
     if is_variant(arrow_type):
@@ -128,7 +132,7 @@ def _bytes(length: int, ends: bytes, data: bytes) -> pa.Array:
     return pa.Array.from_buffers(pa.binary(), length, buffers)
 
 
-def _entries(arrow_type: pa.MapType, rest: Iterator[Buffers]) -> pa.Array:
+def _entries(arrow_type: pa.MapType, rest: Iterator[ColumnBuffers]) -> pa.Array:
     entry = pa.struct([arrow_type.key_field, arrow_type.item_field])
     both = [_array(arrow_type.key_type, rest), _array(arrow_type.item_type, rest)]
     return pa.Array.from_buffers(entry, len(both[0]), [None], children=both)

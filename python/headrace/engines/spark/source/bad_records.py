@@ -23,7 +23,7 @@ from headrace.store.files.atomic import NewFile
 if TYPE_CHECKING:
     from types import TracebackType
 
-    from headrace.kernel.columns import Fault
+    from headrace.kernel.columns import ColumnFault
     from headrace.kernel.rows import RowBatch
     from headrace.physical.fragment import Fragment
 
@@ -36,7 +36,9 @@ class Quarantine:
         self._name = f"bad-{attempt}-{uuid4().hex}.jsonl"
         self._file: NewFile | None = None
 
-    def add(self, batch: RowBatch, fragment: Fragment, faults: list[Fault]) -> None:
+    def add(
+        self, batch: RowBatch, fragment: Fragment, faults: list[ColumnFault]
+    ) -> None:
         """Write down faulty rows of a batch."""
         every = lines(batch, pa.binary())
         first_line = rows_before(fragment) + batch.first_row + 1

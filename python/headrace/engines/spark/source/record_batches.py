@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from headrace.engines.spark.source.bad_records import Quarantine
     from headrace.engines.spark.source.meta_columns import Column
     from headrace.engines.spark.source.options import ReadOptions
-    from headrace.kernel.columns import Fault, Filled, Shape
+    from headrace.kernel.columns import ColumnFault, FilledColumns, Shape
     from headrace.kernel.rows import RowBatch
     from headrace.physical.fragment import Fragment
 
@@ -129,7 +129,9 @@ class FragmentReader:
                 self._report(batch, fragment, filled.faults)
             yield self._arrow(batch, fragment, filled)
 
-    def _report(self, batch: RowBatch, fragment: Fragment, faults: list[Fault]) -> None:
+    def _report(
+        self, batch: RowBatch, fragment: Fragment, faults: list[ColumnFault]
+    ) -> None:
         first = faults[0]
         if self._options.mode == "FAILFAST":
             raise FaultyRowError(
@@ -150,7 +152,7 @@ class FragmentReader:
             )
 
     def _arrow(
-        self, batch: RowBatch, fragment: Fragment, filled: Filled
+        self, batch: RowBatch, fragment: Fragment, filled: FilledColumns
     ) -> pa.RecordBatch:
         columns = self._columns
         # The first column is the rows themselves, a struct of the others or a variant.
@@ -166,7 +168,7 @@ class FragmentReader:
         ]
         if not every:
             # Rows have a number even if no column of them is read.
-            rows = pa.nulls(filled.columns[0][0])
+            rows = pa.nulls(filled.columns[0].length)
             return pa.RecordBatch.from_arrays([rows], [""]).select([])
         self._refuse_nulls(every, batch, fragment, filled)
         return pa.RecordBatch.from_arrays(every, schema=columns.schema)
@@ -176,7 +178,7 @@ class FragmentReader:
         every: list[pa.Array],
         batch: RowBatch,
         fragment: Fragment,
-        filled: Filled,
+        filled: FilledColumns,
     ) -> None:
         """Raise where a column of a row is null that the schema says is not."""
         pairs = zip(every, self._columns.schema, strict=True)
@@ -195,7 +197,7 @@ class FragmentReader:
         )
 
     def _ours(
-        self, column: Column, batch: RowBatch, fragment: Fragment, filled: Filled
+        self, column: Column, batch: RowBatch, fragment: Fragment, filled: FilledColumns
     ) -> pa.Array:
         if column.name == "_error":
             return _of_faulty(filled, _reason, pa.string())
@@ -211,11 +213,11 @@ class FragmentReader:
         return found if column.type == "binary" else _legible(found)
 
 
-def _reason(fault: Fault) -> str:
+def _reason(fault: ColumnFault) -> str:
     return f"byte {fault.offset}: {fault.reason}"
 
 
-def _delivered(every: pa.Array, filled: Filled) -> pa.Array:
+def _delivered(every: pa.Array, filled: FilledColumns) -> pa.Array:
     """Return what those lines of a batch have that are rows of the columns."""
     if filled.positions is None:
         return every
@@ -225,10 +227,12 @@ def _delivered(every: pa.Array, filled: Filled) -> pa.Array:
 
 
 def _of_faulty(
-    filled: Filled, make: Callable[[Fault], object], arrow_type: pa.DataType
+    filled: FilledColumns,
+    make: Callable[[ColumnFault], object],
+    arrow_type: pa.DataType,
 ) -> pa.Array:
     """Return a column that is null but for faulty rows."""
-    count, _valid, _others = filled.columns[0]
+    count = filled.columns[0].length
     if not filled.faults:
         return pa.nulls(count, arrow_type)
     values: list[object] = [None] * count

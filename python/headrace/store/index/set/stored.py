@@ -99,9 +99,9 @@ def _content(path: Path) -> bytes | Unreadable | None:
 def _opened(path: Path, manifest: Manifest) -> SetStored:
     layers = list(manifest.layers)
     files = [[path / each.name for each in layer.segments] for layer, _parts in layers]
-    index = KeyIndex.in_pieces(*files)
+    index = KeyIndex.in_segments(*files)
     named = [(int(each.build, 16), each.bytes) for each in manifest.segments]
-    if index.pieces != named:
+    if index.segments != named:
         raise SidecarError(str(path), 0, "a segment does not match the manifest")
     metas = list(_metas(manifest))
     delta = None

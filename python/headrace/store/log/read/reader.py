@@ -40,7 +40,7 @@ from headrace.store.log.names import LogNames
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from headrace.kernel.log import Entry, Fault
+    from headrace.kernel.log import Fault, LogEntry
     from headrace.store.log.manifest import Active, Manifest
     from headrace.store.log.read.damage import PassedOver
 
@@ -107,7 +107,7 @@ class _Files:
         with reading(self.index_path):
             self.index = files.open_to_read(index_path)
 
-    def entry(self, row: int, salt: int) -> Entry:
+    def entry(self, row: int, salt: int) -> LogEntry:
         """Return the entry of a row of the segment, counted from 0."""
         with reading(self.index_path):
             entry = entry_at(self.index, row, salt)
@@ -298,7 +298,7 @@ class LogReader:
             raise DamagedLineError(at.path, entry.start, reason)
         return line[:-1]
 
-    def entry(self, number: int) -> Entry:
+    def entry(self, number: int) -> LogEntry:
         """Return what the index says of a line."""
         segment, at = self._found(number)
         return at.entry(number - segment.base - 1, self.manifest.salt)

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from headrace.errors import LogDamagedError, SourceNotFoundError
-from headrace.kernel.log import ENTRY_BYTES, FLAGS, HEADER_BYTES, decode_entry
+from headrace.kernel.log import ENTRY_BYTES, FLAGS, HEADER_BYTES, log_entry
 from headrace.kernel.rows import reading
 from headrace.store.log import files
 from headrace.store.log import manifest as manifests
@@ -64,7 +64,7 @@ def dumped_index(
 
 
 def _entry(name: str, offset: int, data: bytes, salt: int) -> dict[str, object]:
-    entry = decode_entry(data, salt) if len(data) == ENTRY_BYTES else None
+    entry = log_entry(data, salt) if len(data) == ENTRY_BYTES else None
     if entry is None:
         raise LogDamagedError(name, offset, "the entry is not good")
     told: dict[str, object] = {

@@ -21,7 +21,6 @@ from headrace.errors import (
     LogRemovedError,
     UnwritableError,
 )
-from headrace.kernel.log import Place
 from headrace.store.files import system
 from headrace.store.log import files
 from headrace.store.log import manifest as manifests
@@ -147,7 +146,7 @@ class Appending:
                 made, following = pending.lines.entries(
                     start, end, place, clock, created=created, reconstructed=False
                 )
-                place = Place(*following)
+                place = place.at(*following)
                 entries.append(made)
                 data.append(pending.piece(count))
             self._write_data(b"".join(data))

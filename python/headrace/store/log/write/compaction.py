@@ -142,7 +142,7 @@ def _write(
         pieces, refusal = packer.add(lines)
         if refusal is not None:
             # A line that is longer than a block can be.
-            raise UsageError(f"{plain}: {refusal[4]}; it stays as it is")
+            raise UsageError(f"{plain}: {refusal.reason}; it stays as it is")
         for data, _shard in pieces:
             files.write_at(descriptor, data, end)
             end += len(data)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from headrace.kernel.blocks import Piece, Refusal, RefusedRow, Shard
+    from headrace.kernel.blocks import LineRefusal, Piece, RowRefusal, Shard
     from headrace.kernel.rows import RowBatch
     from headrace.store.shards.write.record_writer import OnError
 
@@ -91,12 +91,12 @@ class LineWriter(RecordWriter[None]):
         """The bytes of all records with their newlines, before compression."""
         return self._packer.logical_bytes
 
-    def _add(self, data: bytes, start: int) -> Refusal | None:
+    def _add(self, data: bytes, start: int) -> LineRefusal | None:
         pieces, refusal = self._packer.add(data, start)
         self._append(pieces)
         return refusal
 
-    def _add_rows(self, rows: RowBatch, start: int) -> RefusedRow | None:
+    def _add_rows(self, rows: RowBatch, start: int) -> RowRefusal | None:
         pieces, refused = self._packer.add_rows(rows, start)
         self._append(pieces)
         return refused

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol
 
 from headrace.errors import HeadraceWarning
+from headrace.kernel.blocks import LineRefusal, RowRefusal
 from headrace.kernel.rows import rows_of
 from headrace.kernel.values import parse
 from headrace.store.shards.names import partition_name
@@ -22,7 +23,6 @@ from headrace.store.shards.write.parts import PartFiles
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from headrace.kernel.blocks import Refusal, RefusedRow
     from headrace.kernel.rows import RowBatch
     from headrace.store.shards.metadata import Part
     from headrace.store.shards.options import PackOptions
@@ -99,7 +99,7 @@ class PartitionedFiles:
             part for _name, files in sorted(self._files.items()) for part in files.parts
         ]
 
-    def add(self, data: bytes, start: int = 0) -> Refusal | None:
+    def add(self, data: bytes, start: int = 0) -> LineRefusal | None:
         """Add the lines from byte `start` on, up to one that is refused."""
         text = data[start:] if start else data
         if not text:
@@ -108,7 +108,8 @@ class PartitionedFiles:
             text += b"\n"
         if text.startswith(_BOM):
             # Readers skip it only at the start of a file, and here it would be inside a part.
-            return start, start + text.index(b"\n") + 1, "json", start, _MARKED
+            end = start + text.index(b"\n") + 1
+            return LineRefusal(start, end, "json", start, _MARKED)
         refusal = None
         for batch in rows_of(text):
             refusal = self._take(text, batch)
@@ -118,41 +119,46 @@ class PartitionedFiles:
             self._take_lines(one)
         if refusal is None:
             return None
-        begin, end, kind, offset, reason = refusal
-        return begin + start, end + start, kind, offset + start, reason
+        begin, end, offset = refusal.begin, refusal.end, refusal.offset
+        return LineRefusal(
+            begin + start, end + start, refusal.kind, offset + start, refusal.reason
+        )
 
-    def add_rows(self, rows: RowBatch, start: int = 0) -> RefusedRow | None:
+    def add_rows(self, rows: RowBatch, start: int = 0) -> RowRefusal | None:
         """Add the rows from position `start` on, up to one that is refused."""
         too_long = [(at, length) for at, length in rows.too_long if at >= start]
         stop, length = too_long[0] if too_long else (len(rows), 0)
         lines = rows.slice(start, stop - start).lines()
         refusal = self.add(lines)
         if refusal is not None:
-            begin, _end, kind, offset, reason = refusal
+            begin, kind, reason = refusal.begin, refusal.kind, refusal.reason
             position = start + lines.count(b"\n", 0, begin)
-            return position, kind, rows.offsets[position] + offset - begin, reason
+            offset = rows.offsets[position] + refusal.offset - begin
+            return RowRefusal(position, kind, offset, reason)
         if stop == len(rows):
             return None
-        return stop, "too_long", rows.offsets[stop], str(length)
+        return RowRefusal(stop, "too_long", rows.offsets[stop], str(length))
 
-    def _take(self, text: bytes, batch: RowBatch) -> Refusal | None:
+    def _take(self, text: bytes, batch: RowBatch) -> LineRefusal | None:
         offsets = batch.offsets
         found, refused = self._keys.of(batch)
         for begin, value in zip(offsets, found, strict=False):
             end = text.index(b"\n", begin) + 1
             directory = self._directory(value)
             if isinstance(directory, str):
-                return begin, end, "json", begin, directory
+                return LineRefusal(begin, end, "json", begin, directory)
             refusal = self._put(directory, text[begin:end])
             if refusal is not None:
-                return begin, end, refusal[2], begin, refusal[4]
+                return LineRefusal(begin, end, refusal.kind, begin, refusal.reason)
         if refused is None:
             return None
         position, offset, reason = refused
         begin = offsets[position]
-        return begin, text.index(b"\n", begin) + 1, "json", offset, reason
+        return LineRefusal(begin, text.index(b"\n", begin) + 1, "json", offset, reason)
 
-    def _put(self, directory: tuple[str, str | None], line: bytes) -> Refusal | None:
+    def _put(
+        self, directory: tuple[str, str | None], line: bytes
+    ) -> LineRefusal | None:
         one = self._opened(*directory)
         if self._surely_fits(line):
             one.lines.append(line)

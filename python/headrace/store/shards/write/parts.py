@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
     from pathlib import Path
 
-    from headrace.kernel.blocks import Packer, Piece, Refusal, RefusedRow, Shard
+    from headrace.kernel.blocks import LineRefusal, Packer, Piece, RowRefusal, Shard
     from headrace.kernel.rows import RowBatch
     from headrace.store.shards.options import PackOptions
 
@@ -71,14 +71,14 @@ class PartFiles:
         self._packer: Packer | None = None
         self._file: NewFile | None = None
 
-    def add(self, data: bytes, start: int = 0) -> Refusal | None:
+    def add(self, data: bytes, start: int = 0) -> LineRefusal | None:
         """Add the lines from byte `start` on, up to one that is refused."""
         with self._counting() as packer:
             pieces, refusal = packer.add(data, start)
         self._append(pieces)
         return refusal
 
-    def add_rows(self, rows: RowBatch, start: int = 0) -> RefusedRow | None:
+    def add_rows(self, rows: RowBatch, start: int = 0) -> RowRefusal | None:
         """Add the rows from position `start` on, up to one that is refused."""
         with self._counting() as packer:
             pieces, refused = packer.add_rows(rows, start)

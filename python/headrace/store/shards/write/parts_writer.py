@@ -9,7 +9,7 @@ from headrace.store.shards.write.parts import PartFiles
 from headrace.store.shards.write.record_writer import RecordWriter
 
 if TYPE_CHECKING:
-    from headrace.kernel.blocks import Refusal, RefusedRow
+    from headrace.kernel.blocks import LineRefusal, RowRefusal
     from headrace.kernel.rows import RowBatch
     from headrace.store.shards.options import PackOptions
     from headrace.store.shards.write.partitions import Keys
@@ -52,8 +52,8 @@ class PartsWriter(RecordWriter[T]):
         """The bytes of all records with their newlines, before compression."""
         return self._files.logical_bytes
 
-    def _add(self, data: bytes, start: int) -> Refusal | None:
+    def _add(self, data: bytes, start: int) -> LineRefusal | None:
         return self._files.add(data, start)
 
-    def _add_rows(self, rows: RowBatch, start: int) -> RefusedRow | None:
+    def _add_rows(self, rows: RowBatch, start: int) -> RowRefusal | None:
         return self._files.add_rows(rows, start)

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from types import TracebackType
 
-    from headrace.kernel.blocks import Refusal, RefusedRow
+    from headrace.kernel.blocks import LineRefusal, RowRefusal
     from headrace.kernel.rows import RowBatch
     from headrace.store.shards.metadata import Limits
 
@@ -103,11 +103,11 @@ class RecordWriter(ABC, Generic[T]):
         """The bytes of all records with their newlines, before compression."""
 
     @abstractmethod
-    def _add(self, data: bytes, start: int) -> Refusal | None:
+    def _add(self, data: bytes, start: int) -> LineRefusal | None:
         """Add lines from byte `start` on, up to one that is refused."""
 
     @abstractmethod
-    def _add_rows(self, rows: RowBatch, start: int) -> RefusedRow | None:
+    def _add_rows(self, rows: RowBatch, start: int) -> RowRefusal | None:
         """Add rows from position `start` on, up to one that is refused."""
 
     @abstractmethod
@@ -160,7 +160,7 @@ class RecordWriter(ABC, Generic[T]):
         with self._using():
             start = 0
             while refused := self._add_rows(rows, start):
-                position, kind, offset, reason = refused
+                position, kind, reason = refused.position, refused.kind, refused.reason
                 line = rows.first_row + position + 1
                 start = position + 1
                 if kind == "too_large":
@@ -171,7 +171,7 @@ class RecordWriter(ABC, Generic[T]):
                     reason = (
                         f"{reason} bytes long, over the limit (max_line, --max-line)"
                     )
-                self._leave_out(BadRowError(path, line, offset, reason))
+                self._leave_out(BadRowError(path, line, refused.offset, reason))
 
     def _take(self, data: bytes) -> None:
         start = 0
@@ -179,12 +179,12 @@ class RecordWriter(ABC, Generic[T]):
             refusal = self._add(data, start)
             if refusal is None:
                 return
-            begin, end, kind, offset, reason = refusal
-            if kind == "too_large":
+            begin, end = refusal.begin, refusal.end
+            if refusal.kind == "too_large":
                 length = len(data[begin:end].rstrip(b"\n")) + 1
                 self._leave_out(self._too_large(length))
             else:
-                self._refuse(offset - begin, reason)
+                self._refuse(refusal.offset - begin, refusal.reason)
             start = end
 
     @property
