@@ -14,7 +14,7 @@ from headrace.store.log import files
 from headrace.store.log.manifest import load
 from headrace.store.log.names import LogNames
 from headrace.store.log.recover import recovery
-from headrace.store.log.write.appender import Appending
+from headrace.store.log.write.appender import SegmentAppender
 from tests.fault.failing_system import CALLS, ENDS, FailingSystem, Killed, dying, using
 from tests.fault.logs import (
     append_until,
@@ -85,14 +85,14 @@ def kill_writers_at_any_call(root, fault, options):
 
 
 def test_acknowledging_before_writing_is_caught(root, monkeypatch):
-    write, held = Appending._write_data, []
+    write, held = SegmentAppender._write_data, []
 
-    def late(appending, data):
+    def late(appender, data):
         held.append(data)
         if len(held) > 1:
-            write(appending, held.pop(0))
+            write(appender, held.pop(0))
 
-    monkeypatch.setattr(Appending, "_write_data", late)
+    monkeypatch.setattr(SegmentAppender, "_write_data", late)
     with pytest.raises((AssertionError, HeadraceError)):
         kill_writers_at_any_call(root, "before", {"rotate_rows": 3})
 

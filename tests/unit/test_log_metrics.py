@@ -7,8 +7,8 @@ import pytest
 
 import headrace
 from headrace.errors import UnwritableError, UsageError
-from headrace.store.log.report.metrics import exposition
-from headrace.store.log.report.stats import log_stats, stats_metrics
+from headrace.store.log.report.metrics import exposition, stats_metrics
+from headrace.store.log.report.stats import log_stats
 from tests.fault.failing_system import FailingSystem, using
 from tests.reference.exposition import parsed
 

@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from headrace.store.log.recover.report import Report
     from headrace.store.log.report.check import Checked
     from headrace.store.log.report.stats import LogStats
-    from headrace.store.log.write.offline import Packing
+    from headrace.store.log.write.full_segments import Compressed
     from headrace.store.log.write.retention import Removed
 
 R = TypeVar("R")
@@ -237,7 +237,7 @@ class Log(Generic[R]):
         keep_plain: int = 0,
         threads: int = 1,
         progress: Callable[[int, int], object] = lambda _done, _total: None,
-    ) -> Packing:
+    ) -> Compressed:
         """Compress the full segments of a log without a writer, and return what was done.
 
         Line numbers never change, and lines are read as before. Segments whose last line is

@@ -10,7 +10,8 @@ from headrace.errors import SourceNotFoundError, UsageError
 from headrace.store.files.units import parse_duration
 from headrace.store.log import manifest as manifests
 from headrace.store.log.names import LogNames
-from headrace.store.log.write.offline import alone, last_bytes, pack_all, remove_expired
+from headrace.store.log.write.full_segments import remove
+from headrace.store.log.write.offline import compress_all, last_bytes, offline
 from headrace.store.log.write.retention import Removed
 
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from datetime import timedelta
 
-    from headrace.store.log.write.offline import Packing
+    from headrace.store.log.write.full_segments import Compressed
     from headrace.store.log.write.retention import Retention
     from headrace.store.shards.options import PackOptions
 
@@ -30,16 +31,15 @@ def seal(
     grace: str | timedelta | None,
     keep_plain: int,
     progress: Callable[[int, int], object],
-) -> Packing:
+) -> Compressed:
     """Compress the full segments of a log without a writer."""
     if type(keep_plain) is not int or keep_plain < 0:
         raise UsageError(f"keep_plain {keep_plain!r}: must be 0 or a positive integer")
     before = None if grace is None else _now() - parse_duration(grace)
     names = LogNames(directory)
-    with alone(names, recovery_options("auto")) as manifest:
-        return pack_all(
-            names,
-            manifest,
+    with offline(names, recovery_options("auto")) as log:
+        return compress_all(
+            log,
             options,
             before=before,
             keep_plain=keep_plain,
@@ -58,8 +58,8 @@ def retain(
         if manifest is None:
             raise SourceNotFoundError(str(names.manifest))
         return Removed(chosen.expired(manifest, last_bytes(names, manifest), _now()))
-    with alone(names, recovery_options("auto")) as manifest:
-        return remove_expired(names, manifest, chosen, _now())
+    with offline(names, recovery_options("auto")) as log:
+        return remove(log, chosen, _now())
 
 
 def _now() -> int:

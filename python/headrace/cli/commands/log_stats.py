@@ -47,8 +47,7 @@ def run(options: Namespace, console: Console) -> int:
     from dataclasses import asdict
 
     from headrace.api.log.log import Log
-    from headrace.store.log.report.metrics import exposition
-    from headrace.store.log.report.stats import stats_metrics
+    from headrace.store.log.report.metrics import exposition, stats_metrics
 
     stats = Log(options.directory).stats()
     match options.format:

@@ -10,8 +10,8 @@ from headrace.errors import HeadraceError, UsageError
 from headrace.kernel.rows import File, reading
 from headrace.store.files.atomic import destination, write_atomically
 from headrace.store.log.names import is_within_log
-from headrace.store.log.report.metrics import exposition
-from headrace.store.log.report.stats import log_stats, stats_metrics
+from headrace.store.log.report.metrics import exposition, stats_metrics
+from headrace.store.log.report.stats import log_stats
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -21,7 +21,7 @@ from headrace.store.log import files
 from headrace.store.log.names import CODECS, packed_name, segment_name
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from headrace.store.log.names import LogNames
 
@@ -235,6 +235,11 @@ class Manifest:
         return replace(
             self, segments=self.segments[count:], removing=(*self.removing, *gone)
         )
+
+    def without_files(self, bases: Collection[int]) -> Manifest:
+        """Return the state in which the files of removed segments are gone."""
+        left = tuple(base for base in self.removing if base not in bases)
+        return replace(self, removing=left)
 
     def rotated(self, begun: int | None = None) -> Manifest:
         """Return the state in which the last segment is full, and an empty one follows."""

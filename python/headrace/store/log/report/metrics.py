@@ -1,7 +1,7 @@
-"""What a writer of a log has done, in numbers, and how that is told to Prometheus.
+"""Metrics of a log and its writer, and their text for Prometheus.
 
-Counting is an addition for each commit and two looks at the clock for each call that may
-wait for the disk; nothing is done for each record.
+Counting costs an addition for each commit, and two readings of the clock for each call that
+may wait for the disk; nothing for each record.
 """
 
 from __future__ import annotations
@@ -17,18 +17,19 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from headrace.store.log.recover.report import Report
-    from headrace.store.log.write.appender import Appending
+    from headrace.store.log.report.stats import LogStats
+    from headrace.store.log.write.appender import SegmentAppender
 
 BOUNDS = (
     0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0,
     2.5, 10.0,
 )  # fmt: skip
-"""Seconds that a latency is at most, for each place of a histogram but the last."""
+"""Upper bounds of the buckets of a histogram, in seconds; the last bucket has none."""
 
 
 @dataclass(slots=True)
 class Latencies:
-    """How often something took how long; `with` it, by one thread at a time, it is done once."""
+    """Durations of an operation: a context manager that counts one, in one thread at a time."""
 
     counts: list[int] = field(default_factory=lambda: [0] * (len(BOUNDS) + 1))
     seconds: float = 0.0
@@ -52,7 +53,7 @@ class Latencies:
 
 @dataclass(slots=True)
 class WriterCounts:
-    """What one writer has done since it opened the log."""
+    """Counts of one writer since it opened the log."""
 
     records: int = 0
     bytes: int = 0
@@ -63,7 +64,7 @@ class WriterCounts:
 
 
 class Sample(NamedTuple):
-    """A number, and what tells it from others of the same metric."""
+    """A number, and the labels that distinguish it from others of the same metric."""
 
     value: float
     labels: Mapping[str, str] = {}
@@ -71,7 +72,7 @@ class Sample(NamedTuple):
 
 
 class Metric(NamedTuple):
-    """Numbers of one kind."""
+    """Samples of one kind."""
 
     name: str
     kind: Literal["counter", "gauge", "histogram"]
@@ -79,18 +80,18 @@ class Metric(NamedTuple):
     samples: tuple[Sample, ...]
 
 
-def counter(name: str, told: str, value: float) -> Metric:
+def counter(name: str, text: str, value: float) -> Metric:
     """Return a metric that only grows."""
-    return Metric(name, "counter", told, (Sample(value),))
+    return Metric(name, "counter", text, (Sample(value),))
 
 
-def gauge(name: str, told: str, value: float) -> Metric:
-    """Return a metric that is what it is now."""
-    return Metric(name, "gauge", told, (Sample(value),))
+def gauge(name: str, text: str, value: float) -> Metric:
+    """Return a metric of the current state."""
+    return Metric(name, "gauge", text, (Sample(value),))
 
 
-def histogram(name: str, told: str, latencies: Latencies) -> Metric:
-    """Return how often something took at most how long."""
+def histogram(name: str, text: str, latencies: Latencies) -> Metric:
+    """Return the numbers of durations up to each bound."""
     counts = list(latencies.counts)
     bounds = [*map(_number, BOUNDS), "+Inf"]
     buckets = [
@@ -101,18 +102,16 @@ def histogram(name: str, told: str, latencies: Latencies) -> Metric:
     return Metric(
         name,
         "histogram",
-        told,
+        text,
         (*buckets, total, Sample(sum(counts), suffix="_count")),
     )
 
 
 def exposition(metrics: Iterable[Metric], labels: Mapping[str, str]) -> str:
-    """Return metrics in the text format of Prometheus, all of them with some labels.
+    """Return metrics in the text format of Prometheus, all with the same labels.
 
-    >>> print(
-    ...     exposition([counter("a_total", "How many.", 3)], {"directory": "x"}), end=""
-    ... )
-    # HELP a_total How many.
+    >>> print(exposition([counter("a_total", "Count.", 3)], {"directory": "x"}), end="")
+    # HELP a_total Count.
     # TYPE a_total counter
     a_total{directory="x"} 3
     """
@@ -121,11 +120,11 @@ def exposition(metrics: Iterable[Metric], labels: Mapping[str, str]) -> str:
         lines.append(f"# HELP {metric.name} {metric.help}\n")
         lines.append(f"# TYPE {metric.name} {metric.kind}\n")
         for value, own, suffix in metric.samples:
-            told = ",".join(
+            pairs = ",".join(
                 f'{key}="{_escaped(text)}"' for key, text in {**labels, **own}.items()
             )
-            of = f"{{{told}}}" if told else ""
-            lines.append(f"{metric.name}{suffix}{of} {_number(value)}\n")
+            every = f"{{{pairs}}}" if pairs else ""
+            lines.append(f"{metric.name}{suffix}{every} {_number(value)}\n")
     return "".join(lines)
 
 
@@ -134,22 +133,22 @@ def _number(value: float) -> str:
 
 
 def _escaped(text: str) -> str:
-    # A path may be bytes that are no text; the format is UTF-8.
+    # A path may have bytes that are not text; the format is UTF-8.
     readable = text.encode(errors="backslashreplace").decode()
     return readable.replace("\\", r"\\").replace("\n", r"\n").replace('"', r"\"")
 
 
 def writer_metrics(
-    appending: Appending, recovered: Report, recovery_seconds: float
+    appender: SegmentAppender, recovered: Report, recovery_seconds: float
 ) -> list[Metric]:
     """Return what a writer has done since it opened its log."""
-    counts, failed = appending.counts, appending.counts.commit.failed
+    counts, failed = appender.counts, appender.counts.commit.failed
     torn = [each.bytes for each in recovered.actions if each.action == "quarantined"]
     indexed = [each.rows for each in recovered.actions if each.action == "indexed"]
     commits = Metric(
         "storage_write_operations_total",
         "counter",
-        "Commits, each of one record or many.",
+        "Commits, of one or more records each.",
         (
             Sample(sum(counts.commit.counts) - failed, {"status": "success"}),
             Sample(failed, {"status": "error"}),
@@ -157,42 +156,92 @@ def writer_metrics(
     )
     return [
         commits,
-        counter("storage_records_total", "Records that were appended.", counts.records),
-        counter("storage_written_bytes_total", "Bytes of these records.", counts.bytes),
+        counter("storage_records_total", "Records appended.", counts.records),
+        counter(
+            "storage_written_bytes_total", "Bytes of appended records.", counts.bytes
+        ),
         counter(
             "storage_time_fallbacks_total",
-            "Records that have no time of their own that is believed.",
-            appending.fallbacks,
+            "Records whose own time is missing or implausible.",
+            appender.fallbacks,
         ),
-        counter(
-            "storage_rotations_total", "Segments that were full.", counts.rotations
+        counter("storage_rotations_total", "Segments begun.", counts.rotations),
+        histogram(
+            "storage_write_duration_seconds", "Duration of a commit.", counts.commit
         ),
-        histogram("storage_write_duration_seconds", "Of a commit.", counts.commit),
-        histogram("storage_fsync_duration_seconds", "Of a sync.", counts.sync),
+        histogram("storage_fsync_duration_seconds", "Duration of a sync.", counts.sync),
         histogram(
             "storage_index_write_duration_seconds",
-            "Of writing the index entries of a commit.",
+            "Duration of writing the index entries of a commit.",
             counts.index,
         ),
         gauge(
             "storage_index_lag_bytes",
-            "Bytes that were written and have no index entries yet.",
-            appending.unsettled,
+            "Bytes written but neither durable nor indexed yet.",
+            appender.unsettled,
         ),
         gauge(
             "storage_index_lag_rows",
-            "The lines that these are.",
-            appending.unsettled_rows,
+            "Lines written but neither durable nor indexed yet.",
+            appender.unsettled_rows,
         ),
         gauge(
             "storage_recovery_duration_seconds",
-            "How long it took to open the log.",
+            "Duration of the recovery when the log was opened.",
             recovery_seconds,
         ),
         gauge(
             "storage_recovered_rows",
-            "Lines that got their index entries then.",
+            "Lines that got their index entries in that recovery.",
             sum(indexed),
         ),
-        gauge("storage_torn_bytes", "Bytes that were moved aside then.", sum(torn)),
+        gauge(
+            "storage_torn_bytes",
+            "Bytes moved to quarantine in that recovery.",
+            sum(torn),
+        ),
+    ]
+
+
+def stats_metrics(stats: LogStats) -> list[Metric]:
+    """Return the size and state of a log."""
+    sizes = Metric(
+        "storage_size_bytes",
+        "gauge",
+        "Bytes on disk.",
+        (
+            Sample(stats.disk_bytes, {"kind": "data"}),
+            Sample(stats.index_bytes, {"kind": "index"}),
+            Sample(stats.quarantine_bytes, {"kind": "quarantine"}),
+        ),
+    )
+    lags = tuple(
+        Sample(each.lag_lines, {"consumer": each.consumer})
+        for each in stats.consumers
+        if each.lag_lines is not None
+    )
+    lag = Metric(
+        "storage_consumer_lag_lines",
+        "gauge",
+        "Lines that a consumer has not committed.",
+        lags,
+    )
+    return [
+        sizes,
+        gauge("storage_file_count", "Segments.", stats.segments),
+        gauge("storage_lines", "Lines that can be read.", stats.lines),
+        gauge("storage_first_line", "Number of the first line.", stats.first_line),
+        gauge("storage_last_line", "Number of the last line.", stats.last_line),
+        gauge("storage_given_up_lines", "Lines that were lost.", stats.given_up),
+        gauge(
+            "storage_uncommitted_bytes",
+            "Bytes after the last committed line.",
+            stats.uncommitted_bytes,
+        ),
+        gauge(
+            "storage_directory_last_updated_seconds",
+            "Time of the last change of the last segment, in seconds since 1970.",
+            stats.changed,
+        ),
+        *([lag] if lags else []),
     ]

@@ -20,7 +20,6 @@ from headrace.store.log.entries import committed_now
 from headrace.store.log.names import LogNames
 from headrace.store.log.read.consumers import Checkpoints
 from headrace.store.log.read.uncommitted import is_locked
-from headrace.store.log.report.metrics import Metric, Sample, gauge
 
 if TYPE_CHECKING:
     import os
@@ -173,46 +172,3 @@ def _recovery(names: LogNames) -> dict[str, object] | None:
     except (FileNotFoundError, InvalidJsonError):
         return None
     return told if isinstance(told, dict) else None
-
-
-def stats_metrics(stats: LogStats) -> list[Metric]:
-    """Return the numbers of a log for Prometheus."""
-    sizes = Metric(
-        "storage_size_bytes",
-        "gauge",
-        "Bytes on disk.",
-        (
-            Sample(stats.disk_bytes, {"kind": "data"}),
-            Sample(stats.index_bytes, {"kind": "index"}),
-            Sample(stats.quarantine_bytes, {"kind": "quarantine"}),
-        ),
-    )
-    return [
-        sizes,
-        gauge("storage_file_count", "Segments.", stats.segments),
-        gauge("storage_lines", "Lines that can be read.", stats.lines),
-        gauge("storage_first_line", "The number of the first line.", stats.first_line),
-        gauge("storage_last_line", "The number of the last line.", stats.last_line),
-        gauge("storage_given_up_lines", "Lines that were lost.", stats.given_up),
-        gauge(
-            "storage_uncommitted_bytes",
-            "Bytes behind the last line that is committed.",
-            stats.uncommitted_bytes,
-        ),
-        gauge(
-            "storage_directory_last_updated_seconds",
-            "When the last segment was changed, in seconds since 1970.",
-            stats.changed,
-        ),
-        *_consumer_metrics(stats.consumers),
-    ]
-
-
-def _consumer_metrics(consumers: tuple[ConsumerLag, ...]) -> list[Metric]:
-    lags = tuple(
-        Sample(each.lag_lines, {"consumer": each.consumer})
-        for each in consumers
-        if each.lag_lines is not None
-    )
-    told = "Lines that a consumer is not done with."
-    return [Metric("storage_consumer_lag_lines", "gauge", told, lags)] if lags else []

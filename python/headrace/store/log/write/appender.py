@@ -27,17 +27,15 @@ from headrace.store.log import manifest as manifests
 from headrace.store.log.entries import Header, create_index, entry_at
 from headrace.store.log.report.metrics import WriterCounts
 from headrace.store.log.segment import OpenSegment
-from headrace.store.log.write.retention import on_full_disk
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
+    from contextlib import AbstractContextManager
     from pathlib import Path
 
     from headrace.kernel.log import LogLines
-    from headrace.store.log.manifest import Durability, Manifest, Sealed
+    from headrace.store.log.manifest import Durability, Manifest
     from headrace.store.log.names import LogNames
-    from headrace.store.log.write.compaction import PackedFile
-    from headrace.store.log.write.retention import Retention
 
 
 _TAKEN_BACK = "nothing of it is in the log, which can be written when that is over"
@@ -69,13 +67,21 @@ class Pending:
         return self.data[self.lines.end_of(start) : self.lines.end_of(end)]
 
 
-class Appending:
-    """The end of a log whose lock is held and which was recovered."""
+class SegmentAppender:
+    """The last segment of a recovered log, whose lock the writer holds.
+
+    Threads hold `committing` while they append or change the manifest.
+    """
 
     def __init__(
-        self, names: LogNames, manifest: Manifest, durability: Durability
+        self,
+        names: LogNames,
+        manifest: Manifest,
+        durability: Durability,
+        committing: AbstractContextManager[object],
     ) -> None:
-        self._names = names
+        self.names = names
+        self._committing = committing
         self._durability = durability
         self._manifest = manifest
         self._clock = manifest.active.clock(manifest.timing.late)
@@ -215,7 +221,7 @@ class Appending:
             # The system may forget that these bytes are not on disk: another sync would
             # say nothing. Whoever recovers the log writes them again.
             self.failure = f"a sync failed: {error.strerror or error}"
-            raise LogFailedError(self._names.text, self.failure) from error
+            raise LogFailedError(self.names.text, self.failure) from error
 
     def _cut_data(self, error: OSError) -> None:
         """Take back what was written behind the last line."""
@@ -234,19 +240,19 @@ class Appending:
                 f"{first.strerror or first}, and what was written could not be taken "
                 f"back: {error.strerror or error}"
             )
-            raise LogFailedError(self._names.text, self.failure) from error
+            raise LogFailedError(self.names.text, self.failure) from error
 
     @contextmanager
     def _writing(self, left: str = _TAKEN_BACK) -> Iterator[None]:
         if self.failure is not None:
-            raise LogFailedError(self._names.text, self.failure)
+            raise LogFailedError(self.names.text, self.failure)
         try:
             yield
         except (LogFailedError, LogLockedError):
             raise
         except OSError as error:
             reason = error.strerror or str(error)
-            raise UnwritableError(self._names.text, reason, left) from error
+            raise UnwritableError(self.names.text, reason, left) from error
         except BaseException as error:
             self.failure = f"it was interrupted by {type(error).__name__}"
             raise
@@ -254,10 +260,10 @@ class Appending:
     def _refuse_changes(self) -> None:
         """Raise if the files are not as we left them: somebody else was there."""
         try:
-            now = self._names.manifest.stat()
+            now = self.names.manifest.stat()
         except FileNotFoundError as error:
             self.failure = "the manifest was removed"
-            raise LogRemovedError(self._names.text, self.failure) from error
+            raise LogRemovedError(self.names.text, self.failure) from error
         if (
             not os.path.samestat(now, self._known)
             or now.st_mtime_ns != self._known.st_mtime_ns
@@ -267,20 +273,20 @@ class Appending:
         name = self._segment.path.name
         if data.st_nlink == 0:
             self.failure = f"{name} was removed"
-            raise LogRemovedError(self._names.text, self.failure)
+            raise LogRemovedError(self.names.text, self.failure)
         if data.st_size != self.place.end:
             self.failure = (
                 f"{name} was changed by another process: it has {data.st_size} bytes, but "
                 f"{self.place.end} were written"
             )
-            raise LogFailedError(self._names.text, self.failure)
+            raise LogFailedError(self.names.text, self.failure)
 
     def _refuse_other_epoch(self) -> None:
-        found = manifests.load(self._names)
+        found = manifests.load(self.names)
         epoch = None if found is None else found.epoch
         if epoch != self._manifest.epoch:
             self.failure = f"the log has a later writer, of epoch {epoch}"
-            raise LogFailedError(self._names.text, self.failure)
+            raise LogFailedError(self.names.text, self.failure)
 
     # Segments
 
@@ -300,7 +306,7 @@ class Appending:
 
     def _begun(self, following: Manifest) -> OpenSegment:
         """Create the files of an empty segment, and make it the last one."""
-        names, header = self._names, self._header(following)
+        names, header = self.names, self._header(following)
         made: list[Path] = []
         try:
             if _is_empty(names.data(header.base)):
@@ -331,12 +337,12 @@ class Appending:
 
     def _make_manifest_durable(self, what_failed: str) -> None:
         try:
-            system.calls.sync_directory(self._names.directory)
-            self._known = self._names.manifest.stat()
+            system.calls.sync_directory(self.names.directory)
+            self._known = self.names.manifest.stat()
         except OSError as error:
             # Which of the two manifests a crash would leave is not known.
             self.failure = f"{what_failed}: {error.strerror}"
-            raise LogFailedError(self._names.text, self.failure) from error
+            raise LogFailedError(self.names.text, self.failure) from error
 
     # Full segments
 
@@ -345,36 +351,27 @@ class Appending:
         """The manifest as it was last written."""
         return self._manifest
 
-    def pack(self, packed: PackedFile) -> bool:
-        """Let a segment be the compressed file; False if it was removed meanwhile."""
-        with self._writing(_KEPT):
-            self._refuse_changes()
-            segment = packed.segment
-            if replace(segment, packed=None) not in self._manifest.segments:
-                return False
-            packed.name()
-            self._manifest = self._manifest.with_packed(segment).put(self._names)
-            self._make_manifest_durable("a segment could not be compressed")
-            return True
+    @property
+    def last_bytes(self) -> int:
+        """The bytes of the last segment, with its index."""
+        return self.place.end + self.place.index_end
 
-    def remove(self, retention: Retention, now: int) -> tuple[Sealed, ...]:
-        """Remove segments from the manifest, and return them; their files are still there."""
-        with self._writing(_KEPT):
+    @contextmanager
+    def changing(self) -> Iterator[None]:
+        """Keep other threads from changing the log; refuse if another process has."""
+        with self._committing, self._writing(_KEPT):
             self._refuse_changes()
-            last = self.place.end + self.place.index_end
-            gone = retention.expired(self._manifest, last, now)
-            if gone:
-                without = self._manifest.without(len(gone))
-                self._manifest = on_full_disk(
-                    self._names, gone, lambda: without.put(self._names)
-                )
-                self._make_manifest_durable("segments could not be removed")
-            return gone
+            yield
+
+    def put(self, manifest: Manifest, what_failed: str) -> None:
+        """Replace the manifest, durably."""
+        self._manifest = manifest.put(self.names)
+        self._make_manifest_durable(what_failed)
 
     def removed(self, bases: Collection[int]) -> None:
-        """Note that the files of segments are gone; the next manifest says so."""
-        left = tuple(base for base in self._manifest.removing if base not in bases)
-        self._manifest = replace(self._manifest, removing=left)
+        """Note that the files of removed segments are gone; the next manifest says so."""
+        with self._committing:
+            self._manifest = self._manifest.without_files(bases)
 
     def close(self) -> None:
         """Make everything durable, and say so in the manifest."""
@@ -384,7 +381,7 @@ class Appending:
                     self._refuse_changes()
                     self._sync_all()
                     active = self._manifest.active.reached(self.place, self._clock)
-                    replace(self._manifest, active=active).save(self._names)
+                    replace(self._manifest, active=active).save(self.names)
         finally:
             self._segment.close()
 

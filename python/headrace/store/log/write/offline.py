@@ -1,9 +1,9 @@
-"""Changing the full segments of a log that nobody writes."""
+"""Upkeep of a log without a writer: commands compress and remove its full segments."""
 
 from __future__ import annotations
 
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from headrace.errors import (
@@ -14,25 +14,49 @@ from headrace.errors import (
     UnwritableError,
     UsageError,
 )
-from headrace.store.files import system
 from headrace.store.log.lock import LogLock
 from headrace.store.log.recover.recovery import recover
-from headrace.store.log.write.compaction import pack, plain_segments
-from headrace.store.log.write.retention import Removed, on_full_disk, remove_files
+from headrace.store.log.write.compaction import plain_segments
+from headrace.store.log.write.full_segments import Compressed, compress
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Collection, Iterator
 
-    from headrace.store.log.manifest import Manifest, Sealed
+    from headrace.store.log.manifest import Manifest
     from headrace.store.log.names import LogNames
     from headrace.store.log.recover.index_rebuild import RecoveryOptions
-    from headrace.store.log.write.retention import Retention
     from headrace.store.shards.options import PackOptions
 
 
+@dataclass(slots=True)
+class OfflineLog:
+    """A recovered log whose lock a command holds."""
+
+    names: LogNames
+    manifest: Manifest
+
+    @property
+    def last_bytes(self) -> int:
+        """The bytes of the last segment, with its index."""
+        return last_bytes(self.names, self.manifest)
+
+    @contextmanager
+    def changing(self) -> Iterator[None]:
+        """Do nothing: the lock keeps others from changing the log."""
+        yield
+
+    def put(self, manifest: Manifest, _what_failed: str) -> None:
+        """Replace the manifest, durably."""
+        self.manifest = manifest.save(self.names)
+
+    def removed(self, bases: Collection[int]) -> None:
+        """Note in the manifest that the files of removed segments are gone."""
+        self.manifest = self.manifest.without_files(bases).save(self.names)
+
+
 @contextmanager
-def alone(names: LogNames, options: RecoveryOptions) -> Iterator[Manifest]:
-    """Hold the lock of a log; give its manifest, recovered, with an epoch of our own."""
+def offline(names: LogNames, options: RecoveryOptions) -> Iterator[OfflineLog]:
+    """Lock and recover a log that has no writer."""
     names.refuse_unless_log()
     try:
         lock = LogLock(names)
@@ -40,10 +64,10 @@ def alone(names: LogNames, options: RecoveryOptions) -> Iterator[Manifest]:
         raise LogBusyError(error.path, error.holder) from None
     try:
         manifest, _report = recover(names, lock, options)
-        # A writer that cannot be seen by its lock notices us by that.
+        # A writer on another machine, whose lock is not seen here, notices the epoch.
         epoch = max(manifest.epoch, lock.epoch) + 1
         lock.say(epoch)
-        yield replace(manifest, epoch=epoch)
+        yield OfflineLog(names, replace(manifest, epoch=epoch))
     except HeadraceError:
         raise
     except OSError as error:
@@ -54,50 +78,17 @@ def alone(names: LogNames, options: RecoveryOptions) -> Iterator[Manifest]:
         lock.release()
 
 
-@dataclass(slots=True)
-class Packing:
-    """What was compressed: how many bytes it took before and after; and what could not be."""
-
-    segments: list[Sealed] = field(default_factory=list)
-    failures: list[str] = field(default_factory=list)
-
-    @property
-    def lines(self) -> int:
-        """How many lines there are in them."""
-        return sum(segment.rows for segment in self.segments)
-
-    @property
-    def bytes_before(self) -> int:
-        """Bytes of their lines."""
-        return sum(segment.bytes for segment in self.segments)
-
-    @property
-    def bytes_after(self) -> int:
-        """Bytes of their files now."""
-        return sum(segment.bytes_on_disk for segment in self.segments)
-
-    def told(self) -> dict[str, object]:
-        """Return it as plain data."""
-        return {
-            "segments": len(self.segments),
-            "lines": self.lines,
-            "bytes_before": self.bytes_before,
-            "bytes_after": self.bytes_after,
-        }
-
-
-def pack_all(
-    names: LogNames,
-    manifest: Manifest,
+def compress_all(
+    log: OfflineLog,
     options: PackOptions,
     *,
     before: int | None,
     keep_plain: int,
     progress: Callable[[int, int], object],
-) -> Packing:
-    """Compress full segments, one after the other; what is done stays if it is ended."""
-    done = Packing()
-    chosen = plain_segments(manifest, before=before, keep_plain=keep_plain)
+) -> Compressed:
+    """Compress full segments one by one; an interrupt keeps those that are done."""
+    done = Compressed()
+    chosen = plain_segments(log.manifest, before=before, keep_plain=keep_plain)
     total = sum(segment.bytes for segment in chosen)
     begun = 0
     for segment in chosen:
@@ -108,35 +99,16 @@ def pack_all(
 
         begun += segment.bytes
         try:
-            made = pack(names, manifest.salt, segment, options, report)
+            made = compress(log, segment, options, report)
         except (LogDamagedError, UsageError) as error:
             done.failures.append(str(error))
-            continue
-        try:
-            made.name()
-        finally:
-            made.discard_unnamed()
-        manifest = manifest.with_packed(made.segment).save(names)
-        system.calls.unlink(names.data(segment.base))
-        done.segments.append(made.segment)
+        else:
+            done.segments += [] if made is None else [made]
     return done
 
 
-def remove_expired(
-    names: LogNames, manifest: Manifest, retention: Retention, now: int
-) -> Removed:
-    """Remove old segments: first from the manifest, then their files."""
-    gone = retention.expired(manifest, last_bytes(names, manifest), now)
-    if gone:
-        without = manifest.without(len(gone))
-        manifest = on_full_disk(names, gone, lambda: without.save(names))
-        remove_files(names, manifest.removing)
-        replace(manifest, removing=()).save(names)
-    return Removed(gone)
-
-
 def last_bytes(names: LogNames, manifest: Manifest) -> int:
-    """Return how much room the last segment takes, with its index."""
+    """Return the bytes of the last segment, with its index."""
     base = manifest.active.base
     paths = names.data(base), names.index(base)
     return sum(path.stat().st_size for path in paths)

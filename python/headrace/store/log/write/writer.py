@@ -34,8 +34,8 @@ from headrace.store.log.manifest import RecordLimits, Timing
 from headrace.store.log.names import LogNames, is_log
 from headrace.store.log.recover.recovery import recover
 from headrace.store.log.report.metrics import writer_metrics
-from headrace.store.log.write.appender import Appending, Pending
-from headrace.store.log.write.background import Upkeep
+from headrace.store.log.write.appender import Pending, SegmentAppender
+from headrace.store.log.write.background import BackgroundUpkeep
 from headrace.store.log.write.rotation import Rotation
 from headrace.store.rows.record_line import NoRecordError, line_of
 
@@ -125,19 +125,16 @@ class Writer(Closing):
             timing=options.timing,
             limits=options.limits,
         ).save(self._names)
-        self._appending = Appending(self._names, manifest, options.durability)
+        self._appender = SegmentAppender(
+            self._names, manifest, options.durability, self._committing
+        )
         self._checking = LogChecking(
             max_depth=options.limits.max_depth,
             max_line=options.limits.max_record,
             time=None if options.time is None else options.time.native,
         )
-        self._upkeep = Upkeep(
-            self._names,
-            self._appending,
-            self._committing,
-            self._lock,
-            options.packing,
-            options.retention,
+        self._upkeep = BackgroundUpkeep(
+            self._appender, self._lock, options.packing, options.retention
         )
         self._upkeep.begin()
 
@@ -173,16 +170,16 @@ class Writer(Closing):
     @property
     def last_line(self) -> int:
         """The number of the last line of the log, 0 if it has none."""
-        return self._appending.place.last_line
+        return self._appender.place.last_line
 
     @property
     def fallbacks(self) -> int:
         """How many records of this writer have no time of their own that is believed."""
-        return self._appending.fallbacks
+        return self._appender.fallbacks
 
     def metrics(self) -> list[Metric]:
         """Return what was done since the log was opened, in numbers; see `exposition`."""
-        return writer_metrics(self._appending, self._recovered, self._recovery_seconds)
+        return writer_metrics(self._appender, self._recovered, self._recovery_seconds)
 
     # Records
 
@@ -283,7 +280,7 @@ class Writer(Closing):
         left = deque(gathered)
         while left:
             pieces: list[tuple[Pending, int]] = []
-            appending = self._appending
+            appending = self._appender
             place = appending.place
             while left:
                 pending = left[0]
@@ -302,15 +299,15 @@ class Writer(Closing):
                 self._upkeep.begin()
 
     def _fitting(self, pending: Pending, place: Place) -> int:
-        age = time.monotonic() - self._appending.began
+        age = time.monotonic() - self._appender.began
         lines, start = pending.lines, pending.appended
         return self._options.rotation.fitting(lines, start, place, age)
 
     def _append(self, pieces: list[tuple[Pending, int]]) -> None:
         if not pieces:
             return
-        line = self._appending.place.last_line
-        self._appending.append(pieces)
+        line = self._appender.place.last_line
+        self._appender.append(pieces)
         for pending, count in pieces:
             if pending.appended == 0:
                 pending.first_line = line + 1
@@ -320,11 +317,11 @@ class Writer(Closing):
     # Syncs that are put off
 
     def _see_to_interval(self) -> None:
-        unsettled = self._appending.unsettled
+        unsettled = self._appender.unsettled
         if self._options.durability != "interval" or not unsettled:
             return
         if unsettled >= _INTERVAL_BYTES:
-            self._appending.settle()
+            self._appender.settle()
         elif self._timer is None:
             later = weakref.WeakMethod(self._settle_later)
             self._timer = threading.Timer(self._options.interval, _call, args=(later,))
@@ -337,7 +334,7 @@ class Writer(Closing):
             if not self._closed:
                 # The next call is told.
                 with suppress(HeadraceError, OSError):
-                    self._appending.settle()
+                    self._appender.settle()
 
     # Full segments
 
@@ -363,7 +360,7 @@ class Writer(Closing):
         self._refuse_unless_open()
         with self._committing:
             self._refuse_unless_open()
-            self._appending.sync()
+            self._appender.sync()
 
     def close(self) -> None:
         """Make everything durable and let others write the log.
@@ -380,7 +377,7 @@ class Writer(Closing):
             if self._timer is not None:
                 self._timer.cancel()
             try:
-                self._appending.close()
+                self._appender.close()
             finally:
                 self._lock.release()
 
@@ -393,8 +390,8 @@ class Writer(Closing):
             )
         if self._closed:
             raise UsageError(f"{self._names.text}: the writer was closed; make another")
-        if self._appending.failure is not None:
-            raise LogFailedError(self._names.text, self._appending.failure)
+        if self._appender.failure is not None:
+            raise LogFailedError(self._names.text, self._appender.failure)
 
 
 @contextmanager
