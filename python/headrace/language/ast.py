@@ -19,102 +19,48 @@ for trees of any depth, compare or send the text.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from decimal import Decimal
-from enum import StrEnum
+from dataclasses import dataclass
 from typing import TypeAlias, TypeGuard, get_args
 
-Number: TypeAlias = int | float | Decimal
-"""An int of any size; a Decimal where no finite double can hold the number."""
+from headrace.language.literals import (
+    NOWHERE,
+    BinaryOperator,
+    CastType,
+    CompareOperator,
+    Kind,
+    Literal,
+    Located,
+    Number,
+    Scalar,
+    Span,
+)
+from headrace.language.patterns import (
+    AnyValue,
+    ArrayPattern,
+    Capture,
+    Equals,
+    FieldPattern,
+    InRange,
+    ObjectPattern,
+    OfKind,
+    OneOf,
+    Pattern,
+    Rest,
+)
 
-Scalar: TypeAlias = Number | str | bool | None
-
-
-@dataclass(frozen=True, slots=True)
-class Span:
-    """The characters from `start` up to `end` of the query text."""
-
-    start: int
-    end: int
-
-
-NOWHERE = Span(0, 0)
-"""The span of a part that nobody wrote."""
-
-
-@dataclass(frozen=True, slots=True)
-class Located:
-    """Whatever has a place in the query text: expressions and their parts."""
-
-    span: Span = field(default=NOWHERE, compare=False, repr=False, kw_only=True)
-
-
-class Kind(StrEnum):
-    """What ``is`` and patterns tell apart; ints and floats are both numbers."""
-
-    NUMBER = "number"
-    STRING = "string"
-    ARRAY = "array"
-    OBJECT = "object"
-    BOOL = "bool"
-    NULL = "null"
-
-
-class CastType(StrEnum):
-    """What ``as`` converts to."""
-
-    INT = "int"
-    FLOAT = "float"
-    NUMBER = "number"
-    STRING = "string"
-    BOOL = "bool"
-    ARRAY = "array"
-    OBJECT = "object"
-    NULL = "null"
-
-
-class BinaryOperator(StrEnum):
-    """Arithmetic, and joining of strings and arrays."""
-
-    ADD = "+"
-    SUBTRACT = "-"
-    MULTIPLY = "*"
-    DIVIDE = "/"
-    REMAINDER = "%"
-
-
-class CompareOperator(StrEnum):
-    """Comparisons; `RESEMBLES` is containment either way, whatever the case."""
-
-    EQUAL = "=="
-    NOT_EQUAL = "!="
-    LESS = "<"
-    LESS_OR_EQUAL = "<="
-    GREATER = ">"
-    GREATER_OR_EQUAL = ">="
-    RESEMBLES = "~="
-
+__all__ = [
+    "NOWHERE", "And", "AnyValue", "Arg", "Arm", "ArrayComprehension", "ArrayLiteral", "ArrayPattern",
+    "Binary", "BinaryOperator", "Bind", "Binding", "Call", "Capture", "Cast", "CastType", "Coalesce",
+    "Compare", "CompareOperator", "Computed", "ComputedEntry", "Conditional", "Contains", "ContainsAll",
+    "Current", "DeepMatch", "DeepMethod", "Delete", "Descend", "Each", "Entry", "Equals", "ExactlyOne",
+    "FString", "Field", "FieldPattern", "Fields", "For", "InRange", "Index", "InlineFilter", "Interpolation",
+    "IsKind", "Items", "Kind", "Lambda", "Let", "Literal", "Located", "Match", "Method", "Name", "Negate",
+    "Node", "Not", "Number", "ObjectComprehension", "ObjectLiteral", "ObjectPattern", "OfKind", "OneOf", "Or",
+    "Patch", "Path", "Pattern", "Pipe", "Rest", "Root", "Scalar", "Shorthand", "Slice", "Source", "Span",
+    "Spread", "Step", "Text", "Try", "Variable", "Write", "is_node",
+]  # fmt: skip
 
 # Leaves
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Literal(Located):
-    """A value that stands in the query. Numbers are not negative: see `Negate`."""
-
-    value: Scalar
-
-    # Python's 1, 1.0 and True are equal, ours are three different literals.
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Literal):
-            return NotImplemented
-        return self._identity() == other._identity()
-
-    def __hash__(self) -> int:
-        return hash(self._identity())
-
-    def _identity(self) -> tuple[type, Scalar]:
-        return type(self.value), self.value
 
 
 @dataclass(frozen=True, slots=True)
@@ -591,94 +537,6 @@ class Patch(Located):
     target: Node
     writes: tuple[Write, ...]
 
-
-# Patterns
-
-
-@dataclass(frozen=True, slots=True)
-class AnyValue(Located):
-    """``_``: fits everything."""
-
-
-@dataclass(frozen=True, slots=True)
-class Equals(Located):
-    """Fits what equals the literal, which here may be a negative number."""
-
-    literal: Literal
-
-
-@dataclass(frozen=True, slots=True)
-class InRange(Located):
-    """Fits numbers from `low` up to `high`, which itself fits if `inclusive`."""
-
-    low: Number
-    high: Number
-    inclusive: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class OfKind(Located):
-    """Fits values of one kind, and names them if there is a name."""
-
-    kind: Kind
-    name: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Capture(Located):
-    """Fits everything, and names it."""
-
-    name: str
-
-
-@dataclass(frozen=True, slots=True)
-class Rest(Located):
-    """What the pattern around it leaves over, named if there is a name."""
-
-    name: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class FieldPattern(Located):
-    """A key that must be there, with a value that fits."""
-
-    key: str
-    pattern: Pattern
-
-
-@dataclass(frozen=True, slots=True)
-class ObjectPattern(Located):
-    """Fits objects with these fields; others may be there, `rest` or not."""
-
-    fields: tuple[FieldPattern, ...]
-    rest: Rest | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class ArrayPattern(Located):
-    """Fits arrays of these elements; longer ones only if there is a `rest`."""
-
-    items: tuple[Pattern, ...]
-    rest: Rest | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class OneOf(Located):
-    """Fits what one of the alternatives fits, the first wins; all bind the same names."""
-
-    alternatives: tuple[Pattern, ...]
-
-
-Pattern: TypeAlias = (
-    AnyValue
-    | Equals
-    | InRange
-    | OfKind
-    | Capture
-    | ObjectPattern
-    | ArrayPattern
-    | OneOf
-)
 
 Step: TypeAlias = (
     Field
