@@ -1,5 +1,5 @@
 """The query language: from text to a tree, and back.
 
-Only the form of a query is decided here. Which methods there are and what they
-give, whether a stream of rows can be used where it stands, is for the layers above.
+This layer decides the form of a query only. The layers above know the builtins and their results,
+and where a stream of rows may stand.
 """

@@ -1,20 +1,20 @@
-"""The tree of a query.
+"""Syntax tree of a query.
 
 An *expression* (`Node`) gives a value. A `Path` is an expression followed by
 *steps*, kept as one flat tuple: ``$.a[0].b.map(c)`` is four steps on `Root`, and a
-path in parentheses is the base of another one, which matters where a step applies
-to each element (`Each`). Chains of ``and``, ``or``, ``??`` and ``|`` are flat as
+path in parentheses is the base of another one, which makes a difference where a step
+applies to each element (`Each`). Chains of ``and``, ``or``, ``??`` and ``|`` are flat as
 well, so the depth of a tree is the depth a reader sees.
 
-What only has another spelling is the same tree: ``.f`` is ``@.f``, ``["f"]`` is
+Different spellings give the same tree: ``.f`` is ``@.f``, ``["f"]`` is
 ``.f``, ``lambda x: e`` is ``x => e``, ``x in xs`` is ``xs has x``, ``has(k)`` and
 ``missing(k)`` are ``@.has(k)`` and ``@.missing(k)``, and right after a pipe ``f(a)``
-is ``@.f(a)``. A name is only a name here: whether it is a variable, a field or a
-builtin is decided by whoever knows the builtins.
+is ``@.f(a)``. A name is only a name here: name resolution decides whether it is a variable,
+a field or a builtin.
 
-All parts are frozen and compare by what they mean; `span` is where they were
-written and never compared. Comparing, hashing and pickling recurse as Python does:
-for trees of any depth, compare or send the text.
+All parts are frozen and compare by their meaning; `span`, their position in the text, is never
+compared. Comparing, hashing and pickling use Python's recursion: for trees of any depth,
+compare or send the text.
 """
 
 from __future__ import annotations
@@ -70,12 +70,12 @@ class Root(Located):
 
 @dataclass(frozen=True, slots=True)
 class Current(Located):
-    """``@``: the value that the innermost argument, stage or filter is about."""
+    """``@``: the current value of the innermost argument, stage or filter."""
 
 
 @dataclass(frozen=True, slots=True)
 class Source(Located):
-    """``@name``: all rows of the source that was given this name; ``$`` names the main one."""
+    """``@name``: all rows of the source with this name; the name ``$`` is the main source."""
 
     name: str
 
@@ -92,7 +92,7 @@ class Name(Located):
 
 @dataclass(frozen=True, slots=True)
 class Delete(Located):
-    """``DELETE``: as the value of a write, removes what is there."""
+    """``DELETE``: as the value of a write, removes the field or element."""
 
 
 # Paths and calls
@@ -124,7 +124,7 @@ class Call(Located):
 
 @dataclass(frozen=True, slots=True)
 class Field(Located):
-    """The value under a key. `optional` was asked for with ``?``."""
+    """The value under a key. `optional`: written with ``?``."""
 
     name: str
     optional: bool = False
@@ -148,9 +148,9 @@ class Slice(Located):
 
 @dataclass(frozen=True, slots=True)
 class Computed(Located):
-    """The field or element that the value of `key` names.
+    """The field or element under a computed key.
 
-    A literal key is never here but a `Field` or an `Index`.
+    A literal key is a `Field` or an `Index` instead.
     """
 
     key: Node
@@ -201,7 +201,7 @@ class DeepMethod(Located):
 
 @dataclass(frozen=True, slots=True)
 class DeepMatch(Located):
-    """What the arms give for every node, if truthy; `first`: only the first such."""
+    """The truthy results of the arms for every node; `first`: only the first one."""
 
     arms: tuple[Arm, ...]
     first: bool = False
@@ -233,7 +233,7 @@ class Binary(Located):
 
 @dataclass(frozen=True, slots=True)
 class Compare(Located):
-    """Whether two values stand in this relation."""
+    """Comparison of two values."""
 
     operator: CompareOperator
     left: Node
@@ -300,7 +300,7 @@ class IsKind(Located):
 
 @dataclass(frozen=True, slots=True)
 class Cast(Located):
-    """A value converted, an error where that is impossible."""
+    """Conversion of a value, an error where it is impossible."""
 
     operand: Node
     to: CastType
@@ -382,7 +382,7 @@ class Let(Located):
 
 @dataclass(frozen=True, slots=True)
 class Lambda(Located):
-    """An argument that names what it is given; not a value by itself."""
+    """A function as an argument: its parameters and its body; not a value by itself."""
 
     params: tuple[Variable | Items, ...]
     body: Node
@@ -465,7 +465,7 @@ class ObjectLiteral(Located):
 
 @dataclass(frozen=True, slots=True)
 class For(Located):
-    """One loop of a comprehension: one or two names, the conditions all hold."""
+    """One loop of a comprehension: one or two names; all conditions must hold."""
 
     names: tuple[str, ...]
     source: Node
@@ -520,7 +520,7 @@ class FString(Located):
 
 @dataclass(frozen=True, slots=True)
 class Write(Located):
-    """A new value for what `path` leads to; its first step is a `Field`.
+    """A new value at `path`, whose first step is a `Field`.
 
     In `value`, `@` is the old one. `condition` is about the whole target.
     """
@@ -590,5 +590,5 @@ _NODES = frozenset(get_args(Node))
 
 
 def is_node(thing: object) -> TypeGuard[Node]:
-    """Tell expressions from their parts: steps, arguments, entries, patterns."""
+    """Whether a part of the tree is an expression, not a step, argument, entry or pattern."""
     return type(thing) in _NODES

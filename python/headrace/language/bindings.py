@@ -1,7 +1,6 @@
-"""Values that are given to a query beside its text: ``$name``, and ``env("NAME")``.
+"""Bindings: the values of ``$name`` and ``env("NAME")`` in a query.
 
-They take the place of literals while the query is parsed, so all that is known of literals
-holds for them: a filter on one can use a key index, and a constant key is refused.
+The parser puts them in place as literals, so every rule for literals holds for them: a filter on one can use a key index, and a constant key is refused.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Bindings:
-    """What the names of a query stand for.
+    """The values of the names in a query.
 
     `args` has JSON by name; `env` the variables of the environment, None if the query may
     not read them.
@@ -62,7 +61,7 @@ def bindings_of(
 
 
 def names_used(query: str) -> set[str]:
-    """Return the names that a query has behind ``$``.
+    """Return the names behind ``$`` in a query.
 
     >>> sorted(names_used("v > $min and k == $key"))
     ['key', 'min']
@@ -72,7 +71,7 @@ def names_used(query: str) -> set[str]:
 
 
 def refuse_unused(bindings: Bindings, queries: tuple[str, ...]) -> None:
-    """Refuse arguments that none of the queries uses: something is misspelt."""
+    """Refuse arguments that none of the queries uses: a name is misspelt."""
     used = set().union(*map(names_used, queries))
     for name, _value in bindings.args:
         if name not in used:

@@ -1,11 +1,11 @@
-"""What is wrong with the text of a query."""
+"""Syntax errors of queries, with their position and a hint."""
 
 from __future__ import annotations
 
 from headrace.errors import HeadraceError
 
 _WIDTH = 72
-"""How much of a long line is shown around the mistake."""
+"""Characters of a long line that are shown around the mistake."""
 
 
 class QuerySyntaxError(HeadraceError, ValueError):
@@ -20,12 +20,12 @@ class QuerySyntaxError(HeadraceError, ValueError):
 
     @property
     def line(self) -> int:
-        """The line of the mistake, the first is 1."""
+        """The line of the mistake, counted from 1."""
         return self.text.count("\n", 0, self.offset) + 1
 
     @property
     def column(self) -> int:
-        """The column of the mistake in its line, the first is 1."""
+        """The column of the mistake in its line, counted from 1."""
         return self.offset - self.text.rfind("\n", 0, self.offset)
 
     def __str__(self) -> str:

@@ -1,6 +1,6 @@
 """Words of the query language: numbers and other literals, kinds, casts and operators.
 
-Every part of a tree has a place in the query text (`Located`), which is never compared.
+Every part of a tree has a position in the query text (`Located`), which is never compared.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ class Span:
 
 
 NOWHERE = Span(0, 0)
-"""The span of a part that nobody wrote."""
+"""The span of a part that is not in the query text."""
 
 
 @dataclass(frozen=True, slots=True)
 class Located:
-    """Whatever has a place in the query text: expressions and their parts."""
+    """Base of all parts of a tree that have a position in the query text."""
 
     span: Span = field(default=NOWHERE, compare=False, repr=False, kw_only=True)
 
 
 class Kind(StrEnum):
-    """What ``is`` and patterns tell apart; ints and floats are both numbers."""
+    """Kinds of values, as ``is`` and patterns name them; ints and floats are both numbers."""
 
     NUMBER = "number"
     STRING = "string"
@@ -47,7 +47,7 @@ class Kind(StrEnum):
 
 
 class CastType(StrEnum):
-    """What ``as`` converts to."""
+    """Target types of ``as``."""
 
     INT = "int"
     FLOAT = "float"
@@ -60,7 +60,7 @@ class CastType(StrEnum):
 
 
 class BinaryOperator(StrEnum):
-    """Arithmetic, and joining of strings and arrays."""
+    """Arithmetic, and concatenation of strings and arrays."""
 
     ADD = "+"
     SUBTRACT = "-"
@@ -70,7 +70,7 @@ class BinaryOperator(StrEnum):
 
 
 class CompareOperator(StrEnum):
-    """Comparisons; `RESEMBLES` is containment either way, whatever the case."""
+    """Comparisons; `RESEMBLES` (``~=``) looks for the right side in the left one, ignoring case."""
 
     EQUAL = "=="
     NOT_EQUAL = "!="
@@ -83,11 +83,11 @@ class CompareOperator(StrEnum):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Literal(Located):
-    """A value that stands in the query. Numbers are not negative: see `Negate`."""
+    """A constant in the query text. Numbers are not negative: see `Negate`."""
 
     value: Scalar
 
-    # Python's 1, 1.0 and True are equal, ours are three different literals.
+    # Python's 1, 1.0 and True are equal; here they are three different literals.
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Literal):
             return NotImplemented

@@ -1,4 +1,4 @@
-"""From the text of a query to its tree."""
+"""Parser: from the text of a query to its tree."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ if TYPE_CHECKING:
     from headrace.language.bindings import Bindings
 
 MOST_TERMS = 3000
-"""How many terms a chain of arithmetic may have."""
+"""Maximum number of terms in a chain of arithmetic."""
 
 MAX_DEPTH = 256
-"""How deep a query may be nested, unless told otherwise."""
+"""Maximum nesting depth of a query [default]."""
 
 
 def parse(
     text: str, *, max_depth: int = MAX_DEPTH, bindings: Bindings = UNBOUND
 ) -> Node:
-    """Return the tree of a query; a text that is none raises `QuerySyntaxError`.
+    """Return the tree of a query; raises `QuerySyntaxError`.
 
     `bindings` are the values of ``$name``.
 
-    `max_depth` limits how many expressions stand inside each other, so whoever walks
-    a tree knows how deep it can be.
+    `max_depth` limits the nesting of expressions, and with it the depth of every walk through
+    the tree.
 
     >>> parse("not $.a")
     Not(operand=Path(base=Root(), steps=(Field(name='a', optional=False),)))
@@ -61,7 +61,7 @@ def _check_depth(tree: Node, cursor: Cursor) -> None:
 
 
 def _inside(node: Node, cursor: Cursor) -> list[Node]:
-    """Return the expressions inside one; ``1 + 1 + 1`` is a chain, and not deep."""
+    """Return the expressions inside another one; ``1 + 1 + 1`` is a chain, and not deep."""
     terms: list[Node] = []
     first = node
     while isinstance(first, ast.Binary):

@@ -49,14 +49,14 @@ class Capture(Located):
 
 @dataclass(frozen=True, slots=True)
 class Rest(Located):
-    """What the pattern around it leaves over, named if there is a name."""
+    """The remaining fields or elements, under a name if there is one."""
 
     name: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class FieldPattern(Located):
-    """A key that must be there, with a value that fits."""
+    """A required key, with a pattern for its value."""
 
     key: str
     pattern: Pattern
@@ -64,7 +64,7 @@ class FieldPattern(Located):
 
 @dataclass(frozen=True, slots=True)
 class ObjectPattern(Located):
-    """Fits objects with these fields; others may be there, `rest` or not."""
+    """Fits objects with these fields, and any others."""
 
     fields: tuple[FieldPattern, ...]
     rest: Rest | None = None
@@ -80,7 +80,7 @@ class ArrayPattern(Located):
 
 @dataclass(frozen=True, slots=True)
 class OneOf(Located):
-    """Fits what one of the alternatives fits, the first wins; all bind the same names."""
+    """Fits if one of the alternatives does, the first one wins; all bind the same names."""
 
     alternatives: tuple[Pattern, ...]
 

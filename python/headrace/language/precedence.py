@@ -1,4 +1,4 @@
-"""How tightly each construct binds: the one table behind parsing and writing."""
+"""Precedence of operators and constructs: the one table for parsing and writing."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
 """Recursion that does not use Python's stack.
 
-A *routine* is a generator: to call another routine it yields it and is resumed
-with what that one returned; whatever else it yields comes straight back, so a plain
-function can stand where a routine may. `run` keeps the waiting ones in a list, so how deep a
-query nests is limited by a number of ours and never by the interpreter.
+A *routine* is a generator. It calls another routine by yielding it, and is resumed with its
+result; any other yielded value is passed back unchanged, so a plain function can take the place
+of a routine. `run` keeps the waiting routines in a list, so the nesting of a query is limited by
+`headrace.language.parser` and never by the interpreter.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Routine: TypeAlias = Generator[Any, Any, T]
 
 
 def run(routine: Routine[T]) -> T:
-    """Return what `routine` returns; what a routine raises ends all of them.
+    """Return the result of `routine`; an exception in one routine ends all of them.
 
     >>> def total(n):
     ...     return n + (yield total(n - 1)) if n else 0
@@ -48,11 +48,11 @@ def run(routine: Routine[T]) -> T:
 
 
 _FRAMES = 20_000
-"""More than any way through a query of the greatest depth takes."""
+"""Python frames that suffice for any walk through a query of the greatest depth."""
 
 
 class _Deep:
-    """Who recurses as deep as queries nest, and how deep everybody could before."""
+    """Number of users of the raised recursion limit, and the limit before."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -76,4 +76,4 @@ class _Deep:
 
 
 deep = _Deep()
-"""Lets plain recursion go as deep as queries nest, for those who go through their tree."""
+"""Raise the recursion limit while plain recursion walks the tree of a query."""

@@ -1,10 +1,9 @@
-"""The words and signs of a query.
+"""Tokens of a query: words, signs, literals and the parts of f-strings.
 
-Every token knows where it stands. Words come in two kinds: after ``.`` and ``..``
-a *field*, where keywords mean nothing; elsewhere a *word*, which the parser may take
-for a keyword. A ``#`` begins a comment that ends with the line. An f-string becomes a
-run of tokens of its own, with the tokens of the expressions inside it, so nothing is
-read twice.
+Every token has its position. Words come in two kinds: after ``.`` and ``..`` a *field*, where
+keywords have no meaning; elsewhere a *word*, which the parser may take for a keyword. A ``#``
+begins a comment that ends with the line. An f-string becomes a run of tokens, with those of the
+expressions inside it, so no text is read twice.
 """
 
 from __future__ import annotations
@@ -30,11 +29,11 @@ KEYWORDS = frozenset(
 )
 
 LONGEST_NUMBER = 640
-"""How many characters a number may have: Python converts these at any setting."""
+"""Maximum length of a number: Python converts this many digits at any setting."""
 
 
 class TokenKind(Enum):
-    """What the parser tells apart before it looks at the text."""
+    """Kinds of tokens."""
 
     WORD = auto()
     FIELD = auto()
@@ -77,7 +76,7 @@ class Token:
         return self.kind is TokenKind.WORD and self.text not in KEYWORDS
 
 
-# Longer ones first. Some are no signs of ours: each has a hint in the cursor.
+# Longer ones first. Signs of other languages have a hint in the cursor.
 _SIGNS = (
     *("...**", "...*", "...", "..=", "..", "."),
     *("??", "?|", "?", "|>", "||", "|", "->", "-", "=>", "===", "==", "=~", "="),
@@ -152,7 +151,7 @@ class _Lexer:
         return space.end() if space else at
 
     def _token(self, at: int, end: int) -> int:
-        """Add what begins at `at`, return where it ends."""
+        """Add the tokens that begin at `at`, return their end."""
         if self._after_dot() and (field := _FIELD.match(self.text, at, end)):
             self.add(TokenKind.FIELD, at, field.end())
             return field.end()
@@ -196,7 +195,7 @@ class _Lexer:
             raise QuerySyntaxError(self.text, at, reason) from None
 
     def _unescape(self, raw: str, at: int) -> str:
-        """Return the text of a string; an escape that means nothing stays as it is."""
+        """Return the text of a string; an unknown escape stays as it is."""
         if "\\" not in raw:
             return raw
 

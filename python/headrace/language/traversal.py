@@ -1,4 +1,4 @@
-"""Ways through the tree of a query."""
+"""Traversal of the tree of a query: children, walks, names and rebuilding."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""From the tree of a query to a text that means it.
+"""Unparser: from the tree of a query to its text.
 
 ``parse(unparse(tree)) == tree`` for every tree that `parse` can give, with no more
-parentheses than that needs. A tree made otherwise may hold what no query can say,
-such as a name with a space in it or a quote in an f-string: a `ValueError`.
+parentheses than needed. Other trees may have no text, because of a name with a space in it or a
+quote in an f-string, for example: these raise a `ValueError`.
 """
 
 from __future__ import annotations
@@ -144,7 +144,7 @@ class _Writer:
         return f"{{{predicate}}}"
 
     def descend(self, step: ast.Descend) -> str:
-        # Without the mark, which means nothing here, a brace could follow `match`.
+        # Without the mark, which has no meaning here, a brace could follow `match`.
         key = "" if step.key is None else self.key(step.key)
         return f"..{key}" + "?" * (step.key == "match")
 
@@ -234,7 +234,7 @@ class _Writer:
                 text += f" -> {_target(stage.target)}"
                 continue
             following: str = yield self.expression(stage, Level.COALESCE)
-            # Right after a pipe, a call is a method of what comes through it.
+            # Right after a pipe, a call is a method of the value before it.
             text += f" | ({following})" if _CALL.match(following) else f" | {following}"
         return text
 

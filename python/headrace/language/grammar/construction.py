@@ -1,4 +1,4 @@
-"""New arrays, objects and strings, and comprehensions."""
+"""Grammar of arrays, objects, f-strings and comprehensions."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def _first_entry(parser: Parser) -> Routine[_Entry | _Comprehension]:
 
 
 def _key_as_value(token: Token) -> Node | None:
-    """Return what a key means as an expression; most keywords mean nothing."""
+    """Return a key as an expression; most keywords are none."""
     span = ast.Span(token.start, token.end)
     if token.kind is TokenKind.STRING:
         return ast.Literal(token.value, span=span)
@@ -121,7 +121,7 @@ def _no_key(cursor: Cursor, value: Node) -> QuerySyntaxError:
 
 
 def _at_entry(cursor: Cursor) -> bool:
-    """Tell whether what comes next can only be an entry of an object."""
+    """Whether the next tokens can only be an entry of an object."""
     token, after = cursor.token, cursor.ahead(1)
     if token.kind not in {TokenKind.WORD, TokenKind.STRING}:
         return cursor.at("...", "...*", "...**", "[")

@@ -1,9 +1,9 @@
-"""A place in the tokens of a query.
+"""Cursor over the tokens of a query.
 
-The cursor only moves forward. The two questions that would need a look ahead of
-any length are answered beforehand, in one pass over all tokens: where the bracket
-that opens here closes, and whether an ``if`` has an ``else`` (``a if b else c``) or
-not (the filter of a comprehension). Parsing is linear for that reason.
+The cursor only moves forward. One pass over all tokens computes in advance what would need
+unlimited look-ahead: the closing bracket of each opening one, and whether an ``if`` has an
+``else`` (``a if b else c``) or not (the filter of a comprehension). Parsing is linear
+for that reason.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
     from headrace.language.bindings import Bindings
 
 DEEPEST = 1000
-"""The most that may be asked for as a limit of depth."""
+"""Greatest limit of depth that a caller may set."""
 
 _CLOSING = {"(": ")", "[": "]", "{": "}"}
 
 
 class Cursor:
-    """The tokens of one query, a position in them, and how deep it is nested."""
+    """The tokens of one query, a position in them, and its nesting depth."""
 
     def __init__(self, text: str, max_depth: int, bindings: Bindings = UNBOUND) -> None:
         self.text = text
@@ -47,24 +47,24 @@ class Cursor:
         return self.tokens[min(self.index + distance, len(self.tokens) - 1)]
 
     def at(self, *signs: str) -> bool:
-        """Tell whether one of these signs comes next."""
+        """Whether one of these signs comes next."""
         return self.token.is_sign(*signs)
 
     def at_word(self, *words: str) -> bool:
-        """Tell whether one of these words comes next."""
+        """Whether one of these words comes next."""
         return self.token.is_word(*words)
 
     def at_conditional(self) -> bool:
-        """Tell whether an ``if`` comes next that has an ``else``."""
+        """Whether an ``if`` comes next that has an ``else``."""
         return self.index in self._conditional
 
     def at_arrow_parameters(self) -> bool:
-        """Tell whether a parenthesis comes next whose closing one precedes ``=>``."""
+        """Whether a parenthesis comes next whose closing one precedes ``=>``."""
         closing = self._closing.get(self.index)
         return closing is not None and self.tokens[closing + 1].is_sign("=>")
 
     def closing(self, index: int) -> int | None:
-        """Return where the bracket at `index` is closed, if it is one and is."""
+        """Return the closing bracket of the one at `index`; None if there is none."""
         return self._closing.get(index)
 
     def advance(self) -> Token:
@@ -105,7 +105,7 @@ class Cursor:
         return self.advance().text
 
     def argument(self, token: Token) -> Node:
-        """Return the value that was given to the name of a token."""
+        """Return the value of the name behind ``$``."""
         name = token.text[1:]
         found = self._bindings.arg(name, Span(token.start, token.end))
         if found is None:
@@ -163,7 +163,7 @@ class Cursor:
         return Span(start, max(start, self.tokens[self.index - 1].end))
 
     def too_deep(self, offset: int) -> QuerySyntaxError:
-        """Return the error for what is nested too deep."""
+        """Return the error for a query that is nested too deep."""
         reason = f"nested more than {self.max_depth} levels deep"
         hint = "write it flatter, with `let` or `|`"
         if self.max_depth < DEEPEST:
@@ -192,7 +192,7 @@ class Cursor:
         return offset - self.text.rfind("\n", 0, offset)
 
     def _foreign_hint(self, token: Token, before: Token) -> str:
-        """Return what to write for what other languages have here."""
+        """Return the hint for a construct of another language."""
         hint = ""
         if before.is_sign("?"):
             hint = _WORD_HINTS["if"]
@@ -208,7 +208,7 @@ class Cursor:
         return hint
 
     def _is_match_without_with(self) -> bool:
-        """Tell whether the brace around this holds the arms of a match."""
+        """Whether the brace around this holds the arms of a match."""
         open_braces = 0
         for token in reversed(self.tokens[: self.index]):
             open_braces += token.is_sign("{") - token.is_sign("}")
@@ -237,7 +237,7 @@ class Cursor:
 
 
 def _is_bytes(text: str) -> bool:
-    """Whether a text of the system has bytes that are no characters."""
+    """Whether a text from the environment has bytes that are not UTF-8."""
     return any("\ud800" <= sign <= "\udfff" for sign in text)
 
 
@@ -280,7 +280,7 @@ def _structure(tokens: list[Token]) -> tuple[dict[int, int], set[int]]:
 
 
 def _is_key(tokens: list[Token], index: int) -> bool:
-    """Tell whether a keyword is only a key or the name of an argument here."""
+    """Whether a keyword is only a key or the name of an argument here."""
     return tokens[index + 1].is_sign(":", "?")
 
 
@@ -306,7 +306,7 @@ _FOREIGN = {
     "reduce": "write xs.fold(0, (total, x) => total + x)",
     "foreach": "write xs.accumulate(0, (total, x) => total + x)",
 }
-"""Words of jq, SQL and JavaScript where no word of ours can stand."""
+"""Hints for words of jq, SQL and JavaScript, where no word is allowed."""
 
 _EQUAL = "compare with =="
 _SIGN_HINTS = {

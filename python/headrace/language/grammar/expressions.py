@@ -1,4 +1,4 @@
-"""Operators and pipes: what stands between the values of a query."""
+"""Grammar of operators, conditions and pipes."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ _CASTS = {cast.value: cast for cast in ast.CastType}
 
 
 class ExpressionParser(Parser):
-    """Parses whole expressions."""
+    """Parser of whole expressions."""
 
     def expression(self) -> Routine[Node]:
-        """Parse the widest thing there is: all that belongs to one value."""
+        """Parse a whole expression, with every operator."""
         return _expression(self)
 
     def operand(self, minimum: Level) -> Routine[Node]:
-        """Parse what binds at least as tightly as `minimum`."""
+        """Parse an expression that binds at least as tightly as `minimum`."""
         return _operand(self, minimum)
 
 
@@ -176,7 +176,7 @@ def _prefixed(parser: Parser, minimum: Level) -> Routine[Node]:
 def _chain(parser: Parser, left: Node, start: Token) -> Routine[Node]:
     """Parse any number of operands with the same operator between them."""
     level = _operator(parser)
-    assert level is not None  # an operator brought us here
+    assert level is not None  # the caller has seen an operator
     operands = [left]
     while _operator(parser) == level:
         parser.cursor.advance()

@@ -1,4 +1,4 @@
-"""The lists that several constructs have: names, arguments, arms, loops."""
+"""Grammar of the lists that several constructs share: names, arguments, arms, loops."""
 
 from __future__ import annotations
 

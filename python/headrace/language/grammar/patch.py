@@ -1,4 +1,4 @@
-"""``patch``: a value with changes made to it."""
+"""Grammar of ``patch``."""
 
 from __future__ import annotations
 

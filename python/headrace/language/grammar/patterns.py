@@ -1,7 +1,7 @@
-"""Parsing the patterns of ``match``.
+"""Grammar of the patterns of ``match``.
 
-They hold no expressions, only literals, kinds and names, which is why they are
-apart from the rest of the grammar.
+Patterns have no expressions inside, only literals, kinds and names, so they do not use the rest
+of the grammar.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ def _number(cursor: Cursor) -> Number:
     if cursor.token.kind is not TokenKind.NUMBER:
         raise cursor.unexpected("expected a number")
     value = cursor.advance().value
-    assert isinstance(value, int | float | Decimal)  # the lexer saw to it
+    assert isinstance(value, int | float | Decimal)  # the tokenizer guarantees it
     return -value if negative else value
 
 

@@ -1,4 +1,4 @@
-"""What a value begins with: literals, names, keywords, parentheses."""
+"""Grammar of primary expressions: literals, names, keywords, parentheses."""
 
 from __future__ import annotations
 

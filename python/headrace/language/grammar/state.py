@@ -1,4 +1,4 @@
-"""What the functions of the grammar share while they parse one query."""
+"""Parser state that the functions of the grammar share."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """Which words and signs end an expression that could else go on.
+    """Words and signs that end an expression which could otherwise continue.
 
-    It does not hold where something else marks the end: inside brackets, and between
+    Does not apply where another token marks the end: inside brackets, and between
     ``try`` or ``if`` and ``else``, ``match`` and ``with``.
     """
 
@@ -38,33 +38,33 @@ OPEN = Context()
 
 
 class Parser(ABC):
-    """A cursor, the context it is in, and the way back up to the operators."""
+    """A cursor, its context, and the parser of whole expressions."""
 
     def __init__(self, cursor: Cursor) -> None:
         self.cursor = cursor
         self.context = OPEN
         self.piped_call = -1
-        """Where a call stands that directly follows a pipe."""
+        """Position of a call that directly follows a pipe."""
 
     @abstractmethod
     def expression(self) -> Routine[Node]:
-        """Parse the widest thing there is: all that belongs to one value."""
+        """Parse a whole expression, with every operator."""
 
     @abstractmethod
     def operand(self, minimum: Level) -> Routine[Node]:
-        """Parse what binds at least as tightly as `minimum`."""
+        """Parse an expression that binds at least as tightly as `minimum`."""
 
     def enclosed(
         self, routine: Routine[Node] | None = None, context: Context = OPEN
     ) -> Routine[Node]:
-        """Parse an expression, or what `routine` parses, in another context."""
+        """Parse an expression, or run `routine`, in another context."""
         outer, self.context = self.context, context
         found: Node = yield routine or self.expression()
         self.context = outer
         return found
 
     def at_call(self) -> bool:
-        """Tell whether a name and a parenthesis come next."""
+        """Whether a name and a parenthesis come next."""
         # `has` is an operator elsewhere, but never where a value begins.
         token = self.cursor.token
         may_be_called = token.is_name or token.is_word("has")

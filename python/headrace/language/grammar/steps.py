@@ -1,4 +1,4 @@
-"""Paths: a value and the steps that follow it."""
+"""Grammar of paths: a value and the steps that follow it."""
 
 from __future__ import annotations
 
@@ -53,10 +53,10 @@ def _at_call_on_current(parser: Parser) -> bool:
 
 
 def _at_writes(parser: Parser) -> bool:
-    """Tell whether a brace comes next that begins the writes of a patch.
+    """Whether the next brace begins the writes of a patch.
 
     They begin with a path and a colon, which no inline filter does. A string or
-    `=` in their place makes no path, but surely one was meant.
+    `=` in their place is no path, but certainly a mistake in one.
     """
     cursor = parser.cursor
     if not parser.context.patch_target or not cursor.at("{"):
@@ -77,7 +77,7 @@ def _at_writes(parser: Parser) -> bool:
 
 
 def _is_after_dot(cursor: Cursor, index: int) -> bool:
-    """Tell whether a token is the field of a path."""
+    """Whether a token is the field of a path."""
     quoted = cursor.tokens[index].kind is TokenKind.STRING
     return cursor.tokens[index].kind is TokenKind.FIELD or (
         quoted and cursor.tokens[index - 1].is_sign(".", "..")
@@ -217,7 +217,7 @@ def _integer(node: Node) -> int | None:
 
 
 def _keyed(key: Node, span: ast.Span) -> Step:
-    """Return the step that a key in brackets makes."""
+    """Return the step for a key in brackets."""
     if isinstance(key, ast.Literal) and isinstance(key.value, str):
         return ast.Field(key.value, span=span)
     index = _integer(key)
