@@ -1,1 +1,1 @@
-"""What a query means: names resolved, spellings made one, a program for the core."""
+"""Meaning of a query: name resolution, one spelling of each construct, planning, programs for the core."""

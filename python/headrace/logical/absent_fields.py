@@ -1,8 +1,8 @@
-"""Fields that a query reads and no row has.
+"""Hints on fields that a query reads and no row has.
 
 A missing field is null, so a misspelt one gives no error and often no output. After a run
-that printed nothing, the first rows show which fields of the query are in none of them,
-and what was probably meant.
+without output, the first rows show which fields of the query are in none of them, and which
+name is near.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     Json: TypeAlias = object
 
 MOST_ROWS = 1000
-"""Rows that are looked at."""
+"""Number of rows that are sampled."""
 
-_MOST_TOLD = 3
+_MOST_NAMED = 3
 _CONSTANTS = {"None": "null", "nil": "null", "undefined": "null"} | {
     "True": "true",
     "False": "false",
@@ -46,13 +46,13 @@ class SampledFields:
     complete: bool
 
     @property
-    def nobody(self) -> str:
-        """The subject of a sentence about all these rows."""
+    def no_row(self) -> str:
+        """The subject of a sentence that all these rows lack a field."""
         return "no row" if self.complete else f"none of the first {self.rows:,} rows"
 
 
 def sampled_fields(rows: Iterable[Json], *, complete: bool) -> SampledFields:
-    """Return the fields of some rows.
+    """Return the fields of a sample of rows.
 
     >>> dict(sampled_fields([{"who": {"name": 1}}], complete=True).paths)
     {'who': 'who', 'name': 'who.name'}
@@ -78,10 +78,10 @@ def sampled_fields(rows: Iterable[Json], *, complete: bool) -> SampledFields:
 def absent_fields(
     tree: ast.Node, of_row: Fields, sample: SampledFields, *, printed: bool = False
 ) -> str:
-    """Say which fields of a query no row has, and what may have been meant.
+    """Return a message that names the fields of a query which no row has, with the nearest names.
 
-    `of_row` are the fields that it reads of the row itself. Of a run that `printed`
-    something, only fields with the names of functions: their parentheses were forgotten.
+    `of_row`: the fields that the query reads of the row itself. After a run that `printed`
+    answers, the message names only fields with the names of functions: their parentheses are missing.
 
     >>> from headrace.language.parser import parse
     >>> sample = sampled_fields([{"id": 1, "who": {"name": "Ada"}}], complete=True)
@@ -95,16 +95,16 @@ def absent_fields(
     compared = _compared(tree)
     at_top = NOTHING if printed or of_row is None else of_row
     names = _called_fields(tree) if printed else [*sorted(at_top), *_names(tree)]
-    told = []
+    hints = []
     for name in dict.fromkeys(names):
         path = sample.paths.get(name)
         if path is None or (path != name and name in at_top):
             meant = _meant(name, path, sample.paths, is_compared=name in compared)
-            told.append(f"{name} (did you mean {meant}?)" if meant else name)
-    if not told:
+            hints.append(f"{name} (did you mean {meant}?)" if meant else name)
+    if not hints:
         return ""
-    more = ["and others"] if len(told) > _MOST_TOLD else []
-    return f"{sample.nobody} has {', '.join([*told[:_MOST_TOLD], *more])}"
+    more = ["and others"] if len(hints) > _MOST_NAMED else []
+    return f"{sample.no_row} has {', '.join([*hints[:_MOST_NAMED], *more])}"
 
 
 def reads_called_fields(tree: ast.Node) -> bool:
@@ -113,7 +113,7 @@ def reads_called_fields(tree: ast.Node) -> bool:
 
 
 def _called_fields(tree: ast.Node) -> list[str]:
-    """Return the names of functions that stand behind a dot, in a path from the row."""
+    """Return the fields of a path from the row that have names of functions."""
     given = {
         name for node in traversal.walk(tree) for name in traversal.names_given(node)
     }
@@ -131,7 +131,7 @@ def _called_fields(tree: ast.Node) -> list[str]:
 
 
 def _names(tree: ast.Node) -> list[str]:
-    """Return the fields that a query reads at any depth, without those that it makes."""
+    """Return the fields that a query reads at any depth, without those that it constructs."""
     read: dict[str, None] = {}
     made: set[str] = set()
     for node in traversal.walk(tree):
@@ -160,7 +160,7 @@ def _fields(steps: Iterable[ast.Step]) -> list[str]:
 
 
 def _compared(tree: ast.Node) -> set[str]:
-    """Return the bare names on the right side of ``==``: quotes may have been forgotten."""
+    """Return the bare names on the right side of ``==``: their quotes may be missing."""
     return {
         node.right.name
         for node in traversal.walk(tree)
@@ -169,7 +169,7 @@ def _compared(tree: ast.Node) -> set[str]:
 
 
 def _function(name: str) -> str:
-    """Return the call that a field of this name may stand for."""
+    """Return the call that a field of this name probably is."""
     if name == "rows":
         return "$.rows()"
     name = _FUNCTIONS.get(name, name)

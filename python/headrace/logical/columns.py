@@ -1,7 +1,7 @@
-"""The columns of a query's answers, where the query itself names them.
+"""Columns of the answers of a query that names them itself.
 
-``{id, name}`` gives objects with these fields and no others, whatever the rows are.
-A format that must begin with its columns then needs to see no answer.
+``{id, name}`` gives objects with these fields and no others for every row. A format that begins
+with its columns, such as CSV, then does not wait for the answers.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ _ONE_ELEMENT = frozenset({"find", "find_first", "find_one", "first", "last"})
 
 
 def columns_of(tree: ast.Node, *, stream: bool) -> tuple[str, ...] | None:
-    """Return the fields that answers can have, None if that depends on the rows.
+    """Return the fields that answers can have; None if that depends on the rows.
 
-    `stream`: the query is about all rows, so an array gives its elements.
+    `stream`: of a stream query, whose answer is the elements of an array.
     """
     match tree:
         case ast.ObjectLiteral():
@@ -38,7 +38,7 @@ def columns_of(tree: ast.Node, *, stream: bool) -> tuple[str, ...] | None:
 
 
 def _of_elements(steps: Sequence[ast.Step]) -> tuple[str, ...] | None:
-    """Follow the elements through steps that give elements, and nothing else."""
+    """Follow elements through steps that give elements; None behind any other step."""
     columns = None
     for position, step in enumerate(steps):
         is_last = position == len(steps) - 1

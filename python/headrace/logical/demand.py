@@ -1,7 +1,7 @@
-"""Which fields of a row a query reads.
+"""Demand: the fields of a row that a query reads.
 
-What is found may be more than the query reads, never less: a row without all other
-fields gives the same answer.
+The result may have more fields than the query reads, never fewer: a row without all other fields
+gives the same answer.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
 Fields: TypeAlias = frozenset[str] | None
-"""The names of fields; None for all there are."""
+"""Names of fields; None for all fields."""
 
 NOTHING: frozenset[str] = frozenset()
 
 _NAMED_ONLY = frozenset({"has", "missing", "pick"})
-"""Methods that look at no more of an object than the fields they name."""
+"""Methods that read only the fields of an object that their arguments name."""
 
 _KEEPS_ROW = frozenset({"filter", "find_all", "compact"})
 
 
 def fields_of(tree: ast.Node) -> Fields:
-    """Return the fields of the row that a query about it reads.
+    """Return the fields that a row query reads.
 
     >>> from headrace.language.parser import parse
     >>> sorted(fields_of(parse("{id, n: tags.len()} if $.level == 'error' else null")))
@@ -38,9 +38,9 @@ def fields_of(tree: ast.Node) -> Fields:
 
 
 def of_elements(tree: ast.Node) -> tuple[Fields, Fields, bool]:
-    """Return what a stage reads of rows: to choose them, and for what it makes of them.
+    """Return the fields that a stage reads to choose rows, and those that it reads for its output.
 
-    Third comes whether it passes rows on as they are.
+    The third value says whether it passes rows on unchanged.
 
     >>> from headrace.language.parser import parse
     >>> of_elements(parse("[$].filter(a > 1).map(b)"))
@@ -83,7 +83,7 @@ def _keeps_row(step: ast.Step) -> bool:
 
 
 def _arguments(step: ast.Step, *, about_row: bool) -> Fields:
-    """Return the fields that what stands in a step reads."""
+    """Return the fields that the expressions inside a step read."""
     return union(
         _fields(node, about_row=about_row) for node in traversal.children(step)
     )
@@ -92,7 +92,7 @@ def _arguments(step: ast.Step, *, about_row: bool) -> Fields:
 def _fields(tree: ast.Node, *, about_row: bool) -> Fields:  # noqa: C901, a table of kinds
     """Return the fields that an expression reads.
 
-    `about_row`: ``@`` and bare names mean the row and its fields.
+    `about_row`: ``@`` is the row, and bare names are its fields.
     """
     match tree:
         case ast.Root():
@@ -132,12 +132,12 @@ def _children(part: ast.Located, *, about_row: bool) -> Fields:
 
 
 def _arguments_of(stage: ast.Node | ast.Bind) -> Fields:
-    """Return what a stage of a pipe reads: its ``@`` is the value before it."""
+    """Return the fields that a stage of a pipe reads; its ``@`` is the value before it."""
     return _fields(stage, about_row=False) if ast.is_node(stage) else NOTHING
 
 
 def _path(first: ast.Step, rest: Sequence[ast.Step], *, about_row: bool) -> Fields:
-    """Return what steps read that begin at the row."""
+    """Return the fields that steps from the row read."""
     inside = [_inside(step, about_row=about_row) for step in rest]
     match first:
         case ast.Field(name):
@@ -161,7 +161,7 @@ def _plain_name(node: ast.Node) -> str | None:
 
 
 def _inside(step: ast.Step, *, about_row: bool) -> Fields:
-    """Return what the arguments of a step read that does not begin at the row."""
+    """Return the fields that the arguments of a step behind another value read."""
     if not isinstance(step, ast.Method):
         computed = isinstance(step, ast.Computed)
         return _arguments(step, about_row=about_row and computed)

@@ -1,4 +1,4 @@
-"""Queries that are well written but mean nothing."""
+"""Errors in the meaning of a query whose syntax is right."""
 
 from __future__ import annotations
 

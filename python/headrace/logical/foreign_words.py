@@ -1,4 +1,4 @@
-"""Functions that people who know jq, SQL, Python or JavaScript look for, and ours."""
+"""Function names of jq, SQL, Python and JavaScript, with the hint for each."""
 
 from __future__ import annotations
 
@@ -46,11 +46,11 @@ _PHRASES = {
     "top": "write .sort(-key).take(3)",
     "unshift": "write .prepend(x)",
 }
-"""What says more than a name; a single word is a function, if there is one of that name."""
+"""Hints for names of other languages; a single word is the name of a builtin."""
 
 
 def hint_for(name: str, known: Collection[str]) -> str:
-    """Return what to write for a function that there is not; empty if nothing is like it.
+    """Return the hint for an unknown function; empty if no name is near.
 
     >>> hint_for("lenght", ["len", "upper"]), hint_for("toUpperCase", ["len", "upper"])
     ('did you mean len?', 'did you mean upper?')
@@ -79,4 +79,4 @@ TOO_MANY = {
     "first": "write .find(test) for the first with a condition",
     "round": 'write f"{x:.2f}" for two decimals',
 }
-"""What to write where a function is given more than it takes."""
+"""Hints for functions with too many arguments."""

@@ -1,8 +1,8 @@
-"""Groups that become rows: ``group(city, {n: count(), total: sum(v)})``, and `aggregate`.
+"""Grouping with aggregates: ``group(city, {n: count(), total: sum(v)})``, and `aggregate`.
 
-In the aggregates ``@`` is the array of a group's elements, and a function of elements without
-a receiver is about them: ``sum(v)`` is ``@.sum(v)``. `slots_of` cuts aggregates into *slots*,
-values that can be made of the elements one by one, and what is asked of these in the end.
+In the aggregates ``@`` is the array of the elements of a group, and a function of elements
+without a receiver applies to it: ``sum(v)`` is ``@.sum(v)``. `slots_of` cuts aggregates into
+*slots*, accumulators that take one element at a time, and an expression over the final slots.
 """
 
 from __future__ import annotations
@@ -17,19 +17,19 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
 
 NAMES = frozenset({"group", "aggregate"})
-"""The calls that this module takes apart."""
+"""Methods that this module handles."""
 
 RANKS = frozenset({"row_number", "rank", "dense_rank"})
-"""The calls that number elements in an order, with arguments ``by:`` and ``as:``."""
+"""Methods that rank elements, with arguments ``by:`` and ``as:``."""
 
 SlotKind: TypeAlias = Literal["count", "sum", "avg", "min", "max", "numbers", "collect"]
-"""What becomes of a slot: how many are truthy, a total, ..., an array of numbers, or of all."""
+"""Kinds of accumulators: the count of truthy values, a total, ..., an array of numbers, or of all values."""
 
 OF_NUMBERS = frozenset({
     "histogram", "median", "percentile", "pstdev", "quantile", "stddev", "stddev_pop",
     "stddev_samp", "stdev", "var_pop", "var_samp", "variance",
 })  # fmt: skip
-"""Functions that fail on what is neither number nor null."""
+"""Functions that fail on values that are neither number nor null."""
 
 _REDUCED: dict[str, SlotKind] = {"sum": "sum", "avg": "avg", "min": "min", "max": "max"}
 _AGGREGATES = frozenset({"Reducers", "Aggregates"})
@@ -37,11 +37,11 @@ _CONDITIONS = frozenset({"any", "all", "exists"})
 
 
 _ELSEWHERE = (ast.Root, ast.Source)
-"""What is about more than the elements."""
+"""Expressions that use more than the elements."""
 
 
 class Problem(NamedTuple):
-    """What is wrong with a call, where, and the cure."""
+    """Error in a call: its place, the reason and the hint."""
 
     node: ast.Located
     reason: str
@@ -50,7 +50,7 @@ class Problem(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Grouping:
-    """Keys by the names of their fields, and aggregates about the elements of a group."""
+    """Keys by the names of their fields, and the aggregates of a group."""
 
     keys: tuple[tuple[str, ast.Node], ...]
     aggregates: ast.ObjectLiteral
@@ -58,7 +58,7 @@ class Grouping:
 
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """One value of a group; `each` is asked of every element, as ``@``."""
+    """Accumulator of a group; `each` is evaluated for every element, as ``@``."""
 
     kind: SlotKind
     each: ast.Node
@@ -67,7 +67,7 @@ class Slot:
 def grouping_of(
     name: str, args: Sequence[ast.Arg], call: ast.Located
 ) -> Grouping | Problem:
-    """Return what a call of `group` or `aggregate` means, or what is wrong with it."""
+    """Return the grouping of a call of `group` or `aggregate`, or the error in it."""
     *keys, last = args or (ast.Arg(ast.Literal(None), span=call.span),)
     example = "{n: count(), total: sum(v)}"
     if not isinstance(last.value, ast.ObjectLiteral) or last.name is not None:
@@ -118,7 +118,7 @@ def _field_of(node: ast.Node) -> str | None:
 
 
 def _as_field(node: ast.Node) -> ast.Node:
-    """Return a key; a bare name is a field of the element, whatever that is."""
+    """Return a key; a bare name is a field of the element, never a function."""
     if isinstance(node, ast.Name) and node.name in builtins():
         return ast.Path(ast.Current(), (ast.Field(node.name),), span=node.span)
     return node
@@ -140,7 +140,7 @@ def _is_aggregate(name: str) -> bool:
 
 
 def _about_group(node: ast.Node) -> ast.Node:
-    """Return an expression in which functions of elements are about those of the group."""
+    """Return an expression in which functions of elements have the group as their receiver."""
     match node:
         case ast.Call(name, args) if _is_aggregate(name):
             method = ast.Method(name, args, span=node.span)
@@ -166,7 +166,7 @@ def _about_group(node: ast.Node) -> ast.Node:
 
 
 def _is_value(name: str, position: int) -> bool:
-    """Whether the argument at a position, the receiver at -1, is no question to elements."""
+    """Whether the argument at a position (-1: the receiver) is not evaluated for each element."""
     builtin = builtins().get(name)
     if builtin is None or position < 0:
         return True
@@ -175,7 +175,7 @@ def _is_value(name: str, position: int) -> bool:
 
 
 def stray_name(grouping: Grouping, known: Collection[str]) -> Problem | None:
-    """Return a bare name in the aggregates that stands for a field of no element."""
+    """Return a bare name in the aggregates that is a field of no single element."""
     for entry in grouping.aggregates.entries:
         for name in _names(entry):
             if name.name not in known:
@@ -184,7 +184,7 @@ def stray_name(grouping: Grouping, known: Collection[str]) -> Problem | None:
 
 
 def _names(part: ast.Located) -> Iterator[ast.Name]:  # noqa: C901, a table of kinds
-    """Yield the bare names that are not about elements, nor given within the expression."""
+    """Yield the bare names that are neither fields of elements nor given within the expression."""
     match part:
         case ast.Name():
             yield part
@@ -214,13 +214,13 @@ def _names(part: ast.Located) -> Iterator[ast.Name]:  # noqa: C901, a table of k
 
 
 class _NotCut(Exception):  # noqa: N818
-    """The aggregates need the elements of a group all at once."""
+    """Signal that the aggregates need all elements of a group together."""
 
 
 def slots_of(grouping: Grouping) -> tuple[list[Slot], ast.ObjectLiteral] | None:
-    """Return slots, and the row of a group asked of an array of its keys and one of its slots.
+    """Return the slots, and the program that makes a row of an array of keys and an array of slots.
 
-    None if the aggregates are more than values of elements and what is computed with these.
+    None if the aggregates need more than accumulators and expressions over them.
     """
     if any(isinstance(key, ast.Lambda) for _, key in grouping.keys):
         return None
@@ -240,9 +240,9 @@ def slots_of(grouping: Grouping) -> tuple[list[Slot], ast.ObjectLiteral] | None:
 
 
 def slots_of_numbers(step: ast.Method) -> tuple[Slot, ast.Method] | None:
-    """Return what a function of numbers needs of each element, and the function of all these.
+    """Return the slot of a function of numbers, and the function of the numbers in it.
 
-    None if its other arguments are about more than themselves.
+    None if its other arguments are no constants.
     """
     args = step.args
     if step.optional or any(arg.name is not None for arg in args):
@@ -263,7 +263,7 @@ def slots_of_numbers(step: ast.Method) -> tuple[Slot, ast.Method] | None:
 
 
 def elements_of(grouping: Grouping, slots: Sequence[Slot]) -> ast.Node:
-    """Return what is taken of each element: its keys, and its part in each slot."""
+    """Return the values of each element: its keys, and one value for each slot."""
     keys = ast.ArrayLiteral(tuple(key for _, key in grouping.keys))
     return ast.ArrayLiteral(
         (keys, ast.ArrayLiteral(tuple(slot.each for slot in slots)))
@@ -275,7 +275,7 @@ def _part(*places: int) -> ast.Path:
 
 
 def _cut(node: ast.Node, slots: list[Slot]) -> ast.Node:  # noqa: C901, a table of kinds
-    """Return an expression about slots, adding those that it needs."""
+    """Return an expression over slots, adding those that it needs."""
 
     def slot(kind: SlotKind, each: ast.Node) -> ast.Path:
         wanted = Slot(kind, each)
@@ -349,7 +349,7 @@ def _cut(node: ast.Node, slots: list[Slot]) -> ast.Node:  # noqa: C901, a table 
 
 
 def _cut_if_needed(node: ast.Node, slots: list[Slot]) -> ast.Node:
-    """Cut what is not always evaluated: the slots that it alone needs must not fail."""
+    """Cut an expression that is not always evaluated: slots that only it needs must not fail."""
     known = len(slots)
     cut = _cut(node, slots)
     if any(slot != Slot("count", ast.Literal(value=True)) for slot in slots[known:]):
@@ -358,7 +358,7 @@ def _cut_if_needed(node: ast.Node, slots: list[Slot]) -> ast.Node:
 
 
 def _followed(of: ast.Node, steps: Sequence[ast.Step], whole: ast.Node) -> ast.Node:
-    """Return a value taken through steps that are about nothing else of the group."""
+    """Return a value with steps that use nothing else of the group."""
     for step in steps:
         match step:
             case ast.Method(name, args):
@@ -379,7 +379,7 @@ def _followed(of: ast.Node, steps: Sequence[ast.Step], whole: ast.Node) -> ast.N
 
 
 def _is_of_one_value(name: str, others: int) -> bool:
-    """Whether a function takes only what its first argument makes of each element."""
+    """Whether a function uses only the value of its first argument for each element."""
     builtin = builtins().get(name)
     return (
         builtin is not None
@@ -392,7 +392,7 @@ def _is_of_one_value(name: str, others: int) -> bool:
 
 
 def _about_each(arg: ast.Arg) -> ast.Node:
-    """Return an argument as an expression about the element, which is ``@``."""
+    """Return an argument as an expression in which ``@`` is the element."""
     node = arg.value
     if arg.name is not None:
         raise _NotCut
@@ -401,7 +401,7 @@ def _about_each(arg: ast.Arg) -> ast.Node:
             raise _NotCut
         return ast.Let((ast.Binding(node.params[0], ast.Current()),), node.body)
     if isinstance(node, ast.Name) and node.name in builtins():
-        # As an argument, it is the function for what is no object.
+        # As an argument, it is the function for elements that are no objects.
         one = ast.Path(ast.ArrayLiteral((ast.Current(),)), (ast.Method("map", (arg,)),))
         return ast.Path(one, (ast.Index(0),))
     return node

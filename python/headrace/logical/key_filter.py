@@ -1,7 +1,7 @@
-"""Which values of its fields let a row pass the first filters of a query, or find it in a join.
+"""Key filters: the values that fields of a row must have to pass the first filters of a query, or a join.
 
-What is found may let too many rows pass, never too few: a row in which a field has
-none of the values is left out by the filters, and nothing they ask of it can fail.
+A key filter may accept too many rows, never too few: the filters of the query drop every row
+without one of the values, and cannot fail on it.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 _Bound: TypeAlias = "tuple[str, tuple[KeyValue, ...]]"
 
 _EXACT = 1 << 63
-"""Numbers from here on equal texts that are no key of theirs."""
+"""From here on, two different keys can be equal as numbers."""
 
 
 def of_stream(plan: StreamPlan) -> KeyFilter | None:
-    """Return what rows must have to be more than passed over by a plan.
+    """Return the key filter of a plan: rows without these values are skipped.
 
     >>> from headrace.language.parser import parse
     >>> from headrace.logical.stream_planner import plan_stream
@@ -44,7 +44,7 @@ def of_stream(plan: StreamPlan) -> KeyFilter | None:
 
 
 def of_condition(tree: ast.Node) -> KeyFilter | None:
-    """Return what a row must have for a query about it to be true.
+    """Return the key filter of a condition on rows.
 
     >>> from headrace.language.parser import parse
     >>> of_condition(parse('level in ["warn", "error"] and $.code == 7'))
@@ -55,7 +55,7 @@ def of_condition(tree: ast.Node) -> KeyFilter | None:
 
 
 def of_answer(tree: ast.Node) -> KeyFilter | None:
-    """Return what a row must have for its answer to a query not to be null."""
+    """Return the key filter of a row query whose answer is not null."""
     match tree:
         case ast.Conditional(test, _, ast.Literal(None)):
             return of_condition(test)
@@ -64,14 +64,14 @@ def of_answer(tree: ast.Node) -> KeyFilter | None:
 
 
 class JoinKey(NamedTuple):
-    """The fields that the key of a join is made of; `is_array`: it is the array of them."""
+    """Fields of the key of a join; `is_array`: the key is the array of their values."""
 
     names: tuple[str, ...]
     is_array: bool
 
 
 def of_join(stage: JoinStage) -> JoinKey | None:
-    """Return the fields that the key of right rows is, if it is nothing but fields.
+    """Return the fields of the key of right rows; None if it is computed in another way.
 
     >>> from headrace.language.parser import parse
     >>> from headrace.logical.stream_planner import plan_stream
@@ -106,7 +106,7 @@ def _element_field(tree: ast.Node | ast.Spread) -> str | None:
 
 
 def keys_of(key: JoinKey, texts: Iterable[bytes]) -> KeySet | None:
-    """Return keys, each as JSON, if an index knows all rows that have one of them.
+    """Return the key set of keys, each as JSON; None if an index cannot find all their rows.
 
     >>> keys_of(JoinKey(("id",), is_array=False), [b"1", b'"a"'])
     KeySet(names=('id',), values=((1,), ('a',)))
@@ -118,7 +118,7 @@ def keys_of(key: JoinKey, texts: Iterable[bytes]) -> KeySet | None:
         if not key.is_array:
             parts = [parts]
         elif not isinstance(parts, list) or len(parts) != len(key.names):
-            # Nothing on the other side equals it.
+            # It equals no key of the other side.
             continue
         if not all(map(_is_key, parts)):
             return None
@@ -135,7 +135,7 @@ def _is_key(value: object) -> bool:
 def _leading_conditions(
     steps: Sequence[ast.Step],
 ) -> Iterator[tuple[str | None, ast.Node]]:
-    """Yield what rows are asked one after the other, with the name they have there."""
+    """Yield the conditions that rows must pass, with the name of the row in each."""
     for step in steps:
         match step:
             case ast.Method("filter" | "find_all", (ast.Arg(condition, None),)):
@@ -148,7 +148,7 @@ def _leading_conditions(
                 return
         match condition:
             case ast.Name():
-                # Of what is no object it may be a method.
+                # Of a value that is no object it may be a method.
                 return
             case ast.Lambda((ast.Variable(name),), body):
                 yield name, body
@@ -173,7 +173,7 @@ def _filter(conditions: Iterable[tuple[str | None, ast.Node]]) -> KeyFilter | No
 
 
 def _conjuncts(tree: ast.Node) -> Iterator[ast.Node]:
-    """Yield what must be true one after the other, each only if those before it are."""
+    """Yield the operands of ``and``, in the order in which they are evaluated."""
     if isinstance(tree, ast.And):
         for operand in tree.operands:
             yield from _conjuncts(operand)
@@ -182,7 +182,7 @@ def _conjuncts(tree: ast.Node) -> Iterator[ast.Node]:
 
 
 def _bound(tree: ast.Node, row: str | None) -> _Bound | None:
-    """Return the field that a condition is about, and the values of which it has one."""
+    """Return the field of a condition and the values that it allows."""
     match tree:
         case ast.Compare(ast.CompareOperator.EQUAL, left, right):
             return _one_of(left, (right,), row) or _one_of(right, (left,), row)
@@ -217,7 +217,7 @@ def _one_of(
 
 
 def _field(tree: ast.Node, row: str | None) -> str | None:
-    """Return the name of the row's field that an expression is."""
+    """Return the field of the row that an expression is; None if it is no field."""
     match tree:
         case ast.Name(name) if name != row:
             return name
@@ -230,7 +230,7 @@ def _field(tree: ast.Node, row: str | None) -> str | None:
 
 
 def _value(tree: ast.Node | ast.Spread) -> KeyValue | None:
-    """Return the value that an expression is, if it can be a key."""
+    """Return the constant that an expression is, if it can be a key."""
     match tree:
         case ast.Literal(str() | bool() as value):
             return value
@@ -245,7 +245,7 @@ def _value(tree: ast.Node | ast.Spread) -> KeyValue | None:
 
 
 def _with_all_digits(number: float) -> KeyValue:
-    """Return a number as its key is: an integer, if it is one.
+    """Return a number as in its key: an integer, if it is whole.
 
     >>> _with_all_digits(1234567890123450112.0), _with_all_digits(0.5)
     (1234567890123450112, 0.5)
@@ -254,7 +254,7 @@ def _with_all_digits(number: float) -> KeyValue:
 
 
 def _cannot_fail(tree: ast.Node) -> bool:
-    """Whether an expression has a value whatever the row is."""
+    """Whether an expression has a value for every row."""
     match tree:
         case ast.Literal() | ast.Name() | ast.Root() | ast.Current():
             return True

@@ -1,8 +1,7 @@
-"""Named sources in a query: what can be asked of them beforehand, is.
+"""Sub-queries over named sources, which run once before the query around them.
 
-``@users.filter(active).count()`` says nothing of the rows it stands beside, so it is
-asked once of the rows of that source, as a query of its own; the program that it is
-a part of then has its answer by number.
+``@users.filter(active).count()`` does not depend on the row around it, so it runs once over the
+rows of its source; the program of the query then refers to its result by number.
 """
 
 from __future__ import annotations
@@ -21,16 +20,16 @@ if TYPE_CHECKING:
 
 
 def lifted(tree: ast.Node) -> tuple[ast.Node, dict[str, ast.Node]]:
-    """Return a query without its questions to named sources, and these.
+    """Return a query without its sub-queries over named sources, and the sub-queries.
 
-    In the query, each is replaced by a source that has the question as its name.
+    In the query, each is replaced by a source with the text of the sub-query as its name.
     """
-    questions: dict[str, ast.Node] = {}
+    subqueries: dict[str, ast.Node] = {}
 
-    def ask(question: ast.Source | ast.Path) -> ast.Source:
-        name = unparse(question).removeprefix("@")
-        questions[name] = question
-        return ast.Source(name, span=question.span)
+    def lift_out(subquery: ast.Source | ast.Path) -> ast.Source:
+        name = unparse(subquery).removeprefix("@")
+        subqueries[name] = subquery
+        return ast.Source(name, span=subquery.span)
 
     def lift(tree: ast.Node, given: frozenset[str]) -> ast.Node:
         known = given | set(traversal.names_given(tree))
@@ -40,25 +39,25 @@ def lifted(tree: ast.Node) -> tuple[ast.Node, dict[str, ast.Node]]:
 
         match tree:
             case ast.Source():
-                return ask(tree)
+                return lift_out(tree)
             case ast.Path(ast.Source() as source, steps):
-                # Further writes may go on with what a write gives.
+                # Further writes may continue with the result of a write.
                 is_write = first_write(steps) is not None
                 count = 0 if is_write else closed_steps(steps, given)
-                asked = ast.Path(source, steps[:count], span=tree.span)
-                answer = ask(asked if count else source)
+                closed = ast.Path(source, steps[:count], span=tree.span)
+                answer = lift_out(closed if count else source)
                 rest = tuple(traversal.rebuilt(step, inside) for step in steps[count:])
                 return ast.Path(answer, rest, span=tree.span) if rest else answer
             case _:
                 return traversal.rebuilt(tree, inside)
 
-    return lift(tree, frozenset()), questions
+    return lift(tree, frozenset()), subqueries
 
 
 def is_closed(tree: ast.Node, given: frozenset[str] = frozenset()) -> bool:
-    """Whether a query is about a named source and nothing around it.
+    """Whether a query uses a named source and nothing from around it.
 
-    `given`: names that stand for values around it.
+    `given`: names that have values around it.
 
     >>> from headrace.language.parser import parse
     >>> is_closed(parse("@users.filter(active)")), is_closed(parse("@users.take(n)"))
@@ -74,7 +73,7 @@ def is_closed(tree: ast.Node, given: frozenset[str] = frozenset()) -> bool:
 
 
 def begins_with_rows(steps: Sequence[ast.Step]) -> bool:
-    """Whether steps are about rows, each of which is ``$`` in them."""
+    """Whether steps begin with ``rows()``: each row is ``$`` in them."""
     match steps:
         case (ast.Method("rows", ()), *_):
             return True
@@ -83,23 +82,23 @@ def begins_with_rows(steps: Sequence[ast.Step]) -> bool:
 
 
 def are_closed(steps: Sequence[ast.Step]) -> bool:
-    """Whether all steps are about the value before them and nothing else."""
+    """Whether all steps use the value before them and nothing else."""
     return closed_steps(steps, frozenset()) == len(steps)
 
 
 def closed_steps(steps: Sequence[ast.Step], given: frozenset[str]) -> int:
-    """Count the first steps that are about the value before them and nothing else."""
+    """Count the first steps that use the value before them and nothing else."""
     around = _Around(given, begins_with_rows(steps))
     if (found := first_write(steps)) is not None:
         changed = (*found[0], found[1])
-        # What a write gives is the whole value: it cannot be cut from its path.
+        # The result of a write is the whole value: it cannot be cut from its path.
         if not all(_is_closed_change(step, around) for step in changed):
             return 0
         return len(changed) + closed_steps(steps[len(changed) :], given)
     first_each = len(steps)
     for count, step in enumerate(steps):
         if not _is_closed_step(step, around):
-            # What follows ``[*]`` is about each element, and cannot be cut from it.
+            # Steps behind ``[*]`` apply to each element, and cannot be cut from it.
             return min(count, first_each)
         if isinstance(step, ast.Each) and step.body is None:
             first_each = min(count, first_each)
@@ -108,13 +107,13 @@ def closed_steps(steps: Sequence[ast.Step], given: frozenset[str]) -> int:
 
 @dataclass(frozen=True, slots=True)
 class _Around:
-    """What stands around a step: names of values, and whether ``$`` is the row."""
+    """Context of a step: names of values, and whether ``$`` is the row."""
 
     given: frozenset[str]
     row_is_root: bool
 
     def is_unused(self, tree: ast.Node) -> bool:
-        """Whether an argument about elements uses nothing of it."""
+        """Whether an argument for each element uses nothing of the context."""
         roots = any(isinstance(node, ast.Root) for node in traversal.walk(tree))
         return (self.row_is_root or not roots) and not (
             traversal.names_used(tree) & self.given
@@ -122,7 +121,7 @@ class _Around:
 
 
 def _is_closed_change(step: ast.Step, around: _Around) -> bool:
-    """Whether a step of a write is about what it changes and nothing else."""
+    """Whether a step of a write uses the changed value and nothing else."""
     return not isinstance(step, ast.Computed) and all(
         around.is_unused(node) for node in traversal.children(step)
     )
@@ -163,7 +162,7 @@ def _is_closed_method(step: ast.Method, around: _Around) -> bool:
 
 
 def _is_fixed(tree: ast.Node) -> bool:
-    """Whether an argument is the same wherever it stands."""
+    """Whether an argument has the same value in every place."""
     return all(
         isinstance(node, ast.Literal | ast.Negate | ast.ArrayLiteral)
         for node in traversal.walk(tree)

@@ -1,4 +1,4 @@
-"""Pipes over a stream that are one path, written in another way."""
+"""Normal form of pipes: methods in a row are one path."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from headrace.logical.named_sources import are_closed
 
 
 def one_path(tree: ast.Node) -> ast.Node:
-    """Return a pipe whose stages are methods as the path that means the same.
+    """Return a pipe of methods as the equivalent path.
 
     >>> from headrace.language.parser import parse
     >>> from headrace.language.unparse import unparse
@@ -42,5 +42,5 @@ def one_path(tree: ast.Node) -> ast.Node:
 
 
 def _writes(step: ast.Step) -> bool:
-    """Whether a step changes a value by itself, and would change all of a document."""
+    """Whether a step is a write, which would change a whole document in a path."""
     return isinstance(step, ast.Method) and step.name in WRITES

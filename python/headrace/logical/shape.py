@@ -1,6 +1,6 @@
-"""The shape of an answer: elements, which are a line each, or one value.
+"""Shape of an answer: elements, one line each, or one value.
 
-It depends on the query alone, never on the data: on the expression at its tail, behind
+The shape depends on the query alone, never on the data: on the expression at its tail, behind
 ``let``, ``->`` and ``|``, and in the branches of ``if``, ``try``, ``??`` and ``match``.
 """
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 ROW_LOCAL = frozenset({"filter", "find_all", "map", "flat_map", "compact"})
-"""Methods that go over one element after the other."""
+"""Methods that handle one element after the other."""
 
 GIVES_ELEMENTS = ROW_LOCAL | {
     "accumulate", "batch", "chunk", "cummax", "cummin", "dense_rank", "diff", "diff_window", "distinct",
@@ -26,12 +26,12 @@ GIVES_ELEMENTS = ROW_LOCAL | {
     "sort", "sort_by", "take", "take_while", "takewhile", "time_range", "unique", "unique_by",
     "left_join", "lookup", "window", "zip_streams", "zscore",
 }  # fmt: skip
-"""Methods that give elements whatever they are called on, none of null."""
+"""Methods that always give elements; none of null."""
 
 _PUTS_TOGETHER = frozenset(
     {"append", "prepend", "union", "zip", "zip_longest", "collect"}
 )
-"""Methods that give elements if they are called on some."""
+"""Methods that give elements if their receiver has elements."""
 
 
 def gives_elements(  # noqa: C901, a table of kinds
@@ -41,7 +41,7 @@ def gives_elements(  # noqa: C901, a table of kinds
     whole: bool,
     before: bool = False,
 ) -> bool:
-    """Whether a query gives elements and not one value.
+    """Whether the answer of a query is elements, not one value.
 
     `named` are names of elements; `whole`: ``$`` is the array of all rows; `before`:
     ``@`` is elements.
@@ -120,7 +120,7 @@ def _naming(
 
 
 def stream_steps(steps: Sequence[ast.Step], *, base_gives: bool = True) -> bool:
-    """Whether steps give elements: behind ``[*]`` all is about each element."""
+    """Whether steps give elements; steps behind ``[*]`` apply to each of them."""
     if not steps:
         return base_gives
     if any(isinstance(step, ast.Each) and step.body is None for step in steps):

@@ -1,4 +1,4 @@
-"""Which expressions cannot fail, whatever the document is."""
+"""Totality: expressions that cannot fail on any document."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _COUNTING = frozenset({"first", "last", "skip", "take"})
 
 
 def cannot_fail(tree: ast.Node) -> bool:
-    """Whether an expression has a value for every document; in doubt not.
+    """Whether an expression has a value for every document; False in doubt.
 
     >>> from headrace.language.parser import parse
     >>> cannot_fail(parse("$.filter(a.b > 1).map({a: b})")), cannot_fail(parse("a + 1"))
@@ -58,7 +58,7 @@ def _is_total_argument(method: str, arg: ast.Arg) -> bool:
         case ast.Arg(name=str()):
             return False
         case ast.Arg(ast.Name(name)):
-            # Of what is no object, this would be the method of that name.
+            # Of a value that is no object, this would be the method of that name.
             return name not in builtins()
         case ast.Arg(value):
             counts = method in _COUNTING

@@ -1,9 +1,8 @@
-"""The arguments of builtins, each with its parameter, checked before any row is read.
+"""Arguments of builtins, matched with parameters and checked before any row is read.
 
-An argument by name goes to its parameter, in any order, as in Python; behind this
-module arguments are in the order of the parameters, and only those keep a name that
-the core looks up by name. What cannot mean anything is refused: an unknown name, a
-constant where an expression about each element is needed.
+Arguments by name come in any order, as in Python. This module puts all arguments in the order of
+the parameters; only those that the core looks up by name keep their names. It refuses unknown
+names, and constants where each element needs an expression.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from headrace.logical.errors import QueryMeaningError
 from headrace.logical.grouping import RANKS
 
 Functions: TypeAlias = Mapping[str, ast.Lambda]
-"""The functions that the query itself defines, by name."""
+"""Functions that the query defines, by name."""
 
 _ANY_NAME = frozenset({"pick", "zip_shape", "group", "aggregate", *RANKS})
 """Builtins that give a field the name of the argument, or check the names themselves."""
@@ -41,7 +40,7 @@ _KEPT = {
 """Arguments that the core looks up by name."""
 
 DEEP = {"find": "deep_find", "shape": "deep_shape", "like": "deep_like"}
-"""How the core calls searches through all nodes."""
+"""The core's names of deep searches."""
 
 _MAKES = frozenset(
     {
@@ -49,7 +48,7 @@ _MAKES = frozenset(
         *("walk", "walk_pre", "rec", "zip_shape", "equi_join"),
     }
 )
-"""Builtins that make a new value of each, which may be a constant."""
+"""Builtins whose expression may be a constant: they construct a value for each element."""
 
 _CURES = {
     "reverse": "write sort(-key) for the other order",
@@ -192,7 +191,7 @@ class _Arguments:
         }
         ordered = [placed[place] for place in sorted(placed)]
         missing = next((at for at in range(len(placed)) if at not in placed), None)
-        # `fold` takes its step alone as well.
+        # `fold` also takes its step alone.
         if missing is not None and builtin.name not in ("fold", "accumulate"):
             needed = builtin.parameters[missing].name
             reason = f"{written} needs {needed} as well"
@@ -223,7 +222,7 @@ class _Arguments:
         node: ast.Located,
         functions: Functions,
     ) -> None:
-        """Refuse a fold whose step is no lambda of two parameters."""
+        """Refuse a fold whose step is not a lambda of two parameters."""
         step = args[min(1, len(args) - 1)].value
         if isinstance(step, ast.Name):
             step = functions.get(step.name, step)
@@ -234,7 +233,7 @@ class _Arguments:
             raise self._error(at, reason, hint)
 
     def _check_field(self, node: ast.Node) -> None:
-        """Refuse ``o.p``, which is the value there and no name of a field."""
+        """Refuse ``o.p``, which is a value, where the name of a field is needed."""
         match node:
             case ast.Path(ast.Name() | ast.Current() as base, steps) if all(
                 isinstance(step, ast.Field) for step in steps
@@ -260,7 +259,7 @@ class _Arguments:
         self._not_constant(arg.value, written, kind)
 
     def _not_constant(self, node: ast.Node, written: str, kind: str) -> None:
-        """Refuse what is the same for every element: that is never meant."""
+        """Refuse an expression that is the same for every element: it is a mistake."""
         constant = _constant(node)
         if constant is None or isinstance(constant.value, bool):
             return
@@ -280,7 +279,7 @@ _WHAT = {str: "a string", type(None): "null"}
 
 
 def _constant(node: ast.Node) -> ast.Literal | None:
-    """Return the literal that an argument is, with a minus or in a list as well."""
+    """Return the literal of an argument, also behind a minus or in a list."""
     match node:
         case ast.Literal():
             return node
@@ -317,7 +316,7 @@ def _cure(node: ast.Node, constant: ast.Literal, kind: str) -> str:
 
 
 def _as_expression(text: str) -> str | None:
-    """Return a string as the expression that it probably is, if it can be one."""
+    """Return the expression that a string probably stands for, if it can be one."""
     try:
         tree = parse(text)
     except QuerySyntaxError:

@@ -52,7 +52,7 @@ def recursion(compiler: Compiler, name: str, at: ast.Located) -> QueryMeaningErr
 
 
 _MOST_CALLS = 10_000
-"""How many calls of its own functions a query may unfold to."""
+"""Maximum number of calls that a query unfolds of its own functions."""
 
 
 def _defined(compiler: Compiler, node: ast.Call, macro: Macro, scope: Scope) -> Id:
@@ -83,7 +83,7 @@ def _given_to(
     name: str,
     params: Sequence[ast.Variable | ast.Items],
 ) -> list[ast.Node]:
-    """Return what each parameter of a function is given."""
+    """Return the argument of each parameter of a function."""
     names = [each.name if isinstance(each, ast.Variable) else "[…]" for each in params]
     shown = f"{name}({', '.join(names)})"
     given: dict[int, ast.Node] = {}
@@ -135,7 +135,7 @@ def method(compiler: Compiler, of: Id, step: ast.Method, scope: Scope) -> Id:
 
 
 def _join(compiler: Compiler, step: ast.Method) -> tuple[str, Sequence[ast.Arg]]:
-    """Return how the core calls a join, and its arguments in the core's order."""
+    """Return the core's name of a join, and its arguments in the core's order."""
     call = joins.join_call(step.name, step.args)
     if isinstance(call, str):
         named = [arg for arg in step.args if arg.name == "on"]
@@ -273,7 +273,7 @@ def _no_group(compiler: Compiler, at: ast.Located, group: str) -> QueryMeaningEr
 def _check_literal(
     compiler: Compiler, builtin: Builtin, parameter: str, node: ast.Node
 ) -> None:
-    """Refuse a pattern, zone, unit or span that no row can make right."""
+    """Refuse a constant pattern, zone, unit or span that is invalid for every row."""
     if isinstance(node, ast.Literal) and isinstance(node.value, str):
         wrong = wrong_literal(builtin, parameter, node.value)
         if wrong is not None:
@@ -317,7 +317,7 @@ def _builtin_argument(
 
 
 def _is_per_element(node: ast.Node, scope: Scope) -> bool:
-    """Whether an argument says something of the element it is given."""
+    """Whether an argument depends on its element."""
     if isinstance(node, ast.Lambda):
         return True
     if isinstance(node, ast.Name) and isinstance(scope.names.get(node.name), Macro):

@@ -2,8 +2,8 @@
 
 Names are resolved here, and here only: a bare name is the innermost variable of
 that name, else a field of ``@``; a call is a builtin, or an error before any row
-is read. What the language writes in several ways, the program has once: an inline
-filter is `filter`, ``has`` is `includes`, ``[*].a`` is `map`, and so on.
+is read. Constructs with several spellings have one form in the program: an inline filter is
+`filter`, ``has`` is `includes`, ``[*].a`` is `map`, and so on.
 """
 
 from __future__ import annotations
@@ -47,8 +47,8 @@ def compile_query(
 ) -> bytes:
     """Return the program of a query; `source` is its text, for errors.
 
-    `sources`: the numbers under which the program finds what named sources say.
-    `strict`: a value of a kind that an operation is not for is an error.
+    `sources`: the numbers of the results of named sources in the program.
+    `strict`: a value of a kind that an operation does not take is an error.
     """
     compiler = Compiler(source, sources or {})
     compiler.writer.strict = strict
@@ -59,7 +59,7 @@ def compile_query(
 def unknown_source(
     query: str, name: str, offset: int, known: Iterable[str] = ()
 ) -> QueryMeaningError:
-    """Return the error for a name that stands for no source; `known` stand for one."""
+    """Return the error for an unknown source; `known` are the names of sources."""
     if near := nearest(name, known):
         hint = f"did you mean @{near}?"
         return QueryMeaningError(query, offset, f"there is no source @{name}", hint)
@@ -68,7 +68,7 @@ def unknown_source(
 
 
 class LongChain:
-    """A chain of any length that is not deep: every so often its value gets a name."""
+    """A chain of any length that is not deep: every 200 links its value gets a name."""
 
     _LENGTH = 200
 
@@ -95,7 +95,7 @@ class LongChain:
 
 
 class Compiler:
-    """Adds the expressions of one query to one program."""
+    """Compiler of one query: adds its expressions to one program."""
 
     def __init__(self, source: str, sources: Mapping[str, int]) -> None:
         self.source = source
@@ -106,7 +106,7 @@ class Compiler:
     # Expressions
 
     def expression(self, node: ast.Node, scope: Scope) -> Id:  # noqa: C901, a table of kinds
-        """Add an expression and all it consists of."""
+        """Add an expression and its parts."""
         span = node.span
         match node:
             case ast.Literal():
@@ -213,7 +213,7 @@ class Compiler:
         return self.writer.add(Tag.VARIABLE, span, number(variable))
 
     def root(self, scope: Scope, span: ast.Span) -> Id:
-        """Add what ``$`` stands for."""
+        """Add the value of ``$``."""
         if scope.row is None:
             return self.writer.add(Tag.ROOT, span)
         return self.variable(scope.row, span)
@@ -340,7 +340,7 @@ class Compiler:
         writes.refuse_field(self, node, scope)
         if is_rows(node):
             return self._rows(node, scope)
-        base = writes.asked_of_holder(self, node, scope)
+        base = writes.receiver_in_change(self, node, scope)
         if base is None:
             base = self.expression(node.base, scope)
         return self.steps(base, node.steps, scope)
@@ -505,7 +505,7 @@ class Compiler:
         )
 
     def _in_row(self, scope: Scope, span: ast.Span, body: Callable[[Scope], Id]) -> Id:
-        """Add a body where ``$`` is ``@``, if this is what a stage over rows does first."""
+        """Add a body where ``$`` is ``@``, if it begins a stage over rows."""
         scope = scope.about_current()
         if scope.row is None or scope.in_row:
             return body(scope)
@@ -520,7 +520,7 @@ class Compiler:
         scope: Scope,
         body: Callable[[Scope], Id],
     ) -> Id:
-        """Add a body that sees the parts of values which are in variables already."""
+        """Add a body that sees the parts of values in variables."""
         parts: list[tuple[int, Id, ast.Span]] = []
         for target, variable in targets:
             if isinstance(target, ast.Variable):
@@ -584,7 +584,7 @@ class Compiler:
 
 
 def _without_need(step: ast.Step, before: ast.Step | None) -> ast.Step:
-    """Drop a ``?`` behind elements: they are never null, and stay uncomputed without it."""
+    """Drop a ``?`` behind elements: they are never null, and stay lazy without it."""
     if not isinstance(step, ast.Method) or not isinstance(before, ast.Method):
         return step
     needless = before.name in GIVES_ELEMENTS and not before.optional

@@ -1,4 +1,4 @@
-"""New arrays, objects and texts, encoded."""
+"""Arrays, objects, comprehensions and f-strings, encoded."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def comprehension(
 
 
 def fstring(compiler: Compiler, node: ast.FString, scope: Scope) -> Id:
-    """Add a text with values in it."""
+    """Add an f-string."""
     parts = []
     for part in node.parts:
         if isinstance(part, ast.Text):

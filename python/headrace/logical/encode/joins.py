@@ -8,18 +8,18 @@ from typing import Literal, TypeAlias, cast, get_args
 from headrace.language import ast, traversal
 
 JoinKind: TypeAlias = Literal["join", "left_join", "lookup", "diff", "intersect"]
-"""What becomes of an element and those of the other side that have its key."""
+"""Kinds of joins."""
 
 _KINDS: frozenset[str] = frozenset(get_args(JoinKind))
 _NAMES = ("on", "right_on", "as")
 _FILTERS = ("diff", "intersect")
 _NO_JOIN = (None, "separator", "other")
-"""Names of arguments that methods of these names have without a key as well."""
+"""Names of arguments that these methods also take without a key."""
 
 
 @dataclass(frozen=True, slots=True)
 class JoinCall:
-    """A join; `on` and `right_on` are about an element, `name` is the field for the other."""
+    """A join; `on` and `right_on` are keys of an element, `name` is the field for the right one."""
 
     kind: JoinKind
     other: ast.Node
@@ -29,7 +29,7 @@ class JoinCall:
 
     @property
     def builtin(self) -> str:
-        """How the core calls it: three names have a meaning without keys as well."""
+        """The core's name: three names also have a meaning without keys."""
         return self.kind if self.kind in ("left_join", "lookup") else f"{self.kind} on"
 
 
@@ -51,7 +51,7 @@ def lacks_key(step: ast.Method) -> bool:
 
 
 def join_call(kind: str, args: tuple[ast.Arg, ...]) -> JoinCall | str:
-    """Return the join that a call is, or what is wrong with it."""
+    """Return the join of a call, or the error in it."""
     others = [arg.value for arg in args if arg.name in (None, "other")]
     names = [arg.name for arg in args if arg.name not in (None, "other")]
     named = {arg.name: arg.value for arg in args if arg.name in names}
@@ -78,7 +78,7 @@ def join_call(kind: str, args: tuple[ast.Arg, ...]) -> JoinCall | str:
 
 
 def field_name(node: ast.Node) -> str | None:
-    """Return the name of a field that an argument is, with quotes or without."""
+    """Return the name of a field from an argument, with quotes or without."""
     match node:
         case ast.Literal(str(name)) | ast.Name(name):
             return name
@@ -87,7 +87,7 @@ def field_name(node: ast.Node) -> str | None:
 
 
 def _sides(on: ast.Node, right_on: ast.Node | None) -> tuple[ast.Node, ast.Node] | str:
-    """Return the key of a left and of a right element, or why `on` gives none."""
+    """Return the keys of left and right elements, or the reason why `on` is no key."""
     equal = _equalities(on)
     if equal and right_on is not None:
         return "on: says both sides already with ==; leave out right_on:"
@@ -126,7 +126,7 @@ _TESTS = (
 
 
 def _key(node: ast.Node) -> ast.Node:
-    """Return a key as a question about an element: a text is the name of a field."""
+    """Return a key as an expression for each element: a text is the name of a field."""
     match node:
         case ast.Literal(str(name)):
             return ast.Path(ast.Current(), (ast.Field(name),), span=node.span)

@@ -80,7 +80,7 @@ _ELSEWHERE = {
     "boolean": "bool",
     "None": "null",
 }
-"""What kinds are called in other languages."""
+"""Names of kinds in other languages."""
 
 
 def _arm(compiler: Compiler, arm: ast.Arm, scope: Scope) -> bytes:
@@ -93,7 +93,7 @@ def _arm(compiler: Compiler, arm: ast.Arm, scope: Scope) -> bytes:
 
 @dataclass(slots=True)
 class Names:
-    """The variables of a pattern. Alternatives bind the same names in the same ones."""
+    """Variables of a pattern; alternatives bind the same names to the same variables."""
 
     writer: ProgramWriter
     variables: dict[str, int] = field(default_factory=dict)

@@ -21,7 +21,7 @@ def pipe(compiler: Compiler, node: ast.Pipe, scope: Scope) -> Id:
     first, stages = node.first, node.stages
     if isinstance(first, ast.Path) and writes.go_on(stages[0], first):
         writes.refuse_field(compiler, first, scope)
-        # Writes to one value, one after the other, are about that whole value.
+        # Writes to one value, one after the other, change that whole value.
         document = compiler.expression(first.base, scope)
         value = writes.chain_on(compiler, document, first, scope)
         return _stages(compiler, value, stages, scope, written=first)
@@ -40,8 +40,7 @@ def _stages(
 ) -> Id:
     """Add stages one after the other.
 
-    `written`: the write that gave the value, which a further write to the same
-    goes on with.
+    `written`: the write that gave the value; a further write to the same value continues it.
     """
     chain = compiler.long_chain(stages[0].span if stages else ast.NOWHERE)
     for position, stage in enumerate(stages):

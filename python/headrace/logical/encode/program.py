@@ -1,8 +1,7 @@
-"""Writing a program for the core, expression by expression.
+"""Writer of programs for the core, expression by expression.
 
-The format is described where it is read, in the core's ``query/program.rs``. Every
-method adds one expression and gives its number; an expression can refer only to
-those that were added before it.
+The core's ``query/program.rs``, which reads the format, describes it. Every method adds one
+expression and returns its number; an expression can refer only to those added before it.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ _I64 = range(-(1 << 63), 1 << 63)
 
 
 class Tag(IntEnum):
-    """Which expression it is."""
+    """Kinds of expressions."""
 
     CONST = 0
     ROOT = 1
@@ -93,17 +92,17 @@ def text(value: str) -> bytes:
 
 
 def flag(value: object) -> bytes:
-    """Encode yes or no."""
+    """Encode a bool."""
     return b"\x01" if value else b"\x00"
 
 
 def option(value: T | None, encode: Callable[[T], bytes]) -> bytes:
-    """Encode what may be absent."""
+    """Encode an optional value."""
     return b"\x00" if value is None else b"\x01" + encode(value)
 
 
 def many(encoded: Sequence[bytes]) -> bytes:
-    """Encode a list of what is encoded already."""
+    """Encode a list of encoded values."""
     return number(len(encoded)) + b"".join(encoded)
 
 

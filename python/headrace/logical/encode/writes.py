@@ -3,8 +3,8 @@
 ``$.a.b.set(1)`` is the whole document with one place changed, and
 ``patch $ {a.b: 1}`` the same; both are one `PATCH` of the program, whose edits have
 a path, a change and maybe a condition. A path goes through *places*: fields, elements,
-``[*]`` and ``..key``. What a slice or a call gives is a value of its own, so a write
-behind one is refused.
+``[*]`` and ``..key``. The result of a slice or a call is a new value, so a write behind one is
+refused.
 
 In a change, ``@`` is the old value, and a bare name is a field of the object that holds the
 place; of the old value itself, if that is an element or the whole document.
@@ -41,7 +41,7 @@ WRITES = frozenset(
 )
 
 _OF_DOCUMENT_ONLY = frozenset({"set", "modify", "delete"})
-"""Writes that give nothing of the value they are called on, or next to nothing."""
+"""Writes whose result has nothing of the old value, or almost nothing."""
 
 _SEGMENT = re.compile(r"\.?([^.\[\]/]+)|\[(-?\d+)\]|\[(\*)\]")
 
@@ -92,7 +92,7 @@ def chain(compiler: Compiler, node: ast.Path, scope: Scope) -> Id | None:
 
 
 def chain_on(compiler: Compiler, document: Id, node: ast.Path, scope: Scope) -> Id:
-    """Add the writes of a chain, to a document that is there already."""
+    """Add the writes of a chain to an existing document."""
     steps = node.steps
     while (found := first_write(steps)) is not None:
         path, write = found
@@ -119,7 +119,7 @@ def patch(compiler: Compiler, node: ast.Patch, scope: Scope) -> Id:
 
 
 def is_update(step: ast.Method) -> bool:
-    """Whether ``update`` names places, of whatever value it is called on."""
+    """Whether ``update`` names places of its receiver."""
     return step.name == "update" and (
         len(step.args) > 1
         or (bool(step.args) and isinstance(step.args[0].value, ast.ObjectLiteral))
@@ -127,12 +127,12 @@ def is_update(step: ast.Method) -> bool:
 
 
 def updated(compiler: Compiler, of: Id, step: ast.Method, scope: Scope) -> Id:
-    """Add a value with the places changed that an update names."""
+    """Add a value with changes at the places of an update."""
     return _write(compiler, of, (), step, scope)
 
 
 def held(compiler: Compiler, node: ast.Name, holder: Holder) -> Id:
-    """Add a field of the object that holds the place which is changed."""
+    """Add a field of the object that holds the changed place."""
     of = compiler.variable(holder.variable, node.span)
     required = flag(node.span.start in holder.required)
     return compiler.writer.add(
@@ -140,8 +140,8 @@ def held(compiler: Compiler, node: ast.Name, holder: Holder) -> Id:
     )
 
 
-def asked_of_holder(compiler: Compiler, node: ast.Path, scope: Scope) -> Id | None:
-    """Add the object that ``has(k)`` and ``missing(k)`` are about in a change, if this is one."""
+def receiver_in_change(compiler: Compiler, node: ast.Path, scope: Scope) -> Id | None:
+    """Add the receiver of ``has(k)`` and ``missing(k)`` in a change: the object that holds the place."""
     base, first = node.base, node.steps[0]
     is_implied = isinstance(base, ast.Current) and base.span.start == base.span.end
     if scope.holder is None or not is_implied or not isinstance(first, ast.Method):
@@ -154,7 +154,7 @@ def asked_of_holder(compiler: Compiler, node: ast.Path, scope: Scope) -> Id | No
 def first_write(
     steps: Sequence[ast.Step],
 ) -> tuple[Sequence[ast.Step], ast.Method] | None:
-    """Return the first write and the path before it, if there is only a path.
+    """Return the first write and the path before it; None if other steps come before it.
 
     >>> from headrace.language.parser import parse
     >>> [
@@ -173,7 +173,7 @@ def first_write(
 
 
 def is_write(step: ast.Step) -> TypeGuard[ast.Method]:
-    """Whether a method writes to the document; ``update(f)`` is an ordinary one."""
+    """Whether a method writes to the document; ``update(f)`` does not."""
     if not isinstance(step, ast.Method):
         return False
     if step.name != "update":
@@ -194,11 +194,11 @@ def _is_place(step: ast.Step) -> bool:
             return False
 
 
-# What is refused
+# Refusals
 
 
 def _refuse_no_place(query: str, steps: Sequence[ast.Step]) -> None:
-    """Refuse a write to the document that goes through what is no place."""
+    """Refuse a write to the document through a step that is no place."""
     first = next((step for step in steps if not _is_place(step)), None)
     for step in steps:
         if is_write(step) and first is not None:
@@ -358,7 +358,7 @@ def _changed(compiler: Compiler, value: ast.Node, scope: Scope) -> Id:
 
 
 def _written_names(value: ast.Node) -> Iterator[int]:
-    """Yield where names stand whose values are written as they are, or parts of them.
+    """Yield the positions of names whose values are written unchanged, or as parts of a value.
 
     >>> from headrace.language.parser import parse
     >>> list(_written_names(parse("{a: b, c: [d], e: f > 1, g: h ?? i}")))
@@ -385,7 +385,7 @@ def _written_names(value: ast.Node) -> Iterator[int]:
 
 
 def _results(value: ast.Node) -> Sequence[ast.Node]:
-    """Return the expressions of which one is the value, or which are its elements."""
+    """Return the expressions that can be the value, or its elements."""
     match value:
         case ast.ArrayLiteral(items):
             return [item for item in items if not isinstance(item, ast.Spread)]
@@ -435,7 +435,7 @@ def _steps(compiler: Compiler, path: Sequence[ast.Step], scope: Scope) -> list[b
 
 
 def _quoted(compiler: Compiler, path: str, node: ast.Located) -> list[bytes]:
-    """Encode a path that is written as text: ``a.b[0].c``, ``a.b[*].c``."""
+    """Encode a path from its text: ``a.b[0].c``, ``a.b[*].c``."""
     steps, at = [], 0
     while at < len(path):
         segment = _SEGMENT.match(path, at)

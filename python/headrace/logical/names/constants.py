@@ -1,4 +1,4 @@
-"""Parts of a query that have the same value whatever the rows are, computed beforehand."""
+"""Constant folding: parts of a query with the same value for every row."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from headrace.language import ast, traversal
 from headrace.logical.encode.compiler import compile_query
 
 _CHANGING = frozenset({"env", "now"})
-"""Functions whose value may be another one when the query runs."""
+"""Functions whose value may differ when the query runs."""
 
 _LARGEST = 100
-"""Parts of a constant that is computed anew wherever its name stands."""
+"""Nodes of a constant expression that may take the place of its name."""
 
 _DEEPEST = 256
 
@@ -25,7 +25,7 @@ _PLAIN = (
 
 @dataclass(frozen=True, slots=True)
 class Constants:
-    """Finds constants of a query in which these names are `given` to values and functions."""
+    """Constants of a query; `given` are the names of its values and functions."""
 
     given: frozenset[str]
 
@@ -58,7 +58,7 @@ class Constants:
                 return None
 
     def inlined(self, node: ast.Node) -> ast.Node | None:
-        """Return a constant as it stands in place of its name; None if it cannot."""
+        """Return a constant in the form that takes the place of its name; None if it cannot."""
         match self.value(node):
             case ast.Literal(int(number)) as value if number < 0:
                 return ast.Negate(replace(value, value=-number), span=value.span)
@@ -71,7 +71,7 @@ class Constants:
                 return node if plain and self._computed(node) is not None else None
 
     def _computed(self, node: ast.Node) -> bytes | None:
-        """Return the value of an expression, if it has one and needs nothing around it."""
+        """Return the value of an expression that uses nothing around it; None if it fails."""
         if not all(map(self._is_constant, traversal.walk(node))):
             return None
         try:

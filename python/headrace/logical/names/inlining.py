@@ -1,8 +1,7 @@
-"""Names put in their place: what is known before any row is read, and streams.
+"""Inlining of names: constants, functions and streams take the place of their names.
 
-``let t = 9 in $.rows().filter(v > t).count()`` is the path over the rows that it would be
-without the name, and so is what stands in a branch that is chosen beforehand. What is left
-under a name is a value.
+``let t = 9 in $.rows().filter(v > t).count()`` becomes a single path over the rows, and so does a
+conditional with a constant test. The remaining names are those of values that depend on rows.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ _NESTING = (ast.Pipe, ast.Let, ast.Conditional, ast.Try, ast.Coalesce, ast.Match
 
 
 def simplified(tree: ast.Node, *, whole: bool) -> ast.Node:
-    """Return a query that means the same, with names put in their place.
+    """Return an equivalent query with names inlined.
 
     `whole`: ``$`` is the array of all rows.
 
@@ -56,7 +55,7 @@ class _Simplifier:
         self._constants = Constants(frozenset(chain.from_iterable(given)))
 
     def of(self, node: ast.Node, around: Around) -> ast.Node:
-        """Return an expression with all inside it simplified."""
+        """Return an expression with all its parts simplified."""
         match node:
             case ast.Name():
                 return self._in_place(node, around)
@@ -86,13 +85,13 @@ class _Simplifier:
                 return self._chosen(visibility.rebuilt(node, around, self.of), around)
 
     def _chosen(self, node: ast.Node, around: Around) -> ast.Node:
-        """Return the part of an expression that is its value whatever the rows are."""
+        """Return the part of an expression that is its value for all rows, if it is known."""
         match node:
             case ast.Pipe(first, (ast.Path() | ast.Root() as stage, *rest)) if (
                 self._known(stage, around) is not None
                 and self._constants.value(first) is not None
             ):
-                # It begins anew.
+                # The stage does not use the value before it.
                 pipe = replace(node, first=stage, stages=tuple(rest))
                 return self._chosen(pipe, around) if rest else stage
             case ast.Conditional(test, then, otherwise):
@@ -108,7 +107,7 @@ class _Simplifier:
     def _spelled(
         self, entry: ast.Located, around: Around
     ) -> ast.Entry | ast.ComputedEntry | ast.Shorthand | ast.Spread:
-        """Return an entry as one with a value, if it is a name with a known one."""
+        """Return an entry ``{name}`` with the known value of the name."""
         match entry:
             case ast.Shorthand(name) if name in around.known:
                 value = ast.Name(name, span=entry.span)
@@ -117,13 +116,13 @@ class _Simplifier:
                 return entry  # type: ignore[return-value]
 
     def _in_place(self, node: ast.Name, around: Around) -> ast.Node:
-        """Return what stands in the place of a name: its value, if it can, or a name."""
+        """Return the value of a name if it can be inlined, else the name."""
         if node.name not in around.known:
             return node
         value, own_name = around.known[node.name]
-        # A stream in a stage of another one is answered before, under its name.
+        # A stream in a stage of another one is computed before, under its name.
         inside = around.stage != "none" and _is_about_main(value)
-        # Its fields would become values at this place.
+        # A name of a field in it would be that of a value here.
         captured = visibility.free_names(value) & around.names
         if inside or captured or (around.is_key and isinstance(value, ast.Literal)):
             return ast.Name(own_name, span=node.span)
@@ -139,7 +138,7 @@ class _Simplifier:
     ) -> ast.Path:
         before: tuple[ast.Step, ...] = ()
         match base:
-            # Behind [*], all would be about each element.
+            # Behind [*], all steps would apply to each element.
             case ast.Path(root, first) if not any(map(_maps_rest, first)):
                 base, before = root, first
         of_rows = is_rows(ast.Path(base, (*before, *steps)))
@@ -169,7 +168,7 @@ class _Simplifier:
                     kept.append((replace(binding, value=value), None))
                     around = around.giving(traversal.names_given(binding))
         body = self.of(body, around)
-        # From the last: what only unneeded values used is not needed either.
+        # From the last to the first: a value that only unneeded values use is not needed either.
         left: list[ast.Binding] = []
         needed = visibility.free_names(body)
         for binding, in_place in reversed(kept):
@@ -184,7 +183,7 @@ class _Simplifier:
         return replace(node, bindings=tuple(left), body=body) if left else body
 
     def _named_first(self, node: ast.Pipe, around: Around) -> ast.Node | None:
-        """Return a pipe that names a known value as the ``let`` that means the same."""
+        """Return a pipe that names a known value as the equivalent ``let``."""
         at = next(
             (at for at, each in enumerate(node.stages) if isinstance(each, ast.Bind)),
             None,
@@ -209,7 +208,7 @@ class _Simplifier:
             and ast.is_node(after[0])
             and not visibility.uses_current(after[0], names)
         ):
-            # It is not handed on.
+            # The next stage does not use ``@``.
             stages = after
         body = _piped(stages, node.span)
         binding = ast.Binding(bind.target, first, span=bind.span)
@@ -217,7 +216,7 @@ class _Simplifier:
         return self._let(let, [binding], [lambda _: value], body, around)
 
     def _known(self, value: ast.Node, around: Around) -> ast.Node | None:
-        """Return what a name stands for, if that may be put in its place."""
+        """Return a value that may be inlined; None if it may not."""
         match value:
             case ast.Root() if self._whole and around.stage == "none":
                 return value
@@ -236,7 +235,7 @@ class _Simplifier:
                 return self._constants.inlined(value)
 
     def _is_never_null(self, node: ast.Node) -> bool:
-        """Whether an expression over the rows has a value that is not null."""
+        """Whether an expression over the rows is never null."""
         match node:
             case ast.Path(ast.Root(), (*_, last) as steps) if self._whole or is_rows(
                 node

@@ -1,10 +1,9 @@
-"""``@`` and bare names inside lambdas and comprehensions mean what they mean outside.
+"""Captures of lambdas and comprehensions: ``@`` and bare names inside them keep their outer meaning.
 
-A lambda or a loop names the element, so it leaves ``@`` alone: in ``xs.filter(x => x > k)``
-``k`` is the field that it is in front of the call. The core evaluates both with the
-element as ``@``; here what comes from outside gets another name: in the query itself
-``$``, elsewhere a variable of its own. Behind this module nothing inside a lambda or
-a loop refers to the ``@`` of the core.
+A lambda or a loop names the element and does not change ``@``: in ``xs.filter(x => x > k)``
+``k`` is the same field as in front of the call. The core evaluates lambdas with the element as
+``@``, so this module replaces captured values: by ``$`` at the top of the query, elsewhere by a
+variable. In its result, no lambda and no loop refers to the ``@`` of the core.
 """
 
 from __future__ import annotations
@@ -28,13 +27,13 @@ if TYPE_CHECKING:
     _Entry: TypeAlias = ast.Entry | ast.ComputedEntry | ast.Shorthand | ast.Spread
 
 _OWN_SCOPE = frozenset({"modify", "update"})
-"""Methods whose argument is about the old value, in a lambda as well."""
+"""Methods whose argument has the old value as ``@``, also in a lambda."""
 
 _NO_RECEIVER = frozenset({"now"})
 
 
 def with_outer_names(tree: ast.Node) -> ast.Node:
-    """Return a query whose lambdas and loops say what they take from outside.
+    """Return a query whose lambdas and loops capture values explicitly.
 
     >>> from headrace.language.parser import parse
     >>> from headrace.language.unparse import unparse
@@ -53,7 +52,7 @@ def with_outer_names(tree: ast.Node) -> ast.Node:
 
 @dataclass(slots=True)
 class _Region:
-    """A part of the query with one ``@``; `taken` are the names for what is used of it.
+    """A part of the query with one ``@``; `taken` are the variables for captured values.
 
     `is_root`: ``$`` is this ``@`` as well.
     """
@@ -63,7 +62,7 @@ class _Region:
     taken: dict[str | None, tuple[str, ast.Span]] = field(default_factory=dict)
 
     def outer(self, name: str | None, span: ast.Span) -> ast.Node:
-        """Return what stands for a field of the region's ``@``, or for all of it."""
+        """Return the expression for a captured field of the region's ``@``, or for all of it."""
         if self.is_root:
             root = ast.Root(span=span)
             if name is None:
@@ -78,7 +77,7 @@ class _Region:
         return ast.Name(self.taken[name][0], span=span)
 
     def around(self, body: ast.Node) -> ast.Node:
-        """Return the body of the region with the names that it uses."""
+        """Return the body of the region with bindings of its captured values."""
         if not self.taken:
             return body
         bindings = [
@@ -94,9 +93,9 @@ class _Region:
 
 @dataclass(frozen=True, slots=True)
 class _Inside:
-    """Goes through one region; `named`: inside a lambda or a loop of it.
+    """Walk through one region; `named`: inside a lambda or a loop of it.
 
-    `written` are the names of documents after writes, which further writes go on with.
+    `written`: names of documents after writes, which further writes continue.
     """
 
     region: _Region
@@ -146,7 +145,7 @@ class _Inside:
         return _Inside(self.region, self.names.union(names), inside, left)
 
     def _apart(self, node: ast.Node, *, row_is_root: bool = False) -> ast.Node:
-        """Return a part that has an ``@`` of its own."""
+        """Return a part in which ``@`` is another value."""
         if isinstance(node, ast.Negate):
             # As a key of `sort`, it has to stay one.
             operand = self._apart(node.operand, row_is_root=row_is_root)
@@ -162,7 +161,7 @@ class _Inside:
     # Steps and arguments
 
     def _path(self, node: ast.Path, *, changes: bool) -> ast.Path:
-        """Return a path; `changes`: its writes are about a document."""
+        """Return a path; `changes`: its writes change a document."""
         base, steps = node.base, node.steps
         written: list[ast.Step] = []
         while changes and (found := first_write(steps)) is not None:
@@ -170,7 +169,7 @@ class _Inside:
             steps = steps[len(path) + 1 :]
             written += self._steps(path, row_is_root=False)
             own = [replace(arg, value=self._own(arg.value)) for arg in write.args]
-            # What unset names are keys.
+            # The arguments of `unset` are keys.
             written.append(
                 write if write.name == "unset" else replace(write, args=tuple(own))
             )
@@ -187,7 +186,7 @@ class _Inside:
             mapped = mapped or isinstance(step, ast.Each)
 
     def _step(self, step: ast.Step, *, mapped: bool, row_is_root: bool) -> ast.Step:
-        # In a stage of ``$.rows()`` a lambda takes from the row, wherever the path stands.
+        # In a stage of ``$.rows()`` a lambda captures from the row, in every context of the path.
         row = _Region(self.region.used, is_root=True)
         stage = replace(self, region=row) if row_is_root else self
 
@@ -269,7 +268,7 @@ class _Inside:
         return self._apart(node, row_is_root=row_is_root)
 
     def _key(self, node: ast.Node) -> ast.Node:
-        """Return the key of a join, each side about an element of its own."""
+        """Return the key of a join; each side has its element as ``@``."""
         match node:
             case ast.Compare() | ast.And() | ast.ArrayLiteral():
                 return traversal.rebuilt(node, self._key)
@@ -277,7 +276,7 @@ class _Inside:
                 return self._each(node, row_is_root=False)
 
     def _own(self, node: ast.Node) -> ast.Node:
-        """Return the argument of a write, with what it makes for each field."""
+        """Return the argument of a write, with the expression of each field."""
         match node:
             case ast.Lambda(params, body):
                 return replace(node, body=self._knowing(_given(params))._apart(body))
@@ -347,7 +346,7 @@ class _Inside:
         return replace(node, first=begun, stages=tuple(stages))
 
     def _further(self, stage: ast.Path) -> ast.Node:
-        """Return a stage that goes on with what the stage before has written."""
+        """Return a stage that continues the write of the stage before."""
         return self._around(lambda new: new._path(stage, changes=True))
 
     def _around_arm(self, arm: ast.Arm) -> _Inside:

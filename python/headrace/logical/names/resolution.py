@@ -1,8 +1,7 @@
-"""From the tree of a query to the tree that is planned and compiled.
+"""Resolution: from the tree of a query to the tree that is planned and compiled.
 
-Both mean the same, but the second leaves less to decide: arguments are in the order of
-their parameters, and lambdas say what they take from outside. Whatever asks a tree
-what it reads, whether it is closed or what is done row by row asks the second.
+Both have the same meaning. In the second, arguments are in the order of their parameters, and
+lambdas capture values explicitly. Planning, demand and compilation use the second one only.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What ``$``, ``@`` and names mean in a query about all rows, refused where they mean nothing.
+"""Scope check of stream queries: ``$``, ``@`` and names are refused where they have no meaning.
 
 Beside ``$.rows()`` there is no row; with ``--stream`` the array of all rows has no fields.
 """
@@ -20,7 +20,7 @@ _WITHOUT_RECEIVER = frozenset({"env", "now"})
 
 
 def checked(tree: ast.Node, *, whole: bool, query: str) -> ast.Node:
-    """Return a query about all rows in which ``@`` is never all of them by itself.
+    """Return a stream query in which ``$`` replaces every ``@`` that is the array of all rows.
 
     `whole`: ``$`` is the array of all rows, and ``@`` is the same for the query as a whole.
     `query` is its text, for errors.

@@ -1,4 +1,4 @@
-"""What the names in sight stand for."""
+"""Scope: the names in sight and their meanings."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Holder:
     """The object around a place that is changed; `variable` has it.
 
     `required`: where names stand in the query whose values are written as they are.
-    Such a field must be there, or a null would be written that nobody asked for.
+    Such a field must exist; otherwise the write would set a null by mistake.
     """
 
     variable: int
@@ -53,15 +53,15 @@ class Scope:
     """The names in sight.
 
     `row`: ``$`` means the current row, as inside the stages of ``$.rows()``. It is
-    the variable that holds the row, and `in_row` whether it holds it already:
-    what a stage does with parts of its row does not change ``$``.
+    the variable for the row, and `in_row` says whether it is set: later steps of a stage do not
+    change ``$``.
 
-    `written`: the document after earlier writes, which further writes go on with.
+    `written`: the document after earlier writes, which further writes continue.
 
     `holder`: bare names are fields of this object, and not of ``@``, as in the value of
     a change.
 
-    `defining`: the lambdas whose bodies this is inside of; none can call itself.
+    `defining`: the lambdas around this place; none can call itself.
     """
 
     names: Mapping[str, Meaning] = field(default_factory=dict)

@@ -1,8 +1,8 @@
-"""What is in sight of each part of a query: names of values, what ``@`` and ``$`` stand for.
+"""Visibility: the names of values, ``@`` and ``$`` at each part of a query.
 
-`rebuilt` is the only walk through a tree that knows where names are given and where ``@``
-becomes another value. Whoever moves a part of a query to another place needs it: a name
-means a value at one place and a field at another.
+`rebuilt` is the only walk through a tree that tracks where names are given and where ``@``
+becomes another value. Every transformation that moves a part of a query uses it: a name can be a
+value at one place and a field at another.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class Known(NamedTuple):
-    """A value that may be put in place of its name, and a name for it that no field has."""
+    """A value that may be inlined, and a fresh name for it."""
 
     value: ast.Node
     name: str
@@ -31,12 +31,12 @@ class Known(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Around:
-    """What is in sight of an expression.
+    """Context of an expression.
 
-    `names` stand for values, and so do those in `known`. `is_key`: it is the key of a join,
-    where a string names a field. `is_top`: ``@`` is what it is for the query as a whole. `stage`: ``row`` inside a
-    stage of ``$.rows()``, where ``$`` is the row; ``beside`` in an argument of such a stage
-    that is not about a row; else ``none``.
+    `names` and those in `known` have values. `is_key`: it is the key of a join,
+    where a string names a field. `is_top`: ``@`` is the same as
+    for the whole query. `stage`: ``row`` inside a stage of ``$.rows()``, where ``$`` is the row;
+    ``beside`` in an argument of such a stage that is not evaluated for each row; else ``none``.
     """
 
     names: frozenset[str] = frozenset()
@@ -46,18 +46,18 @@ class Around:
     stage: Literal["none", "beside", "row"] = "none"
 
     def giving(self, names: Iterable[str]) -> Around:
-        """Return what is in sight once names stand for values."""
+        """Return the context with more names of values."""
         given = frozenset(names)
         known = {name: each for name, each in self.known.items() if name not in given}
         return replace(self, names=self.names | given, known=known)
 
     def knowing(self, name: str, value: Known) -> Around:
-        """Return what is in sight once a name stands for a known value."""
+        """Return the context with one more known value."""
         given = self.giving([value.name])
         return replace(given, known={**given.known, name: value})
 
     def about_part(self) -> Around:
-        """Return what is in sight where ``@`` is another value."""
+        """Return the context where ``@`` is another value."""
         return replace(self, is_top=False)
 
 
@@ -78,8 +78,7 @@ def is_rows(node: ast.Node) -> TypeGuard[ast.Path]:
 def rebuilt(node: ast.Node, around: Around, change: Change) -> ast.Node:  # noqa: C901, a table of kinds
     """Return an expression with every expression directly inside it changed.
 
-    `change` is given what is in sight of each. The ``$`` of ``$.rows()`` is not changed by
-    itself.
+    `change` receives the context of each. The ``$`` of ``$.rows()`` is not changed by itself.
     """
     match node:
         case ast.Let(bindings, body):
@@ -157,7 +156,7 @@ def steps(
                     traversal.rebuilt(step, lambda child: change(child, element))
                 )
                 if isinstance(step, ast.Each):
-                    # What follows is about each element.
+                    # The steps behind apply to each element.
                     beside = element
     return tuple(changed)
 
@@ -220,7 +219,7 @@ def _loops(
 
 
 def free_names(node: ast.Node) -> frozenset[str]:
-    """Return the names in an expression that it does not give to values itself.
+    """Return the free names of an expression: those that it does not bind itself.
 
     >>> from headrace.language.parser import parse
     >>> sorted(free_names(parse("let a = b in [a, f(c), {d}]")))
@@ -237,7 +236,7 @@ def free_names(node: ast.Node) -> frozenset[str]:
 
 
 def uses_current(node: ast.Node, names: frozenset[str]) -> bool:
-    """Whether an expression is about the ``@`` around it; `names` stand for values.
+    """Whether an expression uses the ``@`` around it; `names` have values.
 
     >>> from headrace.language.parser import parse
     >>> for query in ("[n, @]", "k", "$.rows().map(k + n)", "n | len()"):
@@ -263,7 +262,7 @@ def uses_current(node: ast.Node, names: frozenset[str]) -> bool:
 
 
 def _own_names(node: ast.Node) -> frozenset[str]:
-    """Return the names that an expression mentions itself, not in a part of it."""
+    """Return the names in an expression itself, without those in its parts."""
     match node:
         case ast.Name(name):
             return frozenset({name})
