@@ -91,7 +91,7 @@ def test_an_unknown_name_is_an_error_before_anything_is_read(orders, users):
         ("$.left_join(@u)", "left_join needs a key"),
         ("$.join(on: id)", "join takes one other side"),
         ("$.join(@u, on: id, by: id)", "join has no argument by"),
-        ("$.diff(@u, on: id, as: 'x')", "which diff has not"),
+        ("$.diff(@u, on: id, as: 'x')", "and diff has none"),
         ("$.join(@u, on: a == b, right_on: c)", "leave out right_on"),
         ("$.join(@u, on: id, as: 1 + 1)", "as: names the field"),
     ],

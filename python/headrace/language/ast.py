@@ -502,7 +502,7 @@ class Text(Located):
 
 @dataclass(frozen=True, slots=True)
 class Interpolation(Located):
-    """A value as text, formatted as `spec` says (what followed the colon)."""
+    """A value as text, formatted by `spec` (the text behind the colon)."""
 
     value: Node
     spec: str | None = None

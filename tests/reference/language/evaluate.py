@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from headrace.language import ast, parser
 from headrace.language.traversal import names_given
 from tests.reference.language import operators
@@ -211,9 +213,13 @@ def _pipe(node, scope):
     writes = [part for part in (node.first, *node.stages) if ends_in_write(part)]
     if len(writes) > 1 and not all(map(is_write, writes)):
         raise NotInSubset("writes one after the other that are not to the document")
-    value = evaluate(node.first, scope)
-    before = node.first
-    for stage in node.stages:
+    first, stages = node.first, node.stages
+    if scope.manner == "lazy" and (found := _named_later(node, scope)) is not None:
+        value, scope, first, stages = found
+    else:
+        value = evaluate(first, scope)
+    before = first
+    for stage in stages:
         if isinstance(stage, ast.Bind):
             scope = scope.knowing(bound(stage.target, value))
         elif is_write(stage) and is_write(before):
@@ -223,6 +229,26 @@ def _pipe(node, scope):
             value = _stage(stage, scope.at(value))
         before = stage
     return value
+
+
+def _named_later(node, scope):
+    """Return the first value with a name, which is computed where the name is used.
+
+    If it fails, ``@`` has no value in the next stage: only a stage that uses it fails as well.
+    """
+    binds = [each for each in node.stages if isinstance(each, ast.Bind)]
+    if not binds or not isinstance(binds[0].target, ast.Variable):
+        return None
+    at = node.stages.index(binds[0])
+    first = replace(node, stages=node.stages[:at]) if at else node.first
+    try:
+        value = evaluate(first, scope)
+    except QueryError:
+        if node.stages[-1] is binds[0]:
+            raise
+        value = NO_ROW
+    named = scope.knowing({binds[0].target.name: Later(first, scope)})
+    return value, named, first, node.stages[at + 1 :]
 
 
 def _stage(stage, scope):

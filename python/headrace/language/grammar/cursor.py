@@ -316,7 +316,7 @@ _SIGN_HINTS = {
     "!==": "compare with !=",
     "<>": "compare with !=",
     "&&": "write `and`",
-    "||": "write `or`, or ?? for what is null",
+    "||": "write `or`, or ?? for a default of null",
     "//": "write ?? for a default, / to divide",
     "!": "write `not x`",
     ".": "write $ or @ for the value itself, @.name for a field",

@@ -29,7 +29,7 @@ def patch(parser: Parser) -> Routine[Node]:
     cursor.enter()
     target: Node = yield parser.enclosed(parser.operand(Level.COALESCE), context)
     cursor.leave()
-    opening = cursor.expect("{", "after what to patch")
+    opening = cursor.expect("{", "after the value to patch")
     writes: list[ast.Write] = []
     while not cursor.at("}"):
         writes.append((yield _write(parser)))

@@ -196,7 +196,7 @@ def _match(parser: Parser) -> Routine[Node]:
     start = cursor.advance()
     subject: Node = yield parser.enclosed()
     if not cursor.at_word("with"):
-        raise cursor.unexpected("expected with after what to match", MATCH_HINT)
+        raise cursor.unexpected("expected with after the value to match", MATCH_HINT)
     cursor.advance()
     if not cursor.at("{"):
         raise cursor.unexpected("expected { after with")

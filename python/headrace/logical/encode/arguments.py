@@ -228,7 +228,9 @@ class _Arguments:
             step = functions.get(step.name, step)
         if not isinstance(step, ast.Lambda) or len(step.params) != 2:
             hint = f"write {written}(0, (total, x) => total + x)"
-            reason = f"{written} needs a step: a lambda of what there is and an element"
+            reason = (
+                f"{written} needs a step: a lambda of the value so far and an element"
+            )
             at = node if len(args) == 1 else args[1]
             raise self._error(at, reason, hint)
 

@@ -70,7 +70,7 @@ def join_call(kind: str, args: tuple[ast.Arg, ...]) -> JoinCall | str:
     if (nest := named.get("as")) is not None:
         name = field_name(nest)
         if name is None or kind in _FILTERS:
-            return f"as: names the field for the other side, which {kind} has not"
+            return f"as: names the field for the other side, and {kind} has none"
     sides = _sides(named["on"], named.get("right_on"))
     if isinstance(sides, str):
         return sides
@@ -90,7 +90,7 @@ def _sides(on: ast.Node, right_on: ast.Node | None) -> tuple[ast.Node, ast.Node]
     """Return the keys of left and right elements, or the reason why `on` is no key."""
     equal = _equalities(on)
     if equal and right_on is not None:
-        return "on: says both sides already with ==; leave out right_on:"
+        return "on: already has both sides, with ==; leave out right_on:"
     if len(equal) == 1:
         ((left, right),) = equal
         return _key(left), _key(right)

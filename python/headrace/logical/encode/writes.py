@@ -219,7 +219,7 @@ def _no_place(query: str, step: ast.Step, write: ast.Method) -> QueryMeaningErro
             reason = f"a filter in braces is not a place, {nothing}"
             hint = elements
         case ast.Method(name):
-            reason = f"what {name}() gives is not a place, {nothing}"
+            reason = f"the result of {name}() is not a place, {nothing}"
             hint = f"{elements}, ... | {write.name}(...) for that value alone"
         case _:
             reason = f"a path goes through fields and elements only, {nothing}"
@@ -427,7 +427,7 @@ def _steps(compiler: Compiler, path: Sequence[ast.Step], scope: Scope) -> list[b
             case ast.Descend(key=str(key)):
                 encoded.append(b"\x03" + text(key))
             case ast.Computed():
-                # What it says in a path that is read: it is evaluated where the path stands.
+                # As in a path that is read, the key is evaluated outside of the change.
                 encoded.append(b"\x04" + compiler.part(step.key, scope))
             case _:
                 raise compiler.error(step, "a change cannot go through this")

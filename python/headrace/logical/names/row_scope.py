@@ -72,7 +72,7 @@ class _Check:
         return self._error(
             node,
             f"{what} is no row here: $ and @ are rows only inside the stages of $.rows()",
-            "name what is about all rows, and go on: "
+            "name the value of all rows first: "
             "$.rows().count() -> n | $.rows().map([$, n])",
         )
 
@@ -87,7 +87,7 @@ class _Check:
         return self._error(
             node,
             f"{name} is a field of no row: beside $.rows() there is none",
-            f"write $.rows().map({name}), or name what is about all rows and go on: "
+            f"write $.rows().map({name}), or name the value of all rows first: "
             f"$.rows().count() -> n | $.rows().map([{name}, n])",
         )
 
