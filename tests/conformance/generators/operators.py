@@ -269,6 +269,7 @@ def casts() -> list[Case]:
     ]
     for text in ("2.5", "-1e3", ".5", "1e-2"):
         made.append(gives("as-float", "v as float", {"v": text}, float(text)))
+        made.append(gives("as-number", "v as number", {"v": text}, float(text)))
         made.append(gives("as-int", "v as int", {"v": text}, math.trunc(float(text))))
     made += [
         gives("as-int", "v as int", {"v": value}, int(value)) for value in (True, False)
