@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 import headrace
 from headrace.engines.spark.index import row_counts
-from headrace.store.rows import checkpoints, row_file
+from headrace.store.rows import checkpoints, row_file, row_index
 from tests.reference.compressed import FORMS
 from tests.reference.index_jobs import done_twice
 
@@ -24,7 +24,7 @@ def directory(tmp_path_factory):
     """Keep row indexes of all files, with a checkpoint every 7 rows."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(checkpoints, "SMALLEST_KEPT", -1)
-        for module in (row_file, row_counts):
+        for module in (row_file, row_index, row_counts):
             patch.setattr(module, "INTERVAL", 7)
         yield tmp_path_factory.mktemp("counts")
 

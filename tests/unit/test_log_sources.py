@@ -23,9 +23,10 @@ from headrace.errors import (
 )
 from headrace.kernel.rows import Decoding
 from headrace.store.files.source import expand
-from headrace.store.rows import log_segment
+from headrace.store.rows import log_segment, row_index
+from headrace.store.rows import row_file as row_file_module
 from headrace.store.rows.checkpoints import Keeping
-from headrace.store.rows.row_file import RowFile, RowOptions, row_file
+from headrace.store.rows.row_file import RowOptions, row_file
 
 ROWS = [{"n": n, "k": n % 7, "pad": "x" * (n % 40)} for n in range(5000)]
 SEGMENT = 1300
@@ -174,10 +175,11 @@ class TestTheIndex:
     def scanned(self, monkeypatch):
         """Count the row indexes that are made by reading the data."""
         jobs = []
-        job = RowFile._job
-        monkeypatch.setattr(
-            RowFile, "_job", lambda *given: jobs.append(given) or job(*given)
-        )
+        job = row_index.index_job
+        for module in (row_file_module, row_index):
+            monkeypatch.setattr(
+                module, "index_job", lambda *given: jobs.append(given) or job(*given)
+            )
         return jobs
 
     def test_is_that_of_the_log(self, log, scanned):

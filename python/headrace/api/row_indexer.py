@@ -9,7 +9,7 @@ from headrace.kernel.rows import IndexBuild, RowIndex, reading
 from headrace.store.files.opened import OpenedFile
 from headrace.store.files.source import expand
 from headrace.store.rows.index_job import IndexJob
-from headrace.store.rows.row_file import INTERVAL
+from headrace.store.rows.row_index import INTERVAL
 
 
 class RowIndexer:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import islice, permutations
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -22,7 +23,7 @@ from headrace.store.files.sidecars import sidecar_places
 from headrace.store.index.file import Unreadable, fitting
 from headrace.store.index.key import Stored, read
 from headrace.store.index.key_names import SUFFIX, suffix_of
-from headrace.store.rows.demand import IndexEstimate
+from headrace.store.rows.demand import IndexEstimate, NoKeyRows
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator
@@ -178,6 +179,41 @@ class KeyRows:
         while (batch := rows.next_batch(_BATCH_ROWS, _BATCH_BYTES)) is not None:
             tally.add(batch)
         return tally.stats.blank
+
+
+def find(
+    file: RowFile,
+    open_file: Callable[[], OpenedFile],
+    options: RowOptions,
+    keys: Keys,
+    max_depth: int,
+    policy: IndexPolicy,
+    *,
+    prove: bool,
+    proven: Collection[Proven] = (),
+) -> KeyRows | NoKeyRows:
+    """Find the rows that match a filter on keys, if `policy` chooses an index.
+
+    `prove` and `proven` are those of `doubt`. The index of the set of a part is tried first,
+    because it needs no open file.
+    """
+    from headrace.store.index.set import part_scan
+
+    of_set = chosen(
+        part_scan.offers(file, open_file, options, keys, max_depth, policy),
+        policy,
+        partial(part_scan.doubt, prove=prove, proven=proven),
+    )
+    if isinstance(of_set, KeyRows):
+        return of_set
+    found = chosen(
+        offers(file, open_file(), options, keys, max_depth, policy),
+        policy,
+        partial(doubt, prove=prove, proven=proven),
+    )
+    if isinstance(found, KeyRows):
+        return found
+    return NoKeyRows(policy.choose_index([*of_set, *found]).reason)
 
 
 def offers(

@@ -1,28 +1,22 @@
-"""The rows of one source: by number, in order, and from the end.
+"""Row file: the rows of one source, by number, in order, and from the end.
 
-Rows of a plain file are read where they lie, found through its row index, which
-is built in the background when first needed. So are those of a file of blocks, by
-decoding the blocks they are in; if they were counted when it was written, they are
-its index. Another compressed file or a pipe cannot
-be entered in the middle: read in order it is decoded on the fly; to reach rows
-by number, what was decoded so far is kept in a nameless temporary file, and the
-rows are read from there.
+Rows of a plain file are read in place, through its row index, which is built in the background
+when it is first needed. In a file of blocks, only the blocks with the rows are decoded; if the
+block table has row counts, it is the index. Other compressed files and pipes are not seekable: in
+order, they are decoded on the fly; by number, the decoded bytes are kept in a nameless temporary
+file, and the rows are read from there.
 """
 
 from __future__ import annotations
 
-import os
 import threading
 from codecs import BOM_UTF8
 from collections import deque
 from dataclasses import dataclass, replace
-from functools import partial
-from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from headrace.errors import (
     SourceChangedError,
-    SpoolError,
     UnusableTableError,
     UsageError,
 )
@@ -30,14 +24,12 @@ from headrace.kernel.rows import (
     END,
     Decoding,
     File,
-    IndexBuild,
     Reader,
     RowBatch,
     RowIndex,
     RowStream,
     SidecarError,
     count_rows,
-    reach_back,
     reading,
 )
 from headrace.store.files.open_files import OPEN_FILES
@@ -51,7 +43,15 @@ from headrace.store.files.opened import (
 from headrace.store.files.remote import Stream
 from headrace.store.rows import checkpoints
 from headrace.store.rows.demand import Capabilities, NoKeyRows
-from headrace.store.rows.index_job import IndexJob
+from headrace.store.rows.reverse_scan import ReverseScan
+from headrace.store.rows.row_index import (
+    INTERVAL,
+    IndexedRows,
+    KnownRows,
+    index_copy,
+    index_in_place,
+    index_job,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator
@@ -60,20 +60,18 @@ if TYPE_CHECKING:
     from headrace.store.index.key_scan import KeyRows, Proven
     from headrace.store.rows.checkpoints import Keeping
     from headrace.store.rows.demand import IndexPolicy, Keys, Lanes
+    from headrace.store.rows.index_job import IndexJob
 
     Progress: TypeAlias = Callable[[int], None]
 
 T = TypeVar("T")
 
-INTERVAL = 1000
-"""Rows from one checkpoint to the next."""
-
 FIRST_BATCH_ROWS = 64
 FIRST_BATCH_BYTES = 1 << 15
-"""Often the first rows are enough: batches grow from here, and one read fills the first."""
+"""The size of the first batch, which one read fills; batches grow from there."""
 
 _NOT_COUNTED = (-1, 0)
-"""Up to which byte rows were counted, and how many they are."""
+"""The byte up to which rows were counted, and their number."""
 
 BATCH_ROWS = 4096
 BATCH_BYTES = 1 << 20
@@ -81,7 +79,7 @@ BATCH_BYTES = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class RowOptions:
-    """What a reader of rows can choose."""
+    """Options of a reader of rows."""
 
     max_line: int
     keeping: Keeping
@@ -89,38 +87,8 @@ class RowOptions:
     blocks: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class _Indexed:
-    """A row index, and the file that its offsets are in.
-
-    Without a job it was kept from an earlier time. `copied`: the file holds what
-    was decoded so far, and the job goes on when more is needed.
-    """
-
-    index: RowIndex
-    file: File
-    job: IndexJob | None
-    copied: bool
-
-
-class KnownRows(Protocol):
-    """Facts about the rows of a source that its writer recorded; None where there are none."""
-
-    def total(self, opened: OpenedFile) -> int | None:
-        """Return the number of rows."""
-        ...
-
-    def index(self, opened: OpenedFile, interval: int) -> RowIndex | None:
-        """Return a row index, with a checkpoint at every `interval`-th row."""
-        ...
-
-    def moved(self, source: Source) -> Source | None:
-        """Return the file that has the rows now, after the source could not be opened."""
-        ...
-
-
 class RowFile:
-    """One source in one process; nothing is opened before it is needed."""
+    """The rows of one source in one process; the file is opened when it is needed."""
 
     def __init__(
         self, source: Source, options: RowOptions, known: KnownRows | None = None
@@ -131,36 +99,36 @@ class RowFile:
         self._lock = threading.RLock()
         self._opened: OpenedFile | None = None
         self._bytes_before = 0
-        self._indexed: _Indexed | None = None
+        self._indexed: IndexedRows | None = None
         self._total: int | None = None
         self._pipe_taken = False
         self._counted = _NOT_COUNTED
 
     @property
     def capabilities(self) -> Capabilities:
-        """What can be done with its rows."""
+        """The capabilities of the source."""
         return Capabilities(
             reverse=not self.source.is_pipe, tail=self._seekable, positions=True
         )
 
     @property
     def _seekable(self) -> bool:
-        """Whether rows can be read by position; of blocks that is known when it is open."""
+        """Whether rows can be read by offset; for a file of blocks, it is opened to find out."""
         if self.source.blocks:
             self._open()
         return self.source.seekable
 
-    def _asked(self, question: Callable[[], T]) -> T:
-        """Answer from the blocks, or if they are not what their table says, in order."""
+    def _with_fallback(self, read: Callable[[], T]) -> T:
+        """Read by the block table, or in order if the table turns out to be wrong."""
         try:
-            return question()
+            return read()
         except UnusableTableError as error:
             self._distrust(error)
-            return question()
+            return read()
 
     def _distrust(self, error: UnusableTableError) -> None:
         with self._lock:
-            # Of several threads that have noticed, one is enough.
+            # Only the first thread that finds the error switches.
             if self.source.blocks:
                 self.close()
                 self._counted = _NOT_COUNTED
@@ -170,15 +138,15 @@ class RowFile:
         """Do nothing: all fields of a line are there."""
 
     def place(self, row: int, offset: int, *, reverse: bool) -> tuple[int | None, int]:
-        """Return the line and the byte of something in a row."""
+        """Return the line and the byte of a place in a row."""
         return (self._line(offset) if reverse else row + 1), offset
 
     def _line(self, offset: int) -> int:
-        """Count which line has a byte, where rows have no numbers.
+        """Return the line that contains a byte, if rows have no numbers.
 
-        Only the rows from the one that was counted before are counted.
+        Lines are counted from the last place that was counted.
         """
-        return self._asked(lambda: self._count_lines(offset))
+        return self._with_fallback(lambda: self._count_lines(offset))
 
     def _count_lines(self, offset: int) -> int:
         data, size = self.positions()
@@ -202,19 +170,19 @@ class RowFile:
     ) -> Iterator[RowBatch]:
         """Yield the rows from number `start` up to `stop`.
 
-        With `ends_at_long_row`, the first row over the limit is the last, and its length is
-        that of what was read: it may have no end.
+        With `ends_at_long_row`, the first row over the limit is the last, and its length is that of
+        the bytes that were read.
         """
         try:
             for batch in self._batches(start, stop, ends_at_long_row=ends_at_long_row):
                 start += len(batch)
                 yield batch
         except UnusableTableError as error:
-            # Rows of blocks that could be decoded are as good as any.
+            # The rows that were yielded are right: continue after them.
             self._distrust(error)
             yield from self._batches(start, stop, ends_at_long_row=ends_at_long_row)
         if stop is None and self._indexed is None:
-            # There may be many others to read.
+            # A data set may have many files.
             self.rest()
 
     def _batches(
@@ -238,7 +206,7 @@ class RowFile:
             size, length = min(size * 2, BATCH_ROWS), min(length * 2, BATCH_BYTES)
 
     def _in_order(self, start: int) -> bool:
-        """Whether reading from the front is the way to reach row `start`."""
+        """Whether to read in order up to row `start`, rather than through an index."""
         if self._indexed is not None and self._indexed.copied:
             return False
         if start < INTERVAL or not self._seekable:
@@ -246,7 +214,7 @@ class RowFile:
         return self._open().counted_table is not None
 
     def _rows(self, start: int, stop: int | None, *, ends_at_long_row: bool) -> Rows:
-        """Return the rows from number `start` on; those behind `stop` may be missing."""
+        """Return the rows from number `start` on; rows after `stop` may be missing."""
         if self.source.is_pipe:
             rows, first = self._pipe_rows(ends_at_long_row=ends_at_long_row), 0
         elif (table := self._open().counted_table) is None:
@@ -286,7 +254,7 @@ class RowFile:
 
     def read(self, first: int, count: int) -> RowBatch:
         """Read up to `count` rows from number `first` on; none beyond the last row."""
-        return self._asked(lambda: self._read_indexed(first, count))
+        return self._with_fallback(lambda: self._read_indexed(first, count))
 
     def _read_indexed(self, first: int, count: int) -> RowBatch:
         known = self._known_rows()
@@ -296,11 +264,11 @@ class RowFile:
             return self._read(first, count)
         except SidecarError as error:
             if self._indexed is None or self._indexed.job is not None:
-                # We made the index ourselves, so the file is not what it was.
+                # This process has built the index, so the file was changed.
                 reason = "the file was changed while open"
                 raise SourceChangedError(self.source.location, 0, reason) from error
             with self._lock:
-                self._indexed = self._index_in_place(look_for_kept=False)
+                self._indexed = self._make_index(look_for_kept=False)
             return self._read(first, count)
 
     def _read(self, first: int, count: int) -> RowBatch:
@@ -311,7 +279,7 @@ class RowFile:
         if indexed.copied:
             size = index.scanned
             if not index.complete:
-                # Behind the last whole row stands the beginning of another.
+                # After the last whole row, the copy ends within another.
                 count = min(count, max(index.total_rows - first, 0))
         with reading(self.source.location):
             batch = index.read(
@@ -326,11 +294,8 @@ class RowFile:
             opened.check()
         return batch
 
-    def _size(self) -> int:
-        return self.source.size if self.source.is_pipe else self._open().size
-
-    def _reach(self, row: int) -> _Indexed:
-        """Wait until row `row` is known, or known not to be."""
+    def _reach(self, row: int) -> IndexedRows:
+        """Wait until the index reaches row `row`, or the end."""
         indexed = self._index()
         if indexed.job is not None:
             if indexed.copied:
@@ -343,8 +308,8 @@ class RowFile:
     def total(
         self, progress: Progress = lambda _bytes: None, *, use_up: bool = False
     ) -> int:
-        """Count all rows. What comes out of a pipe is kept, unless it may be used up."""
-        return self._asked(lambda: self._count(progress, use_up=use_up))
+        """Count all rows. The bytes of a pipe are kept, unless it may be used up."""
+        return self._with_fallback(lambda: self._count(progress, use_up=use_up))
 
     def _known_rows(self) -> int | None:
         """Return the number of rows that the writer recorded."""
@@ -352,11 +317,11 @@ class RowFile:
             return None
         return self._known.total(self._open())
 
-    # Counted by others
+    # Counts of other processes
 
     @property
     def decoding(self) -> Decoding:
-        """How its blocks are decoded."""
+        """The options for decoding its blocks."""
         return self._options.decoding
 
     @property
@@ -365,7 +330,7 @@ class RowFile:
         return checkpoints.worth_keeping(self.source, self._options.keeping)
 
     def known_total(self) -> int | None:
-        """Return how many rows there are, if that is known without reading them."""
+        """Return the number of rows, if it is known without reading them."""
         known = self._known_rows()
         if known is None and self._seekable:
             indexed = self._index()
@@ -383,9 +348,9 @@ class RowFile:
         terminated: bool,  # noqa: FBT001
         bom: bool,  # noqa: FBT001
     ) -> None:
-        """Be told how many rows there are by who has counted; with `offsets`, keep an index.
+        """Accept the number of rows from another counter; with `offsets`, keep an index.
 
-        `size`, `terminated` and `bom` are known here of a file that can be read by position.
+        `size`, `terminated` and `bom` are ignored for a seekable file, where they are read.
         """
         opened = self._open()
         opened.check()
@@ -398,7 +363,7 @@ class RowFile:
                 terminated = not size or opened.data.read_at(size - 1, 1) == b"\n"
                 bom = opened.data.read_at(0, 3) == BOM_UTF8
             if terminated and rows and rows % INTERVAL == 0:
-                # Where the next row would begin.
+                # The offset of the next row.
                 offsets = [*offsets, size]
         index = RowIndex.known(
             INTERVAL, offsets, rows, size, terminated=terminated, bom=bom
@@ -426,7 +391,8 @@ class RowFile:
             if kept is not None:
                 return kept.index.total_rows
         index = RowIndex(INTERVAL)
-        job = self._job(index, None)
+        data, codec = self._data(opened)
+        job = index_job(self.source, opened, data, codec, self._options, index)
         self._finish(job, progress, here=True)
         return index.total_rows
 
@@ -446,11 +412,11 @@ class RowFile:
 
     def tail(self, count: int) -> list[RowBatch]:
         """Read the last `count` rows."""
-        return self._asked(lambda: self._tail(count))
+        return self._with_fallback(lambda: self._tail(count))
 
     def _tail(self, count: int) -> list[RowBatch]:
         if self._by_position():
-            return list(self._tail_by_position(count))
+            return list(self._from_end().tail(count))
         last: deque[RowBatch] = deque()
         held = 0
         for batch in self.batches():
@@ -461,43 +427,32 @@ class RowFile:
         return list(last)
 
     def backwards(self) -> Iterator[RowBatch]:
-        """Yield runs of rows, the last run first; in a run rows stand in order."""
+        """Yield runs of rows, the last run first; a run is in order."""
         given = 0
         try:
-            for run in self._backwards():
+            for run in self._from_end().runs():
                 given += len(run)
                 yield run
         except UnusableTableError as error:
             self._distrust(error)
         else:
             return
-        for run in self._backwards():
+        for run in self._from_end().runs():
             left = max(len(run) - given, 0)
             given -= len(run) - left
             if left:
                 yield run.slice(0, left)
 
-    def _backwards(self) -> Iterator[RowBatch]:
-        if not self._by_position():
-            self._finish_copy()
-        file, end = self.positions()
-        size = FIRST_BATCH_ROWS
-        while end > 0:
-            with reading(self.source.location):
-                start, _rows = reach_back(
-                    file, end=end, max_rows=size, max_bytes=BATCH_BYTES
-                )
-            size = min(size * 2, BATCH_ROWS)
-            yield from reversed(list(self._run(file, start, end)))
-            end = start
-
-    def _finish_copy(self) -> None:
-        job = self._index().job
-        if job is not None:
+    def _from_end(self) -> ReverseScan:
+        if not self._by_position() and (job := self._index().job) is not None:
             job.run()
+        file, end = self.positions()
+        opened = None if self.source.is_pipe else self._open()
+        location, max_line = self.source.location, self._options.max_line
+        return ReverseScan(location, file, end, opened, max_line)
 
     def _by_position(self) -> bool:
-        """Whether the end of the rows can be read without reading all before it."""
+        """Whether the last rows can be read without reading the rows before them."""
         if self._seekable:
             return True
         indexed = self._indexed
@@ -511,30 +466,6 @@ class RowFile:
         indexed = self._index()
         return indexed.file, indexed.index.scanned
 
-    def _tail_by_position(self, count: int) -> Iterator[RowBatch]:
-        file, end = self.positions()
-        with reading(self.source.location):
-            start, _rows = reach_back(file, end=end, max_rows=count, max_bytes=END)
-        yield from self._run(file, start, end)
-
-    def _run(self, file: File, start: int, end: int) -> Iterator[RowBatch]:
-        """Yield the rows that begin in ``[start, end)``. Their numbers are not known."""
-        with reading(self.source.location):
-            max_line = self._options.max_line
-            stream = RowStream(
-                file,
-                "none",
-                size=end,
-                start=start,
-                end=end,
-                max_line=max_line,
-                at_row=True,
-            )
-        opened = None if self.source.is_pipe else self._open()
-        rows = Rows(self.source.location, stream, opened)
-        while (batch := rows.next_batch(BATCH_ROWS, BATCH_BYTES)) is not None:
-            yield batch
-
     # By key
 
     def by_key(
@@ -546,32 +477,21 @@ class RowFile:
         prove: bool,
         proven: Collection[Proven] = (),
     ) -> KeyRows | NoKeyRows:
-        """Find the rows that match a filter on keys through a key index, if `policy` chooses one.
-
-        `prove` and `proven` are those of `headrace.store.index.key_scan.doubt`. The index of the
-        set of a part is tried first, because that needs no open file.
-        """
+        """Find the rows with some keys through an index; see `headrace.store.index.key_scan`."""
         if self.source.kind != "file" or not self._seekable:
             return NoKeyRows(policy.choose_index(()).reason)
-        from headrace.store.index import key_scan
-        from headrace.store.index.set import part_scan
+        from headrace.store.index.key_scan import find
 
-        options = self._options
-        of_set = key_scan.chosen(
-            part_scan.offers(self, self._open, options, keys, max_depth, policy),
+        return find(
+            self,
+            self._open,
+            self._options,
+            keys,
+            max_depth,
             policy,
-            partial(part_scan.doubt, prove=prove, proven=proven),
+            prove=prove,
+            proven=proven,
         )
-        if isinstance(of_set, key_scan.KeyRows):
-            return of_set
-        found = key_scan.chosen(
-            key_scan.offers(self, self._open(), options, keys, max_depth, policy),
-            policy,
-            partial(key_scan.doubt, prove=prove, proven=proven),
-        )
-        if isinstance(found, key_scan.KeyRows):
-            return found
-        return NoKeyRows(policy.choose_index([*of_set, *found]).reason)
 
     # What is open
 
@@ -583,9 +503,9 @@ class RowFile:
         return self._bytes_before if indexed is None else indexed.index.scanned
 
     def rest(self) -> bool:
-        """Let go of the file, which is opened again when it is needed.
+        """Close the file, which is opened again when it is needed; false if it is in use.
 
-        Not while its index is being built, nor if what was decoded is kept.
+        It is in use while its index is being built, or if decoded bytes are kept.
         """
         if not self._lock.acquire(blocking=False):
             return False
@@ -604,7 +524,7 @@ class RowFile:
             self._lock.release()
 
     def close(self) -> None:
-        """End the work in the background and let go of everything."""
+        """End the background job and release all resources."""
         with self._lock:
             if self._indexed is not None and self._indexed.job is not None:
                 self._indexed.job.cancel()
@@ -639,71 +559,27 @@ class RowFile:
             self._pipe_taken = not isinstance(self.source.origin, Stream)
         return open_pipe(self.source)
 
-    def _index(self) -> _Indexed:
+    def _index(self) -> IndexedRows:
         if self._indexed is None:
             with self._lock:
                 if self._indexed is None:
-                    in_place = self._seekable
-                    self._indexed = (
-                        self._index_in_place() if in_place else self._index_copy()
-                    )
+                    self._indexed = self._make_index()
         return self._indexed
 
-    def _index_in_place(self, *, look_for_kept: bool = True) -> _Indexed:
-        opened = self._open()
-        table = opened.counted_table
-        counted = None if table is None else table.index()
-        if counted is not None:
-            return _Indexed(counted, opened.data, None, copied=False)
-        kept = None
-        if look_for_kept and self._known is not None:
-            recorded = self._known.index(opened, INTERVAL)
-            if recorded is not None:
-                return _Indexed(recorded, opened.data, None, copied=False)
-        if look_for_kept:
-            kept = checkpoints.load(self.source, opened, self._options.keeping)
-        if kept is not None and kept.whole:
-            return _Indexed(kept.index, kept.file, None, copied=False)
-        index = RowIndex(INTERVAL) if kept is None else kept.index
-        return _Indexed(index, opened.data, self._job(index, None), copied=False)
+    def _make_index(self, *, look_for_kept: bool = True) -> IndexedRows:
+        options = self._options
+        if self._seekable:
+            known = self._known if look_for_kept else None
+            return index_in_place(self._open(), options, known, kept=look_for_kept)
+        opened = None if self.source.is_pipe else self._open()
+        data, codec = self._data(opened)
+        return index_copy(self.source, opened, data, codec, options)
 
-    def _index_copy(self) -> _Indexed:
-        import tempfile
-
-        directory = os.environ.get("HEADRACE_SPOOL_DIR") or tempfile.gettempdir()
-        if not os.access(directory, os.W_OK | os.X_OK) or not Path(directory).is_dir():
-            raise SpoolError(directory, "it is no directory that can be written to")
-        index = RowIndex(INTERVAL)
-        job = self._job(index, directory)
-        file = job.copy
-        if file is None:
-            raise AssertionError("a job with a directory makes a copy")
-        return _Indexed(index, file, job, copied=True)
-
-    def _job(self, index: RowIndex, copy_dir: str | None) -> IndexJob:
-        source = self.source
-        opened = None if source.is_pipe else self._open()
-        data: File | Reader
+    def _data(self, opened: OpenedFile | None) -> tuple[File | Reader, str]:
+        """Return the bytes to decode, and their codec; a pipe is not `opened`."""
         if opened is None:
-            data, codec = self._take_pipe()
-        else:
-            data, codec = opened.data, opened.codec
-        with reading(source.location):
-            build = IndexBuild(
-                data,
-                codec,
-                size=self._size(),
-                index=index,
-                copy_dir=copy_dir,
-                decoding=self._options.decoding,
-            )
-
-        def keep() -> None:
-            if opened is not None:
-                opened.check()
-                checkpoints.save(source, opened, index, self._options.keeping)
-
-        return IndexJob(source.location, index, build, keep, spool=copy_dir)
+            return self._take_pipe()
+        return opened.data, opened.codec
 
 
 def row_file(source: Source, options: RowOptions) -> RowFile:
