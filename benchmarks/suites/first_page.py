@@ -27,7 +27,7 @@ def headrace_page(path: str) -> Outcome:
     """Open, take the first page, and stop: no index is there, none is kept."""
     from headrace import open as open_rows
 
-    with Meter() as meter, open_rows(path, persist=False) as rows:
+    with Meter() as meter, open_rows(path, index=False) as rows:
         page = rows.head(PAGE)
     return Outcome(value_digest(page), meter.figures)
 

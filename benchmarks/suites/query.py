@@ -168,20 +168,20 @@ def headrace_query(shape: Shape, task: Task) -> tuple[str, bool]:
 
 def load_headrace() -> None:
     """Load what is loaded when first used, as the others load it when imported."""
-    from headrace import run_ndjson_stream
+    from headrace import query
 
-    run_ndjson_stream(io.BytesIO(b"{}"), "$", io.BytesIO())
+    query("$", io.BytesIO(b"{}"), stream=True).write(io.BytesIO())
 
 
 def headrace_probe(path: str, name: str, task: Task, care: Care) -> Outcome:
     """Write the answer to a file; everything is read and checked in this thread."""
-    from headrace import run_ndjson, run_ndjson_stream
+    import headrace
 
     load_headrace()
     query, stream = headrace_query(SHAPES[name], task)
     with output() as file:
         with Meter() as meter:
-            (run_ndjson_stream if stream else run_ndjson)(path, query, file)
+            headrace.query(query, path, stream=stream).write(file)
         lines = Path(file.name).read_bytes()
     return Outcome(answer(lines, task, care), meter.figures)
 

@@ -29,12 +29,12 @@ NOISE = 1.05
 
 def headrace_few(path: str, query: str) -> Outcome:
     """Ask all rows at once for the first ones."""
-    from headrace import run_ndjson_stream
+    import headrace
 
     load_headrace()
     lines = io.BytesIO()
     with Meter() as meter:
-        run_ndjson_stream(path, query, lines)
+        headrace.query(query, path, stream=True).write(lines)
     return Outcome(digest(lines.getvalue().splitlines()), meter.figures)
 
 

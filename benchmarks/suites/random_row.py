@@ -48,7 +48,7 @@ def headrace_row(path: str) -> Outcome:
     """Index the file first: what is timed is the access alone."""
     from headrace import open as open_rows
 
-    with open_rows(path, persist=False) as rows:
+    with open_rows(path, index=False) as rows:
         return timed(rows.__getitem__, len(rows), MANY)
 
 
@@ -56,7 +56,7 @@ def headrace_raw_row(path: str) -> Outcome:
     """Take the bytes and leave the parsing to the standard library."""
     from headrace import open as open_rows
 
-    with open_rows(path, persist=False) as rows:
+    with open_rows(path, index=False) as rows:
         return timed(lambda number: json.loads(rows.raw[number]), len(rows), MANY)
 
 

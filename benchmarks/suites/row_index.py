@@ -29,7 +29,7 @@ def headrace_len(path: str) -> Outcome:
     """Build the index, keep nothing."""
     from headrace import open as open_rows
 
-    with Meter() as meter, open_rows(path, persist=False) as rows:
+    with Meter() as meter, open_rows(path, index=False) as rows:
         count = len(rows)
     return Outcome(count, meter.figures)
 

@@ -123,7 +123,7 @@ def query_sum(path: str, shape: Shape) -> str:
     """Ask a query with tasks of Spark."""
     from headrace import open as open_rows
 
-    with open_rows(path, persist=False) as rows:
+    with open_rows(path, index=False) as rows:
         asked = rows.query(
             f"$.rows().sum({shape.field})", engine="spark", master=spark_server.master()
         )

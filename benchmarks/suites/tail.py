@@ -26,7 +26,7 @@ def headrace_tail(path: str) -> Outcome:
     """Open, take the last rows, and stop."""
     from headrace import open as open_rows
 
-    with Meter() as meter, open_rows(path, persist=False) as rows:
+    with Meter() as meter, open_rows(path, index=False) as rows:
         last = rows.raw.tail(LAST)
     return Outcome(digest(last), meter.figures)
 

@@ -84,8 +84,8 @@ def over_lines(case: dict[str, Any]) -> list[Any]:
             raise HeadraceError(f"there is no option for {', '.join(sorted(missing))}")
         result = dataset.query(
             case["query"],
-            output="match" if mode.endswith("matches") else "answer",
-            nulls=options.get("null_output") == "emit",
+            matches=mode.endswith("matches"),
+            nulls="emit" if options.get("null_output") == "emit" else "drop",
             limit=options.get("limit"),
             reverse=mode.startswith("rev"),
             distinct_by=options.get("key"),

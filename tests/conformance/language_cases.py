@@ -99,7 +99,7 @@ def _document(case: dict[str, Any], _folder: Path) -> list[str]:
 
 def _each_row(case: dict[str, Any], folder: Path, **options: Any) -> list[str]:
     # Two rows of the same kind: one must not change the answer to the other.
-    lines = _asked(case, folder, [case.get("input")] * 2, nulls=True, **options)
+    lines = _asked(case, folder, [case.get("input")] * 2, nulls="emit", **options)
     if len(lines) != 2:
         return [f"gave {lines}, not one answer for each of two rows"]
     return [_compared(case, line) for line in lines]
@@ -108,7 +108,7 @@ def _each_row(case: dict[str, Any], folder: Path, **options: Any) -> list[str]:
 def _all_rows(case: dict[str, Any], folder: Path, **options: Any) -> list[str]:
     rows = case["input"]
     found = _asked(
-        case, folder, rows, mode="stream", shape="array", nulls=True, **options
+        case, folder, rows, stream=True, shape="array", nulls="emit", **options
     )
     return [_compared(case, "\n".join(found))]
 
@@ -155,7 +155,7 @@ def _asked(case: dict[str, Any], folder: Path, rows: Any, **options: Any) -> lis
     }
     path = _written(folder / "main.jsonl", rows)
     chosen = {**options, **case.get("options", {})}
-    with headrace.open(path, persist=False) as dataset:
+    with headrace.open(path, index=False) as dataset:
         result = dataset.query(case["query"], names=sources or None, **chosen)
         output = b"".join(result.lines()).decode()
         bad = result.stats.bad

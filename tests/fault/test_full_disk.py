@@ -57,7 +57,7 @@ def test_files_that_may_not_grow(tmp_path, codec):
         assert "is intact" in message
         assert everything(tmp_path) == before
     assert failures > 10
-    assert list(headrace.read_shards(tmp_path)) == RECORDS
+    assert list(headrace.ShardSet(tmp_path).records()) == RECORDS
 
 
 def let_files_grow(directory, write, refused):

@@ -21,7 +21,7 @@ from headrace.errors import (
 )
 from headrace.kernel.rows import IndexBuild, RowIndex
 from headrace.store.files import atomic
-from headrace.store.files.atomic import write_atomically
+from headrace.store.files.atomic import replace_file, write_atomically
 from headrace.store.files.opened import OpenedFile
 from headrace.store.rows import checkpoints
 from headrace.store.shards import generations
@@ -67,7 +67,7 @@ def replace(directory, *, keep_backup):
     finished = directory / "finished"
     if not finished.exists():
         finished.write_bytes(b"new")
-    headrace.replace_file(finished, directory / "file", keep_backup=keep_backup)
+    replace_file(finished, directory / "file", keep_backup=keep_backup)
 
 
 def read_replaced(directory):
@@ -156,7 +156,7 @@ def read_set(directory):
     if not names.directory.exists() or generations.newest(names) is None:
         return None
     shards = headrace.ShardSet(directory / "set")
-    rows = list(headrace.read_shards(directory / "set"))
+    rows = list(headrace.ShardSet(directory / "set").records())
     assert len(rows) == shards.metadata.total_records
     return sorted(map(str, rows))
 

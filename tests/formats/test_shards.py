@@ -30,7 +30,7 @@ def test_version_1_is_read(version_1, codec):
     shards = headrace.ShardSet(version_1, codec)
     # 200 records in blocks of 600 bytes and files of at most 900.
     wanted = [{"id": n, "word": f"w{n * 7919}"} for n in range(200)]
-    assert list(headrace.read_shards(version_1, name=codec, required=["id"])) == wanted
+    assert list(headrace.ShardSet(version_1, codec).records(required=["id"])) == wanted
     rows = headrace.open(version_1 / codec)
     assert rows[137] == wanted[137]
     assert rows[-1] == wanted[-1]

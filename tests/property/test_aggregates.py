@@ -94,13 +94,13 @@ def test_of_a_document_and_of_all_rows(rows, query, tmp_path_factory):
     value = wanted(f"$.{steps}", read(document))
     path = tmp_path_factory.mktemp("rows") / "rows.jsonl"
     path.write_text("".join(f"{row}\n" for row in rows))
-    data = headrace.open(path, persist=False)
+    data = headrace.open(path, index=False)
     ways = {
         "document": lambda: read(evaluate(f"$.{steps}", document.encode())),
-        "stream": lambda: gathered(data.query(f"$.{steps}", mode="stream", nulls=True)),
-        "rows": lambda: gathered(data.query(f"$.rows().{steps}", nulls=True)),
+        "stream": lambda: gathered(data.query(f"$.{steps}", stream=True, nulls="emit")),
+        "rows": lambda: gathered(data.query(f"$.rows().{steps}", nulls="emit")),
         "held": lambda: read(
-            next(iter(data.query(f"[$.rows().{steps}]", nulls=True).lines()))
+            next(iter(data.query(f"[$.rows().{steps}]", nulls="emit").lines()))
         )[0],
     }
 

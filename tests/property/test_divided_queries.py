@@ -16,9 +16,9 @@ OPTIONS = st.fixed_dictionaries(
     {"on_error": st.sampled_from(["abort", "skip", "collect"])},
     optional={
         "limit": st.integers(0, 5),
-        "nulls": st.booleans(),
+        "nulls": st.sampled_from(["drop", "emit"]),
         "lanes": st.booleans(),
-        "mode": st.sampled_from(["row", "stream"]),
+        "stream": st.booleans(),
     },
 )
 
@@ -66,7 +66,7 @@ def test_any_division(folder, query, rows, bad, options, size, cut):
     paths = [folder / "1.jsonl", folder / "2.jsonl"]
     for path, part in zip(paths, [lines[:cut], lines[cut:]], strict=True):
         path.write_bytes(b"\n".join(part))
-    with headrace.open(paths, persist=False, max_line=250) as dataset:
+    with headrace.open(paths, index=False, max_line=250) as dataset:
         expected = outcome(dataset, query, **options)
         divided = outcome(dataset, query, **BY_TASKS, partition_bytes=size, **options)
     assert divided == expected
@@ -111,7 +111,7 @@ FEW_ROWS = st.lists(
     others=FEW_ROWS,
     bad=st.lists(st.tuples(st.booleans(), st.integers(0, 12), BAD), max_size=2),
     on_error=st.sampled_from(["abort", "skip", "collect"]),
-    nulls=st.booleans(),
+    nulls=st.sampled_from(["drop", "emit"]),
     size=st.integers(1, 60),
     times=st.integers(1, 4),
 )
@@ -129,7 +129,7 @@ def test_any_join_by_a_shuffle(
     for path, lines in zip(paths, sides, strict=True):
         path.write_bytes(b"\n".join(lines))
     asked = {"names": {"others": paths[1]}, "on_error": on_error, "nulls": nulls}
-    with headrace.open(paths[0], persist=False, max_line=250) as dataset:
+    with headrace.open(paths[0], index=False, max_line=250) as dataset:
         expected = outcome(dataset, query, **asked)
         divided = outcome(dataset, query, **BY_TASKS, partition_bytes=size, **asked)
     assert divided == expected

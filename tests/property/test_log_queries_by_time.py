@@ -101,7 +101,7 @@ def check_counts(rows, expected, lines, limit):
         counts = some.stats
         assert counts.rows == counts.emitted + counts.outside
         assert counts.outside <= lines - len(expected)
-    whole = rows.query("[$.count(), $.sum(n), $.last().n]", mode="stream")
+    whole = rows.query("[$.count(), $.sum(n), $.last().n]", stream=True)
     (found,) = whole.to_list()
     assert found[0] == len(expected)
     assert found[2] == (expected[-1] if expected else None)

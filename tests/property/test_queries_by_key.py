@@ -209,9 +209,9 @@ def test_an_index_changes_nothing_but_time(directory, data):
     query = data.draw(st.sampled_from([*ROWS, *CONDITIONS]))
     options = {}
     if query in CONDITIONS:
-        query, options["output"] = "C", "match"
+        query, options["matches"] = "C", True
     elif data.draw(SELDOM):
-        options["nulls"] = True
+        options["nulls"] = "emit"
     condition = data.draw(st.sampled_from(CONDITIONS))
     for name, value in [
         ("C", condition),

@@ -67,13 +67,13 @@ def compare(monkeypatch, data, paths, other):
     """Ask the same in one process that reads all rows, and by tasks, without and with indexes."""
     query, options = data.draw(QUERIES), data.draw(OPTIONS)
     if query == MATCHES:
-        options["output"] = "match"
+        options["matches"] = True
     query = filled(data, query)
     names = {"other": other} if "@other" in query else {}
     hints = {"other": data.draw(st.sampled_from([1, 10**9]))} if names else {}
     asked = {"names": names, "size_hints": hints, **options}
     spark = {**BY_TASKS, "partition_bytes": data.draw(st.integers(1, 300))}
-    with headrace.open(paths, persist=False) as dataset, warnings.catch_warnings():
+    with headrace.open(paths, index=False) as dataset, warnings.catch_warnings():
         warnings.simplefilter("ignore", HeadraceWarning)
         expected = outcome(dataset, query, index=False, **asked)
         assert outcome(dataset, query, index=False, **asked, **spark) == expected

@@ -83,7 +83,7 @@ def slow_answer(query, row):
 
 def row_answers(ds, query, **options):
     """The answer of each row, one at a time from the lines of the run."""
-    result = ds.query(query, nulls=True, on_error="collect", **options)
+    result = ds.query(query, nulls="emit", on_error="collect", **options)
     lines = [line for piece in result.lines() for line in piece.splitlines()]
     return lines, len(result.report.errors)
 
@@ -118,7 +118,7 @@ def test_answers_are_those_of_whole_rows(path, query, rows):
 def test_streams_are_those_of_whole_rows(path, query, rows):
     path.write_text("".join(row + "\n" for row in rows))
     expected = slow_answer(query, f"[{','.join(rows)}]")
-    result = headrace.open(path).query(query, mode="stream", nulls=True)
+    result = headrace.open(path).query(query, stream=True, nulls="emit")
     found = [
         json.loads(line) for piece in result.lines() for line in piece.splitlines()
     ]
@@ -129,7 +129,7 @@ def test_streams_are_those_of_whole_rows(path, query, rows):
 def test_a_row_that_passes_keeps_its_bytes(path, query):
     row = b'{"a" : 7.0, "z":{"a":[1 ,2]},"a":7,"b":"\\u0061"}'
     path.write_bytes(row + b"\n")
-    lines = b"".join(headrace.open(path).query(query, output="match").lines())
+    lines = b"".join(headrace.open(path).query(query, matches=True).lines())
     assert lines == row + b"\n"
 
 
@@ -144,5 +144,5 @@ def test_what_is_not_read_is_checked_all_the_same(path, query, bad):
     with pytest.raises(HeadraceError) as plain:
         evaluate("$.keys()", bad.encode())
     with pytest.raises(HeadraceError) as read:
-        list(headrace.open(path).query(query, nulls=True).lines())
+        list(headrace.open(path).query(query, nulls="emit").lines())
     assert plain.value.reason in str(read.value)

@@ -78,7 +78,7 @@ def test_one_value_of_all_rows(path, query, rows):
     ds = write(path, rows)
     document = json.dumps(rows).encode()
     whole = outcome(lambda: json.loads(evaluate(query, document)))
-    streamed = outcome(lambda: ds.query(query, mode="stream", nulls=True).to_list())
+    streamed = outcome(lambda: ds.query(query, stream=True, nulls="emit").to_list())
     assert same(streamed, whole if whole == "failed" else [whole])
 
 
@@ -89,12 +89,12 @@ def test_a_stream_of_all_rows(path, query, rows):
     ds = write(path, rows)
     document = json.dumps(rows).encode()
     whole = outcome(lambda: json.loads(evaluate(query, document)))
-    streamed = outcome(lambda: ds.query(query, mode="stream", nulls=True).to_list())
+    streamed = outcome(lambda: ds.query(query, stream=True, nulls="emit").to_list())
     assert same(streamed, whole)
     # Behind rows(), ``$`` is the row.
     if "$" not in query[1:]:
         behind_rows = "$.rows()" + query[1:]
-        again = outcome(lambda: ds.query(behind_rows, nulls=True).to_list())
+        again = outcome(lambda: ds.query(behind_rows, nulls="emit").to_list())
         assert same(again, whole)
 
 
@@ -115,20 +115,20 @@ def test_the_best_of_many_rows_are_those_of_all(path, query, rows, seed):
     ds = write(path, many)
     document = json.dumps(many).encode()
     whole = outcome(lambda: json.loads(evaluate(query, document)))
-    streamed = outcome(lambda: ds.query(query, mode="stream", nulls=True).to_list())
+    streamed = outcome(lambda: ds.query(query, stream=True, nulls="emit").to_list())
     # A value by itself, or the elements of a stream.
     assert same(streamed, whole if isinstance(whole, list | str) else [whole])
-    again = outcome(lambda: ds.query("$.rows()" + query[1:], nulls=True).to_list())
+    again = outcome(lambda: ds.query("$.rows()" + query[1:], nulls="emit").to_list())
     assert same(again, streamed)
 
 
 def test_the_best_are_all_that_is_held(path):
     ds = write(path, [{"id": n, "text": "x" * 1000} for n in range(20_000)])
     for query in ("$.sort(-id).take(2).map(id)", "$.max_by(id).id"):
-        found = ds.query(query, mode="stream", memory="4MB").to_list()
+        found = ds.query(query, stream=True, memory="4MB").to_list()
         assert found[0] == 19_999
     with pytest.raises(HeadraceError, match="must hold more than"):
-        ds.query("$.sort(-id)", mode="stream", memory="4MB").to_list()
+        ds.query("$.sort(-id)", stream=True, memory="4MB").to_list()
 
 
 @often(0.4)
@@ -139,8 +139,8 @@ def test_the_best_are_all_that_is_held(path):
 def test_rows_by_themselves_forwards_and_backwards(path, query, rows):
     ds = write(path, rows)
     each = [json.loads(evaluate(query, json.dumps(row).encode())) for row in rows]
-    assert same(ds.query(query, nulls=True).to_list(), each)
-    assert same(ds.query(query, nulls=True, reverse=True).to_list(), each[::-1])
+    assert same(ds.query(query, nulls="emit").to_list(), each)
+    assert same(ds.query(query, nulls="emit", reverse=True).to_list(), each[::-1])
     present = [answer for answer in each if answer is not None]
     result = ds.query(query)
     assert same(result.to_list(), present)
@@ -157,8 +157,8 @@ def test_rows_by_themselves_forwards_and_backwards(path, query, rows):
 def test_matches_are_the_rows_as_they_are(path, rows):
     ds = write(path, rows)
     wanted = [row for row in rows if (row.get("x") or 0) > 0]
-    assert ds.query("x > 0", output="match").to_list() == wanted
-    lines = b"".join(ds.query("x > 0", output="match").lines())
+    assert ds.query("x > 0", matches=True).to_list() == wanted
+    lines = b"".join(ds.query("x > 0", matches=True).lines())
     assert lines.splitlines() == [json.dumps(row).encode() for row in wanted]
 
 

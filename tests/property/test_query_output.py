@@ -35,7 +35,7 @@ def ask(tmp_path):
     def ask(rows, query="$", **options):
         path = tmp_path / "rows.jsonl"
         path.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
-        return headrace.query(query, path, nulls=True, **options)
+        return headrace.query(query, path, nulls="emit", **options)
 
     return ask
 
@@ -197,7 +197,7 @@ STEPS = st.lists(
 def test_columns_of_a_query_are_all_its_answers_have(ask, rows, steps, start):
     query = start + ".map({a, b})" + "".join(steps)
     known = columns_of(parse(query), stream=True)
-    result = ask(rows, query, mode="stream" if start == "$" else "row")
+    result = ask(rows, query, stream=start == "$")
     try:
         answers = result.to_list()
     except headrace.HeadraceError:

@@ -60,7 +60,7 @@ def opened(folder, contents):
     for number, content in enumerate(contents):
         paths.append(folder / f"{number}.jsonl")
         paths[-1].write_bytes(content)
-    return headrace.open(paths, persist=False), list(map(str, paths))
+    return headrace.open(paths, index=False), list(map(str, paths))
 
 
 def unless_unknown(ask, *args, **options):
@@ -182,9 +182,9 @@ def check_rows(folder, query, contents, **options):
         ask_each,
         query,
         contents,
-        nulls=options.get("nulls", False),
+        nulls=options.get("nulls") == "emit",
         reverse=options.get("reverse", False),
-        match=options.get("output") == "match",
+        match=options.get("matches", False),
         distinct_by=options.get("distinct_by"),
     )
     ds, paths = opened(folder, contents)
@@ -214,7 +214,10 @@ def check_rows(folder, query, contents, **options):
 
 
 @given(
-    query=queries(), contents=SEVERAL_FILES, nulls=st.booleans(), reverse=st.booleans()
+    query=queries(),
+    contents=SEVERAL_FILES,
+    nulls=st.sampled_from(["drop", "emit"]),
+    reverse=st.booleans(),
 )
 def test_rows(folder, query, contents, nulls, reverse):
     check_rows(folder, query, contents, nulls=nulls, reverse=reverse)
@@ -228,7 +231,7 @@ def test_rows_of_a_large_file(folder, query, contents, reverse):
 
 @given(query=conditions(), contents=SEVERAL_FILES, reverse=st.booleans())
 def test_matches(folder, query, contents, reverse):
-    check_rows(folder, query, contents, output="match", reverse=reverse)
+    check_rows(folder, query, contents, matches=True, reverse=reverse)
 
 
 @given(query=queries(depth=1), key=KEYS, contents=SEVERAL_FILES, reverse=st.booleans())
@@ -242,7 +245,7 @@ def test_first_row_of_each_key(folder, query, key, contents, reverse):
 def check_stream(folder, query, contents, **options):
     reverse = options.get("reverse", False)
     ds, paths = opened(folder, contents)
-    result = ds.query(query, nulls=True, on_error="collect", **options)
+    result = ds.query(query, nulls="emit", on_error="collect", **options)
     try:
         wanted, failed = unless_unknown(
             ask_all, query, contents, skip=True, reverse=reverse
@@ -253,11 +256,11 @@ def check_stream(folder, query, contents, **options):
     else:
         check_answers(result.lines(), wanted, query)
         if reads_the_end(result.query.plan, reverse=reverse):
-            check_end(ds.query(query, nulls=True, **options), wanted, failed, paths)
+            check_end(ds.query(query, nulls="emit", **options), wanted, failed, paths)
             failed = failed[::-1]
         check_failed(result, failed, contents, paths, query)
 
-    result = ds.query(query, nulls=True, **options)
+    result = ds.query(query, nulls="emit", **options)
     found, error = read_until_error(result)
     if reads_the_end(result.query.plan, reverse=reverse):
         return
@@ -318,7 +321,7 @@ def test_rows_as_a_stream(folder, query, contents, reverse):
     query=stream_queries(of_rows=False), contents=SEVERAL_FILES, reverse=st.booleans()
 )
 def test_rows_as_an_array(folder, query, contents, reverse):
-    check_stream(folder, query, contents, mode="stream", reverse=reverse)
+    check_stream(folder, query, contents, stream=True, reverse=reverse)
 
 
 @few

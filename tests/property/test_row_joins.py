@@ -62,16 +62,17 @@ LINES = st.lists(ROW | ROW | ROW | st.sampled_from(NO_ROWS), max_size=15)
 ON = st.sampled_from(
     [(["k"], ["k"]), (["k"], ["l"]), (["k", "l"], ["k", "l"]), (["k", "l"], ["l", "k"])]
 )
-FIELD = st.sampled_from(["t", "n", "k", "é", 'a"b'])
+# No row has these: a field that the join would overwrite is refused.
+FIELD = st.sampled_from(["T", "u", "ö", 'ö"x'])
 FORM = st.fixed_dictionaries(
     {},
     optional={
-        "how": st.just("inner"),
+        "how": st.just("left"),
         "target": FIELD,
         "pick": st.lists(st.sampled_from(["k", "l", "n", "m", "é"]), max_size=3),
         "prefix": st.sampled_from(["r_", '"\n', "n"]),
         "indicator": FIELD,
-        "typed": st.booleans(),
+        "text_keys": st.booleans(),
     },
 ).filter(
     lambda form: form.get("target") != form.get("indicator") or not form.get("target")
@@ -97,8 +98,13 @@ def joined(left, right, on, form, *, strategy, **options):
     """Join two files, and check the account."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", HeadraceWarning)
-        result = headrace.join(
-            left, right, left_on=on[0], right_on=on[1], **form, **options
+        result = headrace.open(left).join(
+            right,
+            left_on=on[0],
+            right_on=on[1],
+            on_error="skip",
+            **form,
+            **options,
         )
         assert result.plan.strategy == strategy
         lines = b"".join(result.lines()).split(b"\n")[:-1]
@@ -114,7 +120,8 @@ def joined(left, right, on, form, *, strategy, **options):
 
 def expected(left, right, on, form):
     how = dict(form)
-    how["inner"] = how.pop("how", "left") == "inner"
+    how["inner"] = how.pop("how", "inner") == "inner"
+    how["typed"] = not how.pop("text_keys", False)
     return slow_row_joins.join(
         [line.encode() for line in left], [line.encode() for line in right], *on, **how
     )
@@ -201,6 +208,8 @@ def test_a_damaged_index_never_changes_a_row(
     on = (["k"], ["k"])
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", HeadraceWarning)
-        result = headrace.join(left_file, right_file, "k", index=index, **form)
+        result = headrace.open(left_file).join(
+            right_file, "k", index=index, on_error="skip", **form
+        )
         lines = b"".join(result.lines()).split(b"\n")[:-1]
     assert lines == expected(left, right, on, form)[0]

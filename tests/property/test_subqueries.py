@@ -40,7 +40,7 @@ def reference(query, rows, *, of_rows, manner):
 
 def engine(dataset, query, **options):
     try:
-        return b"".join(dataset.query(query, nulls=True, **options).lines())
+        return b"".join(dataset.query(query, nulls="emit", **options).lines())
     except QueryMeaningError:
         raise
     except HeadraceError:
@@ -60,7 +60,7 @@ def check(path, made, rows, *, of_rows, reverse=False, **options):
     texts = [json.dumps(row).encode() for row in rows]
     path.write_bytes(b"".join(text + b"\n" for text in texts))
     ordered = [read(text) for text in (texts[::-1] if reverse else texts)]
-    with headrace.open(path, persist=False) as dataset:
+    with headrace.open(path, index=False) as dataset:
         try:
             lines = engine(dataset, query, reverse=reverse, **options)
         except QueryMeaningError:
@@ -95,15 +95,14 @@ def test_behind_rows(path, made, rows, reverse):
 @many
 @given(made=subqueries(of_rows=False), rows=ROWS, reverse=st.booleans())
 def test_of_the_array_of_all_rows(path, made, rows, reverse):
-    check(path, made, rows, of_rows=False, reverse=reverse, mode="stream")
+    check(path, made, rows, of_rows=False, reverse=reverse, stream=True)
 
 
 @often(2)
 @given(data=st.data(), of_rows=st.booleans(), rows=ROWS, size=st.integers(1, 60))
 def test_divided_into_tasks(path, data, of_rows, rows, size):
     made = data.draw(subqueries(of_rows=of_rows))
-    mode = "row" if of_rows else "stream"
-    divided = {**BY_TASKS, "partition_bytes": size, "mode": mode}
+    divided = {**BY_TASKS, "partition_bytes": size, "stream": not of_rows}
     check(path, made, rows, of_rows=of_rows, **divided)
 
 

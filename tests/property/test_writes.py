@@ -77,7 +77,7 @@ def path(tmp_path_factory):
 def opened(path, rows):
     content = b"".join(json.dumps(row).encode() + b"\n" for row in rows)
     path.write_bytes(content)
-    return headrace.open(path, persist=False), content
+    return headrace.open(path, index=False), content
 
 
 def lines_of(result):
@@ -91,7 +91,7 @@ def test_each_row(path, query, rows):
     wanted = wanted_of(ask_each, query, [content], nulls=True)
     if wanted == BEYOND:
         return
-    result = found_of(lambda: ds.query(query, nulls=True, on_error="collect"))
+    result = found_of(lambda: ds.query(query, nulls="emit", on_error="collect"))
     if result == FAILED:
         # It cannot be planned: then it fails on every row.
         assert len(wanted.failed) == len(rows), query
@@ -108,7 +108,7 @@ def test_all_rows_as_one_document(path, query, rows):
     if wanted == BEYOND:
         return
     wanted = wanted if wanted == FAILED else wanted[0]
-    found = found_of(lambda: lines_of(ds.query(query, mode="stream", nulls=True)))
+    found = found_of(lambda: lines_of(ds.query(query, stream=True, nulls="emit")))
     check(found, wanted, query, content)
     # The same rows as an array in a document.
     whole = wanted_of(answer, query, read(json.dumps(rows)))
@@ -120,12 +120,12 @@ def test_all_rows_as_one_document(path, query, rows):
 @given(query=write_queries(), rows=st.lists(DOCUMENTS, max_size=4))
 def test_each_row_of_a_stream(path, query, rows):
     ds, _ = opened(path, rows)
-    each = found_of(lambda: lines_of(ds.query(query, nulls=True)))
+    each = found_of(lambda: lines_of(ds.query(query, nulls="emit")))
     mapped = f"$.rows().map({query})"
-    found = found_of(lambda: lines_of(ds.query(mapped, nulls=True)))
+    found = found_of(lambda: lines_of(ds.query(mapped, nulls="emit")))
     check(found, each, mapped, rows)
     sorted_first = f"$.rows().sort(nope).map({query})"
-    found = found_of(lambda: lines_of(ds.query(sorted_first, nulls=True)))
+    found = found_of(lambda: lines_of(ds.query(sorted_first, nulls="emit")))
     check(found, each, sorted_first, rows)
 
 

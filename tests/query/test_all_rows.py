@@ -16,7 +16,7 @@ ROWS = [{"id": 0, "v": 32}, {"id": 1, "v": 14}, {"id": 2, "v": 73}]
 def rows(tmp_path_factory):
     path = tmp_path_factory.mktemp("all_rows") / "w.jsonl"
     path.write_bytes(b"".join(json.dumps(row).encode() + b"\n" for row in ROWS))
-    with headrace.open(path, persist=False) as dataset:
+    with headrace.open(path, index=False) as dataset:
         yield dataset
 
 
@@ -84,7 +84,7 @@ def test_a_name_stands_for_the_value_of_all_rows(rows, query, expected):
 )
 def test_what_no_row_has_is_refused(rows, query, mode, column, cure):
     with pytest.raises(QueryMeaningError) as refused:
-        rows.query(query, mode=mode)
+        rows.query(query, stream=mode == "stream")
     assert (refused.value.column, cure in refused.value.hint) == (column, True), str(
         refused.value
     )
@@ -105,7 +105,7 @@ def test_what_no_row_has_is_refused(rows, query, mode, column, cure):
     ],
 )  # fmt: skip
 def test_a_write_over_a_stream_is_all_rows_with_a_change(rows, query, expected):
-    assert rows.query(query, mode="stream").to_list() == expected
+    assert rows.query(query, stream=True).to_list() == expected
 
 
 # Lines or one value
@@ -154,7 +154,7 @@ def test_a_tail_that_gives_elements_gives_lines(rows, query):
         local = b"".join(rows.query(query, shape=shape).lines())
         assert b"".join(rows.query(query, shape=shape, **divided).lines()) == local
     assert rows.query(query).to_list() == [0, 1, 2]
-    whole = rows.query(query.replace("$.rows()", "$"), mode="stream")
+    whole = rows.query(query.replace("$.rows()", "$"), stream=True)
     assert whole.to_list() == [0, 1, 2]
     (array,) = rows.query(query, shape="array").lines()
     assert json.loads(array) == [0, 1, 2]
@@ -196,7 +196,7 @@ def test_a_shape_is_that_of_all_rows(rows):
 def test_what_is_known_beforehand_holds_no_rows(tmp_path, query):
     path = tmp_path / "many.jsonl"
     path.write_bytes(b"".join(b'{"id": %d}\n' % number for number in range(5000)))
-    with headrace.open(path, persist=False) as dataset:
+    with headrace.open(path, index=False) as dataset:
         assert dataset.query(query, memory="10KiB").to_list() == [4997]
 
 

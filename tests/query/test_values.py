@@ -178,7 +178,7 @@ def test_a_row_with_an_element_that_cannot_be_added_adds_nothing(rows):
 )
 def test_extremes_over_rows(rows, query, values, expected):
     ds = rows(*({"t": value} for value in values))
-    assert ds.query(query, nulls=True).to_list() == expected
+    assert ds.query(query, nulls="emit").to_list() == expected
 
 
 @pytest.mark.parametrize(

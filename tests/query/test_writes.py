@@ -183,7 +183,7 @@ def test_a_write_to_all_rows_gives_all_rows(tmp_path, query, expected):
     path = tmp_path / "rows.jsonl"
     path.write_text("".join(json.dumps(row) + "\n" for row in ROWS))
     ds = headrace.open(path)
-    assert ds.query(query, mode="stream").to_list() == expected
+    assert ds.query(query, stream=True).to_list() == expected
     if not query.startswith("$.rows()"):
         return
     assert ds.query(query).to_list() == expected
@@ -196,7 +196,7 @@ def test_a_write_to_each_row_of_a_stream_holds_none(tmp_path):
     )
     ds = headrace.open(path)
     for query in ("$[*].v.set(0).count()", "$[* if id > 9].v.delete().count()"):
-        assert ds.query(query, mode="stream", memory="100KB").to_list() == [9999]
+        assert ds.query(query, stream=True, memory="100KB").to_list() == [9999]
 
 
 OBJECTS = '[{"a": {"b": 1, "c": 2}}, 5, {"a": 3}]'

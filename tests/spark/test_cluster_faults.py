@@ -51,7 +51,7 @@ def read(asked, path):
 
 
 def query(asked, path, name):
-    result = headrace.open(path, persist=False).query(
+    result = headrace.open(path, index=False).query(
         QUERIES[name], engine="spark", master=asked.master, partition_bytes="64KiB"
     )
     return b"".join(result.lines()).decode()
@@ -116,7 +116,7 @@ def expected_rows(path):
 
 
 def test_each_row_is_read_once_whatever_dies(driver, path, tmp_path):
-    dataset = headrace.open(path, persist=False)
+    dataset = headrace.open(path, index=False)
     expected = {
         name: b"".join(dataset.query(query).lines()).decode()
         for name, query in QUERIES.items()

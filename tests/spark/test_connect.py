@@ -42,7 +42,7 @@ spark = headrace.spark.session(url)
 reader = spark.read.format("headrace").option("maxPartitionBytes", "10KiB")
 frame = reader.schema("id long, word string, _line long").load(path)
 frame.write.format("headrace").mode("append").save(out)
-dataset = headrace.open(path, persist=False)
+dataset = headrace.open(path, index=False)
 for query in json.loads(queries):
     asked = dataset.query(query, engine="spark", master=url, partition_bytes="10KiB")
     print(json.dumps(b"".join(asked.lines()).decode()))
@@ -91,7 +91,7 @@ def test_a_read_a_write_and_queries(tmp_path):
     with server(tmp_path) as url:
         printed = run_driver(DRIVER, url, str(path), str(out), json.dumps(QUERIES))
     *answers, first, pipeline = map(json.loads, printed.splitlines())
-    dataset = headrace.open(path, persist=False)
+    dataset = headrace.open(path, index=False)
     assert answers == [
         b"".join(dataset.query(query).lines()).decode() for query in QUERIES
     ]

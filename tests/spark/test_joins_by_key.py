@@ -50,7 +50,7 @@ def test_every_way_gives_what_one_process_gives(spark, sides, monkeypatch, strat
     monkeypatch.setattr(
         "headrace.engines.spark.query.run.FEW_TASKS", 16 * (strategy == "broadcast")
     )
-    with headrace.open(rows, persist=False) as dataset:
+    with headrace.open(rows, index=False) as dataset:
         for query in QUERIES:
             asked = {"names": {"users": users}, "size_hints": hints}
             expected = outcome(dataset, query, index=False, **asked)

@@ -51,10 +51,10 @@ def test_what_is_appended_between_plan_and_task_is_not_read(load, log):
 
 def test_a_query_by_tasks(log):
     query = "$.group_by(k).transform_values(count())"
-    options = {"mode": "stream", "master": "local[2,4]", "partition_bytes": "10KiB"}
+    options = {"stream": True, "master": "local[2,4]", "partition_bytes": "10KiB"}
     rows = headrace.open(log)
     by_tasks = rows.query(query, engine="spark", **options).to_list()
-    assert by_tasks == rows.query(query, mode="stream").to_list()
+    assert by_tasks == rows.query(query, stream=True).to_list()
 
 
 def test_a_segment_that_is_gone_is_an_error(log):

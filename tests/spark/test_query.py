@@ -126,8 +126,8 @@ def asking(dataset, query, size=100, **options):
 
 def test_many_queries_of_several_files(spark, tmp_path):
     users = write_users(tmp_path)
-    good = headrace.open(write_files(tmp_path), persist=False)
-    bad = headrace.open(write_bad_rows(tmp_path), persist=False, max_line=2000)
+    good = headrace.open(write_files(tmp_path), index=False)
+    bad = headrace.open(write_bad_rows(tmp_path), index=False, max_line=2000)
     asked = [asking(good, query) for query in QUERIES]
     for options in ({}, {"on_error": "collect"}, {"limit": 5, "on_error": "skip"}):
         asked += [asking(bad, query, **options) for query in QUERIES]
@@ -155,9 +155,9 @@ def test_the_shared_cases(spark, tmp_path):
         options = case.get("options", {})
         asked.append(
             asking(
-                headrace.open(path, persist=False),
+                headrace.open(path, index=False),
                 case["query"],
-                nulls=True,
+                nulls="emit",
                 limit=options.get("limit"),
                 distinct_by=options.get("key"),
                 frame=options.get("separator"),
@@ -184,7 +184,7 @@ def test_the_shared_cases(spark, tmp_path):
         ("$.rows().sort(k)", {"on_error": "skip"}),
         ("$.rows().sort(-k, -x).flat_map([id, k])", {"on_error": "skip", "limit": 9}),
         ("$.rows().sort(k, -x).map(id)", {"on_error": "skip"}),
-        ("$.rows().map(k).sort()", {"on_error": "skip", "nulls": True}),
+        ("$.rows().map(k).sort()", {"on_error": "skip", "nulls": "emit"}),
         ("$.rows().sort(60 / (id - 3))", {"on_error": "skip"}),
         ("$.rows().group_by(k)", {"on_error": "skip"}),
         ("$.rows().index_by(id)", {"on_error": "skip"}),
@@ -198,7 +198,7 @@ def test_the_shared_cases(spark, tmp_path):
 )
 def test_queries_with_jobs_of_their_own(spark, tmp_path, query, options):
     for paths in (write_files(tmp_path), write_bad_rows(tmp_path)):
-        ask = asking(headrace.open(paths, persist=False), query, 500, **options)
+        ask = asking(headrace.open(paths, index=False), query, 500, **options)
         assert ask("spark") == ask("local")
 
 
@@ -218,7 +218,7 @@ def test_files_that_change_before_they_are_read(spark, tmp_path, change, said):
     whole, path = tmp_path / "1.jsonl", tmp_path / "2.jsonl"
     for each in (whole, path):
         each.write_bytes(b'{"id": 1}\n{"id": 2}\n' * 10)
-    ask = asking(headrace.open([whole, path], persist=False), "$.id")
+    ask = asking(headrace.open([whole, path], index=False), "$.id")
     change(path)
     found = ask("spark")
     assert found == ask("local")
@@ -229,7 +229,7 @@ def test_files_that_change_before_they_are_read(spark, tmp_path, change, said):
 
 def test_the_first_element_of_each_key_by_a_shuffle(spark, tmp_path):
     for paths in (write_files(tmp_path), write_bad_rows(tmp_path)):
-        with headrace.open(paths, persist=False, max_line=2000) as dataset:
+        with headrace.open(paths, index=False, max_line=2000) as dataset:
             query = "$.rows().map({id, x}).unique_by(x).map(60 / (id - 3))"
             ask = asking(dataset, query, 90, on_error="skip")
             assert ask("spark") == ask("local")
@@ -252,7 +252,7 @@ def test_joins_with_a_large_side_by_a_shuffle(spark, tmp_path, query):
     few, many = tmp_path / "few.jsonl", tmp_path / "many.jsonl"
     few.write_bytes(ROWS + SPACED)
     many.write_bytes(ROWS * 5)
-    with headrace.open(few, persist=False) as dataset:
+    with headrace.open(few, index=False) as dataset:
         ask = asking(dataset, query, 150, names={"rows": many}, on_error="skip")
         assert ask("spark") == ask("local")
 
@@ -262,7 +262,7 @@ def test_joins_of_bad_rows_by_a_shuffle(spark, tmp_path, on_error):
     bad, many = write_bad_rows(tmp_path), tmp_path / "many.jsonl"
     many.write_bytes(ROWS * 3)
     query = "$.join(@rows, on: k == k, as: 'row').map(row.id)"
-    with headrace.open([many, *bad], persist=False, max_line=2000) as dataset:
+    with headrace.open([many, *bad], index=False, max_line=2000) as dataset:
         ask = asking(dataset, query, 150, names={"rows": many}, on_error=on_error)
         assert ask("spark") == ask("local")
 
@@ -271,7 +271,7 @@ def test_a_row_that_finds_many_is_joined_in_several_batches(spark, tmp_path):
     few, many = tmp_path / "few.jsonl", tmp_path / "many.jsonl"
     few.write_bytes(b'{"k": 1, "id": 1}\n{"k": 1, "id": 2}\n{"k": 2, "id": 3}\n')
     many.write_bytes(b"".join(b'{"k": 1, "n": %d}\n' % n for n in range(15_000)))
-    with headrace.open(few, persist=False) as dataset:
+    with headrace.open(few, index=False) as dataset:
         for query in (
             "$.join(@rows, on: k == k).map(n)",
             "$.left_join(@rows, on: k == k).sum(n)",
@@ -284,7 +284,7 @@ def test_groups_of_many_elements_come_in_pieces(spark, tmp_path):
     path, written = tmp_path / "a.jsonl", tmp_path / "b.jsonl"
     row = b'{"id": %d, "k": %d, "x": "%s"}\n'
     path.write_bytes(b"".join(row % (n, n % 3, b"x" * 150) for n in range(30_000)))
-    with headrace.open(path, persist=False) as dataset:
+    with headrace.open(path, index=False) as dataset:
         where = {"engine": "spark", "master": HERE, "partition_bytes": "1MiB"}
         for query in ("$.rows().group_by(k)", "$.rows().index_by(id)"):
             local = dataset.query(query)
@@ -304,7 +304,7 @@ def test_answers_come_in_the_order_of_the_rows_however_many_chunks(
     path.write_bytes(b"".join(b'{"id": %d}\n' % row for row in range(60_000)))
     # Several tasks for each run that is fetched together, and several runs.
     monkeypatch.setattr(launch, "_PART_BYTES", 300_000)
-    with headrace.open(path, persist=False) as dataset:
+    with headrace.open(path, index=False) as dataset:
         ask = asking(dataset, "[$, $, $, $, $, $, $, $]", 100_000)
         assert ask("spark") == ask("local")
 
@@ -319,7 +319,7 @@ def test_answers_do_not_stay_in_the_heap_of_the_driver(spark, tmp_path):
             spark._jvm.java.lang.System.gc()
         return heap.totalMemory() - heap.freeMemory()
 
-    with headrace.open(path, persist=False) as dataset:
+    with headrace.open(path, index=False) as dataset:
         ask = asking(dataset, "{id, text, again: id}", "8MiB")
         ask("spark")
         size = path.stat().st_size
@@ -351,7 +351,7 @@ def test_rows_that_are_left_end_their_job(spark):
 def test_a_result_can_be_left_and_read_again(spark, tmp_path):
     path = tmp_path / "a.jsonl"
     path.write_bytes(b'{"id": 1}\n' * 50_000)
-    with headrace.open(path, persist=False) as dataset:
+    with headrace.open(path, index=False) as dataset:
         result = dataset.query(
             "$.id", engine="spark", master=HERE, partition_bytes="50KiB"
         )

@@ -406,7 +406,7 @@ def test_a_damaged_table_is_not_used(tmp_path, codec, at):
 
 def test_a_table_is_not_looked_for_when_not_wanted(tmp_path):
     path = written(tmp_path / "a", "zstd", PIECES["zstd"], sidecar=True)
-    with headrace.open(path, raw=True, persist=False) as ds:
+    with headrace.open(path, raw=True, index=False) as ds:
         assert ds[19_000] == ROWS[19_000]
         assert ds.bytes_read() > path.stat().st_size // 2
 

@@ -65,7 +65,7 @@ def test_small_files_are_not_kept(tmp_path):
 
 
 def test_nothing_is_kept_when_not_wanted(big):
-    keep(big, persist=False)
+    keep(big, index=False)
     assert list(big.parent.iterdir()) == [big]
 
 

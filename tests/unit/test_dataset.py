@@ -568,7 +568,7 @@ def test_depth_can_be_raised(write):
 
 
 def test_the_public_names_are_there():
-    assert {"open", "Dataset", "RowIndexer", "Stats"} <= set(dir(headrace))
+    assert {"open", "Dataset", "RowIndexer", "functions"} <= set(dir(headrace))
     for name in headrace.__all__:
         assert getattr(headrace, name) is not None
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):

@@ -35,15 +35,15 @@ from tests.reference.query_tables import (
 
 OPTIONS = [
     {},
-    {"nulls": True},
+    {"nulls": "emit"},
     {"limit": 3},
     {"limit": 0},
     {"limit": 7, "on_error": "skip"},
     {"on_error": "skip"},
     {"on_error": "collect"},
     {"lanes": False},
-    {"output": "match", "on_error": "skip"},
-    {"output": "match", "limit": 4},
+    {"matches": True, "on_error": "skip"},
+    {"matches": True, "limit": 4},
     {"frame": "id", "on_error": "skip"},
     {"distinct_by": "k", "on_error": "skip"},
 ]
@@ -94,14 +94,14 @@ def compare(dataset, query, size, by_tasks=BY_TASKS, **options):
 
 @pytest.mark.parametrize("query", QUERIES)
 def test_any_query_of_several_files(files, query):
-    with headrace.open(files, persist=False) as dataset:
+    with headrace.open(files, index=False) as dataset:
         for size in SIZES:
             compare(dataset, query, size)
 
 
 @pytest.mark.parametrize("query", QUERIES)
 def test_any_query_of_bad_rows(with_bad_rows, query):
-    with headrace.open(with_bad_rows, persist=False, max_line=2000) as dataset:
+    with headrace.open(with_bad_rows, index=False, max_line=2000) as dataset:
         for options in OPTIONS:
             compare(dataset, query, 97, **options)
 
@@ -110,7 +110,7 @@ def test_any_query_of_bad_rows(with_bad_rows, query):
 def test_joins(files, with_bad_rows, query, tmp_path):
     users = write_users(tmp_path)
     for sources in (files, with_bad_rows, files[:1], users):
-        with headrace.open(sources, persist=False) as dataset:
+        with headrace.open(sources, index=False) as dataset:
             for options in ({}, {"on_error": "skip"}):
                 compare(dataset, query, 200, names={"users": users}, **options)
 
@@ -130,11 +130,11 @@ def test_joins_with_a_large_side(tmp_path, with_bad_rows, query):
         ([few, *with_bad_rows, few], many),
         ([*with_bad_rows, many], [few, *with_bad_rows]),
     ):
-        with headrace.open(sources, persist=False, max_line=2000) as dataset:
+        with headrace.open(sources, index=False, max_line=2000) as dataset:
             for options in (
                 {},
                 {"on_error": "skip"},
-                {"on_error": "collect", "nulls": True},
+                {"on_error": "collect", "nulls": "emit"},
                 {"limit": 2},
             ):
                 names = {"rows": rows, "users": users}
@@ -156,7 +156,7 @@ def test_bad_rows_go_to_a_file_as_they_are(with_bad_rows, tmp_path, query):
         "spark": {**BY_TASKS, "partition_bytes": 77},
     }.items():
         path = tmp_path / engine
-        with headrace.open(with_bad_rows, persist=False, max_line=2000) as dataset:
+        with headrace.open(with_bad_rows, index=False, max_line=2000) as dataset:
             outcome(
                 dataset,
                 query,
@@ -180,7 +180,7 @@ def test_how_far_a_query_is_is_known_before_there_are_answers(tmp_path):
         yield from in_process(query, tasks, tell)
 
     by_tasks = {"engine": "spark", "_run_tasks": telling, "partition_bytes": 100}
-    with headrace.open(path, persist=False) as dataset:
+    with headrace.open(path, index=False) as dataset:
         asked = dataset.query("$.rows().sum(id)", **by_tasks)
         assert asked.to_list() == [1000]
         assert told == [0, 5000, 10000, 10000]
@@ -196,7 +196,7 @@ def test_the_first_rows_are_enough_for_a_limit(tmp_path):
         yield from in_process(query, tasks, tell)
 
     by_tasks = {"_run_tasks": counting}
-    with headrace.open(path, persist=False) as dataset:
+    with headrace.open(path, index=False) as dataset:
         compare(dataset, "$.id", 100, by_tasks, limit=25)
         assert jobs == [1, 2]
         jobs.clear()
@@ -221,7 +221,7 @@ def test_damaged_blocks_end_the_answers_in_the_same_place(tmp_path, damage):
         beside.unlink()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", HeadraceWarning)
-        with headrace.open(path, persist=False) as dataset:
+        with headrace.open(path, index=False) as dataset:
             compare(dataset, "$.id", 300)
 
 
@@ -229,7 +229,7 @@ def test_a_file_that_changes_is_named_as_it_was_given(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     path = Path("a.jsonl")
     path.write_bytes(b"1\n2\n3\n")
-    dataset = headrace.open("a.jsonl", persist=False)
+    dataset = headrace.open("a.jsonl", index=False)
     path.write_bytes(b"1\n")
     with pytest.raises(SourceChangedError, match=r"^a\.jsonl: the file became shorter"):
         dataset.query("$", **BY_TASKS).to_list()
@@ -256,7 +256,7 @@ def test_a_pipe_is_refused():
 
 
 def test_too_much_memory_is_said_alike(files):
-    with headrace.open(files, persist=False) as dataset:
+    with headrace.open(files, index=False) as dataset:
         for query in ("$.rows().sort(id).reverse()", "$.rows().unique().last(9)"):
             local = outcome(dataset, query, memory=300)
             divided = outcome(
@@ -270,7 +270,7 @@ def test_too_much_memory_is_said_alike(files):
 def test_what_is_joined_by_a_shuffle_needs_no_memory_here(tmp_path, kind):
     path = tmp_path / "a.jsonl"
     path.write_bytes(ROWS * 10)
-    with headrace.open(path, persist=False) as dataset:
+    with headrace.open(path, index=False) as dataset:
         query = f"$.{kind}(@rows.map({{id, y: k}}), on: id == id).map(y)"
         asked = {"names": {"rows": path}}
         expected = outcome(dataset, query, **asked)
@@ -289,7 +289,7 @@ def test_what_is_joined_by_a_shuffle_needs_no_memory_here(tmp_path, kind):
     ],
 )
 def test_what_is_shuffled_needs_no_memory_here(files, query):
-    with headrace.open(files, persist=False) as dataset:
+    with headrace.open(files, index=False) as dataset:
         expected = outcome(dataset, query)
         for size in SIZES:
             where = {**BY_TASKS, "partition_bytes": size, "memory": 300}
@@ -346,7 +346,7 @@ def test_what_tasks_give(tmp_path, noted, query, options, given):
     path = tmp_path / "a.jsonl"
     path.write_bytes(ROWS * 10)
     by_tasks, jobs = noted
-    with headrace.open(path, persist=False) as dataset:
+    with headrace.open(path, index=False) as dataset:
         outcome(dataset, query, **by_tasks, **options)
     assert [output for output, _ in groupby(jobs)] == given
 
@@ -379,7 +379,7 @@ def test_what_tasks_give_for_a_join_with_a_large_side(tmp_path, noted, query, gi
     few.write_bytes(ROWS)
     many.write_bytes(ROWS * 20)
     by_tasks, jobs = noted
-    with headrace.open(few, persist=False) as dataset:
+    with headrace.open(few, index=False) as dataset:
         outcome(dataset, query, names={"rows": many}, **by_tasks, partition_bytes=90)
     assert jobs == given
 
@@ -529,6 +529,6 @@ def test_explain_says_how_and_why_joins_are_done(tmp_path, query, users, indexed
     path.write_bytes(ROWS)
     headrace.KeyIndex.build(path, "id")
     asked = {"names": {"users": path}, "size_hints": {"users": users}}
-    with headrace.open(path, persist=False) as dataset:
+    with headrace.open(path, index=False) as dataset:
         result = dataset.query(query, engine="spark", index=indexed, **asked)
         assert result.explain().endswith(f"joins\n└─ @users by {told}")

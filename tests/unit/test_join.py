@@ -47,8 +47,8 @@ def test_a_key_with_more_rows_than_are_held_is_read_when_it_is_needed(
     keys = [3, "hub", 4, "hub", "nobody", "last"]
     left = written(tmp_path / "l.jsonl", [{"k": key} for key in keys])
     headrace.KeyIndex.build(right, "k", index_version=version)
-    by_index = headrace.join(left, right, "k", index=True, **form)
-    in_memory = headrace.join(left, right, "k", index=False, **form)
+    by_index = headrace.open(left).join(right, "k", index=True, **form)
+    in_memory = headrace.open(left).join(right, "k", index=False, **form)
     assert by_index.plan.strategy == "index"
     pieces = list(by_index.lines())
     assert b"".join(pieces) == b"".join(in_memory.lines())
@@ -65,8 +65,8 @@ def test_more_rows_than_are_held_together(tmp_path, version):
     )
     left = written(tmp_path / "l.jsonl", [{"k": n % 310} for n in range(400)])
     headrace.KeyIndex.build(right, "k", index_version=version)
-    by_index = headrace.join(left, right, "k", index=True)
-    in_memory = headrace.join(left, right, "k", index=False)
+    by_index = headrace.open(left).join(right, "k", index=True)
+    in_memory = headrace.open(left).join(right, "k", index=False)
     assert b"".join(by_index.lines()) == b"".join(in_memory.lines())
     # Rows that are near each other are read together.
     assert by_index.stats.reads < 2000
@@ -77,8 +77,8 @@ def test_long_rows_are_not_all_held(tmp_path):
     right = written(tmp_path / "r.jsonl", rows)
     left = written(tmp_path / "l.jsonl", [{"k": n % 20} for n in range(40)])
     headrace.KeyIndex.build(right, "k")
-    by_index = headrace.join(left, right, "k", index=True)
-    in_memory = headrace.join(left, right, "k", index=False)
+    by_index = headrace.open(left).join(right, "k", index=True)
+    in_memory = headrace.open(left).join(right, "k", index=False)
     for one, other in zip(by_index, in_memory, strict=True):
         assert one == other
     assert by_index.stats.counts.lines == 80
@@ -90,10 +90,10 @@ def test_long_rows_are_not_all_held(tmp_path):
 def test_a_right_side_in_blocks_has_an_index_too(sides, form):
     left, right = sides
     data = right.read_bytes()
-    in_memory = b"".join(headrace.join(left, right, "k", index=False).lines())
+    in_memory = b"".join(headrace.open(left).join(right, "k", index=False).lines())
     right.write_bytes(FORMS[form](data))
     headrace.KeyIndex.build(right, "k")
-    joined = headrace.join(left, right, "k", index=True)
+    joined = headrace.open(left).join(right, "k", index=True)
     assert joined.plan.strategy == "index"
     assert b"".join(joined.lines()) == in_memory
 
@@ -101,11 +101,11 @@ def test_a_right_side_in_blocks_has_an_index_too(sides, form):
 def test_what_cannot_be_entered_is_held(sides):
     left, right = sides
     right.write_bytes(gzip.compress(right.read_bytes()))
-    with pytest.warns(HeadraceWarning, match="entered anywhere"):
-        joined = headrace.join(left, right, "k", index=True)
+    with pytest.warns(HeadraceWarning, match="only one seekable file"):
+        joined = headrace.open(left).join(right, "k", index=True)
     assert joined.count() == 50
-    with pytest.raises(KeyIndexError, match="entered anywhere"):
-        headrace.join(left, right, "k", index=True, fallback="error")
+    with pytest.raises(KeyIndexError, match="only one seekable file"):
+        headrace.open(left).join(right, "k", index=True, require_index=True)
 
 
 def test_the_right_side_may_be_several_files(sides, tmp_path):
@@ -119,7 +119,7 @@ def test_an_index_with_other_limits_is_not_used(sides):
     left, right = sides
     headrace.KeyIndex.build(right, "k")
     short = headrace.open(left, max_line=100)
-    with pytest.warns(HeadraceWarning, match="longer or deeper"):
+    with pytest.warns(HeadraceWarning, match="rows over max_line"):
         joined = short.join(right, "k", index=True)
     assert joined.plan.strategy == "hash"
     longer = headrace.open(left, max_line="1GiB").join(right, "k", index=True)
@@ -135,14 +135,14 @@ def test_an_index_that_is_found_damaged_on_the_way_is_given_up(tmp_path):
     # A block in the middle: others are met before it.
     content[len(content) // 3] ^= 1
     index.write_bytes(content)
-    joined = headrace.join(left, right, "k", index=True)
+    joined = headrace.open(left).join(right, "k", index=True)
     with pytest.warns(HeadraceWarning, match="checksum"):
         found = joined.to_list()
     assert found == rows
     counts = joined.stats.counts
     assert (counts.rows, counts.emitted, counts.hits) == (20_000, 20_000, 20_000)
     assert joined.stats.mode == joined.plan.strategy == "hash"
-    strict = headrace.join(left, right, "k", index=True, fallback="error")
+    strict = headrace.open(left).join(right, "k", index=True, require_index=True)
     with pytest.raises(KeyIndexError, match="checksum"):
         strict.count()
 
@@ -150,17 +150,17 @@ def test_an_index_that_is_found_damaged_on_the_way_is_given_up(tmp_path):
 def test_memory_has_a_limit(sides):
     left, right = sides
     with pytest.raises(JoinTooLargeError, match="index build") as caught:
-        headrace.join(left, right, "k", memory="10KiB").count()
+        headrace.open(left).join(right, "k", memory="10KiB").count()
     assert caught.value.limit == 10 << 10
     headrace.KeyIndex.build(right, "k")
-    joined = headrace.join(left, right, "k", memory="10KiB")
+    joined = headrace.open(left).join(right, "k", memory="10KiB")
     assert joined.plan.reason == "the right side does not fit into memory"
     assert joined.count() == 50
 
 
 def test_a_join_can_be_written_and_read_again(sides, tmp_path):
     left, right = sides
-    joined = headrace.join(left, right, "k")
+    joined = headrace.open(left).join(right, "k")
     assert joined.write(tmp_path / "out.jsonl.zst") == 50
     assert headrace.open(tmp_path / "out.jsonl.zst")[:] == joined.to_list()
     assert joined.to_arrow().column_names == ["k", "l", "r"]
@@ -170,17 +170,19 @@ def test_bad_rows_go_where_they_are_sent(sides, tmp_path):
     left, right = sides
     left.write_bytes(b"oops\n" + left.read_bytes())
     told = []
-    joined = headrace.join(left, right, "k", on_error="collect", errors=told.append)
+    joined = headrace.open(left).join(
+        right, "k", on_error="collect", errors=told.append
+    )
     assert joined.count() == 50
     assert [(row.error.line, row.raw) for row in told] == [(1, b"oops")]
     assert joined.stats.bad == 1
     assert joined.stats.errors[0].line == 1
-    kept = headrace.join(
-        left, right, "k", on_error="collect", errors=tmp_path / "bad.jsonl"
+    kept = headrace.open(left).join(
+        right, "k", on_error="collect", errors=tmp_path / "bad.jsonl"
     )
     assert kept.count() == 50
     assert headrace.open(tmp_path / "bad.jsonl")[0]["line"] == 1
-    remembered = headrace.join(left, right, "k", on_error="collect")
+    remembered = headrace.open(left).join(right, "k", on_error="collect")
     assert remembered.count() == 50
     assert len(remembered.stats.errors) == 1
 
@@ -191,7 +193,7 @@ def test_bad_rows_go_where_they_are_sent(sides, tmp_path):
         ({}, "name the key"),
         ({"left_on": "k"}, "name the key"),
         ({"on": "k", "how": "outer"}, "how is one of"),
-        ({"on": "k", "fallback": "scan"}, "fallback is one of"),
+        ({"on": "k", "index": False, "require_index": True}, "index=False uses none"),
         ({"on": "k", "on_error": "stop"}, "on_error is one of"),
         ({"on": "k", "pick": "r"}, "pick is a list"),
         ({"on": "k", "errors": "bad.jsonl"}, "collect"),
@@ -200,5 +202,6 @@ def test_bad_rows_go_where_they_are_sent(sides, tmp_path):
     ],
 )
 def test_options_that_make_no_sense(sides, options, says):
+    left, right = sides
     with pytest.raises(UsageError, match=says):
-        headrace.join(*sides, **options)
+        headrace.open(left).join(right, **options)

@@ -98,12 +98,12 @@ class TestRows:
 
     def test_of_queries(self, log):
         rows = headrace.open(log)
-        assert rows.query("n", mode="row").to_list() == [row["n"] for row in ROWS]
-        assert rows.query("$.nth(4321).n", mode="stream").to_list() == [4321]
-        back = rows.query("n", mode="row", reverse=True, limit=2)
+        assert rows.query("n", stream=False).to_list() == [row["n"] for row in ROWS]
+        assert rows.query("$.nth(4321).n", stream=True).to_list() == [4321]
+        back = rows.query("n", stream=False, reverse=True, limit=2)
         assert back.to_list() == [4999, 4998]
         joined = rows.query(
-            "$.count() + @other.count()", names={"other": log}, mode="stream"
+            "$.count() + @other.count()", names={"other": log}, stream=True
         )
         assert joined.to_list() == [10000]
 
@@ -162,7 +162,7 @@ class TestWhatIsNotCommitted:
         while not done.is_set() or seen < 3000:
             rows = headrace.open(log)
             count = len(rows)
-            assert rows.query("n", mode="row").to_list() == list(range(count))
+            assert rows.query("n", stream=False).to_list() == list(range(count))
             assert count >= seen
             assert count == 0 or rows[count - 1] == {"n": count - 1}
             assert rows.stats().lines == count

@@ -114,7 +114,7 @@ class TestCounts:
         for path in log.glob("*.jsonl"):
             headrace.KeyIndex.build(path, "n")
         rows = headrace.open(log, since=25_000, until=35_000)
-        asked = rows.query("n == 2600", output="match")
+        asked = rows.query("n == 2600", matches=True)
         assert asked.to_list() == ROWS[2600:2601]
         assert (asked.stats.rows, asked.stats.outside) == (5000, 4000)
         assert "only lines with certain times are meant" in asked.explain()
@@ -131,7 +131,7 @@ class TestCounts:
     def test_of_named_sources(self, log):
         few = headrace.open(log, until=100)
         asked = headrace.open(log, since=49_900).query(
-            "$.count() + @few.count()", names={"few": few}, mode="stream"
+            "$.count() + @few.count()", names={"few": few}, stream=True
         )
         assert asked.to_list() == [20]
         ((name, counts),) = asked.stats.named

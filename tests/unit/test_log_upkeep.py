@@ -655,7 +655,7 @@ class TestIndexesOfSegments:
         headrace.Log(indexed).seal()
         assert list(headrace.open(indexed)) == rows
         assert list(headrace.open(f"{indexed}/*")) == rows
-        found = headrace.open(indexed).query("n == 1", output="match")
+        found = headrace.open(indexed).query("n == 1", matches=True)
         assert found.to_list() == [value(1)]
         assert headrace.Log(indexed).recover().actions == []
         assert faults(indexed) == []

@@ -23,9 +23,9 @@ def keys_of(*values, **options):
 def test_keys_are_in_the_order_of_a_query(tmp_path):
     path = tmp_path / "values.jsonl"
     path.write_bytes(b"\n".join(VALUES))
-    with headrace.open(path, persist=False) as dataset:
+    with headrace.open(path, index=False) as dataset:
         expected = b"".join(
-            dataset.query("$.rows().sort()", nulls=True).lines()
+            dataset.query("$.rows().sort()", nulls="emit").lines()
         ).splitlines()
     keys = keys_of(*VALUES)
     by_key = sorted(range(len(VALUES)), key=keys.__getitem__)

@@ -39,7 +39,7 @@ USES = {
     "stats": lambda set_: headrace.open(set_).stats(),
     "query": lambda set_: list(headrace.open(set_).query("id")),
     "stream": lambda set_: list(headrace.open(set_).query("$.rows().sum(id)")),
-    "read_shards": lambda set_: list(headrace.read_shards(set_)),
+    "read_shards": lambda set_: list(headrace.ShardSet(set_).records()),
     "lines": lambda set_: list(shard_lines(headrace.ShardSet(set_))),
 }
 
@@ -58,7 +58,7 @@ def test_the_other_blocks_of_a_damaged_plain_part_are_read(flipped):
     ds = headrace.open(set_)
     assert (ds[0]["id"], ds[-1]["id"], len(ds)) == (0, ROWS - 1, ROWS)
     with pytest.warns(HeadraceWarning, match="rows are left out"):
-        found = [row["id"] for row in headrace.read_shards(set_, on_damage="skip")]
+        found = [row["id"] for row in headrace.ShardSet(set_).records(on_damage="skip")]
     assert found[0] == 0
     assert found[-1] == ROWS - 1
     assert ROWS - 2_000 < len(found) < ROWS

@@ -81,14 +81,14 @@ def test_only_rows_that_can_count_are_asked(people, query, rows):
 
 def test_matches_are_found(people):
     index(people, index_version=2)
-    assert asked_rows(people, "id == 7", output="match") == (1, 200)
-    assert asked_rows(people, "id == 7", output="match", limit=1) == (1, 8)
-    assert asked_rows(people, "id == 7", output="match", reverse=True, limit=1) == (
+    assert asked_rows(people, "id == 7", matches=True) == (1, 200)
+    assert asked_rows(people, "id == 7", matches=True, limit=1) == (1, 8)
+    assert asked_rows(people, "id == 7", matches=True, reverse=True, limit=1) == (
         1,
         193,
     )
     assert asked_rows(people, "id == 7") == (200, 200)
-    assert asked_rows(people, "$ if id == 7 else null", nulls=True) == (200, 200)
+    assert asked_rows(people, "$ if id == 7 else null", nulls="emit") == (200, 200)
 
 
 def test_of_several_indexes_the_one_with_the_fewest_rows_is_taken(people):
@@ -169,7 +169,7 @@ def test_indexes_can_be_switched_off(people):
     assert explained(people, query, index=False).endswith("all rows are read")
     framed = people.with_name("framed.jsonl")
     framed.write_bytes(b"".join(b"x:%s" % line for line in ROWS.splitlines(True)))
-    assert asked_rows(framed, "id == 7", output="match", frame=":") == (200, 200)
+    assert asked_rows(framed, "id == 7", matches=True, frame=":") == (200, 200)
 
 
 def test_a_file_that_is_not_that_of_the_index_is_scanned(people):

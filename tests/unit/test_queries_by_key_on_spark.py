@@ -63,7 +63,7 @@ def both(sent):
 
     def run(paths, query, size=None, run_tasks=sent, **options):
         spark = {"engine": "spark", "_run_tasks": run_tasks, "partition_bytes": size}
-        with headrace.open(paths, persist=False) as dataset:
+        with headrace.open(paths) as dataset:
             expected = outcome(dataset, query, **{**options, "index": False})
             tasks = outcome(dataset, query, **spark, **options)
         assert tasks == expected
@@ -73,7 +73,7 @@ def both(sent):
 
 
 def explained(paths, query=SEVEN, **options):
-    with headrace.open(paths, persist=False) as dataset:
+    with headrace.open(paths) as dataset:
         return dataset.query(query, engine="spark", **options).explain()
 
 
@@ -104,8 +104,8 @@ def test_few_rows_are_asked_without_tasks(both, sent, people, query):
 
 def test_matches_are_found_without_tasks(both, sent, people):
     index(people)
-    both(people, "id == 7", output="match")
-    both(people, "id in [7, 9]", output="match", limit=1)
+    both(people, "id == 7", matches=True)
+    both(people, "id in [7, 9]", matches=True, limit=1)
     assert sent == []
 
 
@@ -155,7 +155,7 @@ def test_tasks_do_not_read_other_blocks(sent, monkeypatch, shards):
         damage_others(source, [key for key in keys if key // 100 == number])
     query = f"$.rows().filter(id in {keys}).map(n)"
     by_tasks = {"engine": "spark", "_run_tasks": sent}
-    with headrace.open(shards.path, persist=False) as dataset:
+    with headrace.open(shards.path) as dataset:
         with pytest.raises(DamagedBlockError):
             dataset.query(query, **by_tasks, index=False).to_list()
         result = dataset.query(query, **by_tasks)
@@ -247,7 +247,7 @@ def test_a_file_that_is_gone_is_said_to_be_so_in_its_place(
     for path in (people, other):
         index(path)
     monkeypatch.setattr(FEW_ROWS, few)
-    with headrace.open([people, other, people], persist=False) as dataset:
+    with headrace.open([people, other, people], index=False) as dataset:
         other.unlink()
         answers = [
             outcome(dataset, SEVEN, index=index, **where)

@@ -32,7 +32,7 @@ def large(tmp_path):
     ],
 )
 def test_what_needs_few_rows_reads_one_buffer(large, query, answers):
-    with headrace.open(large, persist=False) as ds:
+    with headrace.open(large, index=False) as ds:
         assert ds.query(query).to_list() == answers
         assert ds.bytes_read() <= 64 << 10
 
@@ -48,7 +48,7 @@ def test_no_answer_is_wanted(tmp_path, query):
 
 
 def test_the_newest_rows_are_read_from_the_end(large):
-    with headrace.open(large, persist=False) as ds:
+    with headrace.open(large, index=False) as ds:
         assert ds.query("$.id", reverse=True, limit=3).to_list() == [
             99_999,
             99_998,
@@ -69,7 +69,7 @@ def test_the_newest_rows_are_read_from_the_end(large):
     ],
 )
 def test_the_last_rows_are_read_from_the_end_in_their_order(large, query, answers):
-    with headrace.open(large, persist=False) as ds:
+    with headrace.open(large, index=False) as ds:
         assert ds.query(query).to_list() == answers
         assert ds.bytes_read() <= 256 << 10
 
@@ -123,21 +123,21 @@ def test_a_bad_row_is_said_once_however_many_questions_there_are(tmp_path):
     path.write_bytes(b'{"x": 1}\nnonsense\n{"x": 0}\n')
     query = "{n: $.count(), s: $.sum(x), q: $.map(1 / x).count()}"
     with headrace.open(path) as ds:
-        result = ds.query(query, mode="stream", on_error="collect")
+        result = ds.query(query, stream=True, on_error="collect")
         assert result.to_list() == [{"n": 2, "s": 1, "q": 1}]
         assert [(error.line, error.offset) for error in result.report.errors] == [
             (2, 9),
             (3, 18),
         ]
         with pytest.raises(HeadraceError, match="line 2"):
-            ds.query(query, mode="stream").to_list()
+            ds.query(query, stream=True).to_list()
 
 
 def test_questions_in_both_directions(large):
     query = "[$.rows().first().id, $.rows().reverse().first().id]"
     with headrace.open(large) as ds:
         assert ds.query(query).to_list() == [[0, 99_999]]
-        assert ds.query("[$.first().id, $.last().id]", mode="stream").to_list() == [
+        assert ds.query("[$.first().id, $.last().id]", stream=True).to_list() == [
             [0, 99_999]
         ]
 
@@ -152,10 +152,10 @@ def test_a_pipe_of_methods_is_a_path(large):
     ("options", "said"),
     [
         ({"on_error": "ignore"}, "on_error is one of"),
-        ({"mode": "all"}, "mode is one of"),
+        ({"stream": "all"}, "stream is one of"),
         ({"null_payload": "x"}, "null_payload is one of"),
-        ({"output": "rows"}, "output is one of"),
-        ({"limit": -1}, "cannot be negative"),
+        ({"nulls": "keep"}, "nulls is one of"),
+        ({"limit": -1}, "must be 0 or a positive integer"),
     ],
 )
 def test_a_misspelt_option_is_refused(large, options, said):
@@ -177,9 +177,9 @@ def test_what_follows_each_is_about_each(tmp_path, query, answers):
     path = tmp_path / "a.jsonl"
     path.write_bytes(b'{"t": [3, 1, 1]}\n{"t": [2, 3]}\n{}\n')
     with headrace.open(path) as ds:
-        assert ds.query(query, mode="stream", nulls=True).to_list() == answers
+        assert ds.query(query, stream=True, nulls="emit").to_list() == answers
         behind = query.replace("$", "$.rows()", 1)
-        assert ds.query(behind, nulls=True).to_list() == answers
+        assert ds.query(behind, nulls="emit").to_list() == answers
 
 
 def test_counts_by_key_hold_keys_only(large):

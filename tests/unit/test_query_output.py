@@ -114,13 +114,13 @@ def test_a_name_that_chooses_nothing_is_refused(path, format, said):
     ],
 )
 def test_json_is_the_array_of_the_answers(ask, rows):
-    result = ask(rows, nulls=True)
+    result = ask(rows, nulls="emit")
     assert json.loads(text(result, "json")) == rows
     assert [json.loads(line) for line in text(result, "ndjson").splitlines()] == rows
 
 
 def test_json_of_one_value_is_an_array_too(ask):
-    assert text(ask(MANY, "$.count()", mode="stream"), "json") == "[\n3000\n]\n"
+    assert text(ask(MANY, "$.count()", stream=True), "json") == "[\n3000\n]\n"
 
 
 def test_what_passes_through_keeps_its_text(ask):
@@ -171,7 +171,7 @@ def test_csv_columns(ask, rows, query, written):
 
 
 def test_nulls_are_rows_of_csv_without_anything(ask):
-    result = ask([{"a": 1, "b": 2}, None, {"b": 3}], nulls=True)
+    result = ask([{"a": 1, "b": 2}, None, {"b": 3}], nulls="emit")
     assert text(result, "csv") == "a,b\r\n1,2\r\n,\r\n,3\r\n"
 
 
@@ -193,9 +193,9 @@ def test_a_late_column_is_never_dropped(ask):
         ("{a, b}", {}),
         ("{a, b} if true else null", {}),
         ("$.rows().map({a, b})", {}),
-        ("$.map({a, b}).filter(true).take(5000)", {"mode": "stream"}),
-        ("$.map(x => {a: x.a, b: x.b}).sort(a)", {"mode": "stream"}),
-        ("{a: $.map(a).sum(), b: $.count()}", {"mode": "stream"}),
+        ("$.map({a, b}).filter(true).take(5000)", {"stream": True}),
+        ("$.map(x => {a: x.a, b: x.b}).sort(a)", {"stream": True}),
+        ("{a: $.map(a).sum(), b: $.count()}", {"stream": True}),
     ],
 )
 def test_columns_that_the_query_names_are_known_from_the_start(ask, query, options):
@@ -349,7 +349,7 @@ def test_a_column_without_a_type_is_json(ask, column, texts, why):
 
 @pytest.mark.parametrize("rows", [[], [{}], [None], [1, None], MANY])
 def test_as_many_rows_as_answers(ask, rows):
-    result = ask(rows, nulls=True)
+    result = ask(rows, nulls="emit")
     assert parquet(result).num_rows == result.to_arrow().num_rows == len(rows)
 
 

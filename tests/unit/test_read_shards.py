@@ -32,10 +32,10 @@ def out(tmp_path, request):
 
 
 def test_records_come_in_order(out):
-    assert list(headrace.read_shards(out)) == RECORDS
-    assert list(headrace.read_shards(out, required=["i", "k"])) == RECORDS
-    assert list(headrace.read_shards(out / "rows", name=None)) == RECORDS
-    assert next(headrace.read_shards(out, name="rows")) == RECORDS[0]
+    assert list(headrace.ShardSet(out).records()) == RECORDS
+    assert list(headrace.ShardSet(out).records(required=["i", "k"])) == RECORDS
+    assert list(headrace.ShardSet(out / "rows", None).records()) == RECORDS
+    assert next(headrace.ShardSet(out, "rows").records()) == RECORDS[0]
 
 
 @pytest.mark.parametrize(
@@ -52,7 +52,7 @@ def test_strict_reading_names_part_line_and_byte(tmp_path, bad, reason):
         writer.write_many([good, good, good, good])
         writer.write_lines(b" \r\n")
         writer.write_many([bad, good])
-    records = headrace.read_shards(tmp_path, required=("k", "a"))
+    records = headrace.ShardSet(tmp_path).records(required=("k", "a"))
     assert [next(records) for _ in range(4)] == [good] * 4
     with pytest.raises(InvalidRecordError, match=reason) as raised:
         next(records)
@@ -61,14 +61,14 @@ def test_strict_reading_names_part_line_and_byte(tmp_path, bad, reason):
     assert (error.line, error.offset) == (3, 17)
     assert str(pickle.loads(pickle.dumps(error))) == str(error)
     assert "validation='trusted'" in str(error)
-    assert len(list(headrace.read_shards(tmp_path, validation="trusted"))) == 6
+    assert len(list(headrace.ShardSet(tmp_path).records(validation="trusted"))) == 6
 
 
 def test_what_is_not_json_is_named(tmp_path):
     with headrace.ShardWriter(tmp_path, validate=False) as writer:
         writer.write_lines(b'{"a": 1}\n{oops\n')
     for validation in ("strict", "trusted"):
-        records = headrace.read_shards(tmp_path, validation=validation)
+        records = headrace.ShardSet(tmp_path).records(validation=validation)
         assert next(records) == {"a": 1}
         with pytest.raises(BadRowError, match="line 2, byte 10"):
             next(records)
@@ -83,7 +83,7 @@ def test_rows_are_counted(out):
     )
     wrong = dataclasses.replace(metadata, parts=(moved, after, *rest))
     (out / "rows.meta-00000001.json").write_bytes(encode(wrong))
-    records = headrace.read_shards(out)
+    records = headrace.ShardSet(out).records()
     with pytest.raises(BadSetError, match="it has 300 rows, but the metadata says 301"):
         list(records)
 
@@ -108,11 +108,11 @@ def test_damage_is_an_error_or_left_out(tmp_path, codec, damaged):
         lost.update(rows)
     rot(tmp_path / part.path, content)
     with pytest.raises(DamagedSourceError, match="part-00000000"):
-        list(headrace.read_shards(tmp_path))
+        list(headrace.ShardSet(tmp_path).records())
     with pytest.warns(
         HeadraceWarning, match="part-00000000.*rows are left out"
     ) as told:
-        found = list(headrace.read_shards(tmp_path, on_damage="skip"))
+        found = list(headrace.ShardSet(tmp_path).records(on_damage="skip"))
     assert len(told) == len(damaged)
     assert 10 < len(lost) < 200
     assert found == [each for each in records if each["i"] not in lost]
@@ -129,7 +129,7 @@ def test_without_a_table_the_rest_of_a_damaged_part_is_left_out(out):
     content[:10] = (out / part.path).read_bytes()[:10]
     (out / part.path).write_bytes(content)
     with pytest.warns(HeadraceWarning, match="part-00000001"):
-        records = list(headrace.read_shards(out, on_damage="skip"))
+        records = list(headrace.ShardSet(out).records(on_damage="skip"))
     assert records[:300] == RECORDS[:300]
     assert records[-400:] == RECORDS[-400:]
     assert len(records) < 1000
@@ -152,4 +152,4 @@ def blocks_of(sidecar):
 )
 def test_options_that_make_no_sense(out, options):
     with pytest.raises(UsageError):
-        headrace.read_shards(out, **options)
+        headrace.ShardSet(out).records(**options)

@@ -81,7 +81,7 @@ def test_what_is_written_is_that_of_a_file_system(tmp_path, url, bucket, codec, 
         replace(part, path="") for part in here.parts
     ]
     assert rows(url) == rows(f"{url}/") == rows(tmp_path / "here")
-    assert list(headrace.read_shards(url)) == rows(url)
+    assert list(headrace.ShardSet(url).records()) == rows(url)
     assert is_sound(url)
     assert stored(bucket) == named(url)
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-import headrace
+from headrace.compat import replace_file
 from headrace.errors import SourceNotFoundError, UnwritableError, UsageError
 
 
@@ -25,23 +25,23 @@ def names(directory):
 
 
 def test_the_new_content_and_no_backup(files, tmp_path):
-    headrace.replace_file(*files)
+    replace_file(*files)
     assert files[1].read_text() == "B"
     assert names(tmp_path) == ["final"]
 
 
 def test_a_backup_has_the_old_content(files, tmp_path):
     new, final = files
-    headrace.replace_file(new, final, keep_backup=True)
+    replace_file(new, final, keep_backup=True)
     assert (final.read_text(), (tmp_path / "final.bak").read_text()) == ("B", "A")
     assert names(tmp_path) == ["final", "final.bak"]
 
 
 def test_a_backup_of_ours_is_replaced(files, tmp_path):
     new, final = files
-    headrace.replace_file(new, final, keep_backup=True)
+    replace_file(new, final, keep_backup=True)
     new.write_text("C")
-    headrace.replace_file(new, final, keep_backup=True)
+    replace_file(new, final, keep_backup=True)
     assert (final.read_text(), (tmp_path / "final.bak").read_text()) == ("C", "B")
     assert names(tmp_path) == ["final", "final.bak"]
 
@@ -50,16 +50,16 @@ def test_a_backup_of_somebody_else_stays(files, tmp_path):
     backup = tmp_path / "final.bak"
     backup.write_text("theirs")
     with pytest.raises(UsageError, match=r"final\.bak: exists"):
-        headrace.replace_file(*files, keep_backup=True)
+        replace_file(*files, keep_backup=True)
     assert [path.read_text() for path in (*files, backup)] == ["B", "A", "theirs"]
-    headrace.replace_file(*files)
+    replace_file(*files)
     assert (files[1].read_text(), backup.read_text()) == ("B", "theirs")
 
 
 def test_a_first_file_has_no_backup(files, tmp_path):
     new, final = files
     final.unlink()
-    headrace.replace_file(new, final, keep_backup=True)
+    replace_file(new, final, keep_backup=True)
     assert names(tmp_path) == ["final"]
 
 
@@ -67,7 +67,7 @@ def test_a_missing_file_is_an_error_even_if_the_other_is_fresh(files, tmp_path):
     new, final = files
     new.unlink()
     with pytest.raises(SourceNotFoundError, match="new"):
-        headrace.replace_file(new, final)
+        replace_file(new, final)
     assert final.read_text() == "A"
 
 
@@ -85,7 +85,7 @@ def test_a_file_of_another_file_system_is_copied(
         return real(self, target)
 
     monkeypatch.setattr(Path, "replace", replace)
-    headrace.replace_file(new, final, keep_backup=keep_backup)
+    replace_file(new, final, keep_backup=keep_backup)
     assert final.read_text() == "B"
     assert final.stat().st_mode & 0o777 == 0o640
     assert names(tmp_path) == ["final", "final.bak"][: 1 + keep_backup]
@@ -100,7 +100,7 @@ def test_from_a_real_other_file_system(tmp_path):
     other = Path("/dev/shm") / f"headrace-{os.getpid()}"
     other.write_text("B")
     try:
-        headrace.replace_file(other, tmp_path / "final")
+        replace_file(other, tmp_path / "final")
         assert names(tmp_path) == ["final"]
         assert not other.exists()
     finally:
@@ -112,7 +112,7 @@ def test_without_links_a_backup_is_a_copy(files, tmp_path, monkeypatch):
         raise OSError(errno.EPERM, os.strerror(errno.EPERM))
 
     monkeypatch.setattr(os, "link", link)
-    headrace.replace_file(*files, keep_backup=True)
+    replace_file(*files, keep_backup=True)
     assert (files[1].read_text(), (tmp_path / "final.bak").read_text()) == ("B", "A")
     assert names(tmp_path) == ["final", "final.bak"]
 
@@ -123,7 +123,7 @@ def test_a_failure_leaves_everything(files, tmp_path, monkeypatch):
 
     monkeypatch.setattr(Path, "replace", replace)
     with pytest.raises(OSError, match="final"):
-        headrace.replace_file(*files)
+        replace_file(*files)
     assert [path.read_text() for path in files] == ["B", "A"]
     assert names(tmp_path) == ["final", "new"]
 
@@ -131,12 +131,12 @@ def test_a_failure_leaves_everything(files, tmp_path, monkeypatch):
 def test_what_cannot_be_moved_is_refused(files, tmp_path):
     new, final = files
     with pytest.raises(UsageError, match="is the file it is to replace"):
-        headrace.replace_file(final, final)
+        replace_file(final, final)
     (tmp_path / "link").symlink_to(new)
     with pytest.raises(UsageError, match="not a regular file"):
-        headrace.replace_file(tmp_path / "link", final)
+        replace_file(tmp_path / "link", final)
     with pytest.raises(UsageError, match="is a directory"):
-        headrace.replace_file(new, tmp_path)
+        replace_file(new, tmp_path)
     assert [path.read_text() for path in files] == ["B", "A"]
 
 
@@ -144,7 +144,7 @@ def test_two_names_of_one_file_become_one(files, tmp_path):
     new, final = files
     final.unlink()
     os.link(new, final)
-    headrace.replace_file(new, final)
+    replace_file(new, final)
     assert names(tmp_path) == ["final"]
     assert final.read_text() == "B"
 
@@ -153,7 +153,7 @@ def test_behind_a_link_the_file_is_replaced(files, tmp_path):
     new, final = files
     link = tmp_path / "link"
     link.symlink_to(final)
-    headrace.replace_file(new, link)
+    replace_file(new, link)
     assert link.is_symlink()
     assert final.read_text() == "B"
 
@@ -179,7 +179,7 @@ def test_there_is_a_file_at_every_moment(files, tmp_path, monkeypatch):
         (shutil, "copymode"),
     ):
         monkeypatch.setattr(owner, name, watched(getattr(owner, name)))
-    headrace.replace_file(new, final, keep_backup=True)
+    replace_file(new, final, keep_backup=True)
     assert len(seen) >= 6
     assert seen == sorted(seen)
 
@@ -194,5 +194,5 @@ def test_a_full_disk_is_an_error_of_ours(tmp_path, monkeypatch):
 
     monkeypatch.setattr(os, "fsync", full)
     with pytest.raises(UnwritableError, match=r"No space left.*final is whole"):
-        headrace.replace_file(new, final)
+        replace_file(new, final)
     assert final.read_bytes() == b"A"

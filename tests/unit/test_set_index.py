@@ -124,8 +124,8 @@ def nothing_is_small(monkeypatch):
 def test_a_join_goes_by_the_index(shards, tmp_path):
     left = tmp_path / "left.jsonl"
     left.write_text('{"id":7}\n{"id":"39"}\n{"id":4000}\n')
-    plain = headrace.join(left, shards.directory, "id", index=False)
-    by_index = headrace.join(left, shards.directory, "id", index=True)
+    plain = headrace.open(left).join(shards.directory, "id", index=False)
+    by_index = headrace.open(left).join(shards.directory, "id", index=True)
     assert by_index.plan.strategy == "index"
     assert by_index.plan.index == str(index_path(shards))
     assert list(by_index) == list(plain)
@@ -140,10 +140,10 @@ def test_a_join_of_a_set_that_has_grown(shards, tmp_path):
     with pytest.warns(
         HeadraceWarning, match="more parts now; the new rows are scanned"
     ):
-        by_index = headrace.join(left, shards.directory, "id", index=True)
+        by_index = headrace.open(left).join(shards.directory, "id", index=True)
     assert by_index.plan.strategy == "index"
     assert list(by_index) == list(
-        headrace.join(left, shards.directory, "id", index=False)
+        headrace.open(left).join(shards.directory, "id", index=False)
     )
 
 

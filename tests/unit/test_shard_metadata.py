@@ -306,7 +306,7 @@ def test_parts_are_what_the_metadata_says(out, change, reason):
     change(path)
     for use in (
         headrace.open,
-        headrace.read_shards,
+        lambda path: headrace.ShardSet(path).records(),
         lambda at: headrace.ShardSet(at).sources(),
     ):
         with pytest.raises(BadSetError, match=reason) as raised:
@@ -411,7 +411,7 @@ def test_every_access_works_on_a_set(out):
     )
     assert rows.tail(12) == list(range(23, 35))
     assert list(reversed(rows)) == list(range(34, -1, -1))
-    assert rows.query("$.sum()", mode="stream").to_list() == [sum(range(35))]
+    assert rows.query("$.sum()", stream=True).to_list() == [sum(range(35))]
     assert rows.stats().records == 35
 
 

@@ -312,8 +312,8 @@ def test_an_empty_set_is_a_set(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["rows.meta-00000001.json"]
     rows = headrace.open(tmp_path)
     assert (len(rows), list(rows), rows.tail(3), rows.head(3)) == (0, [], [], [])
-    assert rows.query("$.count()", mode="stream").to_list() == [0]
-    assert list(headrace.read_shards(tmp_path)) == []
+    assert rows.query("$.count()", stream=True).to_list() == [0]
+    assert list(headrace.ShardSet(tmp_path).records()) == []
     with pytest.raises(IndexError, match="no row 0"):
         rows[0]
 

@@ -44,7 +44,7 @@ def test_a_reader_of_the_old_generation_reads_on(tmp_path, codec):
     assert (ds[9], ds.tail(2), ds.stats().records) == (9, [8, 9], 10)
     old = tmp_path / "rows.meta-00000001.json"
     assert list(headrace.open(old)) == list(range(10))
-    assert list(headrace.read_shards(old, validation="trusted")) == list(range(10))
+    assert list(headrace.ShardSet(old).records(validation="trusted")) == list(range(10))
     assert list(headrace.open(tmp_path)) == list(range(2, 22))
 
 

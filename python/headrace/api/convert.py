@@ -20,7 +20,7 @@ from headrace.store.files.units import parse_size
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from headrace.api.results import Errors
+    from headrace.api.options import Errors
     from headrace.engines.query.options import OnError
     from headrace.store.files.source import Source, SourceSpec
 

@@ -14,6 +14,7 @@ from typing import (
     NamedTuple,
     TypeAlias,
     TypeVar,
+    Unpack,
     cast,
     overload,
 )
@@ -23,33 +24,39 @@ from headrace.errors import (
     LineTooLongError,
     RowOutOfRangeError,
     UnreadRowError,
-    UnusableTableError,
     UsageError,
 )
 from headrace.kernel.rows import reading
-from headrace.kernel.tally import Stats, Tally
-from headrace.kernel.values import DEEPEST
 from headrace.store.files.closing import Closing
-from headrace.store.files.source import expand, total_size
-from headrace.store.files.units import parse_size
+from headrace.store.files.source import expand
 from headrace.store.rows.provider import ProviderRows, RowProvider
 from headrace.store.rows.row_file import RowFile, RowOptions, row_file
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable
 
+    import pyarrow
+
+    from headrace.api.graph.graph import Graph
     from headrace.api.index.key import KeyIndex
     from headrace.api.join import JoinResult
-    from headrace.api.results import Errors, QueryResult
-    from headrace.engines.query.options import OnError as QueryOnError
-    from headrace.engines.query.run import Engine
-    from headrace.engines.spark.query.run import RunTasks
-    from headrace.errors import KeyIndexError
-    from headrace.kernel.key_index import Key
+    from headrace.api.options import (
+        EngineOptions,
+        Fields,
+        GraphOptions,
+        JoinOptions,
+        KeyIndexBuildOptions,
+        QueryOptions,
+        ShardOptions,
+    )
+    from headrace.api.results import QueryResult
+    from headrace.engines.index.kinds import Built
+    from headrace.kernel.key_index import Key, Written
     from headrace.kernel.rows import RowBatch
-    from headrace.physical.query_plan import QueryPlan
+    from headrace.kernel.tally import Stats
     from headrace.store.files.source import Source, SourceSpec
     from headrace.store.log.read.timed_rows import TimedRows
+    from headrace.store.shards.metadata import Metadata
     from headrace.store.shards.shard_set import ShardSet
 
     Progress: TypeAlias = Callable[[int, int | None], None]
@@ -59,10 +66,10 @@ T_co = TypeVar("T_co", covariant=True)
 OnError = Literal["abort", "skip"]
 
 _NEAR_END = 1000
-"""Rows this close to the end are reached from there, without an index."""
+"""Rows this close to the end are read from there, without an index."""
 
 _FAR_APART = 1000
-"""Rows farther apart than this are reached one by one."""
+"""Rows farther apart than this are read one by one."""
 
 _FARTHEST = (1 << 63) - 1
 """No file has a row beyond this."""
@@ -86,7 +93,7 @@ class Batch:
 
 
 class RowPlace(NamedTuple):
-    """Where a row stands; both numbers are bytes."""
+    """The place of a row: its file, first byte and length in bytes."""
 
     path: str
     offset: int
@@ -94,11 +101,11 @@ class RowPlace(NamedTuple):
 
 
 class Dataset(Closing, Sequence[T_co]):
-    """The rows of some sources, in order, as a lazy sequence.
+    """The rows of sources, in order, as a lazy sequence; `headrace.open` opens it.
 
-    Every line is a row; a blank one is None (``b""`` or white space in `raw`).
-    A data set can be pickled and used after a fork: the other process opens the
-    sources again, and only in the state they had here.
+    Every line is a row; a blank line is None (``b""`` or white space in `raw`). Threads may
+    share a data set. It can be pickled, and used after a fork: the other process opens the
+    sources again, and raises if they have changed.
     """
 
     def __init__(
@@ -110,8 +117,8 @@ class Dataset(Closing, Sequence[T_co]):
         raw: bool,
     ) -> None:
         self.sources = sources
-        self._options = options
-        self._max_depth = max_depth
+        self.row_options = options
+        self.max_depth = max_depth
         self._is_raw = raw
         self._files: tuple[Rows, ...] = ()
         self._named: list[Dataset[Any]] = []
@@ -122,23 +129,26 @@ class Dataset(Closing, Sequence[T_co]):
     def raw(self) -> Dataset[bytes]:
         """The same rows as bytes, without their line endings."""
         raw: Dataset[bytes] = Dataset(
-            self.sources, self._options, max_depth=self._max_depth, raw=True
+            self.sources, self.row_options, max_depth=self.max_depth, raw=True
         )
-        raw._files, raw._pid = self._open(), self._pid
+        raw._files, raw._pid = self.files(), self._pid
         return raw
 
-    def _open(self) -> tuple[Rows, ...]:
-        # A forked child must not use what threads of its parent were holding.
+    def files(self) -> tuple[Rows, ...]:
+        """Return the open sources; a forked process opens its own."""
+        # A forked process must not use files that threads of its parent were reading.
         if self._pid != os.getpid():
             self._pid = os.getpid()
             self._keyed = {}
-            self._files = tuple(_rows_of(each, self._options) for each in self.sources)
+            self._files = tuple(
+                _rows_of(each, self.row_options) for each in self.sources
+            )
         return self._files
 
     # A sequence
 
     def __len__(self) -> int:
-        return sum(file.total() for file in self._open())
+        return sum(file.total() for file in self.files())
 
     @overload
     def __getitem__(self, index: int) -> T_co: ...
@@ -156,13 +166,13 @@ class Dataset(Closing, Sequence[T_co]):
         elif row < 0:
             row += len(self)
         if 0 <= row <= _FARTHEST:
-            for file in self._open():
+            for file in self.files():
                 if found := file.read(row, 1):
                     return self._first(
                         Batch(file.source.location, found, numbered=True)
                     )
                 row -= file.total()
-        raise RowOutOfRangeError(self._name(), asked, len(self))
+        raise RowOutOfRangeError(self.name, asked, len(self))
 
     def _first(self, batch: Batch) -> T_co:
         return next(self._decoded(batch))
@@ -181,7 +191,7 @@ class Dataset(Closing, Sequence[T_co]):
         return list(self._stepped(wanted[::-1]))[::-1]
 
     def _stepped(self, wanted: range) -> Iterator[T_co]:
-        """Yield some rows in order; what lies between them is not decoded."""
+        """Yield the rows of a range; rows between them are not decoded."""
         if wanted.step == 1:
             yield from self.rows(wanted.start, wanted.stop)
         elif wanted.step > _FAR_APART:
@@ -197,19 +207,19 @@ class Dataset(Closing, Sequence[T_co]):
                 ahead = (ahead - len(batch.rows)) % wanted.step
 
     def __bool__(self) -> bool:
-        """Whether there is a row; no more than the first is read, of a pipe it is kept."""
+        """Whether there is a row; only the first is read, and that of a pipe is kept."""
         return any(
             bool(file.read(0, 1))
             if file.source.is_pipe
             else next(iter(file.batches(0, 1)), None) is not None
-            for file in self._open()
+            for file in self.files()
         )
 
     def __iter__(self) -> Iterator[T_co]:
         return self.rows()
 
     def __reversed__(self) -> Iterator[T_co]:
-        for file in reversed(self._open()):
+        for file in reversed(self.files()):
             for run in file.backwards():
                 yield from reversed(
                     list(
@@ -219,9 +229,11 @@ class Dataset(Closing, Sequence[T_co]):
 
     def __repr__(self) -> str:
         kind = ", raw" if self._is_raw else ""
-        return f"<headrace.Dataset {self._name()}{kind}>"
+        return f"<headrace.Dataset {self.name}{kind}>"
 
-    def _name(self) -> str:
+    @property
+    def name(self) -> str:
+        """The first source, and how many more there are."""
         if not self.sources:
             return "an empty set of shards"
         first = self.sources[0].location
@@ -234,9 +246,9 @@ class Dataset(Closing, Sequence[T_co]):
     # Ranges
 
     def rows(self, start: int = 0, stop: int | None = None) -> Iterator[T_co]:
-        """Yield rows `start` up to `stop`, holding only a few of them.
+        """Yield rows `start` up to `stop`, with a batch of them in memory.
 
-        Negative numbers count from the end, as those of a slice.
+        Negative numbers count from the end, as in a slice.
         """
         if start < 0 or (stop or 0) < 0:
             start, stop, _step = slice(start, stop).indices(len(self))
@@ -244,15 +256,15 @@ class Dataset(Closing, Sequence[T_co]):
             yield from self._decoded(batch)
 
     def place(self, row: int) -> RowPlace:
-        """Return where a row stands: its file, its first byte there, and its length.
+        """Return the place of a row: its file, its first byte there, and its length.
 
-        The line ending is not part of it. Of a compressed file, bytes are those after
+        The line ending does not count. In a compressed file, bytes are those after
         decompression.
         """
         wanted = operator.index(row)
         left = wanted + len(self) if wanted < 0 else wanted
         if 0 <= left <= _FARTHEST:
-            for file in self._open():
+            for file in self.files():
                 if found := file.read(left, 1):
                     (offset,), (content,) = found.offsets, found.contents()
                     if left == 0 and _begins_with_mark(file):
@@ -262,21 +274,22 @@ class Dataset(Closing, Sequence[T_co]):
                     )
                     return RowPlace(file.source.location, offset, length)
                 left -= file.total()
-        raise RowOutOfRangeError(self._name(), wanted, len(self))
+        raise RowOutOfRangeError(self.name, wanted, len(self))
 
-    def head(self, n: int = 10) -> list[T_co]:
-        """Return the first `n` rows."""
-        return list(self.rows(0, n))
+    def head(self, limit: int = 10) -> list[T_co]:
+        """Return the first rows."""
+        return list(self.rows(0, limit))
 
-    def tail(self, n: int = 10) -> list[T_co]:
-        """Return the last `n` rows; of files that can be entered only the end is read."""
-        return [row for batch in self.tail_batches(n) for row in self._decoded(batch)]
+    def tail(self, limit: int = 10) -> list[T_co]:
+        """Return the last rows; of plain files and files of blocks only the end is read."""
+        batches = self.tail_batches(limit)
+        return [row for batch in batches for row in self._decoded(batch)]
 
     def records(self, on_error: OnError = "abort") -> Iterator[Any]:
         """Yield the values of all rows that are not blank.
 
-        A line that is bad or too long raises, or is passed over with ``"skip"``;
-        `stats` counts such lines.
+        A line that is bad or too long raises, or is skipped with ``"skip"``; `stats` counts
+        such lines.
         """
         if on_error not in ("abort", "skip"):
             raise UsageError(f"on_error is 'abort' or 'skip', not {on_error!r}")
@@ -287,7 +300,7 @@ class Dataset(Closing, Sequence[T_co]):
             position: int | None = 0
             while position is not None:
                 values, refused = batch.rows.values(
-                    self._max_depth, start=position, skip_blank=True
+                    self.max_depth, start=position, skip_blank=True
                 )
                 yield from values
                 if refused is not None and on_error == "abort":
@@ -295,32 +308,32 @@ class Dataset(Closing, Sequence[T_co]):
                 position = None if refused is None else refused[0] + 1
 
     def batches(self, start: int = 0, stop: int | None = None) -> Iterator[Batch]:
-        """Yield rows `start` up to `stop` as they were read, some thousand at a time."""
+        """Yield rows `start` up to `stop` as they are read, some thousand at a time."""
         if start < 0 or (stop is not None and stop < 0):
             raise UsageError(f"rows {start} to {stop}: rows are counted from 0")
         start = min(start, _FARTHEST)
         stop = None if stop is None else min(stop, _FARTHEST)
-        files = self._open()
+        files = self.files()
         for file in files:
             row = start
             for rows in file.batches(start, stop):
                 yield Batch(file.source.location, rows, numbered=True)
                 row += len(rows)
-            # A range that began in this file has passed all of it; how many rows a
-            # file has is asked only if the range may begin behind it.
+            # A range that began in this file has read all of it; rows are counted only
+            # if the range may begin behind the file.
             if row == stop or file is files[-1]:
                 return
             total = row if row > start else file.total()
             start = max(start - total, 0)
             stop = None if stop is None else stop - total
 
-    def tail_batches(self, n: int) -> list[Batch]:
-        """Return the last `n` rows as they were read."""
-        if n < 0:
-            raise UsageError(f"tail {n}: how many rows cannot be negative")
+    def tail_batches(self, limit: int) -> list[Batch]:
+        """Return the last rows as they are read."""
+        if limit < 0:
+            raise UsageError(f"tail {limit}: must be 0 or a positive integer")
         found: list[Batch] = []
-        left = min(n, _FARTHEST)
-        for file in reversed(self._open()):
+        left = min(limit, _FARTHEST)
+        for file in reversed(self.files()):
             if left == 0:
                 break
             runs = file.tail(left)
@@ -332,248 +345,91 @@ class Dataset(Closing, Sequence[T_co]):
             left -= sum(map(len, runs))
         return found
 
-    # Questions
+    # Queries
 
-    def query(
-        self,
-        query: str,
-        *,
-        mode: Literal["row", "stream"] | None = None,
-        names: Mapping[str, SourceSpec | Dataset[Any]] | None = None,
-        size_hints: Mapping[str, int] | None = None,
-        args: Mapping[str, object] | None = None,
-        where: str | None = None,
-        allow_env: bool = False,
-        output: Literal["answer", "match"] = "answer",
-        nulls: bool = False,
-        on_error: QueryOnError = "abort",
-        limit: int | None = None,
-        max_depth: int | None = None,
-        memory: int | str = "1GiB",
-        reverse: bool = False,
-        distinct_by: str | None = None,
-        frame: str | None = None,
-        null_payload: Literal["skip", "keep", "error"] = "skip",
-        lanes: bool = True,
-        index: bool = True,
-        shape: Literal["lines", "array"] | None = None,
-        strict_types: bool = False,
-        errors: Errors | None = None,
-        engine: Literal["local", "spark"] = "local",
-        master: str | None = None,
-        partition_bytes: int | str | None = None,
-        _run_tasks: RunTasks | None = None,
-    ) -> QueryResult:
-        """Ask a question; nothing is read before its answers are.
+    def query(self, query: str, **options: Unpack[QueryOptions]) -> QueryResult:
+        """Return the answers to a query, computed when they are read.
 
-        Every row is asked by itself, ``$`` is the row. In the mode ``"stream"``, and
-        in a query that begins with ``$.rows()``, the question is about all rows.
-        With `names`, other sources can be asked too: ``@name`` is the array of their
-        rows, and ``$`` that of ours unless the mode is ``"row"``. Of two that are
-        joined the smaller is held in memory; `size_hints` are their numbers of rows,
-        by name, where the sizes of the files would say something wrong.
-        The value of ``$name`` in the query is that of `args`; an argument that is not used is
-        refused. With `where`, another query, only rows for which it is truthy are asked. With
-        `allow_env`, ``env("NAME")`` is a variable of the environment, null if it is not set.
-        Answers that are null are none unless `nulls`. The output ``"match"`` gives the
-        rows whose answer is truthy, as they are. With `strict_types`, a value of a kind
-        that an operation is not for is an error: a field of a number, ``upper`` of one.
-        Null stays null. With `reverse` the last row is first;
-        with `distinct_by`, a query too, only the first row of each key is asked. With
-        `frame`, lines are a key, this separator and JSON, which may be null. With
-        `errors`, rows that are passed over go there: to a file, or to a function.
-        An answer about all rows is a line for each element or one value, as the query says
-        (docs/language.md, "All rows"); with the `shape` ``"lines"`` an array is a line for each
-        element, with ``"array"`` it is one line.
-        Without `lanes`, fields that nobody reads are recorded too; the answers are the
-        same. So are they without `index`, with which a filter such as ``id == 7`` reads only
-        the rows that a key index of ``id`` leads to, where a file has one. They are the same
-        too with the engine ``"spark"``, whose tasks read `partition_bytes` of the files each
-        (64 MiB unless told), at `master` (``local[*,4]`` unless told: all cores of this
-        machine); see docs/spark.md. Tests pass `_run_tasks`, which runs tasks without Spark.
+        The query runs over each row, where ``$`` is the row. With ``stream=True``, and if it
+        begins with ``$.rows()``, it runs over all rows. With `names`, other sources are in
+        reach, too, and ``$`` is the array of these rows. An answer about all rows is one value,
+        or a line for each element, as the query says (docs/language.md, "All rows").
         """
-        from headrace.api.local_engine import refuse_for_local
-        from headrace.api.results import QueryResult
-        from headrace.engines.query.options import QueryOptions
-        from headrace.engines.query.scan import QueryInput
-        from headrace.kernel.programs import Frame
-        from headrace.language.bindings import bindings_of, refuse_unused
-        from headrace.physical.query_plan import RowPlan, StreamPlan, plan_query
+        from headrace.api.query import run
 
-        depth = self._max_depth if max_depth is None else max_depth
-        if not 1 <= depth <= DEEPEST:
-            raise UsageError(f"max_depth {depth}: it can be from 1 to {DEEPEST}")
-        if limit is not None and limit < 0:
-            raise UsageError(f"limit {limit}: how many answers cannot be negative")
-        _check_choices(
-            mode=(mode, (None, "row", "stream")),
-            output=(output, ("answer", "match")),
-            on_error=(on_error, ("abort", "skip", "collect")),
-            null_payload=(null_payload, ("skip", "keep", "error")),
-            engine=(engine, ("local", "spark")),
-            shape=(shape, (None, "lines", "array")),
-        )
-        stream = mode == "stream" or (mode is None and bool(names))
-        bindings = bindings_of(args or {}, os.environ if allow_env else None)
-        refuse_unused(bindings, tuple(filter(None, (query, where, distinct_by))))
-        plan = plan_query(
-            query,
-            stream=stream,
-            distinct_by=distinct_by,
-            where=where,
-            matches=output == "match",
-            bindings=bindings,
-            strict_types=strict_types,
-        )
-        main = plan.main
-        if output == "match" and not isinstance(main, RowPlan):
-            raise UsageError("matches are about each row, not about all rows")
-        _check_shape(shape, is_row=isinstance(main, RowPlan))
-        backwards = reverse != (isinstance(main, StreamPlan) and main.reverse)
-        if backwards and not all(file.capabilities.reverse for file in self._open()):
-            raise UsageError("a pipe has no end to begin from; save it to a file first")
-        if frame == "":
-            raise UsageError("a separator cannot be empty")
-        if errors is not None and on_error != "collect":
-            raise UsageError("errors are kept only with on_error='collect'")
-        options = QueryOptions(
-            output,
-            nulls,
-            on_error,
-            limit,
-            depth,
-            parse_size(memory),
-            reverse,
-            None if frame is None else Frame(frame, null_payload),
-            size_hints or {},
-            lanes,
-            index and not plan.places,
-            shape,
-        )
-        runs: Engine | None = None
-        if engine == "spark":
-            from headrace.api.spark import spark_engine
+        return run(self, query, options)
 
-            runs = spark_engine(
-                self.sources,
-                options,
-                self._options,
-                master,
-                partition_bytes,
-                _run_tasks,
-            )
-        else:
-            refuse_for_local(master=master, partition_bytes=partition_bytes)
-        named = self._opened_names(query, plan, names or {})
-        self._refuse_places(plan, engine)
-        if engine == "spark":
-            for files in (self._open(), *named.values()):
-                _refuse_times(
-                    files,
-                    "Spark's tasks read all lines of a log",
-                    "use engine='local' (--engine local)",
-                )
-        given = QueryInput(plan, options, self._open(), named)
-        return QueryResult(
-            given, stream=stream, where=where, errors=errors, engine=runs
-        )
-
-    def _refuse_places(
-        self, plan: QueryPlan, engine: Literal["local", "spark"]
-    ) -> None:
-        """Refuse to say where rows stand, where they have no numbers."""
-        if not plan.places:
-            return
-        names = "input_file, input_line and input_row"
-        if engine == "spark":
-            raise UsageError(
-                f"{names} need engine='local' (--engine local): Spark's tasks read parts of "
-                "files, whose rows have no numbers yet"
-            )
-        _refuse_times(self._open(), f"{names} count all lines", "leave out these")
+    def explain(self, query: str, **options: Unpack[QueryOptions]) -> str:
+        """Return what a query would do, one step on a line."""
+        return self.query(query, **options).explain()
 
     def join(
         self,
         right: SourceSpec | Dataset[Any],
-        on: str | Sequence[str] | None = None,
-        *,
-        left_on: str | Sequence[str] | None = None,
-        right_on: str | Sequence[str] | None = None,
-        how: Literal["inner", "left"] = "inner",
-        target: str | None = None,
-        pick: Sequence[str] | None = None,
-        prefix: str = "",
-        indicator: str | None = None,
-        index: bool | str | os.PathLike[str] | None = None,
-        fallback: Literal["hash", "error"] = "hash",
-        text_keys: bool = False,
-        memory: int | str = "1GiB",
-        on_error: QueryOnError = "abort",
-        errors: Errors | None = None,
-        strict: bool = False,
-        tell: Callable[[KeyIndexError], object] | None = None,
+        on: Fields | None = None,
+        **options: Unpack[JoinOptions],
     ) -> JoinResult:
-        """Add to each row the fields of those rows of `right` that have its key.
+        """Return each row with the fields of those rows of `right` that have its key.
 
-        The key is the field `on`, or several, or `left_on` here and `right_on` there. As in
-        a query, 1 equals ``1.0`` and not ``"1"``; with `text_keys` it does. Null, what is
-        missing and what is nested equal nothing. There is a row for each match, with the
-        fields of the right one, its key left out, laid over those of the left one; a row
-        without a match is left out, or with ``how="left"`` stays as it is. With `target`,
-        there is one row with the array of matches in that field. Of right rows only `pick`
-        is taken, their names get a `prefix`, and the field `indicator` is ``"both"`` or
-        ``"left_only"``. Rows come in the order of the left side.
+        The key is the field `on`, or several together. As in a query, 1 equals ``1.0`` and not
+        ``"1"``; null, a missing field and nested values equal nothing. There is a row for each
+        match: the fields of the right row, without its key, laid over those of the left row.
+        Rows come in the order of the left side.
 
-        Right rows are held in up to `memory`, or a key index leads to them: if there is
-        one and it saves time, always with ``index=True`` or the path of one, and never
-        with ``index=False``. Where it is wanted and cannot be used, they are held after
-        all, which `tell` is told of, unless the `fallback` is ``"error"``. A bad line of
-        either side ends the run; with ``on_error="skip"`` such lines are left out and
-        counted, and with ``"collect"`` left ones go to `errors`. With `strict`, an index
-        that cannot be used is an error, too.
+        Right rows are held in memory, or read through a key index where that is faster. The rows
+        are the same.
         """
-        from headrace.api.join import JoinResult, Side, Wanted, keys_of
-        from headrace.engines.local.join import JoinTerms
-        from headrace.kernel.join import Form
+        from headrace.api.join import joined
 
-        _check_choices(
-            how=(how, ("inner", "left")),
-            fallback=(fallback, ("hash", "error")),
-            on_error=(on_error, ("abort", "skip", "collect")),
-        )
-        if errors is not None and on_error != "collect":
-            raise UsageError("errors are kept only with on_error='collect'")
-        if isinstance(pick, str):
-            raise UsageError(f"pick is a list of fields, such as [{pick!r}]")
-        form = Form(
-            how == "inner",
-            target,
-            None if pick is None else tuple(pick),
-            prefix,
-            indicator,
-        )
-        if target is not None and target == indicator:
-            raise UsageError(f"target and indicator are both called {target!r}")
-        terms = JoinTerms(
-            *keys_of(on, left_on, right_on),
-            form,
-            typed=not text_keys,
-            memory=parse_size(memory),
-            max_line=self._options.max_line,
-            max_depth=self._max_depth,
-            on_error="abort" if strict else on_error,
-            strict=strict,
-        )
-        other = self._opened_other(right)
-        _refuse_shared_pipes([self._open(), other._open()])
-        return JoinResult(
-            Side(self._open(), self._name()),
-            Side(other._open(), other._name(), self._options.keeping.directory),
-            terms,
-            Wanted(index, fallback),
-            errors,
-            tell,
-        )
+        return joined(self, right, on, options)
+
+    def to_arrow(self) -> pyarrow.Table:
+        """Return all rows as an Arrow table, whose types fit all of them."""
+        return self.query("$").to_arrow()
+
+    def write_shards(
+        self, directory: str | os.PathLike[str], **options: Unpack[ShardOptions]
+    ) -> Metadata:
+        """Write all rows as a set of shards, and return its metadata; see `ShardWriter`."""
+        from headrace.api.shard_writer import write_all
+
+        return write_all(self, directory, options)
+
+    # Indexes
+
+    @overload
+    def index(self, value: Any, start: int = 0, stop: int | None = None, /) -> int: ...  # noqa: ANN401
+    @overload
+    def index(
+        self, *, on: Fields, **options: Unpack[KeyIndexBuildOptions]
+    ) -> list[Built[Written]]: ...
+    def index(
+        self,
+        *value: Any,
+        on: Fields | None = None,
+        **options: Unpack[KeyIndexBuildOptions],
+    ) -> int | list[Built[Written]]:
+        """Build the key index of each file, or of the whole set; see `KeyIndex.build`.
+
+        Without `on`, return the first row that equals a value, as any sequence does.
+        """
+        if on is None:
+            return super().index(*value)
+        from headrace.api.index.key_build import build_several
+        from headrace.store.index.target import set_of
+
+        options.setdefault("index_dir", self.row_options.keeping.directory)
+        shards = set_of(self.sources)
+        sources = [*self.sources] if shards is None else [shards]
+        self._keyed = {}
+        return list(build_several(sources, on, options))
+
+    def graph(self, **options: Unpack[GraphOptions]) -> Graph:
+        """Open the graph whose edges are the rows; see `GraphIndex.open`."""
+        from headrace.api.graph.graph import Graph
+
+        options.setdefault("index_dir", self.row_options.keeping.directory)
+        return Graph(self.sources, **options)
 
     def get(
         self, on: str | Sequence[str], value: Key, *, typed: bool = False
@@ -584,9 +440,10 @@ class Dataset(Closing, Sequence[T_co]):
         matches as in `KeyIndex.get`. Rows in which the field is missing, null or nested do not
         match; bad lines are skipped.
         """
+        from headrace.api.named_sources import refuse_times
         from headrace.kernel.key_index import request
 
-        _refuse_times(self._open(), "get looks through all lines", "use a query")
+        refuse_times(self.files(), "get looks through all lines", "use a query")
         found: list[T_co] = []
         for index in self._key_indexes(on):
             asked = request(value, index.key, typed=typed)
@@ -600,16 +457,16 @@ class Dataset(Closing, Sequence[T_co]):
         from headrace.api.index.key_build import fields_of
         from headrace.store.index.target import set_of
 
-        self._open()
+        self.files()
         fields = fields_of(on)
 
         def opened(source: Source | ShardSet) -> KeyIndex:
             return KeyIndex(
                 source,
                 fields,
-                index_dir=self._options.keeping.directory,
-                max_line=self._options.max_line,
-                max_depth=self._max_depth,
+                index_dir=self.row_options.keeping.directory,
+                max_line=self.row_options.max_line,
+                max_depth=self.max_depth,
                 report=warn_unless_missing,
             )
 
@@ -622,140 +479,47 @@ class Dataset(Closing, Sequence[T_co]):
                 self._keyed[fields] = [opened(source) for source in self.sources]
         return self._keyed[fields]
 
-    def explain(self, query: str, *, mode: Literal["row", "stream"] = "row") -> str:
-        """Return what a query would do, one step on a line."""
-        from headrace.physical.explain import explain
-
-        return explain(query, stream=mode == "stream")
-
-    def _opened_names(
-        self,
-        query: str,
-        plan: QueryPlan,
-        names: Mapping[str, SourceSpec | Dataset[Any]],
-    ) -> dict[str, tuple[Rows, ...]]:
-        from headrace.logical.encode.compiler import unknown_source
-
-        opened = {}
-        for name, offset in plan.names:
-            if name not in names:
-                raise unknown_source(query, name, offset, names)
-            opened[name] = self._opened_other(names[name])._open()
-        _refuse_shared_pipes([self._open(), *opened.values()])
-        return opened
-
-    def _opened_other(self, source: SourceSpec | Dataset[Any]) -> Dataset[Any]:
-        """Return another source as a data set that is closed with this one."""
+    def other(self, source: SourceSpec | Dataset[Any]) -> Dataset[Any]:
+        """Return another source as a data set, which is closed with this one."""
         if isinstance(source, Dataset):
             return source
         other: Dataset[Any] = Dataset(
-            tuple(expand(source, blocks=self._options.blocks)),
-            self._options,
-            max_depth=self._max_depth,
+            tuple(expand(source, blocks=self.row_options.blocks)),
+            self.row_options,
+            max_depth=self.max_depth,
             raw=False,
         )
         self._named.append(other)
         return other
 
-    # Everything
+    # Counts
 
     def count(
         self,
         progress: Progress = lambda _done, _total: None,
-        *,
-        engine: Literal["local", "spark"] = "local",
-        master: str | None = None,
-        partition_bytes: int | str | None = None,
+        **options: Unpack[EngineOptions],
     ) -> int:
-        """Count the rows. Unlike ``len``, it does not keep what comes out of a pipe.
+        """Count the rows. Unlike ``len``, it does not keep the rows of a pipe."""
+        from headrace.api.counts import count
 
-        With the engine ``"spark"``, tasks at `master` read `partition_bytes` of the files each;
-        row indexes that are kept are the same.
-        """
-        from headrace.api.local_engine import refuse_for_local
-
-        _check_choices(engine=(engine, ("local", "spark")))
-        if engine == "spark":
-            from headrace.api.spark import count_with_spark
-
-            return count_with_spark(self._open(), master, partition_bytes, progress)
-        refuse_for_local(master=master, partition_bytes=partition_bytes)
-        size = total_size(self.sources)
-        total = before = 0
-        for file in self._open():
-
-            def report(done: int, before: int = before) -> None:
-                progress(before + done, size)
-
-            total += file.total(report, use_up=True)
-            before += 0 if file.source.is_pipe else file.source.size
-        return total
+        return count(self, progress, options)
 
     def stats(
         self,
         threads: int | None = None,
         progress: Progress = lambda _done, _total: None,
-        *,
-        engine: Literal["local", "spark"] = "local",
-        master: str | None = None,
-        partition_bytes: int | str | None = None,
+        **options: Unpack[EngineOptions],
     ) -> Stats:
-        """Check every line, in parallel, and count them by kind.
+        """Check every line, in parallel, and count them by kind."""
+        from headrace.api.counts import stats
 
-        With the engine ``"spark"``, tasks at `master` read `partition_bytes` of the files each.
-        """
-        from headrace.api.local_engine import refuse_for_local
-
-        _check_choices(engine=(engine, ("local", "spark")))
-        if engine == "spark":
-            if threads is not None:
-                raise UsageError("threads is for engine='local' (--engine local)")
-            return self._stats_with_spark(master, partition_bytes, progress)
-        refuse_for_local(master=master, partition_bytes=partition_bytes)
-        if any(source.is_pipe or source.times for source in self.sources):
-            return self._stats_in_order()
-        from headrace.engines.local import tally
-
-        size = total_size(self.sources)
-        return tally.tally(
-            self.sources,
-            max_line=self._options.max_line,
-            max_depth=self._max_depth,
-            threads=threads,
-            decoding=self._options.decoding,
-            progress=lambda done: progress(done, size),
-        )
-
-    def _stats_with_spark(
-        self, master: str | None, partition_bytes: int | str | None, progress: Progress
-    ) -> Stats:
-        from headrace.api.spark import stats_with_spark
-        from headrace.engines.rows.tally import Tallying
-
-        decoding = self._options.decoding._replace(threads=1)
-        how = Tallying(self._options.max_line, self._max_depth, decoding)
-        try:
-            return stats_with_spark(
-                self._open(), how, master, partition_bytes, progress
-            )
-        except UnusableTableError:
-            # In doubt, scan: who reads the file here finds out what is wrong, and says so.
-            return self.stats(progress=progress)
-
-    def _stats_in_order(self) -> Stats:
-        total = Stats()
-        for file in self._open():
-            counted = Tally(file.source.location, self._max_depth)
-            for rows in file.batches():
-                counted.add(rows)
-            total += counted.stats
-        return total
+        return stats(self, threads, progress, options)
 
     # Decoding
 
     def _decoded(self, batch: Batch) -> Iterator[T_co]:
         if not self._is_raw:
-            values, refused = batch.rows.values(self._max_depth)
+            values, refused = batch.rows.values(self.max_depth)
             yield from cast("list[T_co]", values)
             if refused is not None:
                 error = self.refusal(batch, *refused)
@@ -771,22 +535,22 @@ class Dataset(Closing, Sequence[T_co]):
     def refusal(
         self, batch: Batch, position: int, offset: int, reason: str
     ) -> BadRowError | LineTooLongError:
-        """Return what is wrong with a row of a batch."""
+        """Return the error for a bad row of a batch."""
         line = batch.line(position)
         length = dict(batch.rows.too_long).get(position)
         if length is None:
             return BadRowError(batch.path, line, offset, reason)
-        limit = self._options.max_line
+        limit = self.row_options.max_line
         return LineTooLongError(batch.path, line, offset, length, limit)
 
-    # What is open
+    # Files
 
     def bytes_read(self) -> int:
-        """Return how many bytes of the sources were read so far."""
+        """Return how many bytes of the sources have been read."""
         return sum(file.bytes_read() for file in self._files)
 
     def close(self) -> None:
-        """End the work in the background and close the files; the next use opens them again."""
+        """End background work and close the files; the next use opens them again."""
         if self._pid == os.getpid():
             for file in self._files:
                 file.close()
@@ -804,7 +568,7 @@ class Dataset(Closing, Sequence[T_co]):
 
 
 def _begins_with_mark(file: Rows) -> bool:
-    """Whether the first row begins behind a byte order mark."""
+    """Whether a byte order mark precedes the first row."""
     if not isinstance(file, RowFile):
         return False
     data, _size = file.positions()
@@ -820,38 +584,3 @@ def _rows_of(source: Source, options: RowOptions) -> Rows:
 
         return TimedRows(source, options)
     return row_file(source, options)
-
-
-def _refuse_times(files: Iterable[Rows], reason: str, instead: str) -> None:
-    """Refuse what reads whole files, where only lines with certain times are meant."""
-    for rows in files:
-        if rows.source.times is not None:
-            raise UsageError(
-                f"{rows.source.location}: {reason}; leave out since and until, or {instead}"
-            )
-
-
-def _check_shape(shape: str | None, *, is_row: bool) -> None:
-    if shape is not None and is_row:
-        raise UsageError(
-            f"shape={shape!r} (--{shape}) is about the answer of all rows; the query is "
-            "about each row: write $.rows().map(...)"
-        )
-
-
-def _check_choices(**options: tuple[str | None, tuple[str | None, ...]]) -> None:
-    """Refuse a misspelt option: what it stands for would not happen."""
-    for name, (value, choices) in options.items():
-        if value not in choices:
-            known = ", ".join(repr(choice) for choice in choices)
-            raise UsageError(f"{name} is one of {known}, not {value!r}")
-
-
-def _refuse_shared_pipes(opened: Iterable[tuple[Rows, ...]]) -> None:
-    """Two readers of one pipe would each get a part of its rows."""
-    readers: dict[str | int, Rows] = {}
-    for rows in (rows for files in opened for rows in files if rows.source.is_pipe):
-        source = rows.source
-        pipe = source.location if source.origin is None else id(source.origin)
-        if readers.setdefault(pipe, rows) is not rows:
-            raise UsageError(f"{source.location}: a pipe can be read only once")

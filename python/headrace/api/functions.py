@@ -1,4 +1,4 @@
-"""The manual of the builtins, made from their table."""
+"""Builtins of the query language: their table, and the manual that is made from it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ ROWS = Builtin(
         ),
     ),
 )
-"""What begins a query about all rows; the compiler knows it, not the table of the core."""
+"""`$.rows()` begins a query about all rows; it is in the compiler, not in the core's table."""
 
 _INTRODUCTION = """\
 # Functions
@@ -40,13 +40,17 @@ it needs one, and its answer.
 """
 
 
-def all_functions() -> list[Builtin]:
-    """Return every builtin once, in the order of the table."""
+def functions() -> list[Builtin]:
+    """Return every builtin of the query language, in the order of the manual.
+
+    >>> [each.name for each in functions()][:3]
+    ['rows', 'filter', 'map']
+    """
     return [ROWS, *dict.fromkeys(builtins().values())]
 
 
 def explained(name: str) -> str | None:
-    """Return what a function of this name does, also with ``on:``; None if there is none.
+    """Return the manual entry of a name, also with ``on:``; None if there is no such builtin.
 
     >>> print((explained("rows") or "").splitlines()[0], explained("nope"))
     rows() None
@@ -78,7 +82,7 @@ def signature(builtin: Builtin) -> str:
 
 
 def described(builtin: Builtin) -> str:
-    """Return what a builtin does, with its examples, as text."""
+    """Return the manual entry of a builtin as text."""
     lines = [signature(builtin)]
     if builtin.aliases:
         lines.append(f"  also called {', '.join(builtin.aliases)}")
@@ -94,7 +98,7 @@ def manual() -> str:
     """Return docs/functions.md."""
     sections = [_INTRODUCTION]
     group = ""
-    for builtin in all_functions():
+    for builtin in functions():
         if builtin.group != group:
             group = builtin.group
             sections.append(f"## {group}\n")

@@ -1,22 +1,25 @@
-"""Joins: the rows of a data set, each with the rows of another that have its key."""
+"""Joins: each row of a data set with the rows of another that have its key."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, Literal
 
 from headrace.api.bad_rows import as_line
-from headrace.api.dataset import Dataset
+from headrace.api.choices import refuse_other
 from headrace.api.index.build import where_of
 from headrace.api.index.key import KeyIndex, warn_of_index
 from headrace.api.index.key_build import fields_of, no_row_has_key, warn_of_keyless
-from headrace.api.open import open
+from headrace.api.named_sources import refuse_shared_pipes
+from headrace.api.options import JoinOptions, refuse_unknown
 from headrace.api.results import Result
 from headrace.engines.local.join import JoinRun, JoinTerms
 from headrace.errors import KeyIndexError, UsageError
+from headrace.kernel.join import Form
 from headrace.physical.joins import Sides, choose, estimated_memory, is_small
 from headrace.store.files.atomic import destination, replacing
 from headrace.store.files.source import total_size
+from headrace.store.files.units import parse_size
 from headrace.store.index.key_names import SUFFIX
 from headrace.store.index.target import SetSubject, set_of
 
@@ -24,9 +27,9 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Callable, Iterator, Sequence
 
-    from headrace.api.results import Errors
+    from headrace.api.dataset import Dataset
+    from headrace.api.options import Errors, Fields
     from headrace.engines.local.key_lookup import LedBy
-    from headrace.engines.query.options import OnError
     from headrace.engines.query.scan import Rows
     from headrace.errors import HeadraceError
     from headrace.kernel.index_meta import Lines
@@ -36,44 +39,68 @@ if TYPE_CHECKING:
     from headrace.store.files.source import Source, SourceSpec
     from headrace.store.shards.shard_set import ShardSet
 
-    Fields: TypeAlias = str | Sequence[str]
-    Index: TypeAlias = bool | str | os.PathLike[str] | None
 
-
-class JoinOptions(TypedDict, total=False):
-    """The options of `Dataset.join`."""
-
-    left_on: Fields | None
-    right_on: Fields | None
-    how: Literal["inner", "left"]
-    target: str | None
-    pick: Sequence[str] | None
-    prefix: str
-    indicator: str | None
-    index: Index
-    fallback: Literal["hash", "error"]
-    text_keys: bool
-    memory: int | str
-    on_error: OnError
-    errors: Errors | None
-    strict: bool
-    tell: Callable[[KeyIndexError], object] | None
-
-
-def join(
-    left: SourceSpec | Dataset[Any],
+def joined(
+    dataset: Dataset[Any],
     right: SourceSpec | Dataset[Any],
-    on: Fields | None = None,
-    **options: Unpack[JoinOptions],
+    on: Fields | None,
+    options: JoinOptions,
 ) -> JoinResult:
-    """Join the rows of `left` with those of `right`; see `Dataset.join`."""
-    dataset = left if isinstance(left, Dataset) else open(left)
-    return dataset.join(right, on, **options)
+    """Return the join of a data set with another source."""
+    refuse_unknown(options, JoinOptions)
+    how, on_error = options.get("how", "inner"), options.get("on_error", "abort")
+    refuse_other("how", how, ("inner", "left"))
+    refuse_other("on_error", on_error, ("abort", "skip", "collect"))
+    errors, strict = options.get("errors"), options.get("strict", False)
+    if errors is not None and on_error != "collect":
+        raise UsageError("errors are kept only with on_error='collect'")
+    reading = dataset.row_options
+    terms = JoinTerms(
+        *keys_of(on, options.get("left_on"), options.get("right_on")),
+        _form(options, inner=how == "inner"),
+        typed=not options.get("text_keys", False),
+        memory=parse_size(options.get("memory", "1GiB")),
+        max_line=reading.max_line,
+        max_depth=dataset.max_depth,
+        on_error="abort" if strict else on_error,
+        strict=strict,
+    )
+    other = dataset.other(right)
+    refuse_shared_pipes([dataset.files(), other.files()])
+    index_dir = reading.keeping.directory
+    return JoinResult(
+        Side(dataset.files(), dataset.name),
+        Side(other.files(), other.name, index_dir),
+        terms,
+        _wanted(dataset, options),
+        errors,
+        options.get("report"),
+    )
+
+
+def _form(options: JoinOptions, *, inner: bool) -> Form:
+    target, pick = options.get("target"), options.get("pick")
+    indicator = options.get("indicator")
+    if isinstance(pick, str):
+        raise UsageError(f"pick is a list of fields, such as [{pick!r}]")
+    if target is not None and target == indicator:
+        raise UsageError(f"target and indicator are both called {target!r}")
+    picked = None if pick is None else tuple(pick)
+    return Form(inner, target, picked, options.get("prefix", ""), indicator)
+
+
+def _wanted(dataset: Dataset[Any], options: JoinOptions) -> Wanted:
+    index, required = options.get("index"), options.get("require_index", False)
+    if index is False and required:
+        raise UsageError("require_index needs an index, and index=False uses none")
+    if index is None and not dataset.row_options.keeping.enabled:
+        index = False
+    return Wanted(index or True if required else index, required)
 
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """The files of one side, and what they are called together."""
+    """The files of one side, and the name of all of them together."""
 
     files: Sequence[Rows]
     name: str
@@ -87,19 +114,19 @@ class Side:
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """Which index is wanted: `index` as in `Dataset.join`, and what if there is none."""
+    """Which index the caller wants; a `required` one that cannot be used is an error."""
 
-    index: Index = None
-    fallback: Literal["hash", "error"] = "hash"
+    index: bool | str | os.PathLike[str] | None = None
+    required: bool = False
 
     @property
     def demanded(self) -> bool:
-        """Whether an index is asked for."""
+        """Whether the index is used even if it is slower."""
         return self.index not in (None, False)
 
     @property
     def path(self) -> str | os.PathLike[str] | None:
-        """The file of the index, if it is named."""
+        """The file of the index, if the caller names it."""
         return None if isinstance(self.index, bool) else self.index
 
 
@@ -107,7 +134,7 @@ class Wanted:
 class JoinPlan:
     """How right rows are reached, and why.
 
-    `fresh`: the index is that of the file as it is now; None if none was looked for.
+    `fresh`: the index is that of the file as it is now; None if no index was opened.
     """
 
     strategy: Strategy
@@ -122,12 +149,12 @@ class JoinPlan:
 
 @dataclass(frozen=True, slots=True)
 class JoinStats:
-    """What a join did with left rows; rows = emitted + filtered + skipped + blank.
+    """Counts of left rows; rows = emitted + filtered + skipped + blank.
 
-    `bad` of the skipped ones are no rows; `errors` has the first of them. `right` are
-    the lines of the right side by kind, as far as they were scanned, and `right_bad` the
-    first bad ones. `reads` is how often the right side was read for rows that an index
-    has, `bytes_read` how much of it altogether.
+    `bad` of the skipped lines are no rows; `errors` has the first of them. `right` counts the
+    scanned lines of the right side by kind, and `right_bad` has the first bad ones. `reads` is
+    how often rows were read through the index, `bytes_read` how much of the right side was
+    read in all.
     """
 
     mode: Literal["hash", "indexed"]
@@ -144,7 +171,7 @@ class JoinStats:
 def keys_of(
     on: Fields | None, left_on: Fields | None, right_on: Fields | None
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the key of both sides, which is named once, or once for each.
+    """Return the key fields of both sides.
 
     >>> keys_of("id", None, None), keys_of(None, ["a", "b"], ["c", "d"])
     ((('id',), ('id',)), (('a', 'b'), ('c', 'd')))
@@ -180,12 +207,12 @@ def _may_have_index(source: Source) -> bool:
 
 
 class JoinResult(Result):
-    """The rows of a join, made while they are read.
+    """The rows of a join, computed when they are read, each time anew.
 
-    Each way of reading runs the join anew. `plan` says how it reaches right rows,
-    `stats` tells of the last run. Left rows that are left out go to `errors`: the path
-    of a file that is there when the run is over, or a function. `report_keyless` is called
-    after a run with the name and the key of a side that has rows, none of them with the key.
+    `plan` is how right rows are reached, `stats` the counts of the last run. Bad left rows go to
+    `errors`: a file that appears when the run is over, or a function. `report_keyless` is
+    called after a run with the name and the key of a side that has rows, but none with the
+    key.
     """
 
     def __init__(
@@ -195,12 +222,12 @@ class JoinResult(Result):
         terms: JoinTerms,
         wanted: Wanted,
         errors: Errors | None = None,
-        tell: Callable[[KeyIndexError], object] | None = None,
+        report: Callable[[KeyIndexError], object] | None = None,
     ) -> None:
         super().__init__()
         self._left, self.right = left, right
         self._terms, self._wanted, self._errors = terms, wanted, errors
-        self._tell = tell or warn_of_index
+        self._report = report or warn_of_index
         self.report_keyless: Callable[[str, str], object] = warn_of_keyless
         self._found: LedBy | None = None
         self.plan = self._planned()
@@ -237,9 +264,15 @@ class JoinResult(Result):
         if no_row_has_key(right):
             self.report_keyless(self.right.name, ",".join(self._terms.right))
 
+    def explain(self) -> str:
+        """Return how right rows are reached, and why."""
+        plan = self.plan
+        how = "are held in memory" if plan.strategy == "hash" else f"by {plan.index}"
+        return f"{plan.right}: rows {how}; {plan.reason}"
+
     @property
     def stats(self) -> JoinStats:
-        """What the last run did so far."""
+        """The counts of the last run so far."""
         run = self.run
         led_by = run.led_by
         lines = run.lines
@@ -263,13 +296,13 @@ class JoinResult(Result):
     # The index
 
     def _planned(self) -> JoinPlan:
-        """Look for an index, and choose."""
+        """Open an index if one may be used, and choose the strategy."""
         right = total_size(self.right.sources)
         fresh = None
         if self._wanted.demanded or (
             self._wanted.index is None and not is_small(right)
         ):
-            self._found, fresh = self._look(), False
+            self._found, fresh = self._led_by(), False
         found = self._found
         if found is not None:
             right, fresh = found.opened.size, not found.grown
@@ -295,12 +328,12 @@ class JoinResult(Result):
             choice.reason,
         )
 
-    def _look(self) -> LedBy | None:
-        """Return an index that gives the same rows as reading them all, if there is one."""
+    def _led_by(self) -> LedBy | None:
+        """Return an index that gives the same rows as a scan, if there is one."""
         try:
             return self._opened_index()
         except KeyIndexError as trouble:
-            if self._refuses(trouble):
+            if self._wanted.required:
                 raise
             self._say(trouble)
             return None
@@ -323,26 +356,26 @@ class JoinResult(Result):
         meta = found.stored.whole
         location, path = index.source.location, str(found.stored.path)
         if meta.max_line > terms.max_line or meta.max_depth > terms.max_depth:
-            reason = "it has rows that are longer or deeper than is wanted"
+            reason = "it has rows over max_line or max_depth"
             raise KeyIndexError(location, path, "limits", reason)
         if terms.on_error == "abort" and (meta.lines.bad or meta.lines.too_long):
-            # A scan of all lines finds the first of them, and ends there.
+            # A scan finds the first bad line, and ends there.
             return None
         for trouble in troubles:
-            if self._refuses(trouble):
+            if self._wanted.required:
                 raise trouble
             self._say(trouble)
         return found
 
     def _indexed(self) -> Source | ShardSet:
-        """Return what the index would be of: a file, or the set whose parts all files are."""
+        """Return the subject of the index: a file, or the set whose parts the files are."""
         sources = self.right.sources
         shards = set_of(sources)
         if shards is not None and (len(sources) > 1 or self._has_index(shards)):
             return shards
         if len(sources) == 1 and _may_have_index(sources[0]):
             return sources[0]
-        reason = "only one file that can be entered anywhere, or a set, has an index"
+        reason = "only one seekable file, or a set of shards, has an index"
         place = f"{self.right.name}{SUFFIX}"
         raise KeyIndexError(self.right.name, place, "missing", reason)
 
@@ -350,22 +383,13 @@ class JoinResult(Result):
         where = where_of(self._wanted.path, self.right.index_dir)
         return SetSubject(shards).find(self._terms.right, where) is not None
 
-    def _refuses(self, trouble: KeyIndexError) -> bool:
-        """Whether an index that cannot be used is an error."""
-        if trouble.kind == "missing":
-            demanded = self._wanted.demanded
-            return demanded and (self._wanted.fallback == "error" or self._terms.strict)
-        return self._terms.strict or (
-            self._wanted.demanded and self._wanted.fallback == "error"
-        )
-
     def _say(self, trouble: KeyIndexError) -> None:
         if trouble.kind != "missing" or self._wanted.demanded:
-            self._tell(trouble)
+            self._report(trouble)
 
     def _give_up(self, trouble: KeyIndexError) -> None:
-        """Say that an index turned out to be damaged, and do not use it again."""
-        if self._refuses(trouble):
+        """Replace a damaged index by rows in memory."""
+        if self._wanted.required:
             raise trouble
         self.plan = replace(self.plan, strategy="hash", reason=trouble.reason)
-        self._tell(trouble)
+        self._report(trouble)

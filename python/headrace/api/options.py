@@ -7,22 +7,28 @@ check the names of such a call: `refuse_unknown` does.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal, TypeAlias, TypedDict
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
+    from headrace.api.dataset import Dataset
     from headrace.api.graph.access import Strategy
+    from headrace.engines.query.options import BadRow, OnError
+    from headrace.engines.spark.query.run import RunTasks
     from headrace.errors import KeyIndexError
     from headrace.kernel.graph import Direction
     from headrace.kernel.key_index import Skipped
+    from headrace.store.files.source import SourceSpec
     from headrace.store.files.units import Moment
+    from headrace.store.shards.write.record_writer import OnError as OnBadRecord
 
     Path: TypeAlias = str | os.PathLike[str]
     Size: TypeAlias = int | str
     Fields: TypeAlias = str | Sequence[str]
     Engine: TypeAlias = Literal["local", "spark"]
+    Errors: TypeAlias = Path | Callable[[BadRow], object]
     Emit: TypeAlias = Literal["nodes", "edges", "tree"]
 
 
@@ -195,3 +201,154 @@ class ReplayOptions(TypedDict, total=False):
     """how many threads read ahead [default: 2]"""
     clock: Callable[[], float]
     """seconds of a clock that never goes back [default: `time.monotonic`]"""
+
+
+class OpenOptions(TypedDict, total=False):
+    """Options of `open`."""
+
+    max_line: Size
+    """longer lines are not read; each is an error where it is used [default: 64MiB]"""
+    max_depth: int
+    """deeper values are bad lines; up to 1000 [default: 256]"""
+    index: bool
+    """False: keep no row index, and use no key index in queries and joins [default: True]"""
+    index_dir: Path | None
+    """directory of row indexes and key indexes [default: that of the file]"""
+    max_ratio: int
+    """compressed data that decodes to more times its size is refused, from 256 MiB on
+    [default: 10000]"""
+    max_decoded: Size | None
+    """compressed data that decodes to more bytes is refused [default: no limit]"""
+    blocks: bool
+    """False: read compressed files in order even if they have blocks; the rows are the same
+    [default: True]"""
+    since: Moment | None
+    """only lines of logs with this time or a later one"""
+    until: Moment | None
+    """only lines of logs with an earlier time"""
+
+
+class QueryOptions(EngineOptions, total=False):
+    """Options of `Dataset.query`."""
+
+    stream: bool | None
+    """True: ``$`` is the array of all rows; False: each row [default: True with `names`]"""
+    names: Mapping[str, SourceSpec | Dataset[Any]] | None
+    """other sources by name; ``@name`` in the query is the array of their rows"""
+    size_hints: Mapping[str, int] | None
+    """numbers of rows of named sources, where the sizes of the files mislead"""
+    args: Mapping[str, object] | None
+    """values of ``$name`` in the query; each must be used"""
+    where: str | None
+    """another query: only rows for which it is truthy"""
+    allow_env: bool
+    """whether ``env("NAME")`` reads the environment [default: False]"""
+    matches: bool
+    """return the rows whose answer is truthy, as they are"""
+    nulls: Literal["drop", "emit"]
+    """what to do with an answer that is null [default: drop]"""
+    on_error: OnError
+    """what to do with a bad row: ``"abort"``, ``"skip"`` or ``"collect"`` [default: abort]"""
+    errors: Errors | None
+    """with ``"collect"``, a path or a function that bad rows go to one by one"""
+    limit: int | None
+    """return at most this many answers [default: all]"""
+    reverse: bool
+    """read from the last row to the first"""
+    distinct_by: str | None
+    """a query: only the first row of each key"""
+    frame: str | None
+    """lines are a key, this separator and JSON"""
+    null_payload: Literal["skip", "keep", "error"]
+    """what to do with a framed row whose JSON is null [default: skip]"""
+    shape: Literal["lines", "array"] | None
+    """an answer about all rows is a line for each element, or one array [default: as the query
+    says]"""
+    strict_types: bool
+    """a value of a kind that an operation is not for is an error; null stays null"""
+    max_depth: int | None
+    """deeper rows are bad [default: as of the data set]"""
+    memory: Size
+    """how much a query may hold [default: 1GiB]"""
+    lanes: bool
+    """False: record fields that the query does not read too; answers are the same
+    [default: True]"""
+    index: bool
+    """False: use no key index; answers are the same [default: as of the data set]"""
+    _run_tasks: RunTasks | None
+    """runs tasks in place of Spark; for tests"""
+
+
+class JoinOptions(TypedDict, total=False):
+    """Options of `Dataset.join`."""
+
+    left_on: Fields | None
+    """key field of left rows, where it has another name than on the right"""
+    right_on: Fields | None
+    """key field of right rows"""
+    how: Literal["inner", "left"]
+    """left rows without a match: ``"inner"`` leaves them out, ``"left"`` returns them as they
+    are [default: inner]"""
+    target: str | None
+    """one row for each left row, with the array of all matches in this field"""
+    pick: Sequence[str] | None
+    """fields of right rows to add [default: all but the key]"""
+    prefix: str
+    """text before the names of right fields"""
+    indicator: str | None
+    """add a field that is ``"both"`` or ``"left_only"``"""
+    index: bool | Path | None
+    """True, or the file of a key index: use it even if it is slower; False: use none
+    [default: where it is faster]"""
+    require_index: bool
+    """use a key index; one that is missing or cannot be used is an error"""
+    text_keys: bool
+    """keys are compared as text: 1 equals ``"1"``"""
+    memory: Size
+    """how much of the right side may be held [default: 1GiB]"""
+    on_error: OnError
+    """what to do with a bad row: ``"abort"``, ``"skip"`` or ``"collect"`` [default: abort]"""
+    errors: Errors | None
+    """with ``"collect"``, a path or a function that bad left rows go to one by one"""
+    strict: bool
+    """a bad row is an error, whatever `on_error` says"""
+    report: Callable[[KeyIndexError], object] | None
+    """called with an index that cannot be used [default: a `HeadraceWarning`]"""
+
+
+class ShardOptions(TypedDict, total=False):
+    """Options of `ShardWriter` and `Dataset.write_shards`."""
+
+    name: str
+    """name of the set; a directory can have several [default: rows]"""
+    codec: str
+    """``"zstd"``, ``"gzip"`` or ``"none"`` [default: zstd]"""
+    level: int | None
+    """level of the codec; the nearest one that it has"""
+    options: Mapping[str, int] | None
+    """options of the codec; unknown ones are ignored with a `HeadraceWarning`"""
+    block_bytes: Size
+    """rows that are compressed together; a row is read by decoding its block [default: 256KiB]"""
+    max_bytes: Size | None
+    """largest size of a file on disk; a record that is larger is a `JsonTooLargeError`"""
+    max_records: int | None
+    """most rows of a file"""
+    max_logical_bytes: Size | None
+    """largest size of a file before compression"""
+    partition_by: str | None
+    """path of a field such as ``"user.country"``; each value has a directory, as in Hive"""
+    validate: bool
+    """check that lines are JSON [default: True]"""
+    max_depth: int
+    """deeper values are bad records [default: 256]"""
+    on_error: OnBadRecord
+    """a bad record is an error (``"abort"``), is left out (``"skip"``), or goes to a function
+    [default: abort]"""
+    threads: int
+    """how many threads compress; changes no byte [default: 1]"""
+    run: Mapping[str, object] | None
+    """facts to store in the metadata"""
+    allow_empty: bool
+    """a set without rows may replace one with rows"""
+    grace: float
+    """seconds that replaced files stay for their readers [default: 600]"""

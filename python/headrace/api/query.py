@@ -1,254 +1,187 @@
-"""Queries as plain functions: from a source to a writer, a list or a callback.
-
-A source is a path, anything with ``read``, or a `RowProvider`. `run_` writes one line of JSON for
-each answer and returns how many, `collect_` returns the answers, `for_each_` calls
-back with them in order and returns how many. The endings say how the rows are gone
-through: each by itself, ``_stream`` all at once, ``_rev`` from the last one,
-``_multi`` those of several sources one after the other, ``_named`` those of several
-sources that the query has by name. ``_par`` promises the same bytes as without it
-from however many threads; so far it uses one. `query` is `open` and `Dataset.query`
-in one, and reads nothing before its answers are.
-"""
+"""Queries over data sets: options are checked, sources opened, and a plan is made."""
 
 from __future__ import annotations
 
 import os
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
+from headrace.api.choices import refuse_other
+from headrace.api.local_engine import refuse_for_local
+from headrace.api.named_sources import refuse_shared_pipes, refuse_times
 from headrace.api.open import open as open_dataset
+from headrace.api.options import QueryOptions, refuse_unknown
+from headrace.api.results import QueryResult
+from headrace.engines.query import options as engine
+from headrace.engines.query.scan import QueryInput
 from headrace.errors import UsageError
+from headrace.kernel.programs import Frame
+from headrace.kernel.values import DEEPEST
+from headrace.language.bindings import bindings_of, refuse_unused
+from headrace.logical.encode.compiler import unknown_source
+from headrace.physical.query_plan import RowPlan, StreamPlan, plan_query
+from headrace.store.files.units import parse_size
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-
     from headrace.api.dataset import Dataset
-    from headrace.api.results import Errors, QueryResult
-    from headrace.engines.query.options import OnError
-    from headrace.store.files.source import OneSource, SourceSpec
+    from headrace.engines.query.run import Engine
+    from headrace.engines.query.scan import Rows
+    from headrace.physical.query_plan import QueryPlan
+    from headrace.store.files.source import SourceSpec
 
-
-class Writable(Protocol):
-    """Anything that bytes can be written to."""
-
-    def write(self, data: bytes, /) -> object:
-        """Take bytes."""
-        ...
-
-
-class QueryKeywords(TypedDict, total=False):
-    """What `Dataset.query` can be told."""
-
-    mode: Literal["row", "stream"] | None
-    names: Mapping[str, SourceSpec | Dataset[Any]] | None
-    size_hints: Mapping[str, int] | None
-    args: Mapping[str, object] | None
-    where: str | None
-    allow_env: bool
-    output: Literal["answer", "match"]
-    nulls: bool
-    on_error: OnError
-    limit: int | None
-    max_depth: int | None
-    memory: int | str
-    reverse: bool
-    distinct_by: str | None
-    frame: str | None
-    null_payload: Literal["skip", "keep", "error"]
-    lanes: bool
-    index: bool
-    strict_types: bool
-    errors: Errors | None
+_CHOICES = {
+    "stream": (None, True, False),
+    "nulls": ("drop", "emit"),
+    "on_error": ("abort", "skip", "collect"),
+    "null_payload": ("skip", "keep", "error"),
+    "engine": ("local", "spark"),
+    "shape": (None, "lines", "array"),
+}
 
 
 def query(
-    query: str, source: SourceSpec, **options: Unpack[QueryKeywords]
+    query: str, source: SourceSpec, **options: Unpack[QueryOptions]
 ) -> QueryResult:
-    """Ask the rows of `source`, which is all that `open` takes."""
+    """Open a source, and return the answers to a query over its rows; see `Dataset.query`."""
     return open_dataset(source).query(query, **options)
 
 
-def run_ndjson(
-    source: OneSource, query: str, writer: Writable, **options: Unpack[QueryKeywords]
-) -> int:
-    """Ask each row; write the answers."""
-    return _run([source], query, writer, options)
+def run(dataset: Dataset[Any], query: str, options: QueryOptions) -> QueryResult:
+    """Return the answers to a query; nothing is read before they are."""
+    refuse_unknown(options, QueryOptions)
+    for name, choices in _CHOICES.items():
+        if name in options:
+            refuse_other(name, options.get(name), choices)
+    stream = options.get("stream")
+    if stream is None:
+        stream = bool(options.get("names"))
+    plan = _planned(query, options, stream=stream)
+    chosen = _chosen(dataset, plan, options)
+    main = plan.main
+    _refuse_shape(chosen.shape, is_row=isinstance(main, RowPlan))
+    backwards = chosen.reverse != (isinstance(main, StreamPlan) and main.reverse)
+    if backwards and not all(file.capabilities.reverse for file in dataset.files()):
+        raise UsageError("a pipe has no end to begin from; save it to a file first")
+    errors = options.get("errors")
+    if errors is not None and chosen.on_error != "collect":
+        raise UsageError("errors are kept only with on_error='collect'")
+    runs = _engine(dataset, chosen, options)
+    named = _opened_names(dataset, query, plan, options)
+    on_spark = options.get("engine", "local") == "spark"
+    _refuse_places(dataset, plan, on_spark=on_spark)
+    if on_spark:
+        for files in (dataset.files(), *named.values()):
+            refuse_times(
+                files,
+                "Spark's tasks read all lines of a log",
+                "use engine='local' (--engine local)",
+            )
+    given = QueryInput(plan, chosen, dataset.files(), named)
+    where = options.get("where")
+    return QueryResult(given, stream=stream, where=where, errors=errors, engine=runs)
 
 
-def collect_ndjson(
-    source: OneSource, query: str, **options: Unpack[QueryKeywords]
-) -> list[Any]:
-    """Ask each row; return the answers."""
-    return _collect([source], query, options)
+def _planned(query: str, options: QueryOptions, *, stream: bool) -> QueryPlan:
+    where, distinct_by = options.get("where"), options.get("distinct_by")
+    matches = options.get("matches", False)
+    environment = os.environ if options.get("allow_env", False) else None
+    bindings = bindings_of(options.get("args") or {}, environment)
+    refuse_unused(bindings, tuple(filter(None, (query, where, distinct_by))))
+    plan = plan_query(
+        query,
+        stream=stream,
+        distinct_by=distinct_by,
+        where=where,
+        matches=matches,
+        bindings=bindings,
+        strict_types=options.get("strict_types", False),
+    )
+    if matches and not isinstance(plan.main, RowPlan):
+        raise UsageError("matches are about each row, not about all rows")
+    return plan
 
 
-def for_each_ndjson(
-    source: OneSource,
-    query: str,
-    callback: Callable[[Any], object],
-    **options: Unpack[QueryKeywords],
-) -> int:
-    """Ask each row; call back with the answers."""
-    return _for_each([source], query, callback, options)
+def _chosen(
+    dataset: Dataset[Any], plan: QueryPlan, options: QueryOptions
+) -> engine.QueryOptions:
+    """Return the options of the engine, checked."""
+    depth = options.get("max_depth")
+    if depth is None:
+        depth = dataset.max_depth
+    if not 1 <= depth <= DEEPEST:
+        raise UsageError(f"max_depth {depth}: must be from 1 to {DEEPEST}")
+    limit, frame = options.get("limit"), options.get("frame")
+    if limit is not None and limit < 0:
+        raise UsageError(f"limit {limit}: must be 0 or a positive integer")
+    if frame == "":
+        raise UsageError("a separator cannot be empty")
+    null_payload = options.get("null_payload", "skip")
+    index = options.get("index", dataset.row_options.keeping.enabled)
+    return engine.QueryOptions(
+        "match" if options.get("matches", False) else "answer",
+        options.get("nulls", "drop") == "emit",
+        options.get("on_error", "abort"),
+        limit,
+        depth,
+        parse_size(options.get("memory", "1GiB")),
+        options.get("reverse", False),
+        None if frame is None else Frame(frame, null_payload),
+        options.get("size_hints") or {},
+        options.get("lanes", True),
+        index and not plan.places,
+        options.get("shape"),
+    )
 
 
-def run_ndjson_stream(
-    source: OneSource, query: str, writer: Writable, **options: Unpack[QueryKeywords]
-) -> int:
-    """Ask all rows at once, ``$`` is the array of them; write the answers."""
-    return _run([source], query, writer, {**options, "mode": "stream"})
+def _engine(
+    dataset: Dataset[Any], chosen: engine.QueryOptions, options: QueryOptions
+) -> Engine | None:
+    """Return the engine that runs the query, None for that of this process."""
+    master = options.get("master")
+    partition_bytes = options.get("partition_bytes")
+    if options.get("engine", "local") == "local":
+        refuse_for_local(master=master, partition_bytes=partition_bytes)
+        return None
+    from headrace.api.spark import spark_engine
+
+    return spark_engine(
+        dataset.sources,
+        chosen,
+        dataset.row_options,
+        master,
+        partition_bytes,
+        options.get("_run_tasks"),
+    )
 
 
-def collect_ndjson_stream(
-    source: OneSource, query: str, **options: Unpack[QueryKeywords]
-) -> list[Any]:
-    """Ask all rows at once; return the answers: one value, or the elements of a stream."""
-    return _collect([source], query, {**options, "mode": "stream"})
+def _opened_names(
+    dataset: Dataset[Any], query: str, plan: QueryPlan, options: QueryOptions
+) -> dict[str, tuple[Rows, ...]]:
+    names = options.get("names") or {}
+    opened = {}
+    for name, offset in plan.names:
+        if name not in names:
+            raise unknown_source(query, name, offset, names)
+        opened[name] = dataset.other(names[name]).files()
+    refuse_shared_pipes([dataset.files(), *opened.values()])
+    return opened
 
 
-def run_ndjson_rev(
-    path: str | os.PathLike[str],
-    query: str,
-    writer: Writable,
-    **options: Unpack[QueryKeywords],
-) -> int:
-    """Ask each row of a file, the last one first; write the answers."""
-    return _run([_file(path)], query, writer, {**options, "reverse": True})
+def _refuse_places(dataset: Dataset[Any], plan: QueryPlan, *, on_spark: bool) -> None:
+    """Raise for the place of a row where rows have no numbers."""
+    if not plan.places:
+        return
+    names = "input_file, input_line and input_row"
+    if on_spark:
+        raise UsageError(
+            f"{names} need engine='local' (--engine local): Spark's tasks read parts of "
+            "files, whose rows have no numbers yet"
+        )
+    refuse_times(dataset.files(), f"{names} count all lines", "leave out these")
 
 
-def collect_ndjson_rev(
-    path: str | os.PathLike[str], query: str, **options: Unpack[QueryKeywords]
-) -> list[Any]:
-    """Ask each row of a file, the last one first; return the answers."""
-    return _collect([_file(path)], query, {**options, "reverse": True})
-
-
-def for_each_ndjson_rev(
-    path: str | os.PathLike[str],
-    query: str,
-    callback: Callable[[Any], object],
-    **options: Unpack[QueryKeywords],
-) -> int:
-    """Ask each row of a file, the last one first; call back with the answers."""
-    return _for_each([_file(path)], query, callback, {**options, "reverse": True})
-
-
-def run_ndjson_par(
-    source: OneSource, query: str, writer: Writable, **options: Unpack[QueryKeywords]
-) -> int:
-    """Ask each row; write the answers, in order."""
-    return _run([source], query, writer, options)
-
-
-def run_ndjson_multi(
-    sources: Sequence[OneSource],
-    query: str,
-    writer: Writable,
-    **options: Unpack[QueryKeywords],
-) -> int:
-    """Ask each row of several sources, one after the other; write the answers."""
-    return _run(sources, query, writer, options)
-
-
-def collect_ndjson_multi(
-    sources: Sequence[OneSource], query: str, **options: Unpack[QueryKeywords]
-) -> list[Any]:
-    """Ask each row of several sources; return the answers."""
-    return _collect(sources, query, options)
-
-
-def for_each_ndjson_multi(
-    sources: Sequence[OneSource],
-    query: str,
-    callback: Callable[[Any], object],
-    **options: Unpack[QueryKeywords],
-) -> int:
-    """Ask each row of several sources; call back with the answers."""
-    return _for_each(sources, query, callback, options)
-
-
-def run_ndjson_named(
-    sources: Sequence[tuple[str, OneSource]],
-    query: str,
-    writer: Writable,
-    **options: Unpack[QueryKeywords],
-) -> int:
-    """Ask sources that have names, ``@name`` is the array of rows; write the answers.
-
-    ``$`` is the array of the rows of the source called ``main``, or of the first one.
-    """
-    with _asked_named(sources, query, options) as result:
-        return _written(result, writer)
-
-
-def collect_ndjson_named(
-    sources: Sequence[tuple[str, OneSource]],
-    query: str,
-    **options: Unpack[QueryKeywords],
-) -> list[Any]:
-    """Ask sources that have names; return the answers."""
-    with _asked_named(sources, query, options) as result:
-        return result.to_list()
-
-
-def _run(
-    sources: Sequence[OneSource], query: str, writer: Writable, options: QueryKeywords
-) -> int:
-    with _asked(sources, query, options) as result:
-        return _written(result, writer)
-
-
-def _written(result: QueryResult, writer: Writable) -> int:
-    count = 0
-    for lines in result.lines():
-        writer.write(lines)
-        count += lines.count(b"\n")
-    return count
-
-
-def _collect(
-    sources: Sequence[OneSource], query: str, options: QueryKeywords
-) -> list[Any]:
-    with _asked(sources, query, options) as result:
-        return result.to_list()
-
-
-def _for_each(
-    sources: Sequence[OneSource],
-    query: str,
-    callback: Callable[[Any], object],
-    options: QueryKeywords,
-) -> int:
-    count = 0
-    with _asked(sources, query, options) as result:
-        for answer in result:
-            callback(answer)
-            count += 1
-    return count
-
-
-@contextmanager
-def _asked(
-    sources: Sequence[OneSource], query: str, options: QueryKeywords
-) -> Iterator[QueryResult]:
-    with open_dataset(sources) as dataset:
-        yield dataset.query(query, **options)
-
-
-@contextmanager
-def _asked_named(
-    sources: Sequence[tuple[str, OneSource]], query: str, options: QueryKeywords
-) -> Iterator[QueryResult]:
-    if not sources:
-        raise UsageError("give at least one source: the first one is $")
-    names = dict(sources)
-    main = "main" if "main" in names else sources[0][0]
-    with open_dataset(names[main]) as dataset:
-        asked: QueryKeywords = {**options, "names": {**names, main: dataset}}
-        yield dataset.query(query, **asked)
-
-
-def _file(path: object) -> str:
-    if isinstance(path, (str, os.PathLike)):
-        return os.fspath(path)
-    raise UsageError("a reader has no end to begin from; give the path of a file")
+def _refuse_shape(shape: str | None, *, is_row: bool) -> None:
+    if shape is not None and is_row:
+        raise UsageError(
+            f"shape={shape!r} (--{shape}) is about the answer of all rows; the query is "
+            "about each row: write $.rows().map(...)"
+        )

@@ -1,10 +1,11 @@
-"""Asking: the query language over one document, or over the rows of a data set."""
+"""Results of queries and joins: iterated, written to files, or made into tables."""
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol
 
 from headrace.api.bad_rows import as_line
 from headrace.api.formats.layout import Layout
@@ -38,35 +39,40 @@ from headrace.store.files.atomic import destination, replacing, write_atomically
 from headrace.store.shards.write.line_writer import LineWriter
 
 if TYPE_CHECKING:
-    import os
     from collections.abc import Callable, Iterator
 
-    from headrace.engines.query.options import BadRow
-    from headrace.engines.query.run import Engine
-    from headrace.engines.query.scan import QueryInput
-    from headrace.kernel.programs import Counts
-    from headrace.logical.demand import Fields
-
-    Errors: TypeAlias = str | os.PathLike[str] | Callable[[BadRow], object]
     import pandas
     import polars
     import pyarrow
 
     from headrace.api.formats.registry import FormatName
+    from headrace.api.options import Errors
+    from headrace.engines.query.run import Engine
+    from headrace.engines.query.scan import QueryInput
+    from headrace.kernel.programs import Counts
+    from headrace.logical.demand import Fields
+
+
+class Writable(Protocol):
+    """An open file, or anything else that bytes can be written to."""
+
+    def write(self, data: bytes, /) -> object:
+        """Write bytes."""
+        ...
 
 
 class Result:
-    """Rows, each time computed anew; `notes`: what their form does not show as they are."""
+    """Answers, computed anew each time; `notes` are the values that the last output changed."""
 
     def __init__(self) -> None:
         self.notes: list[str] = []
 
     def lines(self) -> Iterator[bytes]:
-        """Yield the rows as lines of JSON, many at a time."""
+        """Yield the answers as lines of JSON, many at a time."""
         raise NotImplementedError
 
     def pieces(self) -> Iterator[bytes]:
-        """Yield the bytes of `lines`; where a line is long, a piece is a part of it."""
+        """Yield the bytes of `lines`; a piece may be a part of a long line."""
         return self.lines()
 
     def _layout(self) -> Layout:
@@ -93,13 +99,18 @@ class Result:
     # Files
 
     def write(
-        self, path: str | os.PathLike[str], format: FormatName | None = None
+        self,
+        path: str | os.PathLike[str] | Writable,
+        format: FormatName | None = None,
     ) -> int:
         """Write the answers to a file, which appears when it is whole; return how many.
 
-        The end of its name says the format, unless told, and the compression. Lines of
-        JSON are compressed in blocks, so that the file can be entered anywhere.
+        The format is that of the end of its name, before that of a compression [default of
+        an open file: ndjson]. Lines of JSON are compressed in blocks, so that a reader can
+        begin anywhere.
         """
+        if not isinstance(path, str | os.PathLike):
+            return self._written_to(path, named(format or "ndjson").name)
         chosen, codec = target(path, format)
         in_blocks = codec != "none" and codec in block_codecs()
         whole = chosen.name != "ndjson" or in_blocks
@@ -122,12 +133,25 @@ class Result:
         write_atomically(destination(path), content)
         return count
 
+    def _written_to(self, writer: Writable, format: FormatName) -> int:
+        count = 0
+
+        def counted() -> Iterator[bytes]:
+            nonlocal count
+            for lines in self.lines():
+                count += lines.count(b"\n")
+                yield lines
+
+        for content in self._formatted(counted(), format):
+            writer.write(content)
+        return count
+
     def formatted(
         self, format: FormatName = "ndjson", *, width: int | None = None
     ) -> Iterator[bytes]:
         """Yield the answers as the bytes of a file, piece by piece.
 
-        `width` is that of the terminal, for a table that must fit.
+        `width` is the columns of the terminal that a table has to fit in.
         """
         answers = self.pieces() if format == "ndjson" else self.lines()
         return self._formatted(answers, format, width)
@@ -147,7 +171,7 @@ class Result:
         return as_table(self.lines(), self._layout())
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
-        """Give the answers to whoever takes Arrow, batch by batch."""
+        """Export the answers as an Arrow stream, batch by batch."""
         from headrace.api.formats.arrow import as_reader
 
         reader = as_reader(self.lines(), self._layout())
@@ -221,11 +245,11 @@ def evaluate(
 
 @dataclass(frozen=True, slots=True)
 class QueryStats:
-    """What a run did with the rows; rows = emitted + filtered + skipped + blank + outside.
+    """Counts of rows: rows = emitted + filtered + skipped + blank + outside.
 
-    `bad` of the skipped rows could not be asked; `errors` has the first of them. `named`
-    has the same counts of named sources, each time one was read. `outside` are lines of logs
-    with times that are not meant.
+    `bad` of the skipped rows failed; `errors` has the first of them. `named` has the same
+    counts for each time a named source was read. `outside` are lines of logs outside `since`
+    and `until`.
     """
 
     rows: int
@@ -240,7 +264,7 @@ class QueryStats:
 
 
 class QueryResult(Result):
-    """The answers to a query, computed while they are read.
+    """The answers to a query, computed when they are read.
 
     Each read runs the query again. `report` and `stats` describe the last run. Skipped bad rows
     go to `errors`: the path of a file that appears when the run is over, or a function. `warn`
@@ -272,7 +296,7 @@ class QueryResult(Result):
         return whole_lines(self.pieces())
 
     def pieces(self) -> Iterator[bytes]:
-        """Yield the bytes of `lines`; where a line is long, a piece is a part of it."""
+        """Yield the bytes of `lines`; a piece may be a part of a long line."""
         self.notes = []
         self._printed = None
         self.report = RunReport(self.query.options.on_error, self.warn)
@@ -295,10 +319,10 @@ class QueryResult(Result):
             self.report.on_bad_row = lambda row: file.write(as_line(row))
             yield from self._answers()
 
-    # What it does and did
+    # Explanation and counts
 
     def explain(self) -> str:
-        """Return what the query does, one step on a line."""
+        """Return the steps of the query, one on a line."""
         text = [] if self._where is None else [f"only rows for which {self._where}"]
         with deep():
             indexes = self.query.options.index
@@ -328,10 +352,10 @@ class QueryResult(Result):
 
     @property
     def hint(self) -> str:
-        """Why the last run gave no answers, with the fields that no row has; else empty.
+        """Why the last run had no answers, with the fields that no row has; else empty.
 
-        Null is no answer, so a misspelt field or forgotten parentheses give none. The first
-        1000 rows are read again for that.
+        A misspelt field or forgotten parentheses give null, which is no answer. The first 1000
+        rows are read again for this.
         """
         counts = self.report.counts
         if self._printed is None or not counts.rows or self.query.options.limit == 0:
@@ -361,7 +385,7 @@ class QueryResult(Result):
         return f"{null}; {absent}" if absent else null
 
     def _absent(self, tree: ast.Node) -> str:
-        """Say which fields of the query none of the first rows has."""
+        """Return which fields of the query none of the first rows has."""
         if self.query.named:
             return ""
         try:
@@ -384,7 +408,7 @@ class QueryResult(Result):
             return None
 
     def _fields(self) -> Fields:
-        """Return the fields that are read of the row itself."""
+        """Return the fields that the query reads from a row."""
         main = self.query.plan.main
         if isinstance(main, RowPlan):
             return main.fields

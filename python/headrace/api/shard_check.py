@@ -1,8 +1,7 @@
-"""Checking a set of shards: every byte of every part against what was written.
+"""Check of a set of shards: every byte of every part against the metadata.
 
-A part is sound if it is where the metadata says, as long and with the digest that it
-says, and if each of its blocks has its checksum and decodes to the rows it should
-have. Everything that is wrong is found, not only the first.
+A part is sound if it has the path, length and digest of the metadata, and if each of its blocks
+has its checksum and decodes to its rows. All faults are reported, not only the first.
 """
 
 from __future__ import annotations
@@ -29,12 +28,12 @@ if TYPE_CHECKING:
     from headrace.store.shards.shard_set import ShardSet
 
 _BLOCKS_AT_ONCE = 64
-"""Blocks that are checked before somebody is told how far it is."""
+"""Blocks that are checked between two reports of progress."""
 
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """Something that is wrong with a part; of a block, which, where and which rows."""
+    """A fault of a part; of a block, also its number, offset and rows."""
 
     reason: str
     block: int | None = None
@@ -52,7 +51,7 @@ class Fault:
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """A part, where it is, and all that is wrong with it."""
+    """A part, its path, and its faults."""
 
     part: Part
     path: str
@@ -65,9 +64,9 @@ def check_shards(
     threads: int | None = None,
     progress: Callable[[int], None] = lambda _bytes: None,
 ) -> Iterator[Checked]:
-    """Yield the parts of a set in order, each with what is wrong with it.
+    """Yield the parts of a set in order, each with its faults.
 
-    `progress` is told how many bytes of the files are done.
+    `progress` is called with how many bytes of the files are done.
     """
     with ThreadPoolExecutor(threads or os.cpu_count()) as pool:
         done = 0

@@ -162,14 +162,14 @@ def cases() -> list[Case]:
         for tail, answer in {**ELEMENTS, **VALUES}.items():
             for form, options, seen in (
                 (f"$.rows().{tail}", {}, rows),
-                (f"$.{tail}", {"mode": "stream"}, rows),
+                (f"$.{tail}", {"stream": True}, rows),
                 (f"$.rows().{tail}", {"reverse": True}, rows[::-1]),
             ):
                 if topic != "rows" and options:
                     continue
                 found = answer(seen)
                 expected = found if tail in ELEMENTS else [found]
-                case = over_rows(topic, form, rows, expected, nulls=True, **options)
+                case = over_rows(topic, form, rows, expected, nulls="emit", **options)
                 if "reverse" in options:
                     # Spark's tasks begin at the first row; the engine refuses to go back.
                     case["modes"] = ["lines"]
@@ -179,11 +179,13 @@ def cases() -> list[Case]:
         for written, answer in WHOLE.items():
             expected = answer(rows)
             query = written.format(rows="$.rows()")
-            made.append(over_rows(f"{topic}-whole", query, rows, expected, nulls=True))
+            made.append(
+                over_rows(f"{topic}-whole", query, rows, expected, nulls="emit")
+            )
             query = written.format(rows="$")
             made.append(
                 over_rows(
-                    f"{topic}-whole", query, rows, expected, nulls=True, mode="stream"
+                    f"{topic}-whole", query, rows, expected, nulls="emit", stream=True
                 )
             )
     return made
@@ -198,6 +200,6 @@ def inside_of_values(rows: list[Row]) -> list[Case]:
             over_rows("inside", f"{{all: $.rows().{tail}}}", rows, [{"all": found}])
         )
         made.append(
-            over_rows("inside", f"[0, $.{tail}]", rows, [[0, found]], mode="stream")
+            over_rows("inside", f"[0, $.{tail}]", rows, [[0, found]], stream=True)
         )
     return made

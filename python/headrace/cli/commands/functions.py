@@ -30,15 +30,15 @@ ARGUMENTS = (
 
 def run(options: Namespace, console: Console) -> int:
     """Print the functions."""
-    from headrace.api.functions import all_functions, explained
+    from headrace.api.functions import explained, functions
     from headrace.errors import UsageError
     from headrace.kernel.builtins import builtins
     from headrace.logical.foreign_words import hint_for
 
     if options.name is None:
-        functions = all_functions()
-        width = max(len(builtin.name) for builtin in functions)
-        for builtin in functions:
+        every = functions()
+        width = max(len(builtin.name) for builtin in every)
+        for builtin in every:
             console.text(f"{builtin.name:{width}}  {builtin.doc}\n")
         return 0
     found = explained(options.name)

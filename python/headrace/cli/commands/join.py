@@ -212,13 +212,13 @@ def run(options: Namespace, console: Console) -> int:
             prefix=options.prefix,
             indicator=options.indicator,
             index=_index(options),
-            fallback=options.fallback,
+            require_index=_requires_index(options),
             text_keys=options.text_keys,
             memory=options.memory,
             on_error=policy(options),
             errors=errors_to(options, console),
             strict=options.strict,
-            tell=lambda trouble: _say_trouble(console, trouble),
+            report=lambda trouble: _say_trouble(console, trouble),
         )
         joined.report_keyless = partial(say_keyless, console)
         if options.explain is not None:
@@ -255,6 +255,11 @@ def _index(options: Namespace) -> bool | str | None:
             raise UsageError("--right-index asks for an index, and --no-index for none")
         return False
     return True if path == "" else path
+
+
+def _requires_index(options: Namespace) -> bool:
+    asked = _index(options) not in (None, False)
+    return asked and bool(options.strict or options.fallback == "error")
 
 
 def _print(

@@ -339,13 +339,13 @@ def run(options: Namespace, console: Console) -> int:
         console.live = any(source.is_pipe for source in dataset.sources)
         asked = dataset.query(
             options.query,
-            mode="stream" if options.stream else None,
+            stream=options.stream or None,
             names=names,
             args=args_of(options),
             where=options.where,
             allow_env=options.allow_env,
-            output="match" if options.matches else "answer",
-            nulls=options.null == "emit",
+            matches=options.matches,
+            nulls="emit" if options.null == "emit" else "drop",
             memory=options.memory,
             on_error=policy(options),
             errors=errors_to(options, console),

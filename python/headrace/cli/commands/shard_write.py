@@ -16,7 +16,7 @@ from headrace.store.files.units import format_size
 if TYPE_CHECKING:
     from argparse import Namespace
 
-    from headrace.api.shards import ShardWriter
+    from headrace.api.shard_writer import ShardWriter
     from headrace.cli.console import Console
 
 ABOUT = """\
@@ -136,7 +136,7 @@ ARGUMENTS = (
 
 def run(options: Namespace, console: Console) -> int:
     """Write the set and print the file that committed it."""
-    from headrace.api.shards import ShardWriter
+    from headrace.api.shard_writer import ShardWriter
     from headrace.cli.console import ending_cleanly
     from headrace.cli.io.inputs import files, open_dataset, watching
     from headrace.cli.io.rejected_rows import collecting

@@ -60,7 +60,7 @@ def open_dataset(options: Namespace, files: str | Sequence[str]) -> Dataset[byte
         max_ratio=options.max_ratio,
         max_decoded=options.max_decoded,
         index_dir=options.index_dir,
-        persist=not options.no_index,
+        index=not options.no_index,
         # Not every command that reads has them.
         since=getattr(options, "since", None),
         until=getattr(options, "until", None),

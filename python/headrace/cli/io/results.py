@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 
     from headrace.api.dataset import Dataset
     from headrace.api.formats.registry import Format
-    from headrace.api.results import Errors, QueryResult
+    from headrace.api.options import Errors
+    from headrace.api.results import QueryResult
     from headrace.cli.console import Console
     from headrace.engines.query.options import BadRow, OnError
 
