@@ -1,4 +1,4 @@
-"""How many examples a test makes up: few for `make test`, very many for `make sweep`."""
+"""Number of examples of property tests: few in `make test`, very many in `make sweep`."""
 
 from hypothesis import settings
 
@@ -6,7 +6,7 @@ LEAST = 4
 
 
 def often(factor):
-    """Return the settings of a test that has so many times the usual number of examples."""
+    """Return the settings of a test with `factor` times the usual number of examples."""
     return settings(
         max_examples=max(int(settings.default.max_examples * factor), LEAST)
     )

@@ -25,7 +25,7 @@ from tests.conformance.language_cases import modes_of, problem_of
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of a case; `problem` is empty if that is right."""
+    """Outcome of a case; `problem` is empty if it passed."""
 
     case: dict[str, Any]
     problem: str
@@ -61,13 +61,13 @@ def run(case: dict[str, Any]) -> Outcome:
 
 
 def over_document(case: dict[str, Any]) -> Any:
-    """Ask one document."""
+    """Run a query over one document."""
     document = json.dumps(case.get("input"), ensure_ascii=False).encode()
     return json.loads(evaluate(case["query"], document))
 
 
 def over_lines(case: dict[str, Any]) -> list[Any]:
-    """Ask the rows of a file."""
+    """Run a query over the rows of a file."""
     options = case.get("options", {})
     mode = case["mode"].removeprefix("ndjson-")
     with tempfile.TemporaryDirectory() as folder:
@@ -98,7 +98,7 @@ def over_lines(case: dict[str, Any]) -> list[Any]:
 
 
 def as_pipe(path: Path) -> Path:
-    """Return a pipe that the content of a small file comes out of."""
+    """Return a pipe with the content of a small file."""
     reader, writer = os.pipe()
     with os.fdopen(writer, "wb") as file:
         file.write(path.read_bytes())
@@ -121,7 +121,7 @@ def same(left: Any, right: Any) -> bool:
 
 
 def in_every_mode(case: dict[str, Any]) -> str:
-    """Run one of our own cases; return what is wrong with its answers, or nothing."""
+    """Run one of our own cases; return the problem, or an empty text."""
     problems = {mode: problem_of(case, mode) for mode in modes_of(case)}
     return "; ".join(f"{mode}: {text}" for mode, text in problems.items() if text)
 

@@ -66,7 +66,7 @@ def modes_of(case: dict[str, Any]) -> list[str]:
 
 
 def problem_of(case: dict[str, Any], mode: str) -> str:
-    """Run a case in one mode; return what is wrong with the answer, or nothing."""
+    """Run a case in one mode; return the problem, or an empty text."""
     try:
         with tempfile.TemporaryDirectory() as folder:
             return "; ".join(filter(None, RUNS[mode](case, Path(folder))))

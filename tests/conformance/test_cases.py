@@ -1,4 +1,4 @@
-"""The shared cases of the language, where they are at hand."""
+"""The shared cases of the language, if their file exists."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Which lines are JSON: our own table, and JSONTestSuite where it is at hand.
+"""Which lines are JSON: our own table, and JSONTestSuite if it exists.
 
 RFC 8259 leaves some cases to the implementation. They are pinned here twice: in
 our words, so that the project needs no other folder to know its own verdicts,

@@ -1,4 +1,4 @@
-"""The language cases of this repository: right in every mode, and there for every construct."""
+"""The language cases of this repository pass in every mode and use every construct."""
 
 import json
 from enum import StrEnum
@@ -97,7 +97,7 @@ def test_every_builtin_is_called(parts):
 
 
 def all_located(parts):
-    """Yield expressions, and what they consist of: steps, arguments, entries, patterns."""
+    """Yield expressions and their parts: steps, arguments, entries, patterns."""
     seen = set()
     stack = list(parts)
     while stack:

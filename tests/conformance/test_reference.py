@@ -1,4 +1,4 @@
-"""The reference is itself held to what is written of the language."""
+"""The reference evaluator passes the manual, the examples of builtins and the shared cases."""
 
 import json
 
@@ -19,7 +19,7 @@ FAILED = "error"
 
 
 def outcome(ask):
-    """Return what the reference says; None if the query is beyond it."""
+    """Return the answer of the reference; None if it does not know a construct."""
     try:
         return [ask()]
     except NotInSubset:
@@ -29,7 +29,7 @@ def outcome(ask):
 
 
 def compare(cases):
-    """Return how many cases the reference knows, and those it answers otherwise."""
+    """Return the number of cases that the reference knows, and the wrong answers."""
     known, wrong = 0, {}
     for name, ask, wanted in cases:
         found = outcome(ask)

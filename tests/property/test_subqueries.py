@@ -1,6 +1,7 @@
-"""Questions to all rows, in whatever stands around them, have the answers of the reference.
+"""Sub-queries over all rows, inside of every construct, give the answers of the reference.
 
-``HYPOTHESIS_PROFILE=thorough`` makes up some 100,000 queries.
+``HYPOTHESIS_PROFILE=thorough``, as in ``make sweep``, generates 102,000 queries; with
+``--hypothesis-show-statistics`` pytest prints how many were compared.
 """
 
 import json
@@ -48,7 +49,7 @@ def engine(dataset, query, **options):
 
 
 def fits(lines, wanted):
-    """Whether lines are a value, or its elements."""
+    """Whether lines are a value or its elements."""
     if FAILED in (lines, wanted):
         return lines is wanted
     found = list(map(read, lines.splitlines()))

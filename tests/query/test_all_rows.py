@@ -1,4 +1,4 @@
-"""Questions to all rows: what a name stands for, what is refused, lines or one value."""
+"""Stream queries: values of names, refusals, and lines or one value as output."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Whatever bytes are given for a program, the core answers or refuses; it never breaks."""
+"""The core runs or refuses any bytes as a program; it never crashes."""
 
 import re
 from pathlib import Path
@@ -25,7 +25,7 @@ CODES = [
 
 
 def ask(code, document):
-    """Run a program; only our own errors may come out of it."""
+    """Run a program; it may raise only our own errors."""
     try:
         return Program("", code).evaluate(document, 256)
     except HeadraceError:

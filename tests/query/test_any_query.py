@@ -1,4 +1,4 @@
-"""Every query over every document has an answer or an error of ours; nothing else happens."""
+"""Every query over every document gives JSON or one of our errors."""
 
 import json
 from collections import Counter
@@ -42,7 +42,7 @@ MANY = often(5)
 
 
 def ask(query, document):
-    """Ask; the answer must be JSON, and only our own errors may come out."""
+    """Run a query; its answer must be JSON, and it may raise only our own errors."""
     try:
         answer = evaluate(query, json.dumps(document).encode())
     except HeadraceError:
@@ -60,7 +60,7 @@ def test_any_query_over_any_document(tree, document):
 @MANY
 @given(st.data())
 def test_any_builtin_over_any_value(data):
-    """One call alone, so that nothing in front of it fails first."""
+    """A single call, so that no other part fails first."""
     builtin = data.draw(st.sampled_from(BUILTINS))
     count = data.draw(st.integers(builtin.required, len(builtin.parameters) + 1))
     args = [data.draw(ARGUMENTS) for _ in range(count)]
@@ -69,7 +69,7 @@ def test_any_builtin_over_any_value(data):
 
 
 def test_most_builtins_are_reached_and_answer():
-    """What is made up must mean something often enough."""
+    """Enough of the generated queries must have an answer."""
     answered = Counter()
 
     @settings(max_examples=300, database=None, derandomize=True)

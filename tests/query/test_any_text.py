@@ -1,4 +1,4 @@
-"""Every text is a query or a syntax error, and nothing else happens."""
+"""Every text is a query or a syntax error."""
 
 import pytest
 from hypothesis import given
@@ -19,7 +19,7 @@ PIECES = [
 
 
 def read(text):
-    """Parse `text`, and check what can be checked without knowing it."""
+    """Parse `text`, and check what holds for every query."""
     tree, error = None, None
     try:
         tree = parse(text)

@@ -1,4 +1,4 @@
-"""The queries of the shared conformance cases, where that folder is there."""
+"""Parser on the queries of the shared conformance cases, if their folder exists."""
 
 import json
 import pathlib

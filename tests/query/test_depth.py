@@ -1,4 +1,4 @@
-"""Deep and long queries: limits of ours, and time in proportion to the length."""
+"""Deep and long queries: our limits, and time in proportion to the length."""
 
 import sys
 from contextlib import suppress

@@ -1,4 +1,4 @@
-"""What a query gives where that is easily missed."""
+"""Edge cases of evaluation."""
 
 import json
 
@@ -8,7 +8,7 @@ import headrace
 from headrace.api.results import evaluate
 
 BEYOND = 12345678901234567890
-"""An integer that no 64 bits hold."""
+"""An integer beyond 64 bits."""
 
 ROWS = [{"id": 0, "us": [7]}, {"id": 1, "us": []}]
 

@@ -20,7 +20,7 @@ def optional(*choices):
 
 @st.composite
 def formats(draw, types):
-    """Make a format; not every one of them goes together."""
+    """Make a format; some combinations are invalid."""
     parts = [
         SIDES.filter(lambda side: "{" not in side),
         optional("+", "-", " "),

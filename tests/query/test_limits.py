@@ -1,4 +1,4 @@
-"""What a query may take: memory up to a limit, time until somebody says stop."""
+"""Limits of a query: memory up to a limit, time until it is interrupted."""
 
 import os
 import signal
@@ -44,7 +44,7 @@ ENDLESS = "range(1e6).map(range(1e6).map(range(1e6).sum()).sum()).sum()"
 
 @contextmanager
 def interrupted():
-    """Ctrl-C while the query is at work."""
+    """Send SIGINT while the query runs."""
     timer = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT))
     timer.start()
     yield

@@ -1,4 +1,4 @@
-"""What the manual of the language says is what happens."""
+"""Every example in the manual of the language holds."""
 
 import re
 
@@ -53,7 +53,7 @@ def test_an_example_holds(example):
 
 
 def queries():
-    """Every query the manual shows, and the commands they are given to."""
+    """Every query in the manual, with its command."""
     shown = [example.query for example in examples(MANUAL)]
     for block in blocks(MANUAL):
         if block.kind == "console":

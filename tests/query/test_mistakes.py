@@ -1,4 +1,4 @@
-"""Mistakes that people make who know jq, SQL, Python or JavaScript: each has a place and a cure."""
+"""Mistakes of users of jq, SQL, Python and JavaScript: each error has a place and a hint."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Which tree each construct gives."""
+"""Trees of all constructs."""
 
 import pickle
 from decimal import Decimal
@@ -483,7 +483,7 @@ def test_every_expression_knows_where_it_stands(query):
 
 
 def _without_sign(node):
-    """Return what a negative literal of a list is outside of it."""
+    """Return a negative literal as it is parsed outside of a list."""
     match node:
         case Literal(int(value)) if value < 0:
             return Negate(Literal(-value))

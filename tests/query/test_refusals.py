@@ -1,4 +1,4 @@
-"""What cannot mean anything is refused before any row is read, with its place and a cure."""
+"""Queries without a meaning are refused before any row is read, with a place and a hint."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What names and ``@`` mean inside lambdas, comprehensions and functions of the query."""
+"""Meaning of names and ``@`` inside lambdas, comprehensions and functions of the query."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""With strict types, a value of a kind that an operation is not for is an error."""
+"""Strict types: a value of a kind that an operation does not take is an error."""
 
 import json
 import re

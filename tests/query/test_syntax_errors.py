@@ -1,4 +1,4 @@
-"""What a mistake in a query looks like to whoever made it."""
+"""Messages of syntax errors: position, excerpt and hint."""
 
 import pickle
 

@@ -1,4 +1,4 @@
-"""What the words and signs of a query are."""
+"""Tokens of a query."""
 
 from decimal import Decimal
 

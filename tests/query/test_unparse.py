@@ -1,4 +1,4 @@
-"""A tree that is written and read again is the same tree."""
+"""A tree that is unparsed and parsed again is the same tree."""
 
 from typing import get_args
 

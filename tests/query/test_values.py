@@ -1,4 +1,4 @@
-"""What builtins and operators make of values, of the kinds that they are for and of others."""
+"""Results of builtins and operators for values of every kind."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Trees of queries, made up: all that `parse` can give, and more of it than people write."""
+"""Strategies for trees of queries: every tree that `parse` can return."""
 
 from decimal import Decimal
 
@@ -86,7 +86,7 @@ def _path(base, steps, last):
 
 
 def _f_string(parts):
-    """Join what would be read as one text."""
+    """Join neighbours that the parser reads as one text."""
     joined = []
     for part in parts:
         if isinstance(part, ast.Text) and joined and isinstance(joined[-1], ast.Text):

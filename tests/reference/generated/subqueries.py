@@ -1,4 +1,4 @@
-"""Queries in which questions to all rows stand in everything that can stand around them.
+"""Queries with sub-queries over all rows inside of every construct.
 
 Names of values are those of fields, so that one taken for the other shows.
 """
@@ -21,7 +21,7 @@ ROW = st.fixed_dictionaries(
 
 
 class SubqueryMaker:
-    """Makes queries; `of_rows`: rows are reached by ``$.rows()``, else ``$`` is their array."""
+    """Generator of queries; `of_rows`: rows are reached by ``$.rows()``, else ``$`` is their array."""
 
     def __init__(self, draw, *, of_rows):
         self.draw = draw
@@ -41,7 +41,7 @@ class SubqueryMaker:
     # Of all rows
 
     def stream(self):
-        """Make a question that gives elements."""
+        """Make a sub-query that gives elements."""
         root = self.one_of("$", "$", *self.streams()) if self.named else "$"
         if root == "$" and self.of_rows:
             root = "$.rows().reverse()" if self.rarely() else "$.rows()"
@@ -66,7 +66,7 @@ class SubqueryMaker:
         )
 
     def value(self):
-        """Make a question that gives one value."""
+        """Make a sub-query that gives one value."""
         stream = self.stream()
         reduced = self.one_of(
             "count()",
@@ -84,7 +84,7 @@ class SubqueryMaker:
         return f"{stream}.{reduced}"
 
     def of_row(self):
-        """Make an argument about an element: its fields, and names of values."""
+        """Make an argument for each element: its fields, and names of values."""
         names = [name for name, _kind in self.named]
         fields = ["id", "v", "n", "id", "@.id", "@.v"]
         if self.rooted:
@@ -133,7 +133,7 @@ class SubqueryMaker:
     # Around them
 
     def around(self, depth):
-        """Make an expression of questions, names and constants."""
+        """Make an expression of sub-queries, names and constants."""
         if depth <= 0:
             return self.leaf()
 
@@ -208,7 +208,7 @@ class SubqueryMaker:
         )
 
     def bound(self):
-        """Make a value for a name, and say what it is."""
+        """Make a value for a name; return its kind as well."""
         kind = self.one_of("stream", "value", "value", "constant")
         if kind == "constant":
             return kind, self.one_of("1", "2", "1 + 1", "-1", "null", "[1, 2]", "'a'")
@@ -245,7 +245,7 @@ class SubqueryMaker:
 
 @st.composite
 def subqueries(draw, *, of_rows, depth=2):
-    """Make a query about all rows, and say whether it may be refused."""
+    """Make a stream query, and return whether it may be refused."""
     maker = SubqueryMaker(draw, of_rows=of_rows)
     made = maker.around(depth)
     if of_rows and "rows()" not in made:
