@@ -99,8 +99,8 @@ def explain_tree(tree: ast.Node, *, stream: bool = False, indexes: bool = True) 
     else:
         lines = [_drawn(_first(plan), _steps(plan, indexes=indexes))]
         trees = list(_programs(plan))
-    asked = {name: node for each in trees for name, node in lifted(each)[1].items()}
-    for question in asked.values():
+    questions = {name: node for each in trees for name, node in lifted(each)[1].items()}
+    for question in questions.values():
         asked_of = plan_source(question)
         if asked_of.reduction == "lines":
             asked_of = replace(asked_of, reduction="collect")

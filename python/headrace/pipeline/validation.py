@@ -14,7 +14,7 @@ from headrace.pipeline.spec import HOW, Dedupe, GraphIndex, Join, Sort, kind_of,
 from headrace.pipeline.state.indexes import build_of
 from headrace.store.files.remote import is_url
 from headrace.store.files.units import parse_size
-from headrace.store.shards import options as asked
+from headrace.store.shards import options as shard_options
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -47,8 +47,8 @@ def check(pipeline: Pipeline) -> None:
             _check_stage(stage, pipeline)
         except HeadraceError as error:
             # The error of a query has more lines, which show the layout.
-            said = str(error).split("\n")[0]
-            raise UsageError(f"{where}: {said}") from error
+            reason = str(error).split("\n")[0]
+            raise UsageError(f"{where}: {reason}") from error
     _check_indexes(pipeline)
     try:
         pack_options(pipeline.output)
@@ -126,12 +126,12 @@ def pack_options(output: Output, *, checked: bool = False) -> PackOptions:
     """Return the options for writing shards; `checked`: lines are known to be JSON."""
     if output.partition_by is not None:
         PathKeys(output.partition_by, MAX_DEPTH)
-    return asked.pack_options(
+    return shard_options.pack_options(
         output.codec,
         level=output.level,
         options=None,
         block_bytes=output.block_bytes,
-        limits=asked.limits(
+        limits=shard_options.limits(
             output.max_bytes, output.max_records, output.max_logical_bytes
         ),
         validate=not checked,

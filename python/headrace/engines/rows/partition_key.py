@@ -41,8 +41,8 @@ class PathKeys:
         answers = query.answer(batch, 0)
         values = iter(answers.lines.splitlines())
         refused = answers.refused
-        asked = answers.asked if refused is None else answers.asked - 1
-        rows = batch.contents()[:asked]
+        count = answers.asked if refused is None else answers.asked - 1
+        rows = batch.contents()[:count]
         found = [next(values) if row and not row.isspace() else b"null" for row in rows]
         if refused is None:
             return found, None

@@ -220,5 +220,5 @@ def _account(where: str, made: _Made, expected: int | None) -> None:
         stages[-1][1].written == sum(part.records for each in parts for part in each),
     ]
     if not all(sound):
-        said = "; ".join(f"{stage}: {count}" for stage, count in stages)
-        raise UnaccountedRowsError(where, said)
+        text = "; ".join(f"{stage}: {count}" for stage, count in stages)
+        raise UnaccountedRowsError(where, text)

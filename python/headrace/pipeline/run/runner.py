@@ -83,7 +83,7 @@ def run(
         named = named_inputs(pipeline, layout)
         every = passes(pipeline)
         going = _Run(pipeline, layout, session, every, named, tell)
-        with recording(lineage, pipeline, layout, inputs, named) as told:
+        with recording(lineage, pipeline, layout, inputs, named) as complete:
             reports = going.through(inputs, fresh=fresh)
             indexes = going.index()
             report = Report(
@@ -102,7 +102,7 @@ def run(
             for one in every:
                 layout.vacuum(one)
             path = save(report, layout.reports, layout.root)
-            told(report)
+            complete(report)
     return replace(report, path=path)
 
 

@@ -80,10 +80,10 @@ class FileLock:
             system.calls.write(descriptor, memoryview(holder.encode()))
 
     def _holder(self) -> str:
-        told = ""
+        holder = ""
         if self._file is not None:
-            told = os.pread(self._file.fileno(), 200, 0).decode(errors="replace")
-        return told if told and told.isprintable() else "another process"
+            holder = os.pread(self._file.fileno(), 200, 0).decode(errors="replace")
+        return holder if holder and holder.isprintable() else "another process"
 
     def release(self) -> None:
         """Remove the file, and with it the lock."""

@@ -165,18 +165,16 @@ class ObjectDirectory:
 
 def _said(error: Exception) -> str:
     """Return the message of a store, with advice; each store has its own errors."""
-    said = str(error) or type(error).__name__
+    message = str(error) or type(error).__name__
     match error:
         case PermissionError():
             return (
-                f"{said} (these credentials may not; a writer lists, reads, creates and "
+                f"{message} (these credentials may not; a writer lists, reads, creates and "
                 "removes files below it)"
             )
         case FileNotFoundError():
-            return f"{said} (is there such a bucket?)"
+            return f"{message} (is there such a bucket?)"
         case TypeError() | ValueError() | NotImplementedError():
-            return (
-                f"{said} (a newer version of the package for this store may know how)"
-            )
+            return f"{message} (a newer version of the package for this store may know how)"
         case _:
-            return said
+            return message

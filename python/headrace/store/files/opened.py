@@ -253,13 +253,13 @@ class Rows:
         """Call a function of the core on the next rows, and return its result."""
         try:
             with reading(self.path):
-                said = look_at(self._stream)
+                result = look_at(self._stream)
         except HeadraceError:
             # If the file was replaced, that is the error.
             self._check()
             raise
         self._check()
-        return said
+        return result
 
     def _check(self) -> None:
         if self._opened is not None:

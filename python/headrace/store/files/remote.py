@@ -53,7 +53,7 @@ def asking(url: str) -> Iterator[None]:
         raise
     except Exception as error:
         if (cause := _not_found(error)) is not None:
-            raise UnreadableError(url, said(cause)) from error
+            raise UnreadableError(url, message(cause)) from error
         raise SourceNotFoundError(url) from None
 
 
@@ -73,7 +73,7 @@ def _not_found(error: BaseException) -> BaseException | None:
     return cause if failed or type(cause).__module__.startswith("aiohttp") else None
 
 
-def said(error: BaseException) -> str:
+def message(error: BaseException) -> str:
     """Return the message of a store, on one line."""
     return " ".join(str(error).split()) or type(error).__name__
 
@@ -125,8 +125,8 @@ def state(url: str) -> State:
     changed = info.get("mtime") or info.get("LastModified") or info.get("created")
     timestamp = getattr(changed, "timestamp", None)
     seconds = timestamp() if timestamp else changed
-    said = repr([(name, info[name]) for name in _VERSION_FIELDS if info.get(name)])
-    version = int.from_bytes(blake2b(said.encode(), digest_size=7).digest())
+    versions = repr([(name, info[name]) for name in _VERSION_FIELDS if info.get(name)])
+    version = int.from_bytes(blake2b(versions.encode(), digest_size=7).digest())
     size = info.get("size")
     return State(
         None if size is None else int(size), int((seconds or 0) * 1e9), version

@@ -263,7 +263,7 @@ def _opened(
         # Another process removed it after its first bytes were read.
         return None
     except SidecarError as error:
-        known = [fault for said, fault in _FAULTS.items() if said in error.reason]
+        known = [fault for text, fault in _FAULTS.items() if text in error.reason]
         return Unreadable(path, [*known, "corrupt"][0], error.damage)
 
 
@@ -302,12 +302,11 @@ def fitting(
         if stored.delta is None or found.state != "stale":
             return stored, found
     except SidecarError as error:
-        said = error.damage
         if stored.delta is None:
             raise stored.ERROR(
-                source.location, str(stored.path), "corrupt", said
+                source.location, str(stored.path), "corrupt", error.damage
             ) from None
-        damaged = Unreadable(stored.delta.path, "corrupt", said)
+        damaged = Unreadable(stored.delta.path, "corrupt", error.damage)
     base = replace(stored.without_delta(), unused=damaged)
     return fitting(base, source, opened, prove=prove)
 

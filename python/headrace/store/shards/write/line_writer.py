@@ -14,7 +14,7 @@ from headrace.store.files.atomic import (
     remove_abandoned,
 )
 from headrace.store.rows.checkpoints import SUFFIX, is_foreign
-from headrace.store.shards import options as asked
+from headrace.store.shards import options as shard_options
 from headrace.store.shards.write.block_table import write_block_table
 from headrace.store.shards.write.record_writer import RecordWriter
 
@@ -50,9 +50,9 @@ class LineWriter(RecordWriter[None]):
         max_depth: int = 256,
         like: Path | None = None,
     ) -> None:
-        limits = asked.limits(max_bytes, None, None)
-        chosen = asked.pack_options(
-            asked.codec_of(os.fspath(path)) if codec is None else codec,
+        limits = shard_options.limits(max_bytes, None, None)
+        chosen = shard_options.pack_options(
+            shard_options.codec_of(os.fspath(path)) if codec is None else codec,
             level=level,
             options=options,
             block_bytes=block_bytes,
