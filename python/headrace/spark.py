@@ -1,4 +1,4 @@
-"""The Spark face of headrace: start a session, or teach one the format.
+"""Spark sessions with the format "headrace".
 
     import headrace.spark
 
@@ -25,11 +25,11 @@ __all__ = ["ensure_java", "register", "session"]
 def session(
     master: str | None = None, app_name: str = "headrace", **conf: object
 ) -> SparkSession:
-    """Start a quiet Spark session that knows the format "headrace".
+    """Start a quiet Spark session with the format "headrace".
 
-    The default master is that of the session that runs in this process already, else
-    ``local[*,4]``: this machine's cores, and four attempts for each task. A cluster is
-    another URL and nothing else. `conf` holds Spark's own settings,
+    The default master is that of the session of this process, else ``local[*,4]``: all cores of
+    this machine, and four attempts for each task. A cluster is another URL. `conf` is
+    settings of Spark,
     ``**{"spark.driver.memory": "4g"}``.
     """
     with needing_pyspark():
@@ -38,7 +38,7 @@ def session(
 
 
 def register(spark: SparkSession) -> None:
-    """Teach `spark`, however it was made, the format "headrace"."""
+    """Register the format "headrace" in an existing session."""
     with needing_pyspark():
-        from headrace.engines.spark.session.session import register as teach
-    teach(spark)
+        from headrace.engines.spark.session.session import register as register_format
+    register_format(spark)

@@ -296,7 +296,7 @@ def test_the_plan_alone_reads_no_edges(graph, index, edges, monkeypatch):
     def never(*_arguments):
         raise AssertionError
 
-    monkeypatch.setattr(collect, "_scan", never)
+    monkeypatch.setattr(collect, "collect_into", never)
     plan = from_c123(graph, "--explain=plan")
     assert (plan.code, plan.out, names(plan)) == (0, b"", ["graph_plan"])
     assert told(plan, "graph_plan")["path"] == "scan"
@@ -305,7 +305,7 @@ def test_the_plan_alone_reads_no_edges(graph, index, edges, monkeypatch):
     path = index()
     with edges.open("ab") as file:
         file.write(b'{"from":"C123","pred":"p","to":"new"}\n')
-    monkeypatch.setattr(collect, "_scan", never)
+    monkeypatch.setattr(collect, "collect_into", never)
     plan = told(from_c123(graph, "--explain=plan"), "graph_plan")
     assert (plan["path"], plan["files"]) == ("graph", [path.name])
     assert "has grown" in plan["reason"]
@@ -534,7 +534,7 @@ WAY = [
 
 
 def test_the_shortest_way(graph, index):
-    index(reverse=True)
+    index(incoming=True)
     done = graph("path", "C123", "C789", "--explain")
     assert (done.code, done.rows) == (0, WAY)
     assert told(done, "graph_stats")["edges"] == 2

@@ -422,7 +422,7 @@ def test_what_is_appended_meanwhile_is_not_lost(foreign):
     def append(_done):
         path.write_bytes(before + before)
 
-    with pytest.raises(SourceChangedError, match="changed while it was written"):
+    with pytest.raises(SourceChangedError, match="changed while it was recompressed"):
         recompress(path, progress=append)
     assert path.read_bytes() == before + before
 
@@ -489,7 +489,7 @@ def test_a_set_is_published(headrace, tmp_path):
         ("y.jsonl.xz", [], "files are not written as xz"),
         ("y.jsonl.bz2", [], "files are not written as bzip2"),
         ("y.jsonl.lz4", [], "files are written as"),
-        ("y.jsonl", [], "compressed how?"),
+        ("y.jsonl", [], "which codec?"),
         ("y.jsonl.gz", ["--codec", "zstd"], "its name says gzip, not zstd"),
         ("y.jsonl.ZST", ["--codec", "gzip"], "its name says zstd, not gzip"),
     ],

@@ -1,4 +1,4 @@
-"""Bad rows as lines of JSON: where each is, why it was passed over, and its bytes."""
+"""Bad rows as lines of JSON: the place of each, why it was skipped, and its bytes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def facts(row: BadRow) -> dict[str, Any]:
-    """Return what is known of a bad row; `column` is where in the query, of a good one."""
+    """Return a bad row as an object; `column` is the place in the query where a valid row failed."""
     error = row.error
     found = rejected.facts(error.path, error.line, error.offset, error.reason, row.raw)
     if isinstance(error, RowFailedError):
@@ -21,5 +21,5 @@ def facts(row: BadRow) -> dict[str, Any]:
 
 
 def as_line(row: BadRow) -> bytes:
-    """Return what is known of a bad row as a line of JSON."""
+    """Return a bad row as a line of JSON."""
     return rejected.as_line(facts(row))

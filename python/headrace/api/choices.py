@@ -15,7 +15,7 @@ def refuse_other(name: str, value: object, choices: Sequence[object]) -> None:
 
     >>> refuse_other("how", "outer", ("inner", "left"))
     Traceback (most recent call last):
-    headrace.errors.usage.UsageError: how is one of 'inner', 'left', not 'outer'
+    headrace.errors.UsageError: how is one of 'inner', 'left', not 'outer'
     """
     if value not in choices:
         known = ", ".join(repr(choice) for choice in choices)

@@ -1,4 +1,4 @@
-"""JSON that is not in lines, as lines: one array, or values that take several lines."""
+"""Conversion of JSON to lines: of one array, or of values over several lines."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ _FIRST_BAD = 10
 
 
 class Conversion(Result):
-    """The values of some sources as lines, found while they are read.
+    """The JSON values of sources as lines, computed when they are read, each time anew.
 
-    Each way of reading converts anew. `values` were found in the last run, `bad` of them
-    are not among the lines; `errors` has the first of these.
+    `values` counts the values of the last run, `bad` those that are not among the lines;
+    `errors` has the first of these.
     """
 
     def __init__(
@@ -50,19 +50,19 @@ class Conversion(Result):
         self._splitter = splitter
         self._decoding = decoding
         self._on_error = on_error
-        self._tell = errors
+        self._report = errors
 
     def lines(self) -> Iterator[bytes]:
         """Yield the values as lines, many at a time."""
         self.values = self.bad = self.bytes_read = 0
         self.errors = []
-        if self._tell is None or callable(self._tell):
-            yield from self._lines(self._tell)
+        if self._report is None or callable(self._report):
+            yield from self._lines(self._report)
             return
-        with replacing(destination(self._tell)) as file:
+        with replacing(destination(self._report)) as file:
             yield from self._lines(lambda row: file.write(as_line(row)))
 
-    def _lines(self, tell: Callable[[BadRow], object] | None) -> Iterator[bytes]:
+    def _lines(self, report: Callable[[BadRow], object] | None) -> Iterator[bytes]:
         for source in self.sources:
             splitter = self._splitter()
             before, bad_before = self.values, self.bad
@@ -79,11 +79,11 @@ class Conversion(Result):
                         raise error
                     if len(self.errors) < _FIRST_BAD:
                         self.errors.append(error)
-                    if tell is not None:
-                        tell(BadRow(error, raw))
+                    if report is not None:
+                        report(BadRow(error, raw))
 
     def _pieces(self, source: Source) -> Iterator[bytes]:
-        """Yield the bytes of a source, and nothing at the end."""
+        """Yield the bytes of a source, and an empty piece at the end."""
         for piece in decoded(source, decoding=self._decoding):
             if piece:
                 yield piece
@@ -103,10 +103,9 @@ def convert(
 ) -> Conversion:
     """Return the JSON values of files as lines, each on one line.
 
-    The elements of an array that is in no other are values, unless `keep_arrays`. Space
-    between tokens is left out, all else keeps its bytes. Memory is that of one value, which
-    is at most `max_line` bytes long. Bad values are errors, passed over, or with
-    ``"collect"`` also go to `errors`, as those of a query.
+    The elements of a top-level array are values, unless `keep_arrays`. Space between tokens
+    is left out, all else keeps its bytes. One value is in memory, of at most `max_line` bytes.
+    Bad values are errors, are skipped, or with ``"collect"`` go to `errors`, as in a query.
     """
     if errors is not None and on_error != "collect":
         raise UsageError("errors are kept only with on_error='collect'")

@@ -157,8 +157,8 @@ class Dataset(Closing, Sequence[T_co]):
     def __getitem__(self, index: int | slice) -> T_co | list[T_co]:
         if isinstance(index, slice):
             return self._slice(index)
-        asked = operator.index(index)
-        row = asked
+        number = operator.index(index)
+        row = number
         if -_NEAR_END <= row < 0:
             rows = self.tail_batches(-row)
             if sum(len(batch.rows) for batch in rows) == -row:
@@ -172,7 +172,7 @@ class Dataset(Closing, Sequence[T_co]):
                         Batch(file.source.location, found, numbered=True)
                     )
                 row -= file.total()
-        raise RowOutOfRangeError(self.name, asked, len(self))
+        raise RowOutOfRangeError(self.name, number, len(self))
 
     def _first(self, batch: Batch) -> T_co:
         return next(self._decoded(batch))
@@ -446,8 +446,8 @@ class Dataset(Closing, Sequence[T_co]):
         refuse_times(self.files(), "get looks through all lines", "use a query")
         found: list[T_co] = []
         for index in self._key_indexes(on):
-            asked = request(value, index.key, typed=typed)
-            for _, rows in index.answers([asked]):
+            wanted = request(value, index.key, typed=typed)
+            for _, rows in index.answers([wanted]):
                 batch = Batch(index.source.location, rows, numbered=False)
                 found += self._decoded(batch)
         return found

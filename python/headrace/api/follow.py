@@ -1,14 +1,12 @@
-"""Following a file by name while it grows, is rotated or is cut.
+"""Following a file by name while it grows, is rotated or is truncated.
 
-`Follower.poll` looks once and never waits, so that every course of events can be
-played through in a test; `watch` looks again and again. A row is given out when
-its line end has come, so nobody sees half a row; until then nothing of it is
-kept, it is read when it is whole. Only the name is followed: when it stands for
-another file (*rotation*), the old one is read to its end first, and after it files that
-had the name between two looks, which are those that have its name with a number or date
-behind it, and were not there before. A row that is not finished when its file is rotated has
-some time to be. A file that lost bytes we had already looked at (*truncation*) is read again
-from its start.
+`Follower.poll` reads what is new and never waits, so that a test can play any course of events;
+`watch` calls it repeatedly. A row is yielded when its line end is there; until then it is not
+kept in memory. After a *rotation*, when the name stands for another file, the old file is read
+to its end first, and then files that had the name between two polls: new files with the same
+name and a number or date after it. An unfinished row of a rotated file may be finished within
+`LINGER` seconds. After a *truncation*, when bytes that were read already are gone, the file is
+read again from its start.
 """
 
 from __future__ import annotations
@@ -49,15 +47,15 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 LINGER = 2.0
-"""Seconds that the last row of a rotated file has to be finished by who still writes it."""
+"""Seconds within which a writer may finish the last row of a rotated file."""
 
 STEP = 1 << 18
-"""Bytes looked at before asking again whether the file is still the same."""
+"""Bytes read between two checks whether the file is still the same."""
 
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """There is no file of that name yet. Said once."""
+    """There is no file of that name yet. Reported once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +85,7 @@ Change: TypeAlias = RowBatch | Notice
 
 @dataclass(frozen=True, slots=True)
 class _Step:
-    """What was read up to some byte.
+    """The result of reading up to some byte.
 
     The rows complete before it, where they end, and what the file is known by.
     """
@@ -98,7 +96,7 @@ class _Step:
 
 
 class _OpenFile:
-    """One file, held open whatever becomes of its name, and how far we are in it.
+    """An open file, whatever happens to its name, and the position in it.
 
     Rows before `_offset`, the start of a row, were given out. Up to `_looked`
     there is no line end behind that, and none can appear there any more, so that
@@ -136,7 +134,7 @@ class _OpenFile:
             return self._identity == _identity(Path(self._path).stat())
 
     def changed_ns(self) -> int:
-        """Return when it was written to last."""
+        """Return the time of its last change."""
         return self._state()[1]
 
     def is_empty(self) -> bool:
@@ -144,18 +142,18 @@ class _OpenFile:
         return self._state()[0] == 0
 
     def read(self) -> Iterator[RowBatch | Truncated]:
-        """Give the rows that have become complete."""
+        """Yield the rows that have become complete."""
         while (state := self._state()) != self._seen:
             size, _mtime_ns, _ctime_ns = state
             end = min(size, self._looked + STEP)
             step = self._look_up_to(end)
-            # Asked after reading, so that the answer holds for what was read.
+            # Checked after reading, so that it holds for the bytes that were read.
             if self._is_cut():
                 dropped = self._looked - self._offset
                 self._go_to(0)
                 yield Truncated(dropped)
             elif step is None:
-                # Nothing we looked at is lost; what is left, the next look tells.
+                # No bytes that were read are gone; the next poll reads the rest.
                 return
             else:
                 self._offset, self._looked = step.complete_end, end
@@ -166,11 +164,11 @@ class _OpenFile:
 
     @property
     def unfinished(self) -> int:
-        """How many bytes there are of a row that has no line end yet."""
+        """The length of a row that has no line end yet."""
         return self._looked - self._offset
 
     def finish(self) -> RowBatch | int:
-        """Give the last row if it lacks nothing but its line end, else how long it is."""
+        """Return the last row if only its line end is missing, else its length so far."""
         with suppress(SourceChangedError), reading(self._path):
             row = self._rows(self._looked)
             if row is not None and _is_whole(row):
@@ -216,12 +214,12 @@ class _OpenFile:
             max_line=self._max_line,
         )
         rows = stream.next_batch(END, END)
-        # A failure behind whole rows is told by the call after them.
+        # An error after whole rows is raised by the next call.
         stream.next_batch(END, END)
         return rows
 
     def _is_cut(self) -> bool:
-        """Whether the bytes up to `_looked` are not those we looked at.
+        """Whether the bytes up to `_looked` are not those that were read.
 
         Both ends of them are compared: a file that was cut and has grown past our
         place since does not go unnoticed.
@@ -236,7 +234,7 @@ class _OpenFile:
 
 
 class Follower:
-    """One file name, and the files it has stood for.
+    """A file name, and the files that had it.
 
     Reading begins at `start_offset`, which must be the start of a row, or else
     with the `last` complete rows; a file that was not there yet, at its start.
@@ -265,7 +263,7 @@ class Follower:
             raise SourceNotFoundError(path)
 
     def poll(self) -> Iterator[Change]:
-        """Give what has happened since the last look; never wait."""
+        """Yield the changes since the last poll; never wait."""
         self._look()
         if not self._files:
             if not self._waiting_said:
@@ -274,7 +272,7 @@ class Follower:
             return
         yield from self._files[0].read()
         while self._superseded():
-            # It may have grown until the moment we saw its successor.
+            # It may have grown until its successor was seen.
             yield from self._files[0].read()
             rest = self._files[0].finish()
             if isinstance(rest, RowBatch):
@@ -285,11 +283,11 @@ class Follower:
             yield from self._files[0].read()
 
     def close(self) -> None:
-        """Let go of all files."""
+        """Close all files."""
         self._files.clear()
 
     def _look(self) -> None:
-        """Open the file that has the name now, so that it cannot get away."""
+        """Open the file that has the name now, so that a rotation does not lose it."""
         with suppress(SourceNotFoundError):
             if not self._files or not self._files[-1].has_name():
                 newest = _OpenFile(self._path, self._max_line)
@@ -300,7 +298,7 @@ class Follower:
                 self._files.append(newest)
 
     def _others(self) -> list[_OpenFile]:
-        """Open files that had the name since the last time, in the order in which they had it."""
+        """Open files that had the name since the last poll, oldest first."""
         found: list[tuple[int, _OpenFile]] = []
         for _ in range(_LOOKS):
             before = len(found)
@@ -316,7 +314,7 @@ class Follower:
         return [file for _changed, file in sorted(found, key=lambda each: each[0])]
 
     def _superseded(self) -> bool:
-        # While its successor is empty, a writer may still hold the old file.
+        # While its successor is empty, a writer may still write the old file.
         successors = len(self._files) - 1
         if successors < 1 or (successors == 1 and self._files[1].is_empty()):
             return False
@@ -336,10 +334,10 @@ def watch(
     poll: float = 0.2,
     wait: bool = False,
 ) -> Iterator[Change]:
-    """Follow a file for ever: its rows, and what becomes of it.
+    """Follow a file without end: yield its rows, rotations and truncations.
 
-    Begins like `Follower`; looks every `poll` seconds. With `wait`, the file
-    need not be there yet.
+    Begins like `Follower`; polls every `poll` seconds. With `wait`, the file may appear
+    later.
     """
     _refuse_nonsense(poll, start_offset=start_offset, last=last)
     follower = Follower(
@@ -382,9 +380,9 @@ def follow(
     poll: float = 0.2,
     wait: bool = False,
 ) -> Iterator[bytes]:
-    """Follow a file for ever, row by row; a row over `max_line` is left out.
+    """Follow a file without end, row by row; rows over `max_line` are left out.
 
-    `watch` gives the same rows in batches, and says what was left out.
+    `watch` yields the same rows in batches, and reports the rows left out.
     """
     changes = watch(
         path, start_offset, last=last, max_line=max_line, poll=poll, wait=wait
@@ -399,10 +397,10 @@ def follow(
 
 
 _LOOKS = 5
-"""How often files are looked for that had the name, while more of them are found."""
+"""How many times to look for files that had the name, while more are found."""
 
 _ROTATED = re.compile(r"[.-][0-9][0-9.:T_-]*")
-"""What rotation adds to a name: a number or a time."""
+"""The suffix that rotation adds to a name: a number or a time."""
 
 
 def _rotated(path: str) -> list[str]:
@@ -419,7 +417,7 @@ def _rotated(path: str) -> list[str]:
 
 
 def _is_whole(row: RowBatch) -> bool:
-    """Whether a row that has no line end is all of a value; of a number nobody knows.
+    """Whether a row without a line end is a whole value; a number may not be.
 
     A row that is too long is counted as one whatever it is.
     """
@@ -430,9 +428,9 @@ def _is_whole(row: RowBatch) -> bool:
 
 
 def _open(path: str) -> tuple[File, tuple[int, int]]:
-    """Open a regular file, and tell which one it is."""
+    """Open a regular file, and return it with its identity."""
     with reading(path):
-        # A pipe must not make us wait for its writer before it is refused.
+        # Opening a pipe must not wait for its writer: it is refused.
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
         try:
             status = os.fstat(descriptor)
@@ -448,12 +446,12 @@ def _open(path: str) -> tuple[File, tuple[int, int]]:
 
 
 def _by_descriptor(path: str, descriptor: int) -> File:
-    # Not by the name: it may stand for another file by now.
+    # Not by name: another file may have it by now.
     name = f"/dev/fd/{descriptor}"
     try:
         return File(name)
     except FileNotFoundError as error:
-        # The file is there, so this must not pass for a file to wait for.
+        # The file exists, so this is not a file to wait for.
         raise UnreadableError(path, "/dev/fd is missing; mount /proc") from error
 
 

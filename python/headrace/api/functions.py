@@ -35,8 +35,8 @@ _INTRODUCTION = """\
 
 Every builtin of the query language. `xs.f(a)` and `f(xs, a)` are the same. An argument
 that is marked *for each* is evaluated for each element, which is its `@`; a name in it
-is a field of the element. Each example is a query, the document it is asked of where
-it needs one, and its answer.
+is a field of the element. Each example is a query, its document where it needs one, and
+its answer.
 """
 
 
@@ -88,8 +88,8 @@ def described(builtin: Builtin) -> str:
         lines.append(f"  also called {', '.join(builtin.aliases)}")
     lines += ["", f"  {builtin.doc}", ""]
     for example in builtin.examples:
-        asked = "" if example.document == "null" else f"    of {example.document}"
-        lines.append(f"  {example.query}{asked}")
+        document = "" if example.document == "null" else f"    of {example.document}"
+        lines.append(f"  {example.query}{document}")
         lines.append(f"    → {example.answer}")
     return "\n".join(lines) + "\n"
 
@@ -114,8 +114,8 @@ def _entry(builtin: Builtin) -> str:
         f"{builtin.doc}\n",
     ]
     for example in builtin.examples:
-        asked = "" if example.document == "null" else f" of `{example.document}`"
-        lines.append(f"- `{example.query}`{asked} → `{example.answer}`")
+        document = "" if example.document == "null" else f" of `{example.document}`"
+        lines.append(f"- `{example.query}`{document} → `{example.answer}`")
     return "\n".join(lines) + "\n"
 
 

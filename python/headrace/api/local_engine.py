@@ -1,4 +1,4 @@
-"""The engine of one process: what it refuses, without importing the other one."""
+"""Options that the engine of this process refuses, checked without importing Spark's."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from headrace.errors import UsageError
 
 
 def refuse_for_local(**options: object) -> None:
-    """Refuse what only Spark knows."""
+    """Raise for options that only Spark has."""
     for name, value in options.items():
         if value is not None:
             raise UsageError(f"{name} is for engine='spark' (--engine spark)")

@@ -1,7 +1,7 @@
-"""Making a compressed file one of blocks, so that it can be entered in the middle.
+"""Recompression of a file into blocks, so that a reader can begin in the middle.
 
-The rows stay what they are, byte by byte; a last one without a newline gets one. What
-was written is decoded again and compared before it takes the place of anything.
+Rows keep their bytes; a last one without a newline gets one. The new file is decoded and
+compared before it replaces another.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Recompressed:
-    """What was made: its path, and sizes before and after."""
+    """The new file: its path, and sizes before and after."""
 
     path: str
     records: int
@@ -62,10 +62,10 @@ def recompress(
     keep_backup: bool = False,
     progress: Callable[[int], None] = lambda _bytes: None,
 ) -> Recompressed:
-    """Write a file as one of blocks, to `out` or in its own place.
+    """Write a file as a file of blocks, to `out` or in its place.
 
-    In its own place it stays what it was until the new one is whole and found to have
-    the same content; with `keep_backup` it stays beside it as ``.bak``.
+    In its place, the old file stays until the new one is complete and proven to have the same
+    content; with `keep_backup` it also stays as ``.bak``.
     """
     source = _source(path)
     chosen = _codec(source, out, codec)
@@ -124,7 +124,7 @@ def _source(path: str | os.PathLike[str]) -> Source:
 
 
 def _refuse_part(path: Path) -> None:
-    """Raise if a file belongs to a set or a log, whose metadata says how long it is."""
+    """Raise if a file belongs to a set or a log, whose metadata has its length."""
     if is_part_or_beside(path.name) and any(map(parts_directory, path.parent.parts)):
         raise UsageError(
             f"{path}: is a part of a set, which would not fit its metadata any more; "
@@ -138,17 +138,17 @@ def _refuse_part(path: Path) -> None:
 
 
 def _refuse_changed(source: Source) -> None:
-    """Raise if a file is not what was read: what was appended since would be lost."""
+    """Raise if a file has changed since it was read: appended rows would be lost."""
     now = _source(source.location)
     if (now.size, now.mtime_ns) != (source.size, source.mtime_ns):
-        reason = "the file was changed while it was written again"
+        reason = "the file was changed while it was recompressed"
         raise SourceChangedError(source.location, source.size, reason)
 
 
 def _codec(
     source: Source, out: str | os.PathLike[str] | None, codec: str | None
 ) -> str:
-    """Choose how the new file is compressed: as asked, as its name says, or as it was."""
+    """Return the codec of the new file: the option, that of its name, or that of the source."""
     if out is not None:
         codec = _codec_of_name(os.fspath(out), codec)
     if out is None and codec not in (None, source.codec):
@@ -167,7 +167,7 @@ def _codec(
 
 
 def _codec_of_name(out: str, codec: str | None) -> str:
-    """Return the codec that the name of a file says; one that was chosen must not differ."""
+    """Return the codec of a file name; the option must not differ."""
     named = codec_of(out)
     if named not in codecs():
         raise UsageError(
@@ -175,7 +175,7 @@ def _codec_of_name(out: str, codec: str | None) -> str:
         )
     if named == "none" and codec is None:
         raise UsageError(
-            f"{out}: compressed how? let its name end in .gz or .zst, or say it (--codec)"
+            f"{out}: which codec? let its name end in .gz or .zst, or name one (--codec)"
         )
     if "none" not in (named, codec or named) and codec not in (None, named):
         raise UsageError(
@@ -185,7 +185,7 @@ def _codec_of_name(out: str, codec: str | None) -> str:
 
 
 def _whole_lines(pieces: Iterator[bytes]) -> Iterator[bytes]:
-    """Yield the same bytes cut behind newlines; a newline ends the last line."""
+    """Yield the same bytes in whole lines; a newline ends the last one."""
     begun: list[bytes] = []
     for piece in pieces:
         end = piece.rfind(b"\n") + 1
@@ -204,5 +204,5 @@ def _refuse_other_content(
     for piece in decoded(_source(written), decoding=Decoding(threads)):
         found.update(piece)
     if found.digest() != wanted:
-        reason = "what was written does not decode to what was read"
+        reason = "the new file does not decode to the content of the old one"
         raise DamagedSourceError(str(final), 0, reason)

@@ -1,4 +1,4 @@
-"""The row index by itself, for those who bring their own reader."""
+"""The row index alone, for callers that read files themselves."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from headrace.store.rows.row_index import INTERVAL
 
 
 class RowIndexer:
-    """Finds where every thousandth row of a file begins.
+    """The row index of a file: where every thousandth row begins.
 
     `build_index` scans the file, once; `start` does the same in the background.
-    All else may be asked at any time and from any thread: while the scan is
-    running, it answers for the part already scanned. Of a compressed file, offsets are those
+    All else may be called at any time and from any thread: while the scan is
+    running, it is about the part already scanned. Of a compressed file, offsets are those
     after decompression. In a forked process the scan begins anew.
     """
 
@@ -38,7 +38,7 @@ class RowIndexer:
         self._renew()
 
     def _renew(self) -> None:
-        """Begin with nothing found."""
+        """Begin with an empty index."""
         self._pid = os.getpid()
         self._opened = OpenedFile(self._source)
         self._built = RowIndex(INTERVAL)
@@ -55,7 +55,7 @@ class RowIndexer:
 
     @property
     def _job(self) -> IndexJob:
-        # Locks that a thread of the parent held at the fork are held for ever in the child.
+        # Locks that a thread of the parent held at the fork are never released in the child.
         if self._pid != os.getpid():
             self._renew()
             if self._begun:
@@ -77,7 +77,7 @@ class RowIndexer:
         self._job.start()
 
     def _start_once(self) -> None:
-        # Somebody else may still build it: then that waits for this scan to end.
+        # Another thread may still build it: then this waits for that scan to end.
         if not self._begun:
             self._job.start()
 
@@ -89,7 +89,7 @@ class RowIndexer:
         self._begun = True
 
     def get_checkpoint(self, row: int) -> tuple[int, int]:
-        """Return the byte offset of the nearest row known, and how many rows to skip there."""
+        """Return the byte offset of the nearest known row, and how many rows to skip there."""
         if row < 0:
             raise UsageError(f"row {row}: rows are counted from 0")
         return self._index.checkpoint(row)
@@ -105,7 +105,7 @@ class RowIndexer:
 
     @property
     def file_path(self) -> str:
-        """The file, as it was given."""
+        """The file, as the caller named it."""
         return self._job.path
 
     @property
@@ -125,16 +125,16 @@ class RowIndexer:
     def wait(self, timeout: float | None = None) -> bool:
         """Wait for the end of the scan, however it ends; false when out of time.
 
-        Starts it if need be. Raises what the scan failed with.
+        Starts it if needed. Raises the error of the scan.
         """
         self._start_once()
         return self._job.wait(timeout=timeout)
 
     def wait_for_first_page(self, timeout: float | None = None) -> bool:
-        """Wait until there is something to show, or never will be; start the scan if need be."""
+        """Wait until the first rows are known, or the scan ends; start the scan if needed."""
         self._start_once()
         return self._job.wait_for_first_page(timeout)
 
     def cancel(self) -> None:
-        """End the scan. What was found stays."""
+        """End the scan. The rows found so far stay."""
         self._job.cancel()

@@ -1,4 +1,4 @@
-"""Asking with Spark: what must be right before it starts."""
+"""Queries and counts on Spark: checks before Spark starts."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def task_bytes(partition_bytes: int | str | None) -> int:
 
 
 def tasks_at(master: str | None) -> RunEach:
-    """Start Spark, and return what runs tasks there that are given by their number."""
+    """Start Spark, and return a function that runs numbered tasks there."""
     with needing_pyspark():
         from headrace.engines.spark.session.session import session
         from headrace.engines.spark.tasks.run import run_each
@@ -118,7 +118,7 @@ def _started_for(
     count: int,
     tell: Callable[[int, int], object] | None = None,
 ) -> list[T]:
-    """Do tasks, and start Spark only if there are any."""
+    """Run tasks, and start Spark only if there are any."""
     return tasks_at(master)(do, count, tell) if count else []
 
 

@@ -1,7 +1,7 @@
 """Comma-separated values with a header, as RFC 4180 has them.
 
-Null and what is missing is an empty field, an empty string is ``""``, but in a table of
-one column null is ``""`` as well. Numbers keep their text; arrays and objects are JSON.
+Null and a missing field are empty, an empty string is ``""``; in a table of one column null
+is ``""`` as well. Numbers keep their text; arrays and objects are JSON.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""One JSON array of all answers, each on a line of its own, its text unchanged."""
+"""One JSON array of all answers, each on one line, its text unchanged."""
 
 from __future__ import annotations
 

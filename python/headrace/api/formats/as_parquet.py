@@ -37,7 +37,7 @@ def write(answers: Iterator[bytes], layout: Layout) -> Iterator[bytes]:
 
 
 class _Pieces(io.RawIOBase):
-    """A file whose content is taken away while it is written."""
+    """A file in memory, whose content is taken while it is written."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -57,10 +57,10 @@ class _Pieces(io.RawIOBase):
         return self._position
 
     def close(self) -> None:
-        """Stay open: the last pieces are taken when the writer has closed it."""
+        """Stay open: the last pieces are taken after the writer has closed it."""
 
     def taken(self) -> bytes:
-        """Return what was written since the last time."""
+        """Return the bytes that were written since the last call."""
         content = b"".join(self._pieces)
         self._pieces.clear()
         return content

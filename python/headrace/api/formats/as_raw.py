@@ -1,4 +1,4 @@
-"""Strings as they are, without quotes; all else as JSON, an answer on a line.
+"""Strings without quotes, all else as JSON, one answer on a line.
 
 A string with a line break in it takes several lines: what reads the output sees its text,
 as with ``jq -r``. Where each answer must stay on its line, take ``tsv``.

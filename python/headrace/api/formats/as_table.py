@@ -1,9 +1,9 @@
-"""Aligned columns, for people.
+"""Aligned columns for a terminal.
 
 The columns are those of the first answers, and as wide as they need; a later value that
 is longer makes its column wider. A value of more than `WIDEST` characters, or one that
 has no room on the terminal, is cut, with ``…`` at its end; columns that do not fit on
-the terminal are left out. What is not shown is said in the notes. An empty cell is
+the terminal are left out. Notes list the omissions. An empty cell is
 null, ``""`` an empty string.
 """
 
@@ -57,7 +57,7 @@ class _Column:
 
 @dataclass(slots=True)
 class _Table:
-    """The columns that are shown, and what was not shown so far."""
+    """The columns that are shown, and the omissions so far."""
 
     names: list[str]
     rows: Sequence[Sequence[str | None]]

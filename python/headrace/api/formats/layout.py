@@ -1,4 +1,4 @@
-"""What a format is told about its output, and the part of it that it may hold."""
+"""The layout of formatted answers: columns, width, and the first rows to take columns from."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 FIRST_ROWS = 1000
-"""Answers that columns are taken from, if the query does not name them."""
+"""How many answers columns are taken from, if the query does not name them."""
 
 FIRST_BYTES = 1 << 20
 
@@ -21,8 +21,8 @@ FIRST_BYTES = 1 << 20
 class Layout:
     """How answers are laid out.
 
-    `columns`: those that the query names, if it does. `width`: of the terminal, if it
-    goes to one. `note` takes whatever a reader of the output must know.
+    `columns`: those that the query names, if it does. `width`: that of the terminal, if the
+    output is one. `note` is called with facts that a reader of the output must know.
     """
 
     note: Callable[[str], object]

@@ -1,10 +1,10 @@
-"""Text that does nothing to a terminal."""
+"""Text without control characters, for a terminal."""
 
 from __future__ import annotations
 
 
 def printable(text: str) -> str:
-    r"""Spell out what would move the cursor: a file may be called anything.
+    r"""Escape control characters: a file name may have any.
 
     >>> printable("a\x1b[2Jb")
     'a\\x1b[2Jb'

@@ -132,13 +132,13 @@ def reach_edges(edges: EdgeFiles, wanted: Wanted) -> Reach:
     for trouble in troubles[:-1]:
         wanted.report(trouble, None)
     wanted.report(troubles[-1], "scan")
-    asked = GraphBuild(
+    settings = GraphBuild(
         fields,
         wanted.direction != "out",
         memory=wanted.memory,
         threads=wanted.threads,
     )
-    return scan_edges(edges, asked)
+    return scan_edges(edges, settings)
 
 
 def fields_of(sources: Sequence[Source], wanted: Wanted) -> EdgeFields:
@@ -160,11 +160,11 @@ def known_fields(sources: Sequence[Source], where: files.Where) -> EdgeFields | 
     return found.meta.fields if isinstance(found, store.StoredGraph) else None
 
 
-def scan_edges(edges: EdgeFiles, asked: GraphBuild) -> Reach:
+def scan_edges(edges: EdgeFiles, settings: GraphBuild) -> Reach:
     """Build a temporary graph index of all rows."""
     with reading(edges.location):
-        index = build_aside(edges.sources, edges.location, asked)
-    return Reach(GraphAccess.of_graph(index), "scan", asked.fields, (), index)
+        index = build_aside(edges.sources, edges.location, settings)
+    return Reach(GraphAccess.of_graph(index), "scan", settings.fields, (), index)
 
 
 def _by_index(

@@ -210,13 +210,13 @@ class Graph(Closing):
         known = self._scanned
         if known is not None and (direction == "out" or _has_incoming(known)):
             return known
-        asked = GraphBuild(
+        settings = GraphBuild(
             fields,
             reverse=direction != "out",
             memory=self._memory,
             threads=self._threads,
         )
-        self._scanned = scan_edges(self._edges_in, asked)
+        self._scanned = scan_edges(self._edges_in, settings)
         return self._scanned
 
     def give_up(self, reach: Reach, direction: Direction, damage: SidecarError) -> None:

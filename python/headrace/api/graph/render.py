@@ -1,8 +1,8 @@
-"""What is reached in a graph, as text: NDJSON, a tree for people, or a picture.
+"""Rendering of an expansion as text: NDJSON, a tree, or a picture.
 
-Pictures are programs for Graphviz (*dot*) and Mermaid. Nodes have numbers there, so that a name
-may be anything: it only stands in quotes. Only a tree has to be known before it can be drawn; all
-else is told step by step.
+Pictures are programs for Graphviz (*dot*) and Mermaid. Nodes have numbers there, and their names
+are in quotes, so any name will do. Only a tree is drawn when the expansion has ended; the other
+forms are written step by step.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def _line(said: dict[str, object]) -> str:
 
 
 def as_tree(steps: Iterable[Reached | Followed]) -> Iterator[str]:
-    """Draw the edges that lead to nodes for the first time, below each other.
+    """Draw a tree of the first edge to each node.
 
     An arrow to the left is an edge that was followed backwards.
     """
@@ -91,7 +91,7 @@ def _branches(root: str, below: dict[str, list[tuple[str, str]]]) -> Iterator[st
 
 
 class _Numbers(dict[str, str]):
-    """Short names of nodes, in the order in which they are first needed."""
+    """Short names of nodes, numbered as they are first used."""
 
     def __missing__(self, node: str) -> str:
         self[node] = name = f"n{len(self)}"
@@ -159,9 +159,9 @@ def _entity(letter: str) -> str:
 
 
 class Drawing(NamedTuple):
-    """A form that is not lines of JSON; `emit` is what it has to be told of.
+    """A form other than lines of JSON; `emit` is the option of the expansion that it needs.
 
-    `apart`: what is reached from each seed can be drawn by itself.
+    `apart`: the nodes that are reached from each seed can be drawn apart.
     """
 
     write: Callable[[Iterable[Reached | Followed]], Iterator[str]]

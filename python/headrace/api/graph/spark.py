@@ -325,8 +325,8 @@ def _known(
                     for node in doubts.nodes - nodes
                     if _has(reach.access, node, direction)
                 }
-                asked = reach.access.expand([], predicates=sorted(unknown))
-                unknown = set(asked.unknown)
+                search = reach.access.expand([], predicates=sorted(unknown))
+                unknown = set(search.unknown)
         except SidecarError as error:
             raise index.damaged(error) from None
     return Doubts(frozenset(nodes), doubts.predicates - unknown)

@@ -1,4 +1,4 @@
-"""Graphs as others have them: Arrow, networkx, scipy. All edges are held in memory."""
+"""Export of graphs to Arrow, networkx and scipy, with all edges in memory."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ if TYPE_CHECKING:
     )
 
 _MOST_NODES = 2**31 - 1
-"""What others have room for in the numbers of nodes."""
+"""The largest number of a node in these libraries."""
 
 
 class GraphMatrix(NamedTuple):
-    """How many edges go from each node to each; row and column n are those of ``nodes[n]``."""
+    """Counts of edges between nodes; row and column n are those of ``nodes[n]``."""
 
     matrix: scipy.sparse.csr_array
     nodes: list[str]
 
 
 class _Arrow:
-    """Makes Arrow's arrays of bytes that are laid out as theirs are."""
+    """Makes Arrow arrays of bytes that have their layout already."""
 
     def __init__(self) -> None:
         try:
@@ -54,7 +54,7 @@ class _Arrow:
 
 
 def as_arrow(columns: GraphColumns, fields: EdgeFields) -> pyarrow.Table:
-    """Make a table of edges, with the place of the row of each."""
+    """Make a table of edges, with the offset of the row of each."""
     arrow = _Arrow()
     _refuse_too_many(columns)
     nodes = arrow.texts(columns.nodes)

@@ -59,10 +59,10 @@ def scan_of(options: api.IndexScanOptions) -> ScanOptions:
     )
 
 
-def with_options(asked: A, options: api.IndexBuildOptions) -> A:
+def with_options(wanted: A, options: api.IndexBuildOptions) -> A:
     """Return a build whose rows are read as options want."""
     return replace(
-        scan_of(options).again(asked),
+        scan_of(options).again(wanted),
         max_line=parse_size(options.get("max_line", MAX_LINE)),
         max_depth=options.get("max_depth", MAX_DEPTH),
     )
@@ -103,30 +103,30 @@ def checked_version(options: api.IndexBuildOptions) -> int | None:
 
 def build_each(
     sources: Iterable[Source],
-    asked: AnyBuild,
+    wanted: AnyBuild,
     where: Where,
     engine: Engine,
     *,
     force: bool = False,
 ) -> Iterator[Built[Any]]:
     """Build the index of each source in the first place where it can be written."""
-    refuse_unfit(engine, asked)
+    refuse_unfit(engine, wanted)
     if engine.name == "local":
         for source in sources:
-            path = place_of(source, asked, where, force=force)
+            path = place_of(source, wanted, where, force=force)
             with writing(path):
-                built = _built_here(source, path, asked)
+                built = _built_here(source, path, wanted)
             yield built
         return
-    yield from _by_tasks(sources, asked, where, engine, force=force)
+    yield from _by_tasks(sources, wanted, where, engine, force=force)
 
 
-def refuse_unfit(engine: Engine, asked: ScanOptions) -> None:
+def refuse_unfit(engine: Engine, wanted: ScanOptions) -> None:
     """Raise if an option is not for the engine."""
     if engine.name not in ("local", "spark"):
         raise UsageError(f"engine is 'local' or 'spark', not {engine.name!r}")
     if engine.name == "spark":
-        if asked.threads is not None:
+        if wanted.threads is not None:
             raise UsageError("threads is for engine='local' (--engine local)")
         if engine.master is not None:
             from headrace.engines.spark.session.master import check_master
@@ -138,15 +138,15 @@ def refuse_unfit(engine: Engine, asked: ScanOptions) -> None:
         refuse_for_local(**engine._asdict() | {"name": None})
 
 
-def _built_here(source: Source, path: Path, asked: AnyBuild) -> Built[Any]:
-    if isinstance(asked, KeyBuild):
-        return key_build.build(source, path, asked)
-    return graph_build.build(source, path, asked)
+def _built_here(source: Source, path: Path, wanted: AnyBuild) -> Built[Any]:
+    if isinstance(wanted, KeyBuild):
+        return key_build.build(source, path, wanted)
+    return graph_build.build(source, path, wanted)
 
 
 def _by_tasks(
     sources: Iterable[Source],
-    asked: AnyBuild,
+    wanted: AnyBuild,
     where: Where,
     engine: Engine,
     *,
@@ -164,13 +164,13 @@ def _by_tasks(
         targets = []
         for source in some:
             try:
-                path = place_of(source, asked, where, force=force)
+                path = place_of(source, wanted, where, force=force)
                 refuse_unshared(path.parent, chosen_master(engine.master))
             except (HeadraceError, OSError) as error:
                 # As with threads, the error comes behind the indexes before it.
                 failure = error
                 break
-            targets.append(Target(source, path, asked))
+            targets.append(Target(source, path, wanted))
         if targets:
             yield from build_together(targets, tasks_at(engine.master), size)
     if failure is not None:

@@ -103,7 +103,7 @@ class GraphIndex:
         An error of one file is raised after the indexes of those before it are built.
         """
         refuse_unknown(options, GraphIndexBuildOptions)
-        asked = GraphBuild(
+        wanted = GraphBuild(
             _fields_of(from_field, pred_field, to_field),
             options.get("incoming", False),
             checked_version(options),
@@ -111,7 +111,7 @@ class GraphIndex:
         every = sources_with_rows(sources)
         return build_each(
             every,
-            with_options(asked, options),
+            with_options(wanted, options),
             place_wanted(options, files=len(every)),
             engine_of(options),
             force=options.get("force", False),
@@ -156,9 +156,9 @@ class GraphIndex:
         progress = options.get("progress", no_progress)
 
         def differs(stored: store.StoredGraph, _opened: OpenedFile) -> str | None:
-            asked = replace(as_it_was(stored), progress=progress)
+            wanted = replace(as_it_was(stored), progress=progress)
             with reading(str(stored.path)):
-                same = graph_build.has_all_edges(stored, one, asked)
+                same = graph_build.has_all_edges(stored, one, wanted)
             return None if same else "its edges are not those of the file"
 
         found = _found(one, place_wanted(options))

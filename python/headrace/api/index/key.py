@@ -226,21 +226,21 @@ class KeyIndex(Closing):
         """Build the index again with the settings that it has."""
         known = self._subject.find(fields, self._where)
         if isinstance(known, store.Stored):
-            asked = as_it_was(known)
+            wanted = as_it_was(known)
         elif fields is not None and trouble.kind in ("missing", "corrupt"):
-            asked = KeyBuild(fields)
+            wanted = KeyBuild(fields)
         else:
             return trouble
         if not isinstance(known, store.Stored) or trouble.kind == "limits":
             max_line, max_depth = self._limits(None)
-            asked = replace(asked, max_line=max_line, max_depth=max_depth)
+            wanted = replace(wanted, max_line=max_line, max_depth=max_depth)
         self._report(trouble)
         try:
-            list(build_in([self._subject.indexed], asked, self._where, Engine()))
+            list(build_in([self._subject.indexed], wanted, self._where, Engine()))
         except KeyIndexLockedError as error:
             reason = f"{error.holder} is writing it"
             return KeyIndexError(trouble.path, error.path, "locked", reason)
-        return self._look(asked.fields)
+        return self._look(wanted.fields)
 
     def _look(self, fields: tuple[str, ...] | None) -> _Usable | KeyIndexError:
         """Find an index that can be used, or the reason why there is none."""
@@ -308,8 +308,8 @@ class KeyIndex(Closing):
         A number matches however it is written, and as text too unless `typed`: 1 finds
         ``1``, ``1.0`` and ``"1"``. A key of several fields is a list with a value for each.
         """
-        asked = request(key, self.key, typed=typed)
-        return [value for _, rows in self.answers([asked]) for value in _values(rows)]
+        answers = self.answers([request(key, self.key, typed=typed)])
+        return [value for _, rows in answers for value in _values(rows)]
 
     def get_many(
         self, keys: Iterable[Key], *, typed: bool = False
@@ -349,11 +349,11 @@ class KeyIndex(Closing):
             yield from self._scanned(requests, 0)
             return
         behind = self._scan(requests, usable.below) if usable.grown else None
-        for number, asked in enumerate(requests):
+        for number, wanted in enumerate(requests):
             given = False
             try:
                 for rows in rows_of_index(
-                    self._file, usable.stored, asked, usable.below
+                    self._file, usable.stored, wanted, usable.below
                 ):
                     given = given or len(rows) > 0
                     yield number, rows
@@ -364,7 +364,7 @@ class KeyIndex(Closing):
                 yield from self._scanned(requests, number)
                 return
             if behind is not None:
-                yield from self._read(number, asked, behind[number])
+                yield from self._read(number, wanted, behind[number])
 
     def _give_up(self, error: KeyIndexError) -> None:
         with self._lock:
@@ -388,10 +388,10 @@ class KeyIndex(Closing):
         return sought.offsets
 
     def _read(
-        self, number: int, asked: KeyRequest, offsets: list[int]
+        self, number: int, wanted: KeyRequest, offsets: list[int]
     ) -> Iterator[tuple[int, RowBatch]]:
         if self._file.source.seekable:
-            found = rows_of_offsets(self._file, self._reading, asked, offsets)
+            found = rows_of_offsets(self._file, self._reading, wanted, offsets)
         else:
             found = rows_in_order(self._file, self._reading, offsets)
         for rows in found:

@@ -55,18 +55,18 @@ def build_several(
     mode = options.get("mode", "multi")
     if mode not in ("multi", "unique"):
         raise UsageError(f"mode is 'multi' or 'unique', not {mode!r}")
-    asked = KeyBuild(fields_of(on), mode == "unique", checked_version(options))
+    wanted = KeyBuild(fields_of(on), mode == "unique", checked_version(options))
     every = each_with_rows(sources)
     where = place_wanted(options, files=len(every))
     force = options.get("force", False)
     return build_in(
-        every, with_options(asked, options), where, engine_of(options), force=force
+        every, with_options(wanted, options), where, engine_of(options), force=force
     )
 
 
 def build_in(
     every: Sequence[Source | ShardSet],
-    asked: KeyBuild,
+    wanted: KeyBuild,
     where: Where,
     engine: Engine,
     *,
@@ -76,10 +76,10 @@ def build_in(
     for _kind, some in groupby(every, type):
         together = list(some)
         sources = [one for one in together if isinstance(one, Source)]
-        yield from build_each(sources, asked, where, engine, force=force)
+        yield from build_each(sources, wanted, where, engine, force=force)
         for one in together:
             if isinstance(one, ShardSet):
-                yield set_index.build_somewhere(one, asked, where, engine)
+                yield set_index.build_somewhere(one, wanted, where, engine)
 
 
 def as_it_was(known: Stored) -> KeyBuild:

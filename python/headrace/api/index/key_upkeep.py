@@ -72,8 +72,8 @@ def _updated_set(
     *,
     full: bool,
 ) -> Updated[Written]:
-    asked = how.again(KeyBuild(fields or ()))
-    done = set_index.update(shards, fields, where, asked, engine, full=full)
+    wanted = how.again(KeyBuild(fields or ()))
+    done = set_index.update(shards, fields, where, wanted, engine, full=full)
     if done.made is None:
         return Updated("none", revalidated=done.revalidated)
     return Updated(
@@ -103,12 +103,12 @@ def _kind(
     def again(found: store.Stored | Unreadable) -> KeyBuild:
         """Return the settings of an index; of a damaged one only the key is known."""
         if isinstance(found, store.Stored):
-            asked = as_it_was(found)
+            wanted = as_it_was(found)
         elif fields is not None and found.fault == "corrupt":
-            asked = KeyBuild(fields)
+            wanted = KeyBuild(fields)
         else:
             raise trouble(store.Stored, source, found)
-        return how.again(asked)
+        return how.again(wanted)
 
     return Kind(
         store.Stored,
@@ -135,8 +135,8 @@ def check(
 
     def differs(stored: store.Stored, opened: OpenedFile) -> str | None:
         """Compare every row with the index, and the index with every row."""
-        asked = replace(as_it_was(stored), progress=progress)
-        keys = collect(opened, asked, Path(gettempdir()))
+        wanted = replace(as_it_was(stored), progress=progress)
+        keys = collect(opened, wanted, Path(gettempdir()))
         with reading(str(stored.path)):
             same = stored.index.is_of_all(keys.runs, opened.data)
         return None if same else "its rows are not those of the file"

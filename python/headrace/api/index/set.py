@@ -34,26 +34,26 @@ if TYPE_CHECKING:
 
 
 def build_somewhere(
-    shards: ShardSet, asked: KeyBuild, where: Where, engine: Engine
+    shards: ShardSet, wanted: KeyBuild, where: Where, engine: Engine
 ) -> Built[Written]:
     """Build the index of a set in the first place where it can be written."""
-    if asked.version == 1:
+    if wanted.version == 1:
         raise UsageError(
             f"{shards.path}: the index of a set is of version 2; leave the version out"
         )
-    refuse_unfit(engine, asked)
+    refuse_unfit(engine, wanted)
     opened = open_set(shards)
-    path = place_of_set(opened.path, asked.fields, where)
-    make, asked = _made_by(engine, asked, path)
-    return engines.build(opened, path, asked, make).built
+    path = place_of_set(opened.path, wanted.fields, where)
+    make, wanted = _made_by(engine, wanted, path)
+    return engines.build(opened, path, wanted, make).built
 
 
 def _made_by(
-    engine: Engine, asked: KeyBuild, path: Path
+    engine: Engine, wanted: KeyBuild, path: Path
 ) -> tuple[MakeSegments, KeyBuild]:
     """Return the maker of segments, threads or tasks of Spark, and how rows are read for it."""
     if engine.name == "local":
-        return InThreads(asked), asked
+        return InThreads(wanted), wanted
     # A key lookup does not load Spark's modules.
     from headrace.api.spark import task_bytes
     from headrace.engines.spark.session.master import chosen_master
@@ -64,7 +64,7 @@ def _made_by(
     refuse_unshared(path.parent, master)
     with needing_pyspark():
         from headrace.engines.spark.index.set_segments import by_tasks
-    fine = replace(asked, fragment_bytes=min(asked.fragment_bytes, size))
+    fine = replace(wanted, fragment_bytes=min(wanted.fragment_bytes, size))
     return by_tasks(master, size, fine), fine
 
 
@@ -82,22 +82,22 @@ def update(
     shards: ShardSet,
     fields: tuple[str, ...] | None,
     where: Where,
-    asked: KeyBuild,
+    wanted: KeyBuild,
     engine: Engine,
     *,
     full: bool,
 ) -> SetUpdated:
     """Index the parts that were added to a set, or with `full` all parts again."""
-    refuse_unfit(engine, asked)
+    refuse_unfit(engine, wanted)
     stored, opened = found(shards, fields, where), open_set(shards)
-    make, asked = _made_by(engine, asked, stored.path)
+    make, wanted = _made_by(engine, wanted, stored.path)
     if not full:
-        return engines.update(opened, stored.path, asked, make)
+        return engines.update(opened, stored.path, wanted, make)
     if isinstance(stored, store.SetStored):
-        asked = engines.as_it_was(stored.manifest, asked)
+        wanted = engines.as_it_was(stored.manifest, wanted)
     elif fields is None or stored.fault != "corrupt":
         raise KeyIndexError(opened.path, str(stored.path), stored.fault, stored.reason)
-    made = engines.build(opened, stored.path, asked, make)
+    made = engines.build(opened, stored.path, wanted, make)
     return engines.SetUpdated(made)
 
 
