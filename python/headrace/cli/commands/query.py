@@ -325,8 +325,7 @@ def run(options: Namespace, console: Console) -> int:
         raise UsageError("--lines and --array are two shapes of the answer; choose one")
     if options.threads == 0:
         raise UsageError("--threads 0: at least one must do the work")
-    if not options.explain:
-        format_of(options, console)
+    chosen = None if options.explain else format_of(options, console)
     named = _names(options)
     main = None if options.files or not named else _main(named)
     if main is not None and stdin_waits():
@@ -364,12 +363,12 @@ def run(options: Namespace, console: Console) -> int:
             partition_bytes=options.partition_bytes,
         )
         _warn_of_unused(asked, named.keys() - {main}, console)
-        if options.explain:
+        if chosen is None:
             console.text(f"{asked.explain()}\n")
             return 0
         asked.warn = lambda message: console.emit("memory", message)
         try:
-            deliver(asked, dataset, options, console)
+            deliver(asked, dataset, chosen, options, console)
         finally:
             if options.stats:
                 _report(asked.stats, console)

@@ -96,11 +96,11 @@ def format_of(options: Namespace, console: Console) -> Format:
 def deliver(
     asked: QueryResult,
     dataset: Dataset[bytes],
+    chosen: Format,
     options: Namespace,
     console: Console,
 ) -> None:
     """Print the answers, or write them to a file, and say what is to be said of them."""
-    chosen = format_of(options, console)
 
     def bytes_done() -> int:
         # There is another run whenever the answers are read.

@@ -1,1 +1,1 @@
-"""Queries whose rows are read by Spark tasks."""
+"""Queries whose rows Spark tasks read: strategies, task queries, joins, shuffles."""

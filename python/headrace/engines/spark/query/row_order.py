@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 class LinesBefore:
     """The lines of one file before its fragments, counted from the last fragment on.
 
-    Callers ask in the order of the file, mostly.
+    This is fast if the fragments come in the order of the file.
     """
 
     def __init__(self, reading: RowOptions, *, count_blank: bool) -> None:

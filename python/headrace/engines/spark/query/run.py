@@ -51,8 +51,8 @@ class SparkRun:
     """One run of a query on Spark.
 
     `run` is the query as this process runs it: all that tasks cannot do is done there.
-    `start` starts Spark when the first tasks run. `join_indexes` and `_indexed` remember
-    what indexes were found to have.
+    `start` starts Spark when the first tasks run. The other fields cache facts that strategies
+    need: the indexes of right sides, the joins that tasks do by an index, and indexed rows.
     """
 
     run: QueryRun

@@ -54,8 +54,8 @@ if TYPE_CHECKING:
 class ShuffleResult:
     """The elements that a shuffle has left, as chunks, and the rows that they are of.
 
-    `left` is what is left to do with them: if it has no stages, tasks have made lines of them
-    or reduced them.
+    `left` is the rest of the plan: without stages, tasks have made lines of the elements, or have
+    reduced them.
     """
 
     rows: ShuffledRows

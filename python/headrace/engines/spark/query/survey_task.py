@@ -1,7 +1,7 @@
 """Survey of elements in a task, before a shuffle: their counts, and a sample of their keys.
 
 The driver learns from it how to divide the elements, which rows are bad, and whether a shuffle
-can give the answer of the local engine at all.
+gives the answer of the local engine.
 """
 
 from __future__ import annotations

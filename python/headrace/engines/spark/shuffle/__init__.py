@@ -1,1 +1,1 @@
-"""Spark shuffles of rows by key, and what tasks do before and after."""
+"""Spark shuffles of rows by key, and the tasks before and behind them."""
